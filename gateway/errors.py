@@ -42,7 +42,7 @@ The first paragraph of a class's docstring describes its error to clients, in Ma
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 Outcome = Literal["not_applied", "applied", "unknown"]
 
@@ -66,6 +66,16 @@ class GatewayError(Exception):
     status: ClassVar[int]
     retryable: ClassVar[bool] = False
     outcome: Outcome | None = None
+
+    def __init_subclass__(cls, **own: Any) -> None:
+        """Set `code`, `name`, `status`, `retryable` and `outcome`; others are inherited.
+
+        The first class with a code in a line of the tree is its own name by default.
+        """
+        if "code" in own and not hasattr(cls, "name"):
+            own.setdefault("name", cls.__name__)
+        for name, value in own.items():
+            setattr(cls, name, value)
 
     def __init__(
         self,
@@ -105,121 +115,89 @@ class GatewayError(Exception):
         return " ".join((cls.__doc__ or "").partition("\n\n")[0].split())
 
 
-class Unauthorized(GatewayError):
-    status = 401
+class Unauthorized(GatewayError, status=401): ...
 
 
-class MissingApiKey(Unauthorized):
+class MissingApiKey(Unauthorized, code=4010):
     """The request has no API key. Send it as `Authorization: Bearer KEY`, in the header `API-Key`
     or `X-API-Key`, or, for reads only, in the query parameter `apiKey`.
     """
 
-    code, name = 4010, "MissingApiKey"
 
-
-class InvalidApiKey(Unauthorized):
+class InvalidApiKey(Unauthorized, code=4011):
     """The API key is mistyped, unknown, revoked or expired, or was sent in quotes or with another
     scheme than `Bearer`. Copy the whole key again, or ask the gateway's operator for a new one.
 
     Unknown, mistyped, revoked and expired keys get the same answer.
     """
 
-    code, name = 4011, "InvalidApiKey"
 
-
-class KeyNotAllowedInUrl(Unauthorized):
+class KeyNotAllowedInUrl(Unauthorized, code=4012):
     """A key in the URL may only read. Send it as `Authorization: Bearer KEY`."""
 
-    code, name = 4012, "KeyNotAllowedInUrl"
+
+class BadRequest(GatewayError, status=400): ...
 
 
-class BadRequest(GatewayError):
-    status = 400
-
-
-class InvalidSpreadsheetId(BadRequest):
+class InvalidSpreadsheetId(BadRequest, code=101, name="SpreadsheetIdNotFound"):
     """The spreadsheet ID is missing or invalid. Send it in the header `X-Spreadsheet-Id`."""
 
-    code, name = 101, "SpreadsheetIdNotFound"
 
-
-class InvalidBody(BadRequest):
+class InvalidBody(BadRequest, code=104):
     """The body is invalid, and nothing was written. `errors` names the places."""
 
-    code, name = 104, "InvalidBody"
 
-
-class AmbiguousCredentials(BadRequest):
+class AmbiguousCredentials(BadRequest, code=4001):
     """The request has two different API keys or spreadsheet IDs. Send one of them."""
 
-    code, name = 4001, "AmbiguousCredentials"
 
-
-class InvalidQuery(BadRequest):
+class InvalidQuery(BadRequest, code=4002):
     """A query parameter is invalid or belongs to another operation, or the filter of a write
     matches every row. The message names what is allowed.
     """
 
-    code, name = 4002, "InvalidQuery"
 
-
-class InvalidPath(BadRequest):
+class InvalidPath(BadRequest, code=4003):
     """The worksheet name or the row number in the path is invalid."""
 
-    code, name = 4003, "InvalidPath"
+
+class Forbidden(GatewayError, status=403): ...
 
 
-class Forbidden(GatewayError):
-    status = 403
-
-
-class SpreadsheetNotShared(Forbidden):
+class SpreadsheetNotShared(Forbidden, code=101, name="SpreadsheetIdNotFound"):
     """The spreadsheet is not shared with the service account. Share it with the address in the
     message.
     """
 
-    code, name = 101, "SpreadsheetIdNotFound"
 
-
-class OriginNotAllowed(Forbidden):
+class OriginNotAllowed(Forbidden, code=4031):
     """The key is restricted to pages of other origins, or a form has no `Origin`."""
 
-    code, name = 4031, "OriginNotAllowed"
 
-
-class NotGranted(Forbidden):
+class NotGranted(Forbidden, code=4032):
     """The key may not use this worksheet or this operation, or may not write this field."""
 
-    code, name = 4032, "NotGranted"
 
-
-class ProtectedCells(Forbidden):
+class ProtectedCells(Forbidden, code=4033):
     """The cells are protected. Ask the spreadsheet's owner to let the service account edit them."""
 
-    code, name = 4033, "ProtectedCells"
 
-
-class PlanLimit(Forbidden):
+class PlanLimit(Forbidden, code=4034):
     """The plan of the key does not include `where` and `order`, exports, or writes. Ask for another
     plan.
     """
 
-    code, name = 4034, "PlanLimit"
 
-
-class CreateOnlyKey(Forbidden):
+class CreateOnlyKey(Forbidden, code=4036):
     """The key may only create single rows. Send one row as an object with `POST`, without
     `on_conflict`.
     """
 
-    code, name = 4036, "CreateOnlyKey"
+
+class NotFound(GatewayError, status=404): ...
 
 
-class NotFound(GatewayError):
-    status = 404
-
-
-class SpreadsheetNotFound(NotFound):
+class SpreadsheetNotFound(NotFound, code=101, name="SpreadsheetIdNotFound"):
     """The spreadsheet does not exist, or this key may not use it. Take the ID from the
     spreadsheet's URL, between /d/ and /edit, and ask the gateway's operator whether the key may use
     it.
@@ -227,128 +205,92 @@ class SpreadsheetNotFound(NotFound):
     A spreadsheet that Google does not know and one that was not granted get the same answer.
     """
 
-    code, name = 101, "SpreadsheetIdNotFound"
 
-
-class RowNotFound(NotFound):
+class RowNotFound(NotFound, code=103):
     """The row number is 1, or below the last record."""
 
-    code, name = 103, "RowNotFound"
 
-
-class WorksheetNotFound(NotFound):
+class WorksheetNotFound(NotFound, code=105):
     """The spreadsheet has no worksheet of exactly this name; case and blanks count.
 
     `titles` are the existing names, which not every key may know.
     """
 
-    code, name = 105, "WorksheetNotFound"
     titles: Sequence[str] = ()
 
 
-class RouteNotFound(NotFound):
+class RouteNotFound(NotFound, code=4040):
     """The path does not exist."""
 
-    code, name = 4040, "RouteNotFound"
 
-
-class NoHeaderRow(GatewayError):
+class NoHeaderRow(GatewayError, code=102, status=409):
     """Row 1 of the worksheet has no field names. Write them into it."""
 
-    code, name, status = 102, "NoHeaderRow", 409
 
-
-class ReadOnlyKey(GatewayError):
+class ReadOnlyKey(GatewayError, code=4050, status=405):
     """This key may only read. Ask the gateway's operator for a key that may write."""
 
-    code, name, status = 4050, "ReadOnlyKey", 405
 
-
-class MethodNotAllowed(GatewayError):
+class MethodNotAllowed(GatewayError, code=4051, status=405):
     """The path does not support this method, or the key or its plan does not allow it: `DELETE`
     needs a key that may delete.
     """
 
-    code, name, status = 4051, "MethodNotAllowed", 405
 
-
-class Gone(GatewayError):
+class Gone(GatewayError, code=4100, status=410):
     """Version 1 is not served. The same rows are at `/v2/sheets/{sheetName}`, with a key of this
     gateway: ask its operator for one, and send it as `Authorization: Bearer KEY`.
     """
 
-    code, name, status = 4100, "Gone", 410
 
-
-class CursorLost(GatewayError):
+class CursorLost(GatewayError, code=4101, status=410):
     """The rows around the place of the cursor changed so much that it cannot be found. Begin again
     with the first page.
     """
 
-    code, name, status = 4101, "CursorLost", 410
 
-
-class RequestTimeout(GatewayError):
+class RequestTimeout(GatewayError, code=4080, status=408, retryable=True):
     """The head or the body of the request took too long to arrive."""
 
-    code, name, status = 4080, "RequestTimeout", 408
-    retryable = True
+
+class TooLarge(GatewayError, status=413): ...
 
 
-class TooLarge(GatewayError):
-    status = 413
-
-
-class BodyTooLarge(TooLarge):
+class BodyTooLarge(TooLarge, code=4130):
     """The body is larger than `server.max_body_bytes`."""
 
-    code, name = 4130, "BodyTooLarge"
 
-
-class SheetTooLarge(TooLarge):
+class SheetTooLarge(TooLarge, code=4132):
     """The worksheet is larger than `google.max_answer_bytes` or `cache.max_worksheet_bytes`."""
 
-    code, name = 4132, "SheetTooLarge"
 
-
-class WriteTooLarge(TooLarge):
+class WriteTooLarge(TooLarge, code=4133):
     """The rows of the write have over 500,000 cells, a write by filter would send over 8 MiB, or
     Google refused the size. Nothing was written; write fewer rows at once.
     """
 
-    code, name = 4133, "WriteTooLarge"
 
-
-class UnsupportedMediaType(GatewayError):
+class UnsupportedMediaType(GatewayError, code=4150, status=415):
     """The body is neither JSON nor a form, or is compressed. Send a JSON object with `Content-Type:
     application/json`, or a form.
     """
 
-    code, name, status = 4150, "UnsupportedMediaType", 415
 
-
-class UnsupportedDocument(GatewayError):
+class UnsupportedDocument(GatewayError, code=4221, status=422):
     """The document is not a Google Sheet, but an Office file, for example. Save it as a Google
     Sheet (File > Save as Google Sheets), and use the ID of the new file.
     """
 
-    code, name, status = 4221, "UnsupportedDocument", 422
 
-
-class InternalError(GatewayError):
+class InternalError(GatewayError, code=5000, status=500):
     """The gateway failed. Give its operator the `requestId`; the log has the details."""
 
-    code, name, status = 5000, "InternalError", 500
 
-
-class UpstreamError(GatewayError):
+class UpstreamError(GatewayError, code=5020, status=502, retryable=True):
     """Google failed, or its answer is unreadable."""
 
-    code, name, status = 5020, "UpstreamError", 502
-    retryable = True
 
-
-class UpstreamRefusal(UpstreamError):
+class UpstreamRefusal(UpstreamError, retryable=False, outcome="not_applied"):
     """Google refused the request as invalid; the reason is in the gateway's log.
 
     Google's answer is 400 INVALID_ARGUMENT, and it executed nothing. `google_message` can quote
@@ -356,8 +298,6 @@ class UpstreamRefusal(UpstreamError):
     counts as the first one.
     """
 
-    outcome = "not_applied"
-    retryable = False
     first_request = 0
 
     def __init__(self, google_message: str) -> None:
@@ -365,35 +305,29 @@ class UpstreamRefusal(UpstreamError):
         self.google_message = google_message
 
 
-class UpstreamUnreachable(UpstreamError):
+class UpstreamUnreachable(UpstreamError, code=5021):
     """Google could not be reached, and nothing was sent. Try again in a moment."""
 
-    code = 5021
 
-
-class UpstreamAuth(GatewayError):
+class UpstreamAuth(GatewayError, code=5022, status=502):
     """Google refused the gateway's service account. Tell the gateway's operator: `check` says why.
 
     Access to one spreadsheet is SpreadsheetNotShared instead.
     """
 
-    code, name, status = 5022, "UpstreamAuth", 502
+
+class TemporarilyUnavailable(
+    GatewayError, name="TemporarilyUnavailable", status=503, retryable=True
+): ...
 
 
-class TemporarilyUnavailable(GatewayError):
-    name, status = "TemporarilyUnavailable", 503
-    retryable = True
-
-
-class QuotaSpent(TemporarilyUnavailable):
+class QuotaSpent(TemporarilyUnavailable, code=5030):
     """Google's quota is spent. Wait for `Retry-After`.
 
     The quota is Google's, or the gateway's share of it. `is_from_google`: Google refused the call
     with a 429; otherwise it was not sent. `limit`: calls per minute that Google allows, if it named
     them; `limit_name`: Google's name of this limit.
     """
-
-    code = 5030
 
     def __init__(
         self,
@@ -415,40 +349,30 @@ class QuotaSpent(TemporarilyUnavailable):
         """Neither the account's nor the project's: assumed to be one of the spreadsheet."""
 
 
-class CircuitOpen(TemporarilyUnavailable):
+class CircuitOpen(TemporarilyUnavailable, code=5030):
     """Google failed several times in a row, so nothing is sent for some seconds. Wait for
     `Retry-After`.
     """
 
-    code = 5030
 
-
-class NotFresh(TemporarilyUnavailable):
+class NotFresh(TemporarilyUnavailable, code=5030):
     """Fresh rows are not available. Wait for `Retry-After`, or leave out `no-cache`."""
 
-    code = 5030
 
-
-class ChallengeUnavailable(TemporarilyUnavailable):
+class ChallengeUnavailable(TemporarilyUnavailable, code=5030):
     """The check that a person sends the form (Cloudflare Turnstile) is not available, and nothing
     was stored. Send the form again a little later.
     """
 
-    code = 5030
 
-
-class QueueFull(TemporarilyUnavailable):
+class QueueFull(TemporarilyUnavailable, code=5031):
     """Too many writes wait for this worksheet, or too many connections are open."""
 
-    code = 5031
 
-
-class LookOutdated(QueueFull):
+class LookOutdated(QueueFull, outcome="not_applied"):
     """The rows changed while the gateway looked at them, or the look took too long. Nothing was
     written; send it again.
     """
-
-    outcome = "not_applied"
 
     def __init__(self, *, retry_after_seconds: int | None = 1) -> None:
         super().__init__(retry_after_seconds=retry_after_seconds)
@@ -460,75 +384,54 @@ class RowsUnsettled(QueueFull):
     """
 
 
-class ShuttingDown(TemporarilyUnavailable):
+class ShuttingDown(TemporarilyUnavailable, code=5032):
     """The gateway is shutting down. Send the request again."""
 
-    code = 5032
 
-
-class MetadataFull(TemporarilyUnavailable):
+class MetadataFull(TemporarilyUnavailable, code=5034, name="MetadataFull"):
     """The spreadsheet's developer metadata is full, so there is no room for the fence of this
     write, and nothing was written. Send the write again after `Retry-After`. If that does not
     help, other programs fill the metadata: the operator's command `check` names them.
     """
 
-    code, name = 5034, "MetadataFull"
 
-
-class UpstreamTimeout(GatewayError):
+class UpstreamTimeout(GatewayError, code=5040, status=504, retryable=True):
     """Google did not answer in time. Try again."""
 
-    code, name, status = 5040, "UpstreamTimeout", 504
-    retryable = True
 
-
-class StorageFull(GatewayError):
+class StorageFull(GatewayError, code=5070, status=507):
     """The spreadsheet has reached Google's limit of 10 million cells."""
 
-    code, name, status = 5070, "StorageFull", 507
 
-
-class InvalidRequest(BadRequest):
+class InvalidRequest(BadRequest, code=4000):
     """The HTTP request is invalid or ambiguous, `Prefer` has an invalid preference or one of
     another operation, a write has a condition that it does not evaluate, or a method override would
     change the operation.
     """
 
-    code, name = 4000, "InvalidRequest"
 
-
-class UriTooLong(TooLarge):
+class UriTooLong(TooLarge, code=4140, status=414):
     """The URL is longer than `server.max_url_bytes`."""
 
-    code, name, status = 4140, "UriTooLong", 414
 
-
-class HeadersTooLarge(TooLarge):
+class HeadersTooLarge(TooLarge, code=4310, status=431):
     """The headers are larger than `server.max_head_bytes`, or more than 100."""
 
-    code, name, status = 4310, "HeadersTooLarge", 431
 
-
-class QueryTooCostly(BadRequest):
+class QueryTooCostly(BadRequest, code=4006):
     """The query takes over `api.max_query_steps` steps. Use fewer conditions or order terms."""
 
-    code, name = 4006, "QueryTooCostly"
 
-
-class ChallengeFailed(BadRequest):
+class ChallengeFailed(BadRequest, code=4037):
     """The key needs Cloudflare Turnstile, and the field `cf-turnstile-response` is missing, wrong,
     used or older than 5 minutes. Nothing was written.
     """
 
-    code, name = 4037, "ChallengeFailed"
 
-
-class TooManyRowsAffected(BadRequest):
+class TooManyRowsAffected(BadRequest, code=4005):
     """A write by filter matches more rows than `max-affected` or the plan allows. Nothing was
     written.
     """
-
-    code, name = 4005, "TooManyRowsAffected"
 
 
 class UnknownField(InvalidQuery):
@@ -545,35 +448,27 @@ class UnknownField(InvalidQuery):
         self.names = tuple(names)
 
 
-class TooManyRequests(GatewayError):
-    status = 429
-    retryable = True
+class TooManyRequests(GatewayError, status=429, retryable=True): ...
 
 
-class RateLimited(TooManyRequests):
+class RateLimited(TooManyRequests, code=4290):
     """The key exceeded its plan's requests per minute, or an address sent too many forms. Wait for
     `Retry-After`.
     """
 
-    code, name = 4290, "RateLimited"
 
-
-class TooManyInFlight(TooManyRequests):
+class TooManyInFlight(TooManyRequests, code=4291):
     """The key has `plans.NAME.max_concurrent` concurrent requests, two exports, or too many long
     queries; or the gateway runs four exports already.
     """
 
-    code, name = 4291, "TooManyInFlight"
 
-
-class TooManyAuthFailures(TooManyRequests):
+class TooManyAuthFailures(TooManyRequests, code=4292):
     """Too many wrong keys came from this address. Wait as many seconds as `Retry-After` says, and
     check the key; valid keys still work.
 
     `per_minute` is the number of wrong keys that an address may send.
     """
-
-    code, name = 4292, "TooManyAuthFailures"
 
     def __init__(
         self,
@@ -586,15 +481,13 @@ class TooManyAuthFailures(TooManyRequests):
         self.per_minute = per_minute
 
 
-class KeysUnavailable(TemporarilyUnavailable):
+class KeysUnavailable(TemporarilyUnavailable, code=5031):
     """The key store does not answer, so no key can be checked. Nothing was done; send the request
     again.
     """
 
-    code = 5031
 
-
-class RecordsUnavailable(TemporarilyUnavailable):
+class RecordsUnavailable(TemporarilyUnavailable, code=5031):
     """The database of write records does not answer, or another program has locked it. With
     `unknown`, the record of a repeated `Idempotency-Key` cannot be read: repeat the request with
     this key.
@@ -602,39 +495,28 @@ class RecordsUnavailable(TemporarilyUnavailable):
     Nothing was sent.
     """
 
-    code = 5031
 
-
-class InvalidIdempotencyKey(BadRequest):
+class InvalidIdempotencyKey(BadRequest, code=4004):
     """The `Idempotency-Key` is not 1 to 255 visible ASCII characters, or there are two."""
 
-    code, name = 4004, "InvalidIdempotencyKey"
 
-
-class IdempotencyInProgress(GatewayError):
+class IdempotencyInProgress(GatewayError, code=4090, status=409, retryable=True):
     """The first request with this `Idempotency-Key` is not answered yet. Repeat this one in a
     second to get its answer.
     """
 
-    code, name, status = 4090, "IdempotencyInProgress", 409
-    retryable = True
 
-
-class IdempotencyKeyReused(GatewayError):
+class IdempotencyKeyReused(GatewayError, code=4220, status=422):
     """The `Idempotency-Key` was used for a request with another body or other parameters. Send each
     new write with a new key, and a retry unchanged.
     """
 
-    code, name, status = 4220, "IdempotencyKeyReused", 422
 
-
-class PreconditionFailed(GatewayError):
+class PreconditionFailed(GatewayError, code=4120, status=412):
     """The row differs from `If-Match`. `existing` is the current row.
 
     `existing` is its current record with this `tag`.
     """
-
-    code, name, status = 4120, "PreconditionFailed", 412
 
     def __init__(
         self,
@@ -658,63 +540,48 @@ class PreconditionFailed(GatewayError):
         self.tag = tag
 
 
-class PreconditionRequired(GatewayError):
+class PreconditionRequired(GatewayError, code=4280, status=428):
     """The plan of the key requires `If-Match` with a tag for updates and deletes, so it takes no
     write to several rows.
     """
 
-    code, name, status = 4280, "PreconditionRequired", 428
 
-
-class HeaderChanged(GatewayError):
+class HeaderChanged(GatewayError, code=4091, status=409, outcome="applied"):
     """The write was applied, but the header changed at the same time. Look at the row `rowIndex`.
 
     `row` is the first written row.
     """
-
-    code, name, status = 4091, "HeaderChanged", 409
-    outcome = "applied"
 
     def __init__(self, message: str | None = None, *, row: int = 0) -> None:
         super().__init__(message)
         self.row = row
 
 
-class DuplicateKey(GatewayError):
+class DuplicateKey(GatewayError, code=4092, status=409):
     """Several rows of the worksheet have the key of an upsert; the message names them. Nothing was
     written.
     """
 
-    code, name, status = 4092, "DuplicateKey", 409
 
-
-class RowNotRemovable(GatewayError):
+class RowNotRemovable(GatewayError, code=4093, status=409):
     """Google cannot remove the row: an array formula or merged cells may extend over it and others.
     Empty it with an update of nulls instead, or ask the owner of the sheet.
     """
 
-    code, name, status = 4093, "RowNotRemovable", 409
 
-
-class RowNumberUnknown(GatewayError):
+class RowNumberUnknown(GatewayError, code=4094, status=409, outcome="applied"):
     """The write was applied, but people or a delete moved or changed the rows since. Look at the
     worksheet, and do not send the write again.
     """
 
-    code, name, status = 4094, "RowNumberUnknown", 409
-    outcome = "applied"
 
-
-class RowsMoved(GatewayError):
+class RowsMoved(GatewayError, code=4095, status=409, outcome="applied"):
     """The write was applied, but to another record than the gateway looked at, because people moved
     rows at the same moment. `rowIndex`, `expected` and `met` show both. Do not send it again.
 
     `row` is the row number, `expected` the planned record, and `met` the other record: its present
     state after an update, its last state after a removal, or None if unknown.
     """
-
-    code, name, status = 4095, "RowsMoved", 409
-    outcome = "applied"
 
     def __init__(
         self,
@@ -730,13 +597,10 @@ class RowsMoved(GatewayError):
         self.met = met
 
 
-class WriteOutcomeUnknown(GatewayError):
+class WriteOutcomeUnknown(GatewayError, code=5041, status=504, outcome="unknown"):
     """Google did not confirm the write. Look at the rows before you write again, or repeat the
     request with its `Idempotency-Key`.
     """
-
-    code, name, status = 5041, "WriteOutcomeUnknown", 504
-    outcome = "unknown"
 
 
 def write_outcome(error: GatewayError) -> Outcome:

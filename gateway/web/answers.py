@@ -163,6 +163,11 @@ def read_answer(
     return encoded_answer(request, encoded, lines, content_type)
 
 
+def weakly_tagged(body: bytes) -> Encoded:
+    """A body with a weak tag, so that it may be compressed."""
+    return Encoded(body, f"W/{opaque_tag(body)}")
+
+
 def encoded_answer(
     request: Request,
     encoded: Encoded,

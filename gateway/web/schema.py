@@ -20,10 +20,10 @@ from gateway.access.caller import may_create, may_delete, may_update
 from gateway.errors import InvalidQuery
 from gateway.table.a1 import column_letters
 from gateway.table.column_types import ColumnType, TypeName
-from gateway.table.header import View, opaque_tag
+from gateway.table.header import View
 from gateway.table.record import NEVER_STORED
 from gateway.web.admission import Admitted
-from gateway.web.answers import Answer, EmptyCell, read_answer
+from gateway.web.answers import Answer, EmptyCell, read_answer, weakly_tagged
 from gateway.web.media_types import JSON_TEXT, PLAIN_TEXT
 from gateway.web.parameters import asking_of, decoded, single_text
 from gateway.web.request import Request
@@ -51,6 +51,15 @@ _JSON_TYPES: Mapping[TypeName, str] = {
 _ANY = ("string", "number", "boolean")
 """JSON types of a column without a known type."""
 RIGHTS = ("read", "create", "update", "delete")
+
+
+def writable_names(view: View) -> Sequence[str]:
+    """The fields that a key may write."""
+    return [
+        name
+        for name, column in view.columns.items()
+        if view.may_write(column) and name not in NEVER_STORED
+    ]
 
 
 class _Fields(NamedTuple):
@@ -85,31 +94,24 @@ async def run_worksheets(
     rights = (may_create(caller), may_update(caller), deletes)
 
     def make(contents: Contents) -> Encoded:
-        sheets = [_listed(*each, target, *rights) for each in zip(seen, counts, strict=True)]
+        sheets = [_listed(*each, target, rights) for each in zip(seen, counts, strict=True)]
         about = {
             "id": spreadsheet,
             "title": contents.title,
             "locale": contents.locale,
             "timeZone": contents.time_zone,
         }
-        return _encoded(msgspec.json.encode({"spreadsheet": about, "sheets": sheets}))
+        return weakly_tagged(msgspec.json.encode({"spreadsheet": about, "sheets": sheets}))
 
     way = ("worksheets", access.columns, access.titles, rights, counts)
     return Served(await catalogue.answer(contents, way, make), freshness)
 
 
 def _listed(
-    worksheet: Listed,
-    rows: int | None,
-    target: Target,
-    creates: bool,
-    updates: bool,
-    deletes: bool,
+    worksheet: Listed, rows: int | None, target: Target, rights: tuple[bool, bool, bool]
 ) -> Mapping[str, object]:
-    view = worksheet.header.seen_with(target.access.columns)
-    has_writable = any(
-        view.may_write(column) and name not in NEVER_STORED for name, column in view.columns.items()
-    )
+    view, (creates, updates, deletes) = worksheet.header.seen_with(target.access.columns), rights
+    has_writable = bool(writable_names(view))
     may = (True, creates and has_writable, updates and has_writable, deletes)
     return {
         "name": worksheet.title,
@@ -127,15 +129,11 @@ def served_worksheets(request: Request, _target: Target, _asked: Asked, served: 
 
 
 async def parse_schema(_request: Request, admitted: Admitted) -> Asked:
-    return Asked(format=_format(admitted))
-
-
-def _format(admitted: Admitted) -> str:
     """Parse the format of a schema. Raises InvalidQuery for an unknown one."""
     asked = single_text(asking_of(decoded(admitted.asked)), FORMAT) or JSON_FORMAT
     if asked not in _CONTENT_TYPES:
         raise InvalidQuery(f"{FORMAT} of a schema must be {' or '.join(_CONTENT_TYPES)}.")
-    return asked
+    return Asked(format=asked)
 
 
 async def run_schema(request: Request, admitted: Admitted, target: Target, asked: Asked) -> Served:
@@ -153,7 +151,7 @@ async def run_schema(request: Request, admitted: Admitted, target: Target, asked
     fields = _Fields(view, may_create(caller) or may_update(caller), empty)
     make = partial(_FORMATS[asked.format], worksheet, fields)
     way = (asked.format, worksheet.title, columns, fields.may_write, empty)
-    return Served(await catalogue.answer(contents, way, lambda _: _encoded(make())), freshness)
+    return Served(await catalogue.answer(contents, way, lambda _: weakly_tagged(make())), freshness)
 
 
 def served_schema(request: Request, _target: Target, asked: Asked, served: Served) -> Answer:
@@ -171,14 +169,8 @@ def _json_schema(worksheet: Listed, fields: _Fields) -> bytes:
             **({"x-column": column_letters(column)} if fields.view.is_whole else {}),
             **({"x-source": type_.source} if type_.source else {}),
         }
-    return msgspec.json.encode(
-        {
-            "$schema": _DIALECT,
-            "title": worksheet.title,
-            "type": "object",
-            "properties": properties,
-        }
-    )
+    about = {"$schema": _DIALECT, "title": worksheet.title, "type": "object"}
+    return msgspec.json.encode({**about, "properties": properties})
 
 
 def json_schema_of(type_: ColumnType, empty: EmptyCell) -> dict[str, object]:
@@ -236,7 +228,3 @@ def _quoted(value: object) -> str:
 
 
 _FORMATS = {JSON_FORMAT: _json_schema, TYPESCRIPT: _typescript}
-
-
-def _encoded(body: bytes) -> Encoded:
-    return Encoded(body, f"W/{opaque_tag(body)}")  # weak, so that the body may be compressed

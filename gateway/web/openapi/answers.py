@@ -14,7 +14,7 @@ from gateway.settings.model import ApiSettings
 from gateway.telemetry.events import RequestEvent, RequestKind
 from gateway.web.error_responses import ERROR_TYPE, error_members
 from gateway.web.media_types import HTML, PROBLEM_JSON
-from gateway.web.openapi.schemas import RECORD, Node, Nodes, reference, schema_reference
+from gateway.web.openapi.schemas import COUNT, RECORD, TEXT, Node, Nodes, object_of, ref
 from gateway.web.operations import OPERATIONS
 from gateway.web.state import State
 
@@ -46,55 +46,49 @@ KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
 }
 """Lines of the table of operations."""
 
-_KEPT = 4
-"""Number of cached sets of operations, each with its error components."""
-
-_TEXT: Node = {"type": "string"}
-PAGE: Node = {HTML: {"schema": _TEXT}}
+PAGE: Node = {HTML: {"schema": TEXT}}
 """Content of an answer to a form as a browser sends it."""
-_COUNT: Node = {"type": "integer", "minimum": 0}
 
 
-def _header(description: str, schema: Node = _TEXT, *, is_sure: bool = False) -> Node:
-    sure = {"required": True} if is_sure else {}
-    return {"description": description, **sure, "schema": schema}
+def header(description: str, schema: Node = TEXT, **more: object) -> Node:
+    return {"description": description, **more, "schema": schema}
 
 
 HEADERS: Nodes = {
-    "Age": _header("Seconds since the rows were read from Google.", _COUNT),
-    "Allow": _header("The methods that this path supports."),
-    "Cache-Status": _header(
+    "Age": header("Seconds since the rows were read from Google.", COUNT),
+    "Allow": header("The methods that this path supports."),
+    "Cache-Status": header(
         "Whether the rows came from memory or were read from Google (RFC 9211)."
     ),
-    "ETag": _header(
+    "ETag": header(
         "Tag of this state of the answer or row. Send it back in `If-None-Match` or `If-Match`.",
         {"type": "string", "pattern": '^(W/)?"[!#-~]*"$'},
     ),
-    "Idempotent-Replayed": _header(
+    "Idempotent-Replayed": header(
         "`true`: an earlier request with this Idempotency-Key was carried out, and this is its "
         "answer.",
         {"const": "true"},
     ),
-    "Link": _header(
+    "Link": header(
         'Other pages of the list, relative to it: `<?…>; rel="next"`, with `skip` also `first` and '
         "`prev` (RFC 8288).",
     ),
-    "Location": _header("Path of the new row.", {"type": "string", "format": "uri-reference"}),
-    "RateLimit": _header(
+    "Location": header("Path of the new row.", {"type": "string", "format": "uri-reference"}),
+    "RateLimit": header(
         "Requests that the key may send now (`r`), and seconds until it may send more (`t`)."
     ),
-    "RateLimit-Policy": _header("Requests that the key may send (`q`) in a window of `w` seconds."),
-    "Retry-After": _header("Seconds to wait before the request is sent again.", _COUNT),
-    "Server-Timing": _header("Milliseconds that Google took."),
-    "WWW-Authenticate": _header("How keys are sent: `Bearer`."),
-    "X-Ignored-Fields": _header("Fields of the body that the worksheet does not have."),
-    "X-Request-Id": _header(
+    "RateLimit-Policy": header("Requests that the key may send (`q`) in a window of `w` seconds."),
+    "Retry-After": header("Seconds to wait before the request is sent again.", COUNT),
+    "Server-Timing": header("Milliseconds that Google took."),
+    "WWW-Authenticate": header("How keys are sent: `Bearer`."),
+    "X-Ignored-Fields": header("Fields of the body that the worksheet does not have."),
+    "X-Request-Id": header(
         "ID of this request in the gateway's log. An ID that you send is kept if it has 1 to "
         "64 letters, digits, `.`, `_` and `-`.",
         {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
-        is_sure=True,
+        required=True,
     ),
-    "X-Total-Count": _header("How many rows match: with `count=true`, and of exports.", _COUNT),
+    "X-Total-Count": header("How many rows match: with `count=true`, and of exports.", COUNT),
 }
 OF_ALL = ("X-Request-Id", "Server-Timing")
 OF_KEYS = (*OF_ALL, "RateLimit", "RateLimit-Policy")
@@ -113,22 +107,17 @@ _OF_STATUSES: Mapping[int, Sequence[str]] = {
 
 
 def header_references(names: Iterable[str]) -> Node:
-    return {name: reference("headers", name) for name in names}
+    return {name: ref(name, "headers") for name in names}
 
 
 ERROR, PROBLEM, _MISTAKE = "Error", "Problem", "Mistake"
 _SCHEMAS: Nodes = {
-    ERROR: {
-        "type": "object",
-        "description": (
-            "An error. Programs should use `code`, which never changes its meaning; "
-            "`message` says what is wrong and how to correct it."
-        ),
-        "properties": {
+    ERROR: object_of(
+        {
             "type": {"const": ERROR_TYPE},
-            "name": _TEXT,
+            "name": TEXT,
             "code": {"type": "integer"},
-            "message": _TEXT,
+            "message": TEXT,
             "status": {"type": "integer", "description": "The status of the answer."},
             "requestId": {
                 "type": "string",
@@ -141,7 +130,7 @@ _SCHEMAS: Nodes = {
             "errors": {
                 "type": "array",
                 "description": "Errors of the body, each with its place.",
-                "items": schema_reference(_MISTAKE),
+                "items": ref(_MISTAKE),
             },
             "outcome": {
                 "enum": [*get_args(Outcome)],
@@ -154,40 +143,35 @@ _SCHEMAS: Nodes = {
                 "type": "integer",
                 "description": "With codes 4091 and 4095, the first row written.",
             },
-            "existing": {
-                "description": "With code 4120, the current row.",
-                "allOf": [schema_reference(RECORD)],
-            },
+            "existing": {"description": "With code 4120, the current row.", "allOf": [ref(RECORD)]},
             "expected": {
                 "description": "With code 4095, the record that the gateway looked at.",
-                "allOf": [schema_reference(RECORD)],
+                "allOf": [ref(RECORD)],
             },
             "met": {
                 "description": (
                     "With code 4095, the record that was changed or removed; null if it is not "
                     "known."
                 ),
-                "anyOf": [schema_reference(RECORD), {"type": "null"}],
+                "anyOf": [ref(RECORD), {"type": "null"}],
             },
-            "title": _TEXT,
-            "detail": _TEXT,
-            "instance": _TEXT,
+            "title": TEXT,
+            "detail": TEXT,
+            "instance": TEXT,
         },
-        "required": ["type", "name", "code", "message", "status", "requestId", "retryable"],
-        "additionalProperties": False,
-    },
-    _MISTAKE: {
-        "type": "object",
-        "properties": {
+        ["type", "name", "code", "message", "status", "requestId", "retryable"],
+        about="An error. Programs should use `code`, which never changes its meaning; `message` "
+        "says what is wrong and how to correct it.",
+    ),
+    _MISTAKE: object_of(
+        {
             "pointer": {"type": "string", "description": "A JSON pointer: `#/name`."},
-            "detail": _TEXT,
-        },
-        "required": ["pointer", "detail"],
-        "additionalProperties": False,
-    },
+            "detail": TEXT,
+        }
+    ),
     PROBLEM: {
         "description": "The error in the form of RFC 9457, for `Accept: application/problem+json`.",
-        "allOf": [schema_reference(ERROR)],
+        "allOf": [ref(ERROR)],
         "required": ["title", "detail", "instance"],
     },
 }
@@ -268,15 +252,14 @@ def by_status(kind: OperationKind) -> Mapping[int, Sequence[type[GatewayError]]]
 def error_references(kind: OperationKind, *, has_pages: bool = False) -> Node:
     """The error answers of an operation, by status."""
     return {
-        str(status): reference("responses", _answer_name(kind, status, has_pages))
+        str(status): ref(_answer_name(kind, status, has_pages), "responses")
         for status in by_status(kind)
     }
 
 
 def error_name(kind: OperationKind, status: int) -> str:
     """The schema's name of errors with this status."""
-    words = _shared_by(kind, status).title().replace("_", "")
-    return f"{words}{status}Error"
+    return f"{_shared_by(kind, status).title().replace('_', '')}{status}Error"
 
 
 def error_answer(kind: OperationKind, status: int, *, has_pages: bool = False) -> Node:
@@ -287,24 +270,22 @@ def error_answer(kind: OperationKind, status: int, *, has_pages: bool = False) -
         *_OF_STATUSES.get(status, ()),
         *(["Idempotent-Replayed"] if kind in WRITES else []),
     )
-    examples = {
-        error.__name__: reference("examples", _example_name(kind, error)) for error in found
-    }
+    examples = {error.__name__: ref(_example_name(kind, error), "examples") for error in found}
     return {
         "description": "\n".join(f"- `{error.code}` {error.description()}" for error in found),
         "headers": header_references(headers),
         "content": {
             "application/json": {
-                "schema": schema_reference(error_name(kind, status)),
+                "schema": ref(error_name(kind, status)),
                 "examples": examples,
             },
-            PROBLEM_JSON: {"schema": schema_reference(PROBLEM)},
+            PROBLEM_JSON: {"schema": ref(PROBLEM)},
             **(PAGE if has_pages else {}),
         },
     }
 
 
-@lru_cache(_KEPT)
+@lru_cache(4)
 def error_components(
     kinds: tuple[OperationKind, ...], *, has_pages: bool = False
 ) -> Mapping[str, Nodes]:
@@ -316,9 +297,7 @@ def error_components(
     for kind in kinds:
         is_form = has_pages and kind == "create"
         for status, found in by_status(kind).items():
-            for error in found:
-                example = _example(error, is_write=kind in WRITES)
-                examples[_example_name(kind, error)] = example
+            examples |= {_example_name(kind, each): _example(kind, each) for each in found}
             name = _answer_name(kind, status, is_form)
             if name not in responses:
                 responses[name] = error_answer(kind, status, has_pages=is_form)
@@ -334,7 +313,7 @@ def _error_schema(kind: OperationKind, status: int) -> Node:
         "status": {"enum": [status]},
     }
     outcome = {"required": ["outcome"]} if kind in WRITES else {}
-    return {"allOf": [schema_reference(ERROR), {"properties": sure, **outcome}]}
+    return {"allOf": [ref(ERROR), {"properties": sure, **outcome}]}
 
 
 @lru_cache(None)
@@ -381,9 +360,9 @@ _DETAILED: Mapping[type[GatewayError], GatewayError] = {
 }
 
 
-def _example(error: type[GatewayError], *, is_write: bool) -> Node:
+def _example(kind: OperationKind, error: type[GatewayError]) -> Node:
     """The gateway's answer with this error, with a made-up request ID."""
-    event = RequestEvent("0f3c6a1de8b2457f", "POST" if is_write else "GET", "")
+    event = RequestEvent("0f3c6a1de8b2457f", "POST" if kind in WRITES else "GET", "")
     met = _DETAILED.get(error) or error()
     members = error_members(met, event, cast(State, {"api": ApiSettings()}))
     return {"summary": f"{error.code} {error.name}", "value": members}

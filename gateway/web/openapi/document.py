@@ -7,21 +7,10 @@ import msgspec
 
 from gateway.access.caller import granted_spreadsheet, is_create_only
 from gateway.errors import InvalidQuery
-from gateway.table.header import opaque_tag
 from gateway.web.admission import find_credentials
-from gateway.web.answers import Answer, encoded_answer, read_answer
+from gateway.web.answers import Answer, encoded_answer, read_answer, weakly_tagged
+from gateway.web.openapi import operations
 from gateway.web.openapi.answers import HEADERS, error_components
-from gateway.web.openapi.operations import (
-    ANY_TAG,
-    HEALTH_SCHEMAS,
-    HEALTH_TAG,
-    SECURITY_SCHEMES,
-    WORKSHEETS_TAG,
-    health_paths,
-    operations_of,
-    paths_of,
-    spreadsheet_paths,
-)
 from gateway.web.openapi.parameters import shared_parameters, spreadsheet_schemas
 from gateway.web.openapi.reach import Reach, any_place, places_of, reach_of, reach_of_all
 from gateway.web.openapi.schemas import Node, shared_schemas, worksheet_schemas
@@ -58,18 +47,15 @@ async def describe(request: Request) -> Answer:
     """
     state = request.state
     parameters = sift(request.scope["query_string"], DESCRIPTION)
-    if find_credentials(request.head, parameters.credentials).key is None:
-        if parameters.refusal:
-            raise InvalidQuery(parameters.refusal)
-        is_typed = asks_for_types(parameters.asked)
-        reach = reach_of_all(state["api"], is_typed=is_typed)
-        return encoded_answer(request, general_document(reach), ())
-    caller, named, _ = await state["admission"].recognise(request, parameters, DESCRIPTION)
-    if is_create_only(caller):
+    caller = None
+    if find_credentials(request.head, parameters.credentials).key is not None:
+        caller, named, _ = await state["admission"].recognise(request, parameters, DESCRIPTION)
+    elif parameters.refusal:
+        raise InvalidQuery(parameters.refusal)
+    if caller is None or is_create_only(caller):
         reach = reach_of_all(state["api"], is_typed=asks_for_types(parameters.asked))
         return encoded_answer(request, general_document(reach), ())
-    spreadsheet = granted_spreadsheet(caller.grants, named)
-    request.event.spreadsheet = spreadsheet
+    spreadsheet = request.event.spreadsheet = granted_spreadsheet(caller.grants, named)
     reach = reach_of(caller, named, state["api"], is_typed=asks_for_types(parameters.asked))
     catalogue = state["catalogue"]
     contents, freshness = await catalogue.read(spreadsheet, key_id=caller.key_id)
@@ -81,27 +67,26 @@ async def describe(request: Request) -> Answer:
     return read_answer(request, Served(encoded, freshness), no_cache=False)
 
 
-@lru_cache(_KEPT_GENERAL)
-def general_document(reach: Reach) -> Encoded:
-    """The document without a key."""
-    return document_of(reach)
-
-
 def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
     """The encoded document, with its tag; with worksheets only for a key."""
     places = list(places_of(listed, reach)) if reach.is_for_key else [any_place(reach)]
-    kinds = ("health", *operations_of(reach))
+    kinds = ("health", *operations.operations_of(reach))
     errors = error_components(kinds, has_pages=not reach.is_for_key)
     schemas = {
         **shared_schemas(reach),
         **errors["schemas"],
         **spreadsheet_schemas(reach),
-        **HEALTH_SCHEMAS,
+        **operations.HEALTH_SCHEMAS,
     }
     paths: dict[str, Node] = {}
     for place in places:
-        paths |= paths_of(place)
+        paths |= operations.paths_of(place)
         schemas |= worksheet_schemas(place)
+    tags = [
+        *(place.title or operations.ANY_TAG for place in places),
+        operations.WORKSHEETS_TAG,
+        operations.HEALTH_TAG,
+    ]
     document: Node = {
         "openapi": "3.1.0",
         "info": {
@@ -110,21 +95,19 @@ def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
             "description": _ABOUT + (_OF_KEY if reach.is_for_key else _OF_ANY),
         },
         "servers": [{"url": "./"}],
-        "tags": [
-            {"name": name}
-            for name in dict.fromkeys(
-                [*(place.title or ANY_TAG for place in places), WORKSHEETS_TAG, HEALTH_TAG]
-            )
-        ],
-        "paths": {**paths, **spreadsheet_paths(reach), **health_paths()},
+        "tags": [{"name": name} for name in dict.fromkeys(tags)],
+        "paths": paths | operations.spreadsheet_paths(reach) | operations.health_paths(),
         "components": {
             "schemas": schemas,
             "parameters": shared_parameters(reach),
             "responses": errors["responses"],
             "examples": errors["examples"],
             "headers": HEADERS,
-            "securitySchemes": SECURITY_SCHEMES,
+            "securitySchemes": operations.SECURITY_SCHEMES,
         },
     }
-    body = msgspec.json.encode(document)
-    return Encoded(body, f"W/{opaque_tag(body)}")
+    return weakly_tagged(msgspec.json.encode(document))
+
+
+general_document = lru_cache(_KEPT_GENERAL)(document_of)
+"""The document without a key."""

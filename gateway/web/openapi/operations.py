@@ -5,12 +5,14 @@ method, and so may have several lines there.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from gateway.table.header import ROW_INDEX
 from gateway.telemetry.events import RequestKind
 from gateway.web.exports import ROWS_PER_REQUEST
 from gateway.web.media_types import CSV, FORM, JSON, NDJSON
+from gateway.web.openapi import parameters
 from gateway.web.openapi.answers import (
     KINDS,
     OF_ALL,
@@ -25,23 +27,20 @@ from gateway.web.openapi.answers import (
     error_answer,
     error_name,
     error_references,
+    header,
     header_references,
-)
-from gateway.web.openapi.parameters import (
-    operation_parameters,
-    path_parameters,
-    spreadsheet_parameters,
 )
 from gateway.web.openapi.reach import Place, Reach
 from gateway.web.openapi.schemas import (
     MATCHES,
     SCHEMA,
+    TEXT,
     WORKSHEETS,
     Node,
     Nodes,
     list_of,
-    reference,
-    schema_reference,
+    object_of,
+    ref,
 )
 from gateway.web.operations import OPERATIONS
 from gateway.web.prefer import PREFERENCE_APPLIED
@@ -76,16 +75,8 @@ SECURITY_SCHEMES: Nodes = {
         "logs and histories: prefer a header.",
     },
 }
-_PREFERENCE: Node = {
-    "description": "The preference that was applied.",
-    "schema": {"type": "string"},
-}
-_OF_EXPORTS: Node = {
-    "Content-Disposition": {
-        "description": "Name of the file, for exports as CSV.",
-        "schema": {"type": "string"},
-    },
-}
+_PREFERENCE = header("The preference that was applied.")
+_OF_EXPORTS: Node = {"Content-Disposition": header("Name of the file, for exports as CSV.")}
 _UNCHANGED: Node = {
     "description": "The answer has not changed: its tag is in `If-None-Match`. No body.",
     "headers": header_references(OF_READS),
@@ -100,27 +91,16 @@ _NEXT_PAGE: Node = {
     "description": "A form was stored: the browser goes to its `_next`, or the key's next page.",
     "headers": {
         **header_references(OF_MANY),
-        "Location": {
-            "description": "The next page.",
-            "required": True,
-            "schema": {"type": "string", "format": "uri"},
-        },
+        "Location": header("The next page.", {"type": "string", "format": "uri"}, required=True),
     },
 }
 
 _HEALTH, _READINESS = "Health", "Readiness"
-_STATUS: Node = {"status": {"type": "string"}}
 HEALTH_SCHEMAS: Nodes = {
-    _HEALTH: {
-        "type": "object",
-        "properties": _STATUS,
-        "required": ["status"],
-        "additionalProperties": False,
-    },
-    _READINESS: {
-        "type": "object",
-        "properties": {
-            **_STATUS,
+    _HEALTH: object_of({"status": TEXT}),
+    _READINESS: object_of(
+        {
+            "status": TEXT,
             "refused_accounts": {
                 "type": "integer",
                 "minimum": 1,
@@ -129,14 +109,12 @@ HEALTH_SCHEMAS: Nodes = {
             "redis": {
                 "type": "string",
                 "enum": ["available", "unavailable"],
-                "description": (
-                    "Only with several processes. The gateway is ready without Redis, too."
-                ),
+                "description": "Only with several processes. The gateway is ready without Redis, "
+                "too.",
             },
         },
-        "required": ["status"],
-        "additionalProperties": False,
-    },
+        ["status"],
+    ),
 }
 
 
@@ -161,16 +139,15 @@ def paths_of(place: Place) -> Nodes:
     for kind, lines in operations_of(place.reach).items():
         if kind in ("create", "update", "change") and not place.is_writable:
             continue
-        row = OPERATIONS[lines[0]]
-        if row.path == "spreadsheet":
+        if kind not in _DESCRIBED:
             continue
+        row = OPERATIONS[lines[0]]
         has_number = row.path == "row" and not row.row
         end = {"row": f"/{row.row or '{rowIndex}'}", "schema": "/schema"}.get(row.path, "")
-        item = items.setdefault(
-            f"{place.path}{end}", {"parameters": path_parameters(place, has_row=has_number)}
-        )
+        of_path = parameters.path_parameters(place, has_row=has_number)
+        item = items.setdefault(f"{place.path}{end}", {"parameters": of_path})
         summary, description, answers, body = _DESCRIBED[kind](place)
-        parameters = operation_parameters(place, lines)
+        found = parameters.operation_parameters(place, lines)
         is_submission = kind == "create" and place.is_any
         responses: Node = {**answers, **error_references(kind, has_pages=is_submission)}
         for method in row.methods:
@@ -181,16 +158,16 @@ def paths_of(place: Place) -> Nodes:
                 **({"description": description} if description else {}),
                 "tags": [place.title or ANY_TAG],
                 "security": security(is_write=kind in WRITES and not is_submission),
-                **({"parameters": parameters} if parameters else {}),
+                **({"parameters": found} if found else {}),
                 **({"requestBody": {"required": True, "content": body}} if body else {}),
                 "responses": responses,
             }
     return items
 
 
-def spreadsheet_paths(reach: Reach) -> Nodes:
+def spreadsheet_paths(reach: Reach) -> dict[str, Node]:
     """The path of a spreadsheet, which lists its worksheets."""
-    worksheets = _answer("The worksheets.", OF_READS, schema_reference(WORKSHEETS))
+    worksheets = _answer("The worksheets.", OF_READS, ref(WORKSHEETS))
     operation: Node = {
         "operationId": "worksheets",
         "summary": "List worksheets",
@@ -198,36 +175,36 @@ def spreadsheet_paths(reach: Reach) -> Nodes:
         "what the key may do there. At most a minute old.",
         "tags": [WORKSHEETS_TAG],
         "security": security(is_write=False),
-        "parameters": [reference("parameters", "IfNoneMatch")],
+        "parameters": [ref("IfNoneMatch", "parameters")],
         "responses": {
             "200": worksheets,
             "304": _UNCHANGED,
             **error_references("worksheets"),
         },
     }
-    return {"/v2/sheets": {"parameters": spreadsheet_parameters(reach), "get": operation}}
+    of_path = parameters.spreadsheet_parameters(reach)
+    return {"/v2/sheets": {"parameters": of_path, "get": operation}}
 
 
 def _schema(_place: Place) -> _Described:
-    schema = _answer("The schema.", OF_READS, schema_reference(SCHEMA))
-    content = {**_json(schema_reference(SCHEMA)), "text/plain": {"schema": {"type": "string"}}}
+    text = {"text/plain": {"schema": TEXT}}
+    schema = _answer("The schema.", OF_READS, ref(SCHEMA), others=text)
     return _Described(
         "Describe the fields",
         "Types of the typed records: from a native table, else from data validation, "
         "number formats, or the first cells. At most a minute old.",
-        {"200": {**schema, "content": content}, "304": _UNCHANGED},
+        {"200": schema, "304": _UNCHANGED},
     )
 
 
 def _list(place: Place) -> _Described:
     has_export = place.reach.has("export")
-    text: Node = {"schema": {"type": "string"}}
     page = _answer(
         "The rows.",
         OF_LISTS,
-        schema_reference(f"{place.stem}Page"),
+        ref(f"{place.stem}Page"),
         own=_OF_EXPORTS if has_export else {},
-        others={CSV: text, NDJSON: text} if has_export else {},
+        others={each: {"schema": TEXT} for each in (CSV, NDJSON) if has_export},
     )
     about = "Rows in the order of the worksheet, or as `order` says, page by page."
     export = (
@@ -235,21 +212,18 @@ def _list(place: Place) -> _Described:
         "rows that match, without `count`. It counts as one request, and another for each "
         f"{ROWS_PER_REQUEST} rows."
     )
-    return _Described(
-        "List rows",
-        about + (export if has_export else ""),
-        {"200": page, "304": _UNCHANGED},
-    )
+    about += export if has_export else ""
+    return _Described("List rows", about, {"200": page, "304": _UNCHANGED})
 
 
 def _read(place: Place) -> _Described:
-    row = _answer("The row.", OF_READS, schema_reference(f"{place.stem}Row"))
+    row = _answer("The row.", OF_READS, ref(f"{place.stem}Row"))
     return _Described("Read a row", "", {"200": row, "304": _UNCHANGED})
 
 
 def _create(place: Place) -> _Described:
     has_upsert = place.reach.has("upsert")
-    row = schema_reference(f"{place.stem}Fields")
+    row = ref(f"{place.stem}Fields")
     # Without the form: openapi-python-client fails at run time if a list is one of several types.
     body = _json({"oneOf": [row, list_of(row)]}, example=_create_example(place))
     about = (
@@ -263,8 +237,8 @@ def _create(place: Place) -> _Described:
     )
     upserted = _answer(
         "The rows of an upsert in the order of the body; some may be new.",
-        _of_write(OF_MANY, place),
-        schema_reference(f"{place.stem}Upserts"),
+        (*OF_MANY, *place.ignored),
+        ref(f"{place.stem}Upserts"),
         has_preference=True,
     )
     # Clients take the first schema that fits, so that the narrower one comes first.
@@ -273,8 +247,8 @@ def _create(place: Place) -> _Described:
     created = _answer(
         "The new row, or the new rows in the order of the body."
         + (" With a key that may only create, the sent fields." if place.is_any else ""),
-        _of_write(OF_CREATES, place),
-        {"anyOf": [schema_reference(f"{place.stem}{name}") for name in names]},
+        (*OF_CREATES, *place.ignored),
+        {"anyOf": [ref(f"{place.stem}{name}") for name in names]},
         has_preference=has_upsert,
         others=PAGE if place.is_any else {},
     )
@@ -292,29 +266,29 @@ def _create(place: Place) -> _Described:
 
 def _update(place: Place) -> _Described:
     about = "The fields that were sent, with their current values."
-    row = schema_reference(f"{place.stem}Row")
+    row = ref(f"{place.stem}Row")
     return _Described(
         "Update a row",
         "Writes the fields that are sent; all others stay. A value that the cell already has "
         "is not written, so a row can be sent back unchanged. POST, PUT and PATCH do the "
         "same.",
-        {"200": _answer(about, _of_write(OF_UPDATES, place), row)},
+        {"200": _answer(about, (*OF_UPDATES, *place.ignored), row)},
         {
-            **_json(schema_reference(f"{place.stem}Fields"), example=_update_example(place)),
-            FORM: {"schema": schema_reference(f"{place.stem}Form")},
+            **_json(ref(f"{place.stem}Fields"), example=_update_example(place)),
+            FORM: {"schema": ref(f"{place.stem}Form")},
         },
     )
 
 
 def _change(place: Place) -> _Described:
     has_filter = place.reach.has("update_where")
-    rows = list_of(schema_reference(f"{place.stem}Change"))
-    body = {"oneOf": [rows, schema_reference(f"{place.stem}Fields")]} if has_filter else rows
-    updated = schema_reference(f"{place.stem}Results")
+    rows = list_of(ref(f"{place.stem}Change"))
+    body = {"oneOf": [rows, ref(f"{place.stem}Fields")]} if has_filter else rows
+    updated = ref(f"{place.stem}Results")
     answer = _answer(
         "The rows of the list in its order, or the numbers of those that matched.",
-        _of_write(OF_MANY, place),
-        {"anyOf": [schema_reference(MATCHES), updated]} if has_filter else updated,
+        (*OF_MANY, *place.ignored),
+        {"anyOf": [ref(MATCHES), updated]} if has_filter else updated,
         has_preference=has_filter,
     )
     by_filter = (
@@ -346,9 +320,7 @@ def _delete_where(_place: Place) -> _Described:
         "Delete rows by filter",
         "Deletes all rows that match, or none. The rows below move up. It counts as "
         f"{OPERATIONS['delete_where'].price} requests.",
-        {
-            "200": _answer(about, OF_MANY, schema_reference(MATCHES), has_preference=True),
-        },
+        {"200": _answer(about, OF_MANY, ref(MATCHES), has_preference=True)},
     )
 
 
@@ -390,20 +362,16 @@ def _answer(
     schema: Node,
     *,
     has_preference: bool = False,
-    own: Node | None = None,
-    others: Node | None = None,
+    own: Node = MappingProxyType({}),
+    others: Node = MappingProxyType({}),
 ) -> Node:
     """An answer as JSON and as `others`, with headers of its `own` that not all answers expose."""
     preference = {PREFERENCE_APPLIED: _PREFERENCE} if has_preference else {}
     return {
         "description": about,
-        "headers": {**header_references(headers), **preference, **(own or {})},
-        "content": {**_json(schema), **(others or {})},
+        "headers": {**header_references(headers), **preference, **own},
+        "content": {**_json(schema), **others},
     }
-
-
-def _of_write(headers: Sequence[str], place: Place) -> Sequence[str]:
-    return (*headers, "X-Ignored-Fields") if place.reach.ignores_unknown else headers
 
 
 def _create_example(place: Place) -> Node:
@@ -416,33 +384,25 @@ def _create_example(place: Place) -> Node:
 
 def _update_example(place: Place) -> Node:
     """A single field: tools that generate a body would fill, and so overwrite, all of them."""
-    name, value = next(iter(_create_example(place).items()))
-    return {name: value}
+    return dict([*_create_example(place).items()][:1])
 
 
-def health_paths() -> Nodes:
+def health_paths() -> dict[str, Node]:
     """The paths that need no key."""
     schemas = (_HEALTH, error_name("health", 503))
     not_ready: Node = {
         **error_answer("health", 503),
         "description": "The key store does not answer, Google has accepted no account since the "
         "start, or the gateway takes no more requests.",
-        "content": _json({"anyOf": [schema_reference(name) for name in schemas]}),
+        "content": _json({"anyOf": [ref(name) for name in schemas]}),
     }
-    alive = _health("isAlive", "Check that the gateway runs", _HEALTH, {})
-    ready = _health("isReady", "Check that it is ready to serve", _READINESS, {"503": not_ready})
-    return {"/livez": {"get": alive}, "/readyz": {"get": ready}}
-
-
-def _health(name: str, summary: str, schema: str, answers: Node) -> Node:
-    return {
-        "operationId": name,
-        "summary": summary,
-        "tags": [HEALTH_TAG],
-        "security": [],
-        "responses": {
-            "200": _answer("Yes.", OF_ALL, schema_reference(schema)),
-            **error_references("health"),
-            **answers,
-        },
-    }
+    paths: dict[str, Node] = {}
+    for path, name, summary, schema, answers in (
+        ("/livez", "isAlive", "Whether the gateway runs", _HEALTH, {}),
+        ("/readyz", "isReady", "Whether it is ready to serve", _READINESS, {"503": not_ready}),
+    ):
+        yes = {"200": _answer("Yes.", OF_ALL, ref(schema))}
+        about = {"operationId": name, "summary": summary, "tags": [HEALTH_TAG], "security": []}
+        responses = {**yes, **error_references("health"), **answers}
+        paths[path] = {"get": {**about, "responses": responses}}
+    return paths

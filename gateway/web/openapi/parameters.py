@@ -4,6 +4,7 @@ Rules: the query parameters of an operation come from its lines in the table of 
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from gateway.access.rates import FRESH_PRICE
 from gateway.query.query import DEFAULT_LIMIT
@@ -13,7 +14,7 @@ from gateway.web.exports import RAW
 from gateway.web.idempotency import IDEMPOTENCY_KEY
 from gateway.web.negotiation import FORMATS
 from gateway.web.openapi.reach import Place, Reach
-from gateway.web.openapi.schemas import Node, Nodes, reference, schema_reference
+from gateway.web.openapi.schemas import COUNT, TEXT, Node, Nodes, ref
 from gateway.web.operations import OPERATIONS
 from gateway.web.parameters import MAX_ORDER_FIELDS
 from gateway.web.prefer import RESOLUTIONS
@@ -34,111 +35,99 @@ from gateway.worksheets.cursors import LONGEST
 SPREADSHEET_ID = "X-Spreadsheet-Id"
 _SPREADSHEET = "Spreadsheet"
 LARGEST_ROW = 99_999_999
+_FLAG: Node = {"type": "boolean", "default": False}
 IDEMPOTENCY_KEYS = "^[!#-~][!-~]{0,254}$"
 """Bare keys; quoted ones have the same meaning."""
 
 
-def _parameter(place: str, name: str, description: str, schema: Node) -> Node:
-    """An optional parameter in the query or a header."""
+def _query(name: str, description: str, schema: Node, *, place: str = "query") -> Node:
+    """An optional parameter in the query."""
     return {"name": name, "in": place, "description": description, "schema": schema}
 
 
-_SHEET_NAME: Node = {
-    "name": "sheetName",
-    "in": "path",
-    "required": True,
-    "description": (
-        "The name on the worksheet's tab, percent-encoded: `A/B` is `A%2FB`. Case and blanks count."
+_in_header = partial(_query, place="header")
+
+
+def _in_path(name: str, description: str, schema: Node, example: object) -> Node:
+    place = {"name": name, "in": "path", "required": True}
+    return {**place, "description": description, "schema": schema, "example": example}
+
+
+_FIXED: Nodes = {
+    "SheetName": _in_path(
+        "sheetName",
+        "The name on the worksheet's tab, percent-encoded: `A/B` is `A%2FB`. Case and "
+        "blanks count.",
+        {"type": "string", "minLength": 1},
+        "Cities",
     ),
-    "schema": {"type": "string", "minLength": 1},
-    "example": "Cities",
-}
-_ROW: Node = {
-    "name": ROW_INDEX,
-    "in": "path",
-    "required": True,
-    "description": "The `rowIndex` of the row, as lists and answers to writes have it.",
-    "schema": {"type": "integer", "minimum": 2, "maximum": LARGEST_ROW},
-    "example": 2,
-}
-_SKIP = _parameter(
-    "query",
-    "skip",
-    "Number of rows to skip.",
-    {"type": "integer", "minimum": 0, "default": 0},
-)
-_CURSOR = {
-    **_parameter(
-        "query",
-        CURSOR,
-        "Empty for the first page, then the `cursor` of each answer: no row is given twice or left "
-        "out, whatever is inserted, deleted or moved meanwhile. It belongs to the key, the "
-        "worksheet, `where` and `order`.",
-        {"type": "string", "maxLength": LONGEST},
+    "Row": _in_path(
+        ROW_INDEX,
+        "The `rowIndex` of the row, as lists and answers to writes have it.",
+        {"type": "integer", "minimum": 2, "maximum": LARGEST_ROW},
+        2,
     ),
-    "allowEmptyValue": True,
+    "Cursor": {
+        **_query(
+            CURSOR,
+            "Empty for the first page, then the `cursor` of each answer: no row is given twice or "
+            "left out, whatever is inserted, deleted or moved meanwhile. It belongs to the key, "
+            "the worksheet, `where` and `order`.",
+            {"type": "string", "maxLength": LONGEST},
+        ),
+        "allowEmptyValue": True,
+    },
+    "Skip": _query("skip", "Number of rows to skip.", {**COUNT, "default": 0}),
+    "Count": _query("count", "`true` adds `total`, the number of rows that match.", _FLAG),
+    "NoCache": _query(
+        "no-cache",
+        "`true` rereads the rows, as the header `Cache-Control: no-cache` does. Without it rows "
+        "may be some seconds old, as `Age` says, but include everything that you wrote. It "
+        f"counts as {FRESH_PRICE} requests.",
+        _FLAG,
+    ),
+    "SchemaFormat": _query(
+        FORMAT,
+        f"`{JSON_FORMAT}`: JSON Schema 2020-12, the default. `{TYPESCRIPT}`: an interface.",
+        {"type": "string", "enum": [JSON_FORMAT, TYPESCRIPT]},
+    ),
+    "IfNoneMatch": _in_header(
+        "If-None-Match",
+        "The `ETag` of an earlier answer: if nothing has changed since, the answer is 304.",
+        TEXT,
+    ),
+    "Format": _query(
+        FORMAT,
+        "All rows that match, as a file: `csv`, `ndjson` (a record in each line), or `json`, the "
+        "JSON of a list. It has a `limit` only if one is sent.",
+        {"type": "string", "enum": [*FORMATS]},
+    ),
+    "Formulas": _query(
+        FORMULAS,
+        "For `format=csv`: `raw` exports texts that look like formulas unchanged. By default an "
+        "apostrophe stands before them.",
+        {"type": "string", "enum": [RAW]},
+    ),
+    "IdempotencyKey": _in_header(
+        IDEMPOTENCY_KEY,
+        "A unique ID of this write, such as a UUID. A repetition with the same ID, for example "
+        "after a lost connection, does not write again: it gets the first answer, with "
+        "`Idempotent-Replayed: true`.",
+        {"type": "string", "pattern": IDEMPOTENCY_KEYS},
+    ),
+    "Resolution": _in_header(
+        "Prefer",
+        f"With `{ON_CONFLICT}`: `resolution=ignore-duplicates` leaves existing rows as they are; "
+        "`resolution=merge-duplicates` is the default. Other preferences are ignored.",
+        {"type": "string", "examples": [f"resolution={each}" for each in RESOLUTIONS]},
+    ),
+    "PreferMaxAffected": _in_header(
+        "Prefer",
+        f"`{MAX_AFFECTED}=10` is the same as the parameter; the smaller number counts.",
+        {"type": "string", "examples": [f"{MAX_AFFECTED}=10"]},
+    ),
 }
-_COUNT = _parameter(
-    "query",
-    "count",
-    "`true` adds `total`, the number of rows that match.",
-    {"type": "boolean", "default": False},
-)
-_FORMAT = _parameter(
-    "query",
-    FORMAT,
-    "All rows that match, as a file: `csv`, `ndjson` (a record in each line), or `json`, the JSON "
-    "of a list. It has a `limit` only if one is sent.",
-    {"type": "string", "enum": [*FORMATS]},
-)
-_FORMULAS = _parameter(
-    "query",
-    FORMULAS,
-    "For `format=csv`: `raw` exports texts that look like formulas unchanged. By default an "
-    "apostrophe stands before them.",
-    {"type": "string", "enum": [RAW]},
-)
-_NO_CACHE = _parameter(
-    "query",
-    "no-cache",
-    "`true` rereads the rows, as the header `Cache-Control: no-cache` does. Without it rows "
-    "may be some seconds old, as `Age` says, but include everything that you wrote. It "
-    f"counts as {FRESH_PRICE} requests.",
-    {"type": "boolean", "default": False},
-)
-_IF_NONE_MATCH = _parameter(
-    "header",
-    "If-None-Match",
-    "The `ETag` of an earlier answer: if nothing has changed since, the answer is 304.",
-    {"type": "string"},
-)
-_IDEMPOTENCY_KEY = _parameter(
-    "header",
-    IDEMPOTENCY_KEY,
-    "A unique ID of this write, such as a UUID. A repetition with the same ID, for example "
-    "after a lost connection, does not write again: it gets the first answer, with "
-    "`Idempotent-Replayed: true`.",
-    {"type": "string", "pattern": IDEMPOTENCY_KEYS},
-)
-_PREFER_RESOLUTION = _parameter(
-    "header",
-    "Prefer",
-    f"With `{ON_CONFLICT}`: `resolution=ignore-duplicates` leaves existing rows as they are; "
-    "`resolution=merge-duplicates` is the default. Other preferences are ignored.",
-    {"type": "string", "examples": [f"resolution={each}" for each in RESOLUTIONS]},
-)
-_PREFER_MAX_AFFECTED = _parameter(
-    "header",
-    "Prefer",
-    f"`{MAX_AFFECTED}=10` is the same as the parameter; the smaller number counts.",
-    {"type": "string", "examples": [f"{MAX_AFFECTED}=10"]},
-)
-_SCHEMA_FORMAT = _parameter(
-    "query",
-    FORMAT,
-    f"`{JSON_FORMAT}`: JSON Schema 2020-12, the default. `{TYPESCRIPT}`: an interface.",
-    {"type": "string", "enum": [JSON_FORMAT, TYPESCRIPT]},
-)
+"""Components that are the same in every document; the others depend on its scope."""
 _WHERE_EXAMPLES: Node = {
     "equal": {"summary": "One value", "value": '{"state":"California"}'},
     "range": {"summary": "A range", "value": '{"population":{"$gte":1000000,"$lt":2000000}}'},
@@ -169,48 +158,36 @@ _PREFERENCES = {RESOLUTION: "Resolution", MAX_AFFECTED: "PreferMaxAffected"}
 
 def shared_parameters(reach: Reach) -> Nodes:
     """Components shared by all worksheets."""
-    parameters = {} if reach.is_for_key else {"SheetName": _SHEET_NAME}
-    if reach.takes_spreadsheet:
-        parameters["SpreadsheetId"] = _spreadsheet(reach)
-    parameters |= {
-        "Row": _ROW,
-        "Limit": _limit(reach),
-        "Cursor": _CURSOR,
-        "Skip": _SKIP,
-        "Count": _COUNT,
-        "Values": _values(reach),
-        "NoCache": _NO_CACHE,
-        "SchemaFormat": _SCHEMA_FORMAT,
-        "IfNoneMatch": _IF_NONE_MATCH,
+    of_reach = {
+        "SpreadsheetId": _spreadsheet,
+        "Limit": _limit,
+        "Values": _values,
+        "IfMatch": _if_match,
+        "MaxAffected": _max_affected,
     }
-    if reach.has("export"):
-        parameters |= {"Format": _FORMAT, "Formulas": _FORMULAS}
-    if reach.may_write or reach.may_delete:
-        parameters["IdempotencyKey"] = _IDEMPOTENCY_KEY
-    if reach.may_update or reach.may_delete:
-        parameters["IfMatch"] = _if_match(reach)
-    if reach.has("upsert"):
-        parameters["Resolution"] = _PREFER_RESOLUTION
-    if reach.writes_by_filter:
-        parameters |= {
-            "MaxAffected": _max_affected(reach),
-            "PreferMaxAffected": _PREFER_MAX_AFFECTED,
-        }
-    return parameters
+    names = [
+        *([] if reach.is_for_key else ["SheetName"]),
+        *(["SpreadsheetId"] if reach.takes_spreadsheet else []),
+        *("Row", "Limit", "Cursor", "Skip", "Count", "Values", "NoCache"),
+        *("SchemaFormat", "IfNoneMatch"),
+        *(["Format", "Formulas"] if reach.has("export") else []),
+        *(["IdempotencyKey"] if reach.may_write or reach.may_delete else []),
+        *(["IfMatch"] if reach.may_update or reach.may_delete else []),
+        *(["Resolution"] if reach.has("upsert") else []),
+        *(["MaxAffected", "PreferMaxAffected"] if reach.writes_by_filter else []),
+    ]
+    return {name: of_reach[name](reach) if name in of_reach else _FIXED[name] for name in names}
 
 
 def path_parameters(place: Place, *, has_row: bool) -> Sequence[Node]:
     """Parameters of all operations of a path."""
-    return _shared(
-        *(["SheetName"] if place.is_any else []),
-        *(["Row"] if has_row else []),
-        *(["SpreadsheetId"] if place.reach.takes_spreadsheet else []),
-    )
+    names = (["SheetName"] if place.is_any else []) + (["Row"] if has_row else [])
+    return [*_shared(*names), *spreadsheet_parameters(place.reach)]
 
 
 def spreadsheet_parameters(reach: Reach) -> Sequence[Node]:
     """Parameters of the path of a spreadsheet."""
-    return _shared(*(["SpreadsheetId"] if reach.takes_spreadsheet else []))
+    return _shared("SpreadsheetId") if reach.takes_spreadsheet else []
 
 
 def operation_parameters(place: Place, kinds: Sequence[RequestKind]) -> Sequence[Node]:
@@ -222,7 +199,7 @@ def operation_parameters(place: Place, kinds: Sequence[RequestKind]) -> Sequence
     preferences = {name for row in rows for name in row.preferences}
     of_worksheet = {WHERE: _where, "order": _order, ON_CONFLICT: _on_conflict, "keys": _keys}
     query = [
-        reference("parameters", shared) if shared else of_worksheet[name](place, kinds)
+        ref(shared, "parameters") if shared else of_worksheet[name](place, kinds)
         for name, shared in (_OF_SCHEMA if kinds[0] == "schema" else _QUERY).items()
         if name in names
     ]
@@ -235,22 +212,19 @@ def operation_parameters(place: Place, kinds: Sequence[RequestKind]) -> Sequence
 
 
 def _shared(*names: str) -> Sequence[Node]:
-    return [reference("parameters", name) for name in names]
+    return [ref(name, "parameters") for name in names]
 
 
 def _spreadsheet(reach: Reach) -> Node:
     """The ID parameter; fixed if the request named a spreadsheet."""
-    return {
-        "name": SPREADSHEET_ID,
-        "in": "header",
-        "description": (
-            "The id of the spreadsheet, which stands in its URL between `/d/` and `/edit`. A "
-            "key for one spreadsheet does not need it. `X-Sheetson-Spreadsheet-Id` and the "
-            f"query parameter `{SPREADSHEET_PARAMETER}` are accepted, too."
-        ),
-        "required": reach.must_name and reach.spreadsheet is not None,
-        "schema": schema_reference(_SPREADSHEET),
-    }
+    about = (
+        "The id of the spreadsheet, which stands in its URL between `/d/` and `/edit`. A key for "
+        "one spreadsheet does not need it. `X-Sheetson-Spreadsheet-Id` and the query parameter "
+        f"`{SPREADSHEET_PARAMETER}` are accepted, too."
+    )
+    is_required = reach.must_name and reach.spreadsheet is not None
+    place = {"name": SPREADSHEET_ID, "in": "header", "description": about}
+    return {**place, "required": is_required, "schema": ref(_SPREADSHEET)}
 
 
 def spreadsheet_schemas(reach: Reach) -> Nodes:
@@ -265,20 +239,16 @@ def spreadsheet_schemas(reach: Reach) -> Nodes:
 
 def _if_match(reach: Reach) -> Node:
     any_state = "Your plan requires it." if reach.must_condition else "`*` matches any state."
-    return {
-        "name": "If-Match",
-        "in": "header",
-        "required": reach.must_condition,
-        "description": (
-            "The `ETag` of the row as you read it, including the quotes. If the row has "
-            f"changed since, nothing is written, and 412 has the current row. {any_state}"
-        ),
-        "schema": {"type": "string"},
-    }
+    about = (
+        "The `ETag` of the row as you read it, including the quotes. If the row has changed since, "
+        f"nothing is written, and 412 has the current row. {any_state}"
+    )
+    place = {"name": "If-Match", "in": "header", "required": reach.must_condition}
+    return {**place, "description": about, "schema": TEXT}
 
 
 def _limit(reach: Reach) -> Node:
-    schema: dict[str, object] = {"type": "integer", "minimum": 0, "default": DEFAULT_LIMIT}
+    schema: dict[str, object] = {**COUNT, "default": DEFAULT_LIMIT}
     most = "the most that the key's plan allows"
     if reach.plan is not None:
         schema["maximum"] = max(reach.plan.max_limit, reach.plan.max_export_rows)
@@ -286,12 +256,9 @@ def _limit(reach: Reach) -> Node:
         most = f"{reach.plan.max_limit}, the most that your plan allows"
     about = f"Maximum number of rows; a larger value is reduced to {most}."
     if reach.has("export"):
-        about += f" An export has no default, and is refused with more than {_exported(reach)}."
-    return _parameter("query", "limit", about, schema)
-
-
-def _exported(reach: Reach) -> str:
-    return "the plan allows" if reach.plan is None else f"{reach.plan.max_export_rows} rows"
+        exported = f"{reach.plan.max_export_rows} rows" if reach.plan else "the plan allows"
+        about += f" An export has no default, and is refused with more than {exported}."
+    return _query("limit", about, schema)
 
 
 def _values(reach: Reach) -> Node:
@@ -301,10 +268,9 @@ def _values(reach: Reach) -> Node:
         "sent are stored as dates. `displayed`: cells are answered as texts. "
         f"`/openapi.json?{VALUES}={other}` describes requests with `{other}`."
     )
-    schema: Node = {"type": "string", "enum": [word]}
-    if reach.must_name_values:
-        return {**_parameter("query", VALUES, description, schema), "required": True}
-    return _parameter("query", VALUES, description, schema)  # a default would be sent by `/docs`
+    # Without a default, which `/docs` would send.
+    parameter = _query(VALUES, description, {"type": "string", "enum": [word]})
+    return {**parameter, "required": True} if reach.must_name_values else parameter
 
 
 def _max_affected(reach: Reach) -> Node:
@@ -313,7 +279,7 @@ def _max_affected(reach: Reach) -> Node:
         f"Maximum number of rows that the filter may match, up to {most}. If it matches more, "
         "nothing is written, and the answer is 400 with their number."
     )
-    return _parameter("query", MAX_AFFECTED, about, {"type": "integer", "minimum": 0})
+    return _query(MAX_AFFECTED, about, COUNT)
 
 
 def _where(place: Place, kinds: Sequence[RequestKind]) -> Node:
@@ -325,17 +291,17 @@ def _where(place: Place, kinds: Sequence[RequestKind]) -> Node:
     schema: Node = {
         "type": "string",  # `content` would leave the filter out of generated clients
         "contentMediaType": "application/json",
-        "contentSchema": schema_reference(f"{place.stem}Where"),
+        "contentSchema": ref(f"{place.stem}Where"),
     }
     return {
-        **_parameter("query", WHERE, about, schema),
+        **_query(WHERE, about, schema),
         **({"examples": _WHERE_EXAMPLES} if place.is_any else {}),
         **({} if is_list else {"required": "delete_where" in kinds}),
     }
 
 
 def _order(place: Place, _: Sequence[RequestKind]) -> Node:
-    term = schema_reference(f"{place.stem}Order")
+    term = ref(f"{place.stem}Order")
     about = (
         "Names to sort by, comma-separated, each with `-` in front for descending order. A "
         'JSON array works, too, for names with a comma: `["a,b","-c"]`. Numbers come '
@@ -345,7 +311,7 @@ def _order(place: Place, _: Sequence[RequestKind]) -> Node:
 
 
 def _on_conflict(place: Place, _: Sequence[RequestKind]) -> Node:
-    field = schema_reference(f"{place.stem}Field")
+    field = ref(f"{place.stem}Field")
     about = (
         "The fields that identify a row, comma-separated. Rows of the body with the values "
         "of an existing row in all of them update it, the others are created."
@@ -360,15 +326,10 @@ def _keys(place: Place, _: Sequence[RequestKind]) -> Node:
         "name must be a field; other names are ignored. A JSON array works, too, for names "
         'with a comma: `["a,b"]`.'
     )
-    return _name_list("keys", about, schema_reference(f"{place.stem}Field"))
+    return _name_list("keys", about, ref(f"{place.stem}Field"))
 
 
 def _name_list(name: str, description: str, items: Node, **bounds: int) -> Node:
-    return {
-        "name": name,
-        "in": "query",
-        "description": description,
-        "style": "form",
-        "explode": False,
-        "schema": {"type": "array", "items": items, **bounds},
-    }
+    schema = {"type": "array", "items": items, **bounds}
+    place = {"name": name, "in": "query", "description": description}
+    return {**place, "style": "form", "explode": False, "schema": schema}

@@ -9,10 +9,10 @@ from gateway.settings.model import ApiSettings
 from gateway.settings.plans import PlanSettings
 from gateway.table.column_types import ColumnType
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
-from gateway.table.record import NEVER_STORED
 from gateway.telemetry.events import RequestKind
 from gateway.web.answers import EmptyCell
 from gateway.web.head import encode_title
+from gateway.web.schema import writable_names
 from gateway.worksheets.access import is_granted
 from gateway.worksheets.catalogue import Listed
 
@@ -146,6 +146,11 @@ class Place:
         return self.title is None
 
     @property
+    def ignored(self) -> Sequence[str]:
+        """The header of answers to writes about fields that were dropped, if that is configured."""
+        return ["X-Ignored-Fields"] if self.reach.ignores_unknown else []
+
+    @property
     def is_writable(self) -> bool:
         """True if the key may write any field there."""
         return self.reach.may_write and (self.is_any or bool(self.writable))
@@ -158,18 +163,13 @@ def any_place(reach: Reach) -> Place:
 
 def places_of(listed: Sequence[Listed], reach: Reach) -> Iterator[Place]:
     """The worksheets that a key sees, without those whose header names no field."""
-    taken: set[str] = set()
+    taken: dict[str, str] = {}
     for worksheet in listed:
         title = worksheet.title
         is_seen = is_granted(title, reach.worksheets, is_only=worksheet.is_only)
         if not is_seen or not worksheet.header.columns:
             continue
         view = worksheet.header.seen_with(reach.columns)
-        writable = [
-            name
-            for name, column in view.columns.items()
-            if view.may_write(column) and name not in NEVER_STORED
-        ]
         yield Place(
             stem=_stem(title, taken),
             path=f"/v2/sheets/{encode_title(title)}",
@@ -177,20 +177,24 @@ def places_of(listed: Sequence[Listed], reach: Reach) -> Iterator[Place]:
             title=title,
             fields=tuple(view.columns),
             types={name: worksheet.type_of(column) for name, column in view.columns.items()},
-            writable=writable,
+            writable=writable_names(view),
         )
 
 
-def _stem(title: str, taken: set[str]) -> str:
+def _stem(title: str, taken: dict[str, str]) -> str:
     """A unique component name from a title: letters and digits.
 
     Generators of clients make classes and modules of it, whose names have no case or no `_`.
     """
     plain = _NOT_IN_NAMES.sub("_", title).strip("_")[:_LONGEST_STEM]
-    stem = plain if plain[:1].isalpha() else f"Worksheet{plain}"
-    number, free = 1, stem
-    while (folded := free.replace("_", "").lower()) in taken:
+    return unique_name(plain if plain[:1].isalpha() else f"Worksheet{plain}", taken)
+
+
+def unique_name(start: str, taken: dict[str, str]) -> str:
+    """The name, with a number if one that differs in case or `_` is `taken`, where it is put."""
+    number, name = 1, start
+    while (folded := name.replace("_", "").upper()) in taken:
         number += 1
-        free = f"{stem}_{number}"
-    taken.add(folded)
-    return free
+        name = f"{start}_{number}"
+    taken[folded] = name
+    return name

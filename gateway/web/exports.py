@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec.structs import replace as replaced
 
-from gateway.access.caller import check_export, check_query
+from gateway.access.caller import check_query
 from gateway.access.rates import FRESH_PRICE
 from gateway.errors import InvalidQuery
 from gateway.query.query import Query
@@ -86,11 +86,6 @@ class ExportAsked(msgspec.Struct, frozen=True):
     is_raw: bool
     """True if formulas are not guarded."""
     readings: tuple[str, ...] = ()
-
-
-def refuse_export(_request: Request, admitted: Admitted) -> None:
-    """Refuse an export that the plan excludes."""
-    check_export(admitted.caller)
 
 
 async def parse_export(request: Request, admitted: Admitted) -> Asked:

@@ -23,11 +23,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-import msgspec
 from cachetools import TTLCache
 
 from gateway.access.address_rates import AddressRates
@@ -53,7 +51,7 @@ from gateway.web.body import (
 from gateway.web.client_address import client_address
 from gateway.web.create_only import create_only
 from gateway.web.form_pages import FORM_TYPES, is_browser_form, media_type_of, thanks_page
-from gateway.web.idempotency import HEADER, fingerprint, parse_key
+from gateway.web.idempotency import HEADER, digest_of, fingerprint, parse_key
 from gateway.web.media_types import FORM, MULTIPART
 from gateway.web.method_override import without_override
 from gateway.web.multipart import as_urlencoded
@@ -143,7 +141,7 @@ class Forms:
         if repetition is None:
             await self._turnstile.check(token, None)
             return
-        passed = _digest([repetition, token])
+        passed = digest_of([repetition, token])
         if passed not in self._passed:
             await self._turnstile.check(token, UUID(hex=passed[:32], version=4))
             self._passed[passed] = True
@@ -201,7 +199,7 @@ async def read_submission(request: Request, admitted: Admitted) -> Submission:
     repeated = own[ID] if has_id else parse_key(request.head.values(HEADER))
     if repeated is not None:
         of_key = [caller.key_id, worksheet, admitted.is_typed, has_id, repeated]
-        repetition = _digest([*of_key, fingerprint(fields)])
+        repetition = digest_of([*of_key, fingerprint(fields)])
     if own.get(GOTCHA, "").strip():
         form_discarded(caller.key_id)
         return Submission(fields=fields, next_url=next_url, is_discarded=True)
@@ -272,7 +270,3 @@ def _checked_next(text: str, caller: Caller) -> str:
 _NO_NEXT = (
     "The next page must be a whole URL of an origin of the key, as in https://example.org/thanks."
 )
-
-
-def _digest(content: object) -> str:
-    return sha256(msgspec.json.encode(content)).hexdigest()

@@ -10,6 +10,7 @@ import msgspec
 
 from gateway.errors import InvalidIdempotencyKey
 from gateway.table.record import Stored
+from gateway.web.admission import Admitted
 from gateway.web.request import Request
 from gateway.worksheets.access import Target
 from gateway.worksheets.replay import long_texts
@@ -55,7 +56,7 @@ class IdempotentRequest:
         worksheet, key_id = target.worksheet, target.access.key_id
         scope = [key_id, self.key, method, worksheet.spreadsheet, worksheet.title, row]
         return WriteIdentity(
-            scope=_digest(scope),
+            scope=digest_of(scope),
             fingerprint=self.fingerprint,
             worksheet=worksheet,
             key_id=key_id,
@@ -66,12 +67,11 @@ class IdempotentRequest:
 
 async def read_idempotent_request(
     request: Request,
+    admitted: Admitted,
     body: Fields | Sequence[Fields],
-    key_id: str,
     *,
-    row: int | None,
+    row: int | None = None,
     asked: object = None,
-    is_typed: bool = False,
     own_key: str | None = None,
 ) -> IdempotentRequest | None:
     """Read the idempotent request; None without an Idempotency-Key. Raises InvalidIdempotencyKey.
@@ -91,14 +91,15 @@ async def read_idempotent_request(
     key = parse_key(given) if given else None
     if key is None:
         return None
-    if _field_count(body) <= _MANY_FIELDS:
+    if (len(body) if isinstance(body, Mapping) else sum(map(len, body))) <= _MANY_FIELDS:
         found = fingerprint(body)
     else:
-        found = await request.state["parsing"].beside(key_id, partial(fingerprint, body))
+        work = partial(fingerprint, body)
+        found = await request.state["parsing"].beside(admitted.caller.key_id, work)
     if asked is not None:
-        found = _digest([asked, found])
-    if is_typed:
-        found = _digest(["form" if isinstance(body, FormFields) else "typed", found])
+        found = digest_of([asked, found])
+    if admitted.is_typed:
+        found = digest_of(["form" if isinstance(body, FormFields) else "typed", found])
     texts = long_texts([body] if isinstance(body, Mapping) else body)
     return IdempotentRequest(
         key=key, method=request.event.method, row=row, fingerprint=found, texts=texts
@@ -116,12 +117,8 @@ def parse_key(values: Sequence[str]) -> str | None:
 def fingerprint(body: Fields | Sequence[Fields]) -> str:
     """A digest of a body's meaning, independent of its spelling: order of fields, 1 or 1.0."""
     if isinstance(body, Mapping):
-        return _digest(_plain(body))
-    return _digest([_plain(fields) for fields in body])
-
-
-def _field_count(body: Fields | Sequence[Fields]) -> int:
-    return len(body) if isinstance(body, Mapping) else sum(map(len, body))
+        return digest_of(_plain(body))
+    return digest_of([_plain(fields) for fields in body])
 
 
 def _parse(value: str) -> str:
@@ -147,5 +144,5 @@ def _number(value: Stored) -> Stored:
     return value + 0.0  # -0.0 becomes 0.0
 
 
-def _digest(content: object) -> str:
+def digest_of(content: object) -> str:
     return hashlib.sha256(msgspec.json.encode(content)).hexdigest()

@@ -8,46 +8,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from gateway.access.caller import may_delete, may_refresh
+from gateway.access.caller import check_export, may_delete, may_refresh
 from gateway.access.rates import FRESH_PRICE
 from gateway.telemetry.events import RequestKind
-from gateway.web.exports import exported, parse_export, refuse_export, run_export
-from gateway.web.rows import (
-    ByMethod,
-    PathKind,
-    RowOperation,
-    accepted,
-    counted,
-    created,
-    deleted,
-    listed_rows,
-    parse_create,
-    parse_delete,
-    parse_filter,
-    parse_list,
-    parse_nothing,
-    parse_read,
-    parse_update,
-    parse_update_rows,
-    parse_upsert,
-    refuse_condition,
-    refuse_filter,
-    run_list,
-    run_read,
-    run_refresh,
-    run_write,
-    served_read,
-    updated,
-    upserted,
-    written_rows,
-)
-from gateway.web.schema import (
-    parse_schema,
-    run_schema,
-    run_worksheets,
-    served_schema,
-    served_worksheets,
-)
+from gateway.web import exports, rows, schema
 from gateway.web.signature import (
     FORMAT,
     FORMULAS,
@@ -64,62 +28,62 @@ _ALL_THAT_MATCH = (
     "A write by filter changes all matching rows: narrow where, or name the rows by their rowIndex."
 )
 
-_TABLE: Final[Sequence[RowOperation]] = [
-    RowOperation(
+_TABLE: Final[Sequence[rows.RowOperation]] = [
+    rows.RowOperation(
         kind="worksheets",
         noun="the list of worksheets",
         methods=("GET",),
         path="spreadsheet",
         hint="For rows, name a worksheet in the path, as in /v2/sheets/Cities.",
-        parse=parse_nothing,
-        run=run_worksheets,
-        answer=served_worksheets,
+        parse=rows.parse_nothing,
+        run=schema.run_worksheets,
+        answer=rows.served_read,
     ),
-    RowOperation(
+    rows.RowOperation(
         kind="schema",
         noun="a schema",
         methods=("GET",),
         path="schema",
         parameters=(FORMAT,),
         hint="For rows, leave /schema out of the path.",
-        parse=parse_schema,
-        run=run_schema,
-        answer=served_schema,
+        parse=schema.parse_schema,
+        run=schema.run_schema,
+        answer=schema.served_schema,
     ),
-    RowOperation(
+    rows.RowOperation(
         kind="export",
         noun="an export",
         methods=("GET",),
         is_export=True,
         parameters=(WHERE, "order", "skip", "limit", "keys", VALUES, "no-cache", FORMAT, FORMULAS),
         hint="X-Total-Count has the number of rows that match.",
-        check=refuse_export,
-        parse=parse_export,
-        run=run_export,
-        answer=exported,
+        check=lambda _, admitted: check_export(admitted.caller),
+        parse=exports.parse_export,
+        run=exports.run_export,
+        answer=exports.exported,
     ),
-    RowOperation(
+    rows.RowOperation(
         kind="list",
         noun="a list",
         methods=("GET",),
         parameters=READ_PARAMETERS,
         hint="Leave it out.",
-        parse=parse_list,
-        run=run_list,
-        answer=listed_rows,
+        parse=rows.parse_list,
+        run=rows.run_list,
+        answer=rows.listed_rows,
     ),
-    RowOperation(
+    rows.RowOperation(
         kind="read",
         noun="a read of one row",
         methods=("GET",),
         path="row",
         parameters=("keys", VALUES, "no-cache"),
         hint="For a list of rows, leave the rowIndex out of the path.",
-        parse=parse_read,
-        run=run_read,
-        answer=served_read,
+        parse=rows.parse_read,
+        run=rows.run_read,
+        answer=rows.served_read,
     ),
-    RowOperation(
+    rows.RowOperation(
         kind="upsert",
         noun="an upsert",
         methods=("POST",),
@@ -129,12 +93,12 @@ _TABLE: Final[Sequence[RowOperation]] = [
         preferences=(RESOLUTION,),
         hint="Its rows are in the body.",
         price=FRESH_PRICE,
-        check=partial(refuse_condition, may_create=True),
-        parse=parse_upsert,
-        run=run_write,
-        answer=upserted,
+        check=partial(rows.refuse_condition, may_create=True),
+        parse=rows.parse_upsert,
+        run=rows.run_write,
+        answer=rows.upserted,
     ),
-    RowOperation(
+    rows.RowOperation(
         kind="create",
         noun="a create",
         methods=("POST",),
@@ -142,11 +106,11 @@ _TABLE: Final[Sequence[RowOperation]] = [
         is_for_create_only=True,
         parameters=(VALUES,),
         hint="To update rows, send on_conflict, or PATCH with where or with the row in the path.",
-        parse=parse_create,
-        run=run_write,
-        answer=created,
+        parse=rows.parse_create,
+        run=rows.run_write,
+        answer=rows.created,
     ),
-    RowOperation(
+    rows.RowOperation(
         kind="refresh",
         noun="a report of a change",
         methods=("POST",),
@@ -155,11 +119,11 @@ _TABLE: Final[Sequence[RowOperation]] = [
         needs=may_refresh,
         hint="Leave it out.",
         price=FRESH_PRICE,
-        parse=parse_nothing,
-        run=run_refresh,
-        answer=accepted,
+        parse=rows.parse_nothing,
+        run=rows.run_refresh,
+        answer=rows.accepted,
     ),
-    RowOperation(
+    rows.RowOperation(
         kind="update",
         noun="an update of a row",
         methods=("POST", "PUT", "PATCH"),
@@ -167,11 +131,11 @@ _TABLE: Final[Sequence[RowOperation]] = [
         writes=("update",),
         parameters=(VALUES,),
         hint=_TO_WRITE_BY_FILTER,
-        parse=parse_update,
-        run=run_write,
-        answer=updated,
+        parse=rows.parse_update,
+        run=rows.run_write,
+        answer=rows.updated,
     ),
-    RowOperation(
+    rows.RowOperation(
         kind="update_where",
         noun="an update by filter",
         methods=("PATCH",),
@@ -181,12 +145,12 @@ _TABLE: Final[Sequence[RowOperation]] = [
         preferences=(MAX_AFFECTED,),
         hint=_ALL_THAT_MATCH,
         price=FRESH_PRICE,
-        check=refuse_filter,
-        parse=partial(parse_filter, is_update=True),
-        run=run_write,
-        answer=counted,
+        check=rows.refuse_filter,
+        parse=partial(rows.parse_filter, is_update=True),
+        run=rows.run_write,
+        answer=rows.counted,
     ),
-    RowOperation(
+    rows.RowOperation(
         kind="update_rows",
         noun="an update of a list",
         methods=("PATCH",),
@@ -194,12 +158,12 @@ _TABLE: Final[Sequence[RowOperation]] = [
         writes=("update",),
         parameters=(VALUES,),
         hint="Its rows are in the body.",
-        check=refuse_condition,
-        parse=parse_update_rows,
-        run=run_write,
-        answer=written_rows,
+        check=rows.refuse_condition,
+        parse=rows.parse_update_rows,
+        run=rows.run_write,
+        answer=rows.written_rows,
     ),
-    RowOperation(
+    rows.RowOperation(
         kind="delete_where",
         noun="a delete by filter",
         methods=("DELETE",),
@@ -209,12 +173,12 @@ _TABLE: Final[Sequence[RowOperation]] = [
         preferences=(MAX_AFFECTED,),
         hint=_ALL_THAT_MATCH,
         price=FRESH_PRICE,
-        check=refuse_filter,
-        parse=partial(parse_filter, is_update=False),
-        run=run_write,
-        answer=counted,
+        check=rows.refuse_filter,
+        parse=partial(rows.parse_filter, is_update=False),
+        run=rows.run_write,
+        answer=rows.counted,
     ),
-    RowOperation(
+    rows.RowOperation(
         kind="delete",
         noun="a delete of a row",
         methods=("DELETE",),
@@ -226,17 +190,17 @@ _TABLE: Final[Sequence[RowOperation]] = [
             "A delete names a row in its path, or the rows with where, not both. For a row that "
             "must not have changed, send If-Match with its ETag."
         ),
-        parse=parse_delete,
-        run=run_write,
-        answer=deleted,
+        parse=rows.parse_delete,
+        run=rows.run_write,
+        answer=rows.deleted,
     ),
 ]
 
-OPERATIONS: Final[Mapping[RequestKind, RowOperation]] = {each.kind: each for each in _TABLE}
+OPERATIONS: Final[Mapping[RequestKind, rows.RowOperation]] = {each.kind: each for each in _TABLE}
 
 
-def _by_method(path: PathKind) -> ByMethod:
-    found: dict[str, list[RowOperation]] = {}
+def _by_method(path: rows.PathKind) -> rows.ByMethod:
+    found: dict[str, list[rows.RowOperation]] = {}
     for operation in _TABLE:
         for method in operation.methods:
             if operation.path == path:

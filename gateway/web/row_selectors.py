@@ -23,6 +23,7 @@ from gateway.table.quoting import quoted
 from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, Stored, key_form, pointer, same_key
 from gateway.table.texts import composed
 from gateway.telemetry.events import note_reading
+from gateway.web.admission import Admitted
 from gateway.web.body import RowsBody, parse_rows, read_body
 from gateway.web.lenient import decoded_again, is_escaped, twice
 from gateway.web.parameters import (
@@ -97,17 +98,16 @@ def _has_empty(condition: Condition) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UpsertBody:
+class UpsertBody(RowsBody):
     """Rows to create or update, and the key fields that match existing rows."""
 
     keys: tuple[str, ...]
-    rows: tuple[Fields, ...]
-    is_array: bool
 
 
-async def read_upsert(request: Request, key_id: str, text: bytes) -> UpsertBody:
-    """Parse and check an upsert; `text` has the parameters. Raises InvalidQuery, InvalidBody."""
-    return await read_body(request, key_id, partial(_parse_upsert, conflict_names(text)))
+async def read_upsert(request: Request, admitted: Admitted) -> UpsertBody:
+    """Parse and check an upsert. Raises InvalidQuery, InvalidBody."""
+    parse = partial(_parse_upsert, conflict_names(admitted.asked))
+    return await read_body(request, admitted.caller.key_id, parse)
 
 
 def conflict_names(text: bytes) -> Selection:

@@ -353,28 +353,16 @@ async def parse_create(request: Request, admitted: Admitted) -> Asked:
             "update the row by its rowIndex."
         )
     if not admitted.caller.grants.may_read:
-        return await _parse_submission(request, admitted)
+        submission = await read_submission(request, admitted)
+        fields, key = submission.fields, submission.key
+        idempotent = await read_idempotent_request(request, admitted, fields, own_key=key)
+        make = partial(Write.create, rows=(fields,), not_before=submission.not_before)
+        return Asked(make=make, idempotent=idempotent, submission=submission)
     body = await read_body(request, admitted.caller.key_id, parse_rows)
     sent = body.rows if body.is_array else body.rows[0]
-    idempotent = await read_idempotent_request(
-        request, sent, admitted.caller.key_id, row=None, is_typed=admitted.is_typed
-    )
+    idempotent = await read_idempotent_request(request, admitted, sent)
     make = partial(Write.create, rows=body.rows, is_array=body.is_array)
     return Asked(make=make, idempotent=idempotent, is_array=body.is_array)
-
-
-async def _parse_submission(request: Request, admitted: Admitted) -> Asked:
-    submission = await read_submission(request, admitted)
-    idempotent = await read_idempotent_request(
-        request,
-        submission.fields,
-        admitted.caller.key_id,
-        row=None,
-        is_typed=admitted.is_typed,
-        own_key=submission.key,
-    )
-    make = partial(Write.create, rows=(submission.fields,), not_before=submission.not_before)
-    return Asked(make=make, idempotent=idempotent, submission=submission)
 
 
 async def parse_update(request: Request, admitted: Admitted) -> Asked:
@@ -382,9 +370,7 @@ async def parse_update(request: Request, admitted: Admitted) -> Asked:
     condition = read_condition(request.head)
     check_conditional(admitted.caller, condition)
     fields = await read_body(request, admitted.caller.key_id, parse_fields)
-    idempotent = await read_idempotent_request(
-        request, fields, admitted.caller.key_id, row=row, is_typed=admitted.is_typed
-    )
+    idempotent = await read_idempotent_request(request, admitted, fields, row=row)
     make = partial(Write.update, row=row, fields=fields, condition=condition)
     return Asked(make=make, idempotent=idempotent)
 
@@ -395,9 +381,7 @@ async def parse_delete(request: Request, admitted: Admitted) -> Asked:
     check_conditional(admitted.caller, condition, verb="delete")
     if row < FIRST_DATA_ROW:
         raise request.state["rows"].no_row(admitted.target, row)
-    idempotent = await read_idempotent_request(
-        request, {}, admitted.caller.key_id, row=row, is_typed=admitted.is_typed
-    )
+    idempotent = await read_idempotent_request(request, admitted, {}, row=row)
     make = partial(Write.delete, row=row, condition=condition)
     return Asked(make=make, idempotent=idempotent)
 
@@ -408,26 +392,17 @@ async def parse_update_rows(request: Request, admitted: Admitted) -> Asked:
         if not FIRST_DATA_ROW <= row <= LAST_ROW:
             raise request.state["rows"].no_row(admitted.target, row)
     sent = [{ROW_INDEX: row, **fields} for row, fields in rows]
-    idempotent = await read_idempotent_request(
-        request, sent, admitted.caller.key_id, row=None, is_typed=admitted.is_typed
-    )
+    idempotent = await read_idempotent_request(request, admitted, sent)
     return Asked(make=partial(Write.update_rows, rows=rows), idempotent=idempotent)
 
 
 async def parse_upsert(request: Request, admitted: Admitted) -> Asked:
     resolution = preferred_resolution(request.head)
     merges = resolution is None or RESOLUTIONS[resolution]
-    key_id = admitted.caller.key_id
-    body = await read_upsert(request, key_id, admitted.asked)
+    body = await read_upsert(request, admitted)
     sent = body.rows if body.is_array else body.rows[0]
-    idempotent = await read_idempotent_request(
-        request,
-        sent,
-        key_id,
-        row=None,
-        asked=[*body.keys, merges],
-        is_typed=admitted.is_typed,
-    )
+    asked = [*body.keys, merges]
+    idempotent = await read_idempotent_request(request, admitted, sent, asked=asked)
     make = partial(
         Write.upsert, keys=body.keys, rows=body.rows, merges=merges, is_array=body.is_array
     )
@@ -443,14 +418,8 @@ async def parse_filter(request: Request, admitted: Admitted, *, is_update: bool)
     fields = await read_body(request, caller.key_id, parse_fields) if is_update else None
     limits = (caller.plan.max_affected, asked.max_affected, preferred)
     max_rows = min(limit for limit in limits if limit is not None)
-    idempotent = await read_idempotent_request(
-        request,
-        fields or {},
-        caller.key_id,
-        row=None,
-        asked=filter_spelling(text),
-        is_typed=admitted.is_typed,
-    )
+    sent = filter_spelling(text)
+    idempotent = await read_idempotent_request(request, admitted, fields or {}, asked=sent)
     make: Callable[..., Write] = partial(Write.delete_where, max_rows=max_rows)
     if fields is not None:
         make = partial(Write.update_where, max_rows=max_rows, fields=fields)

@@ -124,10 +124,6 @@ def _listed(
     }
 
 
-def served_worksheets(request: Request, _target: Target, _asked: Asked, served: Served) -> Answer:
-    return read_answer(request, served, no_cache=False)
-
-
 async def parse_schema(_request: Request, admitted: Admitted) -> Asked:
     """Parse the format of a schema. Raises InvalidQuery for an unknown one."""
     asked = single_text(asking_of(decoded(admitted.asked)), FORMAT) or JSON_FORMAT

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from gateway.worksheets.writes import WriteIdentity
 from tests.web.requests import make_request, make_scope
 
 TARGET = Target(WorksheetId("book", "Cities"), Access(key_id="key_1"))
+ADMITTED: Any = SimpleNamespace(caller=SimpleNamespace(key_id="key_1"), is_typed=False)
 BODY: Mapping[str, Any] = {"name": "Bern", "population": 1}
 
 
@@ -40,14 +42,14 @@ async def test_no_idempotent_request_without_the_header() -> None:
     """Most writes come without one."""
     request = make_request(make_scope("POST"))
 
-    assert await read_idempotent_request(request, BODY, "key_1", row=None) is None
+    assert await read_idempotent_request(request, ADMITTED, BODY) is None
 
 
 @pytest.mark.parametrize("row", [None, 7])
 async def test_idempotent_request_has_key_method_row_and_body(row: int | None) -> None:
     """The row is the one that the path means, however it spells it; creates have none."""
     scope = make_scope("PUT", "/v2/sheets/x/%37", headers={IDEMPOTENCY_KEY: '"k"'})
-    idempotent = await read_idempotent_request(make_request(scope), BODY, "key_1", row=row)
+    idempotent = await read_idempotent_request(make_request(scope), ADMITTED, BODY, row=row)
 
     assert idempotent == IdempotentRequest(
         key="k", method="PUT", row=row, fingerprint=fingerprint(BODY)
@@ -60,7 +62,7 @@ async def test_a_large_body_has_its_fingerprint_made_beside_the_event_loop() -> 
     """It is the same as ever."""
     rows = [{str(number): number for number in range(1000)}] * 3
     scope = make_scope("POST", headers={IDEMPOTENCY_KEY: "k"})
-    idempotent = await read_idempotent_request(make_request(scope), rows, "key_1", row=None)
+    idempotent = await read_idempotent_request(make_request(scope), ADMITTED, rows)
 
     assert idempotent is not None
     assert idempotent.fingerprint == fingerprint(rows)

@@ -69,14 +69,6 @@ class Admitted(msgspec.Struct, frozen=True):
     """The parameters of the URL for credentials, still encoded."""
 
 
-class Recognised(NamedTuple):
-    """The caller, the requested spreadsheet if any, and the rate-limit lease."""
-
-    caller: Caller
-    spreadsheet: str | None
-    lease: RateLease
-
-
 class Admission:
     """Admits the requests of one gateway.
 
@@ -154,8 +146,11 @@ class Admission:
 
     async def recognise(
         self, request: Request, parameters: Sifted, operation: Signature
-    ) -> Recognised:
-        """Authenticate and charge a request, check its origin, and refuse wrong parameters."""
+    ) -> tuple[Caller, str | None, RateLease]:
+        """Authenticate and charge a request, check its origin, and refuse wrong parameters.
+
+        Returns the caller, the requested spreadsheet if any, and the rate-limit lease.
+        """
         head, scope, is_write = request.head, request.scope, operation.is_write
         credentials = find_credentials(head, parameters.credentials)
         if is_write and credentials.key is None:
@@ -174,7 +169,7 @@ class Admission:
                 check_origin(caller, origin)
         if parameters.refusal:
             raise InvalidQuery(parameters.refusal)
-        return Recognised(caller, credentials.spreadsheet, lease)
+        return caller, credentials.spreadsheet, lease
 
     async def _charge(self, request: Request, parameters: Sifted, caller: Caller) -> RateLease:
         """Charge the request, and return its lease. Raises as `RateLease.enter`."""

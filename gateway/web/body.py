@@ -21,6 +21,7 @@ from gateway.query.where import kind_of
 from gateway.table.header import ROW_INDEX
 from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, pointer
 from gateway.telemetry.events import note_reading
+from gateway.web.head import media_type_of
 from gateway.web.json_faults import MULTIPART
 from gateway.web.lenient import JSON_AS_TEXT
 from gateway.web.media_types import FORM, JSON
@@ -268,8 +269,7 @@ async def _read(request: Request) -> tuple[bytes, str]:
                 chunks.append(chunk)
     except TimeoutError as error:
         raise RequestTimeout("The body did not arrive in time.") from error
-    content_type = (head.first(b"content-type") or "").partition(";")[0].strip().lower()
-    return b"".join(chunks).removeprefix(BOM_UTF8), content_type
+    return b"".join(chunks).removeprefix(BOM_UTF8), media_type_of(head)
 
 
 def _decode_text(body: bytes) -> str:
@@ -297,13 +297,9 @@ def parse_form(body: bytes) -> Iterator[tuple[str, str]]:
 
 def _unescaped(text: str) -> str:
     try:
-        return _ESCAPED.sub(_escaped_text, text)
+        return _ESCAPED.sub(lambda run: bytes.fromhex(run[0].replace("%", "")).decode(), text)
     except UnicodeDecodeError as error:
         raise invalid_body("The form is not percent-encoded UTF-8.") from error
-
-
-def _escaped_text(run: re.Match[str]) -> str:
-    return bytes.fromhex(run[0].replace("%", "")).decode("utf-8")
 
 
 def _too_large(max_bytes: int) -> BodyTooLarge:

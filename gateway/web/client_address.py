@@ -22,7 +22,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from starlette.types import Scope
 
 from gateway.settings.address import UNIX, Proxy
-from gateway.web.head import Head, head_of
+from gateway.web.head import head_of
 
 MAX_HOPS = 32
 _LONGEST_HOP = 100
@@ -61,7 +61,10 @@ def is_from_proxy(scope: Scope, proxies: Sequence[Proxy]) -> bool:
     if not proxies:
         return False
     peer = _peer(scope)
-    return _is_proxy(_address(peer), proxies) if peer else _is_unix(scope, proxies)
+    if peer:
+        return _is_proxy(_address(peer), proxies)
+    server = scope.get("server")  # a closed TCP connection has no address of the peer either
+    return UNIX in proxies and (server is None or server[1] is None)
 
 
 def _peer(scope: Scope) -> str:
@@ -70,16 +73,12 @@ def _peer(scope: Scope) -> str:
     return address
 
 
-def _is_unix(scope: Scope, proxies: Sequence[Proxy]) -> bool:
-    """True if a peer without an address is trusted; a closed TCP connection has none either."""
-    server = scope.get("server")
-    return UNIX in proxies and (server is None or server[1] is None)
-
-
 def _hop_lists(scope: Scope) -> Sequence[Sequence[str]]:
     """The last hops in each of the two headers that the request has."""
     head = head_of(scope)
-    return [each[-MAX_HOPS:] for each in (_x_forwarded_for(head), _forwarded(head)) if each]
+    listed = [hop for line in head.values(b"x-forwarded-for") for hop in line.split(",")]
+    forwarded = [hop for line in head.values(b"forwarded") for hop in _hops(line)]
+    return [each[-MAX_HOPS:] for each in (listed, forwarded) if each]
 
 
 def _clients(hop_lists: Sequence[Sequence[str]], peer: str, proxies: Sequence[Proxy]) -> set[str]:
@@ -105,14 +104,6 @@ def _is_proxy(address: IPv4Address | IPv6Address | None, proxies: Sequence[Proxy
     return address is not None and any(
         address in proxy for proxy in proxies if not isinstance(proxy, str)
     )
-
-
-def _x_forwarded_for(head: Head) -> Sequence[str]:
-    return [hop for line in head.values(b"x-forwarded-for") for hop in line.split(",")]
-
-
-def _forwarded(head: Head) -> Sequence[str]:
-    return [hop for line in head.values(b"forwarded") for hop in _hops(line)]
 
 
 def _hops(line: str) -> Sequence[str]:

@@ -41,7 +41,7 @@ async def compressed_answer(answer: Answer) -> Answer:
     if not isinstance(body, bytes) or len(body) <= MIN_BYTES:
         return answer
     if len(body) <= _AT_ONCE_BYTES:
-        found = _kept(body)
+        found = _cached(body)
     else:
         found = await asyncio.to_thread(_compressed, body)
     length = (b"content-length", b"%d" % len(found))
@@ -57,9 +57,7 @@ def _compressed(content: bytes, level: int = _LEVEL) -> bytes:
     return zlib.compress(content, level, _WITH_GZIP_HEADER)
 
 
-@lru_cache(_KEPT)
-def _kept(content: bytes) -> bytes:
-    return _compressed(content)
+_cached = lru_cache(_KEPT)(_compressed)
 
 
 async def _compressed_parts(parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:

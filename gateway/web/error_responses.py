@@ -7,7 +7,6 @@ from gateway.errors import (
     HeaderChanged,
     MethodNotAllowed,
     PreconditionFailed,
-    Problem,
     RouteNotFound,
     RowsMoved,
     RowsUnsettled,
@@ -85,7 +84,9 @@ def error_members(error: GatewayError, event: RequestEvent, state: State) -> dic
         and (outcome in (None, "not_applied") or isinstance(error, RowsUnsettled)),
     }
     if error.problems:
-        members["errors"] = [_problem(problem) for problem in error.problems]
+        members["errors"] = [
+            {"pointer": each.pointer, "detail": each.detail} for each in error.problems
+        ]
     if not error.is_without_sheet:
         members |= _rows(error, state)
     if outcome is not None:
@@ -104,10 +105,6 @@ def _rows(error: GatewayError, state: State) -> dict[str, object]:
         for name, record in (("expected", error.expected), ("met", error.met)):
             members[name] = record and shaped(record, state["api"].empty_cell)
     return members
-
-
-def _problem(problem: Problem) -> dict[str, str]:
-    return {"pointer": problem.pointer, "detail": problem.detail}
 
 
 def _headers(error: GatewayError) -> dict[str, str]:

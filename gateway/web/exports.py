@@ -13,9 +13,10 @@ import csv
 import io
 import re
 import urllib.parse
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace as replaced
@@ -164,14 +165,23 @@ def exported(request: Request, target: Target, asked: Asked, export: Export) -> 
         # A further line of the header that all answers to pages have: only exports have a file.
         "Access-Control-Expose-Headers": _EXPOSED,
     }
-    lines: Lines
     if parsed.format == "csv":
         headers["Content-Disposition"] = disposition(target.worksheet.title, ".csv")
-        lines = CsvLines(is_raw=parsed.is_raw)
+        names = export.selected.values()
+        head = csv_lines([(ROW_INDEX, *(names if parsed.is_raw else map(guarded, names)))])
+        lines = Lines(block=partial(_csv_block, is_raw=parsed.is_raw), begin=head)
     else:
         encoders = TYPED_ENCODERS if export.is_typed else ENCODERS
         encoder = encoders[request.state["api"].empty_cell]
-        lines = JsonLines(encoder) if parsed.format == "ndjson" else JsonRows(encoder)
+        lines = Lines(block=partial(_json_block, encoder=encoder, is_list=False))
+        if parsed.format == "json":
+            has_next = b"true" if export.has_next else b"false"
+            lines = Lines(
+                block=partial(_json_block, encoder=encoder, is_list=True),
+                begin=b'{"results":[',
+                between=b",",
+                end=b'],"hasNextPage":%b}' % has_next,
+            )
     age = freshness_lines(freshness, no_cache=asked.no_cache)
     all_lines = [*header_lines(headers), *age, VARY]
     return Answer(200, all_lines, made_body(export, lines, event), may_be_compressed=True)
@@ -180,52 +190,36 @@ def exported(request: Request, target: Target, asked: Asked, export: Export) -> 
 async def made_body(export: Export, lines: "Lines", event: RequestEvent) -> AsyncGenerator[bytes]:
     """Encode the body in parts; counts the rows."""
     event.rows = 0
-    ahead = lines.begin(export)
+    ahead = lines.begin
     async for count, block in export.blocks(lines.block):
         event.rows += count
         block = ahead + block
         for start in range(0, len(block), PART_BYTES):
             yield block[start : start + PART_BYTES]
         ahead = lines.between
-    end = lines.end(export)
-    if end or not event.rows:
-        yield (b"" if event.rows else ahead) + end
+    if lines.end or not event.rows:
+        yield (b"" if event.rows else ahead) + lines.end
 
 
-class Lines(Protocol):
-    """An encoding of the rows of an export."""
+@dataclass(frozen=True, kw_only=True)
+class Lines:
+    """An encoding of the rows of an export: of a block, and bytes around the blocks."""
 
-    between: bytes
-    """Bytes between two blocks."""
-
-    def begin(self, export: Export) -> bytes: ...
-    def end(self, export: Export) -> bytes: ...
-    def block(self, export: Export, rows: Sequence[int], cells: Cells) -> Work[bytes]: ...
+    block: Callable[[Export, Sequence[int], Cells], Work[bytes]]
+    begin: bytes = b""
+    between: bytes = b""
+    end: bytes = b""
 
 
-class CsvLines:
-    """CSV (RFC 4180) in UTF-8; the first line has the field names."""
-
-    between = b""
-
-    def __init__(self, *, is_raw: bool) -> None:
-        self._is_raw = is_raw
-
-    def begin(self, export: Export) -> bytes:
-        names = [*export.selected.values()]
-        return csv_lines([(ROW_INDEX, *(names if self._is_raw else map(guarded, names)))])
-
-    def end(self, export: Export) -> bytes:
-        return b""
-
-    def block(self, export: Export, rows: Sequence[int], cells: Cells) -> Work[bytes]:
-        columns: list[Sequence[object]] = []
-        for column, shown in cells.items():
-            yield 2 * len(rows)
-            found = shown if self._is_raw else _guarded(export, column, rows, shown)
-            columns.append(_plain(found) if export.is_typed else found)
-        yield 2 * len(rows) * (1 + len(columns))
-        return csv_lines(zip(rows, *columns, strict=True))
+def _csv_block(export: Export, rows: Sequence[int], cells: Cells, *, is_raw: bool) -> Work[bytes]:
+    """CSV (RFC 4180) in UTF-8."""
+    columns: list[Sequence[object]] = []
+    for column, shown in cells.items():
+        yield 2 * len(rows)
+        found = shown if is_raw else _guarded(export, column, rows, shown)
+        columns.append(_plain(found) if export.is_typed else found)
+    yield 2 * len(rows) * (1 + len(columns))
+    return csv_lines(zip(rows, *columns, strict=True))
 
 
 def csv_lines(lines: Iterable[Sequence[object]]) -> bytes:
@@ -263,46 +257,14 @@ def _plain(cells: Sequence[object]) -> Sequence[object]:
     ]
 
 
-class JsonLines:
-    """JSON lines: one record per line, as in lists."""
-
-    between = b""
-
-    def __init__(self, encoder: JsonEncoder) -> None:
-        self._encoder = encoder
-
-    def begin(self, export: Export) -> bytes:
-        return b""
-
-    def end(self, export: Export) -> bytes:
-        return b""
-
-    def block(self, export: Export, rows: Sequence[int], cells: Cells) -> Work[bytes]:
-        found = yield from _records(self._encoder, export, rows, cells)
-        return b"\n".join([*found, b""])
-
-
-class JsonRows(JsonLines):
-    """The JSON of a list with all rows."""
-
-    between = b","
-
-    def begin(self, export: Export) -> bytes:
-        return b'{"results":['
-
-    def end(self, export: Export) -> bytes:
-        return b'],"hasNextPage":true}' if export.has_next else b'],"hasNextPage":false}'
-
-    def block(self, export: Export, rows: Sequence[int], cells: Cells) -> Work[bytes]:
-        return b",".join((yield from _records(self._encoder, export, rows, cells)))
-
-
-def _records(
-    encoder: JsonEncoder, export: Export, rows: Sequence[int], cells: Cells
-) -> Work[list[bytes]]:
+def _json_block(
+    export: Export, rows: Sequence[int], cells: Cells, *, encoder: JsonEncoder, is_list: bool
+) -> Work[bytes]:
+    """Members of a JSON list, or JSON lines, with the records of lists."""
     yield 2 * len(rows) * (1 + len(cells))
-    table, selected = export.table, export.selected
-    return encoder.rows(table.row_objects(rows, selected, encoder.empty, cells=cells))
+    found = export.table.row_objects(rows, export.selected, encoder.empty, cells=cells)
+    records = encoder.rows(found)
+    return b",".join(records) if is_list else b"\n".join([*records, b""])
 
 
 def disposition(title: str, suffix: str) -> str:

@@ -22,6 +22,7 @@ from gateway.errors import GatewayError, Outcome, write_outcome
 from gateway.table.record import WHOLE_BODY
 from gateway.web.admission import KEY_HEADERS
 from gateway.web.answers import Answer, header_lines
+from gateway.web.head import media_type_of
 from gateway.web.media_types import FORM, HTML_TEXT, MULTIPART
 from gateway.web.negotiation import prefers_page
 from gateway.web.request import Request
@@ -30,14 +31,9 @@ _STATIC = Path(__file__).parent / "static"
 _STYLE = (_STATIC / "form.css").read_text("utf-8")
 _PAGE = Template((_STATIC / "form.html").read_text("utf-8"))
 _HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
-POLICY: Final = "; ".join(
-    [
-        "default-src 'none'",
-        f"style-src 'sha256-{_HASH}'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    ]
+POLICY: Final = (
+    f"default-src 'none'; style-src 'sha256-{_HASH}'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
 )
 
 FORM_TYPES = (FORM, MULTIPART)
@@ -48,14 +44,11 @@ _TITLES: Mapping[Outcome, str] = {
     "unknown": "It is not known whether your form was stored",
     "applied": "Your form was stored, with a problem",
 }
-_KEPT = "The Back button of your browser returns to the form; most browsers keep what you typed."
-_ASK = "Ask the owner of the page before you send it again."
-
-
-def media_type_of(request: Request) -> str:
-    """The media type of the body, without parameters, in lower case."""
-    given = request.head.first(b"content-type") or ""
-    return given.partition(";")[0].strip().lower()
+_ADVICE: Mapping[Outcome, str] = {
+    "not_applied": "The Back button of your browser returns to the form; most browsers keep what "
+    "you typed.",
+    "unknown": "Ask the owner of the page before you send it again.",
+}
 
 
 def is_browser_form(request: Request) -> bool:
@@ -66,7 +59,7 @@ def is_browser_form(request: Request) -> bool:
         and bool(request.title and not request.row)
         and b"accept" in lines
         and KEY_HEADERS.keys().isdisjoint(lines)
-        and media_type_of(request) in _SENT_BY_BROWSERS
+        and media_type_of(request.head) in _SENT_BY_BROWSERS
         and prefers_page(lines[b"accept"])
     )
 
@@ -83,15 +76,14 @@ def error_page(request: Request, error: GatewayError, headers: Mapping[str, str]
     parts = [f'<p role="alert">{escape(error.message)}</p>']
     problems = [each for each in error.problems if each.pointer != WHOLE_BODY]
     if problems:
-        shown = [f"{_name(each.pointer)}: {each.detail}" for each in problems]
-        parts += ["<ul>", *(f"<li>{escape(each)}</li>" for each in shown), "</ul>"]
+        parts.append("<ul>")
+        for each in problems:
+            name = unquote(each.pointer.removeprefix("#/")).replace("~1", "/").replace("~0", "~")
+            parts.append(f"<li>{escape(f'{name}: {each.detail}')}</li>")
+        parts.append("</ul>")
     if error.retry_after_seconds is not None and outcome == "not_applied":
         parts.append(f"<p>Send it again in {error.retry_after_seconds} seconds.</p>")
-    if outcome == "unknown":
-        parts.append(f"<p>{_ASK}</p>")
-    elif outcome == "not_applied":
-        parts.append(f"<p>{_KEPT}</p>")
-    parts.append(_link_back(request))
+    parts += [f"<p>{_ADVICE[outcome]}</p>" if outcome in _ADVICE else "", _link_back(request)]
     parts.append(f"<p><small>Request {escape(request.event.id)}</small></p>")
     return _answer(error.status, _TITLES[outcome], parts, headers)
 
@@ -111,11 +103,6 @@ def _answer(
         "Content-Length": str(len(body)),
     }
     return Answer(status, header_lines(lines), body, rows=rows)
-
-
-def _name(pointer: str) -> str:
-    """The field at a pointer of `gateway.table.record.pointer`."""
-    return unquote(pointer.removeprefix("#/")).replace("~1", "/").replace("~0", "~")
 
 
 def _link_back(request: Request) -> str:

@@ -13,6 +13,10 @@ Rules
 - Cloudflare accepts a token for 5 minutes. A repetition may come later: the process remembers the
   accepted token of each submission. Another token is checked, also with the same fields: without
   one of a person, no answer shows which submissions there are.
+- No answer has anything of the sheet: it has the sent fields that were stored, with the values as
+  sent, and no number, path or tag of the row. Whatever fails once the request was parsed may quote
+  the sheet. Its text is replaced by a fixed one; of its problems only the names that the client
+  sent remain.
 """
 
 import asyncio
@@ -21,7 +25,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
 from weakref import WeakValueDictionary
@@ -32,14 +36,23 @@ from gateway.access.address_rates import AddressRates
 from gateway.access.caller import Caller, web_url
 from gateway.access.rates import RateLease
 from gateway.access.turnstile import Turnstile, unavailable
-from gateway.errors import CreateOnlyKey, OriginNotAllowed, Problem, RateLimited
+from gateway.errors import (
+    CreateOnlyKey,
+    GatewayError,
+    OriginNotAllowed,
+    Outcome,
+    Problem,
+    RateLimited,
+    SpreadsheetNotShared,
+    write_outcome,
+)
 from gateway.gcra import Gcra, rate_limit
 from gateway.settings.address import Proxy
 from gateway.settings.model import FormSettings
-from gateway.table.record import pointer
+from gateway.table.record import WHOLE_BODY, pointer
 from gateway.telemetry.events import form_discarded
 from gateway.web.admission import Admitted
-from gateway.web.answers import Answer, header_lines, json_answer
+from gateway.web.answers import Answer, header_lines, json_answer, written_headers
 from gateway.web.body import (
     JSON_STARTS,
     Form,
@@ -49,8 +62,8 @@ from gateway.web.body import (
     read_body,
 )
 from gateway.web.client_address import client_address
-from gateway.web.create_only import create_only
-from gateway.web.form_pages import FORM_TYPES, is_browser_form, media_type_of, thanks_page
+from gateway.web.form_pages import FORM_TYPES, is_browser_form, thanks_page
+from gateway.web.head import media_type_of
 from gateway.web.idempotency import HEADER, digest_of, fingerprint, parse_key
 from gateway.web.media_types import FORM, MULTIPART
 from gateway.web.method_override import without_override
@@ -168,12 +181,12 @@ class Forms:
         return pace.due
 
 
+@dataclass
 class _Pace:
     """Writes of submissions to a worksheet, and the instant of the next one."""
 
-    def __init__(self) -> None:
-        self.gcra = Gcra()
-        self.due = -math.inf
+    gcra: Gcra = field(default_factory=Gcra)
+    due: float = -math.inf
 
 
 async def read_submission(request: Request, admitted: Admitted) -> Submission:
@@ -184,7 +197,7 @@ async def read_submission(request: Request, admitted: Admitted) -> Submission:
     """
     forms, caller = request.state["forms"], admitted.caller
     grants = caller.grants
-    is_form = media_type_of(request) in FORM_TYPES
+    is_form = media_type_of(request.head) in FORM_TYPES
     if is_form and grants.origins and b"origin" not in request.head.lines:
         raise OriginNotAllowed(
             "A form with this key needs the header Origin, as browsers send it. A page with the "
@@ -205,9 +218,7 @@ async def read_submission(request: Request, admitted: Admitted) -> Submission:
         return Submission(fields=fields, next_url=next_url, is_discarded=True)
     if grants.needs_challenge:
         await forms.check_person(own.get(CHALLENGE, ""), repetition)
-    not_before = 0.0
-    if _is_limited(request, caller):
-        not_before = forms.not_before(worksheet)
+    not_before = forms.not_before(worksheet) if _is_limited(request, caller) else 0.0
     key = repetition if has_id else None
     return Submission(fields=fields, next_url=next_url, key=key, not_before=not_before)
 
@@ -228,9 +239,44 @@ async def submit(request: Request, submission: Submission, run: Run) -> Answer:
     return Answer(303, header_lines({**lines, "Location": submission.next_url}), rows=rows)
 
 
+_OUTCOMES: Mapping[Outcome, str] = {
+    "applied": "The row was stored. Do not send it again.",
+    "unknown": "It is not known whether the row was stored. Sent again with its Idempotency-Key, "
+    "it is not stored twice.",
+}
+_REFUSED = "Nothing was stored, because of these fields."
+_NO_ACCESS = "The gateway cannot use this spreadsheet. Tell its operator."
+_FIELD = "The key has no such field to write, or the field does not take this value."
+
+
+async def create_only(sent: Fields, run: Run) -> tuple[Fields, Mapping[str, str]]:
+    """Create the sent row by `run`. Raises errors without rows.
+
+    Returns the stored fields, and headers of the answer.
+    """
+    try:
+        *_, settled = await run()
+    except GatewayError as error:
+        text = _OUTCOMES.get(write_outcome(error)) or (
+            _REFUSED if error.problems else error.description().replace("`", "'")
+        )
+        known = {pointer(name) for name in sent}
+        hidden = error.without_sheet(
+            _NO_ACCESS if isinstance(error, SpreadsheetNotShared) else text,
+            [
+                Problem(each.pointer if each.pointer in known else WHOLE_BODY, _FIELD)
+                for each in error.problems
+            ],
+        )
+        raise hidden from error.__cause__
+    (written,) = settled.results
+    stored = {name: value for name, value in sent.items() if name not in written.ignored}
+    return stored, written_headers(settled)
+
+
 def _is_limited(request: Request, caller: Caller) -> bool:
     """True for a form, and for a key that is in a page."""
-    return bool(caller.grants.origins) or media_type_of(request) in FORM_TYPES
+    return bool(caller.grants.origins) or media_type_of(request.head) in FORM_TYPES
 
 
 def _parse(
@@ -263,10 +309,6 @@ def _checked_next(text: str, caller: Caller) -> str:
     """The URL of `_next`. Raises InvalidBody."""
     found = web_url(text)
     if found is None or found[0] not in caller.grants.origins:
-        raise unstorable([Problem(pointer(NEXT), _NO_NEXT)])
+        no_page = "The next page must be a whole URL of an origin of the key, as in "
+        raise unstorable([Problem(pointer(NEXT), f"{no_page}https://example.org/thanks.")])
     return found[1]
-
-
-_NO_NEXT = (
-    "The next page must be a whole URL of an origin of the key, as in https://example.org/thanks."
-)

@@ -110,13 +110,14 @@ class Frame:
             event.status = CLIENT_GONE
         except asyncio.CancelledError:  # the server's time to stop is over
             if not event.status:
-                await _send(request, error_answer(request, _stopping()), send)
+                stopping = ShuttingDown(retry_after_seconds=5)
+                await _send(request, error_answer(request, stopping), send)
         except Exception as error:  # the edge: full details go to the log, an error to the client
             request_failed(event, error)
             if event.status:  # the answer has begun, so that only its connection can end
                 event.code = InternalError.code
             else:
-                await _send(request, error_answer(request, _fault_of_ours()), send)
+                await _send(request, error_answer(request, InternalError()), send)
         finally:
             if request.lease is not None:
                 request.lease.leave()
@@ -213,14 +214,6 @@ def _policy(per_minute: int) -> tuple[bytes, bytes]:
     return b"ratelimit-policy", b'"default";q=%d;w=%d' % (per_minute, _WINDOW_SECONDS)
 
 
-def _stopping() -> ShuttingDown:
-    return ShuttingDown(retry_after_seconds=5)
-
-
-def _fault_of_ours() -> InternalError:
-    return InternalError()
-
-
 _PAGES: Mapping[str, Callable[[Request], Awaitable[Answer]]] = {
     "/": home,
     "/docs": docs,
@@ -250,7 +243,7 @@ def respond(request: Request) -> Awaitable[Answer]:
             return carry_out(request, OF_SPREADSHEET)
         case ["", "v1", *_]:
             if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"):
-                raise _gone()
+                raise Gone
             return _other_method(request, ("GET", "POST", "PUT", "PATCH", "DELETE"))
         case ["", "docs", file] if file:
             handle = docs_file
@@ -263,7 +256,3 @@ def respond(request: Request) -> Awaitable[Answer]:
 
 async def _other_method(request: Request, methods: Collection[str]) -> Answer:
     return missing_method(request, methods)
-
-
-def _gone() -> Gone:
-    return Gone()

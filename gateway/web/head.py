@@ -74,6 +74,11 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
     return Head(lines, byte_count)
 
 
+def media_type_of(head: Head) -> str:
+    """The media type of the body, without parameters, in lower case; "" without one."""
+    return (head.first(b"content-type") or "").partition(";")[0].strip().lower()
+
+
 def read_condition(head: Head) -> IfMatch | None:
     """The row states of `If-Match` that a write accepts; None without the header.
 

@@ -102,19 +102,10 @@ def preferred_resolution(head: Head) -> str | None:
     return values[0] if values else None
 
 
-def applied_max_affected(number: int | None) -> Mapping[str, str]:
-    """Headers that say that the preference had its effect."""
-    return {} if number is None else _applied(f"{MAX_AFFECTED}={number}")
-
-
-def applied_resolution(resolution: str | None) -> Mapping[str, str]:
-    """Headers that say that the preference had its effect."""
-    return {} if resolution is None else _applied(f"{RESOLUTION}={resolution}")
-
-
-def _applied(preference: str) -> Mapping[str, str]:
+def applied(name: str, value: object) -> Mapping[str, str]:
+    """Headers that say that a preference had its effect; none if its value is None."""
+    if value is None:
+        return {}
     # A further line of the header that all answers to pages have: only these have the preference.
-    return {
-        PREFERENCE_APPLIED: preference,
-        "Access-Control-Expose-Headers": PREFERENCE_APPLIED,
-    }
+    exposed = {"Access-Control-Expose-Headers": PREFERENCE_APPLIED}
+    return {PREFERENCE_APPLIED: f"{name}={value}", **exposed}

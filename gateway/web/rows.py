@@ -72,14 +72,13 @@ from gateway.web.parameters import (
 )
 from gateway.web.prefer import (
     RESOLUTIONS,
-    applied_max_affected,
-    applied_resolution,
+    applied,
     preferred_max_affected,
     preferred_resolution,
 )
 from gateway.web.request import Request
 from gateway.web.row_selectors import filter_asked, filter_spelling, read_upsert
-from gateway.web.signature import FORMAT, SPREADSHEET_PARAMETER, Signature
+from gateway.web.signature import FORMAT, MAX_AFFECTED, RESOLUTION, SPREADSHEET_PARAMETER, Signature
 from gateway.web.title_aliases import TitleAlias, not_found_by
 from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.answers import Paging, Served
@@ -406,7 +405,7 @@ async def parse_upsert(request: Request, admitted: Admitted) -> Asked:
     make = partial(
         Write.upsert, keys=body.keys, rows=body.rows, merges=merges, is_array=body.is_array
     )
-    return Asked(make=make, idempotent=idempotent, applied=applied_resolution(resolution))
+    return Asked(make=make, idempotent=idempotent, applied=applied(RESOLUTION, resolution))
 
 
 async def parse_filter(request: Request, admitted: Admitted, *, is_update: bool) -> Asked:
@@ -423,8 +422,8 @@ async def parse_filter(request: Request, admitted: Admitted, *, is_update: bool)
     make: Callable[..., Write] = partial(Write.delete_where, max_rows=max_rows)
     if fields is not None:
         make = partial(Write.update_where, max_rows=max_rows, fields=fields)
-    applied = applied_max_affected(preferred)
-    return Asked(asked, parse, make=make, idempotent=idempotent, applied=applied)
+    headers = applied(MAX_AFFECTED, preferred)
+    return Asked(asked, parse, make=make, idempotent=idempotent, applied=headers)
 
 
 def run_write(

@@ -86,34 +86,29 @@ def _place(target: Target) -> _Place:
 
 
 def not_found_by(target: Target, error: WorksheetNotFound) -> WorksheetNotFound:
-    """The error with a message for this caller."""
-    return worksheet_not_found(target.worksheet, error.titles, _hint(target, error.titles))
-
-
-def _hint(target: Target, titles: Sequence[str]) -> str:
-    """Hint with the titles that the caller may know, or only similar ones if there are many.
+    """The error with the titles that this caller may know, or only similar ones if there are many.
 
     The spreadsheet may have more, so the text does not claim to be complete.
     """
-    visible = target.access.visible(titles)
+    visible = target.access.visible(error.titles)
     if len(visible) <= MAX_LISTED:
         words, names = "It has", visible
     else:
         words, names = "Near names:", near_titles(target.worksheet.title, tuple(visible))
-    return f" {words} {', '.join(map(quoted, names))}." if names else ""
+    hint = f" {words} {', '.join(map(quoted, names))}." if names else ""
+    return worksheet_not_found(target.worksheet, error.titles, hint)
 
 
 @lru_cache(_KEPT)  # many requests may ask for the same title at once
 def near_titles(title: str, visible: tuple[str, ...]) -> Sequence[str]:
     """The most similar of the visible titles, ignoring case."""
-    matchers = {each: _matcher(title, each) for each in visible[:MAX_COMPARED]}
+    matchers = {
+        each: SequenceMatcher(None, _compared(each), _compared(title), autojunk=False)
+        for each in visible[:MAX_COMPARED]
+    }
     likely = nlargest(_MAX_WEIGHED, matchers, key=lambda each: matchers[each].quick_ratio())
     near = {each: matchers[each].ratio() for each in likely}
     return [each for each in nlargest(MAX_NAMED, near, key=near.__getitem__) if near[each] >= _LIKE]
-
-
-def _matcher(title: str, other: str) -> SequenceMatcher[str]:
-    return SequenceMatcher(None, _compared(other), _compared(title), autojunk=False)
 
 
 def _compared(title: str) -> str:

@@ -19,8 +19,8 @@ from gateway.access.keys import mint_key
 from gateway.errors import GatewayError, PreconditionFailed, Problem, RowsMoved, StorageFull
 from gateway.storage.key_store import Grants
 from gateway.table.header import ColumnGrant
-from gateway.web.create_only import create_only
 from gateway.web.error_responses import error_answer
+from gateway.web.forms import create_only
 from tests.asgi_client import Answer
 from tests.error_tree import concrete_errors
 from tests.journeys.failure import refused

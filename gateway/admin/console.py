@@ -20,6 +20,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -30,23 +31,14 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from msgspec.structs import replace as replaced
 
-from gateway.access.admins import SESSION, Admins
+from gateway.access.address_rates import AddressRates
+from gateway.access.admins import FAILURES_PER_MINUTE, SESSION, Admins
 from gateway.access.pepper import load_pepper
+from gateway.admin import key_pages, keys
 from gateway.admin.acting import ActingAs
 from gateway.admin.data import data_page, row_page, save_row
-from gateway.admin.key_pages import key_page, keys_page, new_key_page, save_key, save_new_key
-from gateway.admin.keys import (
-    KeyBody,
-    Rotation,
-    delete_key,
-    delete_rotation,
-    get_key,
-    list_keys,
-    patch_key,
-    post_key,
-    post_rotation,
-)
 from gateway.admin.pages import AdminRequest, Json, Page, Redirect, url
 from gateway.admin.requests import requests_page, show_requests
 from gateway.admin.status import Checks, RunCheck, check_page, overview_page, show_status
@@ -148,20 +140,20 @@ OPERATIONS: Sequence[Operation] = (
     Operation("GET", "/data", data_page),
     Operation("GET", "/data/row", row_page),
     Operation("POST", "/data/row", save_row),
-    Operation("GET", "/keys", keys_page),
-    Operation("GET", "/keys/new", new_key_page),
-    Operation("POST", "/keys/new", save_new_key),
-    Operation("GET", "/keys/{id}", key_page),
-    Operation("POST", "/keys/{id}", save_key),
+    Operation("GET", "/keys", key_pages.keys_page),
+    Operation("GET", "/keys/new", key_pages.new_key_page),
+    Operation("POST", "/keys/new", key_pages.save_new_key),
+    Operation("GET", "/keys/{id}", key_pages.key_page),
+    Operation("POST", "/keys/{id}", key_pages.save_key),
     Operation("GET", "/usage", usage_page),
     Operation("GET", "/requests", requests_page),
-    Operation("GET", f"{API}/keys", list_keys, ("find", "skip", "limit")),
-    Operation("POST", f"{API}/keys", post_key, body=KeyBody),
-    Operation("GET", f"{API}/keys/{{id}}", get_key),
-    Operation("PATCH", f"{API}/keys/{{id}}", patch_key, body=KeyBody),
-    Operation("DELETE", f"{API}/keys/{{id}}", delete_key),
-    Operation("POST", f"{API}/keys/{{id}}/rotate", post_rotation, body=Rotation),
-    Operation("DELETE", f"{API}/keys/{{id}}/rotate", delete_rotation),
+    Operation("GET", f"{API}/keys", keys.list_keys, ("find", "skip", "limit")),
+    Operation("POST", f"{API}/keys", keys.post_key, body=keys.KeyBody),
+    Operation("GET", f"{API}/keys/{{id}}", keys.get_key),
+    Operation("PATCH", f"{API}/keys/{{id}}", keys.patch_key, body=keys.KeyBody),
+    Operation("DELETE", f"{API}/keys/{{id}}", keys.delete_key),
+    Operation("POST", f"{API}/keys/{{id}}/rotate", keys.post_rotation, body=keys.Rotation),
+    Operation("DELETE", f"{API}/keys/{{id}}/rotate", keys.delete_rotation),
     Operation("GET", f"{API}/usage", show_usage, ("by", "since", "key")),
     Operation("GET", f"{API}/requests", show_requests, ("key", "code", "since", "until", "skip")),
     Operation("GET", f"{API}/status", show_status, ("check",)),
@@ -187,7 +179,9 @@ class _Console:
     api_url: str
     checks: Checks
     started: datetime = field(default_factory=partial(datetime.now, UTC), init=False)
-    _admins: Admins | None = field(default=None, init=False)
+    failures: AddressRates = field(
+        default_factory=partial(AddressRates, FAILURES_PER_MINUTE), init=False
+    )
 
     async def respond(self, request: Request) -> Answer:
         """The answer to any request; errors are pages."""
@@ -213,13 +207,13 @@ class _Console:
                 # A member that is null means something, whatever empty cells are.
                 request.state = {**request.state, "api": ApiSettings()}
                 answer = error_answer(request, error)
-                lines = [*answer.headers, *header_lines(_ISOLATED)]
-                return Answer(answer.status, lines, answer.body)
+                return replaced(answer, headers=[*answer.headers, *header_lines(_ISOLATED)])
             return self._error_page(request, error)
 
     async def _run(self, request: Request, method: str) -> Answer:
         """Carry out an operation. Raises GatewayError."""
-        admins = self._admins_of(request)
+        secrets, now = request.state["store"].admin_secrets, partial(datetime.now, UTC)
+        admins = Admins(secrets, self.pepper, now, self.failures)
         where_from = partial(client_address, request.scope, self.settings.access.trusted_proxies)
         path = request.event.path
         if (method, path) == ("POST", _SIGN_IN):
@@ -232,8 +226,10 @@ class _Console:
         key, session = _credentials(request, self._cookie_name(request))
         admin = await (admins.session(session) if key is None else admins.identify(key, where_from))
         if admin is None:
-            is_form = method == "POST" and not path.startswith(API)
-            again = await self._unsent(request) if is_form else ()
+            again: Sequence[tuple[str, str]] = ()
+            if method == "POST" and not path.startswith(API):
+                with suppress(InvalidBody):  # of a large or wrong form nothing is kept
+                    again = await read_body(request, "", partial(_form, most=_MOST_UNSENT))
             if not again:
                 raise MissingApiKey(_NO_KEY)
             request.event.code = MissingApiKey.code
@@ -276,13 +272,6 @@ class _Console:
             result.template, result.status, {"admin": admin.name, "nav": path, **result.values}
         )
 
-    def _admins_of(self, request: Request) -> Admins:
-        """The admin keys of the store, which is open only while the application runs."""
-        if self._admins is None:
-            secrets = request.state["store"].admin_secrets
-            self._admins = Admins(secrets, self.pepper, partial(datetime.now, UTC))
-        return self._admins
-
     def _cookie_name(self, request: Request) -> str:
         """Consoles at other ports of a host share its cookies, so that each has its own name."""
         if self.settings.admin.public_url:
@@ -294,13 +283,6 @@ class _Console:
         secure = "; Secure" if self.settings.admin.public_url else ""
         limits = f"Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds:.0f}{secure}"
         return {"Set-Cookie": f"{self._cookie_name(request)}={session}; {limits}"}
-
-    async def _unsent(self, request: Request) -> Sequence[tuple[str, str]]:
-        """The fields of a form whose session has ended; none of a large or wrong one."""
-        try:
-            return await read_body(request, "", partial(_form, most=_MOST_UNSENT))
-        except InvalidBody:
-            return ()
 
     def _sign_in_page(
         self,
@@ -335,10 +317,13 @@ class _Console:
             return self._sign_in_page(request, error.status, problem, lines)
         if error.allowed_methods:
             lines["Allow"] = ", ".join(error.allowed_methods)
-        title = re.sub("(?<=[a-z])(?=[A-Z])", " ", error.name).capitalize()
-        values: dict[str, object] = {"title": title, "status": error.status}
-        values |= {"message": error.message, "nav": event.path}
-        values["admin"] = event.admin or None
+        values = {
+            "title": re.sub("(?<=[a-z])(?=[A-Z])", " ", error.name).capitalize(),
+            "status": error.status,
+            "message": error.message,
+            "nav": event.path,
+            "admin": event.admin or None,
+        }
         return self._render("error.html", error.status, values, lines)
 
     def _render(

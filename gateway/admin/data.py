@@ -9,7 +9,7 @@ Rules
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from gateway.access.caller import Caller
+from gateway.admin.acting import Reply
 from gateway.admin.fields import changed_values, fields_of, typed
 from gateway.admin.pages import AdminRequest, Page, Redirect, url
 from gateway.admin.snippets import object_in, snippets
@@ -61,6 +62,18 @@ class _View:
         given = {name: self.asked.asked(name) for name in _VIEW}
         title = self.sheet.get("name", "")
         return {**given, "key": self.key_id, "spreadsheet": self.spreadsheet, "sheet": title}
+
+    def check(self) -> Caller:
+        """The caller. Raises RouteNotFound if there is none, or no worksheet."""
+        if self.caller is None or not self.sheet:
+            raise RouteNotFound(self.problem or "There is no such worksheet.")
+        return self.caller
+
+    def run(self, method: str, *path: str, **more: Any) -> Awaitable[Reply]:
+        """Run a request below the worksheet as the caller. Raises as `check`, at once."""
+        caller, title = self.check(), self.sheet["name"]
+        acting, spreadsheet = self.asked.acting, self.spreadsheet
+        return acting.run(caller, method, title, *path, spreadsheet=spreadsheet, **more)
 
     def url(self, path: str = "/data", **changed: object) -> str:
         """URL of this view with changed parameters; None removes one."""
@@ -133,18 +146,16 @@ async def data_page(asked: AdminRequest) -> Page | Redirect:
         if where is not None:
             return Redirect(view.url(where=where, cursor=None))
     fields = view.sheet["fields"]
-    parameters = {"limit": str(min(PAGE_ROWS, view.caller.plan.max_limit)), "count": "true"}
-    parameters["cursor"] = asked.asked("cursor")
-    parameters |= {name: asked.asked(name) for name in ("where", "order") if asked.asked(name)}
+    shown = {name: asked.asked(name) for name in ("where", "order")}
+    parameters = {
+        "limit": str(min(PAGE_ROWS, view.caller.plan.max_limit)),
+        "count": "true",
+        "cursor": asked.asked("cursor"),
+        **{name: text for name, text in shown.items() if text},
+    }
     values, status = view.values(), 200
     try:
-        reply = await asked.acting.run(
-            view.caller,
-            "GET",
-            view.sheet["name"],
-            spreadsheet=view.spreadsheet,
-            parameters=parameters,
-        )
+        reply = await view.run("GET", parameters=parameters)
     except GatewayError as error:
         asked.request.event.code = error.code
         values |= {"problem": error.message, "rows": None, "total": None, "next": ""}
@@ -161,7 +172,6 @@ async def data_page(asked: AdminRequest) -> Page | Redirect:
         ]
         following = view.url(cursor=body["cursor"]) if body.get("cursor") else ""
         values |= {"rows": rows, "total": body.get("total"), "next": following}
-    shown = {name: asked.asked(name) for name in ("where", "order")}
     may_filter = view.caller.plan.where_and_order
     done, row = asked.asked("done"), asked.asked("row")
     values |= {
@@ -208,28 +218,17 @@ def _with_condition(view: _View) -> str | None:
 
 
 async def row_page(asked: AdminRequest) -> Page:
-    """The form of a row, or of a new one without `row`. Costs as much as both reads."""
-    view = await _view(asked)
-    row = asked.asked("row")
-    if view.caller is None or not view.sheet:
-        raise RouteNotFound(view.problem or "There is no such worksheet.")
+    """The form of a row, or of a new one without `row`. Cost: that of the row and the schema."""
+    view, row = await _view(asked), asked.asked("row")
     record, tag = {}, ""
     if row:
-        found = await asked.acting.run(
-            view.caller,
-            "GET",
-            view.sheet["name"],
-            row,
-            spreadsheet=view.spreadsheet,
-            parameters={"values": "typed"},
-        )
+        found = await view.run("GET", row, parameters={"values": "typed"})
         record, tag = found.body, found.headers["etag"]
-    return await _row_form(view, view.caller, row, record, tag)
+    return await _row_form(view, row, record, tag)
 
 
 async def _row_form(
     view: _View,
-    caller: Caller,
     row: str,
     record: Mapping[str, object],
     tag: str,
@@ -239,10 +238,7 @@ async def _row_form(
     write_id: str = "",
 ) -> Page:
     """The form of a record, with typed texts (`given`) in place of its own."""
-    title = view.sheet["name"]
-    schema = await view.asked.acting.run(
-        caller, "GET", title, "schema", spreadsheet=view.spreadsheet
-    )
+    schema = await view.run("GET", "schema")
     values = view.values() | {
         "row": row,
         "tag": tag,
@@ -261,12 +257,11 @@ async def _row_form(
 async def save_row(asked: AdminRequest) -> Page | Redirect:
     """Create, update or delete the row of a form. Costs as much as the write."""
     view = await _view(asked)
-    if view.caller is None or not view.sheet:
-        raise RouteNotFound(view.problem or "There is no such worksheet.")
+    view.check()
     form = dict(asked.form)  # of a checkbox and the hidden field before it the last counts
     row, tag, write_id = asked.asked("row"), form.get("tag", ""), form.get("write_id", "")
     changes, texts = changed_values(form)
-    title, is_delete = view.sheet["name"], form.get("action") == "delete"
+    is_delete = form.get("action") == "delete"
     # A form that is sent twice is one write; after "Back", with other texts, it is another.
     text = msgspec.json.encode((is_delete, changes))
     write = f"{write_id}-{sha256(text).hexdigest()[:16]}" if write_id else ""
@@ -279,28 +274,21 @@ async def save_row(asked: AdminRequest) -> Page | Redirect:
             raise InvalidBody("A new row needs a value in at least one field.")
         if row and not tag:
             raise InvalidBody("The form has no tag of the row. Open the row again.")
-        reply = await asked.acting.run(
-            view.caller,
+        reply = await view.run(
             method,
-            *([title, row] if row else [title]),
-            spreadsheet=view.spreadsheet,
+            *([row] if row else []),
             parameters={"values": "typed"},
             headers=headers,
             body=None if is_delete else changes,
         )
-    except PreconditionFailed as error:
-        asked.request.event.code = error.code
-        return await _row_form(
-            view, view.caller, row, error.existing, error.tag, error=error, given=texts
-        )
     except GatewayError as error:
         asked.request.event.code = error.code
+        if isinstance(error, PreconditionFailed):
+            return await _row_form(view, row, error.existing, error.tag, error=error, given=texts)
         shown = {name[2:]: text for name, text in form.items() if name.startswith("o.")}
         # A write that may have happened is repeated under the same ID.
         same = write_id if error.status >= 500 else ""
-        return await _row_form(
-            view, view.caller, row, shown, tag, error=error, given=texts, write_id=same
-        )
+        return await _row_form(view, row, shown, tag, error=error, given=texts, write_id=same)
     done = "deleted" if is_delete else "saved" if row else "created"
     number = row or reply.headers.get("location", "").rpartition("/")[2]
     return Redirect(view.url(done=done, row=number))

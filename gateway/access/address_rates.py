@@ -5,16 +5,18 @@ Rules
 - The number of stored addresses is bounded; the least recently used one is dropped first.
 """
 
+import socket
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from ipaddress import IPv6Address, ip_address
 
 from gateway.gcra import Gcra, rate_limit
 
 DEFAULT_PER_MINUTE = 20
 MAX_KEPT = 10_000
 _NETWORK_BYTES = 8
+_MAPPED = b"\0" * 10 + b"\xff\xff"
+"""Prefix of an IPv4 address in IPv6 form, as on a dual-stack socket."""
 
 
 class AddressRates:
@@ -53,11 +55,9 @@ def network_of(address: str) -> str:
     if ":" not in address:
         return address
     try:
-        parsed = ip_address(address)
-    except ValueError:
+        packed = socket.inet_pton(socket.AF_INET6, address.partition("%")[0])
+    except (OSError, UnicodeError, ValueError):
         return address
-    if not isinstance(parsed, IPv6Address):
-        return address
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(IPv6Address(parsed.packed[:_NETWORK_BYTES].ljust(16, b"\0")))
+    if packed.startswith(_MAPPED):
+        return socket.inet_ntoa(packed[len(_MAPPED) :])
+    return socket.inet_ntop(socket.AF_INET6, packed[:_NETWORK_BYTES].ljust(16, b"\0"))

@@ -57,28 +57,19 @@ def authorise(
     The worksheet "" is the spreadsheet itself. A missing grant is reported before a limit of the
     plan. If `spreadsheet` is None or blank, the only granted one is used, if there is exactly one.
     """
-    found = granted_spreadsheet(caller.grants, spreadsheet)
-    if (
-        worksheet
-        and caller.grants.worksheets is not None
-        and worksheet not in caller.grants.worksheets
-    ):
+    grants, found = caller.grants, granted_spreadsheet(caller.grants, spreadsheet)
+    if worksheet and grants.worksheets is not None and worksheet not in grants.worksheets:
         raise NotGranted(
             "This key may not use a worksheet of this name. Ask the gateway's operator for a key "
             "that was granted it, and mind capitals and blanks: names match exactly, except for "
             "their Unicode form (NFC or NFD)."
         )
     if writes:
-        if not all(getattr(caller.grants, f"may_{right}") for right in writes):
-            raise _lacking(caller.grants, writes)
+        if not all(getattr(grants, f"may_{right}") for right in writes):
+            raise _lacking(grants, writes)
         if not caller.plan.writes:
-            raise PlanLimit(
-                f"The plan '{caller.plan_name}' of this key does not include writes. Ask the "
-                "gateway's operator for another plan."
-            )
-    access = Access(
-        key_id=caller.key_id, titles=caller.grants.worksheets, columns=caller.grants.columns
-    )
+            raise _not_in_plan(caller, "writes", "Ask")
+    access = Access(key_id=caller.key_id, titles=grants.worksheets, columns=grants.columns)
     return Target(WorksheetId(found, worksheet), access)
 
 
@@ -104,27 +95,24 @@ def check_origin(caller: Caller, origin: str | None) -> None:
     )
 
 
+def _not_in_plan(caller: Caller, what: str, instead: str) -> PlanLimit:
+    return PlanLimit(
+        f"The plan '{caller.plan_name}' of this key does not include {what}. {instead} the "
+        "gateway's operator for another plan."
+    )
+
+
 def check_query(caller: Caller, *, uses_where: bool, uses_order: bool) -> None:
     """Refuse `where` and `order` on a plan without them: dropping them would show other rows."""
-    if caller.plan.where_and_order:
-        return
-    used = [name for name, is_used in (("where", uses_where), ("order", uses_order)) if is_used]
-    if used:
-        names = " and ".join(f"'{name}'" for name in used)
-        raise PlanLimit(
-            f"The plan '{caller.plan_name}' of this key does not include {names}. Leave it out, or "
-            "ask the gateway's operator for another plan."
-        )
+    used = [name for name, is_used in (("'where'", uses_where), ("'order'", uses_order)) if is_used]
+    if used and not caller.plan.where_and_order:
+        raise _not_in_plan(caller, " and ".join(used), "Leave it out, or ask")
 
 
-def may_create(caller: Caller) -> bool:
-    """True if the key has the right to create rows, and its plan allows it."""
-    return caller.plan.writes and caller.grants.may_create
-
-
-def may_update(caller: Caller) -> bool:
-    """True if the key has the right to update rows, and its plan allows it."""
-    return caller.plan.writes and caller.grants.may_update
+def rights_of(caller: Caller) -> tuple[Right, ...]:
+    """The rights of a key that its plan allows, in the order of `RIGHTS`."""
+    allowed = {"read": True, "delete": caller.plan.writes and caller.plan.deletes}
+    return tuple(each for each in caller.grants.rights if allowed.get(each, caller.plan.writes))
 
 
 def may_delete(caller: Caller) -> bool:
@@ -132,32 +120,17 @@ def may_delete(caller: Caller) -> bool:
     return caller.grants.may_delete and caller.plan.deletes
 
 
-def is_create_only(caller: Caller) -> bool:
-    """True if the key may do nothing but create a row."""
-    return not caller.grants.may_read
-
-
-def may_refresh(caller: Caller) -> bool:
-    """True if the key has the right to report changes."""
-    return caller.grants.may_refresh
-
-
 def check_filter(caller: Caller) -> None:
     """Refuse a write by filter on a plan without them."""
     if not caller.plan.where_and_order or caller.plan.max_affected == 0:
-        raise PlanLimit(
-            f"The plan '{caller.plan_name}' of this key does not include writes by filter. Name "
-            "the rows by their rowIndex, or ask the gateway's operator for another plan."
-        )
+        instead = "Name the rows by their rowIndex, or ask"
+        raise _not_in_plan(caller, "writes by filter", instead)
 
 
 def check_export(caller: Caller) -> None:
     """Refuse an export on a plan without them."""
     if caller.plan.max_export_rows == 0:
-        raise PlanLimit(
-            f"The plan '{caller.plan_name}' of this key does not include exports. List the rows "
-            "page by page, or ask the gateway's operator for another plan."
-        )
+        raise _not_in_plan(caller, "exports", "List the rows page by page, or ask")
 
 
 def check_conditional(caller: Caller, condition: IfMatch | None, *, verb: str = "update") -> None:
@@ -191,24 +164,18 @@ def granted_spreadsheet(grants: Grants, spreadsheet: str | None) -> str:
             "between /d/ and /edit."
         )
     if not is_spreadsheet_id(spreadsheet):
-        raise InvalidSpreadsheetId(_no_id_words(spreadsheet))
+        if found := id_in(spreadsheet):
+            raise InvalidSpreadsheetId(
+                "This is the URL of a spreadsheet. Send only its ID, the part between /d/ and "
+                f"/edit: {found}"
+            )
+        raise InvalidSpreadsheetId(
+            "Invalid spreadsheet ID: an ID is 1 to 128 letters, digits, '-' and '_'. Take it "
+            "from the spreadsheet's URL, between /d/ and /edit."
+        )
     if granted is not None and spreadsheet not in granted:
         raise SpreadsheetNotFound
     return spreadsheet
-
-
-def _no_id_words(given: str) -> str:
-    """Message for a malformed ID, with the place of the right one."""
-    found = id_in(given)
-    if found:
-        return (
-            "This is the URL of a spreadsheet. Send only its ID, the part between /d/ and "
-            f"/edit: {found}"
-        )
-    return (
-        "Invalid spreadsheet ID: an ID is 1 to 128 letters, digits, '-' and '_'. Take it "
-        "from the spreadsheet's URL, between /d/ and /edit."
-    )
 
 
 def normal_origin(text: str) -> str | None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import partial
 from heapq import nlargest
 
 from gateway.errors import (
@@ -86,15 +87,14 @@ def _near(name: str, known: Collection[str]) -> Sequence[str]:
     if len(known) > MOST_COMPARED:
         return ()
     start = name[:LONGEST_NAME].casefold()
+    found = {
+        other: SequenceMatcher(None, start, other[:LONGEST_NAME].casefold()).ratio()
+        for other in sorted(known)
+    }
+    return nlargest(MOST_NEAR, found, key=found.__getitem__)
 
-    def likeness(other: str) -> float:
-        return SequenceMatcher(None, start, other[:LONGEST_NAME].casefold()).ratio()
 
-    return nlargest(MOST_NEAR, sorted(known), key=likeness)
-
-
-def _shown(name: str) -> str:
-    return quoted(name, longest=LONGEST_NAME)
+_shown = partial(quoted, longest=LONGEST_NAME)
 
 
 async def find_names(sheets: Sheets, layouts: Layouts, grants: Grants, spreadsheet: str) -> Names:

@@ -15,7 +15,7 @@ from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import RIGHTS, Grants, KeyEdit, KeyRecord, KeyStore, Right
 from gateway.table.a1 import id_in, is_spreadsheet_id
 from gateway.table.header import ColumnGrant
-from gateway.table.texts import composed
+from gateway.table.texts import composed, is_encodable
 
 ID_PREFIX = "key_"
 ID_DIGITS = 8
@@ -262,8 +262,9 @@ def restrictions(record: KeyRecord, now: datetime) -> Iterator[str]:
         ("columns", grants.columns.readable),
         ("writes", grants.columns.writable),
     ):
-        if names is not None:
-            yield f"{title}: {_quoted(names)}"
+        if names is not None:  # as JSON, because names may contain blanks, commas and line breaks
+            texts = (json.dumps(name, ensure_ascii=False) for name in sorted(names))
+            yield f"{title}: {', '.join(texts)}"
     if grants.origins:
         yield f"origins: {', '.join(sorted(grants.origins))}"
     if grants.next_url:
@@ -272,11 +273,6 @@ def restrictions(record: KeyRecord, now: datetime) -> Iterator[str]:
         yield "Turnstile"
     if record.old_ends_at is not None and record.has_old_secret(now):
         yield f"old secret until {record.old_ends_at:%Y-%m-%d %H:%M}"
-
-
-def _quoted(names: frozenset[str]) -> str:
-    """Quote names of worksheets and fields, which may contain blanks, commas and line breaks."""
-    return ", ".join(json.dumps(name, ensure_ascii=False) for name in sorted(names))
 
 
 def _moment(instant: datetime | None) -> str | None:
@@ -341,7 +337,7 @@ def _problems(
             yield f"{option}: name at least one, or leave them out for all"
         for each in sorted(names or ()):
             is_blank = not each or (noun == "field" and each.isspace())
-            if is_blank or not _is_encodable(each):
+            if is_blank or not is_encodable(each):
                 yield f"{option}: {each!r} cannot be the name of a {noun}"
     yield from _right_problems(grants)
     for origin in sorted(grants.origins):
@@ -367,11 +363,8 @@ def _right_problems(grants: Grants) -> Iterator[str]:
         yield "--may: name at least one of read, create, update, delete"
     elif not grants.may_read and (grants.may_update or grants.may_delete or grants.may_refresh):
         yield "--may: a key without read may only create; name read too, or create alone"
-    for option, is_given in (
-        ("--next", bool(grants.next_url)),
-        ("--turnstile", grants.needs_challenge),
-    ):
-        if is_given and grants.may_read:
+    for option, given in (("--next", grants.next_url), ("--turnstile", grants.needs_challenge)):
+        if given and grants.may_read:
             yield f"{option}: only for forms, whose key may only create"
     if columns.writable and not may_write:
         yield "--writable-column: a read-only key may write no field"
@@ -380,11 +373,3 @@ def _right_problems(grants: Grants) -> Iterator[str]:
         for name in sorted(columns.writable or ()):
             if composed(name) not in seen:
                 yield f"--writable-column: {name!r} is not among the columns: name it there, too"
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -84,9 +84,8 @@ def mint_key(random_bytes: RandomBytes = secrets.token_bytes, *, prefix: str = P
 
 def is_well_formed(key: str) -> bool:
     """True if a text has the form and checksum of a key, known or not."""
-    if not _FORM.fullmatch(key):
-        return False
-    return _checksum(key[:-CHECKSUM_DIGITS]) == key[-CHECKSUM_DIGITS:]
+    has_form = _FORM.fullmatch(key) is not None
+    return has_form and _checksum(key[:-CHECKSUM_DIGITS]) == key[-CHECKSUM_DIGITS:]
 
 
 def digest(key: str, pepper: bytes) -> bytes:
@@ -344,23 +343,21 @@ class ActiveKeys:
         try:
             await self._read_changes()
         except Exception as error:  # the edge of a background task: perhaps no request waits for it
-            self._is_failing = True
-            self._log(error)
-            raise KeysUnavailable(
-                retry_after_seconds=RETRY_SECONDS,
-            ) from error
+            self._is_failing, now = True, self._timer()
+            if now >= self._logged_at + self._outage.log_seconds:
+                self._logged_at = now
+                request_failed(current_event(), error)
+            raise KeysUnavailable(retry_after_seconds=RETRY_SECONDS) from error
         self._done, self._as_of = self._begun, self._began_at
         self._is_failing, self._logged_at = False, -math.inf
 
-    def _log(self, error: Exception) -> None:
-        now = self._timer()
-        if now >= self._logged_at + self._outage.log_seconds:
-            self._logged_at = now
-            request_failed(current_event(), error)
-
     async def _read_changes(self) -> None:
         keys, last = self._keys, self._last
-        while (changes := await self._page(last)) != []:
+        while True:
+            async with asyncio.timeout(self._outage.answer_seconds):
+                changes = await self._store.changes(last, self._clock())
+            if changes == []:
+                break
             if changes is None:
                 keys, last = {}, None  # keys from before are served until all of these are read
                 continue
@@ -370,12 +367,6 @@ class ActiveKeys:
                 else:
                     keys[last.digest] = key
         self._keys, self._last = keys, last
-
-    async def _page(
-        self, last: KeyChange | None
-    ) -> Sequence[tuple[KeyChange, StoredKey | None]] | None:
-        async with asyncio.timeout(self._outage.answer_seconds):
-            return await self._store.changes(last, self._clock())
 
 
 def _holder(key: StoredKey, plans: Mapping[str, PlanSettings], tag_key: bytes) -> Holder | None:

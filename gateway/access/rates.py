@@ -215,18 +215,14 @@ class KeyRates:
         """A lease for a request that has not entered yet."""
         key_id, usages = caller.key_id, self._usages
         usage = usages.get(key_id)
-        if usage is None:
-            usage = self._begin(key_id)
-        else:
+        if usage is not None:
             usages.move_to_end(key_id)
+        else:
+            if len(usages) >= self._max_kept:
+                idle = (known for known, each in usages.items() if not each.in_flight)
+                usages.pop(next(idle, ""), None)
+            usage = usages[key_id] = self._new_usage(key_id)
         return RateLease(self._limits[caller.plan_name], usage, self._timer, self._exports)
-
-    def _begin(self, key_id: str) -> Usage:
-        if len(self._usages) >= self._max_kept:
-            idle = (known for known, usage in self._usages.items() if not usage.in_flight)
-            self._usages.pop(next(idle, ""), None)
-        usage = self._usages[key_id] = self._new_usage(key_id)
-        return usage
 
 
 def limits_of(plan: PlanSettings) -> Limits:

@@ -3,7 +3,6 @@
 Rules:
 - A new connection takes the slot of an idle connection, or is refused. An address over its own
   limit replaces one of its own idle connections.
-- An IPv6 address counts as its /64 network, which a single client commonly owns.
 - Peers of a Unix socket have no address and count together.
 - Connections of a trusted proxy count for no address. While one of them has a request, it counts
   for the address of the proxy's client.
@@ -16,13 +15,13 @@ Rules:
 
 import asyncio
 import math
-import socket
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from starlette.types import Scope
 
+from gateway.access.address_rates import network_of
 from gateway.settings.address import Proxy
 from gateway.settings.model import ServerSettings
 from gateway.telemetry.events import request_failed
@@ -82,13 +81,9 @@ class Sweeper:
 
 _ADDRESS_FRACTION = 4
 """Divisor of `max_connections` for the default maximum per address."""
-_NETWORK_BYTES = 8
-_MAPPED = b"\0" * 10 + b"\xff\xff"
-"""Prefix of an IPv4 address in IPv6 form, as on a dual-stack socket."""
 
-Network = str | bytes
-Counted = Network | tuple[Network]
-"""A network; in a tuple if it is named by contradictory headers."""
+Counted = str | tuple[str]
+"""A network (`network_of`); in a tuple if it is named by contradictory headers."""
 PeerName = tuple[str, int | None] | None
 """Host and port of one end of a connection, as in an ASGI scope."""
 
@@ -128,7 +123,7 @@ class Slots:
             del self.counts[network]
             self._idle_of.pop(network, None)
 
-    def idle_of(self, network: Network) -> IdleConnections:
+    def idle_of(self, network: str) -> IdleConnections:
         """The idle connections of an address with a count."""
         return self._idle_of.setdefault(network, IdleConnections())
 
@@ -195,16 +190,6 @@ class Slot:
         for idle in (self._slots.idle, self._idle):
             idle.pop(self._connection, None)
         self.end_request()
-
-
-def network_of(address: str) -> Network:
-    """The network that an address counts for: itself, or the first 64 bits of IPv6."""
-    if ":" not in address:
-        return address
-    packed = socket.inet_pton(socket.AF_INET6, address.partition("%")[0])
-    if packed.startswith(_MAPPED):
-        return socket.inet_ntoa(packed[len(_MAPPED) :])
-    return packed[:_NETWORK_BYTES]
 
 
 def make_room(idle: IdleConnections) -> bool:

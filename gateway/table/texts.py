@@ -52,6 +52,15 @@ class ComposedTexts(tuple[str, ...]):
     byte_count = 0
 
 
+def is_encodable(text: str) -> bool:
+    """True if a text has no half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def composed(text: str) -> str:
     """The text in NFC; the same object if it is unchanged."""
     if text.isascii():

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from gateway.access.caller import Caller, authorise, check_origin, is_create_only
+from gateway.access.caller import Caller, authorise, check_origin
 from gateway.access.keys import WhereFrom
 from gateway.access.rates import FRESH_PRICE, KeyRates, RateLease
 from gateway.errors import (
@@ -142,7 +142,7 @@ class Admission:
             caller = await self._identify(key, lambda: client_address(scope, self._proxies))
         except (AmbiguousCredentials, Unauthorized, TooManyAuthFailures, PlanLimit):
             return False
-        return right(caller) or is_create_only(caller)
+        return right(caller) or not caller.grants.may_read
 
     async def recognise(
         self, request: Request, parameters: Sifted, operation: Signature

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from gateway.access.caller import check_export, may_delete, may_refresh
+from gateway.access.caller import check_export, may_delete
 from gateway.access.rates import FRESH_PRICE
 from gateway.telemetry.events import RequestKind
 from gateway.web import exports, rows, schema
@@ -116,7 +116,7 @@ _TABLE: Final[Sequence[rows.RowOperation]] = [
         methods=("POST",),
         path="row",
         row="refresh",
-        needs=may_refresh,
+        needs=lambda caller: caller.grants.may_refresh,
         hint="Leave it out.",
         price=FRESH_PRICE,
         parse=rows.parse_nothing,

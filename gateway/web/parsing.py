@@ -30,6 +30,7 @@ from gateway.table.record import (
     Stored,
     pointer,
 )
+from gateway.table.texts import is_encodable
 from gateway.web.json_faults import BODY, explain
 from gateway.worksheets.writes import Fields
 
@@ -82,12 +83,12 @@ def invalid_body(detail: str) -> InvalidBody:
 
 def _fault(name: str, value: object) -> str | None:
     """The reason why a value cannot be stored, if any."""
-    if not (name.isascii() or _is_encodable(name)):
+    if not (name.isascii() or is_encodable(name)):
         return "The name holds half of a surrogate pair."
     if isinstance(value, str):
         if len(value) > MAX_CELL_CHARACTERS:
             return f"A cell holds at most {MAX_CELL_CHARACTERS} characters."
-        is_sound = value.isascii() or _is_encodable(value)
+        is_sound = value.isascii() or is_encodable(value)
         return None if is_sound else "The text holds half of a surrogate pair."
     if isinstance(value, list):
         return _NESTED
@@ -112,14 +113,6 @@ def _unwrapped(name: str, value: object) -> str:
 def _is_list(value: object) -> bool:
     """True for a JSON list; a parsed object is an instance of a subclass."""
     return type(value) is list
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 MOST_BYTES = 32_768

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from gateway.access.caller import may_create, may_delete, may_update
+from gateway.access.caller import rights_of
 from gateway.errors import InvalidQuery
+from gateway.storage.key_store import Right
 from gateway.table.a1 import column_letters
 from gateway.table.column_types import ColumnType, TypeName
 from gateway.table.header import View
@@ -50,7 +51,6 @@ _JSON_TYPES: Mapping[TypeName, str] = {
 }
 _ANY = ("string", "number", "boolean")
 """JSON types of a column without a known type."""
-RIGHTS = ("read", "create", "update", "delete")
 
 
 def writable_names(view: View) -> Sequence[str]:
@@ -90,8 +90,7 @@ async def run_worksheets(
         state["rows"].kept_count(WorksheetId(spreadsheet, each.title), max_age_seconds=KEPT_SECONDS)
         for each in seen
     )
-    deletes = caller.plan.writes and may_delete(caller)
-    rights = (may_create(caller), may_update(caller), deletes)
+    rights = rights_of(caller)
 
     def make(contents: Contents) -> Encoded:
         sheets = [_listed(*each, target, rights) for each in zip(seen, counts, strict=True)]
@@ -108,11 +107,10 @@ async def run_worksheets(
 
 
 def _listed(
-    worksheet: Listed, rows: int | None, target: Target, rights: tuple[bool, bool, bool]
+    worksheet: Listed, rows: int | None, target: Target, rights: Sequence[Right]
 ) -> Mapping[str, object]:
-    view, (creates, updates, deletes) = worksheet.header.seen_with(target.access.columns), rights
+    view = worksheet.header.seen_with(target.access.columns)
     has_writable = bool(writable_names(view))
-    may = (True, creates and has_writable, updates and has_writable, deletes)
     return {
         "name": worksheet.title,
         "rows": rows,
@@ -120,7 +118,7 @@ def _listed(
             {"name": name, "type": worksheet.type_of(column).name}
             for name, column in view.columns.items()
         ],
-        "may": [right for right, has_right in zip(RIGHTS, may, strict=True) if has_right],
+        "may": [each for each in rights if has_writable or each in ("read", "delete")],
     }
 
 
@@ -144,7 +142,7 @@ async def run_schema(request: Request, admitted: Admitted, target: Target, asked
     check_names(worksheet.header)
     view = worksheet.header.seen_with(columns)
     view.check_parameters(admitted.unknown)
-    fields = _Fields(view, may_create(caller) or may_update(caller), empty)
+    fields = _Fields(view, not {"create", "update"}.isdisjoint(rights_of(caller)), empty)
     make = partial(_FORMATS[asked.format], worksheet, fields)
     way = (asked.format, worksheet.title, columns, fields.may_write, empty)
     return Served(await catalogue.answer(contents, way, lambda _: weakly_tagged(make())), freshness)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from gateway.access.address_rates import network_of
 from gateway.server.connection import Connection
 from gateway.server.limits import MAX_REFUSED
-from gateway.server.slots import IdleConnections, Slot, Slots, make_room, network_of
+from gateway.server.slots import IdleConnections, Slot, Slots, make_room
 from gateway.settings.address import parse_proxies
 from gateway.settings.model import ServerSettings
 from tests.server.stage import LAST, REQUEST, UPLOAD, Stage, answers_in, settled

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import msgspec
 
-from gateway.access.caller import granted_spreadsheet, is_create_only
+from gateway.access.caller import granted_spreadsheet
 from gateway.errors import InvalidQuery
 from gateway.web.admission import find_credentials
 from gateway.web.answers import Answer, encoded_answer, read_answer, weakly_tagged
@@ -52,7 +52,7 @@ async def describe(request: Request) -> Answer:
         caller, named, _ = await state["admission"].recognise(request, parameters, DESCRIPTION)
     elif parameters.refusal:
         raise InvalidQuery(parameters.refusal)
-    if caller is None or is_create_only(caller):
+    if caller is None or not caller.grants.may_read:
         reach = reach_of_all(state["api"], is_typed=asks_for_types(parameters.asked))
         return encoded_answer(request, general_document(reach), ())
     spreadsheet = request.event.spreadsheet = granted_spreadsheet(caller.grants, named)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gateway.access.caller import Caller, may_create, may_delete, may_refresh, may_update
+from gateway.access.caller import Caller, rights_of
 from gateway.settings.model import ApiSettings
 from gateway.settings.plans import PlanSettings
 from gateway.table.column_types import ColumnType
@@ -109,15 +109,15 @@ def reach_of(
     caller: Caller, named: str | None, api: ApiSettings, *, is_typed: bool | None = None
 ) -> Reach:
     """Scope of a key whose request named this spreadsheet or none."""
-    grants = caller.grants
+    grants, rights = caller.grants, rights_of(caller)
     return replace(
         reach_of_all(api, is_typed=is_typed),
         is_for_key=True,
         plan=caller.plan,
-        may_create=may_create(caller),
-        may_update=may_update(caller),
-        may_delete=caller.plan.writes and may_delete(caller),
-        may_refresh=may_refresh(caller),
+        may_create="create" in rights,
+        may_update="update" in rights,
+        may_delete="delete" in rights,
+        may_refresh=grants.may_refresh,
         columns=grants.columns,
         worksheets=grants.worksheets,
         spreadsheet=named or None,

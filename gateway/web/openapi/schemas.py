@@ -6,6 +6,7 @@ from typing import get_args
 
 from gateway.query.operators import ALIASES, OPERATORS
 from gateway.query.where import COMBINATORS, MAX_CONDITIONS, MAX_DEPTH, NOT
+from gateway.storage.key_store import RIGHTS
 from gateway.table.column_types import TypeName
 from gateway.table.header import ROW_INDEX
 from gateway.table.record import MAX_CELL_CHARACTERS
@@ -14,7 +15,7 @@ from gateway.web.body import MAX_ROWS
 from gateway.web.openapi.reach import Place, Reach, unique_name
 from gateway.web.parameters import MAX_WHERE_BYTES
 from gateway.web.parsing import MAX_FIELDS, MAX_INTEGER
-from gateway.web.schema import RIGHTS, json_schema_of
+from gateway.web.schema import json_schema_of
 
 Node = Mapping[str, object]
 """A JSON object of the document."""

@@ -10,15 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gateway.errors import (
-    InvalidSpreadsheetId,
-    NotGranted,
-    OriginNotAllowed,
-    PlanLimit,
-    PreconditionRequired,
-    ReadOnlyKey,
-    SpreadsheetNotFound,
-)
+from gateway import errors
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants, Right
 from gateway.table.a1 import id_in, is_spreadsheet_id
@@ -59,7 +51,7 @@ def authorise(
     """
     grants, found = caller.grants, granted_spreadsheet(caller.grants, spreadsheet)
     if worksheet and grants.worksheets is not None and worksheet not in grants.worksheets:
-        raise NotGranted(
+        raise errors.NotGranted(
             "This key may not use a worksheet of this name. Ask the gateway's operator for a key "
             "that was granted it, and mind capitals and blanks: names match exactly, except for "
             "their Unicode form (NFC or NFD)."
@@ -73,12 +65,12 @@ def authorise(
     return Target(WorksheetId(found, worksheet), access)
 
 
-def _lacking(grants: Grants, writes: Sequence[Right]) -> ReadOnlyKey | NotGranted:
+def _lacking(grants: Grants, writes: Sequence[Right]) -> errors.ReadOnlyKey | errors.NotGranted:
     """The error of a key that lacks one of these rights."""
     if not (grants.may_create or grants.may_update or grants.may_delete):
-        return ReadOnlyKey(allowed_methods=READ_METHODS)
+        return errors.ReadOnlyKey(allowed_methods=READ_METHODS)
     verbs = " and ".join(writes)
-    return NotGranted(
+    return errors.NotGranted(
         f"This operation needs the right to {verbs} rows, which this key does not have. Ask the "
         "gateway's operator for a key with it."
     )
@@ -89,14 +81,14 @@ def check_origin(caller: Caller, origin: str | None) -> None:
     allowed = caller.grants.origins
     if origin is None or not allowed or normal_origin(origin) in allowed:
         return
-    raise OriginNotAllowed(
+    raise errors.OriginNotAllowed(
         "This key may not be used by pages of this origin. Ask the gateway's operator to make a "
         "key for it; an origin is scheme, host and port, as in https://example.org."
     )
 
 
-def _not_in_plan(caller: Caller, what: str, instead: str) -> PlanLimit:
-    return PlanLimit(
+def _not_in_plan(caller: Caller, what: str, instead: str) -> errors.PlanLimit:
+    return errors.PlanLimit(
         f"The plan '{caller.plan_name}' of this key does not include {what}. {instead} the "
         "gateway's operator for another plan."
     )
@@ -136,7 +128,7 @@ def check_export(caller: Caller) -> None:
 def check_conditional(caller: Caller, condition: IfMatch | None, *, verb: str = "update") -> None:
     """Refuse an update or delete of any state of a row if the plan requires conditions."""
     if caller.plan.require_if_match and (condition is None or condition.is_any):
-        raise PreconditionRequired(
+        raise errors.PreconditionRequired(
             f"The plan '{caller.plan_name}' of this key requires If-Match with the row's ETag "
             f"for every {verb}; 'If-Match: *' does not count. Read the row and send its ETag."
         )
@@ -145,7 +137,7 @@ def check_conditional(caller: Caller, condition: IfMatch | None, *, verb: str = 
 def check_unconditional(caller: Caller) -> None:
     """Refuse a write to several rows, which has no conditions, if the plan requires them."""
     if caller.plan.require_if_match:
-        raise PreconditionRequired(
+        raise errors.PreconditionRequired(
             f"The plan '{caller.plan_name}' of this key requires If-Match with the row's "
             "ETag, so a request may write to one row only. Send a request for each row, with "
             "its ETag."
@@ -158,23 +150,23 @@ def granted_spreadsheet(grants: Grants, spreadsheet: str | None) -> str:
     if not spreadsheet:
         if granted is not None and len(granted) == 1:
             return next(iter(granted))
-        raise InvalidSpreadsheetId(
+        raise errors.InvalidSpreadsheetId(
             "The request names no spreadsheet. Send its ID in the header X-Spreadsheet-Id or "
             "in the query parameter spreadsheetId; it stands in the spreadsheet's URL "
             "between /d/ and /edit."
         )
     if not is_spreadsheet_id(spreadsheet):
         if found := id_in(spreadsheet):
-            raise InvalidSpreadsheetId(
+            raise errors.InvalidSpreadsheetId(
                 "This is the URL of a spreadsheet. Send only its ID, the part between /d/ and "
                 f"/edit: {found}"
             )
-        raise InvalidSpreadsheetId(
+        raise errors.InvalidSpreadsheetId(
             "Invalid spreadsheet ID: an ID is 1 to 128 letters, digits, '-' and '_'. Take it "
             "from the spreadsheet's URL, between /d/ and /edit."
         )
     if granted is not None and spreadsheet not in granted:
-        raise SpreadsheetNotFound
+        raise errors.SpreadsheetNotFound
     return spreadsheet
 
 

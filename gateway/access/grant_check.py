@@ -7,13 +7,7 @@ from difflib import SequenceMatcher
 from functools import partial
 from heapq import nlargest
 
-from gateway.errors import (
-    GatewayError,
-    SheetTooLarge,
-    SpreadsheetNotFound,
-    SpreadsheetNotShared,
-    UnsupportedDocument,
-)
+from gateway import errors
 from gateway.google.sheets import Sheets
 from gateway.storage.key_store import Grants
 from gateway.table.quoting import quoted
@@ -23,7 +17,7 @@ from gateway.worksheets.access import Layouts, WorksheetId
 from gateway.worksheets.catalogue import read_first_rows
 from gateway.worksheets.loader import header_of
 
-MISSING = (SpreadsheetNotFound, SpreadsheetNotShared, UnsupportedDocument)
+MISSING = (errors.SpreadsheetNotFound, errors.SpreadsheetNotShared, errors.UnsupportedDocument)
 LONGEST_NAME = 60
 """Maximum number of characters of a name in a problem."""
 MOST_NEAR = 3
@@ -60,7 +54,7 @@ async def check_grants(
             looked.unchecked.append(f"spreadsheet {spreadsheet}: Google did not answer in time.")
         except MISSING as error:
             looked.problems.append(f"--spreadsheet: {spreadsheet}: {error.message}")
-        except GatewayError as error:
+        except errors.GatewayError as error:
             looked.unchecked.append(f"spreadsheet {spreadsheet}: {error.message}")
         else:
             titles |= found[0]
@@ -112,7 +106,9 @@ async def find_names(sheets: Sheets, layouts: Layouts, grants: Grants, spreadshe
         return titles, set()
     view = await read_first_rows(sheets, spreadsheet, meant, layouts)
     if len(view.worksheets) < len(meant):
-        raise SheetTooLarge("it has too many columns to look for fields; name its worksheets")
+        raise errors.SheetTooLarge(
+            "it has too many columns to look for fields; name its worksheets"
+        )
     fields: set[str] = set()
     for each in view.worksheets:
         layout = layouts.of(WorksheetId(spreadsheet, each.title))

@@ -44,15 +44,9 @@ from typing import Protocol
 
 from cachetools import LRUCache
 
+from gateway import errors
 from gateway.access.address_rates import AddressRates
 from gateway.access.caller import Caller
-from gateway.errors import (
-    InvalidApiKey,
-    KeysUnavailable,
-    MissingApiKey,
-    PlanLimit,
-    TooManyAuthFailures,
-)
 from gateway.settings.plans import PlanSettings
 from gateway.storage.damaged_rows import DamagedRow
 from gateway.storage.key_store import KeyChange, KeyRecord, KeyStore, StoredKey, record_of
@@ -307,7 +301,7 @@ class ActiveKeys:
             async with asyncio.timeout(self._outage.wait_seconds if is_valid else None):
                 while self._as_of <= now - BELIEVED_SECONDS:
                     await self._refreshed()
-        except (KeysUnavailable, TimeoutError):
+        except (errors.KeysUnavailable, TimeoutError):
             if not is_valid:
                 raise
             self._is_failing = True
@@ -347,7 +341,7 @@ class ActiveKeys:
             if now >= self._logged_at + self._outage.log_seconds:
                 self._logged_at = now
                 request_failed(current_event(), error)
-            raise KeysUnavailable(retry_after_seconds=RETRY_SECONDS) from error
+            raise errors.KeysUnavailable(retry_after_seconds=RETRY_SECONDS) from error
         self._done, self._as_of = self._begun, self._began_at
         self._is_failing, self._logged_at = False, -math.inf
 
@@ -472,7 +466,7 @@ class Gatekeeper:
         key's plan is no longer configured, and `KeysUnavailable` if the store fails.
         """
         if key is None or not key.strip():
-            raise MissingApiKey()
+            raise errors.MissingApiKey()
         holder = None
         if key.isascii():
             found = digest(key, self.pepper)
@@ -484,19 +478,23 @@ class Gatekeeper:
             raise self._refusal(key, where_from)
         self.used(holder.record.id)
         if holder.caller is None:
-            raise PlanLimit(
+            raise errors.PlanLimit(
                 f"The plan '{holder.record.plan}' of this key is no longer configured. Ask "
                 "the gateway's operator to restore it, or for a key on another plan."
             )
         return holder.caller
 
-    def _refusal(self, key: str, where_from: WhereFrom) -> InvalidApiKey | TooManyAuthFailures:
+    def _refusal(
+        self, key: str, where_from: WhereFrom
+    ) -> errors.InvalidApiKey | errors.TooManyAuthFailures:
         if found := around_key(key):
-            return InvalidApiKey(f"{found} Send it as 'Authorization: Bearer KEY'.")
+            return errors.InvalidApiKey(f"{found} Send it as 'Authorization: Bearer KEY'.")
         wait_seconds = self.failures.count(where_from())
         if not wait_seconds:
-            return InvalidApiKey()  # one text for all reasons, which concern only the operator
-        return TooManyAuthFailures(
+            return (
+                errors.InvalidApiKey()
+            )  # one text for all reasons, which concern only the operator
+        return errors.TooManyAuthFailures(
             retry_after_seconds=math.ceil(wait_seconds),
             per_minute=self.failures.per_minute,
         )

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from gateway import errors
 from gateway.access.grant_check import Looked, check_grants, find_names
 from gateway.access.issue import (
     KeyFields,
@@ -32,14 +33,6 @@ from gateway.access.issue import (
     warnings_of,
 )
 from gateway.admin.pages import AdminRequest, Json
-from gateway.errors import (
-    InvalidQuery,
-    InvalidRequest,
-    PreconditionFailed,
-    PreconditionRequired,
-    Problem,
-    RouteNotFound,
-)
 from gateway.google.sheets import CallContext, in_call_context
 from gateway.settings.model import ConfigError
 from gateway.storage.damaged_rows import DamagedRow
@@ -92,7 +85,7 @@ def number_asked(asked: AdminRequest, name: str, default: int, *, most: int) -> 
     """A number among the parameters. Raises InvalidQuery."""
     text = asked.asked(name)
     if text and not (_DIGITS.fullmatch(text) and int(text) <= most):
-        raise InvalidQuery(f"{name} must be a number from 0 to {most}.")
+        raise errors.InvalidQuery(f"{name} must be a number from 0 to {most}.")
     return int(text) if text else default
 
 
@@ -109,7 +102,7 @@ async def get_key(asked: AdminRequest) -> Json:
 async def patch_key(asked: AdminRequest) -> Json:
     record, condition = await find_key(asked, is_open=True), read_condition(asked.request.head)
     if condition is None:
-        raise PreconditionRequired("Send If-Match with the ETag of the key, or with *.")
+        raise errors.PreconditionRequired("Send If-Match with the ETag of the key, or with *.")
     if not condition.holds(tag_of(record)):
         raise other_state(asked, record, has_tags=condition.tags != frozenset())
     record, warnings = await change_key(asked, record, asked.members)
@@ -148,7 +141,9 @@ async def find_key(asked: AdminRequest, *, is_open: bool = False) -> KeyRecord:
     if found is not None and not (is_open and found.revoked_at):
         return found
     state = " that is not revoked" if is_open else ""
-    raise RouteNotFound(f"There is no key with this ID{state}. Give the ID of a key, not its name.")
+    raise errors.RouteNotFound(
+        f"There is no key with this ID{state}. Give the ID of a key, not its name."
+    )
 
 
 async def make_key(
@@ -193,7 +188,7 @@ async def give_secret(asked: AdminRequest, overlap_seconds: float) -> tuple[KeyR
     edit = _edit(asked)
     key = await rotate_key(record, **edit, pepper=asked.pepper, overlap=overlap)
     if key is None:
-        raise InvalidRequest(
+        raise errors.InvalidRequest(
             "The old secret of this key is still valid, and a third would end it early. End the "
             "old secret first."
         )
@@ -207,7 +202,7 @@ async def end_old_secret(asked: AdminRequest) -> KeyRecord:
     edit = KeyEdit(key_id=asked.id, at=asked.acting.now(), by=asked.author, action="ended")
     if not await asked.store.end_rotation(edit):
         await find_key(asked, is_open=True)
-        raise RouteNotFound("This key has no old secret.")
+        raise errors.RouteNotFound("This key has no old secret.")
     await asked.request.state["reread_keys"]()
     return await find_key(asked)
 
@@ -232,10 +227,10 @@ def tag_of(record: KeyRecord) -> str:
 
 def other_state(
     asked: AdminRequest, record: KeyRecord, *, has_tags: bool = True
-) -> PreconditionFailed:
-    """The error for a change of a key that was edited meanwhile; it has the present state."""
+) -> errors.PreconditionFailed:
+    """The error for a change of another state than the present one."""
     existing = key_members(record, asked.acting.now())
-    return PreconditionFailed(existing, tag=tag_of(record), has_tags=has_tags, noun="key")
+    return errors.PreconditionFailed(existing, tag=tag_of(record), has_tags=has_tags, noun="key")
 
 
 async def _checked(
@@ -254,7 +249,7 @@ async def _checked(
             raise ConfigError(*looked.problems)
     except ConfigError as error:
         found = map(member_of, error.problems)
-        raise unstorable([Problem(f"#/{name}", text) for name, text in found]) from error
+        raise unstorable([errors.Problem(f"#/{name}", text) for name, text in found]) from error
     return request, [f"not checked: {each}" for each in looked.unchecked]
 
 

@@ -42,14 +42,7 @@ import uvicorn
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Scope
 
-from gateway.errors import (
-    BodyTooLarge,
-    GatewayError,
-    HeadersTooLarge,
-    MethodNotAllowed,
-    RequestTimeout,
-    UriTooLong,
-)
+from gateway import errors
 from gateway.server import refusals
 from gateway.server.intake import (
     BETWEEN,
@@ -235,16 +228,18 @@ class Connection(asyncio.BufferedProtocol):
             seconds = settings.head_timeout_seconds if is_head else settings.body_timeout_seconds
             self.deadline = self._sweeper.after(seconds)
         if intake.room <= 0 and len(self._url) > settings.max_url_bytes:
-            self.refuse(UriTooLong(f"The URL is longer than {settings.max_url_bytes} bytes."))
+            self.refuse(
+                errors.UriTooLong(f"The URL is longer than {settings.max_url_bytes} bytes.")
+            )
         elif intake.room <= 0:
             message = f"The headers are longer than {settings.max_head_bytes} bytes."
-            self.refuse(HeadersTooLarge(message))
+            self.refuse(errors.HeadersTooLarge(message))
         elif intake.phase in BODY and intake.body_room <= 0:
             message = (
                 f"The chunks of the body take far more than {settings.max_body_bytes} bytes "
                 "with their framing. Send fewer, larger chunks."
             )
-            self.refuse(BodyTooLarge(message))
+            self.refuse(errors.BodyTooLarge(message))
 
     def _reparse_without_upgrade(self, rest: bytes) -> None:
         """Parse a request again without its Upgrade header, which HTTP allows us to ignore.
@@ -254,7 +249,7 @@ class Connection(asyncio.BufferedProtocol):
         method, version = self._parser.get_method(), self._parser.get_http_version()
         if method == b"CONNECT":
             message = f"CONNECT is not supported; allowed: {', '.join(_METHODS)}."
-            self.refuse(MethodNotAllowed(message, allowed_methods=_METHODS))
+            self.refuse(errors.MethodNotAllowed(message, allowed_methods=_METHODS))
             return
         self._parser = httptools.HttpRequestParser(self)
         self._intake.phase = BETWEEN
@@ -286,7 +281,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if len(self._headers) >= MAX_HEADER_LINES:
-            raise HeadersTooLarge(f"The request has more than {MAX_HEADER_LINES} header lines.")
+            raise errors.HeadersTooLarge(
+                f"The request has more than {MAX_HEADER_LINES} header lines."
+            )
         self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
@@ -409,7 +406,7 @@ class Connection(asyncio.BufferedProtocol):
         seconds = self._settings.idle_timeout_seconds
         self.deadline = self._sweeper.after(DRAIN_SECONDS if self.edge.is_draining else seconds)
 
-    def refuse(self, error: GatewayError) -> None:
+    def refuse(self, error: errors.GatewayError) -> None:
         """Answer with an error after all earlier requests, and stop reading."""
         self._ignores_input = True
         self.deadline = NEVER
@@ -471,9 +468,9 @@ class Connection(asyncio.BufferedProtocol):
         elif self._is_ending:
             self.transport.abort()
         elif phase == IN_HEAD:
-            self.refuse(RequestTimeout("The head of the request did not arrive in time."))
+            self.refuse(errors.RequestTimeout("The head of the request did not arrive in time."))
         elif phase != BETWEEN:
-            self.refuse(RequestTimeout("The body did not arrive in time."))
+            self.refuse(errors.RequestTimeout("The body did not arrive in time."))
         else:
             self.close_idle()
 
@@ -507,7 +504,7 @@ class Exchange:
         self._body = b""  # arrived and not yet read
         self._is_whole = False  # all of the body has arrived
         self._is_read = False  # the application has all of it
-        self._fault: GatewayError | None = None  # the body breaks off
+        self._fault: errors.GatewayError | None = None  # the body breaks off
         self._arrival: asyncio.Future[None] | None = None  # set when `receive` has something
         self._is_gone = False  # the client
         self._start: Message | None = None  # the head that waits for its body
@@ -553,7 +550,7 @@ class Exchange:
         self._is_whole = True
         self._wake()
 
-    def break_off(self, fault: GatewayError) -> None:
+    def break_off(self, fault: errors.GatewayError) -> None:
         """Fail further reads of the body with this error."""
         self._fault = fault
         self._wake()

@@ -22,22 +22,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from gateway import errors
 from gateway.access.caller import Caller, authorise, check_origin
 from gateway.access.keys import WhereFrom
 from gateway.access.rates import FRESH_PRICE, KeyRates, RateLease
-from gateway.errors import (
-    AmbiguousCredentials,
-    CreateOnlyKey,
-    InvalidQuery,
-    InvalidRequest,
-    KeyNotAllowedInUrl,
-    MissingApiKey,
-    NotGranted,
-    PlanLimit,
-    RateLimited,
-    TooManyAuthFailures,
-    Unauthorized,
-)
 from gateway.settings.address import Proxy
 from gateway.storage.key_store import Right
 from gateway.telemetry.events import note_reading
@@ -101,7 +89,7 @@ class Admission:
             override = other_method(request, method, operation.kind)
             if override:
                 await self.recognise(request, parameters, operation)
-                raise InvalidRequest(override)
+                raise errors.InvalidRequest(override)
         known, cache_key = None, b""
         if not operation.is_write:
             cache_key, known = self._auth_cache.find(head, parameters.credentials, request.title)
@@ -140,7 +128,12 @@ class Admission:
         try:
             key = _find_key(request.head, sift(scope["query_string"]).credentials)
             caller = await self._identify(key, lambda: client_address(scope, self._proxies))
-        except (AmbiguousCredentials, Unauthorized, TooManyAuthFailures, PlanLimit):
+        except (
+            errors.AmbiguousCredentials,
+            errors.Unauthorized,
+            errors.TooManyAuthFailures,
+            errors.PlanLimit,
+        ):
             return False
         return right(caller) or not caller.grants.may_read
 
@@ -158,17 +151,17 @@ class Admission:
         caller = await self._identify(credentials.key, lambda: client_address(scope, self._proxies))
         is_in_url = parameters.credentials and not _in_headers(head, KEY_HEADERS)
         if is_write and is_in_url and caller.grants.may_read:
-            raise KeyNotAllowedInUrl()
+            raise errors.KeyNotAllowedInUrl()
         lease = await self._charge(request, parameters, caller)
         if not caller.grants.may_read:
             request.state["forms"].count(request, caller, lease)
             if not operation.is_for_create_only:
-                raise CreateOnlyKey
+                raise errors.CreateOnlyKey
         if b"origin" in head.lines:
             for origin in head.values(b"origin"):  # a browser sends one; each must be allowed
                 check_origin(caller, origin)
         if parameters.refusal:
-            raise InvalidQuery(parameters.refusal)
+            raise errors.InvalidQuery(parameters.refusal)
         return caller, credentials.spreadsheet, lease
 
     async def _charge(self, request: Request, parameters: Sifted, caller: Caller) -> RateLease:
@@ -179,7 +172,7 @@ class Admission:
             await lease.exchange()
         try:
             lease.enter()
-        except RateLimited:
+        except errors.RateLimited:
             # The request may cost more than others; it is charged again later, with the wait for
             # the whole price.
             may_be_fresh = asks_for_fresh(request.head) or b"no-cache=" in parameters.asked
@@ -195,7 +188,7 @@ def _authorised(
     """Authorise the worksheet of this name or of its lenient decoding, which is named too."""
     try:
         return authorise(caller, spreadsheet=spreadsheet, worksheet=title, writes=writes), ""
-    except NotGranted:
+    except errors.NotGranted:
         for reading, other in other_titles(title, caller.grants.worksheets or ()):
             target = authorise(caller, spreadsheet=spreadsheet, worksheet=other, writes=writes)
             return target, reading
@@ -257,7 +250,7 @@ def _in_url(parameters: bytes, name: str) -> list[str]:
 def _refuse_key_in_form(head: Head) -> None:
     """Refuse a write without a key if it is a form, which may hold one."""
     if (head.first(b"content-type") or "").lower().startswith(FORM):
-        raise MissingApiKey(
+        raise errors.MissingApiKey(
             "An API key in a form body is not accepted. To write, send it as 'Authorization: "
             "Bearer KEY'. To list with curl, add -G, so that the parameters go into the URL."
         )
@@ -268,7 +261,7 @@ def _only(values: Sequence[str], what: str) -> str | None:
     if not values:
         return None
     if len(values) > 1 and len(set(values)) > 1:
-        raise AmbiguousCredentials(f"The request has different {what}. Send one of them.")
+        raise errors.AmbiguousCredentials(f"The request has different {what}. Send one of them.")
     return values[0]
 
 

@@ -2,18 +2,7 @@
 
 from collections.abc import Collection
 
-from gateway.errors import (
-    GatewayError,
-    HeaderChanged,
-    MethodNotAllowed,
-    PreconditionFailed,
-    RouteNotFound,
-    RowsMoved,
-    RowsUnsettled,
-    TooManyAuthFailures,
-    Unauthorized,
-    write_outcome,
-)
+from gateway import errors
 from gateway.telemetry.events import RequestEvent, upstream_failed
 from gateway.web.answers import ALONE, Answer, header_lines, json_answer, shaped
 from gateway.web.form_pages import error_page, is_browser_form
@@ -45,7 +34,7 @@ _BACKSLASH = "\\"
 _TWO_SLASHES = " This path has two slashes in a row: send one."
 
 
-def error_answer(request: Request, error: GatewayError) -> Answer:
+def error_answer(request: Request, error: errors.GatewayError) -> Answer:
     """The answer to a request that failed with an error; the request's log line gets its code."""
     event = request.event
     event.code = error.code
@@ -69,9 +58,11 @@ def error_answer(request: Request, error: GatewayError) -> Answer:
     )
 
 
-def error_members(error: GatewayError, event: RequestEvent, state: State) -> dict[str, object]:
+def error_members(
+    error: errors.GatewayError, event: RequestEvent, state: State
+) -> dict[str, object]:
     """The JSON object that describes an error."""
-    outcome = None if event.method in _READING else write_outcome(error)
+    outcome = None if event.method in _READING else errors.write_outcome(error)
     members: dict[str, object] = {
         "type": ERROR_TYPE,
         "name": error.name,
@@ -81,7 +72,7 @@ def error_members(error: GatewayError, event: RequestEvent, state: State) -> dic
         "status": error.status,
         "requestId": event.id,
         "retryable": error.retryable
-        and (outcome in (None, "not_applied") or isinstance(error, RowsUnsettled)),
+        and (outcome in (None, "not_applied") or isinstance(error, errors.RowsUnsettled)),
     }
     if error.problems:
         members["errors"] = [
@@ -94,32 +85,32 @@ def error_members(error: GatewayError, event: RequestEvent, state: State) -> dic
     return members
 
 
-def _rows(error: GatewayError, state: State) -> dict[str, object]:
+def _rows(error: errors.GatewayError, state: State) -> dict[str, object]:
     """The rows that an error shows."""
     members: dict[str, object] = {}
-    if isinstance(error, PreconditionFailed):
+    if isinstance(error, errors.PreconditionFailed):
         members["existing"] = shaped(error.existing, state["api"].empty_cell)
-    if isinstance(error, HeaderChanged | RowsMoved):
+    if isinstance(error, errors.HeaderChanged | errors.RowsMoved):
         members["rowIndex"] = error.row
-    if isinstance(error, RowsMoved):
+    if isinstance(error, errors.RowsMoved):
         for name, record in (("expected", error.expected), ("met", error.met)):
             members[name] = record and shaped(record, state["api"].empty_cell)
     return members
 
 
-def _headers(error: GatewayError) -> dict[str, str]:
+def _headers(error: errors.GatewayError) -> dict[str, str]:
     headers = {"Cache-Control": "no-store", "Vary": "Accept"}
     if error.is_alone:
         headers["Cache-Status"] = ALONE
     if error.is_replayed:
         headers |= REPLAYED
-    if isinstance(error, Unauthorized):
+    if isinstance(error, errors.Unauthorized):
         headers["WWW-Authenticate"] = "Bearer"
-    if isinstance(error, PreconditionFailed):
+    if isinstance(error, errors.PreconditionFailed):
         headers["ETag"] = error.tag
     if error.retry_after_seconds is not None:
         headers["Retry-After"] = str(error.retry_after_seconds)
-    if isinstance(error, TooManyAuthFailures):
+    if isinstance(error, errors.TooManyAuthFailures):
         headers["RateLimit"] = f'"failed-keys";r=0;t={error.retry_after_seconds}'
         headers["RateLimit-Policy"] = f'"failed-keys";q={error.per_minute};w=60'
     if error.allowed_methods:
@@ -134,14 +125,14 @@ def missing_method(request: Request, methods: Collection[str]) -> Answer:
     if method == "OPTIONS":
         return Answer(204, header_lines({"Allow": ", ".join(allowed)}))
     mend = _MENDS.get(method) if "POST" in methods else None
-    raise MethodNotAllowed(
+    raise errors.MethodNotAllowed(
         f"{method} is not supported at this path; allowed: "
         f"{', '.join(allowed)}.{f' {mend}' if mend else ''}",
         allowed_methods=allowed,
     )
 
 
-def missing_route(request: Request) -> RouteNotFound:
+def missing_route(request: Request) -> errors.RouteNotFound:
     """The error for a path with nothing at it."""
     hint = _TWO_SLASHES if b"//" in request.scope["raw_path"] else ""
-    return RouteNotFound(f"{_NO_ROUTE}{hint}")
+    return errors.RouteNotFound(f"{_NO_ROUTE}{hint}")

@@ -32,20 +32,11 @@ from weakref import WeakValueDictionary
 
 from cachetools import TTLCache
 
+from gateway import errors
 from gateway.access.address_rates import AddressRates
 from gateway.access.caller import Caller, web_url
 from gateway.access.rates import RateLease
 from gateway.access.turnstile import Turnstile, unavailable
-from gateway.errors import (
-    CreateOnlyKey,
-    GatewayError,
-    OriginNotAllowed,
-    Outcome,
-    Problem,
-    RateLimited,
-    SpreadsheetNotShared,
-    write_outcome,
-)
 from gateway.gcra import Gcra, rate_limit
 from gateway.settings.address import Proxy
 from gateway.settings.model import FormSettings
@@ -138,7 +129,7 @@ class Forms:
         wait_seconds = self._addresses.count(client_address(request.scope, self._proxies))
         if wait_seconds:
             lease.refund()
-            raise RateLimited(
+            raise errors.RateLimited(
                 f"An address may send {self._per_minute} forms a minute.",
                 retry_after_seconds=math.ceil(wait_seconds),
             )
@@ -199,7 +190,7 @@ async def read_submission(request: Request, admitted: Admitted) -> Submission:
     grants = caller.grants
     is_form = media_type_of(request.head) in FORM_TYPES
     if is_form and grants.origins and b"origin" not in request.head.lines:
-        raise OriginNotAllowed(
+        raise errors.OriginNotAllowed(
             "A form with this key needs the header Origin, as browsers send it. A page with the "
             "referrer policy no-referrer has none."
         )
@@ -239,7 +230,7 @@ async def submit(request: Request, submission: Submission, run: Run) -> Answer:
     return Answer(303, header_lines({**lines, "Location": submission.next_url}), rows=rows)
 
 
-_OUTCOMES: Mapping[Outcome, str] = {
+_OUTCOMES: Mapping[errors.Outcome, str] = {
     "applied": "The row was stored. Do not send it again.",
     "unknown": "It is not known whether the row was stored. Sent again with its Idempotency-Key, "
     "it is not stored twice.",
@@ -256,15 +247,15 @@ async def create_only(sent: Fields, run: Run) -> tuple[Fields, Mapping[str, str]
     """
     try:
         *_, settled = await run()
-    except GatewayError as error:
-        text = _OUTCOMES.get(write_outcome(error)) or (
+    except errors.GatewayError as error:
+        text = _OUTCOMES.get(errors.write_outcome(error)) or (
             _REFUSED if error.problems else error.description().replace("`", "'")
         )
         known = {pointer(name) for name in sent}
         hidden = error.without_sheet(
-            _NO_ACCESS if isinstance(error, SpreadsheetNotShared) else text,
+            _NO_ACCESS if isinstance(error, errors.SpreadsheetNotShared) else text,
             [
-                Problem(each.pointer if each.pointer in known else WHOLE_BODY, _FIELD)
+                errors.Problem(each.pointer if each.pointer in known else WHOLE_BODY, _FIELD)
                 for each in error.problems
             ],
         )
@@ -290,14 +281,14 @@ def _parse(
     if content_type != FORM or body.lstrip().startswith(JSON_STARTS):
         rows = parse_rows(body, content_type)
         if rows.is_array:
-            raise CreateOnlyKey
+            raise errors.CreateOnlyKey
         fields = {**rows.rows[0]}
         return fields, {name: str(fields.pop(name, "")) for name in names}
     names |= {NEXT, GOTCHA, ID}
     form, own = Form(), {}
     for name, value in parse_form(body):
         if name in names and name in own:
-            raise unstorable([Problem(pointer(name), "The field is given twice.")])
+            raise unstorable([errors.Problem(pointer(name), "The field is given twice.")])
         if name in names:
             own[name] = value
         else:
@@ -310,5 +301,5 @@ def _checked_next(text: str, caller: Caller) -> str:
     found = web_url(text)
     if found is None or found[0] not in caller.grants.origins:
         no_page = "The next page must be a whole URL of an origin of the key, as in "
-        raise unstorable([Problem(pointer(NEXT), f"{no_page}https://example.org/thanks.")])
+        raise unstorable([errors.Problem(pointer(NEXT), f"{no_page}https://example.org/thanks.")])
     return found[1]

@@ -17,15 +17,8 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Router
 from starlette.types import Lifespan, Receive, Scope, Send
 
+from gateway import errors
 from gateway.access.rates import RateLease
-from gateway.errors import (
-    GatewayError,
-    Gone,
-    HeadersTooLarge,
-    InternalError,
-    ShuttingDown,
-    UriTooLong,
-)
 from gateway.settings.model import ServerSettings
 from gateway.telemetry.events import (
     RequestEvent,
@@ -102,7 +95,7 @@ class Frame:
                 else:
                     self._check_head(scope, head)
                     answer = await self._respond(request)
-            except GatewayError as error:
+            except errors.GatewayError as error:
                 answer = error_answer(request, error)
             size = await _send(request, answer, send)
             rows = answer.rows if event.method != "HEAD" else 0
@@ -110,14 +103,14 @@ class Frame:
             event.status = CLIENT_GONE
         except asyncio.CancelledError:  # the server's time to stop is over
             if not event.status:
-                stopping = ShuttingDown(retry_after_seconds=5)
+                stopping = errors.ShuttingDown(retry_after_seconds=5)
                 await _send(request, error_answer(request, stopping), send)
         except Exception as error:  # the edge: full details go to the log, an error to the client
             request_failed(event, error)
             if event.status:  # the answer has begun, so that only its connection can end
-                event.code = InternalError.code
+                event.code = errors.InternalError.code
             else:
-                await _send(request, error_answer(request, InternalError()), send)
+                await _send(request, error_answer(request, errors.InternalError()), send)
         finally:
             if request.lease is not None:
                 request.lease.leave()
@@ -129,10 +122,10 @@ class Frame:
         url_bytes = len(scope["raw_path"]) + 1 + len(scope["query_string"])
         if url_bytes > self._settings.max_url_bytes:
             message = f"The URL is longer than {self._settings.max_url_bytes} bytes."
-            raise UriTooLong(message)
+            raise errors.UriTooLong(message)
         if url_bytes + head.byte_count > self._settings.max_head_bytes:
             message = f"The headers are longer than {self._settings.max_head_bytes} bytes."
-            raise HeadersTooLarge(message)
+            raise errors.HeadersTooLarge(message)
 
 
 async def _send(request: Request, answer: Answer, send: Send) -> int:
@@ -149,7 +142,7 @@ async def _send(request: Request, answer: Answer, send: Send) -> int:
     if not isinstance(body, bytes) and isinstance(body, AsyncGenerator) and event.method != "HEAD":
         try:  # what fails before the first byte is answered as any error
             first = await anext(body, b"")
-        except GatewayError as error:
+        except errors.GatewayError as error:
             return await _send(request, error_answer(request, error), send)
     event.status = answer.status
     headers = [
@@ -243,7 +236,7 @@ def respond(request: Request) -> Awaitable[Answer]:
             return carry_out(request, OF_SPREADSHEET)
         case ["", "v1", *_]:
             if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"):
-                raise Gone
+                raise errors.Gone
             return _other_method(request, ("GET", "POST", "PUT", "PATCH", "DELETE"))
         case ["", "docs", file] if file:
             handle = docs_file

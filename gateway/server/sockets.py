@@ -59,7 +59,11 @@ def inherited(fd: int) -> socket.socket:
     """A listening socket opened by the parent process. Raises ConfigError if there is none."""
     try:
         listening = socket.socket(fileno=fd)
-        fault = _socket_problem(listening)
+        fault = ""
+        if listening.type != socket.SOCK_STREAM or listening.family not in _FAMILIES:
+            fault = "it is not a TCP or Unix stream socket"
+        elif not listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            fault = "it is a socket, but it is not listening"
         if fault:
             listening.detach()
             raise OSError(errno.EINVAL, fault)
@@ -77,14 +81,6 @@ def base_url(listening: socket.socket) -> str:
         return f"unix:{os.fsdecode(listening.getsockname())}"
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _socket_problem(given: socket.socket) -> str:
-    if given.type != socket.SOCK_STREAM or given.family not in _FAMILIES:
-        return "it is not a TCP or Unix stream socket"
-    if not given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        return "it is a socket, but it is not listening"
-    return ""
 
 
 def _family(host: str) -> socket.AddressFamily:

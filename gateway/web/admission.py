@@ -145,10 +145,10 @@ class Admission:
         Returns the caller, the requested spreadsheet if any, and the rate-limit lease.
         """
         head, scope, is_write = request.head, request.scope, operation.is_write
-        credentials = find_credentials(head, parameters.credentials)
-        if is_write and credentials.key is None:
+        key, spreadsheet = find_credentials(head, parameters.credentials)
+        if is_write and key is None:
             _refuse_key_in_form(head)
-        caller = await self._identify(credentials.key, lambda: client_address(scope, self._proxies))
+        caller = await self._identify(key, lambda: client_address(scope, self._proxies))
         is_in_url = parameters.credentials and not _in_headers(head, KEY_HEADERS)
         if is_write and is_in_url and caller.grants.may_read:
             raise errors.KeyNotAllowedInUrl()
@@ -162,7 +162,7 @@ class Admission:
                 check_origin(caller, origin)
         if parameters.refusal:
             raise errors.InvalidQuery(parameters.refusal)
-        return caller, credentials.spreadsheet, lease
+        return caller, spreadsheet, lease
 
     async def _charge(self, request: Request, parameters: Sifted, caller: Caller) -> RateLease:
         """Charge the request, and return its lease. Raises as `RateLease.enter`."""
@@ -195,7 +195,7 @@ def _authorised(
         raise
 
 
-class Credentials(msgspec.Struct, frozen=True):
+class Credentials(NamedTuple):
     """Key and spreadsheet ID of a request; None if absent."""
 
     key: str | None

@@ -109,7 +109,7 @@ async def begins_list(request: Request) -> bool:
 
 def parse_fields(body: bytes, content_type: str) -> Fields:
     """Parse and check the fields of a JSON object or a form; at least one must be written."""
-    return _required(_object_fields(_decoded(body, content_type)))
+    return _object_fields(_decoded(body, content_type))
 
 
 def parse_rows(body: bytes, content_type: str) -> RowsBody:
@@ -119,12 +119,12 @@ def parse_rows(body: bytes, content_type: str) -> RowsBody:
         return RowsBody(rows=_listed_rows(decoded), is_array=True)
     if isinstance(decoded, Form):
         return RowsBody(rows=(form_fields(decoded),), is_array=False)
-    return RowsBody(rows=(_required(_object_fields(decoded)),), is_array=False)
+    return RowsBody(rows=(_object_fields(decoded),), is_array=False)
 
 
 def form_fields(form: Form) -> Fields:
     """Check the fields of a form; at least one must have a value."""
-    fields = _required(_object_fields(form))
+    fields = _object_fields(form)
     if all(value == "" for value in fields.values()):
         raise invalid_body(_BLANK_FORM)
     return fields
@@ -174,12 +174,16 @@ def _of_another_shape(decoded: object, wanted: str) -> InvalidBody:
 
 
 def _object_fields(decoded: object) -> Fields:
+    """The checked fields of an object that are stored, at least one."""
     if not isinstance(decoded, Pairs):
         raise _of_another_shape(decoded, "a JSON object of fields and values")
     fields, problems = checked_fields(decoded)
     if problems:
         raise unstorable(problems)
-    return FormFields(fields) if isinstance(decoded, Form) else fields
+    stored = _stored(FormFields(fields) if isinstance(decoded, Form) else fields)
+    if not stored:
+        raise invalid_body(_NO_FIELD)
+    return stored
 
 
 def _listed_rows(elements: Sequence[object]) -> tuple[Fields, ...]:
@@ -223,13 +227,6 @@ def _listed_row_number(fields: Fields, taken: Collection[int]) -> tuple[int | No
     if not isinstance(value, int) or isinstance(value, bool):
         return None, f"{ROW_INDEX} must be an integer, as in answers."
     return (None, "The list has this row twice.") if value in taken else (value, None)
-
-
-def _required(fields: Fields) -> Fields:
-    kept = _stored(fields)
-    if not kept:
-        raise invalid_body(_NO_FIELD)
-    return kept
 
 
 def _stored(fields: Fields) -> Fields:

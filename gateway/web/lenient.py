@@ -37,6 +37,7 @@ _QUOTED_OR_WORD = re.compile(
     re.DOTALL,
 )
 _INSIDE_SINGLE = re.compile(r"""\\'|\\.|\"""", re.DOTALL)
+_UNESCAPED: Mapping[str, str] = {"\\'": "'", '"': '\\"'}
 _WORDS: Mapping[str, str] = {"True": "true", "False": "false", "None": "null"}
 _SEGMENTS = re.compile(r"(?:\[[^\[\]]*\])+")
 _MOST_SEGMENTS = 20
@@ -120,17 +121,12 @@ def names_of(parameter: str, parameters: Mapping[str, Sequence[str]]) -> list[st
 
 
 def _as_json(found: re.Match[str]) -> str:
-    if found["word"]:
-        return _WORDS[found["word"]]
-    if found["json"]:
-        return found["json"]
+    if found["word"] or found["json"]:
+        return _WORDS.get(found[0], found[0])
     if not found["end"].startswith("'"):
         return found["single"]  # not closed
-    return '"' + _INSIDE_SINGLE.sub(_unescaped, found["single"][1:-1]) + '"'
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    return {"\\'": "'", '"': '\\"'}.get(found[0], found[0])
+    inside = found["single"][1:-1]
+    return f'"{_INSIDE_SINGLE.sub(lambda each: _UNESCAPED.get(each[0], each[0]), inside)}"'
 
 
 def _bracketed(

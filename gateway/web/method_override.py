@@ -6,7 +6,6 @@ other is refused, because the request would do something else than the client me
 """
 
 import re
-from collections.abc import Mapping
 from urllib.parse import unquote_plus
 
 from gateway.errors import InvalidRequest
@@ -16,16 +15,8 @@ from gateway.web.parameters import decoded
 from gateway.web.request import Request
 from gateway.web.signature import METHOD_PARAMETER
 
-OVERRIDE, METHOD, OTHER_OVERRIDE = (
-    b"x-http-method-override",
-    b"x-http-method",
-    b"x-method-override",
-)
-_HEADERS: Mapping[bytes, str] = {
-    OVERRIDE: "X-HTTP-Method-Override",
-    METHOD: "X-HTTP-Method",
-    OTHER_OVERRIDE: "X-Method-Override",
-}
+_HEADERS = ("X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override")
+OVERRIDE, METHOD, OTHER_OVERRIDE = (name.lower().encode() for name in _HEADERS)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 """Values of `_method` that are overrides; others are values of a field or parameter."""
 _READS = {"GET", "HEAD"}
@@ -36,7 +27,8 @@ _FORM_FIELD = re.compile(rb"(?:^|&)(?:_|%5F)method(?:(?:\[|%5B)(?:\]|%5D))?=([^&
 
 def other_method(request: Request, parameters: bytes, kind: RequestKind) -> str:
     """Describe another method in the head or in these parameters; "" for none."""
-    given = [(name, each) for line, name in _HEADERS.items() for each in request.head.values(line)]
+    head = request.head
+    given = [(name, each) for name in _HEADERS for each in head.values(name.lower().encode())]
     for name, values in decoded(parameters).items():
         plain, _, folded = name.partition("=")
         given += [(plain, value) for value in (*values, folded) if _is_method(value)]

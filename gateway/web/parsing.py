@@ -101,18 +101,11 @@ def _fault(name: str, value: object) -> str | None:
 
 def _unwrapped(name: str, value: object) -> str:
     """Advice on the only member of an object, whose value is an object or a list."""
-    is_list = _is_list(value)
-    holds_objects = isinstance(value, list) and any(
-        isinstance(each, list) and not _is_list(each) for each in value[:1]
-    )
+    is_list = type(value) is list  # an object is of a subclass
+    holds_objects = isinstance(value, list) and any(isinstance(each, Pairs) for each in value[:1])
     if name.lower() in _WRAPPERS or (is_list and holds_objects):
         return f" Send the {'list' if is_list else 'object'} itself, without an object around it."
     return ""
-
-
-def _is_list(value: object) -> bool:
-    """True for a JSON list; a parsed object is an instance of a subclass."""
-    return type(value) is list
 
 
 MOST_BYTES = 32_768
@@ -166,7 +159,12 @@ def decode_json(text: str) -> object:
         with suppress(json.JSONDecodeError, RecursionError):  # reported below
             return _decoder.decode(text)
     try:
-        value, end = _whole(text, _after_blanks(text, 0))
+        value: object
+        at = _after_blanks(text, 0)
+        if text.startswith("[", at):
+            value, end = _listed(text, at, "]", _element, MAX_ROWS, _is_no_row)
+        else:
+            value, end = _element(text, at)
         if end is not None and _after_blanks(text, end) != len(text):
             raise json.JSONDecodeError("Extra data", text, _after_blanks(text, end))
     except json.JSONDecodeError as error:
@@ -176,18 +174,11 @@ def decode_json(text: str) -> object:
     return value
 
 
-def _whole(text: str, at: int) -> Found[object]:
-    if text.startswith("[", at):
-        return _listed(text, at, "]", _element, MAX_ROWS, _is_no_row)
-    return _element(text, at)
-
-
 def _element(text: str, at: int) -> Found[object]:
     """Parse the whole body, or an element of it."""
     if not text.startswith("{", at):
         return _value(text, at)
-    near = _near(text, at)
-    if near is not None:
+    if near := _near(text, at):
         return near
     members, end = _listed(text, at, "}", _member, MAX_FIELDS, _is_no_field)
     return Pairs(members), end
@@ -262,9 +253,5 @@ def _after_blanks(text: str, at: int) -> int:
     return at if match is None else match.end()
 
 
-def _parse_integer(digits: str) -> int:
-    """Parse an integer; a very long one becomes another that is too large, for speed."""
-    return int(digits[:18])
-
-
-_decoder = json.JSONDecoder(object_pairs_hook=Pairs, parse_int=_parse_integer)
+# For speed, a very long integer becomes another that is too large.
+_decoder = json.JSONDecoder(object_pairs_hook=Pairs, parse_int=lambda digits: int(digits[:18]))

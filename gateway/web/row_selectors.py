@@ -178,10 +178,8 @@ def _problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
         row = [None if name is None else fields[name] for name in names]
         at = pointer(str(number)) if body.is_array else pointer()
         missing = [key for key, value in zip(keys, row, strict=True) if value in (None, "")]
-        problems += [
-            Problem(pointer(key, at=at), f"{ON_CONFLICT} names this field, so it needs a value.")
-            for key in missing
-        ]
+        needed = f"{ON_CONFLICT} names this field, so it needs a value."
+        problems += [Problem(pointer(key, at=at), needed) for key in missing]
         first = None if missing else same_key(row, [*map(key_form, row)], number, seen)
         if first is not None:
             problems.append(Problem(at, f"The row at {pointer(str(first))} has the same key."))

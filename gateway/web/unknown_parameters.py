@@ -141,7 +141,9 @@ def judge(name: str, operation: Signature, *, has_value: bool) -> Judgement:
     written = unquote(name) if "%" in name else name
     if not has_value and (compared := _COMPARED.match(written)):
         written, has_value = compared["name"], True
-    base, is_filled = _parts(written, has_value=has_value)
+    parts = _NAME.match(written)
+    base = parts["base"] if parts else written
+    is_filled = has_value or bool(parts and parts["value"])
     if base in PARAMETERS and base not in operation.parameters:
         counts = base == CURSOR or (base in SELECTING and operation.is_write)  # even if empty
         return Judgement(operation.refusal(base)) if is_filled or counts else _IGNORED
@@ -154,9 +156,3 @@ def judge(name: str, operation: Signature, *, has_value: bool) -> Judgement:
     found = _OPERATOR.match(written)
     names = (name, base) if found is None else (name, base, found["field"])
     return Judgement(fields=tuple(dict.fromkeys(names)))
-
-
-def _parts(name: str, *, has_value: bool) -> tuple[str, bool]:
-    """The name before its brackets, and whether it has a value."""
-    found = _NAME.match(name)
-    return (found["base"], has_value or found["value"] != "") if found else (name, has_value)

@@ -548,7 +548,8 @@ class Exchange:
 
     def end_body(self) -> None:
         self._is_whole = True
-        self._wake()
+        if self._arrival is not None:
+            self._wake()
 
     def break_off(self, fault: errors.GatewayError) -> None:
         """Fail further reads of the body with this error."""
@@ -624,7 +625,8 @@ class Exchange:
         else:
             connection.transport.write(head + body)
         if is_end:
-            self._wake()
+            if self._arrival is not None:
+                self._wake()
             connection.end_answer()
 
     def _head(self, start: Message) -> bytes:

@@ -7,7 +7,7 @@ rate-limit lease. Paths are split before decoding.
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import aclosing
 from functools import lru_cache
 from random import getrandbits
@@ -31,7 +31,7 @@ from gateway.web.answers import Answer
 from gateway.web.compression import compressed_answer
 from gateway.web.cors import ANY_PAGE, ANY_PROGRAM, is_preflight, preflight_lines
 from gateway.web.error_responses import error_answer, missing_method, missing_route
-from gateway.web.head import Head, head_of
+from gateway.web.head import HEAD, Head, head_of
 from gateway.web.health import livez, readyz
 from gateway.web.negotiation import takes_gzip
 from gateway.web.openapi.document import describe
@@ -76,7 +76,7 @@ class Frame:
         started = time.perf_counter()
         # A name may contain an encoded slash: the path is split before decoding.
         path = scope["path"] = scope["raw_path"].decode("latin-1").removesuffix("/") or "/"
-        head = head_of(scope)
+        head: Head = scope.get(HEAD) or head_of(scope)
         given = head.first(b"x-request-id") if b"x-request-id" in head.lines else None
         is_valid = given is not None and _REQUEST_ID.fullmatch(given) is not None
         request_id = given if given and is_valid else getrandbits(64).to_bytes(8).hex()
@@ -93,7 +93,12 @@ class Frame:
                     request.cors = preflight_lines(head)
                     answer = Answer(204, ())
                 else:
-                    self._check_head(scope, head)
+                    url_bytes = len(scope["raw_path"]) + 1 + len(scope["query_string"])
+                    # Even a head that arrived in a single packet is refused above its limit.
+                    if url_bytes > (most := self._settings.max_url_bytes):
+                        raise errors.UriTooLong(f"The URL is longer than {most} bytes.")
+                    if url_bytes + head.byte_count > (most := self._settings.max_head_bytes):
+                        raise errors.HeadersTooLarge(f"The headers are longer than {most} bytes.")
                     answer = await self._respond(request)
             except errors.GatewayError as error:
                 answer = error_answer(request, error)
@@ -116,16 +121,6 @@ class Frame:
                 request.lease.leave()
             request_done(event, time.perf_counter() - started, rows, size)
             end_event(token)
-
-    def _check_head(self, scope: Scope, head: Head) -> None:
-        """Refuse a URL or head that exceeds its limit, even if it arrived in a single packet."""
-        url_bytes = len(scope["raw_path"]) + 1 + len(scope["query_string"])
-        if url_bytes > self._settings.max_url_bytes:
-            message = f"The URL is longer than {self._settings.max_url_bytes} bytes."
-            raise errors.UriTooLong(message)
-        if url_bytes + head.byte_count > self._settings.max_head_bytes:
-            message = f"The headers are longer than {self._settings.max_head_bytes} bytes."
-            raise errors.HeadersTooLarge(message)
 
 
 async def _send(request: Request, answer: Answer, send: Send) -> int:
@@ -159,36 +154,19 @@ async def _send(request: Request, answer: Answer, send: Send) -> int:
         await send({"type": "http.response.body", "body": body})
         return len(body) if event.method != "HEAD" else 0
     size = 0
-    if event.method != "HEAD":
-        size = await _send_parts(event, first, body, send)
-    await send({"type": "http.response.body", "body": b""})
-    return size
-
-
-async def _send_parts(
-    event: RequestEvent,
-    first: bytes,
-    body: Sequence[bytes] | AsyncGenerator[bytes],
-    send: Send,
-) -> int:
-    """Send parts of a body, each when the client has taken the one before it.
-
-    `first` is the already encoded part of a generator. Returns the size of a sequence in bytes.
-    """
-    if isinstance(body, Sequence):
-        size = 0
-        for part in body:
+    if not isinstance(body, AsyncGenerator):
+        for part in body if event.method != "HEAD" else ():
             await send({"type": "http.response.body", "body": part, "more_body": True})
             size += len(part)
-        return size
-    event.bytes = 0
-    async with aclosing(body):
-        made = first
-        while made:  # no part is empty, but for the only one
-            await send({"type": "http.response.body", "body": made, "more_body": True})
-            event.bytes += len(made)
-            made = await anext(body, b"")
-    return 0
+    elif event.method != "HEAD":
+        event.bytes = 0
+        async with aclosing(body):
+            while first:  # no part is empty, but for the only one
+                await send({"type": "http.response.body", "body": first, "more_body": True})
+                event.bytes += len(first)
+                first = await anext(body, b"")
+    await send({"type": "http.response.body", "body": b""})
+    return size
 
 
 def rate_lines(lease: RateLease) -> HeaderLines:

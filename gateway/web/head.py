@@ -110,8 +110,6 @@ def is_known(head: Head, tag: str) -> bool:
 
 def asks_for_fresh(head: Head) -> bool:
     """True if `Cache-Control` has the directive no-cache, in any case."""
-    if b"cache-control" not in head.lines:
-        return False
     given = _given(head, b"cache-control")
     directives = _QUOTED.sub("", given.lower()).split(",")
     return any(directive.strip() == "no-cache" for directive in directives)

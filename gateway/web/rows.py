@@ -246,7 +246,9 @@ async def parse_list(request: Request, admitted: Admitted) -> Asked:
     if not admitted.caller.plan.where_and_order:
         uses_order = bool(query.order) or query.whole_order is not None
         check_query(admitted.caller, uses_where=query.where is not None, uses_order=uses_order)
-    no_cache = asked.no_cache or asks_for_fresh(request.head)
+    no_cache = asked.no_cache or (
+        b"cache-control" in request.head.lines and asks_for_fresh(request.head)
+    )
     if no_cache:  # more expensive than the initial charge
         await admitted.lease.raise_to(FRESH_PRICE)
     return Asked(asked, parse, no_cache=no_cache, admitted=admitted)
@@ -321,7 +323,9 @@ async def parse_read(request: Request, admitted: Admitted) -> Asked:
     row = parse_row(request.row)
     parse = partial(row_asked, admitted.asked)
     asked = parse(PLAIN)
-    no_cache = asked.no_cache or asks_for_fresh(request.head)
+    no_cache = asked.no_cache or (
+        b"cache-control" in request.head.lines and asks_for_fresh(request.head)
+    )
     if no_cache:  # more expensive than the initial charge
         await admitted.lease.raise_to(FRESH_PRICE)
     return Asked(asked, parse, row, no_cache)

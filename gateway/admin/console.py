@@ -37,7 +37,6 @@ from gateway.access.address_rates import AddressRates
 from gateway.access.admins import FAILURES_PER_MINUTE, SESSION, Admins
 from gateway.access.pepper import load_pepper
 from gateway.admin import key_pages, keys
-from gateway.admin.acting import ActingAs
 from gateway.admin.data import data_page, row_page, save_row
 from gateway.admin.pages import AdminRequest, Json, Page, Redirect, url
 from gateway.admin.requests import requests_page, show_requests
@@ -257,7 +256,6 @@ class _Console:
             query=query,
             form=form,
             members=members,
-            acting=ActingAs(request, self.settings.plans, self.pepper),
             api_url=self.api_url,
             checks=self.checks,
             started=self.started,

@@ -17,9 +17,8 @@ from typing import Any
 import msgspec
 
 from gateway.access.caller import Caller
-from gateway.admin.acting import Reply
 from gateway.admin.fields import changed_values, fields_of, typed
-from gateway.admin.pages import AdminRequest, Page, Redirect, url
+from gateway.admin.pages import AdminRequest, Page, Redirect, Reply, url
 from gateway.admin.snippets import object_in, snippets
 from gateway.errors import GatewayError, InvalidBody, PreconditionFailed, RouteNotFound
 from gateway.storage.key_store import KeyRecord
@@ -71,9 +70,8 @@ class _View:
 
     def run(self, method: str, *path: str, **more: Any) -> Awaitable[Reply]:
         """Run a request below the worksheet as the caller. Raises as `check`, at once."""
-        caller, title = self.check(), self.sheet["name"]
-        acting, spreadsheet = self.asked.acting, self.spreadsheet
-        return acting.run(caller, method, title, *path, spreadsheet=spreadsheet, **more)
+        caller, title, spreadsheet = self.check(), self.sheet["name"], self.spreadsheet
+        return self.asked.run(caller, method, title, *path, spreadsheet=spreadsheet, **more)
 
     def url(self, path: str = "/data", **changed: object) -> str:
         """URL of this view with changed parameters; None removes one."""
@@ -97,11 +95,11 @@ class _View:
 
 async def _view(asked: AdminRequest) -> _View:
     """The view of a URL: by default the first active key, spreadsheet and worksheet."""
-    keys, key_id = [*await asked.acting.keys()], asked.asked("key")
+    keys, key_id = [*await asked.keys()], asked.asked("key")
     record = next((each for each in keys if each.id == key_id or not key_id), None)
     if record is None and key_id:
         record = await asked.store.find(key_id)
-        if record is None or not record.is_active(asked.acting.now()):
+        if record is None or not record.is_active(asked.now()):
             raise RouteNotFound("There is no active key with this ID.")
         keys.append(record)
     granted = record.grants.spreadsheets if record else None
@@ -110,9 +108,9 @@ async def _view(asked: AdminRequest) -> _View:
     caller, problem, status = None, "", 200
     if record is not None:
         try:
-            caller = asked.acting.caller(record)
+            caller = asked.caller(record)
             if spreadsheet:
-                listed = await asked.acting.run(caller, "GET", spreadsheet=spreadsheet)
+                listed = await asked.run(caller, "GET", spreadsheet=spreadsheet)
                 sheets = listed.body["sheets"]
         except GatewayError as error:
             problem, status = error.message, error.status

@@ -68,7 +68,7 @@ _DONE = {
 
 async def keys_page(asked: AdminRequest) -> Page:
     """A page of keys, active ones first, and the newest before others."""
-    now, damaged = asked.acting.now(), list[DamagedRow]()
+    now, damaged = asked.now(), list[DamagedRow]()
     skip, text = number_asked(asked, "skip", 0, most=MOST_SKIPPED), asked.asked("find")
     found, has_next = await asked.store.page(
         damaged.append,
@@ -154,7 +154,7 @@ async def _form(
     error: GatewayError | None = None,
 ) -> Page:
     """The form of a key with these texts, and errors beside its fields; `record` is None if new."""
-    plans, now = asked.settings.plans, asked.acting.now()
+    plans, now = asked.settings.plans, asked.now()
     errors: dict[str, str] = {}
     for each in error.problems if error is not None else ():
         name = each.pointer.removeprefix("#/")
@@ -201,11 +201,11 @@ async def _made(
         # The list delays the secret, which must not be lost if the browser gives up.
         with suppress(GatewayError, TimeoutError):
             async with asyncio.timeout(_PATIENCE_SECONDS):
-                caller = asked.acting.caller(record)
-                listed = await asked.acting.run(caller, "GET", spreadsheet=spreadsheet)
+                caller = asked.caller(record)
+                listed = await asked.run(caller, "GET", spreadsheet=spreadsheet)
             title = next((each["name"] for each in listed.body["sheets"]), "")
     curl = first_request(asked.api_url, secret, spreadsheet, title, grants.may_read)
-    shown = _shown(record, asked.acting.now())
+    shown = _shown(record, asked.now())
     values = {"key": shown, "secret": secret, "curl": curl, "warnings": warnings}
     return Page(template="secret.html", values=values)
 

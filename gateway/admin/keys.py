@@ -66,7 +66,7 @@ class Rotation(msgspec.Struct, forbid_unknown_fields=True):
 
 async def list_keys(asked: AdminRequest) -> Json:
     """A page of keys, oldest first, and the IDs of those that cannot be read."""
-    now, damaged = asked.acting.now(), list[DamagedRow]()
+    now, damaged = asked.now(), list[DamagedRow]()
     found, has_next = await asked.store.page(
         damaged.append,
         skip=number_asked(asked, "skip", 0, most=MOST_SKIPPED),
@@ -131,7 +131,7 @@ def _answer(
     headers: Mapping[str, str] = MappingProxyType({}),
     **more: object,
 ) -> Json:
-    members = {**key_members(record, asked.acting.now()), **more}
+    members = {**key_members(record, asked.now()), **more}
     return Json(content=members, status=status, headers={"ETag": tag_of(record), **headers})
 
 
@@ -199,7 +199,7 @@ async def give_secret(asked: AdminRequest, overlap_seconds: float) -> tuple[KeyR
 
 async def end_old_secret(asked: AdminRequest) -> KeyRecord:
     """End the old secret of a key. Raises RouteNotFound if it has none."""
-    edit = KeyEdit(key_id=asked.id, at=asked.acting.now(), by=asked.author, action="ended")
+    edit = KeyEdit(key_id=asked.id, at=asked.now(), by=asked.author, action="ended")
     if not await asked.store.end_rotation(edit):
         await find_key(asked, is_open=True)
         raise errors.RouteNotFound("This key has no old secret.")
@@ -209,14 +209,14 @@ async def end_old_secret(asked: AdminRequest) -> KeyRecord:
 
 async def revoke_key(asked: AdminRequest) -> None:
     """Revoke a key, also a damaged one. Raises RouteNotFound."""
-    if not await asked.store.revoke(asked.id, asked.acting.now(), by=asked.author):
+    if not await asked.store.revoke(asked.id, asked.now(), by=asked.author):
         await find_key(asked, is_open=True)
     await asked.request.state["reread_keys"]()
 
 
 def _edit(asked: AdminRequest) -> dict[str, Any]:
     """The store, author and time of an edit."""
-    return {"store": asked.store, "by": asked.author, "now": asked.acting.now()}
+    return {"store": asked.store, "by": asked.author, "now": asked.now()}
 
 
 def tag_of(record: KeyRecord) -> str:
@@ -229,7 +229,7 @@ def other_state(
     asked: AdminRequest, record: KeyRecord, *, has_tags: bool = True
 ) -> errors.PreconditionFailed:
     """The error for a change of another state than the present one."""
-    existing = key_members(record, asked.acting.now())
+    existing = key_members(record, asked.now())
     return errors.PreconditionFailed(existing, tag=tag_of(record), has_tags=has_tags, noun="key")
 
 
@@ -240,7 +240,7 @@ async def _checked(
     members = {name: each for name, each in given.items() if name != "check"}
     try:
         request = request_with(members, before)
-        check_request(request, asked.settings.plans, asked.acting.now(), before=before)
+        check_request(request, asked.settings.plans, asked.now(), before=before)
         is_same = before is not None and request.grants.names == before.grants.names
         if is_same or not given.get("check", True):
             return request, ()

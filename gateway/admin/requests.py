@@ -18,7 +18,7 @@ _SPANS = {"": "any time", "5m": "5 minutes", "1h": "1 hour", "24h": "24 hours"}
 
 def requests(asked: AdminRequest, limit: int = PAGE_LINES) -> dict[str, Any]:
     """A page of lines, newest first; `next` has the parameters of the page of older lines."""
-    now = asked.acting.now()
+    now = asked.now()
     key_id, code, skip = asked.asked("key"), asked.asked("code"), asked.asked("skip") or "0"
     if not _NUMBER.fullmatch(code) and code not in ("", ANY):
         raise InvalidQuery("code is the code of an error, 0 for none, or any.")

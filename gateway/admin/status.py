@@ -45,14 +45,14 @@ class Checks:
     async def run(self, asked: AdminRequest) -> None:
         """Run `check` with the spreadsheet of a key, at most once in `CHECK_EVERY`."""
         async with self._running:
-            now, accounts = asked.acting.now(), asked.request.state["accounts"]
+            now, accounts = asked.now(), asked.request.state["accounts"]
             if self.at is not None and now - self.at < CHECK_EVERY:
                 return
-            keys = [each for each in await asked.acting.keys() if each.is_active(now)]
+            keys = [each for each in await asked.keys() if each.is_active(now)]
             named = (min(each.grants.spreadsheets) for each in keys if each.grants.spreadsheets)
             sends = {name: each.read for name, each in accounts.by_name.items()}
             self.findings = await self._run(next(named, None), sends)
-            self.at = asked.acting.now()
+            self.at = asked.now()
 
 
 async def status(asked: AdminRequest) -> dict[str, Any]:
@@ -96,7 +96,7 @@ async def show_status(asked: AdminRequest) -> Json:
 
 
 async def overview_page(asked: AdminRequest) -> Page:
-    plain, now = replace(asked, query=()), asked.acting.now()
+    plain, now = replace(asked, query=()), asked.now()
     found, used = await status(plain), await use_by_hour(plain)
     refused = requests(replace(asked, query=[("code", ANY)]), LAST_ERRORS)["requests"]
     store = asked.store

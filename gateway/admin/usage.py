@@ -42,7 +42,7 @@ async def use_by_hour(asked: AdminRequest) -> dict[str, Any]:
 
     What this process counted is stored first.
     """
-    now = asked.acting.now()
+    now = asked.now()
     since = first_hour(instant(asked.asked("since") or "24h", now), now)
     await asked.request.state["flush_usage"]()
     hours = await asked.store.usage_by(["hour"], since, asked.asked("key") or None)
@@ -101,7 +101,7 @@ async def usage_page(asked: AdminRequest) -> Page:
         "groups": found["groups"][:SHOWN_GROUPS],
         "more": len(found["groups"]) > SHOWN_GROUPS,
         "name": names.get(key_id, key_id),
-        "chart": chart(found, asked.acting.now()),
+        "chart": chart(found, asked.now()),
         "choices": {"since": _SPANS, "by": _KINDS},
     }
     return Page(template="usage.html", values=values)

@@ -28,21 +28,31 @@ _ALL_THAT_MATCH = (
     "A write by filter changes all matching rows: narrow where, or name the rows by their rowIndex."
 )
 
+_read = partial(rows.RowOperation, methods=("GET",))
+_write = partial(rows.RowOperation, parameters=(VALUES,), run=rows.run_write)
+_write_by_filter = partial(
+    _write,
+    parameters=(WHERE, MAX_AFFECTED, VALUES),
+    preferences=(MAX_AFFECTED,),
+    hint=_ALL_THAT_MATCH,
+    price=FRESH_PRICE,
+    check=rows.refuse_filter,
+    answer=rows.counted,
+)
+
 _TABLE: Final[Sequence[rows.RowOperation]] = [
-    rows.RowOperation(
+    _read(
         kind="worksheets",
         noun="the list of worksheets",
-        methods=("GET",),
         path="spreadsheet",
         hint="For rows, name a worksheet in the path, as in /v2/sheets/Cities.",
         parse=rows.parse_nothing,
         run=schema.run_worksheets,
         answer=rows.served_read,
     ),
-    rows.RowOperation(
+    _read(
         kind="schema",
         noun="a schema",
-        methods=("GET",),
         path="schema",
         parameters=(FORMAT,),
         hint="For rows, leave /schema out of the path.",
@@ -50,10 +60,9 @@ _TABLE: Final[Sequence[rows.RowOperation]] = [
         run=schema.run_schema,
         answer=schema.served_schema,
     ),
-    rows.RowOperation(
+    _read(
         kind="export",
         noun="an export",
-        methods=("GET",),
         is_export=True,
         parameters=(WHERE, "order", "skip", "limit", "keys", VALUES, "no-cache", FORMAT, FORMULAS),
         hint="X-Total-Count has the number of rows that match.",
@@ -62,20 +71,18 @@ _TABLE: Final[Sequence[rows.RowOperation]] = [
         run=exports.run_export,
         answer=exports.exported,
     ),
-    rows.RowOperation(
+    _read(
         kind="list",
         noun="a list",
-        methods=("GET",),
         parameters=READ_PARAMETERS,
         hint="Leave it out.",
         parse=rows.parse_list,
         run=rows.run_list,
         answer=rows.listed_rows,
     ),
-    rows.RowOperation(
+    _read(
         kind="read",
         noun="a read of one row",
-        methods=("GET",),
         path="row",
         parameters=("keys", VALUES, "no-cache"),
         hint="For a list of rows, leave the rowIndex out of the path.",
@@ -83,7 +90,7 @@ _TABLE: Final[Sequence[rows.RowOperation]] = [
         run=rows.run_read,
         answer=rows.served_read,
     ),
-    rows.RowOperation(
+    _write(
         kind="upsert",
         noun="an upsert",
         methods=("POST",),
@@ -95,19 +102,16 @@ _TABLE: Final[Sequence[rows.RowOperation]] = [
         price=FRESH_PRICE,
         check=partial(rows.refuse_condition, may_create=True),
         parse=rows.parse_upsert,
-        run=rows.run_write,
         answer=rows.upserted,
     ),
-    rows.RowOperation(
+    _write(
         kind="create",
         noun="a create",
         methods=("POST",),
         writes=("create",),
         is_for_create_only=True,
-        parameters=(VALUES,),
         hint="To update rows, send on_conflict, or PATCH with where or with the row in the path.",
         parse=rows.parse_create,
-        run=rows.run_write,
         answer=rows.created,
     ),
     rows.RowOperation(
@@ -123,75 +127,55 @@ _TABLE: Final[Sequence[rows.RowOperation]] = [
         run=rows.run_refresh,
         answer=rows.accepted,
     ),
-    rows.RowOperation(
+    _write(
         kind="update",
         noun="an update of a row",
         methods=("POST", "PUT", "PATCH"),
         path="row",
         writes=("update",),
-        parameters=(VALUES,),
         hint=_TO_WRITE_BY_FILTER,
         parse=rows.parse_update,
-        run=rows.run_write,
         answer=rows.updated,
     ),
-    rows.RowOperation(
+    _write_by_filter(
         kind="update_where",
         noun="an update by filter",
         methods=("PATCH",),
         parameter=WHERE,
         writes=("update",),
-        parameters=(WHERE, MAX_AFFECTED, VALUES),
-        preferences=(MAX_AFFECTED,),
-        hint=_ALL_THAT_MATCH,
-        price=FRESH_PRICE,
-        check=rows.refuse_filter,
         parse=partial(rows.parse_filter, is_update=True),
-        run=rows.run_write,
-        answer=rows.counted,
     ),
-    rows.RowOperation(
+    _write(
         kind="update_rows",
         noun="an update of a list",
         methods=("PATCH",),
         is_of_list=True,
         writes=("update",),
-        parameters=(VALUES,),
         hint="Its rows are in the body.",
         check=rows.refuse_condition,
         parse=rows.parse_update_rows,
-        run=rows.run_write,
         answer=rows.written_rows,
     ),
-    rows.RowOperation(
+    _write_by_filter(
         kind="delete_where",
         noun="a delete by filter",
         methods=("DELETE",),
         needs=may_delete,
         writes=("delete",),
-        parameters=(WHERE, MAX_AFFECTED, VALUES),
-        preferences=(MAX_AFFECTED,),
-        hint=_ALL_THAT_MATCH,
-        price=FRESH_PRICE,
-        check=rows.refuse_filter,
         parse=partial(rows.parse_filter, is_update=False),
-        run=rows.run_write,
-        answer=rows.counted,
     ),
-    rows.RowOperation(
+    _write(
         kind="delete",
         noun="a delete of a row",
         methods=("DELETE",),
         path="row",
         needs=may_delete,
         writes=("delete",),
-        parameters=(VALUES,),
         hint=(
             "A delete names a row in its path, or the rows with where, not both. For a row that "
             "must not have changed, send If-Match with its ETag."
         ),
         parse=rows.parse_delete,
-        run=rows.run_write,
         answer=rows.deleted,
     ),
 ]

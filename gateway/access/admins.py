@@ -15,14 +15,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from secrets import token_bytes
 
+from gateway.access import keys
 from gateway.access.address_rates import AddressRates
-from gateway.access.keys import (
-    RandomBytes,
-    WhereFrom,
-    digest,
-    mint_key,
-    random_digits,
-)
 from gateway.errors import InvalidApiKey, MissingApiKey, TooManyAuthFailures
 from gateway.storage.admin_secrets import AdminSecret, AdminSecrets, SecretKind
 
@@ -49,18 +43,18 @@ class Admins:
     failures: AddressRates = field(
         repr=False, default_factory=lambda: AddressRates(FAILURES_PER_MINUTE)
     )
-    random_bytes: RandomBytes = field(repr=False, default=token_bytes)
+    random_bytes: keys.RandomBytes = field(repr=False, default=token_bytes)
 
     async def create(self, name: str) -> tuple[AdminSecret, str]:
         """Create an admin key: returns its stored record and the key itself."""
-        key_id = ID_PREFIX + random_digits(ID_DIGITS, self.random_bytes)
+        key_id = ID_PREFIX + keys.random_digits(ID_DIGITS, self.random_bytes)
         return await self._issue("key", key_id, name, None)
 
     async def link(self, owner: AdminSecret) -> str:
         """Create a token for one sign-in as the owner."""
         return (await self._issue("link", owner.key_id, owner.name, LINK))[1]
 
-    async def sign_in(self, secret: str, where_from: WhereFrom) -> str:
+    async def sign_in(self, secret: str, where_from: keys.WhereFrom) -> str:
         """Create a session for an admin key or a link. Raises as `identify`."""
         found = await self._find(secret, "key", "link")
         if found is not None and found.kind == "link":
@@ -69,7 +63,7 @@ class Admins:
             raise self._refusal(secret, where_from)
         return (await self._issue("session", found.key_id, found.name, SESSION))[1]
 
-    async def identify(self, key: str, where_from: WhereFrom) -> AdminSecret:
+    async def identify(self, key: str, where_from: keys.WhereFrom) -> AdminSecret:
         """The admin key of a program. Raises Unauthorized, TooManyAuthFailures."""
         found = await self._find(key, "key")
         if found is None:
@@ -83,15 +77,15 @@ class Admins:
     async def _find(self, secret: str, *kinds: SecretKind) -> AdminSecret | None:
         if not secret.isascii() or not secret.startswith(tuple(PREFIXES[each] for each in kinds)):
             return None
-        found = await self.secrets.find(digest(secret, self.pepper), self.clock())
+        found = await self.secrets.find(keys.digest(secret, self.pepper), self.clock())
         return found if found is not None and found.kind in kinds else None
 
     async def _issue(
         self, kind: SecretKind, key_id: str, name: str, lifetime: timedelta | None
     ) -> tuple[AdminSecret, str]:
-        secret, now = mint_key(self.random_bytes, prefix=PREFIXES[kind]), self.clock()
+        secret, now = keys.mint_key(self.random_bytes, prefix=PREFIXES[kind]), self.clock()
         record = AdminSecret(
-            digest=digest(secret, self.pepper),
+            digest=keys.digest(secret, self.pepper),
             kind=kind,
             key_id=key_id,
             name=name,
@@ -103,7 +97,7 @@ class Admins:
         return record, secret
 
     def _refusal(
-        self, secret: str, where_from: WhereFrom
+        self, secret: str, where_from: keys.WhereFrom
     ) -> InvalidApiKey | MissingApiKey | TooManyAuthFailures:
         if not secret:
             return MissingApiKey("Enter an admin key.")

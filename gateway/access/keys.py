@@ -51,13 +51,7 @@ from gateway.settings.plans import PlanSettings
 from gateway.storage.damaged_rows import DamagedRow
 from gateway.storage.key_store import KeyChange, KeyRecord, KeyStore, StoredKey, record_of
 from gateway.table.header import ColumnGrant
-from gateway.telemetry.events import (
-    any_spreadsheet_keys,
-    current_event,
-    damaged_row,
-    last_use_failed,
-    request_failed,
-)
+from gateway.telemetry import events
 
 PREFIX = "sgw_"
 SECRET_DIGITS = 30
@@ -340,7 +334,7 @@ class ActiveKeys:
             self._is_failing, now = True, self._timer()
             if now >= self._logged_at + self._outage.log_seconds:
                 self._logged_at = now
-                request_failed(current_event(), error)
+                events.request_failed(events.current_event(), error)
             raise errors.KeysUnavailable(retry_after_seconds=RETRY_SECONDS) from error
         self._done, self._as_of = self._begun, self._began_at
         self._is_failing, self._logged_at = False, -math.inf
@@ -368,7 +362,7 @@ def _holder(key: StoredKey, plans: Mapping[str, PlanSettings], tag_key: bytes) -
     try:
         record = record_of(key)
     except DamagedRow as error:
-        damaged_row(error.table, error.row, error.problem)
+        events.damaged_row(error.table, error.row, error.problem)
         return None
     return Holder(record, caller_of(record, plans, tag_key))
 
@@ -428,15 +422,15 @@ class LastUse:
             try:
                 await self._touch(key_id, used_at)
             except Exception as error:  # the edge of a background task
-                last_use_failed(key_id, error)
+                events.last_use_failed(key_id, error)
 
 
 async def warn_of_any_spreadsheet_keys(store: KeyStore, now: datetime) -> None:
     """Log the IDs of active keys without spreadsheet restrictions, and damaged keys, if any."""
-    records = await store.list(lambda row: damaged_row(row.table, row.row, row.problem))
+    records = await store.list(lambda row: events.damaged_row(row.table, row.row, row.problem))
     key_ids = [record.id for record in records if may_use_any_spreadsheet(record, now)]
     if key_ids:
-        any_spreadsheet_keys(key_ids)
+        events.any_spreadsheet_keys(key_ids)
 
 
 def may_use_any_spreadsheet(record: KeyRecord, now: datetime) -> bool:

@@ -9,15 +9,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from gateway.settings import private_file
 from gateway.settings.database import Database
 from gateway.settings.model import AccessSettings, ConfigError
-from gateway.settings.private_file import (
-    HOW_TO_MEND,
-    give_name,
-    is_open_to_others,
-    open_regular,
-    own_target,
-)
 from gateway.storage.key_store import KeyStore
 
 LENGTH = 32
@@ -117,19 +111,20 @@ def write_pepper(path: Path, pepper: bytes) -> None:
             file.write(pepper)
             file.flush()
             os.fsync(file.fileno())
-        give_name(temporary, path)
+        private_file.give_name(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def read_pepper(path: Path) -> bytes:
     """Read the pepper from a file. Raises OSError, and `ConfigError` as `load_pepper` does."""
-    with open_regular(own_target(path)) as file:
+    with private_file.open_regular(private_file.own_target(path)) as file:
         mode = os.fstat(file.fileno()).st_mode
         pepper = file.read(LENGTH + 1)
-    if is_open_to_others(mode):
+    if private_file.is_open_to_others(mode):
         raise ConfigError(
-            f"access.pepper: {path} is open to other users of this machine: {HOW_TO_MEND}"
+            f"access.pepper: {path} is open to other users of this machine: "
+            f"{private_file.HOW_TO_MEND}"
         )
     if len(pepper) != LENGTH:
         raise ConfigError(

@@ -18,27 +18,8 @@ from typing import Any
 import msgspec
 from sqlalchemy.exc import IntegrityError
 
-from gateway.access.issue import (
-    ID_DIGITS,
-    ID_PREFIX,
-    KeyFields,
-    editable,
-    new_id,
-    restrictions,
-    warnings_of,
-)
-from gateway.admin.keys import (
-    MOST_SKIPPED,
-    change_key,
-    end_old_secret,
-    find_key,
-    give_secret,
-    make_key,
-    number_asked,
-    other_state,
-    revoke_key,
-    tag_of,
-)
+from gateway.access import issue
+from gateway.admin import keys
 from gateway.admin.pages import AdminRequest, Page, Redirect, url
 from gateway.admin.snippets import first_request
 from gateway.errors import GatewayError, InvalidBody, PreconditionFailed, Problem, RouteNotFound
@@ -49,12 +30,12 @@ from gateway.table.quoting import printable
 _PAGE_KEYS = 100
 _MOST_CHARACTERS = 300
 _LISTS = ("spreadsheets", "worksheets", "columns", "writableColumns", "origins")
-_ID = re.compile(rf"{ID_PREFIX}[0-9A-Za-z]{{{ID_DIGITS}}}")
+_ID = re.compile(rf"{issue.ID_PREFIX}[0-9A-Za-z]{{{issue.ID_DIGITS}}}")
 _OVERLAPS = {"86400": "in a day", "604800": "in a week", "3600": "in an hour", "0": "now"}
 """Choices for the seconds for which a secret stays valid after a rotation."""
 _USE = timedelta(hours=24)
 _PATIENCE_SECONDS = 3.0
-_ENDS = {"revoke": revoke_key, "end": end_old_secret}
+_ENDS = {"revoke": keys.revoke_key, "end": keys.end_old_secret}
 _DONE = {
     "saved": "Saved. All processes apply it within 5 seconds.",
     "made": "This form has made this key already, and showed its secret. If you did not copy it, "
@@ -69,7 +50,7 @@ _DONE = {
 async def keys_page(asked: AdminRequest) -> Page:
     """A page of keys, active ones first, and the newest before others."""
     now, damaged = asked.now(), list[DamagedRow]()
-    skip, text = number_asked(asked, "skip", 0, most=MOST_SKIPPED), asked.asked("find")
+    skip, text = keys.number_asked(asked, "skip", 0, most=keys.MOST_SKIPPED), asked.asked("find")
     found, has_next = await asked.store.page(
         damaged.append,
         skip=skip,
@@ -90,7 +71,7 @@ async def keys_page(asked: AdminRequest) -> Page:
 
 
 async def new_key_page(asked: AdminRequest) -> Page:
-    return await _form(asked, new_id(), _NEW)
+    return await _form(asked, issue.new_id(), _NEW)
 
 
 async def save_new_key(asked: AdminRequest) -> Page | Redirect:
@@ -103,7 +84,7 @@ async def save_new_key(asked: AdminRequest) -> Page | Redirect:
     try:
         if await asked.store.find(key_id) is not None:
             return before
-        record, secret, warnings = await make_key(asked, _members(texts), key_id)
+        record, secret, warnings = await keys.make_key(asked, _members(texts), key_id)
     except IntegrityError:
         return before
     except GatewayError as error:
@@ -112,8 +93,8 @@ async def save_new_key(asked: AdminRequest) -> Page | Redirect:
 
 
 async def key_page(asked: AdminRequest) -> Page:
-    record = await find_key(asked)
-    return await _form(asked, record.id, _texts(editable(record)), record)
+    record = await keys.find_key(asked)
+    return await _form(asked, record.id, _texts(issue.editable(record)), record)
 
 
 async def save_key(asked: AdminRequest) -> Page | Redirect:
@@ -124,23 +105,23 @@ async def save_key(asked: AdminRequest) -> Page | Redirect:
         with suppress(RouteNotFound):  # the form was sent before
             await _ENDS[action](asked)
         return Redirect(url(path, done=action))
-    record = await find_key(asked, is_open=True)
+    record = await keys.find_key(asked, is_open=True)
     if action == "rotate":
         if form.get("last4") != record.last4:
             return Redirect(url(path, done="rotated"))
         if form.get("overlap") not in _OVERLAPS:
             raise InvalidBody("The form does not say when the old secret ends. Open it again.")
-        return await _made(asked, *await give_secret(asked, float(form["overlap"])))
-    texts, shown = _typed(form), _members(_texts(editable(record)))
+        return await _made(asked, *await keys.give_secret(asked, float(form["overlap"])))
+    texts, shown = _typed(form), _members(_texts(issue.editable(record)))
     try:
         given = {name: each for name, each in _members(texts).items() if each != shown[name]}
-        if given and form.get("tag") != tag_of(record):
-            raise other_state(asked, record)
-        record, warnings = await change_key(asked, record, given)
+        if given and form.get("tag") != keys.tag_of(record):
+            raise keys.other_state(asked, record)
+        record, warnings = await keys.change_key(asked, record, given)
     except GatewayError as error:
-        return await _form(asked, record.id, texts, await find_key(asked), error=error)
+        return await _form(asked, record.id, texts, await keys.find_key(asked), error=error)
     if warnings:
-        return await _form(asked, record.id, _texts(editable(record)), record, warnings)
+        return await _form(asked, record.id, _texts(issue.editable(record)), record, warnings)
     return Redirect(url(path, done="saved"))
 
 
@@ -177,7 +158,7 @@ async def _form(
     }
     if record is not None:
         use = await asked.store.usage(now - _USE, record.id)
-        present = _texts(editable(record)) if is_conflict else texts
+        present = _texts(issue.editable(record)) if is_conflict else texts
         values |= {
             "key": _shown(record, now),
             "requests": sum(each.requests for each in use),
@@ -185,8 +166,8 @@ async def _form(
             "old_ends": record.old_ends_at if record.has_old_secret(now) else None,
             "overlaps": _OVERLAPS,
             "present": {name: text for name, text in present.items() if text != texts[name]},
-            "warnings": dict.fromkeys([*warnings_of(record, plans), *warnings]),
-            "tag": tag_of(record),
+            "warnings": dict.fromkeys([*issue.warnings_of(record, plans), *warnings]),
+            "tag": keys.tag_of(record),
         }
     return Page(template="key.html", values=values, status=error.status if error else 200)
 
@@ -225,7 +206,7 @@ def _texts(members: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-_NEW = _texts(msgspec.to_builtins(KeyFields()))
+_NEW = _texts(msgspec.to_builtins(issue.KeyFields()))
 
 
 def _typed(form: Mapping[str, str]) -> dict[str, str]:
@@ -255,7 +236,7 @@ def _members(texts: Mapping[str, str]) -> dict[str, Any]:
 
 def _shown(record: KeyRecord, now: datetime) -> dict[str, Any]:
     """Values of a key for the templates, with limits of at most `_MOST_CHARACTERS`."""
-    limits = "; ".join(restrictions(record, now))
+    limits = "; ".join(issue.restrictions(record, now))
     if len(limits) > _MOST_CHARACTERS:
         limits = f"{limits[:_MOST_CHARACTERS]}…"
     grants, state = record.grants, record.state(now)

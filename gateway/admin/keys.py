@@ -18,20 +18,8 @@ from typing import Annotated, Any
 import msgspec
 
 from gateway import errors
+from gateway.access import issue
 from gateway.access.grant_check import Looked, check_grants, find_names
-from gateway.access.issue import (
-    KeyFields,
-    KeyRequest,
-    check_request,
-    create_key,
-    editable,
-    key_members,
-    member_of,
-    request_with,
-    rotate_key,
-    update_key,
-    warnings_of,
-)
 from gateway.admin.pages import AdminRequest, Json
 from gateway.google.sheets import CallContext, in_call_context
 from gateway.settings.model import ConfigError
@@ -53,7 +41,7 @@ _MOST_SECONDS = 9999 * 86_400
 """Maximum seconds of an overlap, as in the command line."""
 
 
-class KeyBody(KeyFields):
+class KeyBody(issue.KeyFields):
     """The body of a create, or of a change, which does not change missing members."""
 
     check: bool = True
@@ -74,7 +62,7 @@ async def list_keys(asked: AdminRequest) -> Json:
         text=asked.asked("find"),
     )
     content = {
-        "keys": [key_members(record, now) for record in found],
+        "keys": [issue.key_members(record, now) for record in found],
         "damaged": [each.row for each in damaged],
         "hasNextPage": has_next,
     }
@@ -131,7 +119,7 @@ def _answer(
     headers: Mapping[str, str] = MappingProxyType({}),
     **more: object,
 ) -> Json:
-    members = {**key_members(record, asked.now()), **more}
+    members = {**issue.key_members(record, asked.now()), **more}
     return Json(content=members, status=status, headers={"ETag": tag_of(record), **headers})
 
 
@@ -155,11 +143,11 @@ async def make_key(
     """
     plans = asked.settings.plans
     request, unchecked = await _checked(asked, given)
-    record, key = await create_key(
+    record, key = await issue.create_key(
         request, **_edit(asked), plans=plans, pepper=asked.pepper, key_id=key_id
     )
     await asked.request.state["reread_keys"]()
-    return record, key, [*warnings_of(record, plans), *unchecked]
+    return record, key, [*issue.warnings_of(record, plans), *unchecked]
 
 
 async def change_key(
@@ -171,12 +159,12 @@ async def change_key(
     """
     plans = asked.settings.plans
     request, unchecked = await _checked(asked, given, before)
-    edit = await update_key(before, request, **_edit(asked), plans=plans)
+    edit = await issue.update_key(before, request, **_edit(asked), plans=plans)
     record = await find_key(asked, is_open=True)
     if edit is None:
         raise other_state(asked, record)
     await asked.request.state["reread_keys"]()
-    return record, [*warnings_of(record, plans, before), *unchecked]
+    return record, [*issue.warnings_of(record, plans, before), *unchecked]
 
 
 async def give_secret(asked: AdminRequest, overlap_seconds: float) -> tuple[KeyRecord, str]:
@@ -186,7 +174,7 @@ async def give_secret(asked: AdminRequest, overlap_seconds: float) -> tuple[KeyR
     """
     record, overlap = await find_key(asked, is_open=True), timedelta(seconds=overlap_seconds)
     edit = _edit(asked)
-    key = await rotate_key(record, **edit, pepper=asked.pepper, overlap=overlap)
+    key = await issue.rotate_key(record, **edit, pepper=asked.pepper, overlap=overlap)
     if key is None:
         raise errors.InvalidRequest(
             "The old secret of this key is still valid, and a third would end it early. End the "
@@ -221,7 +209,7 @@ def _edit(asked: AdminRequest) -> dict[str, Any]:
 
 def tag_of(record: KeyRecord) -> str:
     """Tag of the editable fields of a key; use and rotation do not change it."""
-    state = (record.id, editable(record), record.revoked_at is not None)
+    state = (record.id, issue.editable(record), record.revoked_at is not None)
     return opaque_tag(msgspec.json.encode(state))
 
 
@@ -229,18 +217,18 @@ def other_state(
     asked: AdminRequest, record: KeyRecord, *, has_tags: bool = True
 ) -> errors.PreconditionFailed:
     """The error for a change of another state than the present one."""
-    existing = key_members(record, asked.now())
+    existing = issue.key_members(record, asked.now())
     return errors.PreconditionFailed(existing, tag=tag_of(record), has_tags=has_tags, noun="key")
 
 
 async def _checked(
     asked: AdminRequest, given: Mapping[str, object], before: KeyRecord | None = None
-) -> tuple[KeyRequest, Sequence[str]]:
+) -> tuple[issue.KeyRequest, Sequence[str]]:
     """Check members: returns the request, and warnings of failed checks. Raises InvalidBody."""
     members = {name: each for name, each in given.items() if name != "check"}
     try:
-        request = request_with(members, before)
-        check_request(request, asked.settings.plans, asked.now(), before=before)
+        request = issue.request_with(members, before)
+        issue.check_request(request, asked.settings.plans, asked.now(), before=before)
         is_same = before is not None and request.grants.names == before.grants.names
         if is_same or not given.get("check", True):
             return request, ()
@@ -248,7 +236,7 @@ async def _checked(
         if looked.problems:
             raise ConfigError(*looked.problems)
     except ConfigError as error:
-        found = map(member_of, error.problems)
+        found = map(issue.member_of, error.problems)
         raise unstorable([errors.Problem(f"#/{name}", text) for name, text in found]) from error
     return request, [f"not checked: {each}" for each in looked.unchecked]
 

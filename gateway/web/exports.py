@@ -31,17 +31,8 @@ from gateway.table.steps import Work
 from gateway.table.table import column_at
 from gateway.table.typed import ERROR
 from gateway.telemetry.events import RequestEvent
+from gateway.web import answers
 from gateway.web.admission import Admitted
-from gateway.web.answers import (
-    CACHING,
-    ENCODERS,
-    TYPED_ENCODERS,
-    VARY,
-    Answer,
-    JsonEncoder,
-    freshness_lines,
-    header_lines,
-)
 from gateway.web.head import asks_for_fresh
 from gateway.web.media_types import CSV_TEXT, JSON_TEXT, NDJSON_TEXT
 from gateway.web.negotiation import FORMATS, accepted_format
@@ -154,12 +145,12 @@ async def run_export(request: Request, admitted: Admitted, target: Target, asked
     return export
 
 
-def exported(request: Request, target: Target, asked: Asked, export: Export) -> Answer:
+def exported(request: Request, target: Target, asked: Asked, export: Export) -> answers.Answer:
     """The answer to an export, whose body is encoded while it is sent."""
     event, freshness, parsed = request.event, export.freshness, asked.parameters
     event.cache = "stale" if freshness.reason else "hit" if freshness.is_hit else "miss"
     headers = {
-        "Cache-Control": CACHING,
+        "Cache-Control": answers.CACHING,
         "Content-Type": _CONTENT_TYPES[parsed.format],
         "X-Total-Count": str(export.total),
         # A further line of the header that all answers to pages have: only exports have a file.
@@ -171,7 +162,7 @@ def exported(request: Request, target: Target, asked: Asked, export: Export) -> 
         head = csv_lines([(ROW_INDEX, *(names if parsed.is_raw else map(guarded, names)))])
         lines = Lines(block=partial(_csv_block, is_raw=parsed.is_raw), begin=head)
     else:
-        encoders = TYPED_ENCODERS if export.is_typed else ENCODERS
+        encoders = answers.TYPED_ENCODERS if export.is_typed else answers.ENCODERS
         encoder = encoders[request.state["api"].empty_cell]
         lines = Lines(block=partial(_json_block, encoder=encoder, is_list=False))
         if parsed.format == "json":
@@ -182,9 +173,9 @@ def exported(request: Request, target: Target, asked: Asked, export: Export) -> 
                 between=b",",
                 end=b'],"hasNextPage":%b}' % has_next,
             )
-    age = freshness_lines(freshness, no_cache=asked.no_cache)
-    all_lines = [*header_lines(headers), *age, VARY]
-    return Answer(200, all_lines, made_body(export, lines, event), may_be_compressed=True)
+    age = answers.freshness_lines(freshness, no_cache=asked.no_cache)
+    all_lines = [*answers.header_lines(headers), *age, answers.VARY]
+    return answers.Answer(200, all_lines, made_body(export, lines, event), may_be_compressed=True)
 
 
 async def made_body(export: Export, lines: "Lines", event: RequestEvent) -> AsyncGenerator[bytes]:
@@ -258,7 +249,12 @@ def _plain(cells: Sequence[object]) -> Sequence[object]:
 
 
 def _json_block(
-    export: Export, rows: Sequence[int], cells: Cells, *, encoder: JsonEncoder, is_list: bool
+    export: Export,
+    rows: Sequence[int],
+    cells: Cells,
+    *,
+    encoder: answers.JsonEncoder,
+    is_list: bool,
 ) -> Work[bytes]:
     """Members of a JSON list, or JSON lines, with the records of lists."""
     yield 2 * len(rows) * (1 + len(cells))

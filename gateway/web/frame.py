@@ -20,13 +20,7 @@ from starlette.types import Lifespan, Receive, Scope, Send
 from gateway import errors
 from gateway.access.rates import RateLease
 from gateway.settings.model import ServerSettings
-from gateway.telemetry.events import (
-    RequestEvent,
-    begin_event,
-    end_event,
-    request_done,
-    request_failed,
-)
+from gateway.telemetry import events
 from gateway.web.answers import Answer
 from gateway.web.compression import compressed_answer
 from gateway.web.cors import ANY_PAGE, ANY_PROGRAM, is_preflight, preflight_lines
@@ -80,12 +74,12 @@ class Frame:
         given = head.first(b"x-request-id") if b"x-request-id" in head.lines else None
         is_valid = given is not None and _REQUEST_ID.fullmatch(given) is not None
         request_id = given if given and is_valid else getrandbits(64).to_bytes(8).hex()
-        event = RequestEvent(request_id, scope["method"], path)
+        event = events.RequestEvent(request_id, scope["method"], path)
         cors: HeaderLines = ANY_PAGE if b"origin" in head.lines else ANY_PROGRAM
         if self._is_private:
             cors = ()
         request = Request(scope, receive, head, event, scope["state"], cors)
-        token = begin_event(event)
+        token = events.begin_event(event)
         rows = size = 0
         try:
             try:
@@ -111,7 +105,7 @@ class Frame:
                 stopping = errors.ShuttingDown(retry_after_seconds=5)
                 await _send(request, error_answer(request, stopping), send)
         except Exception as error:  # the edge: full details go to the log, an error to the client
-            request_failed(event, error)
+            events.request_failed(event, error)
             if event.status:  # the answer has begun, so that only its connection can end
                 event.code = errors.InternalError.code
             else:
@@ -119,8 +113,8 @@ class Frame:
         finally:
             if request.lease is not None:
                 request.lease.leave()
-            request_done(event, time.perf_counter() - started, rows, size)
-            end_event(token)
+            events.request_done(event, time.perf_counter() - started, rows, size)
+            events.end_event(token)
 
 
 async def _send(request: Request, answer: Answer, send: Send) -> int:

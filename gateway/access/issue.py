@@ -187,8 +187,10 @@ def request_with(given: Mapping[str, object], before: KeyRecord | None = None) -
     except (ValueError, OverflowError) as error:
         raise ConfigError("--expires: must be a time such as 2099-12-31T18:00:00Z") from error
     sheets = fields.spreadsheets
+    if sheets is not None:  # of a URL only the ID counts
+        sheets = [each if is_spreadsheet_id(each) else id_in(each) or each for each in sheets]
     grants = Grants(
-        spreadsheets=None if sheets is None else frozenset(map(_spreadsheet_id, sheets)),
+        spreadsheets=_names(sheets),
         worksheets=_names(fields.worksheets),
         columns=ColumnGrant(_names(fields.columns), _names(fields.writable_columns)),
         may_refresh=fields.may_refresh,
@@ -198,11 +200,6 @@ def request_with(given: Mapping[str, object], before: KeyRecord | None = None) -
         **{f"may_{right}": right in fields.may for right in RIGHTS},
     )
     return KeyRequest(name=fields.name, plan=fields.plan, grants=grants, expires_at=ends)
-
-
-def _spreadsheet_id(given: str) -> str:
-    """The ID of a spreadsheet, extracted from a URL if needed."""
-    return given if is_spreadsheet_id(given) else id_in(given) or given
 
 
 def member_of(problem: str) -> tuple[str, str]:

@@ -461,20 +461,25 @@ def refuse_filter(request: Request, admitted: Admitted) -> None:
 def created(request: Request, target: Target, asked: Asked, settled: Settled) -> Answer:
     if asked.is_array:
         return written_rows(request, target, asked, settled, status=201)
-    (written,) = settled.results
-    title = encode_title(target.worksheet.title)
-    headers = written_headers(settled)
-    headers |= {"Location": f"/v2/sheets/{title}/{written.row}", "ETag": written.tag}
-    record = shaped(written.record, request.state["api"].empty_cell)
-    return json_answer(record, status=201, headers=headers, rows=1)
+    path = f"/v2/sheets/{encode_title(target.worksheet.title)}/{settled.results[0].row}"
+    return updated(request, target, asked, settled, status=201, location=path)
 
 
-def updated(request: Request, _target: Target, _asked: Asked, settled: Settled) -> Answer:
+def updated(
+    request: Request,
+    _: Target,
+    __: Asked,
+    settled: Settled,
+    *,
+    status: int = 200,
+    location: str = "",
+) -> Answer:
+    """The one written row, with its `location` if it is new."""
     (written,) = settled.results
-    tag = {"ETag": written.tag} if written.tag else {}
-    headers = {**written_headers(settled), **tag}
+    named = {"Location": location, "ETag": written.tag}
+    headers = {**written_headers(settled), **{name: each for name, each in named.items() if each}}
     record = shaped(written.record, request.state["api"].empty_cell)
-    return json_answer(record, headers=headers, rows=1)
+    return json_answer(record, status=status, headers=headers, rows=1)
 
 
 def written_rows(

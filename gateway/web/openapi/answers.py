@@ -6,6 +6,7 @@ Every error with a code is here, unless no operation of the document can return 
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Literal, cast, get_args
 
 from gateway import errors
@@ -242,11 +243,9 @@ WRITES: frozenset[OperationKind] = frozenset(
 @lru_cache(len(FAILURES))
 def by_status(kind: OperationKind) -> Mapping[int, Sequence[type[GatewayError]]]:
     """The errors of an operation by status."""
-    found: dict[int, dict[type[GatewayError], None]] = {}
-    for group in FAILURES[kind]:
-        for error in group:
-            found.setdefault(error.status, {})[error] = None
-    return {status: [*found[status]] for status in sorted(found)}
+    found = dict.fromkeys(chain.from_iterable(FAILURES[kind]))
+    statuses = sorted({error.status for error in found})
+    return {status: [each for each in found if each.status == status] for status in statuses}
 
 
 def error_references(kind: OperationKind, *, has_pages: bool = False) -> Node:
@@ -275,10 +274,7 @@ def error_answer(kind: OperationKind, status: int, *, has_pages: bool = False) -
         "description": "\n".join(f"- `{error.code}` {error.description()}" for error in found),
         "headers": header_references(headers),
         "content": {
-            "application/json": {
-                "schema": ref(error_name(kind, status)),
-                "examples": examples,
-            },
+            "application/json": {"schema": ref(error_name(kind, status)), "examples": examples},
             PROBLEM_JSON: {"schema": ref(PROBLEM)},
             **(PAGE if has_pages else {}),
         },
@@ -301,19 +297,13 @@ def error_components(
             name = _answer_name(kind, status, is_form)
             if name not in responses:
                 responses[name] = error_answer(kind, status, has_pages=is_form)
-                schemas[error_name(kind, status)] = _error_schema(kind, status)
+                names, codes = {error.name for error in found}, {error.code for error in found}
+                values: dict[str, Sequence[object]] = {"name": sorted(names), "code": sorted(codes)}
+                values["status"] = [status]
+                sure: Node = {"properties": {key: {"enum": each} for key, each in values.items()}}
+                outcome = {"required": ["outcome"]} if kind in WRITES else {}
+                schemas[error_name(kind, status)] = {"allOf": [ref(ERROR), {**sure, **outcome}]}
     return {"schemas": schemas, "responses": responses, "examples": examples}
-
-
-def _error_schema(kind: OperationKind, status: int) -> Node:
-    found = by_status(kind)[status]
-    sure = {
-        "name": {"enum": sorted({error.name for error in found})},
-        "code": {"enum": sorted({error.code for error in found})},
-        "status": {"enum": [status]},
-    }
-    outcome = {"required": ["outcome"]} if kind in WRITES else {}
-    return {"allOf": [ref(ERROR), {"properties": sure, **outcome}]}
 
 
 @lru_cache(None)
@@ -337,6 +327,7 @@ def _example_name(kind: OperationKind, error: type[GatewayError]) -> str:
     return f"{error.__name__}{'OfWrite' if kind in WRITES else ''}"
 
 
+_BO: Node = {"rowIndex": 7, "nickname": "Bo"}
 _DETAILED: Mapping[type[GatewayError], GatewayError] = {
     type(error): error
     for error in (
@@ -346,16 +337,12 @@ _DETAILED: Mapping[type[GatewayError], GatewayError] = {
         errors.LookOutdated(),
         errors.UnknownField(parameter="where"),
         errors.InvalidBody(
-            problems=[errors.Problem("#/nickname", "The worksheet has no such field.")],
+            problems=[errors.Problem("#/nickname", "The worksheet has no such field.")]
         ),
         errors.HeaderChanged(row=7),
         errors.RowsUnsettled(outcome="applied"),
-        errors.RowsMoved(
-            row=7,
-            expected={"rowIndex": 7, "nickname": "Bo"},
-            met={"rowIndex": 7, "nickname": "Al"},
-        ),
-        errors.PreconditionFailed({"rowIndex": 7, "nickname": "Bo"}, tag='"MCG4Q9Mz6dBvSVhY"'),
+        errors.RowsMoved(row=7, expected=_BO, met={"rowIndex": 7, "nickname": "Al"}),
+        errors.PreconditionFailed(_BO, tag='"MCG4Q9Mz6dBvSVhY"'),
     )
 }
 

@@ -396,8 +396,7 @@ class LastUse:
     """Stores the use of each key at most once an hour, one key at a time, without retries."""
 
     def __init__(self, touch: Touch, clock: Callable[[], datetime]) -> None:
-        self._touch = touch
-        self._clock = clock
+        self._touch, self._clock = touch, clock
         self._noted: LRUCache[str, datetime] = LRUCache(MAX_NOTED)
         self._waiting: dict[str, datetime] = {}
         self._task: asyncio.Task[None] | None = None

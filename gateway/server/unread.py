@@ -12,7 +12,7 @@ Rules:
 import asyncio
 import socket
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gateway.server.slots import NEVER, Sweeper
 
@@ -49,7 +49,7 @@ def cut_off(transport: asyncio.Transport) -> None:
     transport.abort()
 
 
-@dataclass(kw_only=True)
+@dataclass
 class _Unread:
     """Bytes left at the last check, and bytes taken since the answer began."""
 
@@ -58,25 +58,21 @@ class _Unread:
     taken_bytes: int
 
 
+@dataclass
 class UnreadAnswers:
     """The unread answers of all connections of a server, by transport."""
 
-    def __init__(
-        self, sweeper: Sweeper, timeout_seconds: float, max_bytes: int = MAX_UNREAD_BYTES
-    ) -> None:
-        self._sweeper = sweeper
-        self._timeout_seconds = timeout_seconds
-        self._max_bytes = max_bytes
-        self._waiting: dict[asyncio.Transport, _Unread] = {}
-        self._left_bytes = 0
+    sweeper: Sweeper
+    timeout_seconds: float
+    max_bytes: int = MAX_UNREAD_BYTES
+    _waiting: dict[asyncio.Transport, _Unread] = field(default_factory=dict, init=False)
+    _left_bytes: int = field(default=0, init=False)
 
     def begin(self, transport: asyncio.Transport, written_bytes: int) -> float:
         """Register an answer that is partly unsent; returns the deadline of the next check."""
         left = transport.get_write_buffer_size()
         taken = max(written_bytes - left, 0)
-        self._waiting[transport] = _Unread(
-            began=self._sweeper.now, left_bytes=left, taken_bytes=taken
-        )
+        self._waiting[transport] = _Unread(self.sweeper.now, left, taken)
         self._left_bytes += left
         self._make_room()
         return self._next_look(taken)
@@ -99,7 +95,7 @@ class UnreadAnswers:
 
     def _next_look(self, taken_bytes: int) -> float:
         silence = min(max(taken_bytes / MIN_READ_BYTES, 1), _MAX_SILENCE)
-        return self._sweeper.after(self._timeout_seconds * silence)
+        return self.sweeper.after(self.timeout_seconds * silence)
 
     def _note(self, transport: asyncio.Transport) -> int:
         """Update the counts; returns the bytes taken since the last update."""
@@ -111,16 +107,16 @@ class UnreadAnswers:
         return taken
 
     def _make_room(self) -> None:
-        if self._left_bytes > self._max_bytes:
+        if self._left_bytes > self.max_bytes:
             for transport in self._waiting:
                 self._note(transport)
-        while self._left_bytes > self._max_bytes:
+        while self._left_bytes > self.max_bytes:
             self._cut(max(self._waiting, key=self._remaining_seconds))
 
     def _remaining_seconds(self, transport: asyncio.Transport) -> float:
         """Estimated time for the rest, at the client's speed so far."""
         unread = self._waiting[transport]
-        passed = max(self._sweeper.now - unread.began, _MIN_SPAN_SECONDS)
+        passed = max(self.sweeper.now - unread.began, _MIN_SPAN_SECONDS)
         return unread.left_bytes * passed / max(unread.taken_bytes, 1)
 
     def _cut(self, transport: asyncio.Transport) -> None:

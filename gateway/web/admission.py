@@ -17,6 +17,8 @@ Rules
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -57,23 +59,17 @@ class Admitted(msgspec.Struct, frozen=True):
     """The parameters of the URL for credentials, still encoded."""
 
 
+@dataclass(frozen=True)
 class Admission:
     """Admits the requests of one gateway.
 
     `identify` is a method of `Gatekeeper`; `proxies` are trusted to name their clients.
     """
 
-    def __init__(
-        self,
-        identify: Callable[[str | None, WhereFrom], Awaitable[Caller]],
-        rates: KeyRates,
-        auth_cache: "AuthCache",
-        proxies: Sequence[Proxy],
-    ) -> None:
-        self._identify = identify
-        self._rates = rates
-        self._auth_cache = auth_cache
-        self._proxies = proxies
+    identify: Callable[[str | None, WhereFrom], Awaitable[Caller]]
+    rates: KeyRates
+    auth_cache: "AuthCache"
+    proxies: Sequence[Proxy]
 
     async def admit(self, request: Request, operation: Signature) -> Admitted:
         """Authenticate, charge and authorise a request."""
@@ -92,7 +88,7 @@ class Admission:
                 raise errors.InvalidRequest(override)
         known, cache_key = None, b""
         if not operation.is_write:
-            cache_key, known = self._auth_cache.find(head, parameters.credentials, request.title)
+            cache_key, known = self.auth_cache.find(head, parameters.credentials, request.title)
         if known is not None:
             caller, target, reading = known.caller, known.target, known.reading
             lease = await self._charge(request, parameters, caller)
@@ -102,7 +98,7 @@ class Admission:
             title = event.worksheet = decode_title(request.title)  # "" for a spreadsheet
             target, reading = _authorised(caller, spreadsheet, title, operation.writes)
             if cache_key:
-                self._auth_cache.put(cache_key, caller, target, reading)
+                self.auth_cache.put(cache_key, caller, target, reading)
         event.spreadsheet = target.worksheet.spreadsheet
         if reading:
             note_reading(reading, worksheet=target.worksheet.title)
@@ -127,7 +123,7 @@ class Admission:
         scope = request.scope
         try:
             key = _find_key(request.head, sift(scope["query_string"]).credentials)
-            caller = await self._identify(key, lambda: client_address(scope, self._proxies))
+            caller = await self.identify(key, lambda: client_address(scope, self.proxies))
         except (
             errors.AmbiguousCredentials,
             errors.Unauthorized,
@@ -148,7 +144,7 @@ class Admission:
         key, spreadsheet = find_credentials(head, parameters.credentials)
         if is_write and key is None:
             _refuse_key_in_form(head)
-        caller = await self._identify(key, lambda: client_address(scope, self._proxies))
+        caller = await self.identify(key, lambda: client_address(scope, self.proxies))
         is_in_url = parameters.credentials and not _in_headers(head, KEY_HEADERS)
         if is_write and is_in_url and caller.grants.may_read:
             raise errors.KeyNotAllowedInUrl()
@@ -167,7 +163,7 @@ class Admission:
     async def _charge(self, request: Request, parameters: Sifted, caller: Caller) -> RateLease:
         """Charge the request, and return its lease. Raises as `RateLease.enter`."""
         request.event.key = caller.key_id
-        lease = request.lease = self._rates.lease(caller)
+        lease = request.lease = self.rates.lease(caller)
         if lease.usage.shared is not None:  # a process alone waits for nothing
             await lease.exchange()
         try:
@@ -285,6 +281,7 @@ class CachedCaller(NamedTuple):
     """Name of the lenient decoding of the worksheet's title, "" for none."""
 
 
+@dataclass(frozen=True)
 class AuthCache:
     """Cache of authorised reads.
 
@@ -292,13 +289,10 @@ class AuthCache:
     as `timer`.
     """
 
-    def __init__(
-        self, fresh_until: Callable[[], float], timer: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._fresh_until = fresh_until
-        self._timer = timer
-        self._secret = secrets.token_bytes(16)
-        self._kept: dict[bytes, CachedCaller] = {}
+    fresh_until: Callable[[], float]
+    timer: Callable[[], float] = time.monotonic
+    _secret: bytes = field(default_factory=partial(secrets.token_bytes, 16), repr=False)
+    _kept: dict[bytes, CachedCaller] = field(default_factory=dict, repr=False)
 
     def find(
         self, head: Head, credentials: bytes, segment: str
@@ -314,7 +308,7 @@ class AuthCache:
                 parts += (name, b"\0".join(values))
         key = blake2b(b"\n".join(parts), digest_size=_DIGEST_BYTES).digest()
         found = self._kept.get(key)
-        is_valid = found is not None and self._timer() < found.until_seconds
+        is_valid = found is not None and self.timer() < found.until_seconds
         return key, found if is_valid else None
 
     def put(self, key: bytes, caller: Caller, target: Target, reading: str = "") -> None:
@@ -323,7 +317,7 @@ class AuthCache:
             return
         if len(self._kept) >= MAX_KEPT:
             self._kept.clear()
-        self._kept[key] = CachedCaller(caller, target, self._fresh_until(), reading)
+        self._kept[key] = CachedCaller(caller, target, self.fresh_until(), reading)
 
     def clear(self) -> None:
         self._kept.clear()

@@ -1,7 +1,12 @@
 """Frame around every request, and routing of path and method to a handler.
 
-Rules: every request gets an answer with the common header lines and one log line, and releases its
-rate-limit lease. Paths are split before decoding.
+Rules
+- Every request gets an answer with the common header lines and one log line, and releases its
+  rate-limit lease.
+- Paths are split before decoding.
+- CORS is open to every page, without credentials; keys may restrict origins. A preflight has no
+  key, so all get the same answer, whatever they ask for; the request itself is checked against its
+  key's origins. Other answers have the same CORS lines for every request.
 """
 
 import asyncio
@@ -23,16 +28,43 @@ from gateway.settings.model import ServerSettings
 from gateway.telemetry import events
 from gateway.web.answers import Answer
 from gateway.web.compression import compressed_answer
-from gateway.web.cors import ANY_PAGE, ANY_PROGRAM, is_preflight, preflight_lines
 from gateway.web.error_responses import error_answer, missing_method, missing_route
 from gateway.web.head import HEAD, Head, head_of
-from gateway.web.health import livez, readyz
 from gateway.web.negotiation import takes_gzip
 from gateway.web.openapi.document import describe
 from gateway.web.operations import OF_ROW, OF_SCHEMA, OF_SPREADSHEET, OF_WORKSHEET
-from gateway.web.pages import docs, docs_file, home
+from gateway.web.pages import docs, docs_file, home, livez, readyz
 from gateway.web.request import HeaderLines, Request
 from gateway.web.rows import carry_out
+
+EXPOSED = (
+    "Age, Allow, Cache-Status, ETag, Idempotent-Replayed, Link, Location, RateLimit, "
+    "RateLimit-Policy, Retry-After, Server-Timing, WWW-Authenticate, X-Ignored-Fields, "
+    "X-Request-Id, X-Total-Count"
+)
+METHODS = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"
+"""Allowed methods, including those without a route, so that pages can read the refusal."""
+PREFLIGHT_SECONDS = 86_400
+
+ANY_PROGRAM = [(b"vary", b"Origin")]
+"""Header lines of an answer to a request without `Origin`."""
+
+_ANY_ORIGIN = (b"access-control-allow-origin", b"*")
+ANY_PAGE = [
+    _ANY_ORIGIN,
+    (b"access-control-expose-headers", EXPOSED.encode("ascii")),
+    (b"vary", b"Origin"),
+]
+"""Header lines of an answer to a page, whatever its origin."""
+
+_OF_PREFLIGHTS = {b"origin", b"access-control-request-method"}
+_HEADERS_ASKED = b"access-control-request-headers"
+_FOR_PREFLIGHTS = [
+    _ANY_ORIGIN,
+    (b"access-control-allow-methods", METHODS.encode("ascii")),
+    (b"access-control-max-age", b"%d" % PREFLIGHT_SECONDS),
+    (b"vary", b"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"),
+]
 
 CLIENT_GONE = 499
 """Status, in the log only, for a client that disconnected before its answer."""
@@ -83,7 +115,8 @@ class Frame:
         rows = size = 0
         try:
             try:
-                if event.method == "OPTIONS" and is_preflight(head) and not self._is_private:
+                is_open = not self._is_private
+                if event.method == "OPTIONS" and is_open and head.lines.keys() >= _OF_PREFLIGHTS:
                     request.cors = preflight_lines(head)
                     answer = Answer(204, ())
                 else:
@@ -161,6 +194,13 @@ async def _send(request: Request, answer: Answer, send: Send) -> int:
                 first = await anext(body, b"")
     await send({"type": "http.response.body", "body": b""})
     return size
+
+
+def preflight_lines(head: Head) -> HeaderLines:
+    """Header lines for a preflight; they repeat the requested headers: `*` omits Authorization."""
+    asked = head.lines.get(_HEADERS_ASKED, ())
+    allowed = [(b"access-control-allow-headers", b", ".join(asked))] if asked else []
+    return [*_FOR_PREFLIGHTS, *allowed]
 
 
 def rate_lines(lease: RateLease) -> HeaderLines:

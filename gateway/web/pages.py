@@ -1,11 +1,16 @@
-"""HTML pages: `/` and `/docs`, and the files that they load.
+"""Pages without a key: `/` and `/docs`, the files that they load, `/livez` and `/readyz`.
 
-Rules: no calls to Google, and only the first page uses the key store. No part of a path reaches the
-file system: a table of all files is read at startup. Links are relative, so that a proxy may serve
-the gateway under any host or path; only the link to the console is absolute.
+Until Google has accepted an account, `/readyz` sometimes requests tokens. Afterwards it does not
+depend on Google, because cached rows can be served during an outage of Google.
+
+Rules: no page reads or writes rows, and only `/` and `/readyz` use the key store. No part of a path
+reaches the file system: a table of all files is read at startup. Links are relative, so that a
+proxy may serve the gateway under any host or path; that to the console is the only other one.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from html import escape
@@ -16,11 +21,11 @@ from gateway import __version__
 from gateway.errors import RouteNotFound
 from gateway.settings.address import host_in, is_loopback
 from gateway.settings.model import AdminSettings
+from gateway.storage.database import STORE_ERRORS
 from gateway.table.header import opaque_tag
-from gateway.web.answers import Answer, header_lines
+from gateway.web.answers import Answer, header_lines, json_answer
 from gateway.web.compression import compressed_file
 from gateway.web.head import Head, is_known
-from gateway.web.health import readiness
 from gateway.web.negotiation import takes_gzip
 from gateway.web.request import Request
 
@@ -158,3 +163,39 @@ async def docs_file(request: Request) -> Answer:
     if asset is None:
         raise RouteNotFound("There is no such file. The documentation is at /docs.")
     return await asset.answer(request.head)
+
+
+PROBE_SECONDS = 0.8
+"""Time limit for key store and sign-in together; a probe of Kubernetes waits 1 s."""
+
+
+async def livez(_request: Request) -> Answer:
+    return json_answer({"status": "alive"})
+
+
+async def readyz(request: Request) -> Answer:
+    is_ready, members = await readiness(request)
+    return json_answer(members, status=200 if is_ready else 503)
+
+
+async def readiness(request: Request) -> tuple[bool, Mapping[str, object]]:
+    """True if requests can be served, and details as JSON members."""
+    ends = asyncio.get_running_loop().time() + PROBE_SECONDS
+    try:
+        async with asyncio.timeout_at(ends):
+            await request.state["ready"]()
+    except STORE_ERRORS:
+        if not request.state["outlasts_outage"]():
+            return False, {"status": "the key store does not answer"}
+    is_accepted = False
+    with suppress(TimeoutError):  # a sign-in goes on, for the next probe
+        async with asyncio.timeout_at(ends):
+            is_accepted = await request.state["was_accepted"]()
+    if not is_accepted:
+        return False, {"status": "Google has accepted no account since the start"}
+    members: dict[str, object] = {"status": "ready"}
+    if refused := request.state["accounts"].refused_count:
+        members["refused_accounts"] = refused
+    if (is_available := request.state["is_redis_available"]()) is not None:
+        members["redis"] = "available" if is_available else "unavailable"
+    return True, members

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope
 from gateway.settings.model import ApiSettings, ServerSettings
 from gateway.telemetry.events import RequestEvent
 from gateway.web.answers import Answer
-from gateway.web.cors import ANY_PROGRAM
+from gateway.web.frame import ANY_PROGRAM
 from gateway.web.head import head_of
 from gateway.web.parsing import Parsing
 from gateway.web.request import Request

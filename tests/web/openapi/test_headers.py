@@ -1,7 +1,7 @@
 """Headers in the document: those that pages may read, and those that requests bring."""
 
 from gateway.web.admission import KEY_HEADERS, SPREADSHEET_HEADERS
-from gateway.web.cors import EXPOSED
+from gateway.web.frame import EXPOSED
 from gateway.web.openapi.answers import HEADERS
 from gateway.web.openapi.operations import SECURITY_SCHEMES, security
 from gateway.web.openapi.parameters import SPREADSHEET_ID

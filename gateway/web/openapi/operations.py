@@ -139,14 +139,14 @@ def paths_of(place: Place) -> Nodes:
     for kind, lines in operations_of(place.reach).items():
         if kind in ("create", "update", "change") and not place.is_writable:
             continue
-        if kind not in _DESCRIBED:
-            continue
         row = OPERATIONS[lines[0]]
+        if row.path == "spreadsheet":
+            continue
         has_number = row.path == "row" and not row.row
         end = {"row": f"/{row.row or '{rowIndex}'}", "schema": "/schema"}.get(row.path, "")
         of_path = parameters.path_parameters(place, has_row=has_number)
         item = items.setdefault(f"{place.path}{end}", {"parameters": of_path})
-        summary, description, answers, body = _DESCRIBED[kind](place)
+        summary, description, answers, body = _FIXED.get(kind) or _OF_PLACES[kind](place)
         found = parameters.operation_parameters(place, lines)
         is_submission = kind == "create" and place.is_any
         responses: Node = {**answers, **error_references(kind, has_pages=is_submission)}
@@ -184,17 +184,6 @@ def spreadsheet_paths(reach: Reach) -> dict[str, Node]:
     }
     of_path = parameters.spreadsheet_parameters(reach)
     return {"/v2/sheets": {"parameters": of_path, "get": operation}}
-
-
-def _schema(_place: Place) -> _Described:
-    text = {"text/plain": {"schema": TEXT}}
-    schema = _answer("The schema.", OF_READS, ref(SCHEMA), others=text)
-    return _Described(
-        "Describe the fields",
-        "Types of the typed records: from a native table, else from data validation, "
-        "number formats, or the first cells. At most a minute old.",
-        {"200": schema, "304": _UNCHANGED},
-    )
 
 
 def _list(place: Place) -> _Described:
@@ -303,47 +292,12 @@ def _change(place: Place) -> _Described:
     )
 
 
-def _delete(_place: Place) -> _Described:
-    gone = {"description": "The row was deleted; no body.", "headers": header_references(OF_MANY)}
-    return _Described(
-        "Delete a row",
-        "The rows below move up, so row numbers that you know may belong to other rows: send "
-        "`If-Match`. Sent again, it deletes the next row, unless it has the same "
-        "`Idempotency-Key`. The operator may have rows emptied instead, which keeps numbers.",
-        {"204": gone},
-    )
-
-
-def _delete_where(_place: Place) -> _Described:
-    about = "Number of rows that matched, and their row numbers."
-    return _Described(
-        "Delete rows by filter",
-        "Deletes all rows that match, or none. The rows below move up. It counts as "
-        f"{OPERATIONS['delete_where'].price} requests.",
-        {"200": _answer(about, OF_MANY, ref(MATCHES), has_preference=True)},
-    )
-
-
-def _refresh(_place: Place) -> _Described:
-    return _Described(
-        "Report a change",
-        "For a script in the spreadsheet: the next request rereads the rows. At most one "
-        "report in 2 seconds has an effect at once. It counts as "
-        f"{OPERATIONS['refresh'].price} requests.",
-        {"202": {"description": "The next request rereads the rows."}},
-    )
-
-
-_DESCRIBED: Mapping[OperationKind, Callable[[Place], _Described]] = {
+_OF_PLACES: Mapping[OperationKind, Callable[[Place], _Described]] = {
     "list": _list,
     "read": _read,
     "create": _create,
     "update": _update,
     "change": _change,
-    "delete": _delete,
-    "delete_where": _delete_where,
-    "refresh": _refresh,
-    "schema": _schema,
 }
 
 
@@ -372,6 +326,51 @@ def _answer(
         "headers": {**header_references(headers), **preference, **own},
         "content": {**_json(schema), **others},
     }
+
+
+_FIXED: Mapping[OperationKind, _Described] = {
+    "schema": _Described(
+        "Describe the fields",
+        "Types of the typed records: from a native table, else from data validation, "
+        "number formats, or the first cells. At most a minute old.",
+        {
+            "200": _answer(
+                "The schema.", OF_READS, ref(SCHEMA), others={"text/plain": {"schema": TEXT}}
+            ),
+            "304": _UNCHANGED,
+        },
+    ),
+    "delete": _Described(
+        "Delete a row",
+        "The rows below move up, so row numbers that you know may belong to other rows: send "
+        "`If-Match`. Sent again, it deletes the next row, unless it has the same "
+        "`Idempotency-Key`. The operator may have rows emptied instead, which keeps numbers.",
+        {
+            "204": {
+                "description": "The row was deleted; no body.",
+                "headers": header_references(OF_MANY),
+            }
+        },
+    ),
+    "delete_where": _Described(
+        "Delete rows by filter",
+        "Deletes all rows that match, or none. The rows below move up. It counts as "
+        f"{OPERATIONS['delete_where'].price} requests.",
+        {
+            "200": _answer(
+                "How many rows matched, and which.", OF_MANY, ref(MATCHES), has_preference=True
+            )
+        },
+    ),
+    "refresh": _Described(
+        "Report a change",
+        "For a script in the spreadsheet: the next request rereads the rows. At most one "
+        "report in 2 seconds has an effect at once. It counts as "
+        f"{OPERATIONS['refresh'].price} requests.",
+        {"202": {"description": "The next request rereads the rows."}},
+    ),
+}
+"""Operations that are described alike for all worksheets and keys."""
 
 
 def _create_example(place: Place) -> Node:

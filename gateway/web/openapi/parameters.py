@@ -197,9 +197,9 @@ def operation_parameters(place: Place, kinds: Sequence[RequestKind]) -> Sequence
     if not place.reach.may_query:
         names -= {WHERE, "order"}
     preferences = {name for row in rows for name in row.preferences}
-    of_worksheet = {WHERE: _where, "order": _order, ON_CONFLICT: _on_conflict, "keys": _keys}
+    of_worksheet = _of_worksheet(place, kinds)
     query = [
-        ref(shared, "parameters") if shared else of_worksheet[name](place, kinds)
+        ref(shared, "parameters") if shared else of_worksheet[name]
         for name, shared in (_OF_SCHEMA if kinds[0] == "schema" else _QUERY).items()
         if name in names
     ]
@@ -282,51 +282,49 @@ def _max_affected(reach: Reach) -> Node:
     return _query(MAX_AFFECTED, about, COUNT)
 
 
-def _where(place: Place, kinds: Sequence[RequestKind]) -> Node:
-    is_list = "list" in kinds
-    about = (
+def _of_worksheet(place: Place, kinds: Sequence[RequestKind]) -> Nodes:
+    """The query parameters that each worksheet has of its own."""
+    is_list, field = "list" in kinds, ref(f"{place.stem}Field")
+    where = _query(
+        WHERE,
         f"Condition of the rows to {'list' if is_list else 'write to'}: a JSON object, such as "
-        '`{"state":"Texas"}`; in a URL percent-encoded.'
+        '`{"state":"Texas"}`; in a URL percent-encoded.',
+        {
+            "type": "string",  # `content` would leave the filter out of generated clients
+            "contentMediaType": "application/json",
+            "contentSchema": ref(f"{place.stem}Where"),
+        },
     )
-    schema: Node = {
-        "type": "string",  # `content` would leave the filter out of generated clients
-        "contentMediaType": "application/json",
-        "contentSchema": ref(f"{place.stem}Where"),
-    }
     return {
-        **_query(WHERE, about, schema),
-        **({"examples": _WHERE_EXAMPLES} if place.is_any else {}),
-        **({} if is_list else {"required": "delete_where" in kinds}),
+        WHERE: {
+            **where,
+            **({"examples": _WHERE_EXAMPLES} if place.is_any else {}),
+            **({} if is_list else {"required": "delete_where" in kinds}),
+        },
+        "order": _name_list(
+            "order",
+            "Names to sort by, comma-separated, each with `-` in front for descending order. A "
+            'JSON array works, too, for names with a comma: `["a,b","-c"]`. Numbers come '
+            "first, then dates, times, texts and booleans; empty cells are last both ways.",
+            ref(f"{place.stem}Order"),
+            minItems=1,
+            maxItems=MAX_ORDER_FIELDS,
+        ),
+        ON_CONFLICT: _name_list(
+            ON_CONFLICT,
+            "The fields that identify a row, comma-separated. Rows of the body with the values "
+            "of an existing row in all of them update it, the others are created.",
+            {"allOf": [field], "not": {"enum": [ROW_INDEX]}},
+            minItems=1,
+        ),
+        "keys": _name_list(
+            "keys",
+            "The fields to return, comma-separated; `rowIndex` is always returned. At least one "
+            "name must be a field; other names are ignored. A JSON array works, too, for names "
+            'with a comma: `["a,b"]`.',
+            field,
+        ),
     }
-
-
-def _order(place: Place, _: Sequence[RequestKind]) -> Node:
-    term = ref(f"{place.stem}Order")
-    about = (
-        "Names to sort by, comma-separated, each with `-` in front for descending order. A "
-        'JSON array works, too, for names with a comma: `["a,b","-c"]`. Numbers come '
-        "first, then dates, times, texts and booleans; empty cells are last both ways."
-    )
-    return _name_list("order", about, term, minItems=1, maxItems=MAX_ORDER_FIELDS)
-
-
-def _on_conflict(place: Place, _: Sequence[RequestKind]) -> Node:
-    field = ref(f"{place.stem}Field")
-    about = (
-        "The fields that identify a row, comma-separated. Rows of the body with the values "
-        "of an existing row in all of them update it, the others are created."
-    )
-    names = {"allOf": [field], "not": {"enum": [ROW_INDEX]}}
-    return _name_list(ON_CONFLICT, about, names, minItems=1)
-
-
-def _keys(place: Place, _: Sequence[RequestKind]) -> Node:
-    about = (
-        "The fields to return, comma-separated; `rowIndex` is always returned. At least one "
-        "name must be a field; other names are ignored. A JSON array works, too, for names "
-        'with a comma: `["a,b"]`.'
-    )
-    return _name_list("keys", about, ref(f"{place.stem}Field"))
 
 
 def _name_list(name: str, description: str, items: Node, **bounds: int) -> Node:

@@ -105,7 +105,7 @@ class Connection(asyncio.BufferedProtocol):
         edge: Edge,
     ) -> None:
         self._app: Any = config.loaded_app  # ASGI, typed elsewhere
-        self._loop = _loop or asyncio.get_running_loop()
+        self.loop = _loop or asyncio.get_running_loop()
         self._server_state = server_state
         self.tasks: set[asyncio.Task[None]] = server_state.tasks
         self._app_state = app_state
@@ -153,7 +153,7 @@ class Connection(asyncio.BufferedProtocol):
             self.refuse(refusals.too_many_connections())
         else:
             # Not yet: a request that came with the connection is read first.
-            self._loop.call_soon(self._begin_idle)
+            self.loop.call_soon(self._begin_idle)
 
     def _begin_idle(self) -> None:
         if self.is_idle:
@@ -311,29 +311,24 @@ class Connection(asyncio.BufferedProtocol):
             "state": self._app_state,  # not a copy: the application writes to none
             HEAD: head,
         }
-        exchange = Exchange(
+        app = self._app
+        if self._slot.is_proxy and not self._slot.begin_request(scope):
+            app = self.edge.refusing_app
+            scope[refusals.ERROR] = refusals.too_many_connections()
+        exchange = self._exchange = Exchange(
             self,
+            app,
             scope,
             self._server_state.default_headers,
             has_body=body_bytes > 0,
             is_short=body_bytes <= self._settings.max_body_bytes,
             expects_continue=expects_continue,
         )
-        app = self._app
-        if self._slot.is_proxy and not self._slot.begin_request(scope):
-            app = self.edge.refusing_app
-            scope[refusals.ERROR] = refusals.too_many_connections()
-        self._begin_exchange(exchange, app)
         self._headers = []  # discards trailers
         self._intake.begin_body(body_bytes)
         self.deadline = NEVER
         if self.edge.is_draining or version == "1.0" or not parser.should_keep_alive():
             self._close_after_answer(exchange)
-
-    def _begin_exchange(self, exchange: "Exchange", app: ASGIApp) -> None:
-        self._exchange = exchange
-        exchange.task = self._loop.create_task(exchange.run(app))
-        self.tasks.add(exchange.task)
 
     def on_chunk_header(self) -> None:
         self._intake.begin_chunk()
@@ -425,9 +420,9 @@ class Connection(asyncio.BufferedProtocol):
             url=url,
             headers=self._headers if has_request else (),
         )
-        exchange = Exchange(self, scope, self._server_state.default_headers)
-        exchange.is_last = True
-        self._begin_exchange(exchange, self.edge.refusing_app)
+        lines = self._server_state.default_headers
+        self._exchange = Exchange(self, self.edge.refusing_app, scope, lines)
+        self._exchange.is_last = True
 
     def _close_after_answer(self, exchange: "Exchange") -> None:
         exchange.is_last = True
@@ -481,6 +476,7 @@ class Exchange:
     def __init__(
         self,
         connection: Connection,
+        app: ASGIApp,
         scope: Scope,
         default_headers: HeaderLines,
         *,
@@ -494,7 +490,6 @@ class Exchange:
         self._has_body = has_body
         self._is_short = is_short
         self._expects_continue = expects_continue
-        self.task: asyncio.Task[None] | None = None  # its run
         self.is_last = False
         """True if the answer is the last one of its connection, which then lingers."""
         self.is_complete = False
@@ -511,6 +506,8 @@ class Exchange:
         self._has_begun = False  # bytes of the answer were written
         self._left_bytes: int | None = None  # of the answer's body; None if its length is unknown
         self._is_chunked = True  # a body of unknown length
+        self._task = connection.loop.create_task(self.run(app))
+        connection.tasks.add(self._task)
 
     async def run(self, app: ASGIApp) -> None:
         """Run the application; if it fails, answer 500 or, after the first byte, disconnect."""
@@ -534,7 +531,7 @@ class Exchange:
                 for message in _FAILED:
                     await self.send(message)
         finally:
-            self._connection.tasks.discard(self.task)
+            self._connection.tasks.discard(self._task)
 
     # The request's body
 

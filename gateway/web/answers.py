@@ -147,39 +147,33 @@ def listed(names: Sequence[str]) -> str:
 
 def read_answer(
     request: Request,
-    served: Served,
+    served: Served | Encoded,
     *,
-    no_cache: bool,
+    no_cache: bool = False,
     content_type: tuple[bytes, bytes] = _JSON,
     lines: HeaderLines = (),
 ) -> Answer:
-    """The answer with further header lines, or 304 without a body if the client has it already."""
-    encoded, freshness = served.encoded, served.freshness
-    if freshness.reason:
-        request.event.cache = "stale"
+    """The answer with further header lines, or 304 without a body if the client has it already.
+
+    Bytes that are not from a sheet have no age.
+    """
+    if isinstance(served, Served):
+        encoded, freshness = served.encoded, served.freshness
+        event = request.event
+        event.cache = "stale" if freshness.reason else "hit" if freshness.is_hit else "miss"
+        lines = (*freshness_lines(freshness, no_cache=no_cache), *lines)
     else:
-        request.event.cache = "hit" if freshness.is_hit else "miss"
-    lines = (*freshness_lines(freshness, no_cache=no_cache), *lines)
-    return encoded_answer(request, encoded, lines, content_type)
-
-
-def weakly_tagged(body: bytes) -> Encoded:
-    """A body with a weak tag, so that it may be compressed."""
-    return Encoded(body, f"W/{opaque_tag(body)}")
-
-
-def encoded_answer(
-    request: Request,
-    encoded: Encoded,
-    lines: HeaderLines,
-    content_type: tuple[bytes, bytes] = _JSON,
-) -> Answer:
-    """Bytes with their tag and further header lines, or 304 if the client has them already."""
+        encoded = served
     headers = [_CACHING, (b"etag", encoded.tag.encode("ascii")), *lines, VARY]
     if b"if-none-match" in request.head.lines and is_known(request.head, encoded.tag):
         return Answer(304, headers)
     headers += (content_type, (b"content-length", b"%d" % len(encoded.body)))
     return Answer(200, headers, encoded.body, encoded.tag[0] == "W", encoded.rows)
+
+
+def weakly_tagged(body: bytes) -> Encoded:
+    """A body with a weak tag, so that it may be compressed."""
+    return Encoded(body, f"W/{opaque_tag(body)}")
 
 
 def freshness_lines(freshness: Freshness, *, no_cache: bool) -> HeaderLines:

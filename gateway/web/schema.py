@@ -150,7 +150,7 @@ async def run_schema(request: Request, admitted: Admitted, target: Target, asked
 
 def served_schema(request: Request, _target: Target, asked: Asked, served: Served) -> Answer:
     content_type = _CONTENT_TYPES[asked.format]
-    return read_answer(request, served, no_cache=False, content_type=content_type)
+    return read_answer(request, served, content_type=content_type)
 
 
 def _json_schema(worksheet: Listed, fields: _Fields) -> bytes:

@@ -8,7 +8,7 @@ import msgspec
 from gateway.access.caller import granted_spreadsheet
 from gateway.errors import InvalidQuery
 from gateway.web.admission import find_credentials
-from gateway.web.answers import Answer, encoded_answer, read_answer, weakly_tagged
+from gateway.web.answers import Answer, read_answer, weakly_tagged
 from gateway.web.openapi import operations
 from gateway.web.openapi.answers import HEADERS, error_components
 from gateway.web.openapi.parameters import shared_parameters, spreadsheet_schemas
@@ -54,7 +54,7 @@ async def describe(request: Request) -> Answer:
         raise InvalidQuery(parameters.refusal)
     if caller is None or not caller.grants.may_read:
         reach = reach_of_all(state["api"], is_typed=asks_for_types(parameters.asked))
-        return encoded_answer(request, general_document(reach), ())
+        return read_answer(request, general_document(reach))
     spreadsheet = request.event.spreadsheet = granted_spreadsheet(caller.grants, named)
     reach = reach_of(caller, named, state["api"], is_typed=asks_for_types(parameters.asked))
     catalogue = state["catalogue"]
@@ -64,7 +64,7 @@ async def describe(request: Request) -> Answer:
         return document_of(reach, contents.worksheets)
 
     encoded = await catalogue.answer(contents, reach, make)
-    return read_answer(request, Served(encoded, freshness), no_cache=False)
+    return read_answer(request, Served(encoded, freshness))
 
 
 def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:

@@ -58,22 +58,16 @@ def authorise(
         )
     if writes:
         if not all(getattr(grants, f"may_{right}") for right in writes):
-            raise _lacking(grants, writes)
+            if not {*grants.rights} - {"read"}:
+                raise errors.ReadOnlyKey(allowed_methods=READ_METHODS)
+            raise errors.NotGranted(
+                f"This operation needs the right to {' and '.join(writes)} rows, which this key "
+                "does not have. Ask the gateway's operator for a key with it."
+            )
         if not caller.plan.writes:
             raise _not_in_plan(caller, "writes", "Ask")
     access = Access(key_id=caller.key_id, titles=grants.worksheets, columns=grants.columns)
     return Target(WorksheetId(found, worksheet), access)
-
-
-def _lacking(grants: Grants, writes: Sequence[Right]) -> errors.ReadOnlyKey | errors.NotGranted:
-    """The error of a key that lacks one of these rights."""
-    if not (grants.may_create or grants.may_update or grants.may_delete):
-        return errors.ReadOnlyKey(allowed_methods=READ_METHODS)
-    verbs = " and ".join(writes)
-    return errors.NotGranted(
-        f"This operation needs the right to {verbs} rows, which this key does not have. Ask the "
-        "gateway's operator for a key with it."
-    )
 
 
 def check_origin(caller: Caller, origin: str | None) -> None:

@@ -39,9 +39,9 @@ from gateway.access.pepper import load_pepper
 from gateway.admin import key_pages, keys
 from gateway.admin.data import data_page, row_page, save_row
 from gateway.admin.pages import AdminRequest, Json, Page, Redirect, url
-from gateway.admin.requests import requests_page, show_requests
-from gateway.admin.status import Checks, RunCheck, check_page, overview_page, show_status
-from gateway.admin.usage import show_usage, usage_page
+from gateway.admin.requests import requests, requests_page
+from gateway.admin.status import Checks, RunCheck, check_page, overview_page, status
+from gateway.admin.usage import usage, usage_page
 from gateway.errors import (
     AmbiguousCredentials,
     GatewayError,
@@ -114,7 +114,8 @@ _templates = Environment(
 
 _templates.globals["url"] = url
 
-Handler = Callable[[AdminRequest], Awaitable[Page | Redirect | Json]]
+Handler = Callable[[AdminRequest], Awaitable[Page | Redirect | Json | dict[str, Any]]]
+"""Carries out an operation; an object is the content of an answer of the API."""
 
 
 class NoBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -153,9 +154,9 @@ OPERATIONS: Sequence[Operation] = (
     Operation("DELETE", f"{API}/keys/{{id}}", keys.delete_key),
     Operation("POST", f"{API}/keys/{{id}}/rotate", keys.post_rotation, body=keys.Rotation),
     Operation("DELETE", f"{API}/keys/{{id}}/rotate", keys.delete_rotation),
-    Operation("GET", f"{API}/usage", show_usage, ("by", "since", "key")),
-    Operation("GET", f"{API}/requests", show_requests, ("key", "code", "since", "until", "skip")),
-    Operation("GET", f"{API}/status", show_status, ("check",)),
+    Operation("GET", f"{API}/usage", usage, ("by", "since", "key")),
+    Operation("GET", f"{API}/requests", requests, ("key", "code", "since", "until", "skip")),
+    Operation("GET", f"{API}/status", status, ("check",)),
 )
 """The first matching path counts."""
 _PATHS = {each.path: re.compile(each.path.replace("{id}", "([^/]+)")) for each in OPERATIONS}
@@ -263,6 +264,8 @@ class _Console:
         result = await operation.handle(asked)
         if isinstance(result, Redirect):
             return _redirect(result.location)
+        if isinstance(result, dict):
+            result = Json(content=result)
         if isinstance(result, Json):
             lines = {**_SAFE, **result.headers}
             return json_answer(result.content, status=result.status, headers=lines)

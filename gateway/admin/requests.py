@@ -5,7 +5,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from gateway.admin.pages import AdminRequest, Json, Page, instant
+from gateway.admin.pages import AdminRequest, Page, instant
 from gateway.errors import InvalidQuery
 from gateway.telemetry.events import RequestEvent, encoded_lines, tallies
 
@@ -16,7 +16,7 @@ _NUMBER = re.compile("[0-9]{1,5}")
 _SPANS = {"": "any time", "5m": "5 minutes", "1h": "1 hour", "24h": "24 hours"}
 
 
-def requests(asked: AdminRequest, limit: int = PAGE_LINES) -> dict[str, Any]:
+async def requests(asked: AdminRequest, limit: int = PAGE_LINES) -> dict[str, Any]:
     """A page of lines, newest first; `next` has the parameters of the page of older lines."""
     now = asked.now()
     key_id, code, skip = asked.asked("key"), asked.asked("code"), asked.asked("skip") or "0"
@@ -40,12 +40,8 @@ def requests(asked: AdminRequest, limit: int = PAGE_LINES) -> dict[str, Any]:
     return {"requests": lines, "total": len(found), "next": going_on if last < len(found) else None}
 
 
-async def show_requests(asked: AdminRequest) -> Json:
-    return Json(content=requests(asked))
-
-
 async def requests_page(asked: AdminRequest) -> Page:
-    found = requests(asked, SHOWN_LINES)
+    found = await requests(asked, SHOWN_LINES)
     view = {name: asked.asked(name) for name in ("key", "code", "since")}
     seen = {event.key for event in tallies.recent if event.key} | ({view["key"]} - {""})
     names = await asked.store.names(seen)

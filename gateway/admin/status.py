@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from gateway import __version__
-from gateway.admin.pages import AdminRequest, Json, Page, Redirect
+from gateway.admin.pages import AdminRequest, Page, Redirect
 from gateway.admin.requests import ANY, requests
 from gateway.admin.usage import chart, use_by_hour
 from gateway.errors import InvalidQuery
@@ -91,15 +91,11 @@ def _use(account: str, kind: CallKind, bucket: Bucket) -> dict[str, int]:
     return {"used": used, "limit": bucket.max_per_minute, "waiting": bucket.waiting_count}
 
 
-async def show_status(asked: AdminRequest) -> Json:
-    return Json(content=await status(asked))
-
-
 async def overview_page(asked: AdminRequest) -> Page:
     plain, now = replace(asked, query=()), asked.now()
     found, used = await status(plain), await use_by_hour(plain)
-    refused = requests(replace(asked, query=[("code", ANY)]), LAST_ERRORS)["requests"]
-    store = asked.store
+    latest, store = await requests(replace(asked, query=[("code", ANY)]), LAST_ERRORS), asked.store
+    refused = latest["requests"]
     names = await store.names([line["key"] for line in refused if line["key"]])
     values = {
         **found,

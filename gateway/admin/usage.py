@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from typing import Any
 
-from gateway.admin.pages import AdminRequest, Json, Page, instant
+from gateway.admin.pages import AdminRequest, Page, instant
 from gateway.errors import InvalidQuery
 from gateway.storage.usage import HOUR, KEPT, SUMMED
 
@@ -86,10 +86,6 @@ def chart(found: Mapping[str, Any], now: datetime) -> dict[str, object]:
     ]
     unit = "hour" if is_hourly else "day"
     return {"bars": bars, "top": next(each for each in steps if each >= highest), "unit": unit}
-
-
-async def show_usage(asked: AdminRequest) -> Json:
-    return Json(content=await usage(asked))
 
 
 async def usage_page(asked: AdminRequest) -> Page:

@@ -32,7 +32,7 @@ from gateway.settings.address import Proxy
 from gateway.storage.key_store import Right
 from gateway.telemetry.events import note_reading
 from gateway.web.client_address import client_address
-from gateway.web.head import Head, asks_for_fresh, decode_title
+from gateway.web.head import Head, asks_for_fresh, decode_title, media_type_of
 from gateway.web.lenient import QUERY_IN_NAME, other_titles
 from gateway.web.media_types import FORM
 from gateway.web.method_override import METHOD, OTHER_OVERRIDE, OVERRIDE, other_method
@@ -142,8 +142,11 @@ class Admission:
         """
         head, scope, is_write = request.head, request.scope, operation.is_write
         key, spreadsheet = find_credentials(head, parameters.credentials)
-        if is_write and key is None:
-            _refuse_key_in_form(head)
+        if is_write and key is None and media_type_of(head).startswith(FORM):
+            raise errors.MissingApiKey(
+                "An API key in a form body is not accepted. To write, send it as 'Authorization: "
+                "Bearer KEY'. To list with curl, add -G, so that the parameters go into the URL."
+            )
         caller = await self.identify(key, lambda: client_address(scope, self.proxies))
         is_in_url = parameters.credentials and not _in_headers(head, KEY_HEADERS)
         if is_write and is_in_url and caller.grants.may_read:
@@ -241,15 +244,6 @@ def _in_headers(head: Head, places: Mapping[bytes, Callable[[str], str]]) -> lis
 
 def _in_url(parameters: bytes, name: str) -> list[str]:
     return [text for value in decoded(parameters).get(name, ()) if (text := value.strip())]
-
-
-def _refuse_key_in_form(head: Head) -> None:
-    """Refuse a write without a key if it is a form, which may hold one."""
-    if (head.first(b"content-type") or "").lower().startswith(FORM):
-        raise errors.MissingApiKey(
-            "An API key in a form body is not accepted. To write, send it as 'Authorization: "
-            "Bearer KEY'. To list with curl, add -G, so that the parameters go into the URL."
-        )
 
 
 def _only(values: Sequence[str], what: str) -> str | None:

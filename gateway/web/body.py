@@ -116,7 +116,15 @@ def parse_rows(body: bytes, content_type: str) -> RowsBody:
     """Parse up to 500 rows of a JSON list of objects, otherwise one row as `parse_fields`."""
     decoded = _decoded(body, content_type)
     if isinstance(decoded, list) and not isinstance(decoded, Pairs):
-        return RowsBody(rows=_listed_rows(decoded), is_array=True)
+        rows: list[Fields] = []
+
+        def read(at: str, element: object) -> Sequence[Problem]:
+            fields, faults = _listed_fields(element, at=at)
+            rows.append(_stored(fields))
+            return faults
+
+        _read_rows(decoded, "create", read)
+        return RowsBody(rows=tuple(rows), is_array=True)
     if isinstance(decoded, Form):
         return RowsBody(rows=(form_fields(decoded),), is_array=False)
     return RowsBody(rows=(_object_fields(decoded),), is_array=False)
@@ -136,19 +144,17 @@ def parse_updates(body: bytes, content_type: str) -> Updates:
     if not isinstance(decoded, list) or isinstance(decoded, Pairs):
         raise _of_another_shape(decoded, "a JSON list of objects, each with its rowIndex")
     rows: dict[int, Fields] = {}
-    problems: list[Problem] = []
-    for at, element in _places(decoded, "update"):
+
+    def read(at: str, element: object) -> Sequence[Problem]:
         fields, faults = _listed_fields(element, at=at)
         row, fault = _listed_row_number(fields, rows)
-        if not faults and fault is not None:
-            faults = [Problem(at if fields.get(ROW_INDEX) is None else f"{at}/{ROW_INDEX}", fault)]
         if row is not None:
             rows[row] = _stored(fields)
-        problems += faults
-        if len(problems) >= MAX_PROBLEMS:
-            break
-    if problems:
-        raise unstorable(problems)
+        if faults or fault is None:
+            return faults
+        return [Problem(at if fields.get(ROW_INDEX) is None else f"{at}/{ROW_INDEX}", fault)]
+
+    _read_rows(decoded, "update", read)
     return tuple(rows.items())
 
 
@@ -186,27 +192,21 @@ def _object_fields(decoded: object) -> Fields:
     return stored
 
 
-def _listed_rows(elements: Sequence[object]) -> tuple[Fields, ...]:
-    rows: list[Fields] = []
-    problems: list[Problem] = []
-    for at, element in _places(elements, "create"):
-        fields, faults = _listed_fields(element, at=at)
-        rows.append(_stored(fields))
-        problems += faults
-        if len(problems) >= MAX_PROBLEMS:
-            break
-    if problems:
-        raise unstorable(problems)
-    return tuple(rows)
-
-
-def _places(elements: Sequence[object], verb: str) -> Iterator[tuple[str, object]]:
-    """Yield the elements of a list of rows, each after its pointer."""
+def _read_rows(
+    elements: Sequence[object], verb: str, read: Callable[[str, object], Sequence[Problem]]
+) -> None:
+    """Read the elements of a list of rows, each with its pointer. Raises InvalidBody."""
     if not elements:
         raise invalid_body(f"The list holds no row to {verb}.")
     if len(elements) > MAX_ROWS:
         raise invalid_body(f"The list holds more than {MAX_ROWS} rows; send it in parts.")
-    return ((pointer(str(index)), element) for index, element in enumerate(elements))
+    problems: list[Problem] = []
+    for index, element in enumerate(elements):
+        problems += read(pointer(str(index)), element)
+        if len(problems) >= MAX_PROBLEMS:
+            break
+    if problems:
+        raise unstorable(problems)
 
 
 def _listed_fields(element: object, *, at: str) -> tuple[Fields, Sequence[Problem]]:

@@ -352,7 +352,11 @@ def parse_keys(asking: Asking) -> Selection | None:
         return Selection(names, whole=whole)
     if asking.again.keys:
         asking.note(twice("keys"))
-    meant = [each for name in names for each in _meant(name, asking.again.keys)]
+    meant = [
+        each
+        for name in names
+        for each in (split_names(decoded_again(name)) if name in asking.again.keys else (name,))
+    ]
     checked = tuple(filter(is_escaped, set(names) - asking.again.keys))
     return Selection(tuple(meant), checked, whole)
 
@@ -481,10 +485,6 @@ _kept_order = lru_cache(KEPT_TEXTS)(_parse_order)  # many filters are sorted ali
 def _sort_term(term: str) -> SortTerm:
     name = term.strip()
     return SortTerm(name[1:], True) if name.startswith("-") else SortTerm(name)
-
-
-def _meant(name: str, again: frozenset[str]) -> Sequence[str]:
-    return split_names(decoded_again(name)) if name in again else (name,)
 
 
 def split_names(text: str) -> tuple[str, ...]:

@@ -519,12 +519,7 @@ class PreconditionFailed(GatewayError, code=4120, status=412):
     """
 
     def __init__(
-        self,
-        existing: Mapping[str, object],
-        *,
-        tag: str,
-        has_tags: bool = True,
-        noun: str = "row",
+        self, existing: Mapping[str, object], *, tag: str, has_tags: bool = True, noun: str = "row"
     ) -> None:
         found = (
             f"does not have the tag of the current {noun}"

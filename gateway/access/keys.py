@@ -488,6 +488,5 @@ class Gatekeeper:
                 errors.InvalidApiKey()
             )  # one text for all reasons, which concern only the operator
         return errors.TooManyAuthFailures(
-            retry_after_seconds=math.ceil(wait_seconds),
-            per_minute=self.failures.per_minute,
+            retry_after_seconds=math.ceil(wait_seconds), per_minute=self.failures.per_minute
         )

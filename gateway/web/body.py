@@ -48,7 +48,7 @@ _BLANK_FORM = (
 )
 _UNREAD = {
     "multipart/form-data": "multipart/form-data is not read. In a page, send new "
-    "URLSearchParams(new FormData(form)); or JSON with Content-Type: application/json.",
+    "URLSearchParams(new FormData(form)); or JSON with Content-Type: application/json."
 }
 """Refused media types, with advice."""
 _ESCAPED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")

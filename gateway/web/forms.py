@@ -44,14 +44,7 @@ from gateway.table.record import WHOLE_BODY, pointer
 from gateway.telemetry.events import form_discarded
 from gateway.web.admission import Admitted
 from gateway.web.answers import Answer, header_lines, json_answer, written_headers
-from gateway.web.body import (
-    JSON_STARTS,
-    Form,
-    form_fields,
-    parse_form,
-    parse_rows,
-    read_body,
-)
+from gateway.web.body import JSON_STARTS, Form, form_fields, parse_form, parse_rows, read_body
 from gateway.web.client_address import client_address
 from gateway.web.form_pages import FORM_TYPES, is_browser_form, thanks_page
 from gateway.web.head import media_type_of

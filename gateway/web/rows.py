@@ -70,12 +70,7 @@ from gateway.web.parameters import (
     list_asked,
     row_asked,
 )
-from gateway.web.prefer import (
-    RESOLUTIONS,
-    applied,
-    preferred_max_affected,
-    preferred_resolution,
-)
+from gateway.web.prefer import RESOLUTIONS, applied, preferred_max_affected, preferred_resolution
 from gateway.web.request import Request
 from gateway.web.row_selectors import filter_asked, filter_spelling, read_upsert
 from gateway.web.signature import FORMAT, MAX_AFFECTED, RESOLUTION, SPREADSHEET_PARAMETER, Signature

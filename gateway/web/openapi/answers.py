@@ -72,7 +72,7 @@ HEADERS: Nodes = {
     ),
     "Link": header(
         'Other pages of the list, relative to it: `<?…>; rel="next"`, with `skip` also `first` and '
-        "`prev` (RFC 8288).",
+        "`prev` (RFC 8288)."
     ),
     "Location": header("Path of the new row.", {"type": "string", "format": "uri-reference"}),
     "RateLimit": header(
@@ -165,10 +165,7 @@ _SCHEMAS: Nodes = {
         "says what is wrong and how to correct it.",
     ),
     _MISTAKE: object_of(
-        {
-            "pointer": {"type": "string", "description": "A JSON pointer: `#/name`."},
-            "detail": TEXT,
-        }
+        {"pointer": {"type": "string", "description": "A JSON pointer: `#/name`."}, "detail": TEXT}
     ),
     PROBLEM: {
         "description": "The error in the form of RFC 9457, for `Accept: application/problem+json`.",

@@ -176,11 +176,7 @@ def spreadsheet_paths(reach: Reach) -> dict[str, Node]:
         "tags": [WORKSHEETS_TAG],
         "security": security(is_write=False),
         "parameters": [ref("IfNoneMatch", "parameters")],
-        "responses": {
-            "200": worksheets,
-            "304": _UNCHANGED,
-            **error_references("worksheets"),
-        },
+        "responses": {"200": worksheets, "304": _UNCHANGED, **error_references("worksheets")},
     }
     of_path = parameters.spreadsheet_parameters(reach)
     return {"/v2/sheets": {"parameters": of_path, "get": operation}}

@@ -86,11 +86,7 @@ _ROW_NUMBER: Node = {
     "minimum": 2,
     "description": "The number of the row in the worksheet: row 1 is the header.",
 }
-_SIZES: Node = {
-    "maxLength": MAX_CELL_CHARACTERS,
-    "minimum": -MAX_INTEGER,
-    "maximum": MAX_INTEGER,
-}
+_SIZES: Node = {"maxLength": MAX_CELL_CHARACTERS, "minimum": -MAX_INTEGER, "maximum": MAX_INTEGER}
 _PASSED_OVER: Node = {"not": {"type": ["object", "array"]}, **_SIZES}
 """Any value, without a type: a change has an integer here, and generators refuse two types."""
 _VALUES: Mapping[bool, str] = {

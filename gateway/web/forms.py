@@ -13,6 +13,9 @@ Rules
 - Cloudflare accepts a token for 5 minutes. A repetition may come later: the process remembers the
   accepted token of each submission. Another token is checked, also with the same fields: without
   one of a person, no answer shows which submissions there are.
+- In `multipart/form-data` a part with a file name is refused, an empty one too: cells hold no
+  files. A body that ends before its last boundary is refused, so that no cut text is stored. In
+  names, `"`, CR and LF are sent as `%22`, `%0D` and `%0A`.
 - No answer has anything of the sheet: it has the sent fields that were stored, with the values as
   sent, and no number, path or tag of the row. Whatever fails once the request was parsed may quote
   the sheet. Its text is replaced by a fixed one; of its problems only the names that the client
@@ -21,12 +24,14 @@ Rules
 
 import asyncio
 import math
+import re
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from urllib.parse import urlencode
 from uuid import UUID
 from weakref import WeakValueDictionary
 
@@ -51,8 +56,7 @@ from gateway.web.head import media_type_of
 from gateway.web.idempotency import HEADER, digest_of, fingerprint, parse_key
 from gateway.web.media_types import FORM, MULTIPART
 from gateway.web.method_override import without_override
-from gateway.web.multipart import as_urlencoded
-from gateway.web.parsing import unstorable
+from gateway.web.parsing import invalid_body, unstorable
 from gateway.web.request import Request
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.idempotency import Settled
@@ -296,3 +300,48 @@ def _checked_next(text: str, caller: Caller) -> str:
         no_page = "The next page must be a whole URL of an origin of the key, as in "
         raise unstorable([errors.Problem(pointer(NEXT), f"{no_page}https://example.org/thanks.")])
     return found[1]
+
+
+_BOUNDARY = re.compile(r';\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))\s*(?:;|\Z)', re.IGNORECASE)
+_DISPOSITION = re.compile(
+    r'content-disposition:\s*form-data\s*;\s*name="([^"]*)"\s*', re.IGNORECASE
+)
+_FILE = re.compile(r"content-disposition:.*;\s*filename\*?\s*=", re.IGNORECASE)
+_CODING = re.compile(r"content-transfer-encoding:(?!\s*(?:7bit|8bit|binary)\s*\Z)", re.IGNORECASE)
+_ESCAPES = {"%22": '"', "%0D": "\r", "%0A": "\n"}
+_ESCAPE = re.compile("|".join(_ESCAPES))
+
+_NO_FILES = "A form with a file is not stored: cells hold no files. Leave the file field out."
+_BROKEN = "The form is not valid multipart/form-data. Send a form without an enctype."
+
+
+def as_urlencoded(body: bytes, content_type: str) -> bytes:
+    """Convert a form of `multipart/form-data` (RFC 7578; HTML, 4.10.21.8) to urlencoded.
+
+    Raises InvalidBody, and UnsupportedMediaType for a file.
+    """
+    try:
+        return urlencode([*_fields(body, content_type)]).encode("ascii")
+    except UnicodeDecodeError as error:
+        raise invalid_body("The form is not UTF-8. Encode its page as UTF-8.") from error
+
+
+def _fields(body: bytes, content_type: str) -> Iterator[tuple[str, str]]:
+    boundary = _BOUNDARY.search(content_type)
+    if boundary is None:
+        raise invalid_body(_BROKEN)
+    delimiter = b"\r\n--" + (boundary[1] or boundary[2]).encode("latin-1")
+    preamble, *parts = (b"\r\n" + body).split(delimiter)
+    if preamble or not parts or not parts.pop().startswith(b"--"):
+        raise invalid_body(_BROKEN)
+    for part in parts:
+        start, blank, value = part.partition(b"\r\n\r\n")
+        padding, *lines = start.decode("utf-8").split("\r\n")
+        if not blank or padding.strip(" \t") or any(map(_CODING.match, lines)):
+            raise invalid_body(_BROKEN)
+        if any(map(_FILE.match, lines)):
+            raise errors.UnsupportedMediaType(_NO_FILES)
+        names = [found[1] for found in map(_DISPOSITION.fullmatch, lines) if found is not None]
+        if len(names) != 1:
+            raise invalid_body(_BROKEN)
+        yield _ESCAPE.sub(lambda found: _ESCAPES[found[0]], names[0]), value.decode("utf-8")

@@ -143,7 +143,7 @@ _TABLE: Final[Sequence[rows.RowOperation]] = [
         methods=("PATCH",),
         parameter=WHERE,
         writes=("update",),
-        parse=partial(rows.parse_filter, is_update=True),
+        parse=partial(rows.parse_by_filter, is_update=True),
     ),
     _write(
         kind="update_rows",
@@ -162,7 +162,7 @@ _TABLE: Final[Sequence[rows.RowOperation]] = [
         methods=("DELETE",),
         needs=may_delete,
         writes=("delete",),
-        parse=partial(rows.parse_filter, is_update=False),
+        parse=partial(rows.parse_by_filter, is_update=False),
     ),
     _write(
         kind="delete",

@@ -11,9 +11,15 @@ Rules
   that requires it. `*` is any state of existing rows: only an upsert, which may create rows,
   refuses it.
 - A row of an answer has the ETag of its whole row only if the request named or created it alone.
+- A write by filter changes many rows, so no part of its filter is ignored. A missing or empty
+  `where`, an empty object in it, and a filter that does not depend on the rows
+  (`operators.verdict`) are errors.
+- Each row of an upsert has a value in each key field, and no two rows have values that could match
+  one cell, as far as this is known without the sheet. If the first row lacks a key field, the
+  header decides if that is an unknown field.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -30,10 +36,14 @@ from gateway.access.caller import (
     check_unconditional,
 )
 from gateway.access.rates import FRESH_PRICE
-from gateway.errors import InvalidQuery, InvalidRequest, UnknownField, WorksheetNotFound
-from gateway.query.query import Query
-from gateway.table.header import ROW_INDEX
+from gateway.errors import InvalidQuery, InvalidRequest, Problem, UnknownField, WorksheetNotFound
+from gateway.query.operators import verdict
+from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation, Query
+from gateway.table.header import ROW_INDEX, Selection
+from gateway.table.quoting import quoted
+from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, Stored, key_form, pointer, same_key
 from gateway.table.table import FIRST_DATA_ROW
+from gateway.table.texts import composed
 from gateway.telemetry.events import note_reading
 from gateway.web.admission import Admitted
 from gateway.web.answers import (
@@ -49,6 +59,7 @@ from gateway.web.answers import (
 )
 from gateway.web.body import (
     LAST_ROW,
+    RowsBody,
     begins_list,
     parse_fields,
     parse_rows,
@@ -59,27 +70,41 @@ from gateway.web.error_responses import missing_method
 from gateway.web.forms import read_submission, submit
 from gateway.web.head import asks_for_fresh, decode_title, encode_title, parse_row, read_condition
 from gateway.web.idempotency import IdempotentRequest, read_idempotent_request
-from gateway.web.lenient import is_escaped
+from gateway.web.lenient import decoded_again, is_escaped, twice
 from gateway.web.negotiation import accepted_format
 from gateway.web.parameters import (
     PLAIN,
     Leniency,
+    asking_of,
+    bracketed_names,
     decoded,
     is_filled,
     is_given,
     list_asked,
+    parse_count,
+    parse_filter,
     row_asked,
+    single_text,
+    split_names,
 )
+from gateway.web.parsing import unstorable
 from gateway.web.prefer import RESOLUTIONS, applied, preferred_max_affected, preferred_resolution
 from gateway.web.request import Request
-from gateway.web.row_selectors import filter_asked, filter_spelling, read_upsert
-from gateway.web.signature import FORMAT, MAX_AFFECTED, RESOLUTION, SPREADSHEET_PARAMETER, Signature
+from gateway.web.signature import (
+    FORMAT,
+    MAX_AFFECTED,
+    ON_CONFLICT,
+    RESOLUTION,
+    SPREADSHEET_PARAMETER,
+    WHERE,
+    Signature,
+)
 from gateway.web.title_aliases import TitleAlias, not_found_by
 from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.answers import Paging, Served
 from gateway.worksheets.cursors import Seal
 from gateway.worksheets.idempotency import Settled
-from gateway.worksheets.writes import Write
+from gateway.worksheets.writes import Fields, Write
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -394,10 +419,174 @@ async def parse_update_rows(request: Request, admitted: Admitted) -> Asked:
     return Asked(make=partial(Write.update_rows, rows=rows), idempotent=idempotent)
 
 
+MAX_CONFLICT_FIELDS = 16
+_MISSING = (
+    "A write by filter needs a condition: send where as a percent-encoded JSON object, such as "
+    '{"state":"done"}. To write to a single row, put its rowIndex into the path.'
+)
+_EMPTY = "where has an empty object, which matches every row. A write by filter needs a condition."
+_ALWAYS = (
+    'where matches every row, as {"name":{"$text":""}} does; nothing was written. '
+    'Narrow it. To write to all rows, send {"rowIndex":{"$gte":2}}.'
+)
+
+
+class FilterAsked(msgspec.Struct, frozen=True):
+    """Filter of a write, and the maximum number of matching rows that the client accepts."""
+
+    where: Condition
+    max_affected: int | None
+    readings: tuple[str, ...] = ()
+    """Names of the lenient decodings that were used."""
+
+
+def filter_asked(text: bytes, again: Leniency = PLAIN) -> FilterAsked:
+    """Parse the parameters of a write by filter. Raises InvalidQuery.
+
+    Parameters in `again` are decoded once more.
+    """
+    asking = asking_of(decoded(text), again)
+    where = parse_filter(asking)
+    if where is None or where == AllOf(()):
+        raise InvalidQuery(_MISSING)
+    if _has_empty(where):
+        raise InvalidQuery(_EMPTY)
+    if verdict(where) is True:
+        raise InvalidQuery(_ALWAYS)
+    max_affected = parse_count(asking, MAX_AFFECTED)
+    return FilterAsked(where, max_affected, tuple(asking.readings))
+
+
+def filter_spelling(text: bytes) -> Sequence[tuple[str, Sequence[str]]]:
+    """The filter as sent, decoded once, for the fingerprint of an idempotent request."""
+    return sorted(
+        (name, values) for name, values in decoded(text).items() if name.startswith(WHERE)
+    )
+
+
+def _has_empty(condition: Condition) -> bool:
+    match condition:
+        case Comparison():
+            return False
+        case Negation():
+            return _has_empty(condition.condition)
+        case AllOf() | AnyOf():
+            return not condition.conditions or any(map(_has_empty, condition.conditions))
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpsertBody(RowsBody):
+    """Rows to create or update, and the key fields that match existing rows."""
+
+    keys: tuple[str, ...]
+
+
+def conflict_names(text: bytes) -> Selection:
+    """Parse the distinct names of `on_conflict`: comma-separated, a JSON array, or in brackets."""
+    asking = asking_of(decoded(text))
+    whole = ""
+    if ON_CONFLICT in asking.bracketed:
+        names: Sequence[str] = bracketed_names(asking, ON_CONFLICT)
+    else:
+        whole = single_text(asking, ON_CONFLICT) or ""
+        names = split_names(whole)
+    for reading in asking.readings:
+        note_reading(reading)
+    distinct = {name.strip(): name for name in reversed(names)}
+    _check_count(distinct)
+    never = NEVER_STORED & set(distinct)
+    if not distinct or never:
+        what = f"names {quoted(min(never))}, which is not a column" if never else "names no field"
+        raise InvalidQuery(
+            f"{ON_CONFLICT} {what}. It takes the fields that identify a row, comma-separated: "
+            f"{ON_CONFLICT}=sku."
+        )
+    return Selection(tuple(reversed(distinct.values())), whole=whole)
+
+
+def _upsert_body(names: Selection, body: bytes, content_type: str) -> UpsertBody:
+    parsed = parse_rows(body, content_type)
+    keys = _keys_in(parsed.rows[0], names)
+    find = _finder(parsed.rows[0])
+    problems = _problems(parsed, keys) if all(map(find, keys)) else []
+    if problems:
+        raise unstorable(problems)
+    return UpsertBody(keys=keys, rows=parsed.rows, is_array=parsed.is_array)
+
+
+def _check_count(names: Collection[str]) -> None:
+    if len(names) > MAX_CONFLICT_FIELDS:
+        raise InvalidQuery(f"{ON_CONFLICT} names more than {MAX_CONFLICT_FIELDS} fields.")
+
+
+def _keys_in(fields: Fields, names: Selection) -> tuple[str, ...]:
+    """The key fields that `names` mean, among the fields of a row.
+
+    The whole text is one name if the row has such a field. Names that are fields only after another
+    decoding are decoded once more.
+    """
+    find = _finder(fields)
+    if names.whole and find(names.whole) is not None:
+        return (names.whole,)
+    keys: dict[str, None] = {}
+    for name in names.names:
+        again = split_names(decoded_again(name)) if is_escaped(name) else ()
+        if again and find(name) is None and all(find(each) for each in again):
+            note_reading(twice(ON_CONFLICT))
+            keys |= dict.fromkeys(again)
+        else:
+            keys[name] = None
+    _check_count(keys)
+    return tuple(keys)
+
+
+def _problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
+    """The first `MAX_PROBLEMS` problems, and all further ones of the last row among them."""
+    problems: list[Problem] = []
+    seen: list[dict[Hashable, int]] = [{} for _ in keys]
+    for number, fields in enumerate(body.rows):
+        names = map(_finder(fields), keys)
+        row = [None if name is None else fields[name] for name in names]
+        at = pointer(str(number)) if body.is_array else pointer()
+        missing = [key for key, value in zip(keys, row, strict=True) if value in (None, "")]
+        needed = f"{ON_CONFLICT} names this field, so it needs a value."
+        problems += [Problem(pointer(key, at=at), needed) for key in missing]
+        first = None if missing else same_key(row, [*map(key_form, row)], number, seen)
+        if first is not None:
+            problems.append(Problem(at, f"The row at {pointer(str(first))} has the same key."))
+        if len(problems) >= MAX_PROBLEMS:
+            break
+    return problems
+
+
+def _finder(fields: Mapping[str, Stored]) -> Callable[[str], str | None]:
+    """Make a search for a field: by the exact name, without blanks around it, or unique in NFC."""
+    trimmed: dict[str, str] = {}
+    by_form: dict[str, str | None] = {}
+
+    def find(key: str) -> str | None:
+        if key in fields:
+            return key
+        if not trimmed:
+            for name in fields:
+                trimmed.setdefault(name.strip(), name)
+        plain = key.strip()
+        if plain in trimmed:
+            return trimmed[plain]
+        if not by_form:
+            for name in fields:
+                form = composed(name.strip())
+                by_form[form] = None if form in by_form else name
+        return by_form.get(composed(plain))
+
+    return find
+
+
 async def parse_upsert(request: Request, admitted: Admitted) -> Asked:
     resolution = preferred_resolution(request.head)
     merges = resolution is None or RESOLUTIONS[resolution]
-    body = await read_upsert(request, admitted)
+    parse = partial(_upsert_body, conflict_names(admitted.asked))
+    body = await read_body(request, admitted.caller.key_id, parse)
     sent = body.rows if body.is_array else body.rows[0]
     asked = [*body.keys, merges]
     idempotent = await read_idempotent_request(request, admitted, sent, asked=asked)
@@ -407,7 +596,7 @@ async def parse_upsert(request: Request, admitted: Admitted) -> Asked:
     return Asked(make=make, idempotent=idempotent, applied=applied(RESOLUTION, resolution))
 
 
-async def parse_filter(request: Request, admitted: Admitted, *, is_update: bool) -> Asked:
+async def parse_by_filter(request: Request, admitted: Admitted, *, is_update: bool) -> Asked:
     """Parse a write of fields to all matching rows, or a delete of these rows."""
     caller, text = admitted.caller, admitted.asked
     parse = partial(filter_asked, text)

@@ -43,7 +43,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Scope
 
 from gateway import errors
-from gateway.server import refusals
+from gateway.server import limits
 from gateway.server.intake import (
     BETWEEN,
     BODY,
@@ -55,7 +55,6 @@ from gateway.server.intake import (
     whole_requests,
     without_upgrade,
 )
-from gateway.server.limits import DRAIN_SECONDS, LINGER_SECONDS, MAX_REFUSED, READ_BYTES, Edge
 from gateway.server.slots import NEVER, PeerName, Slot
 from gateway.server.unread import cut_off
 from gateway.web.head import HEAD, read_head
@@ -102,7 +101,7 @@ class Connection(asyncio.BufferedProtocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
-        edge: Edge,
+        edge: limits.Edge,
     ) -> None:
         self._app: Any = config.loaded_app  # ASGI, typed elsewhere
         self.loop = _loop or asyncio.get_running_loop()
@@ -143,14 +142,14 @@ class Connection(asyncio.BufferedProtocol):
         if self.edge.acceptor is not None:
             self.edge.acceptor.look_soon()
         transport.set_write_buffer_limits(0)  # an answer that cannot be sent at once pauses writing
-        draining = DRAIN_SECONDS if self.edge.is_draining else NEVER
+        draining = limits.DRAIN_SECONDS if self.edge.is_draining else NEVER
         self.deadline = self._sweeper.after(min(self._settings.head_timeout_seconds, draining))
         excess = self._slot.take(self._client, self._server, len(connections))
-        if excess > MAX_REFUSED:
+        if excess > limits.MAX_REFUSED:
             self._ignores_input = True
             transport.abort()
         elif excess > 0:
-            self.refuse(refusals.too_many_connections())
+            self.refuse(limits.too_many_connections())
         else:
             # Not yet: a request that came with the connection is read first.
             self.loop.call_soon(self._begin_idle)
@@ -187,7 +186,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         buffer = self.edge.buffer
-        return buffer[: max(READ_BYTES - len(self.waiting), 1)] if self.waiting else buffer
+        return buffer[: max(limits.READ_BYTES - len(self.waiting), 1)] if self.waiting else buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         self.data_received(bytes(self.edge.buffer[:nbytes]))
@@ -202,7 +201,7 @@ class Connection(asyncio.BufferedProtocol):
             self._feed(portion)
         if self._ignores_input:
             self.waiting = b""
-        elif len(self.waiting) >= READ_BYTES:
+        elif len(self.waiting) >= limits.READ_BYTES:
             self.transport.pause_reading()
 
     def go_on(self) -> None:
@@ -219,7 +218,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         except httptools.HttpParserError as error:
             if not self._ignores_input:
-                self.refuse(refusals.unreadable(error))
+                self.refuse(limits.unreadable(error))
             return
         if intake.phase == BETWEEN:
             return
@@ -314,7 +313,7 @@ class Connection(asyncio.BufferedProtocol):
         app = self._app
         if self._slot.is_proxy and not self._slot.begin_request(scope):
             app = self.edge.refusing_app
-            scope[refusals.ERROR] = refusals.too_many_connections()
+            scope[limits.ERROR] = limits.too_many_connections()
         exchange = self._exchange = Exchange(
             self,
             app,
@@ -386,7 +385,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _after_answer(self) -> None:
         if self._is_ending:
-            self.deadline = self._sweeper.after(LINGER_SECONDS)
+            self.deadline = self._sweeper.after(limits.LINGER_SECONDS)
             return
         if self._slot.is_proxy:
             self._slot.end_request()
@@ -399,7 +398,9 @@ class Connection(asyncio.BufferedProtocol):
     def _set_idle(self) -> None:
         self._slot.set_idle()
         seconds = self._settings.idle_timeout_seconds
-        self.deadline = self._sweeper.after(DRAIN_SECONDS if self.edge.is_draining else seconds)
+        self.deadline = self._sweeper.after(
+            limits.DRAIN_SECONDS if self.edge.is_draining else seconds
+        )
 
     def refuse(self, error: errors.GatewayError) -> None:
         """Answer with an error after all earlier requests, and stop reading."""
@@ -414,7 +415,7 @@ class Connection(asyncio.BufferedProtocol):
         # Before the URL arrives, the parser still has the previous request's method.
         has_request = self._intake.phase == IN_HEAD
         url = self._url if has_request else b""
-        scope = refusals.refusal_scope(
+        scope = limits.refusal_scope(
             error,
             method=self._parser.get_method().decode("ascii") if url else "",
             url=url,
@@ -438,17 +439,17 @@ class Connection(asyncio.BufferedProtocol):
             self.transport.close()
         elif self.transport.can_write_eof() and not self.transport.is_closing():
             self.transport.write_eof()
-        self.deadline = self._sweeper.after(LINGER_SECONDS)
+        self.deadline = self._sweeper.after(limits.LINGER_SECONDS)
 
     def close_idle(self) -> None:
         self._ignores_input = self._is_ending = True
-        self.deadline = self._sweeper.after(LINGER_SECONDS)
+        self.deadline = self._sweeper.after(limits.LINGER_SECONDS)
         self.transport.close()
 
     def shutdown(self) -> None:
         """Make the current answer, or the next one, the last. Called when the server stops."""
         if self._exchange is None or self._exchange.is_complete:
-            self.deadline = min(self.deadline, self._sweeper.after(DRAIN_SECONDS))
+            self.deadline = min(self.deadline, self._sweeper.after(limits.DRAIN_SECONDS))
         elif not self._exchange.is_last and not self.waiting:  # else a later request is the last
             self._close_after_answer(self._exchange)
 

@@ -1,4 +1,4 @@
-"""Limits and state shared by all connections of a server.
+"""Limits and state shared by all connections of a server, and answers to what exceeds them.
 
 Rules of pipelined requests, of which a few begin in each turn of the loop:
 - A connection with a further request in its buffer could begin it right after each answer. Then a
@@ -9,15 +9,20 @@ Rules of pipelined requests, of which a few begin in each turn of the loop:
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import NoReturn
 
+import httptools
+from starlette.types import Scope
+
+from gateway.errors import GatewayError, InvalidPath, InvalidRequest, QueueFull
 from gateway.server.accepting import Acceptor
-from gateway.server.refusals import refusing_app
 from gateway.server.slots import Slots, Sweeper
 from gateway.server.unread import UnreadAnswers
 from gateway.settings.address import Proxy
 from gateway.settings.model import ServerSettings
+from gateway.web.frame import Frame
+from gateway.web.request import Request
 
 READ_BYTES = 16_384
 """Maximum size of a read, and of one connection's unparsed bytes: some 30 usual requests."""
@@ -71,7 +76,8 @@ class Edge:
 
     def __init__(self, settings: ServerSettings, proxies: Sequence[Proxy] = ()) -> None:
         self.settings = settings
-        self.refusing_app: Any = refusing_app(settings)  # ASGI, typed elsewhere
+        self.refusing_app = Frame(_raise_refusal, settings)
+        """Answers each scope with its error as an API error."""
         self.sweeper = Sweeper(
             min(
                 settings.head_timeout_seconds,
@@ -87,3 +93,64 @@ class Edge:
         self.pipelines = Pipelines()
         self.acceptor: Acceptor | None = None
         self.is_draining = False
+
+
+ERROR = "gateway.refusal"
+"""Name of the error in the scope of a refused request."""
+_KEPT_HEADERS = frozenset({b"accept", b"origin", b"x-request-id"})
+_MAX_PATH_LENGTH = 200
+_URL_ERRORS = (httptools.HttpParserInvalidURLError, UnicodeDecodeError)
+
+
+def refusal_scope(
+    error: GatewayError, *, method: str, url: bytes, headers: Iterable[tuple[bytes, bytes]]
+) -> Scope:
+    """The scope of a refused request, without its query, which may contain a key.
+
+    Its Origin may not have arrived yet, so the answer allows any page.
+    """
+    kept = [(name, value) for name, value in headers if name in _KEPT_HEADERS]
+    if not any(name == b"origin" for name, _ in kept):
+        kept.append((b"origin", b"null"))
+    path = url.partition(b"?")[0].partition(b"#")[0][:_MAX_PATH_LENGTH]
+    raw_path = path if path.startswith(b"/") else b"/"
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": raw_path.decode("latin-1"),
+        "raw_path": raw_path,
+        "query_string": b"",
+        "root_path": "",
+        "headers": kept,
+        "server": None,
+        "client": None,
+        "state": {},
+        ERROR: error,
+    }
+
+
+def unreadable(error: httptools.HttpParserError) -> GatewayError:
+    """The error for a request that the parser rejected, by its own rules or by our callbacks."""
+    cause = error.__context__
+    if isinstance(cause, GatewayError):
+        return cause.with_traceback(None)  # its frames reference all received bytes
+    if isinstance(error, _URL_ERRORS) or isinstance(cause, _URL_ERRORS):
+        return InvalidPath(
+            "The path is invalid. Percent-encode everything but visible ASCII characters."
+        )
+    if cause is not None:
+        raise cause  # a bug of ours, not the client's error
+    return InvalidRequest(f"This cannot be read as a request of HTTP/1.1: {error}.")
+
+
+def too_many_connections() -> QueueFull:
+    message = "Too many connections are open, from your address or in all."
+    return QueueFull(message, retry_after_seconds=5)
+
+
+async def _raise_refusal(request: Request) -> NoReturn:
+    error: GatewayError = request.scope[ERROR]
+    raise error

@@ -216,7 +216,7 @@ def _with_condition(view: _View) -> str | None:
 
 
 async def row_page(asked: AdminRequest) -> Page:
-    """The form of a row, or of a new one without `row`. Cost: that of the row and the schema."""
+    """The form of a row, or of a new one without `row`. Costs as much as both reads."""
     view, row = await _view(asked), asked.asked("row")
     record, tag = {}, ""
     if row:

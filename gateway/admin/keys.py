@@ -216,7 +216,7 @@ def tag_of(record: KeyRecord) -> str:
 def other_state(
     asked: AdminRequest, record: KeyRecord, *, has_tags: bool = True
 ) -> errors.PreconditionFailed:
-    """The error for a change of another state than the present one."""
+    """The error for a change of a key that was edited meanwhile; it has the present state."""
     existing = issue.key_members(record, asked.now())
     return errors.PreconditionFailed(existing, tag=tag_of(record), has_tags=has_tags, noun="key")
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from gateway.admin.status import Checks
 
 MOST_KEYS = 100
-"""Keys to choose from."""
+"""Maximum number of keys to choose from."""
 _NO_LIMIT = {"requests_per_minute": 0, "max_concurrent": 0}
 _AGO = re.compile("([0-9]{1,5})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}

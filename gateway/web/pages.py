@@ -5,7 +5,7 @@ depend on Google, because cached rows can be served during an outage of Google.
 
 Rules: no page reads or writes rows, and only `/` and `/readyz` use the key store. No part of a path
 reaches the file system: a table of all files is read at startup. Links are relative, so that a
-proxy may serve the gateway under any host or path; that to the console is the only other one.
+proxy may serve the gateway under any host or path; only the link to the console is absolute.
 """
 
 import asyncio

@@ -354,7 +354,10 @@ _FIXED: Mapping[OperationKind, _Described] = {
         f"{OPERATIONS['delete_where'].price} requests.",
         {
             "200": _answer(
-                "How many rows matched, and which.", OF_MANY, ref(MATCHES), has_preference=True
+                "Number of rows that matched, and their row numbers.",
+                OF_MANY,
+                ref(MATCHES),
+                has_preference=True,
             )
         },
     ),
@@ -393,8 +396,8 @@ def health_paths() -> dict[str, Node]:
     }
     paths: dict[str, Node] = {}
     for path, name, summary, schema, answers in (
-        ("/livez", "isAlive", "Whether the gateway runs", _HEALTH, {}),
-        ("/readyz", "isReady", "Whether it is ready to serve", _READINESS, {"503": not_ready}),
+        ("/livez", "isAlive", "Check that the gateway runs", _HEALTH, {}),
+        ("/readyz", "isReady", "Check that it is ready to serve", _READINESS, {"503": not_ready}),
     ):
         yes = {"200": _answer("Yes.", OF_ALL, ref(schema))}
         about = {"operationId": name, "summary": summary, "tags": [HEALTH_TAG], "security": []}

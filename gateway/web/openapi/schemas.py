@@ -88,7 +88,7 @@ _ROW_NUMBER: Node = {
 }
 _SIZES: Node = {"maxLength": MAX_CELL_CHARACTERS, "minimum": -MAX_INTEGER, "maximum": MAX_INTEGER}
 _PASSED_OVER: Node = {"not": {"type": ["object", "array"]}, **_SIZES}
-"""Any value, without a type: a change has an integer here, and generators refuse two types."""
+"""Any value, without a type: lists of updates have integers, and generators refuse two types."""
 _VALUES: Mapping[bool, str] = {
     False: (
         "The value to store. A string is stored as text: `007` keeps its zeros. Numbers and "
@@ -104,7 +104,7 @@ _VALUES: Mapping[bool, str] = {
 """Descriptions of displayed and of typed values."""
 _MATCHES: Node = object_of(
     {
-        "count": {**COUNT, "description": "How many rows matched."},
+        "count": {**COUNT, "description": "Number of rows that matched."},
         "results": {
             "type": "array",
             "items": ref(NUMBERED),
@@ -219,7 +219,7 @@ def _page(row: Node) -> Node:
             "results": {"type": "array", "items": row},
             "hasNextPage": {
                 "type": "boolean",
-                "description": "Whether more rows follow: request them with the cursor.",
+                "description": "True if more rows follow: request them with the cursor.",
             },
             "cursor": {
                 "type": ["string", "null"],

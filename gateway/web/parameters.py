@@ -138,10 +138,10 @@ def sift(query_string: bytes, operation: Signature = ANY) -> Sifted:
             method += b"&" + part
         else:
             text = name.decode("utf-8", "replace")
-            judgement = judge(text, operation, has_value=bool(value))
-            refused = refused or judgement.refusal
-            if judgement.fields:
-                unknown[text] = judgement.fields
+            refusal, fields = judge(text, operation, has_value=bool(value))
+            refused = refused or refusal
+            if fields:
+                unknown[text] = fields
     if len(unknown) > MAX_UNKNOWN:
         refused = refused or (
             f"The request has more than {MAX_UNKNOWN} unknown parameters. Leave them out."

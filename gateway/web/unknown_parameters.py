@@ -5,7 +5,7 @@ Rules
   parameters of this API. If ignored, the request would list or change other rows than meant.
 - A name is misspelt if a known one has the same letters: it differs in capitals, blanks, dashes and
   other signs, is encoded once more, or follows an `&` that was escaped for HTML.
-- Names of fields are refused, too, once the header is known: `Judgement.fields` are the fields that
+- Names of fields are refused, too, once the header is known: `judge` returns the fields that
   a name may mean. Operators of other services are cut off (`population_gte`, `state[eq]`). After a
   sign, a value needs no `=` (`population>5`).
 - Cache busters are ignored, even if a field has that name. So are all other words, and names
@@ -14,7 +14,7 @@ Rules
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote
 
 from gateway.table.header import letters
@@ -122,20 +122,15 @@ _COMPARED = re.compile(r"(?P<name>[^<>~!:=\[]+[<>~!:])[^=]", re.DOTALL)
 """A condition without `=`, such as `population>5`: its name with the sign, and a value."""
 
 
-class Judgement(NamedTuple):
-    """A verdict on an unknown parameter; one with neither a refusal nor fields is ignored."""
-
-    refusal: str = ""
-    """The message, "" if the parameter is not refused by its name alone."""
-    fields: tuple[str, ...] = ()
-    """The fields that it may mean; it is refused if one of them exists."""
+_IGNORED: Final = ("", ())
 
 
-_IGNORED: Final = Judgement()
+def judge(name: str, operation: Signature, *, has_value: bool) -> tuple[str, tuple[str, ...]]:
+    """Judge a parameter that an operation does not take.
 
-
-def judge(name: str, operation: Signature, *, has_value: bool) -> Judgement:
-    """Judge a parameter that an operation does not take."""
+    Returns the message of a refusal, or the fields that it may mean: it is refused if one of them
+    exists. Without both it is ignored.
+    """
     if name in CACHE_BUSTERS or name.startswith("utm_"):
         return _IGNORED
     written = unquote(name) if "%" in name else name
@@ -146,13 +141,13 @@ def judge(name: str, operation: Signature, *, has_value: bool) -> Judgement:
     is_filled = has_value or bool(parts and parts["value"])
     if base in PARAMETERS and base not in operation.parameters:
         counts = base == CURSOR or (base in SELECTING and operation.is_write)  # even if empty
-        return Judgement(operation.refusal(base)) if is_filled or counts else _IGNORED
+        return (operation.refusal(base), ()) if is_filled or counts else _IGNORED
     if mistake := misspelling(written, _NAMES, _BRACKETLESS):
-        return Judgement(f"Unknown parameter {mistake}")
+        return f"Unknown parameter {mistake}", ()
     if not is_filled or operation.ignores_words:
         return _IGNORED
     if advice := WORDS.get(letters(base)):
-        return Judgement(f"Unknown parameter {quoted(base)}: {advice}")
+        return f"Unknown parameter {quoted(base)}: {advice}", ()
     found = _OPERATOR.match(written)
     names = (name, base) if found is None else (name, base, found["field"])
-    return Judgement(fields=tuple(dict.fromkeys(names)))
+    return "", tuple(dict.fromkeys(names))

@@ -36,18 +36,12 @@ class AddressRates:
 
     def count(self, address: str) -> float:
         """Count one request; returns 0, or the seconds to wait if it exceeds the limit."""
-        return self._rate_of(address).take(self._limit, self._timer())
-
-    def _rate_of(self, address: str) -> Gcra:
         network, rates = network_of(address), self._rates
-        rate = rates.get(network)
-        if rate is not None:
-            rates.move_to_end(network)
-            return rate
-        if len(rates) >= self._max_kept:
+        if network not in rates and len(rates) >= self._max_kept:
             rates.popitem(last=False)
-        rate = rates[network] = Gcra()
-        return rate
+        rate = rates.setdefault(network, Gcra())
+        rates.move_to_end(network)
+        return rate.take(self._limit, self._timer())
 
 
 def network_of(address: str) -> str:

@@ -204,7 +204,14 @@ class KeyRates:
         new_usage: Callable[[str], Usage] = KeyUsage,
     ) -> None:
         """`new_usage` begins the usage of the key with this ID."""
-        self._limits = {name: limits_of(plan) for name, plan in plans.items()}
+        self._limits = {
+            name: Limits(
+                per_minute=plan.requests_per_minute,
+                max_concurrent=plan.max_concurrent or sys.maxsize,
+                rate=key_rate_limit(plan.requests_per_minute),
+            )
+            for name, plan in plans.items()
+        }
         self._timer = timer
         self._max_kept = max_kept
         self._new_usage = new_usage
@@ -223,14 +230,6 @@ class KeyRates:
                 usages.pop(next(idle, ""), None)
             usage = usages[key_id] = self._new_usage(key_id)
         return RateLease(self._limits[caller.plan_name], usage, self._timer, self._exports)
-
-
-def limits_of(plan: PlanSettings) -> Limits:
-    return Limits(
-        per_minute=plan.requests_per_minute,
-        max_concurrent=plan.max_concurrent or sys.maxsize,
-        rate=key_rate_limit(plan.requests_per_minute),
-    )
 
 
 def key_rate_limit(per_minute: int) -> RateLimit:

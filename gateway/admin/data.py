@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from gateway.access.caller import Caller
-from gateway.admin.fields import changed_values, fields_of, typed
+from gateway.admin.fields import changed_values, field_of, typed
 from gateway.admin.pages import AdminRequest, Page, Redirect, Reply, url
 from gateway.admin.snippets import object_in, snippets
 from gateway.errors import GatewayError, InvalidBody, PreconditionFailed, RouteNotFound
@@ -241,7 +241,10 @@ async def _row_form(
         "row": row,
         "tag": tag,
         "write_id": write_id or secrets.token_hex(16),
-        "fields": fields_of(schema.body["properties"], record, given or {}),
+        "fields": [
+            field_of(name, each, record.get(name), given or {})
+            for name, each in schema.body["properties"].items()
+        ],
         "problem": error.message if error else "",
         "is_conflict": isinstance(error, PreconditionFailed),
         "back": view.url(),

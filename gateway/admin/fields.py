@@ -24,18 +24,10 @@ _LONG = 60
 """Number of characters from which a text gets an input of several lines."""
 
 
-def fields_of(
-    properties: Mapping[str, Mapping[str, Any]],
-    record: Mapping[str, object],
-    given: Mapping[str, str],
-) -> list[dict[str, object]]:
-    """The fields of a form: a record or its texts, with typed texts (`given`) in their place."""
-    return [_field(name, each, record.get(name), given) for name, each in properties.items()]
-
-
-def _field(
+def field_of(
     name: str, schema: Mapping[str, Any], value: object, given: Mapping[str, str]
 ) -> dict[str, object]:
+    """A field of a form: a value or its text, with a typed text (`given`) in its place."""
     column = schema.get("anyOf", [schema])[0]  # as with empty_cell = ""
     types, options = column.get("type", ()), column.get("enum", ())
     kind = column.get("format") or next((each for each in types if each in _FORMS), "text")

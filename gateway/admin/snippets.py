@@ -26,8 +26,13 @@ def snippets(
         *(f"  --data-urlencode {shlex.quote(f'{name}={text}')}" for name, text in given.items()),
     ]
     headers = f'{{ Authorization: "Bearer {_KEY}", "X-Spreadsheet-Id": {_quoted(spreadsheet)} }}'
-    options = [f"{name}={_python(name, text)}" for name, text in given.items()]
-    members = [f"{name}: {_script(name, text)}" for name, text in given.items()]
+    where = object_in(given.get("where", ""))
+    python = {name: _quoted(text) for name, text in given.items()}
+    script = {**python}
+    if where is not None:
+        python["where"], script["where"] = repr(where), json.dumps(where)
+    options = [f"{name}={text}" for name, text in python.items()]
+    members = [f"{name}: {text}" for name, text in script.items()]
     argument = f"{{ {', '.join(members)} }}" if members else ""
     base, sheet, spreadsheet = map(_quoted, (api_url, title, spreadsheet))
     return {
@@ -67,16 +72,6 @@ def first_request(api_url: str, key: str, spreadsheet: str, title: str, may_read
 def _quoted(text: str) -> str:
     """A JSON string, valid in JavaScript and Python, too; invisible characters are escaped."""
     return json.dumps(text)
-
-
-def _python(name: str, text: str) -> str:
-    where = object_in(text) if name == "where" else None
-    return _quoted(text) if where is None else repr(where)
-
-
-def _script(name: str, text: str) -> str:
-    where = object_in(text) if name == "where" else None
-    return _quoted(text) if where is None else json.dumps(where)
 
 
 def object_in(text: str) -> dict[str, object] | None:

@@ -108,7 +108,8 @@ class Slots:
         self.idle = IdleConnections()
         self.counts: dict[Counted, int] = {}
         """Connections and requests that count for each address."""
-        self._idle_of: dict[Counted, IdleConnections] = {}
+        self.idle_of: dict[Counted, IdleConnections] = {}
+        """The idle connections of each address with a count."""
 
     def enter(self, network: Counted) -> int:
         """Count one more for an address; returns the new count."""
@@ -121,11 +122,7 @@ class Slots:
             self.counts[network] = count
         else:
             del self.counts[network]
-            self._idle_of.pop(network, None)
-
-    def idle_of(self, network: str) -> IdleConnections:
-        """The idle connections of an address with a count."""
-        return self._idle_of.setdefault(network, IdleConnections())
+            self.idle_of.pop(network, None)
 
 
 class Slot:
@@ -153,7 +150,7 @@ class Slot:
             network = network_of(client[0] if client else "")
             self._counted = (network,)
             address_excess = slots.enter(network) - slots.max_per_address
-            self._idle = slots.idle_of(network)
+            self._idle = slots.idle_of.setdefault(network, IdleConnections())
             if address_excess > 0:
                 idle, excess = self._idle, max(excess, address_excess)
         return excess if excess > 0 and not make_room(idle) else 0

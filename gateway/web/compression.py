@@ -26,7 +26,7 @@ _AT_ONCE_BYTES = 32_768
 _KEPT = 64
 _LEVEL = 1
 """Compression level: rows shrink to a fifth; level 6 would save a fifth of that."""
-_BEST = 9
+BEST = 9
 _WITH_GZIP_HEADER = 31
 """zlib's `wbits` for gzip."""
 _ENCODING = (b"content-encoding", b"gzip")
@@ -43,21 +43,16 @@ async def compressed_answer(answer: Answer) -> Answer:
     if len(body) <= _AT_ONCE_BYTES:
         found = _cached(body)
     else:
-        found = await asyncio.to_thread(_compressed, body)
+        found = await asyncio.to_thread(compressed, body)
     length = (b"content-length", b"%d" % len(found))
     return replaced(answer, headers=[*headers, _ENCODING, length], body=found)
 
 
-async def compressed_file(content: bytes) -> bytes:
-    """Compress the content of a file, once and at the highest level."""
-    return await asyncio.to_thread(_compressed, content, _BEST)
-
-
-def _compressed(content: bytes, level: int = _LEVEL) -> bytes:
+def compressed(content: bytes, level: int = _LEVEL) -> bytes:
     return zlib.compress(content, level, _WITH_GZIP_HEADER)
 
 
-_cached = lru_cache(_KEPT)(_compressed)
+_cached = lru_cache(_KEPT)(compressed)
 
 
 async def _compressed_parts(parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:

@@ -83,7 +83,8 @@ class ExportAsked(msgspec.Struct, frozen=True):
 async def parse_export(request: Request, admitted: Admitted) -> Asked:
     accepted = accepted_format(request.head.lines.get(b"accept", ()))
     max_rows = admitted.caller.plan.max_export_rows
-    parse = partial(export_asked, admitted.asked, accepted, max_rows)
+    read = _kept_export if len(admitted.asked) <= LONGEST_KEPT_TEXT else _parse_export
+    parse = partial(read, admitted.asked, accepted, max_rows)
     asked = parse(PLAIN)
     uses_where, uses_order = asked.query.where is not None, bool(asked.query.order)
     uses_order = uses_order or asked.query.whole_order is not None
@@ -94,13 +95,8 @@ async def parse_export(request: Request, admitted: Admitted) -> Asked:
     return Asked(asked, parse, no_cache=no_cache)
 
 
-def export_asked(text: bytes, accepted: str, max_rows: int, again: Leniency = PLAIN) -> ExportAsked:
-    """Parse the parameters of an export, on a plan with this maximum of rows."""
-    parse = _kept_export if len(text) <= LONGEST_KEPT_TEXT else _parse_export
-    return parse(text, accepted, max_rows, again)
-
-
 def _parse_export(text: bytes, accepted: str, max_rows: int, again: Leniency) -> ExportAsked:
+    """Parse the parameters of an export, on a plan with this maximum of rows."""
     asking = asking_of(decoded(text), again)
     named = (single_text(asking, FORMAT) or accepted).strip().lower()
     if named not in FORMATS:

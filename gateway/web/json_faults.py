@@ -75,14 +75,9 @@ _POINT_BEHIND_DIGIT = (
     "write a text in double quotes"
 )
 _WORDS: Mapping[str, str] = {
-    "True": "true",
-    "TRUE": "true",
-    "False": "false",
-    "FALSE": "false",
-    "None": "null",
-    "NULL": "null",
-    "nil": "null",
-    "undefined": "null",
+    **dict.fromkeys(("True", "TRUE"), "true"),
+    **dict.fromkeys(("False", "FALSE"), "false"),
+    **dict.fromkeys(("None", "NULL", "nil", "undefined"), "null"),
 }
 _BRACKETS = "{}[],:"
 _MISSING: Mapping[str, str] = {

@@ -24,7 +24,7 @@ from gateway.settings.model import AdminSettings
 from gateway.storage.database import STORE_ERRORS
 from gateway.table.header import opaque_tag
 from gateway.web.answers import Answer, header_lines, json_answer
-from gateway.web.compression import compressed_file
+from gateway.web.compression import BEST, compressed
 from gateway.web.head import Head, is_known
 from gateway.web.negotiation import takes_gzip
 from gateway.web.request import Request
@@ -67,11 +67,12 @@ class Asset:
             return Answer(304, self.headers)
         is_packed = takes_gzip(head.lines.get(b"accept-encoding", ()))
         if is_packed and not self._packed:
-            self._packed = _chunks(await compressed_file(b"".join(self.content)))
-        content = self._packed if is_packed else self.content
-        length = (b"content-length", b"%d" % sum(map(len, content)))
+            content = b"".join(self.content)
+            self._packed = _chunks(await asyncio.to_thread(compressed, content, BEST))
+        chunks = self._packed if is_packed else self.content
+        length = (b"content-length", b"%d" % sum(map(len, chunks)))
         coding = [(b"content-encoding", b"gzip")] if is_packed else []
-        return Answer(200, [*self.headers, length, *coding], content)
+        return Answer(200, [*self.headers, length, *coding], chunks)
 
 
 def make_asset(content: bytes, suffix: str, headers: Mapping[str, str]) -> Asset:

@@ -159,11 +159,6 @@ class RowOperation(Signature):
     run: Callable[[Request, Admitted, Target, Asked], Awaitable[Any]]
     answer: Callable[[Request, Target, Asked, Any], Answer]
 
-    @property
-    def is_unconditional(self) -> bool:
-        has_one = self.row or self.parameter or self.is_of_list or self.is_export or self.needs
-        return not has_one
-
 
 _FORMAT = FORMAT.encode()
 
@@ -194,7 +189,12 @@ async def carry_out(request: Request, operations: ByMethod) -> Answer:
             continue
         break
     else:
-        known = [each for found in operations.values() for each in found if each.is_unconditional]
+        known = [
+            each
+            for found in operations.values()
+            for each in found
+            if not (each.row or each.parameter or each.is_of_list or each.is_export or each.needs)
+        ]
         return missing_method(request, {method for each in known for method in each.methods})
     admitted = await admission.admit(request, operation)
     if operation.check is not None:
@@ -457,13 +457,6 @@ def filter_asked(text: bytes, again: Leniency = PLAIN) -> FilterAsked:
     return FilterAsked(where, max_affected, tuple(asking.readings))
 
 
-def filter_spelling(text: bytes) -> Sequence[tuple[str, Sequence[str]]]:
-    """The filter as sent, decoded once, for the fingerprint of an idempotent request."""
-    return sorted(
-        (name, values) for name, values in decoded(text).items() if name.startswith(WHERE)
-    )
-
-
 def _has_empty(condition: Condition) -> bool:
     match condition:
         case Comparison():
@@ -605,7 +598,7 @@ async def parse_by_filter(request: Request, admitted: Admitted, *, is_update: bo
     fields = await read_body(request, caller.key_id, parse_fields) if is_update else None
     limits = (caller.plan.max_affected, asked.max_affected, preferred)
     max_rows = min(limit for limit in limits if limit is not None)
-    sent = filter_spelling(text)
+    sent = sorted(each for each in decoded(text).items() if each[0].startswith(WHERE))
     idempotent = await read_idempotent_request(request, admitted, fields or {}, asked=sent)
     make: Callable[..., Write] = partial(Write.delete_where, max_rows=max_rows)
     if fields is not None:

@@ -19,19 +19,7 @@ from gateway.web.openapi.schemas import COUNT, RECORD, TEXT, Node, Nodes, object
 from gateway.web.operations import OPERATIONS
 from gateway.web.state import State
 
-OperationKind = Literal[
-    "health",
-    "worksheets",
-    "schema",
-    "list",
-    "read",
-    "create",
-    "update",
-    "change",
-    "delete",
-    "delete_where",
-    "refresh",
-]
+OperationKind = RequestKind | Literal["health", "change"]
 """Operations of the document: one for each path and method, with all forms of the operation."""
 KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
     "list": ["list", "export"],

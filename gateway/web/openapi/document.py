@@ -12,7 +12,7 @@ from gateway.web.answers import Answer, read_answer, weakly_tagged
 from gateway.web.openapi import operations
 from gateway.web.openapi.answers import HEADERS, error_components
 from gateway.web.openapi.parameters import shared_parameters, spreadsheet_schemas
-from gateway.web.openapi.reach import Reach, any_place, places_of, reach_of, reach_of_all
+from gateway.web.openapi.reach import Place, Reach, places_of, reach_of, reach_of_all
 from gateway.web.openapi.schemas import Node, shared_schemas, worksheet_schemas
 from gateway.web.parameters import asks_for_types, sift
 from gateway.web.request import Request
@@ -69,7 +69,7 @@ async def describe(request: Request) -> Answer:
 
 def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
     """The encoded document, with its tag; with worksheets only for a key."""
-    places = list(places_of(listed, reach)) if reach.is_for_key else [any_place(reach)]
+    places = [*places_of(listed, reach)] if reach.is_for_key else [Place(reach=reach)]
     kinds = ("health", *operations.operations_of(reach))
     errors = error_components(kinds, has_pages=not reach.is_for_key)
     schemas = {

@@ -129,9 +129,9 @@ def reach_of(
 class Place:
     """Location of rows: its path, and what is known about it."""
 
-    stem: str
+    stem: str = ""
     """Prefix of its components' names; "" for any worksheet."""
-    path: str
+    path: str = "/v2/sheets/{sheetName}"
     reach: Reach
     title: str | None = None
     """Title of the tab; None for any worksheet."""
@@ -154,11 +154,6 @@ class Place:
     def is_writable(self) -> bool:
         """True if the key may write any field there."""
         return self.reach.may_write and (self.is_any or bool(self.writable))
-
-
-def any_place(reach: Reach) -> Place:
-    """The generic worksheet of a document without a key."""
-    return Place(stem="", path="/v2/sheets/{sheetName}", reach=reach)
 
 
 def places_of(listed: Sequence[Listed], reach: Reach) -> Iterator[Place]:

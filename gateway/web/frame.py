@@ -23,7 +23,6 @@ from starlette.routing import Router
 from starlette.types import Lifespan, Receive, Scope, Send
 
 from gateway import errors
-from gateway.access.rates import RateLease
 from gateway.settings.model import ServerSettings
 from gateway.telemetry import events
 from gateway.web.answers import Answer
@@ -174,8 +173,13 @@ async def _send(request: Request, answer: Answer, send: Send) -> int:
         (b"server-timing", b"google;dur=%.1f" % event.google_ms) if event.google_ms else _NO_CALL,
         *_SAFETY,
     ]
-    if request.lease is not None and request.lease.limits.per_minute:
-        headers += rate_lines(request.lease)
+    lease = request.lease
+    if lease is not None and lease.limits.per_minute:
+        # draft-ietf-httpapi-ratelimit-headers: `r` requests may be sent at once. After `t` seconds
+        # one more may be sent if `r` is 0, otherwise the maximum.
+        standing = lease.standing()
+        rate = b'"default";r=%d;t=%d' % (standing.remaining, standing.seconds)
+        headers += (b"ratelimit", rate), _policy(lease.limits.per_minute)
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     if isinstance(body, bytes):
         await send({"type": "http.response.body", "body": body})
@@ -201,17 +205,6 @@ def preflight_lines(head: Head) -> HeaderLines:
     asked = head.lines.get(_HEADERS_ASKED, ())
     allowed = [(b"access-control-allow-headers", b", ".join(asked))] if asked else []
     return [*_FOR_PREFLIGHTS, *allowed]
-
-
-def rate_lines(lease: RateLease) -> HeaderLines:
-    """`RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers.
-
-    `r` requests may be sent at once. After `t` seconds one more may be sent if `r` is 0, otherwise
-    the maximum.
-    """
-    standing = lease.standing()
-    line = b'"default";r=%d;t=%d' % (standing.remaining, standing.seconds)
-    return (b"ratelimit", line), _policy(lease.limits.per_minute)
 
 
 @lru_cache(_KEPT_POLICIES)

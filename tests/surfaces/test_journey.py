@@ -58,42 +58,42 @@ def chosen(name: str, state: str) -> str:
 
 
 JOURNEYS = {
-    "list": Ask(method="GET", target=listed(2800001), functions=232, files=38),
+    "list": Ask(method="GET", target=listed(2800001), functions=229, files=38),
     "another page": Ask(
         method="GET",
         target=listed(2800002) + "&skip=1",
         before=listed(2800002),
-        functions=97,
+        functions=94,
         files=24,
     ),
     "the same again": Ask(
-        method="GET", target=listed(2800003), before=listed(2800003), functions=38, files=15
+        method="GET", target=listed(2800003), before=listed(2800003), functions=34, files=14
     ),
-    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=153, files=29),
+    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=150, files=29),
     "cached row": Ask(
         method="GET",
         target="Cities/2?keys=country,population,name",
         before=listed(2800004),
-        functions=62,
-        files=19,
+        functions=55,
+        files=17,
     ),
-    "create": Ask(method="POST", target="Cities", body=BODY, functions=202, files=39),
+    "create": Ask(method="POST", target="Cities", body=BODY, functions=200, files=39),
     "create after a list": Ask(
-        method="POST", target="Cities", before=listed(2800005), body=BODY, functions=206, files=41
+        method="POST", target="Cities", before=listed(2800005), body=BODY, functions=202, files=41
     ),
     "create with a key": Ask(
-        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=241, files=42
+        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=239, files=42
     ),
-    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=229, files=41),
+    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=223, files=41),
     "upsert": Ask(
-        method="POST", target="Cities?on_conflict=name", body=BODY, functions=318, files=52
+        method="POST", target="Cities?on_conflict=name", body=BODY, functions=315, files=51
     ),
     "update by filter": Ask(
-        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=351, files=55
+        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=345, files=54
     ),
-    "delete": Ask(method="DELETE", target="Cities/2", functions=202, files=39),
+    "delete": Ask(method="DELETE", target="Cities/2", functions=198, files=39),
     "delete by filter": Ask(
-        method="DELETE", target=chosen("New York", "New York"), functions=329, files=53
+        method="DELETE", target=chosen("New York", "New York"), functions=325, files=52
     ),
 }
 

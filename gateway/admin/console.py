@@ -33,6 +33,7 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from msgspec.structs import replace as replaced
 
+from gateway import errors
 from gateway.access.address_rates import AddressRates
 from gateway.access.admins import FAILURES_PER_MINUTE, SESSION, Admins
 from gateway.access.pepper import load_pepper
@@ -42,21 +43,6 @@ from gateway.admin.pages import AdminRequest, Json, Page, Redirect, url
 from gateway.admin.requests import requests, requests_page
 from gateway.admin.status import Checks, RunCheck, check_page, overview_page, status
 from gateway.admin.usage import usage, usage_page
-from gateway.errors import (
-    AmbiguousCredentials,
-    GatewayError,
-    InvalidBody,
-    InvalidQuery,
-    InvalidRequest,
-    KeysUnavailable,
-    MethodNotAllowed,
-    MissingApiKey,
-    OriginNotAllowed,
-    Outcome,
-    RouteNotFound,
-    TooManyAuthFailures,
-    Unauthorized,
-)
 from gateway.settings.address import host_in, is_ip_address
 from gateway.settings.model import AdminSettings, ApiSettings, Settings
 from gateway.storage.database import STORE_ERRORS, is_locked
@@ -195,14 +181,14 @@ class _Console:
             return Answer(200, file.headers, file.content)
         try:
             if method != "GET" and not _is_own_page(request, self.settings.admin):
-                raise OriginNotAllowed(_OTHER_SITE)
+                raise errors.OriginNotAllowed(_OTHER_SITE)
             try:
                 return await self._run(request, method)
             except STORE_ERRORS as error:
                 # A lock comes before a change; a lost connection may come after it.
-                outcome: Outcome = "not_applied" if is_locked(error) else "unknown"
-                raise KeysUnavailable(_NO_STORE, outcome=outcome) from error
-        except GatewayError as error:
+                outcome: errors.Outcome = "not_applied" if is_locked(error) else "unknown"
+                raise errors.KeysUnavailable(_NO_STORE, outcome=outcome) from error
+        except errors.GatewayError as error:
             if f"{event.path}/".startswith(f"{API}/"):
                 # A member that is null means something, whatever empty cells are.
                 request.state = {**request.state, "api": ApiSettings()}
@@ -228,11 +214,11 @@ class _Console:
         if admin is None:
             again: Sequence[tuple[str, str]] = ()
             if method == "POST" and not path.startswith(API):
-                with suppress(InvalidBody):  # of a large or wrong form nothing is kept
+                with suppress(errors.InvalidBody):  # of a large or wrong form nothing is kept
                     again = await read_body(request, "", partial(_form, most=_MOST_UNSENT))
             if not again:
-                raise MissingApiKey(_NO_KEY)
-            request.event.code = MissingApiKey.code
+                raise errors.MissingApiKey(_NO_KEY)
+            request.event.code = errors.MissingApiKey.code
             return self._sign_in_page(request, 401, "", again=again)
         request.event.admin = admin.key_id
         if (method, path) == ("POST", "/sign-out"):
@@ -303,17 +289,17 @@ class _Console:
         bearer = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
         return self._render("sign_in.html", status, values, {**lines, **bearer})
 
-    def _error_page(self, request: Request, error: GatewayError) -> Answer:
+    def _error_page(self, request: Request, error: errors.GatewayError) -> Answer:
         """Error page; without a valid session the sign-in form."""
         event = request.event
         event.code = error.code
         if error.__cause__ is not None and error.status >= 500:
             upstream_failed(error)
         lines = {**_SAFE}
-        if isinstance(error, Unauthorized | TooManyAuthFailures):
+        if isinstance(error, errors.Unauthorized | errors.TooManyAuthFailures):
             if error.retry_after_seconds is not None:
                 lines["Retry-After"] = str(error.retry_after_seconds)
-            is_first = isinstance(error, MissingApiKey) and event.path != _SIGN_IN
+            is_first = isinstance(error, errors.MissingApiKey) and event.path != _SIGN_IN
             problem = "" if is_first else error.message
             return self._sign_in_page(request, error.status, problem, lines)
         if error.allowed_methods:
@@ -355,7 +341,7 @@ def _form(body: bytes, _content_type: str, *, most: int = _MOST_FIELDS) -> list[
     try:
         pairs = parse_qsl(body.decode(), True, errors="strict", max_num_fields=most)
     except ValueError as error:
-        raise InvalidBody(f"A form is UTF-8, and has at most {most} fields.") from error
+        raise errors.InvalidBody(f"A form is UTF-8, and has at most {most} fields.") from error
     return [(name.replace("\r\n", "\n"), value.replace("\r\n", "\n")) for name, value in pairs]
 
 
@@ -370,8 +356,10 @@ def _operation_at(method: str, path: str) -> tuple[Operation, str]:
             return here[method], found[1] if found.groups() else ""
         allowed = sorted({*here, *(["HEAD"] if "GET" in here else [])})
         text = f"{method} is not supported at this path; allowed: {', '.join(allowed)}."
-        raise MethodNotAllowed(text, allowed_methods=allowed)
-    raise RouteNotFound(f"The path does not exist. The console begins at /, the API at {API}/keys.")
+        raise errors.MethodNotAllowed(text, allowed_methods=allowed)
+    raise errors.RouteNotFound(
+        f"The path does not exist. The console begins at /, the API at {API}/keys."
+    )
 
 
 def _check_head(request: Request, query: Sequence[tuple[str, str]], operation: Operation) -> None:
@@ -380,15 +368,15 @@ def _check_head(request: Request, query: Sequence[tuple[str, str]], operation: O
     for name in names:
         if name not in operation.parameters:
             known = ", ".join(operation.parameters) or "none"
-            raise InvalidQuery(f"Unknown parameter {quoted(name)}; allowed: {known}.")
+            raise errors.InvalidQuery(f"Unknown parameter {quoted(name)}; allowed: {known}.")
     if len({*names}) < len(names):
-        raise InvalidQuery("A parameter is given twice.")
+        raise errors.InvalidQuery("A parameter is given twice.")
     if operation.method in ("POST", "DELETE") and read_condition(request.head) is not None:
-        raise InvalidRequest("Only PATCH takes If-Match here. Leave it out.")
+        raise errors.InvalidRequest("Only PATCH takes If-Match here. Leave it out.")
     if difference := other_method(request, b"", "other"):
-        raise InvalidRequest(difference)
+        raise errors.InvalidRequest(difference)
     if b"idempotency-key" in request.head.lines:
-        raise InvalidRequest("The admin API takes no Idempotency-Key. Leave it out.")
+        raise errors.InvalidRequest("The admin API takes no Idempotency-Key. Leave it out.")
 
 
 def _members(form: type[msgspec.Struct], body: bytes, _content_type: str) -> Mapping[str, Any]:
@@ -434,11 +422,11 @@ def _credentials(request: Request, cookie: str) -> tuple[str | None, str]:
     """The key of `Authorization`, None without the header, and the session of the `cookie`."""
     lines = {*request.head.values(b"authorization")}
     if len(lines) > 1:
-        raise AmbiguousCredentials("The request has different admin keys. Send one of them.")
+        raise errors.AmbiguousCredentials("The request has different admin keys. Send one of them.")
     for given in lines:
         scheme, _, key = given.strip().partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
-            raise MissingApiKey(_NO_KEY)
+            raise errors.MissingApiKey(_NO_KEY)
         return key.strip(), ""
     for line in request.head.values(b"cookie"):
         for part in line.split(";"):

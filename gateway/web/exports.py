@@ -31,23 +31,11 @@ from gateway.table.steps import Work
 from gateway.table.table import column_at
 from gateway.table.typed import ERROR
 from gateway.telemetry.events import RequestEvent
-from gateway.web import answers
+from gateway.web import answers, parameters
 from gateway.web.admission import Admitted
 from gateway.web.head import asks_for_fresh
 from gateway.web.media_types import CSV_TEXT, JSON_TEXT, NDJSON_TEXT
 from gateway.web.negotiation import FORMATS, accepted_format
-from gateway.web.parameters import (
-    KEPT_TEXTS,
-    LONGEST_KEPT_TEXT,
-    PLAIN,
-    Leniency,
-    asking_of,
-    decoded,
-    parse_count,
-    parse_no_cache,
-    parse_query,
-    single_text,
-)
 from gateway.web.request import Request
 from gateway.web.rows import Asked
 from gateway.web.signature import FORMAT, FORMULAS
@@ -83,9 +71,9 @@ class ExportAsked(msgspec.Struct, frozen=True):
 async def parse_export(request: Request, admitted: Admitted) -> Asked:
     accepted = accepted_format(request.head.lines.get(b"accept", ()))
     max_rows = admitted.caller.plan.max_export_rows
-    read = _kept_export if len(admitted.asked) <= LONGEST_KEPT_TEXT else _parse_export
+    read = _kept_export if len(admitted.asked) <= parameters.LONGEST_KEPT_TEXT else _parse_export
     parse = partial(read, admitted.asked, accepted, max_rows)
-    asked = parse(PLAIN)
+    asked = parse(parameters.PLAIN)
     uses_where, uses_order = asked.query.where is not None, bool(asked.query.order)
     uses_order = uses_order or asked.query.whole_order is not None
     check_query(admitted.caller, uses_where=uses_where, uses_order=uses_order)
@@ -95,31 +83,33 @@ async def parse_export(request: Request, admitted: Admitted) -> Asked:
     return Asked(asked, parse, no_cache=no_cache)
 
 
-def _parse_export(text: bytes, accepted: str, max_rows: int, again: Leniency) -> ExportAsked:
+def _parse_export(
+    text: bytes, accepted: str, max_rows: int, again: parameters.Leniency
+) -> ExportAsked:
     """Parse the parameters of an export, on a plan with this maximum of rows."""
-    asking = asking_of(decoded(text), again)
-    named = (single_text(asking, FORMAT) or accepted).strip().lower()
+    asking = parameters.asking_of(parameters.decoded(text), again)
+    named = (parameters.single_text(asking, FORMAT) or accepted).strip().lower()
     if named not in FORMATS:
         raise InvalidQuery(f"{FORMAT} must be one of {', '.join(FORMATS)}.")
-    formulas = single_text(asking, FORMULAS)
+    formulas = parameters.single_text(asking, FORMULAS)
     if formulas is not None and (named != "csv" or formulas.strip().lower() != RAW):
         raise InvalidQuery(
             f"{FORMULAS} takes {RAW} only, and only with {FORMAT}=csv. It exports texts that "
             "begin like a formula unchanged, as other formats always do."
         )
-    limit = parse_count(asking, "limit")
-    query = parse_query(asking, max_limit=0)
+    limit = parameters.parse_count(asking, "limit")
+    query = parameters.parse_query(asking, max_limit=0)
     most = max_rows + 1
     return ExportAsked(
         replaced(query, limit=most if limit is None else min(limit, most), wants_total=True),
-        parse_no_cache(asking.parameters),
+        parameters.parse_no_cache(asking.parameters),
         named,
         formulas is not None,
         tuple(asking.readings),
     )
 
 
-_kept_export = lru_cache(KEPT_TEXTS)(_parse_export)
+_kept_export = lru_cache(parameters.KEPT_TEXTS)(_parse_export)
 
 
 async def run_export(request: Request, admitted: Admitted, target: Target, asked: Asked) -> Export:

@@ -134,14 +134,13 @@ def _parse(value: str) -> str:
 
 
 def _plain(fields: Fields) -> list[tuple[str, Stored]]:
-    return sorted((name, _number(value)) for name, value in fields.items())
-
-
-def _number(value: Stored) -> Stored:
-    """Numbers as one type: JSON does not distinguish 1 and 1.0."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return value
-    return value + 0.0  # -0.0 becomes 0.0
+    """The fields in order, with numbers as one type: JSON does not distinguish 1 and 1.0."""
+    numbers = {
+        name: value + 0.0  # -0.0 becomes 0.0
+        for name, value in fields.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+    return sorted({**fields, **numbers}.items())
 
 
 def digest_of(content: object) -> str:

@@ -49,7 +49,7 @@ from gateway.table.cells import EMPTY
 from gateway.table.header import ROW_INDEX, View
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import SORT_STEPS, Ranked, ascending, sorted_places
-from gateway.table.steps import BLOCK, Unbuilt, Work, ready
+from gateway.table.steps import BLOCK, Unbuilt, Work
 from gateway.table.table import Table, column_at
 
 Found = TypeVar("Found", "Page", Place)
@@ -66,12 +66,23 @@ _MOST_SEEN = 64
 
 
 class Page(msgspec.Struct, frozen=True):
-    rows: Sequence[int]
+    places: Sequence[int]
+    """The places of its rows in the columns of the table, which are encoded by place."""
     has_next: bool
     total: int | None = None
     """The number of all matching rows; None if the query does not ask for it."""
     before: Sequence[int] = ()
-    """The last rows before the place that a cursor holds, as far as they are equal in `order`."""
+    """The last places before the one that a cursor holds, as far as they are equal in `order`."""
+    header_row: int = 0
+    """The row of place 0."""
+
+    @property
+    def rows(self) -> Sequence[int]:
+        """The numbers of its rows in the sheet; a range if they are consecutive and ascending."""
+        places, header_row = self.places, self.header_row
+        if isinstance(places, range) and places.step == 1:
+            return range(places.start + header_row, places.stop + header_row)
+        return [place + header_row for place in places]
 
 
 class Term(msgspec.Struct, frozen=True):
@@ -100,8 +111,9 @@ class Source(msgspec.Struct, frozen=True):
         if self.is_backwards:
             low, high = max(self.start, self.end - stop), max(self.start, self.end - first)
             return self.places[low:high][::-1]
-        count = self.end - self.start
-        found = self.places[self.start + min(first, count) : self.start + min(stop, count)]
+        count, low, high = self.end - self.start, self.start + first, self.start + stop
+        # `min` takes longer.
+        found = self.places[low : high if high < self.end else self.end]
         if stop <= count or not self.empties:
             return found
         return [*found, *self.empties[max(first - count, 0) : stop - count]]
@@ -143,19 +155,18 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
     Raises InvalidQuery for a term without a name.
     """
     whole = query.whole_order
-    if whole is not None:
-        if whole.descending and view.find(f"-{whole.field}") is not None:
-            return [SortTerm(f"-{whole.field}")]
-        if view.find(whole.field) is not None:
-            return [whole]
-    if not query.order:
+    if whole is None and not query.order:
         return ()
     terms: dict[str, SortTerm] = {}
-    for term in query.order:
+    for term in query.order if whole is None else (whole, *query.order):
         meant, name = term, f"-{term.field}"
         # `find` takes longer, and hardly a field begins with a dash.
         if term.descending and (name.strip() in view.trimmed or not name.isascii()):
             meant = SortTerm(name) if view.find(name) is not None else term
+        if term is whole:
+            if meant is not whole or view.find(whole.field) is not None:
+                return [meant]
+            continue
         if not meant.field:
             raise InvalidQuery(
                 "order has a term without a field name. Send FIELD or -FIELD, "
@@ -167,11 +178,11 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
 
 def plain_page(table: Table, query: Query) -> Page:
     """The page of a query without `where` and `order`, in worksheet order."""
-    header_row, rows = table.header.row, table.last_row + 1
-    first = header_row + 1 + query.skip
+    size, first = table.size, 1 + query.skip
     end = first + query.limit
-    total = max(0, rows - header_row - 1) if query.wants_total else None
-    return Page(range(min(first, rows), min(end, rows)), end < rows, total)
+    total = size - 1 if query.wants_total else None
+    places = range(first if first < size else size, end if end < size else size)
+    return Page(places, end < size, total, header_row=table.header.row)
 
 
 def find_page(
@@ -215,10 +226,8 @@ def place_behind(
     for term in sort_terms(query, view):
         column = None if term.field == ROW_INDEX else view.find(term.field)
         terms.append(None if column is None else table.index(column))
-    limit, above, rows, before = query.limit, table.header.row - 1, page.rows, page.before
-    if above:
-        rows, before = [row - above for row in rows], [row - above for row in before]
-    parts = (rows[:limit], rows[limit:], before, terms, _seen(table, view), above)
+    limit, places, seen = query.limit, page.places, _seen(table, view)
+    parts = (places[:limit], places[limit:], page.before, terms, seen, table.header.row)
     try:
         return place_after(*parts)
     except Unbuilt as unbuilt:  # the table dropped an index meanwhile
@@ -273,13 +282,13 @@ def _looked_up(
     if query.where is not None:
         row_set = _matching(query.where, table, indexes)
         if row_set.least < rows.groups:
-            parts = row_set.parts if isinstance(row_set, Intersection) else (row_set,)
+            parts = row_set.parts if type(row_set) is Intersection else (row_set,)
     terms = [] if order else [Term(rows)]
     for term in order:
         if term.field == ROW_INDEX:  # no rows are equal in it, so it is the last
             terms.append(Term(rows, descending=term.descending))
             break
-        column = ready(ColumnIndex.order, indexes[term.field])
+        column = indexes[term.field].ready_order
         terms.append(Term(column.ranked, column.empties, term.descending))
     if place is not None and seen is not None:
         ordering = [indexes.get(each.field) for each in order]
@@ -289,8 +298,7 @@ def _looked_up(
         return _found(source, others, parts, terms, query, header_row)
     length, end = source.length, query.skip + query.limit
     total = length if query.wants_total else None
-    found = [place + header_row for place in source.cut(query.skip, end)]
-    return Page(found, end < length, total)
+    return Page(source.cut(query.skip, end), end < length, total, (), header_row)
 
 
 def _behind(
@@ -349,26 +357,26 @@ def _behind(
             raise CursorLost()
         below = groups_of(rows, range(min(gap.last, rows.groups), rows.groups))
         behind.append(all_of([*equal, below], rows))
-        before = [row + table.header.row - 1 for row in gap.before]
+        before = gap.before
     if terms[0].descending:
         yield from terms[0].ranked.descending()
     left = all_of([*parts, any_of(behind, rows)], rows)
-    parts = left.parts if isinstance(left, Intersection) else (left,)
+    parts = left.parts if type(left) is Intersection else (left,)
     source, others = _source(terms[0], parts)
     if not isinstance(terms[0].ranked.places, range):
         source = replaced(source, start=min(max(source.start, begin), source.end))
     wanted = replaced(query, wants_total=False)
     page = yield from _found(source, others, parts, terms, wanted, table.header.row)
-    found = page.rows
+    found = page.places
     is_ascending = len(terms) == 1 and terms[0].ranked is rows and not terms[0].descending
     if is_ascending and found and found[-1] - found[0] == len(found) - 1:
         found = range(found[0], found[-1] + 1)  # encoded faster
-    return replaced(page, rows=found, total=total, before=before)
+    return replaced(page, places=found, total=total, before=before)
 
 
 def _ascending(row_set: RowSet, rows: Ranked) -> tuple[Sequence[int], Sequence[RowSet]]:
     """Places in worksheet order, and row sets; the intersection of all is the given row set."""
-    parts = row_set.parts if isinstance(row_set, Intersection) else (row_set,)
+    parts = row_set.parts if type(row_set) is Intersection else (row_set,)
     for at, part in enumerate(parts):
         if isinstance(part, Groups) and isinstance(part.numbers, range):
             is_worksheet = isinstance(part.ranked.places, range)
@@ -381,17 +389,17 @@ def _ascending(row_set: RowSet, rows: Ranked) -> tuple[Sequence[int], Sequence[R
 def _matching(condition: Condition, table: Table, indexes: Mapping[str, ColumnIndex]) -> RowSet:
     """Rows that meet a condition; `indexes` has one for each of its fields except `rowIndex`."""
     rows, is_negated = table.rows, False
-    if isinstance(condition, Comparison):
+    if type(condition) is Comparison:
         name, operator = condition.field, OPERATORS[condition.operator]
         field: Field = (
             RowIndexField(table) if name == ROW_INDEX else ColumnField(indexes[name], rows)
         )
         found, is_negated = operator.lookup(field, condition.operands), operator.is_negated
-    elif isinstance(condition, Negation):
+    elif type(condition) is Negation:
         found, is_negated = _matching(condition.condition, table, indexes), True
     else:
         sets = [_matching(each, table, indexes) for each in condition.conditions]
-        found = all_of(sets, rows) if isinstance(condition, AllOf) else any_of(sets, rows)
+        found = all_of(sets, rows) if type(condition) is AllOf else any_of(sets, rows)
     return Complement(range(1, rows.size), found) if is_negated else found
 
 
@@ -416,11 +424,11 @@ def _source(first: Term, parts: tuple[RowSet, ...]) -> tuple[Source, tuple[RowSe
         places, high = part.ranked.places, low + part.most
         is_backwards = is_descending and is_worksheet
         if is_descending and not is_worksheet:
-            places = ready(Ranked.descending, ranked)
+            places = ranked.ready_descending
             low, high = len(places) - high, len(places) - low
-        source = Source(places, low, high, is_backwards=is_backwards)
-        return source, parts[:at] + parts[at + 1 :]
-    places = ready(Ranked.descending, ranked) if is_descending else ranked.places
+        source = Source(places, low, high, (), is_backwards)
+        return source, parts[:at] + parts[at + 1 :] if len(parts) > 1 else ()
+    places = ranked.ready_descending if is_descending else ranked.places
     return Source(places, 0, len(places), first.empties), parts
 
 
@@ -456,7 +464,7 @@ def _found(
     matching = yield from sifted((yield from parts[0].places()), parts[1:])
     places = (yield from _sort(terms, matching))[query.skip : end]
     total = len(matching) if query.wants_total else None
-    return Page([place + header_row for place in places], end < len(matching), total)
+    return Page(places, end < len(matching), total, (), header_row)
 
 
 def _walk(
@@ -496,7 +504,7 @@ def _walk(
         ordered = yield from _sort(terms, found[low:high])
         places = ordered[query.skip - low : query.skip - low + len(places)]
     total = (len(found) if others else source.length) if query.wants_total else None
-    return Page([place + header_row for place in places], end < len(found), total)
+    return Page(places, end < len(found), total, (), header_row)
 
 
 def _position(first: Term) -> Work[Callable[[int], int]]:

@@ -38,7 +38,6 @@ from gateway.table.cells import EMPTY, FILLED
 from gateway.table.header import ROW_INDEX
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked
-from gateway.table.steps import ready
 from gateway.table.table import FIRST_DATA_ROW, Table
 
 
@@ -66,17 +65,17 @@ class ColumnField(msgspec.Struct, frozen=True):
         groups: set[int] = set()
         displayed: set[int] = set()
         found: list[RowSet] = []
-        has_odd = ready(ColumnIndex.keys, self.index).odd
+        has_odd = self.index.ready_keys.odd
         for operand in operands:
             if operand.kind == EMPTY:
                 found.append(self._of_kind(EMPTY))
                 continue
-            order = ready(ColumnIndex.order, self.index)
+            order = self.index.ready_order
             segment = order.segments.get(operand.kind)
             if segment is not None:
                 groups.update(segment.find(operand.key, operand.text)[1])
             if has_odd and operand.text:
-                displays = ready(ColumnIndex.displays, self.index)
+                displays = self.index.ready_displays
                 shown = displays.find(operand.text)
                 if shown is not None and displays.are_whole[shown]:
                     groups.add(displays.stands[shown])
@@ -96,13 +95,13 @@ class ColumnField(msgspec.Struct, frozen=True):
         """
         if operand.kind == EMPTY:
             return any_of((), self.rows)
-        order, shown, at = ready(ColumnIndex.order, self.index), None, 0
+        order, shown, at = self.index.ready_order, None, 0
         segment = order.segments.get(operand.kind)
         members: list[int] = []
         if segment is not None:
             at, members = segment.find(operand.key, operand.text)
-        if operand.text and ready(ColumnIndex.keys, self.index).odd:
-            displays = ready(ColumnIndex.displays, self.index)
+        if operand.text and self.index.ready_keys.odd:
+            displays = self.index.ready_displays
             number = displays.find(operand.text)
             if number is not None:
                 stand = displays.stands[number]
@@ -133,7 +132,7 @@ class ColumnField(msgspec.Struct, frozen=True):
         part = text.casefold()
         if not part:
             return groups_of(self.rows, range(self.rows.groups))
-        return Containing(self.whole, ready(ColumnIndex.folded, self.index), part)
+        return Containing(self.whole, self.index.ready_folded, part)
 
     def filled(self, *, is_filled: bool) -> RowSet:
         return self._of_kind(*(FILLED if is_filled else (EMPTY,)))
@@ -144,7 +143,7 @@ class ColumnField(msgspec.Struct, frozen=True):
         return range(1, self.rows.size)
 
     def _of_kind(self, *wanted: int) -> RowSet:
-        cells = ready(ColumnIndex.keys, self.index)
+        cells = self.index.ready_keys
         count = cells.count(*wanted)
         return OfKind(self.whole, cells.kinds, frozenset(wanted), count, count)
 

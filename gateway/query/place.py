@@ -24,7 +24,7 @@ import msgspec
 from gateway.query.row_sets import RowSet, sifted
 from gateway.table.cells import CLASS, EMPTY, NUMBER, TEXT
 from gateway.table.index import ColumnIndex, Keys, Order
-from gateway.table.steps import BLOCK, Work, blocks, ready
+from gateway.table.steps import BLOCK, Work, blocks
 
 CONTEXT = 8
 """Rows before the place whose digests are kept."""
@@ -98,7 +98,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """A place that was found: the last equal row before it, and some earlier equal rows."""
+    """A place that was found: the last equal place before it, 0 for none, and earlier ones."""
 
     last: int
     before: Sequence[int] = ()
@@ -160,49 +160,49 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 def place_after(
-    rows: Sequence[int],
+    places: Sequence[int],
     following: Sequence[int],
     before: Sequence[int],
     terms: Sequence[ColumnIndex | None],
     seen: Seen,
-    above: int = 0,
+    header_row: int = 1,
 ) -> Place | Work[Place]:
-    """Place behind the last of `rows`; `before` and `following` are the rows around them.
+    """Place behind the last of `places`; `before` and `following` are the places around them.
 
-    `terms` has the index of each term of `order`, None for `rowIndex`. `above` is the number of
-    rows above the first counted one. Among equal rows the digests are counted work. Raises Unbuilt
-    if an index is not ready.
+    `terms` has the index of each term of `order`, None for `rowIndex`. Among equal rows the digests
+    are counted work. Raises Unbuilt if an index is not ready.
     """
-    last, row = rows[-1] - 1, rows[-1] + above
+    last = places[-1]
     columns: list[_Column] = []
+    own: list[Cell] = []
+    values: tuple[Value, ...] = ()
     is_distinct = False
     for index in terms:
-        if index is None:
-            break
-        keys = ready(ColumnIndex.keys, index)
-        columns.append((keys, ready(ColumnIndex.texts, index)))
-        if keys.kinds[last] != EMPTY and not is_distinct:
-            is_distinct = isinstance(ready(ColumnIndex.order, index).ranked.starts, range)
-    own = _cells(columns, last)
-    values = [
-        _value(cell, keys.keys[last], len(terms))
-        for cell, (keys, _) in zip(own, columns, strict=True)
-    ]
-    if len(columns) < len(terms):  # no rows are equal in `rowIndex`
-        return Place(row, (*values,))
+        if index is None:  # no rows are equal in `rowIndex`
+            return Place(last + header_row, values)
+        keys, texts = index.ready_keys, index.ready_texts
+        columns.append((keys, texts))
+        cell = _cell(keys, texts, last)
+        own.append(cell)
+        values += (_value(cell, keys.keys[last], len(terms)),)
+        if not is_distinct and cell[0] != EMPTY:
+            is_distinct = isinstance(index.ready_order.ranked.starts, range)
+    row = last + header_row
+    if is_distinct:
+        return Place(row, values, seen.digests((last,))[0])
 
     equal, ahead = [last], list[int]()
-    for each in () if is_distinct else [*before, *rows[-CONTEXT:-1]][:-CONTEXT:-1]:
-        if columns and _cells(columns, each - 1) != own:
+    for each in [*before, *places[-CONTEXT:-1]][:-CONTEXT:-1]:
+        if _cells(columns, each) != own:
             break
-        equal.append(each - 1)
-    for each in () if is_distinct else following[:AHEAD]:
-        if columns and _cells(columns, each - 1) != own:
+        equal.append(each)
+    for each in following[:AHEAD]:
+        if _cells(columns, each) != own:
             break
-        ahead.append(each - 1)
+        ahead.append(each)
     if len(equal) + len(ahead) == 1:
-        return Place(row, (*values,), seen.digests(equal)[0])
-    return _among_equals(row, (*values,), equal, ahead, seen)
+        return Place(row, values, seen.digests(equal)[0])
+    return _among_equals(row, values, equal, ahead, seen)
 
 
 def _among_equals(
@@ -222,17 +222,19 @@ def _apart(digests: bytes) -> list[bytes]:
     return [digests[start : start + _DIGEST_BYTES] for start in starts]
 
 
+def _cell(cells: Keys, texts: Sequence[str], place: int) -> Cell:
+    """The cell at a place of a column; equal cells are of one group of the order."""
+    kind, key = cells.kinds[place], cells.keys[place]
+    if kind == EMPTY:
+        key = None
+    elif kind != CLASS[kind]:
+        key = texts[place]
+    return kind, key
+
+
 def _cells(columns: Sequence[_Column], place: int) -> list[Cell]:
-    """The cells of a row in these columns; equal cells are of one group of the order."""
-    found: list[Cell] = []
-    for cells, texts in columns:
-        kind, key = cells.kinds[place], cells.keys[place]
-        if kind == EMPTY:
-            key = None
-        elif kind != CLASS[kind]:
-            key = texts[place]
-        found.append((kind, key))
-    return found
+    """The cells of a row in these columns."""
+    return [_cell(cells, texts, place) for cells, texts in columns]
 
 
 def _value(cell: Cell, number: Any, count: int) -> Value:
@@ -341,8 +343,7 @@ def find_gap(
             if gap is None and radius == NEAR and not known_rows.isdisjoint(digests):
                 return None  # some of its rows are here still: a context further away is a copy
         if gap is not None:
-            before = [row + 1 for row in rows[max(0, gap - CONTEXT) : gap]]
-            return Gap(rows[gap - 1] if gap else 0, before)
+            return Gap(rows[gap - 1] if gap else 0, rows[max(0, gap - CONTEXT) : gap])
         if low == 0 and high == count:
             return None
         radius = max(NEAR, radius * _GROWTH)

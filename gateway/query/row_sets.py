@@ -301,15 +301,14 @@ def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
     everything: RowSet | None = None
     count = rows.groups
     for each in sets:
-        for part in each.parts if isinstance(each, Intersection) else (each,):
+        for part in each.parts if type(each) is Intersection else (each,):
             if part.least == count:
                 everything = part
-            elif not isinstance(part, Groups):
-                parts.append(part)
-            elif part.ranked in groups:
-                groups[part.ranked] = _narrowed(groups[part.ranked], part)
+            elif type(part) is Groups:
+                same = groups.get(part.ranked)
+                groups[part.ranked] = part if same is None else _narrowed(same, part)
             else:
-                groups[part.ranked] = part
+                parts.append(part)
     parts += groups.values()
     if len(parts) == 1:
         return parts[0]

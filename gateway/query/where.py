@@ -8,7 +8,7 @@ refused only if its value cannot be a criterion of a field.
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Any
 
 from gateway.errors import InvalidQuery
 from gateway.query.operators import ALIASES, EQUAL, OPERATORS, OperandShape, Operator
@@ -39,6 +39,7 @@ _BY_NAME: Mapping[str, Operator] = {
 _NUMBER, _COMPOUND = (int, float), (list, dict)  # a union would be made by each request
 _TOO_MUCH = 2**1024 - 2**970
 """The least integer that rounds to no finite double."""
+_TOO_LITTLE = -_TOO_MUCH
 _INSIDE = (*_BY_NAME, NOT)
 _ANYWHERE = (*COMBINATORS, *_INSIDE)
 
@@ -132,14 +133,16 @@ def _unknown(word: str, place: str, allowed: Sequence[str]) -> InvalidQuery:
     )
 
 
-def _scalar(shape: OperandShape, value: object, place: str) -> Scalar:
+def _scalar(shape: OperandShape, value: Any, place: str) -> Scalar:
     if shape.noun and not isinstance(value, shape.python_type):
         raise InvalidQuery(f"{place} takes {shape.noun}, not {kind_of(value)}.")
-    if isinstance(value, _COMPOUND):
+    if isinstance(value, _NUMBER):
+        if not _TOO_LITTLE < value < _TOO_MUCH:
+            raise InvalidQuery(f"{place} is not a finite number.")
+    elif isinstance(value, _COMPOUND):
         raise InvalidQuery(f"{place} takes one value, not {kind_of(value)}.")
-    if isinstance(value, _NUMBER) and not -_TOO_MUCH < value < _TOO_MUCH:
-        raise InvalidQuery(f"{place} is not a finite number.")
-    return cast(Scalar, value)
+    scalar: Scalar = value
+    return scalar
 
 
 def kind_of(value: object) -> str:

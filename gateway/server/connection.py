@@ -64,7 +64,6 @@ _METHODS = ("GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 _FIRST_LINES = {each: f"HTTP/1.1 {each.value} {each.phrase}".encode() for each in HTTPStatus}
 _ASGI = {"version": "3.0", "spec_version": "2.3"}
 _BODILESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
-_FRAMING = frozenset((b"connection", b"content-length", b"transfer-encoding"))
 _LINE_FEED, _RETURN, _NULL = b"\n\r\0"
 _SEPARATE_WRITE_BYTES = 65_536
 """Body size from which a second write costs less than copying.
@@ -630,7 +629,7 @@ class Exchange:
     def _head(self, start: Message) -> bytes:
         """Encode the head of the answer; sets `_left_bytes`, and `is_last` before a closing."""
         status, headers = start["status"], [*self._default_headers, *start.get("headers", ())]
-        framing = {name: value for name, value in headers if name in _FRAMING}
+        framing = dict(headers)
         if self._has_body and not self._is_read:
             is_late = self._fault is not None or status == HTTPStatus.REQUEST_TIMEOUT
             if is_late or not self._is_short or self._expects_continue:

@@ -307,7 +307,7 @@ class Header:
 
     def seen_with(self, grant: ColumnGrant) -> View:
         """The view of a key; granted names match headers like the field names of a request."""
-        if grant is ALL_COLUMNS or grant == ALL_COLUMNS:
+        if grant.readable is None and grant.writable is None:
             return self.whole
         writable = self._named(grant.writable)
         readable = self._named(grant.readable)

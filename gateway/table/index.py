@@ -29,7 +29,7 @@ from gateway.table.cells import (
     text_key,
 )
 from gateway.table.ordered import Ranked, Run, make_run, picked, sorted_places
-from gateway.table.steps import BLOCK, Work, blocks, shared, text_blocks
+from gateway.table.steps import BLOCK, Ready, Work, blocks, shared, text_blocks
 from gateway.table.texts import ComposedTexts, FoldedTexts, as_texts, composed_texts
 from gateway.table.typed import TypedColumn, typed_column
 
@@ -114,7 +114,7 @@ class Segment:
             high = bisect_right(keys, key, lo=high)
         groups = [first + low] if texts[low] == "" else []
         equal = text or plain_notation(key)
-        at = bisect_left(texts, equal, lo=low, hi=high)
+        at = bisect_left(texts, equal, low, high)
         if at < high and texts[at] == equal:
             groups.append(first + at)
         return first + (at if text else low), groups
@@ -343,6 +343,10 @@ class ColumnIndex:
             stands.append(lowest if outside == order.ranked.groups else outside)
         yield steps
         return Displays(run, stands, are_whole)
+
+    ready_texts, ready_keys, ready_order = Ready(texts), Ready(keys), Ready(order)
+    ready_displays, ready_folded = Ready(displays), Ready(folded)
+    ready_typed_cells = Ready(typed_cells)
 
 
 def _as_long(cells: Sequence[Cell], size: int, blank: Cell) -> Sequence[Cell]:

@@ -13,7 +13,7 @@ from itertools import chain, compress, islice, repeat
 from operator import itemgetter, ne
 from typing import Any, Protocol
 
-from gateway.table.steps import Work, blocks, shared
+from gateway.table.steps import Ready, Work, blocks, shared
 
 SORTED_AT_ONCE = 16_384
 """Maximum places in one sort: 4 ms for numbers, 6 for texts, twice that for 500,000 cells."""
@@ -60,6 +60,8 @@ class Ranked:
         if self.groups < len(self.places):
             yield from _reverse_groups(backwards, self.starts)
         return backwards
+
+    ready_descending = Ready(descending)
 
     @shared
     def ranks(self) -> Work[Sequence[int]]:

@@ -3,7 +3,7 @@
 Rules
 - Each loop over cells or places, and each sort, is a generator (`Work`). It yields the steps of the
   next block, then takes them. One step is about one cell in a comprehension, some 50 ns.
-- A look-up in existing structures is a plain function (`ready`).
+- A look-up is a plain function; it reads existing structures as attributes (`Ready`).
 - The runner of the work counts, and may pause, refuse or drop it between two blocks. This module
   neither estimates nor waits.
 - A block is short: up to `BLOCK` cells, `CHARACTERS` of texts, or one sort of
@@ -87,9 +87,9 @@ def shared(make: Callable[[S], Work[T]]) -> Callable[[S], Work[T]]:
     """Cache the value of a method on its object.
 
     A caller that finds a partly computed value continues the same work, and pays for its own part.
-    Dropped work keeps its progress.
+    Dropped work keeps its progress. The value is also the attribute `ready_NAME` (`Ready`).
     """
-    made, begun = make.__qualname__, f"{make.__qualname__} begun"  # no attribute has a dot
+    made, begun = f"ready_{make.__name__}", f"{make.__qualname__} begun"
 
     @wraps(make)
     def carry_on(self: S) -> Work[Any]:
@@ -114,12 +114,17 @@ def shared(make: Callable[[S], Work[T]]) -> Callable[[S], Work[T]]:
     return carry_on
 
 
-def ready(make: Callable[[S], Work[T]], of: S) -> T:
-    """The cached value of a `shared` method. Raises Unbuilt if it does not exist yet."""
-    made: T | None = of.__dict__.get(make.__qualname__)
-    if made is None:
-        raise Unbuilt(make(of))
-    return made
+class Ready(Generic[T]):
+    """Attribute `ready_NAME`: the cached value of the `shared` method NAME.
+
+    Reading it raises Unbuilt until the value exists, which hides this descriptor.
+    """
+
+    def __init__(self, make: Callable[[Any], Work[T]]) -> None:
+        self._make = make
+
+    def __get__(self, of: object, _: type) -> T:
+        raise Unbuilt(self._make(of))
 
 
 def mapped(

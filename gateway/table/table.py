@@ -31,7 +31,7 @@ from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked
 from gateway.table.record import FEW, row_maker
 from gateway.table.records import last_record
-from gateway.table.steps import BLOCK, Unbuilt, Work, ready
+from gateway.table.steps import BLOCK, Unbuilt, Work
 
 Column = Sequence[object]
 """The cells of one column from the header down; blank cells at its end are left out."""
@@ -340,9 +340,7 @@ class Table:
     def typed_columns(self, columns: Iterable[int]) -> Mapping[int, Column]:
         """The values of columns in typed answers. Raises Unbuilt with the work for all of them."""
         try:
-            return {
-                each: ready(ColumnIndex.typed_cells, self.index(each)).cells for each in columns
-            }
+            return {each: self.index(each).ready_typed_cells.cells for each in columns}
         except Unbuilt:
             raise Unbuilt(self.made_typed_columns(columns)) from None
 

@@ -47,6 +47,7 @@ _METHOD = re.compile(
 )
 """Names of method overrides, perhaps with a folded value; the name `method` is not one."""
 _CREDENTIALS = frozenset(map(str.encode, CREDENTIALS))
+_NAMES: Final = {name.encode(): name for name in (*PARAMETERS, *CREDENTIALS)}
 _KNOWN = b"|".join(re.escape(name.encode()) for name in sorted((*PARAMETERS, *CREDENTIALS)))
 _FOLDED: Final = re.compile(b"(?:" + _KNOWN + b")%3[Dd]")
 _UNFOLDED: Final = re.compile(b"&(?=(?:" + _KNOWN + rb")(?:=|\[|%5[Bb]))")
@@ -177,7 +178,7 @@ def decoded(parameters: bytes) -> Parameters:
     values: dict[str, list[str]] = {}
     for part in parameters.split(b"&"):
         name, _, value = part.partition(b"=")
-        known = name.decode("ascii") if name.isalnum() else _decoded_text(name)
+        known = _NAMES.get(name) or _decoded_text(name)
         text = value.decode("ascii") if value.isalnum() else _decoded_text(value)
         values.setdefault(known, []).append(text)
     return values

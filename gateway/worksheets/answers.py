@@ -175,21 +175,21 @@ class EncodedRows:
         encoder: Encoder,
         keys: Selection | None,
         grant: ColumnGrant,
-        rows: Sequence[int],
+        places: Sequence[int],
         typed: TypedColumns | None = None,
     ) -> Bodies:
-        """Encoded rows with the selected fields, in this order. Raises UnknownField.
+        """Encoded rows at these places, with the selected fields. Raises UnknownField.
 
         The rows must exist. They are cached for all callers who see the same columns and request
         the same fields. Typed rows that are not cached need the `typed` columns: raises Unbuilt
         with their work.
         """
         way = (encoder, keys, grant.readable)
-        kept, size, first_row = self._kept.get(way, {}), self._block_rows, self._first_row
+        kept, size = self._kept.get(way, {}), self._block_rows
         found: list[bytes] = []
         digests: list[bytes] = []
-        if isinstance(rows, range):
-            first, end = rows.start - first_row, rows.stop - first_row
+        if isinstance(places, range) and places.step == 1:
+            first, end = places.start - 1, places.stop - 1
             number = first // size
             while first < end:
                 start = number * size
@@ -207,34 +207,33 @@ class EncodedRows:
                 first = number * size
         else:
             try:
-                for row in rows:
-                    place = row - first_row
-                    block, at = kept[place // size], place % size  # `divmod` takes longer
+                for place in places:  # `map` takes longer
+                    place -= 1
+                    block, at = kept[place // size], place % size  # so does `divmod`
                     found.append(block.rows[at])
                     digests.append(block.digests[_DIGESTS[at]])
             except LookupError:  # a block is not made
-                return self._partly_made(way, grant, rows, typed)
-        if not rows and keys is not None:
+                return self._partly_made(way, grant, places, typed)
+        if not places and keys is not None:
             self._table.header.seen_with(grant).select(keys)  # raises UnknownField, as for rows
         return Bodies(found, b"".join(digests))
 
     def _partly_made(
-        self, way: _Way, grant: ColumnGrant, rows: Sequence[int], typed: TypedColumns | None
+        self, way: _Way, grant: ColumnGrant, places: Sequence[int], typed: TypedColumns | None
     ) -> Bodies:
         """Encoded rows that are not consecutive, some of them without a block."""
         encoder, keys, _ = way
         kept, size, made = self._kept.get(way, {}), self._block_rows, 0
-        found, digests = [b""] * len(rows), [b""] * len(rows)
+        found, digests = [b""] * len(places), [b""] * len(places)
         singly: dict[int, int] = {}
         """Rows without a block, by their position in the answer."""
         changed: dict[int, Bodies] = {}
         """Blocks that are not made, with changed counts."""
-        for position, row in enumerate(rows):
-            number, at = divmod(row - self._first_row, size)
+        for position, place in enumerate(places):
+            number, at = divmod(place - 1, size)
             block = changed.get(number) or kept.get(number, _NOT_MADE)
             if not block.rows and block.singly >= MOST_SINGLY and made < MADE_AT_ONCE:
-                place = at + number * size
-                self._made(way, grant, place, place + 1, typed)
+                self._made(way, grant, place - 1, place, typed)
                 made += 1
                 changed.pop(number, None)
                 kept = self._kept.get(way, {})
@@ -242,7 +241,7 @@ class EncodedRows:
             if block.rows:
                 found[position], digests[position] = block.rows[at], block.digests[_DIGESTS[at]]
                 continue
-            singly[position] = row
+            singly[position] = place - 1 + self._first_row
             if block.singly != NEVER:
                 changed[number] = Bodies(singly=block.singly + 1)
         if singly:

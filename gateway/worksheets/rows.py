@@ -231,10 +231,10 @@ class RowService:
                     )
             else:
                 page = plain_page(rows.table, wanted)
-            given, has_next = page.rows, page.has_next
+            given, has_next = page.places, page.has_next
             behind: Place | None = None
             if query.wants_place:
-                given, has_next = page.rows[: query.limit], len(page.rows) > query.limit
+                given, has_next = given[: query.limit], len(given) > query.limit
             if query.wants_place and has_next:
                 view = rows.header.seen_with(columns)
                 placing = place_behind(rows.table, query, page, view, place)
@@ -275,7 +275,8 @@ class RowService:
         """
         view, is_in_grid = window.header.seen_with(target.access.columns), bool(window.header.cells)
         selected = view.select(query.keys) if is_in_grid else {}
-        first, before = window.span.first_row, list[int]()
+        first = window.span.first_row
+        before: Sequence[int] = ()
         seen = window.seen([*view.columns.values()])
         if place is not None and place.row:
             places = range(first - 1, first - 1 + len(window.rows))
@@ -284,7 +285,7 @@ class RowService:
             gap = await worksheet.build(finding, target.access.key_id)
             if gap is None:
                 return None
-            before = [*gap.before]
+            before = gap.before
             left = places.stop - gap.last - 1
             if left < query.limit + AHEAD and window.has_next:
                 return None
@@ -298,15 +299,15 @@ class RowService:
             has_next = len(window.rows) > query.limit or window.has_next
         if query.wants_place and has_next:
             behind = place or Place()
-            numbers = range(first, first + query.limit)
-            if numbers:
-                following = range(numbers.stop, first + len(window.rows))
-                placing = place_after(numbers, following, before, (), seen)
+            places = range(first - 1, first - 1 + query.limit)
+            if places:
+                following = range(places.stop, first - 1 + len(window.rows))
+                placing = place_after(places, following, before, (), seen)
                 if isinstance(placing, Place):
                     behind = placing
                 else:
                     behind = await worksheet.search(None, placing, target.access.key_id)
-                if seal is not None and not is_all and seen.stands_twice(numbers[-1] - 1):
+                if seal is not None and not is_all and seen.stands_twice(places[-1]):
                     return None
         shown: Sequence[Sequence[object]] | None = None
         if encoder.is_typed:

@@ -241,7 +241,7 @@ def test_any_series_of_writes_gives_the_table_of_its_cells() -> None:
         assert [[table.text(row, column) for column in range(4)] for row in range(2, 10)] == [
             [cells.get((row, column), "") for column in range(4)] for row in range(2, 10)
         ]
-        assert evaluate(table, Query(where=parse_where({"a": "x"}), limit=99)).rows == [
+        assert [*evaluate(table, Query(where=parse_where({"a": "x"}), limit=99)).rows] == [
             row for row in range(2, 10) if cells.get((row, 0)) == "x"
         ]
 

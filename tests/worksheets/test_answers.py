@@ -48,6 +48,13 @@ class CountingEncoder:
         raise NotImplementedError
 
 
+def places(rows: Sequence[int]) -> Sequence[int]:
+    """The places of rows in a worksheet whose header is row 1."""
+    if isinstance(rows, range):
+        return range(rows.start - 1, rows.stop - 1)
+    return [row - 1 for row in rows]
+
+
 def numbers_in(bodies: Bodies) -> list[int]:
     return [msgspec.json.decode(body)["rowIndex"] for body in bodies.rows]
 
@@ -69,10 +76,10 @@ def test_rows_come_in_the_requested_order(rows: Sequence[int]) -> None:
     kept, encoder = EncodedRows(TABLE, ROOM, 16), CountingEncoder()
     fresh = EncodedRows(TABLE, ROOM, 16)
 
-    found = [kept.get(encoder, None, ALL_COLUMNS, rows) for _ in range(40)]
+    found = [kept.get(encoder, None, ALL_COLUMNS, places(rows)) for _ in range(40)]
 
     assert [numbers_in(bodies) for bodies in found] == [[*rows]] * 40
-    assert found[0] == fresh.get(encoder, None, ALL_COLUMNS, [*rows])
+    assert found[0] == fresh.get(encoder, None, ALL_COLUMNS, places([*rows]))
 
 
 def test_a_page_makes_the_blocks_that_it_touches_once() -> None:
@@ -80,7 +87,7 @@ def test_a_page_makes_the_blocks_that_it_touches_once() -> None:
     kept, encoder = EncodedRows(TABLE, ROOM, 16), CountingEncoder()
 
     for first in (2, 10, 17, 2):
-        kept.get(encoder, None, ALL_COLUMNS, range(first, first + 8))
+        kept.get(encoder, None, ALL_COLUMNS, places(range(first, first + 8)))
 
     assert encoder.counts == [16, 16]
 
@@ -88,16 +95,16 @@ def test_a_page_makes_the_blocks_that_it_touches_once() -> None:
 def test_neighbouring_blocks_are_made_in_one_call() -> None:
     """A page of many blocks is encoded at once between those that are cached."""
     kept, encoder = EncodedRows(TABLE, ROOM, 4), CountingEncoder()
-    kept.get(encoder, None, ALL_COLUMNS, range(43, 44))
+    kept.get(encoder, None, ALL_COLUMNS, places(range(43, 44)))
 
-    found = kept.get(encoder, None, ALL_COLUMNS, range(3, LAST_ROW))
+    found = kept.get(encoder, None, ALL_COLUMNS, places(range(3, LAST_ROW)))
 
     assert encoder.counts == [4, 40, 56]
     single = EncodedRows(TABLE, ROOM, 4)
-    assert found == single.get(encoder, None, ALL_COLUMNS, [*range(3, LAST_ROW)])
+    assert found == single.get(encoder, None, ALL_COLUMNS, places([*range(3, LAST_ROW)]))
     encoder.counts.clear()
-    assert kept.get(encoder, None, ALL_COLUMNS, range(3, LAST_ROW)) == found
-    assert kept.get(encoder, None, ALL_COLUMNS, range(2, 4)).rows[1] == found.rows[0]
+    assert kept.get(encoder, None, ALL_COLUMNS, places(range(3, LAST_ROW))) == found
+    assert kept.get(encoder, None, ALL_COLUMNS, places(range(2, 4))).rows[1] == found.rows[0]
     assert encoder.counts == []
 
 
@@ -110,9 +117,11 @@ def test_a_block_of_long_rows_is_not_made_for_one_of_them(rows: Sequence[int]) -
     """However often rows are requested, a call encodes few bytes besides theirs."""
     kept, encoder = EncodedRows(LONG, 64 * ROOM, 64), CountingEncoder()
 
-    found = [kept.get(encoder, None, ALL_COLUMNS, rows) for _ in range(MOST_SINGLY + 3)]
+    found = [kept.get(encoder, None, ALL_COLUMNS, places(rows)) for _ in range(MOST_SINGLY + 3)]
 
-    single = EncodedRows(LONG, 64 * ROOM, 1).get(CountingEncoder(), None, ALL_COLUMNS, [*rows])
+    single = EncodedRows(LONG, 64 * ROOM, 1).get(
+        CountingEncoder(), None, ALL_COLUMNS, places([*rows])
+    )
     assert found == [single] * (MOST_SINGLY + 3)
     assert max(encoder.byte_counts) <= sum(map(len, single.rows)) + MOST_OF_BLOCK
     assert max(encoder.counts) <= len(rows)
@@ -122,8 +131,8 @@ def test_short_rows_beside_long_ones_have_blocks() -> None:
     """A page that touches a long block caches the other one."""
     kept, encoder = EncodedRows(LONG, 64 * ROOM, 64), CountingEncoder()
 
-    found = kept.get(encoder, None, ALL_COLUMNS, range(64, 68))
-    again = kept.get(encoder, None, ALL_COLUMNS, range(66, 68))
+    found = kept.get(encoder, None, ALL_COLUMNS, places(range(64, 68)))
+    again = kept.get(encoder, None, ALL_COLUMNS, places(range(66, 68)))
 
     assert encoder.counts == [38]
     assert again.rows == found.rows[2:]
@@ -132,10 +141,10 @@ def test_short_rows_beside_long_ones_have_blocks() -> None:
 def test_rows_that_exceed_the_limit_drop_no_others() -> None:
     """A page over the limit is encoded, but what was cached before stays."""
     kept, encoder, other = EncodedRows(TABLE, 10_000, 16), CountingEncoder(), CountingEncoder()
-    kept.get(encoder, None, ALL_COLUMNS, range(2, 8))
+    kept.get(encoder, None, ALL_COLUMNS, places(range(2, 8)))
 
-    kept.get(other, None, ALL_COLUMNS, range(2, LAST_ROW + 1))
-    kept.get(encoder, None, ALL_COLUMNS, range(2, 8))
+    kept.get(other, None, ALL_COLUMNS, places(range(2, LAST_ROW + 1)))
+    kept.get(encoder, None, ALL_COLUMNS, places(range(2, 8)))
 
     assert (encoder.counts, other.counts) == ([16], [100])
 
@@ -147,7 +156,7 @@ def test_an_empty_page_makes_no_block(rows: Sequence[int], last_row: int) -> Non
     table = make_table([TABLE.displayed[0][:last_row]])
     kept, encoder = EncodedRows(table, ROOM, 16), CountingEncoder()
 
-    assert kept.get(encoder, None, ALL_COLUMNS, rows) == Bodies([], b"")
+    assert kept.get(encoder, None, ALL_COLUMNS, places(rows)) == Bodies([], b"")
     assert (encoder.counts, kept.byte_count) == ([], 0)
 
 
@@ -159,7 +168,7 @@ def test_the_limit_counts_each_selection(rows: Sequence[int]) -> None:
     for number in range(20):
         for _ in range(2):
             keys = Selection(("name", f"{number:0500}"))
-            kept.get(encoder, keys, ALL_COLUMNS, rows)
+            kept.get(encoder, keys, ALL_COLUMNS, places(rows))
 
     least = 20 * (OVERHEAD_BYTES + 500)
     assert least < kept.byte_count < least + 20 * 500
@@ -168,12 +177,12 @@ def test_the_limit_counts_each_selection(rows: Sequence[int]) -> None:
 def test_all_rows_of_the_first_page_count() -> None:
     """Rows that were encoded singly count from the first page on, also after a drop."""
     kept, encoder, other = EncodedRows(TABLE, 4_000, 4), CountingEncoder(), CountingEncoder()
-    kept.get(other, None, ALL_COLUMNS, range(2, 30))
+    kept.get(other, None, ALL_COLUMNS, places(range(2, 30)))
     before = kept.byte_count
 
-    kept.get(encoder, None, ALL_COLUMNS, [7] * MOST_SINGLY)
+    kept.get(encoder, None, ALL_COLUMNS, places([7] * MOST_SINGLY))
     after = kept.byte_count
-    kept.get(encoder, None, ALL_COLUMNS, [7])
+    kept.get(encoder, None, ALL_COLUMNS, places([7]))
 
     assert after < before
     assert encoder.counts == [MOST_SINGLY, 4]
@@ -184,7 +193,7 @@ def test_scattered_rows_are_encoded_singly_until_their_block_is_worth_it() -> No
     kept, encoder = EncodedRows(TABLE, ROOM, 16), CountingEncoder()
 
     for _ in range(MOST_SINGLY + 5):
-        kept.get(encoder, None, ALL_COLUMNS, [7])
+        kept.get(encoder, None, ALL_COLUMNS, places([7]))
 
     assert encoder.counts == [*[1] * MOST_SINGLY, 16]
 
@@ -194,10 +203,10 @@ def test_an_answer_makes_few_blocks_of_scattered_rows() -> None:
     kept, encoder = EncodedRows(TABLE, ROOM, 4), CountingEncoder()
     rows = [*range(LAST_ROW, 1, -4)]
     for _ in range(MOST_SINGLY):
-        kept.get(encoder, None, ALL_COLUMNS, rows)
+        kept.get(encoder, None, ALL_COLUMNS, places(rows))
     encoder.counts.clear()
 
-    kept.get(encoder, None, ALL_COLUMNS, rows)
+    kept.get(encoder, None, ALL_COLUMNS, places(rows))
 
     assert encoder.counts == [*[4] * MADE_AT_ONCE, len(rows) - MADE_AT_ONCE]
 
@@ -211,7 +220,7 @@ def test_kept_rows_have_a_bound(max_bytes: int, is_scattered: bool) -> None:
     rows: Sequence[int] = [*numbers] if is_scattered else numbers
 
     for _ in range(MOST_SINGLY + 3):
-        assert numbers_in(kept.get(encoder, None, ALL_COLUMNS, rows)) == [*numbers]
+        assert numbers_in(kept.get(encoder, None, ALL_COLUMNS, places(rows))) == [*numbers]
 
     assert kept.byte_count <= max_bytes
 
@@ -220,14 +229,14 @@ def test_kept_rows_have_a_bound(max_bytes: int, is_scattered: bool) -> None:
 def test_the_oldest_blocks_are_dropped_first(is_scattered: bool) -> None:
     """Rows that exceed the limit a little are mostly answered from blocks, page after page."""
     kept, encoder = EncodedRows(TABLE, ROOM, 4), CountingEncoder()
-    kept.get(encoder, None, ALL_COLUMNS, range(2, LAST_ROW + 1))
+    kept.get(encoder, None, ALL_COLUMNS, places(range(2, LAST_ROW + 1)))
     kept, encoder = EncodedRows(TABLE, kept.byte_count * 3 // 4, 4), CountingEncoder()
     for first in range(2, LAST_ROW - 3, 4):
-        kept.get(encoder, None, ALL_COLUMNS, range(first, first + 4))
+        kept.get(encoder, None, ALL_COLUMNS, places(range(first, first + 4)))
     encoder.counts.clear()
 
     newest = range(LAST_ROW - 51, LAST_ROW - 7)
-    kept.get(encoder, None, ALL_COLUMNS, [*newest] if is_scattered else newest)
+    kept.get(encoder, None, ALL_COLUMNS, places([*newest] if is_scattered else newest))
 
     assert encoder.counts == []
 
@@ -238,7 +247,7 @@ def test_short_cells_under_long_names_have_room() -> None:
     kept, encoder = Encodings(table, 15_000).rows, CountingEncoder()
     for _ in range(2):
         for first in range(2, 1_001, 20):
-            kept.get(encoder, None, ALL_COLUMNS, range(first, first + 20))
+            kept.get(encoder, None, ALL_COLUMNS, places(range(first, first + 20)))
 
     assert sum(encoder.counts) == 1_000
 
@@ -280,7 +289,7 @@ def test_blocks_of_long_rows_have_fewer_rows(columns: int, displayed_bytes: int)
     encoder: Encoder = CountingEncoder()
 
     made = Encodings(table, displayed_bytes).rows
-    made.get(encoder, None, ALL_COLUMNS, range(2, 3))
+    made.get(encoder, None, ALL_COLUMNS, places(range(2, 3)))
 
     assert isinstance(encoder, CountingEncoder)
     assert 1 <= encoder.counts[0] <= 256

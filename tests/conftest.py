@@ -1,5 +1,6 @@
 """All tests: event loop, clock, slow files, reports."""
 
+import gc
 import os
 import signal
 import sys
@@ -123,6 +124,20 @@ def slow_files() -> Iterator[Path]:
     """The files of `SLOW`."""
     for folder, names in SLOW.items():
         yield from (TESTS / folder / f"test_{name}.py" for name in names.split())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect tests without garbage collection, which would take as long as the rest of it.
+
+    Modules and tests stay: no later collection walks them.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,13 +8,17 @@ is made. Fixtures of session scope cannot build on it; all others can, and all m
 
 import asyncio
 import shutil
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
 
+import httpx2
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from gateway.commands.demo import Demo, running_demo
 from gateway.server.sockets import bind
+from sheets_emulator.state.seed import read_spreadsheet
 from tests.browser.accessibility import axe_source
 from tests.browser.recorder import Recorder, record
 
@@ -31,6 +35,9 @@ ARGUMENTS = [
 ]
 PATIENCE_MS = 20_000
 """How long a page may take for one thing, also on a machine with much else to do."""
+
+NASTY = "<img src='http://evil.example' onerror='document.title=1'>"
+"""A text that is shown as it is, of a cell, a field or a path."""
 
 _LOOP = pytest.StashKey[asyncio.AbstractEventLoop]()
 _BUILDING_ON_IT = pytest.StashKey[set[str]]()
@@ -78,6 +85,78 @@ def demo() -> Iterator[Demo]:
     """A gateway on an emulator with the sample workbook, for tests that write nothing."""
     with running_demo(bind("127.0.0.1", 0), {}) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def book() -> Mapping[str, str] | None:
+    """The CSV texts of the console's worksheets by title; None: the sample workbook."""
+    return None
+
+
+@pytest.fixture(scope="module")
+def console_demo(
+    book: Mapping[str, str] | None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Demo]:
+    """A demo of the module's own, for tests that write or change keys."""
+    seed = None
+    if book is not None:
+        folder = tmp_path_factory.mktemp("book")
+        for title, text in book.items():
+            (folder / f"{title}.csv").write_text(text, encoding="utf-8")
+        seed = read_spreadsheet(folder, "demo")
+    with running_demo(bind("127.0.0.1", 0), {}, seed) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def console_url(console_demo: Demo) -> str:
+    return console_demo.sign_in_url.partition("/sign-in")[0]
+
+
+@pytest.fixture(scope="module")
+def cookies(browser: Browser, console_demo: Demo) -> Any:
+    """The session that the link of the demo begins."""
+    with browser.new_context() as context:
+        page = context.new_page()
+        sign_in(page, console_demo)
+        return context.cookies()
+
+
+def sign_in(page: Page, demo: Demo) -> None:
+    """Follow the link of the demo."""
+    page.goto(demo.sign_in_url)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+
+
+@pytest.fixture
+def page(browser: Browser, console_url: str, cookies: Any) -> Iterator[Page]:
+    """A page of the console in a profile of its own, signed in."""
+    with browser.new_context(base_url=console_url) as context:
+        context.set_default_timeout(PATIENCE_MS)
+        context.add_cookies(cookies)
+        yield context.new_page()
+
+
+@pytest.fixture(scope="module")
+def busy(browser: Browser, console_demo: Demo, console_url: str, cookies: Any) -> None:
+    """Requests of all keys, one of them with an odd path, and a check."""
+    demo = console_demo
+    paths = ["Cities", "Cities?order=name", "Products?values=typed", "Nowhere", quote(NASTY)]
+    for key in (demo.full_key, demo.unfiltered_key, demo.read_only_key, "sgw_wrong"):
+        for path in paths:
+            headers = {"Authorization": f"Bearer {key}"}
+            httpx2.get(f"{demo.url}/v2/sheets/{path}", headers=headers)
+    with browser.new_context() as context:
+        context.add_cookies(cookies)
+        page = context.new_page()
+        page.goto(console_url)
+        page.get_by_role("button", name="Check settings").click()
+        expect(page.get_by_text("keys: 3 not revoked")).to_be_visible()
+        checked = page.get_by_text("Last at").text_content()
+        with page.expect_navigation():
+            page.get_by_role("button", name="Check settings").click()
+        assert page.get_by_text("Last at").text_content() == checked
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import base64
 import math
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
@@ -35,13 +35,12 @@ from gateway.storage.key_store import Grants
 from gateway.storage.key_store import keys as stored_keys
 from gateway.storage.usage import key_usage
 from sheets_emulator.app import EmulatorOptions, create_emulator
-from tests.browser.accessibility import Scheme
+from tests.browser.accessibility import SCHEMES
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
 from tests.docs.blocks import TOP
 from tests.journeys.conftest import create_keys
 
 FOLDER = TOP / "docs" / "images" / "console"
-SCHEMES: Sequence[Scheme] = ("light", "dark")
 PAGES: Mapping[str, str] = {
     "overview": "/",
     "data": "/data?sheet=Cities&order=-population&where="

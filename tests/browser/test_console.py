@@ -1,54 +1,30 @@
-"""The console in a browser: without a mouse, on a phone, light and dark, with texts of others."""
+"""The console in a browser: without a mouse, without the script, with texts of others."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Dialog, expect
+from playwright.sync_api import Browser, Dialog, Page, expect
 
-from gateway.commands.demo import Demo, running_demo
-from gateway.server.sockets import bind
-from sheets_emulator.state.seed import read_spreadsheet
-from tests.browser.accessibility import faults
-from tests.browser.recorder import Recorder
+from gateway.commands.demo import Demo
+from tests.browser.conftest import NASTY
+from tests.browser.recorder import record
 
-NASTY = "<img src='http://evil.example' onerror='document.title=1'>"
-"""A cell, a field and, without the slashes, a worksheet."""
 _CSV = (
     "name,visited,visitors,open,{nasty}\n"
     "Rome,2026-02-01,12,TRUE,{nasty}\n"
     "Oslo,2026-03-01,7,FALSE,\n"
 )
+NASTY_BOOK: Mapping[str, str] = {
+    "Places": _CSV.replace("{nasty}", NASTY),
+    "<img src=x onerror=alert(1)>": "a\n1\n",
+}
+"""Nasty texts as a field, a cell and, without a slash, a worksheet."""
 
 
 @pytest.fixture(scope="module")
-def console_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    """The demo with a workbook of nasty texts; its tests write."""
-    folder = tmp_path_factory.mktemp("book")
-    (folder / "Places.csv").write_text(_CSV.replace("{nasty}", NASTY), encoding="utf-8")
-    (folder / "<img src=x onerror=alert(1)>.csv").write_text("a\n1\n", encoding="utf-8")
-    with running_demo(bind("127.0.0.1", 0), {}, read_spreadsheet(folder, "demo")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def cookies(browser: Browser, console_demo: Demo) -> Any:
-    """The session that the link of the demo begins."""
-    with browser.new_context() as context:
-        page = context.new_page()
-        page.goto(console_demo.sign_in_url)
-        assert "#" not in page.url  # the token is no part of the history
-        page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-        page.goto(console_demo.sign_in_url)
-        page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("alert")).to_contain_text("A link counts once")
-        return context.cookies()
-
-
-@pytest.fixture(scope="module")
-def console_url(console_demo: Demo) -> str:
-    return console_demo.sign_in_url.partition("/sign-in")[0]
+def book() -> Mapping[str, str]:
+    return NASTY_BOOK
 
 
 PAGES: Mapping[str, str] = {
@@ -64,26 +40,18 @@ PAGES: Mapping[str, str] = {
 }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
-def test_pages_are_accessible_and_fit(
-    browser: Browser, cookies: Any, console_url: str, axe: str, scheme: Any, width: int
-) -> None:
-    """axe finds nothing, no page is wider than the window, and a planted fault is found."""
-    urls = {name: console_url + path for name, path in PAGES.items()}
+def test_a_link_begins_one_session(page: Page, console_demo: Demo) -> None:
+    """Its token is no part of the history; a second sign-in with it is refused."""
+    page.goto(console_demo.sign_in_url)
+    assert "#" not in page.url
+    page.get_by_role("button", name="Sign in").click()
 
-    found, planted = faults(browser, axe, urls, cookies=cookies, scheme=scheme, width=width)
-
-    assert found == {}
-    assert planted == ["color-contrast"]
+    expect(page.get_by_role("alert")).to_contain_text("A link counts once")
 
 
-def test_texts_of_others_neither_run_nor_load(
-    context: BrowserContext, recorder: Recorder, cookies: Any, console_url: str
-) -> None:
+def test_texts_of_others_neither_run_nor_load(page: Page, console_url: str) -> None:
     """No page sends a request elsewhere, breaks its policy, or gets a dialog or another title."""
-    context.add_cookies(cookies)
-    page = context.new_page()
+    recorder = record(page.context)
     dialogs: list[str] = []
 
     def dismiss(dialog: Dialog) -> None:
@@ -93,7 +61,7 @@ def test_texts_of_others_neither_run_nor_load(
     page.on("dialog", dismiss)
     titles = []
     for path in [*PAGES.values(), "/data?sheet=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E"]:
-        page.goto(console_url + path)
+        page.goto(path)
         titles.append(page.title())
 
     assert recorder.foreign(console_url) == []
@@ -102,13 +70,9 @@ def test_texts_of_others_neither_run_nor_load(
     assert all(title.endswith("· Sheets gateway") for title in titles)
 
 
-def test_rows_are_edited_with_the_keyboard_alone(
-    context: BrowserContext, cookies: Any, console_url: str
-) -> None:
+def test_rows_are_edited_with_the_keyboard_alone(page: Page) -> None:
     """Filter, open, edit, save, create and delete; the grid shows each result."""
-    context.add_cookies(cookies)
-    page = context.new_page()
-    page.goto(f"{console_url}/data?sheet=Places")
+    page.goto("/data?sheet=Places")
     page.get_by_label("Condition").focus()
     page.keyboard.type("is not")
     page.keyboard.press("Tab")
@@ -149,12 +113,10 @@ def test_pages_work_without_the_script(browser: Browser, cookies: Any, console_u
         assert page.get_by_role("button", name="Copy").count() == 0
 
 
-def test_code_is_copied(context: BrowserContext, cookies: Any, console_url: str) -> None:
+def test_code_is_copied(page: Page) -> None:
     """The button puts the shown code on the clipboard."""
-    context.add_cookies(cookies)
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page = context.new_page()
-    page.goto(f"{console_url}{PAGES['filtered']}")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(PAGES["filtered"])
     page.get_by_text("Copy as code").click()
     page.get_by_role("button", name="Copy curl").click()
     expect(page.get_by_text("Copied")).to_be_visible()

@@ -1,49 +1,27 @@
 """Rows in the console while others change them, sessions end, and Google fails."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from gateway.commands.demo import Demo, running_demo
 from gateway.server.sockets import bind
-from sheets_emulator.state.seed import read_spreadsheet
+from tests.browser.conftest import sign_in
 
 MANY = 10_000
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    """The demo with a worksheet to edit and a long one."""
-    folder = tmp_path_factory.mktemp("book")
-    (folder / "Places.csv").write_text("name,state\nRome,old\nOslo,old\nBern,old\n")
-    (folder / "Many.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(MANY)))
-    with running_demo(bind("127.0.0.1", 0), {}, read_spreadsheet(folder, "demo")) as demo:
-        yield demo
-
-
-@pytest.fixture(scope="module")
-def session(browser: Browser, running: Demo) -> Any:
-    with browser.new_context() as context:
-        page = context.new_page()
-        page.goto(running.sign_in_url)
-        page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-        return context.cookies()
-
-
-@pytest.fixture
-def page(context: BrowserContext, session: Any) -> Page:
-    context.add_cookies(session)
-    return context.new_page()
-
-
-@pytest.fixture(scope="module")
-def console_url(running: Demo) -> str:
-    return running.sign_in_url.partition("/sign-in")[0]
+def book() -> Mapping[str, str]:
+    """A worksheet to edit and a long one."""
+    return {
+        "Places": "name,state\nRome,old\nOslo,old\nBern,old\n",
+        "Many": "n\n" + "".join(f"{n}\n" for n in range(MANY)),
+    }
 
 
 def change(demo: Demo, row: int, state: str) -> None:
@@ -56,11 +34,11 @@ def change(demo: Demo, row: int, state: str) -> None:
     assert answer.status_code == 200
 
 
-def test_a_lost_race_is_shown_and_can_be_saved(page: Page, running: Demo, console_url: str) -> None:
+def test_a_lost_race_is_shown_and_can_be_saved(page: Page, console_demo: Demo) -> None:
     """The form keeps the input beside the present text; a second save replaces that."""
-    page.goto(f"{console_url}/data/row?sheet=Places&row=2")
+    page.goto("/data/row?sheet=Places&row=2")
     page.get_by_label("state text").fill("mine")
-    change(running, 2, "theirs")
+    change(console_demo, 2, "theirs")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_contain_text("nothing was saved")
     expect(page.get_by_text("In the sheet now: theirs")).to_be_visible()
@@ -71,11 +49,11 @@ def test_a_lost_race_is_shown_and_can_be_saved(page: Page, running: Demo, consol
     expect(page.get_by_role("row").nth(1)).to_contain_text("mine")
 
 
-def test_of_two_tabs_the_second_is_refused(page: Page, console_url: str) -> None:
+def test_of_two_tabs_the_second_is_refused(page: Page) -> None:
     """Both opened the row; the tag of the second is old when it is saved."""
     other = page.context.new_page()
     for each, text in ((page, "first"), (other, "second")):
-        each.goto(f"{console_url}/data/row?sheet=Places&row=3")
+        each.goto("/data/row?sheet=Places&row=3")
         each.get_by_label("state text").fill(text)
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status")).to_have_text("Row 3 saved.")
@@ -85,11 +63,9 @@ def test_of_two_tabs_the_second_is_refused(page: Page, console_url: str) -> None
     expect(other.get_by_label("state text")).to_have_value("second")
 
 
-def test_a_session_that_ends_in_an_edit_loses_no_input(
-    page: Page, session: Any, console_url: str
-) -> None:
+def test_a_session_that_ends_in_an_edit_loses_no_input(page: Page, cookies: Any) -> None:
     """After a sign-in in another tab, the form is sent again."""
-    page.goto(f"{console_url}/data/row?sheet=Places&row=4")
+    page.goto("/data/row?sheet=Places&row=4")
     page.get_by_label("state text").fill("new <&> text")
     page.context.clear_cookies()
     page.get_by_role("button", name="Save").click()
@@ -98,16 +74,16 @@ def test_a_session_that_ends_in_an_edit_loses_no_input(
     with page.context.expect_page() as opened:
         page.get_by_role("link", name="Sign in").click()
     expect(opened.value.get_by_label("Admin key or sign-in token")).to_be_visible()
-    page.context.add_cookies(session)
+    page.context.add_cookies(cookies)
     page.get_by_role("button", name="Send again").click()
 
     expect(page.get_by_role("status")).to_have_text("Row 4 saved.")
     expect(page.get_by_role("row").nth(3)).to_contain_text("new <&> text")
 
 
-def test_many_rows_are_paged_and_the_back_button_returns(page: Page, console_url: str) -> None:
+def test_many_rows_are_paged_and_the_back_button_returns(page: Page) -> None:
     """Each view is a URL, so that the history has the pages and the filter."""
-    page.goto(f"{console_url}/data?sheet=Many")
+    page.goto("/data?sheet=Many")
     expect(page.get_by_text(f"of {MANY:,} rows")).to_be_visible()
     first = page.get_by_role("row").nth(1).inner_text()
     starts = [first]
@@ -137,9 +113,7 @@ def test_a_failure_of_google_is_said_in_words(
     demo, status = cold
     faults = f"{demo.emulator_url}/_emulator/faults"
     page = context.new_page()
-    page.goto(demo.sign_in_url)
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    sign_in(page, demo)
     httpx2.post(faults, json=[{"call": "*", "status": status, "times": 50}])
     page.goto(f"{demo.sign_in_url.partition('/sign-in')[0]}/data?sheet=Cities")
     expect(page.get_by_role("alert")).to_contain_text("quota" if status == 429 else "Google")

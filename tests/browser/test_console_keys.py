@@ -2,40 +2,9 @@
 
 import re
 import subprocess
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
-
-from gateway.commands.demo import Demo, running_demo
-from gateway.server.sockets import bind
-from tests.browser.accessibility import violations
-
-LONG = "a-name-without-a-blank-" * 8
-PAGES = ("list", "new", "refused", "secret", "key", "conflict", "two secrets", "revoked")
-
-
-@pytest.fixture(scope="module")
-def keys_demo() -> Iterator[Demo]:
-    """The demo, whose keys its tests change."""
-    with running_demo(bind("127.0.0.1", 0), {}) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def session(browser: Browser, keys_demo: Demo) -> Any:
-    with browser.new_context() as context:
-        page = context.new_page()
-        page.goto(keys_demo.sign_in_url)
-        page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-        return context.cookies()
-
-
-@pytest.fixture(scope="module")
-def keys_url(keys_demo: Demo) -> str:
-    return keys_demo.sign_in_url.replace("/sign-in", "/keys").partition("#")[0]
+from playwright.sync_api import Browser, Page, expect
 
 
 def field(page: Page, label: str) -> Any:
@@ -55,14 +24,10 @@ def run_curl(line: str, **replaced: str) -> str:
     return done.stdout
 
 
-def test_a_key_lives_from_its_making_to_its_end(
-    context: BrowserContext, session: Any, keys_url: str
-) -> None:
+def test_a_key_lives_from_its_making_to_its_end(page: Page) -> None:
     """Make, run its copied request, narrow, rotate, end the old secret and revoke."""
-    context.add_cookies(session)
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page = context.new_page()
-    page.goto(keys_url)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto("/keys")
     page.get_by_role("link", name="New key").click()
     field(page, "Name").fill("website")
     field(page, "Spreadsheets").fill("demo")
@@ -101,13 +66,9 @@ def test_a_key_lives_from_its_making_to_its_end(
     assert second not in page.content()
 
 
-def test_a_key_is_made_with_the_keyboard_alone(
-    context: BrowserContext, session: Any, keys_url: str
-) -> None:
+def test_a_key_is_made_with_the_keyboard_alone(page: Page) -> None:
     """In the order of the page, with boxes, a choice, a mistake that is mended, and a reload."""
-    context.add_cookies(session)
-    page = context.new_page()
-    page.goto(f"{keys_url}/new")
+    page.goto("/keys/new")
     field(page, "Name").focus()
     keys = page.keyboard
     keys.type("typed")
@@ -146,67 +107,12 @@ def test_a_key_is_made_with_the_keyboard_alone(
     expect(page.get_by_role("status")).to_have_text("The key is revoked.")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
-def test_the_pages_are_accessible_and_fit(
-    browser: Browser, session: Any, keys_url: str, axe: str, scheme: Any, width: int
-) -> None:
-    """axe finds nothing on any page of a key, and none is wider than the window."""
-    found: dict[str, object] = {}
-    looked_at = []
-    with browser.new_context(
-        color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True
-    ) as context:
-        context.add_cookies(session)
-        page = context.new_page()
-
-        def look(name: str) -> None:
-            looked_at.append(name)
-            page.evaluate(axe)
-            wide = page.evaluate("document.documentElement.scrollWidth") - width
-            if (faults := violations(page)) or wide > 0:
-                found[name] = (faults, wide)
-
-        page.goto(f"{keys_url}/new")
-        look("new")
-        field(page, "Name").fill(LONG)
-        field(page, "Spreadsheets").fill("demo")
-        field(page, "Origins").fill("no-origin")
-        page.get_by_text("Forms and more").click()
-        field(page, "Page after a form").fill("/")
-        click(page, "Make key")
-        look("refused")
-        field(page, "Origins").fill("")
-        field(page, "Page after a form").fill("")
-        click(page, "Make key")
-        look("secret")
-        page.get_by_role("link", name="Done").click()
-        look("key")
-        page.locator("[name=tag]").evaluate("each => { each.value = 'stale' }")
-        field(page, "read").uncheck()
-        field(page, "Origins").fill("https://www.example.org")
-        click(page, "Save")
-        look("conflict")
-        click(page, "Make another secret")
-        page.get_by_role("link", name="Done").click()
-        look("two secrets")
-        page.goto(keys_url)
-        look("list")
-        page.get_by_role("link", name=LONG, exact=True).first.click()
-        page.get_by_text("Revoke key").click()
-        click(page, "for good")
-        look("revoked")
-
-    assert found == {}
-    assert sorted(looked_at) == sorted(PAGES)
-
-
-def test_a_key_is_made_without_the_script(browser: Browser, session: Any, keys_url: str) -> None:
+def test_a_key_is_made_without_the_script(browser: Browser, cookies: Any, console_url: str) -> None:
     """Only the buttons that copy are missing."""
     with browser.new_context(java_script_enabled=False) as context:
-        context.add_cookies(session)
+        context.add_cookies(cookies)
         page = context.new_page()
-        page.goto(f"{keys_url}/new")
+        page.goto(f"{console_url}/keys/new")
         field(page, "Name").fill("plain")
         field(page, "Spreadsheets").fill("demo")
         click(page, "Make key")

@@ -1,140 +1,62 @@
-"""Overview, usage and requests in a browser: empty and full, light and dark, on a phone."""
+"""Overview, usage and requests in a browser, after requests of all keys."""
 
-from collections.abc import Iterator
-from http.client import HTTPConnection
-from typing import Any
+from collections.abc import Mapping
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, expect
+from playwright.sync_api import Page, expect
 
-from gateway.commands.demo import Demo, running_demo
-from gateway.server.sockets import bind
-from tests.browser.accessibility import Scheme, faults
-from tests.browser.recorder import Recorder
+from tests.browser.conftest import NASTY
+from tests.browser.recorder import record
 
-NASTY = "<img src='http://evil.example' onerror='document.title=1'>"
-EMPTY = {name: f"/{name}" for name in ("", "usage", "requests", "requests?code=any")}
-FULL = EMPTY | {
+EMPTY: Mapping[str, str] = {
+    "overview": "/",
+    "usage": "/usage",
+    "requests": "/requests",
+    "errors": "/requests?code=any",
+}
+FULL: Mapping[str, str] = {
+    **EMPTY,
     "by day": "/usage?since=30d&by=sheet",
     "by code": "/usage?since=7d&by=code",
     "odd": f"/requests?key={quote(NASTY)}",
 }
 
-
-@pytest.fixture(scope="module")
-def watched() -> Iterator[Demo]:
-    with running_demo(bind("127.0.0.1", 0), {}) as running:
-        yield running
+pytestmark = pytest.mark.usefixtures("busy")
 
 
-@pytest.fixture(scope="module")
-def cookies(browser: Browser, watched: Demo) -> Any:
-    with browser.new_context() as context:
-        page = context.new_page()
-        page.goto(watched.sign_in_url)
-        page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-        return context.cookies()
+def test_accounts_and_worksheets_are_seen_whole(page: Page) -> None:
+    """Neither table of the overview scrolls sideways, whatever the width of the window."""
+    page.goto("/")
+    tables = [page.get_by_role("region", name=name) for name in ("Google", "Worksheets in memory")]
+    hidden = {}
+    for width in (400, 780, 900, 1024, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        hidden[width] = [
+            each.evaluate("each => each.scrollWidth - each.clientWidth") for each in tables
+        ]
+
+    assert hidden == dict.fromkeys(hidden, [0, 0])
 
 
-@pytest.fixture(scope="module")
-def url(watched: Demo) -> str:
-    return watched.sign_in_url.partition("/sign-in")[0]
-
-
-@pytest.fixture(scope="module")
-def busy(browser: Browser, watched: Demo, cookies: Any, url: str) -> None:
-    """Requests of all keys, one of them with an odd path, and a check."""
-    paths = ["/v2/sheets/Cities", "/v2/sheets/Products?values=typed", "/v2/sheets/Nowhere"]
-    for key in (watched.full_key, watched.unfiltered_key, watched.read_only_key, "sgw_wrong"):
-        for path in [*paths, "/v2/sheets/Cities?order=name", f"/v2/sheets/{quote(NASTY)}"]:
-            connection = HTTPConnection(watched.url.removeprefix("http://"), timeout=30)
-            connection.request("GET", path, headers={"Authorization": f"Bearer {key}"})
-            connection.getresponse().read()
-            connection.close()
-    with browser.new_context() as context:
-        context.add_cookies(cookies)
-        page = context.new_page()
-        page.goto(url)
-        page.get_by_role("button", name="Check settings").click()
-        expect(page.get_by_text("keys: 3 not revoked")).to_be_visible()
-        checked = page.get_by_text("Last at").text_content()
-        page.get_by_role("button", name="Check settings").click()
-        page.reload()
-        assert page.get_by_text("Last at").text_content() == checked
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
-def test_empty_pages_are_accessible_and_fit(
-    browser: Browser, cookies: Any, url: str, axe: str, width: int, scheme: Scheme
-) -> None:
-    """axe finds nothing, no page is wider than the window, and a planted fault is found."""
-    urls = {name: url + path for name, path in EMPTY.items()}
-
-    found, planted = faults(browser, axe, urls, cookies=cookies, scheme=scheme, width=width)
-
-    assert found == {}
-    assert planted == ["color-contrast"]
-
-
-@pytest.mark.usefixtures("busy")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
-def test_full_pages_are_accessible_and_fit(
-    browser: Browser, cookies: Any, url: str, axe: str, width: int, scheme: Scheme
-) -> None:
-    """The same of pages with charts, tables and findings."""
-    urls = {name: url + path for name, path in FULL.items()}
-
-    found, _ = faults(browser, axe, urls, cookies=cookies, scheme=scheme, width=width)
-
-    assert found == {}
-
-
-@pytest.mark.usefixtures("busy")
-@pytest.mark.parametrize("width", [400, 780, 900, 1024, 1280])
-def test_accounts_and_worksheets_are_seen_whole(
-    context: BrowserContext, cookies: Any, url: str, width: int
-) -> None:
-    """Neither table of the overview scrolls sideways."""
-    context.add_cookies(cookies)
-    page = context.new_page()
-    page.set_viewport_size({"width": width, "height": 800})
-    page.goto(url)
-    hidden = "each => each.scrollWidth - each.clientWidth"
-
-    for name in ("Google", "Worksheets in memory"):
-        assert page.get_by_role("region", name=name).evaluate(hidden) == 0
-
-
-@pytest.mark.usefixtures("busy")
-def test_texts_of_others_neither_run_nor_load(
-    context: BrowserContext, recorder: Recorder, cookies: Any, url: str
-) -> None:
+def test_texts_of_others_neither_run_nor_load(page: Page, console_url: str) -> None:
     """No page sends a request elsewhere, or breaks its policy; a path is shown as it was sent."""
-    context.add_cookies(cookies)
-    page = context.new_page()
+    recorder = record(page.context)
     titles = []
     for path in FULL.values():
-        page.goto(url + path)
+        page.goto(path)
         titles.append(page.title())
-    page.goto(f"{url}/requests")
+    page.goto("/requests")
 
     expect(page.get_by_text("%3Cimg").first).to_be_visible()
-    assert recorder.foreign(url) == []
+    assert recorder.foreign(console_url) == []
     assert recorder.violations() == []
     assert all(title.endswith("· Sheets gateway") for title in titles)
 
 
-def test_two_clicks_lead_to_the_first_filtered_view(
-    context: BrowserContext, cookies: Any, url: str
-) -> None:
+def test_two_clicks_lead_to_the_first_filtered_view(page: Page) -> None:
     """From the page after the sign-in: look at the rows, add a filter."""
-    context.add_cookies(cookies)
-    page = context.new_page()
-    page.goto(url)
+    page.goto("/")
     page.get_by_role("link", name="Look at the rows").click()
     page.get_by_label("Value").fill("Chicago")
     page.get_by_role("button", name="Add filter").click()
@@ -142,14 +64,9 @@ def test_two_clicks_lead_to_the_first_filtered_view(
     expect(page.get_by_text("1 of 1 row")).to_be_visible()
 
 
-@pytest.mark.usefixtures("busy")
-def test_usage_leads_to_the_requests_of_a_key(
-    context: BrowserContext, cookies: Any, url: str
-) -> None:
+def test_usage_leads_to_the_requests_of_a_key(page: Page) -> None:
     """And a code of the table there to all requests that got it."""
-    context.add_cookies(cookies)
-    page = context.new_page()
-    page.goto(f"{url}/usage")
+    page.goto("/usage")
     page.get_by_role("link", name="demo no filters").click()
     page.get_by_role("link", name="4034").first.click()
 

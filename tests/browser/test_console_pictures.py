@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from tests.browser.accessibility import SCHEMES
 from tests.browser.console_pictures import (
     FOLDER,
     HEIGHT,
     PAGES,
     SCALE,
-    SCHEMES,
     WIDTH,
     draw,
     opened_console,

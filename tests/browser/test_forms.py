@@ -68,8 +68,8 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A page of a browser whose script is off."""
+def page(browser: Browser, site: Site) -> Iterator[Page]:
+    """A page of a browser whose script is off; it closes its connections before `site` ends."""
     with browser.new_context(java_script_enabled=False) as context:
         context.set_default_timeout(PATIENCE_MS)
         yield context.new_page()

@@ -36,7 +36,7 @@ def test_accounts_and_worksheets_are_seen_whole(page: Page) -> None:
             each.evaluate("each => each.scrollWidth - each.clientWidth") for each in tables
         ]
 
-    assert hidden == dict.fromkeys(hidden, [0, 0])
+    assert hidden == {width: [0, 0] for width in hidden}
 
 
 def test_texts_of_others_neither_run_nor_load(page: Page, console_url: str) -> None:

@@ -1,14 +1,19 @@
 """Number formats that display other plain numbers or other texts: calls, and tears beside them."""
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
+from itertools import count
+from unittest.mock import patch
 
 import pytest
 
+from gateway import app
 from gateway.google.sheets import Render, Rendering, SheetArea
 from gateway.table import table
 from gateway.table.steps import Work
+from tests.asgi_client import Answer
 from tests.fakes import FakeSheets, FakeWorksheet, Formatted, Held
 from tests.journeys.failure import refused
 from tests.surfaces.stage import Surface, open_surface
@@ -47,43 +52,70 @@ PLAIN: Mapping[str, Sequence[Held | None]] = {
 """Formats that round or group: their numbers are compared. Others display no plain number."""
 
 
-@pytest.fixture
-def surface(tmp_path: Path) -> Iterator[Surface]:
-    with open_surface(tmp_path) as opened:
-        yield opened
+@dataclass
+class Clock:
+    """Seconds that stand still while a request runs: nothing ages on a busy machine."""
+
+    now: float = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+CLOCK = Clock()
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
+    folder = tmp_path_factory.mktemp("surface")
+    with patch.object(app, "time", CLOCK), open_surface(folder) as surface:
+        yield surface
+
+
+_TITLES = (f"Title{number}" for number in count())
+"""What the gateway knows of the formats of a worksheet outlives a test."""
 
 
 def add(surface: Surface, cells: Sequence[Held | None]) -> FakeWorksheet:
+    """A worksheet that no other test knows."""
     lines = [[f"n{at}", at, cell, "-"] for at, cell in enumerate(cells)]
-    return surface.sheets.add("X", [["name", "id", "when", "note"], *lines])
+    return surface.sheets.add(next(_TITLES), [["name", "id", "when", "note"], *lines])
 
 
 def before_reads(
     monkeypatch: pytest.MonkeyPatch, sheet: FakeWorksheet, edit: Callable[[int], None]
 ) -> None:
     """Call an edit with the number of each read of a rendering, from 0, before it."""
-    read, count = FakeSheets._read_rendering, iter(range(1_000))
+    read, numbers = FakeSheets._read_rendering, count()
 
     def edited(
         sheets: FakeSheets, spreadsheet: str, range_: str | SheetArea, render: Render
     ) -> Rendering:
-        edit(next(count))
+        edit(next(numbers))
         return read(sheets, spreadsheet, range_, render)
 
     monkeypatch.setattr(FakeSheets, "_read_rendering", edited)
 
 
-def cost(surface: Surface, method: str, target: str, body: object = None) -> int:
+def send(surface: Surface, method: str, query: str, body: object = None) -> Answer:
+    """Answer to a request for the worksheet that was added last."""
+    CLOCK.now = time.monotonic()
+    target = f"{surface.sheets.worksheets[-1].title}?{query}"
+    if body is None:
+        return surface.send(method, target)
+    return surface.send(method, target, headers=[JSON], body=json.dumps(body).encode())
+
+
+def cost(surface: Surface, method: str, query: str, body: object = None) -> int:
     """The reads of a request that succeeds."""
     surface.calls.reads = 0
-    content = b"" if body is None else json.dumps(body).encode()
-    answer = surface.send(method, target, headers=[JSON] if content else [], body=content)
+    answer = send(surface, method, query, body)
     assert answer.status_code in (200, 201), answer.content
     return surface.calls.reads
 
 
-def listed(surface: Surface, target: str) -> list[Mapping[str, object]]:
-    answer = surface.send("GET", target)
+def listed(surface: Surface, query: str) -> list[Mapping[str, object]]:
+    answer = send(surface, "GET", query)
     assert answer.status_code == 200, answer.content
     results: list[Mapping[str, object]] = answer.json()["results"]
     return results
@@ -109,21 +141,21 @@ def test_the_reads_of_a_list(
             monkeypatch, sheet, lambda read: sheet.type(2, None, None, None, f"{read // 2}")
         )
     costs = []
-    targets = ["X?order=id", "X?order=-when", "X?values=typed", "X?order=name"]
-    for at, target in enumerate(5 * targets):
+    queries = ["order=id", "order=-when", "values=typed", "order=name"]
+    for at, query in enumerate(5 * queries):
         sheet.type(3, None, None, None, f"changed {at}")
-        costs.append(cost(surface, "GET", target))
+        costs.append(cost(surface, "GET", query))
     sheet.type(1, None, None, None, "remark")
-    costs += [cost(surface, "GET", "X?order=id") for _ in range(2)]
+    costs += [cost(surface, "GET", "order=id") for _ in range(2)]
 
     assert costs == [2 + more, *19 * [2], 2 + more, 2]
 
 
 @pytest.mark.parametrize(
-    ("method", "target", "body"),
+    ("method", "query", "body"),
     [
-        pytest.param("POST", "X?on_conflict=name", {"name": "n1", "id": 1}, id="upsert"),
-        pytest.param("PATCH", 'X?where={"name":"n1"}', {"id": 1}, id="update by filter"),
+        pytest.param("POST", "on_conflict=name", {"name": "n1", "id": 1}, id="upsert"),
+        pytest.param("PATCH", 'where={"name":"n1"}', {"id": 1}, id="update by filter"),
     ],
 )
 @pytest.mark.parametrize(
@@ -137,14 +169,14 @@ def test_the_reads_of_a_write(
     cells: Sequence[Held | None],
     more: int,
     method: str,
-    target: str,
+    query: str,
     body: object,
 ) -> None:
     """On a busy worksheet: that of the header, and those of a list."""
     sheet = add(surface, cells)
     before_reads(monkeypatch, sheet, lambda read: sheet.type(2, None, None, None, f"{read // 2}"))
 
-    costs = [cost(surface, method, target, body) for _ in "12"]
+    costs = [cost(surface, method, query, body) for _ in "12"]
 
     assert costs == [3 + more, 2]
 
@@ -156,7 +188,7 @@ def test_one_text_that_is_displayed_as_another(surface: Surface) -> None:
     costs = []
     for at in range(3):
         sheet.type(3, None, None, None, f"changed {at}")
-        costs.append(cost(surface, "GET", "X?order=id"))
+        costs.append(cost(surface, "GET", "order=id"))
 
     assert costs == [4, 2, 2]
 
@@ -180,7 +212,7 @@ def test_a_text_that_changes_to_and_fro(
 
     before_reads(monkeypatch, sheet, write)
 
-    assert refused(surface.send("GET", "X?order=id")) == (502, 5020)
+    assert refused(send(surface, "GET", "order=id")) == (502, 5020)
 
 
 def dates(at: int) -> Formatted:
@@ -209,7 +241,7 @@ def test_rows_appended_between_all_reads(
 
     before_reads(monkeypatch, sheet, append)
 
-    assert [cost(surface, "GET", "X?order=-id&limit=1") for _ in range(3)] == [4, 2, 2]
+    assert [cost(surface, "GET", "order=-id&limit=1") for _ in range(3)] == [4, 2, 2]
 
 
 def insert(sheet: FakeWorksheet, made: Callable[[int], Formatted]) -> None:
@@ -248,12 +280,12 @@ def ids_after_tears(
     for row in range(1, 22):
         sheet.type(row, "", None, None, "")
     if is_known:
-        listed(surface, "X?order=id")
+        listed(surface, "order=id")
     found = []
-    for count, lists in ((tears, 2), (1, 1)):
-        tear(monkeypatch, sheet, lambda: edit(sheet, made), count)
+    for torn, lists in ((tears, 2), (1, 1)):
+        tear(monkeypatch, sheet, lambda: edit(sheet, made), torn)
         for _ in range(lists):
-            rows = listed(surface, "X?order=-id&limit=100")
+            rows = listed(surface, "order=-id&limit=100")
             found.append([int(str(row["id"])) for row in rows])
     return found
 
@@ -297,8 +329,8 @@ def test_tears_that_only_texts_with_a_known_format_show(
 ) -> None:
     """The format displays its texts, not those of other rows."""
     lines = [[dates(at), weights(at)] for at in range(9)]
-    sheet = surface.sheets.add("X", [["when", "weight"], *lines])
-    costs = [cost(surface, "GET", "X?order=when") for _ in "12"]
+    sheet = surface.sheets.add(next(_TITLES), [["when", "weight"], *lines])
+    costs = [cost(surface, "GET", "order=when") for _ in "12"]
 
     def move() -> None:
         if edit == "delete":
@@ -308,8 +340,8 @@ def test_tears_that_only_texts_with_a_known_format_show(
             sheet.type(2, dates(20), weights(20))
 
     tear(monkeypatch, sheet, move, 1)
-    costs.append(cost(surface, "GET", "X?order=when"))
-    shown = [str(row["when"]) for row in listed(surface, "X?order=when")]
+    costs.append(cost(surface, "GET", "order=when"))
+    shown = [str(row["when"]) for row in listed(surface, "order=when")]
 
     assert costs == [4, 2, 4]
     assert shown == sorted(shown)
@@ -345,6 +377,6 @@ def test_one_cell_after_the_other_changed_between_the_reads(
         sheet.type(at + 2, None, None, after(at))
 
     tear(monkeypatch, sheet, write, 2)
-    costs = [cost(surface, "GET", "X?order=-when") for _ in "12"]
+    costs = [cost(surface, "GET", "order=-when") for _ in "12"]
 
     assert costs == [7, 2]

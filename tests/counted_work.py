@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -14,10 +15,11 @@ INSTRUCTIONS_BESIDE = 10_000
 """Of planning many conditions, and of operands that were counted a block before."""
 
 
+@dataclass(slots=True)
 class Instructions:
     """The count of instructions since `count` was set to 0."""
 
-    count = 0
+    count: int = 0
 
 
 @contextmanager
@@ -25,15 +27,18 @@ def counting(part: str = "") -> Iterator[Instructions]:
     """Count the instructions of functions whose file has `part` in its path."""
     counted = Instructions()
 
-    def trace(frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
+    def called(frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
         if part not in frame.f_code.co_filename:
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        counted.count += event == "opcode"
-        return trace
+        return count
+
+    def count(_frame: FrameType, event: str, _: object) -> None:
+        if event == "opcode":
+            counted.count += 1
 
     other = sys.gettrace()  # that of coverage
-    sys.settrace(trace)
+    sys.settrace(called)
     try:
         yield counted
     finally:

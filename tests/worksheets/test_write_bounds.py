@@ -1,6 +1,6 @@
 """Bounds of one write: what it may look at, send and get back."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest.mock import patch
 
@@ -52,10 +52,23 @@ async def test_a_write_by_filter_sends_8_mib_at_most(make_bench: MakeBench) -> N
     assert data(bench)[-1][2] == small["f2"]
 
 
-async def test_rows_of_one_request_have_500_000_cells_at_most(make_bench: MakeBench) -> None:
+@pytest.fixture
+def most_cells() -> Iterator[int]:
+    """A smaller bound of the cells of a look, for smaller worksheets."""
+    assert looks.MAX_TARGET_CELLS == 500_000
+    cells = 6_000
+    with (
+        patch.object(looks, "MAX_TARGET_CELLS", cells),
+        patch.object(planning, "MAX_TARGET_CELLS", cells),
+    ):
+        yield cells
+
+
+async def test_rows_of_one_request_have_500_000_cells_at_most(
+    make_bench: MakeBench, most_cells: int
+) -> None:
     """An update of such a list is refused after its look; those beside it are carried out."""
-    columns = looks.MAX_TARGET_CELLS // 30
-    bench = wide(make_bench, rows=32, text="y", columns=columns)
+    bench = wide(make_bench, rows=32, text="y", columns=most_cells // 30)
     listed = Write.update_rows(rows=tuple((2 + at, {"f1": "new"}) for at in range(31)))
     single = Write.update(row=33, fields={"f1": "single"})
 
@@ -66,10 +79,11 @@ async def test_rows_of_one_request_have_500_000_cells_at_most(make_bench: MakeBe
     assert [row[1] for row in data(bench)] == ["y"] * 31 + ["single"]
 
 
-async def test_updates_that_are_too_large_together_go_one_by_one(make_bench: MakeBench) -> None:
+async def test_updates_that_are_too_large_together_go_one_by_one(
+    make_bench: MakeBench, most_cells: int
+) -> None:
     """Of several requests each is within the bound: all are carried out."""
-    columns = looks.MAX_TARGET_CELLS // 30
-    bench = wide(make_bench, rows=40, text="y", columns=columns)
+    bench = wide(make_bench, rows=40, text="y", columns=most_cells // 30)
     halves = [
         Write.update_rows(rows=tuple((row, {"f1": f"new {row}"}) for row in rows))
         for rows in (range(2, 22), range(22, 42))
@@ -81,9 +95,11 @@ async def test_updates_that_are_too_large_together_go_one_by_one(make_bench: Mak
     assert [row[1] for row in data(bench)] == [f"new {row}" for row in range(2, 42)]
 
 
-async def test_rows_that_a_filter_finds_have_500_000_cells_at_most(make_bench: MakeBench) -> None:
+async def test_rows_that_a_filter_finds_have_500_000_cells_at_most(
+    make_bench: MakeBench, most_cells: int
+) -> None:
     """Updates, deletes and upserts are refused alike."""
-    columns = looks.MAX_TARGET_CELLS // 30
+    columns = most_cells // 30
     names = [f"f{column}" for column in range(columns)]
     lines = [["x", f"k{at}", *["y"] * (columns - 2)] for at in range(31)]
     bench = make_bench([names, *lines], cache=KEPT)

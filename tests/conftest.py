@@ -32,7 +32,11 @@ SLOW: Mapping[str, str] = {
         instructions
     """,
     "browser": """
-        docs_operations docs_page home_page pages_of_docs recorder site typescript_client
+        console_accessibility console_edits console_pictures docs_operations docs_page forms
+        home_page pages_of_docs recorder site typescript_client
+    """,
+    "clients": """
+        deletes
     """,
     "clients/codegen": """
         python typescript
@@ -41,20 +45,24 @@ SLOW: Mapping[str, str] = {
         refusing_gateway
     """,
     "clients/typescript": """
-        package readme
+        aborting package readme typed types
     """,
     "cluster": """
-        garbage_rates garbage_rows key_rates key_rates_processes processes quota rolling_upgrade
-        shared_rows shared_rows_outages storm workers write_lock write_lock_outages wrong_redis
+        garbage_rates garbage_rows gateway key_rates key_rates_processes processes quota
+        rolling_upgrade shared_rows shared_rows_outages storm workers write_lock write_lock_outages
+        wrong_redis
+    """,
+    "commands": """
+        terminal
     """,
     "contract": """
         open_facts place
     """,
     "docs": """
-        answers dockerfile samples shell site
+        all_rows answers dockerfile moving proxies samples shell site
     """,
     "server": """
-        deadlines parts server
+        deadlines limits parts server
     """,
     "sheets_emulator": """
         any_request crash every_route round_trips
@@ -90,10 +98,14 @@ SLOW: Mapping[str, str] = {
         reads_joining reads_load reads_outage reads_own_writes shared_sheet verbs
     """,
     "storage": """
-        damaged_rows sent_batches
+        damaged_rows database_server key_signals migrations sent_batches session_lock
+        write_ledger_room
     """,
     "surfaces": """
         cursors exports header_rows schema
+    """,
+    "worksheets": """
+        write_cost
     """,
 }
 """The files that take longest, 5 seconds or more, by their folder and the rest of `test_….py`.

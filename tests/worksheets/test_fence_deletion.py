@@ -30,7 +30,7 @@ async def test_fences_stay_while_a_copy_may_land(scene: Scene) -> None:
 
 async def test_few_fences_stay(scene: Scene) -> None:
     """However many writes there are in three minutes, at most 500 fences stay."""
-    for number in range(900):
+    for number in range(600):
         await scene.commit(scene.batch(f"n{number}"))
 
     assert len(scene.fake.fences) <= 500

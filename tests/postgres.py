@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +28,7 @@ PASSWORD = "swordfish"
 USER = "operator"
 DATABASE = "postgres"
 START_SECONDS = 30.0
+_MIGRATED = "migrated_store"
 PROGRAMS = Path("/usr/lib/postgresql")
 
 T = TypeVar("T")
@@ -55,15 +57,35 @@ class PostgresServer:
         It is a schema with the name of its user, which is found first: a database has 300 files.
         """
         name = f"store{next(self._numbers)}"
-        self.execute(
-            f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'; "
-            f"CREATE SCHEMA {name} AUTHORIZATION {name}"
-        )
-        place = f"{name}:{PASSWORD}@127.0.0.1:{self.port}/{DATABASE}"
-        url = PostgresUrl(SecretStr(f"postgresql+asyncpg://{place}"))
+        schema = f"CREATE SCHEMA {name} AUTHORIZATION {name}"
         if is_migrated:
-            in_thread(lambda: migrate_database(url))
-        return url
+            schema = self._migrated.replace(_MIGRATED, name)
+        self.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'; {schema}")
+        return self._url(name)
+
+    @cached_property
+    def _migrated(self) -> str:
+        """The SQL of a migrated schema: it runs in a tenth of the time that migrations take."""
+        self.execute(
+            f"CREATE ROLE {_MIGRATED} LOGIN PASSWORD '{PASSWORD}'; "
+            f"CREATE SCHEMA {_MIGRATED} AUTHORIZATION {_MIGRATED}"
+        )
+        in_thread(lambda: migrate_database(self._url(_MIGRATED)))
+        done = subprocess.run(  # noqa: S603 - Debian's program
+            [
+                *(self.programs / "pg_dump", "--inserts", f"--schema={_MIGRATED}"),
+                *("-h", self.folder, "-p", str(self.port), "-U", USER, DATABASE),
+            ],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        # Lines with a backslash are commands to psql.
+        return "\n".join(line for line in done.stdout.splitlines() if not line.startswith("\\"))
+
+    def _url(self, name: str) -> PostgresUrl:
+        place = f"{name}:{PASSWORD}@127.0.0.1:{self.port}/{DATABASE}"
+        return PostgresUrl(SecretStr(f"postgresql+asyncpg://{place}"))
 
     def execute(self, sql: str) -> None:
         async def ask() -> None:
@@ -82,6 +104,8 @@ class PostgresServer:
         settings = {
             "listen_addresses": "127.0.0.1",
             "fsync": "off",
+            "full_page_writes": "off",
+            "autovacuum": "off",
             "unix_socket_directories": self.folder,
         }
         options: list[Path | str] = ["-D", self.folder / "data", "-p", str(self.port)]

@@ -37,7 +37,7 @@ from gateway.google.sheets import (
     WrittenCells,
     WrittenRows,
 )
-from gateway.table.column_kinds import CellForm, NumberFormat
+from gateway.table.column_kinds import CellForm, NumberFormat, SeenCell
 from tests.fake_ranges import Box, echo, parse_range
 
 T = TypeVar("T")
@@ -453,9 +453,9 @@ def _block(worksheet: FakeWorksheet, box: Box) -> Block:
         values=[line[:width] for line, width in zip(values, widths, strict=False)],
         computed=computed,
         formulas=computed,
-        forms=[
-            [form or CellForm() for form in marks[:width]]
-            for marks, width in zip(forms, widths, strict=False)
+        cells=[
+            [SeenCell(form or CellForm(), held[at]) for at, form in enumerate(marks[:width])]
+            for marks, held, width in zip(forms, values, widths, strict=False)
         ],
     )
 

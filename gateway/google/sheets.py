@@ -27,7 +27,7 @@ import msgspec
 
 from gateway.errors import UpstreamRefusal
 from gateway.table.a1 import GridArea
-from gateway.table.column_kinds import CellForm, NumberFormat
+from gateway.table.column_kinds import NumberFormat, SeenCell
 
 Value = str | int | float | bool | None
 """A cell value. In a write, "" empties a cell, and None leaves one of a new row blank."""
@@ -294,7 +294,7 @@ class Block:
 
     Trailing blank cells and trailing blank rows may be left out. By row, `computed` has the columns
     of cells that show the result of a formula, known with typed values only; `formulas` has the
-    columns of cells with their own formula; `forms` has the forms of cells, if requested.
+    columns of cells with their own formula; `cells` has forms and typed values, if requested.
     """
 
     first_row: int
@@ -302,7 +302,7 @@ class Block:
     values: Sequence[Sequence[Value]]
     computed: Sequence[Collection[int]] = ()
     formulas: Sequence[Collection[int]] = ()
-    forms: Sequence[Sequence[CellForm]] = ()
+    cells: Sequence[Sequence[SeenCell]] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

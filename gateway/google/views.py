@@ -5,7 +5,7 @@ from them, some at a time.
 """
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -19,13 +19,13 @@ from gateway.google.sheets import (
     WorksheetProperties,
 )
 from gateway.table.a1 import GridArea
-from gateway.table.column_kinds import CellForm, NumberFormat
-from gateway.table.steps import Work, mapped
+from gateway.table.column_kinds import CellForm, NumberFormat, SeenCell
+from gateway.table.steps import Work
 
 T = TypeVar("T")
 
 PIECE_BYTES = 256 * 1024
-"""Maximum size of rows that are decoded in one step of about 2 ms; a longer row is one step."""
+"""Size of rows after which other requests run, about 2 ms; a row is decoded at once."""
 
 BLOCK_BYTES = 400
 """Bytes whose decoding takes as long as making a block."""
@@ -54,12 +54,6 @@ class Entered(msgspec.Struct, rename="camel", gc=False):
     formula_value: str | None = None
 
 
-class Cell(msgspec.Struct, rename="camel", gc=False):
-    formatted_value: str = ""
-    effective_value: ExtendedValue | None = None
-    user_entered_value: Entered | None = None
-
-
 class ShownNumberFormat(msgspec.Struct, gc=False):
     type: str = ""
     pattern: str = ""
@@ -86,13 +80,12 @@ class Rule(msgspec.Struct, gc=False):
     condition: RuleCondition | None = None
 
 
-class FormOfCell(msgspec.Struct, rename="camel", gc=False):
+class Cell(msgspec.Struct, rename="camel", gc=False):
+    formatted_value: str = ""
+    effective_value: ExtendedValue | None = None
+    user_entered_value: Entered | None = None
     effective_format: ShownFormat | None = None
     data_validation: Rule | None = None
-
-
-class FormsOfRow(msgspec.Struct, gc=False):
-    values: tuple[FormOfCell, ...] = ()
 
 
 class RowData(msgspec.Struct, gc=False):
@@ -169,7 +162,6 @@ class Spreadsheet(msgspec.Struct):
 
 
 _row = msgspec.json.Decoder(RowData)
-_form_row = msgspec.json.Decoder(FormsOfRow)
 
 
 def worksheet_properties(found: SheetProperties) -> WorksheetProperties:
@@ -200,28 +192,16 @@ def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetVie
         raise msgspec.ValidationError("a grid worksheet has no gridProperties")
     blocks: list[Block] = []
     for each in data:
-        yield BLOCK_BYTES
-        rows = yield from mapped(_cells, each.row_data, len, PIECE_BYTES)
-        texts, values, computed, formulas = zip(*rows, strict=True) if rows else ((), (), (), ())
-        forms: Sequence[Sequence[CellForm]] = ()
-        if has_forms:
-            forms = yield from mapped(_forms, each.row_data, len, PIECE_BYTES)
-        blocks.append(
-            Block(
-                first_row=each.start_row + 1,
-                texts=[*texts],
-                values=[*values],
-                computed=[*computed],
-                formulas=[*formulas],
-                forms=forms,
-            )
-        )
+        blocks.append((yield from _block(each, has_forms=has_forms)))
     tables = [each for each in sheet.tables if each.range.start_row_index == data[0].start_row]
-    typed_columns = {
-        table.range.start_column_index + column.column_index: column
-        for table in tables
-        for column in table.column_properties
-    }
+    column_types: dict[int, str] = {}
+    column_options: dict[int, tuple[str, ...]] = {}
+    for table in tables:
+        for column in table.column_properties:
+            at = table.range.start_column_index + column.column_index
+            column_types[at], rule = column.column_type, column.data_validation_rule
+            if rule is not None and rule.condition is not None:
+                column_options[at] = rule.condition.options
     return SheetView(
         sheet_id=properties.sheet_id,
         title=properties.title,
@@ -230,12 +210,8 @@ def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetVie
         frozen_rows=grid.frozen_row_count,
         blocks=blocks,
         table=_native(tables[0]) if len(tables) == 1 else NO_TABLE,
-        column_types={at: column.column_type for at, column in typed_columns.items()},
-        column_options={
-            at: column.data_validation_rule.condition.options
-            for at, column in typed_columns.items()
-            if column.data_validation_rule and column.data_validation_rule.condition
-        },
+        column_types=column_types,
+        column_options=column_options,
         tables=tuple(map(_native, sheet.tables)),
         protections=tuple(
             Protection(area=each.range.area, has_exceptions=bool(each.unprotected_ranges))
@@ -258,54 +234,58 @@ def _native(table: ShownTable) -> NativeTable:
     )
 
 
-def _cells(row: msgspec.Raw) -> tuple[list[str], list[Value], list[int], list[int]]:
-    """Decode a row: displayed texts, typed values, columns of computed cells, and of formulas.
+def _block(data: GridData, *, has_forms: bool) -> Work[Block]:
+    """Decode the rows of a block.
 
     An equal text and value are one object. The value of an error is its text, as in reads of
     values. A cell is computed by its own formula, or by the formula of another cell that fills it.
     """
-    texts: list[str] = []
-    values: list[Value] = []
-    computed: list[int] = []
-    formulas: list[int] = []
-    for at, cell in enumerate(_row.decode(row).values):
-        text, effective, entered = (
-            cell.formatted_value,
-            cell.effective_value,
-            cell.user_entered_value,
-        )
-        value: Value = None
-        if effective is not None:
-            value = effective.string_value
-            if value is None:
-                value = effective.number_value
-                value = effective.bool_value if value is None else value
-            if value is None or value == text:
-                value = text
-        texts.append(text)
-        values.append(value)
-        if entered is not None and entered.formula_value is not None:
-            formulas.append(at)
-            computed.append(at)
-        elif entered is None and effective is not None:
-            computed.append(at)
-    return texts, values, computed, formulas
-
-
-def _forms(row: msgspec.Raw) -> list[CellForm]:
-    """The forms of the cells of a row."""
-    forms: list[CellForm] = []
-    for cell in _form_row.decode(row).values:
-        shown, rule = cell.effective_format, cell.data_validation
-        found = None if shown is None else shown.number_format
-        condition = None if rule is None else rule.condition
-        form = CellForm(
-            format=None if found is None else NumberFormat(found.type, found.pattern),
-            rule="" if condition is None else condition.type,
-            options=() if condition is None else condition.options,
-        )
-        forms.append(form)
-    return forms
+    yield BLOCK_BYTES
+    rows: list[tuple[list[str], list[Value], list[int], list[int]]] = []
+    seen: list[list[SeenCell]] = []
+    for raw in data.row_data:
+        yield len(raw)
+        texts, values, cells = list[str](), list[Value](), list[SeenCell]()
+        computed, formulas = list[int](), list[int]()
+        rows.append((texts, values, computed, formulas))
+        for at, cell in enumerate(_row.decode(raw).values):
+            text, effective = cell.formatted_value, cell.effective_value
+            entered = cell.user_entered_value
+            value: Value = None
+            if effective is not None:
+                value = effective.string_value
+                if value is None:
+                    value = effective.number_value
+                    value = effective.bool_value if value is None else value
+                if value is None or value == text:
+                    value = text
+            texts.append(text)
+            values.append(value)
+            if entered is not None and entered.formula_value is not None:
+                formulas.append(at)
+                computed.append(at)
+            elif entered is None and effective is not None:
+                computed.append(at)
+            if has_forms:
+                shown, rule = cell.effective_format, cell.data_validation
+                number = None if shown is None else shown.number_format
+                condition = None if rule is None else rule.condition
+                form = CellForm(
+                    None if number is None else NumberFormat(number.type, number.pattern),
+                    "" if condition is None else condition.type,
+                    () if condition is None else condition.options,
+                )
+                cells.append(SeenCell(form, value))
+        seen.append(cells)
+    parts: Sequence[Any] = [*zip(*rows, strict=True)] or [()] * 4
+    return Block(
+        first_row=data.start_row + 1,
+        texts=[*parts[0]],
+        values=[*parts[1]],
+        computed=[*parts[2]],
+        formulas=[*parts[3]],
+        cells=seen if has_forms else (),
+    )
 
 
 def checked_parts(found: Sequence[T], count: int) -> Sequence[T]:

@@ -293,11 +293,12 @@ def _types(
 def first_cells(block: Block, skipped: int = 1) -> Mapping[int, Sequence[FirstCell]]:
     """The cells of a block by column, without its first rows."""
     found: dict[int, list[FirstCell]] = {}
-    rows = zip(block.texts, block.values, block.forms, block.computed, strict=True)
-    for texts, values, forms, computed in islice(rows, skipped, None):
+    rows = zip(block.texts, block.cells, block.computed, strict=True)
+    for texts, cells, computed in islice(rows, skipped, None):
         formulas = frozenset(computed)
-        for column, cell in enumerate(zip(texts, values, forms, strict=True)):
-            found.setdefault(column, []).append(FirstCell(*cell, column in formulas))
+        for column, (text, (form, value)) in enumerate(zip(texts, cells, strict=True)):
+            first = FirstCell(text, value, form, column in formulas)
+            found.setdefault(column, []).append(first)
     return found
 
 

@@ -36,7 +36,7 @@ from gateway.google.sheets import (
     recording_sent_at,
 )
 from gateway.table import a1
-from gateway.table.column_kinds import SeenCell, SheetForms
+from gateway.table.column_kinds import NumberFormat, SeenCell, SheetForms
 from gateway.table.header import DEFAULT_LAYOUT, Header, Layout, parse_header
 from gateway.table.record import text_at
 from gateway.table.records import (
@@ -636,7 +636,7 @@ def forms_in(view: SheetView, last_row: int, block_count: int = 0) -> SheetForms
     end, looked_at = min(table.last_row or view.rows, view.rows), last_row + 1
     rows: dict[int, Sequence[SeenCell]] = {}
     for block in view.blocks[: block_count or 1 + (last_row > header_row + 2)]:
-        rows |= enumerate(cells_of(block), block.first_row)
+        rows |= enumerate(block.cells, block.first_row)
     if last_row <= header_row:
         looked_at = header_row + FORM_ROWS - 1
         own = slice(table.first_column, table.end_column or None)
@@ -647,16 +647,22 @@ def forms_in(view: SheetView, last_row: int, block_count: int = 0) -> SheetForms
     is_known, first = last_row < looked_at or last_row >= end, rows.get(header_row + 1, nothing)
     above = rows.get(last_row, nothing) if header_row < last_row <= end else first
     below = rows.get(last_row + 1, nothing) if last_row < end else nothing
-    above_formats, below_formats = (
-        {at: cell.form.format for at, cell in enumerate(cells) if cell.form.format is not None}
-        for cells in (above, below)
-    )
+    formats: dict[int, NumberFormat] = {}
+    for at, cell in enumerate(above):
+        if cell.form.format is not None:
+            formats[at] = cell.form.format
+    missing, is_plain = set(formats), is_known
+    for at, cell in enumerate(below):
+        is_plain = is_plain and not any(cell.form)
+        if cell.form.format is not None:
+            formats[at] = cell.form.format
+            missing.discard(at)
     return SheetForms(
         rows=[above, first],
         types=view.column_types,
-        formats={**above_formats, **below_formats},
-        are_in_place=above_formats.keys() <= below_formats.keys(),
-        is_plain=is_known and not any(any(cell.form) for cell in below),
+        formats=formats,
+        are_in_place=not missing,
+        is_plain=is_plain,
     )
 
 
@@ -701,14 +707,6 @@ def header_of(view: SheetView, layout: Layout) -> Header:
     block = view.blocks[0]
     is_there = block.first_row == layout.header_row and block.texts
     return parse_header(block.texts[0] if is_there else (), layout)
-
-
-def cells_of(block: Block) -> list[list[SeenCell]]:
-    """Forms and typed values of a block's cells, by row."""
-    return [
-        [SeenCell(form, value) for form, value in zip(forms, values, strict=True)]
-        for forms, values in zip(block.forms, block.values, strict=True)
-    ]
 
 
 async def check_place(

@@ -31,7 +31,6 @@ from gateway.table.records import EndRule, last_record
 from gateway.worksheets.access import WorksheetId, own_sheet, worksheet_not_found
 from gateway.worksheets.loader import (
     OtherTab,
-    cells_of,
     check_names,
     check_place,
     form_ranges,
@@ -182,7 +181,7 @@ async def _look(
         frozen_rows=view.frozen_rows,
         grid_rows=view.rows,
         values=values,
-        cells=_in_spans([*map(cells_of, blocks)], spans, view.rows)
+        cells=_in_spans([block.cells for block in blocks], spans, view.rows)
         if detail is Detail.FORMS
         else {},
     )
@@ -253,7 +252,7 @@ async def look_at_forms(
     for (row, (first, _)), block in zip(
         spans.items(), view.blocks[len(ranges) - len(spans) :], strict=True
     ):
-        (cells,) = cells_of(block) or [[]]
+        (cells,) = block.cells or [[]]
         own[row] = [*[SeenCell()] * first, *cells]
     return own
 

@@ -82,7 +82,7 @@ async def test_number_formats_are_those_of_their_cells(subject: Subject) -> None
         subject.spreadsheet, [at(title, "1:1"), at(title, "A2:B5")], detail=Detail.FORMS
     )
 
-    shown_forms = [[form.format for form in row] for row in view.blocks[1].forms]
+    shown_forms = [[cell.form.format for cell in row] for row in view.blocks[1].cells]
     assert shown_forms[:3] == [[None, day], [day, None], [None, clock]]
     assert shown_forms[3][0] is None
     assert [len(row) for row in view.blocks[1].values] == [*map(len, shown_forms)]

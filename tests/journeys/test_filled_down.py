@@ -99,7 +99,7 @@ def rule_of(api: Api, title: str, cell: str) -> str:
             return await sheets.read_sheet("demo", [f"'{title}'!{cell}"], detail=Detail.FORMS)
 
     [block] = asyncio.run(look()).blocks
-    return block.forms[0][0].rule if block.forms else ""
+    return block.cells[0][0].form.rule if block.cells else ""
 
 
 def calls_of(api: Api) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from gateway.errors import (
     RowsMoved,
     UpstreamRefusal,
 )
-from gateway.google.sheets import NO_TABLE, Block, NativeTable, Render, Sheets, SheetView, Value
+from gateway.google.sheets import Block, NativeTable, Render, Sheets, SheetView, Value
 from gateway.table import a1
 from gateway.table.header import Header
 from gateway.table.record import Stored, check_has_value, place, text_at
@@ -32,11 +32,11 @@ from gateway.table.steps import Work
 from gateway.table.table import RowPatch
 from gateway.table.typed import held_cells
 from gateway.worksheets.access import own_area, own_sheet
-from gateway.worksheets.batch import REQUEST_STEPS, Asked, Edge, Seen, Span
+from gateway.worksheets.batch import REQUEST_STEPS, Request, Seen, Span
 from gateway.worksheets.idempotency import Entry, Rows, number_unknown
 from gateway.worksheets.loader import body_of, check_names, forms_in, header_of
 from gateway.worksheets.moved_rows import met_others, shown_row, shown_values
-from gateway.worksheets.planning import FIELD_STEPS, NewRows, Planned, RowChange
+from gateway.worksheets.planning import FIELD_STEPS, NewRows, Plan, Planned, RowChange
 from gateway.worksheets.refusal import explaining
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshot import Effect, SheetExtent
@@ -57,30 +57,6 @@ Cells = Sequence[Sequence[Value]]
 
 PATCH_STEPS = 8
 """Steps per cell of a changed row."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SentBatch:
-    """A sent batch: its tab, the header of its plan, and the target of its new rows.
-
-    New rows come after `after_row`, in the native `table`, whose rows the answer shows down to
-    `shown_to`. If `filled`, they were inserted directly below `after_row` with the formulas of that
-    row; otherwise they were appended. `asked` and `edges` are the cells in the answer of changed
-    rows and beside removed ones. `sent_at` is a moment, `sent_seconds` monotonic seconds.
-    """
-
-    sheet_id: int
-    header: Header
-    after_row: int
-    is_end: bool
-    table: NativeTable = NO_TABLE
-    shown_to: int = 0
-    has_forms: bool = False
-    filled: FilledRow | None
-    asked: Sequence[Asked]
-    edges: Sequence[Edge]
-    sent_at: int
-    sent_seconds: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,18 +89,21 @@ class AppliedReader:
     async def results(
         self,
         worksheet: Worksheet,
-        sent: SentBatch,
-        writes: Sequence[Planned],
+        sent: Request,
         view: SheetView | None,
+        *,
+        sent_at: int,
+        sent_seconds: float,
     ) -> dict[int, Outcome]:
         """The results of applied writes from the answer of their batch, or from a look without it.
 
+        `sent_at` is the moment of sending, `sent_seconds` its time in monotonic seconds.
         No read if the answer has the new rows; otherwise 1 read for changed rows, and 1 to 3 for
         new ones.
         """
-        build = self.scheduler.build
+        build, plan, writes = self.scheduler.build, sent.plan, sent.plan.writes
         creates = [each.created.rows for each in writes if each.created]
-        header = sent.header
+        header = plan.header
         blocks: Sequence[Block] = ()
         beside: Sequence[Block] = ()
         found: _Found | None = None
@@ -133,17 +112,17 @@ class AppliedReader:
             header, blocks = header_of(view, worksheet.layout), view.blocks[1:end]
             beside = view.blocks[end : end + len(sent.edges)]
             tail = view.blocks[-1] if creates else None
-            if tail is not None and sent.table.id and sent.filled is None:
+            if tail is not None and plan.table.id and plan.filled is None:
                 tail = _end_of_body(tail, view.table, sent)
             found = _Found({}, [None] * len(creates), None)
             if tail is not None or not creates:
-                found = await build(_read(writes, sent, header, blocks, beside, tail=tail))
+                found = await build(_read(sent, header, blocks, beside, tail=tail))
         elif any(each.changes for each in writes):
             title = worksheet.id.title
             ranges = [each.range(title) for each in sent.asked]
             ranges = [a1.row_range(title, header.row), *ranges]
             seen = await self.sheets.read_sheet(worksheet.id.spreadsheet, ranges)
-            _check_tab(seen, sent.sheet_id)
+            _check_tab(seen, plan.sheet_id)
             header, blocks = (
                 header_of(own_sheet(worksheet.id, seen), worksheet.layout),
                 seen.blocks[1:],
@@ -152,18 +131,16 @@ class AppliedReader:
         if found is None or not is_found:
             placed: Sequence[_Placed | None] = ()
             if creates:
-                first_row = sent.after_row + 1 if sent.is_end else 0
+                first_row = plan.after_row + 1 if plan.is_end else 0
                 header, placed = await self._located(
                     worksheet,
                     creates,
                     first_row,
-                    sheet_id=sent.sheet_id,
-                    in_table=bool(sent.table.id),
+                    sheet_id=plan.sheet_id,
+                    in_table=bool(plan.table.id),
                 )
             is_lost = view is None
-            found = await build(
-                _read(writes, sent, header, blocks, beside, placed=placed, is_lost=is_lost)
-            )
+            found = await build(_read(sent, header, blocks, beside, placed=placed, is_lost=is_lost))
         if view is None or not is_found or found.patches is None:
             worksheet.forget()
             worksheet.header.forget()
@@ -173,15 +150,17 @@ class AppliedReader:
                 removed |= each.removed
                 for change in each.changes:
                     before[change.row] = change.displayed
-            last_row = _keep(worksheet, view, header, sent, found.placed, removed)
+            last_row = _keep(
+                worksheet, view, header, sent, found.placed, removed, sent_seconds=sent_seconds
+            )
             effect = Effect(
                 header=header,
                 rows=found.patches,
                 before=removed or before,
                 removed=sorted(removed),
                 last_row=last_row,
-                sent_at=sent.sent_at,
-                is_inside=bool(sent.table.id),
+                sent_at=sent_at,
+                is_inside=bool(plan.table.id),
             )
             await worksheet.take_in(effect)
         for change in chain.from_iterable(each.changes for each in writes):
@@ -363,8 +342,7 @@ def _check_tab(view: SheetView, sheet_id: int | None) -> None:
 
 
 def _read(
-    writes: Sequence[Planned],
-    sent: SentBatch,
+    sent: Request,
     header: Header,
     blocks: Sequence[Block],
     beside: Sequence[Block],
@@ -379,18 +357,19 @@ def _read(
     the earlier end of the sheet on, or inserted rows and their neighbours; otherwise the new rows
     are `placed`.
     """
+    plan, writes = sent.plan, sent.plan.writes
     creates = [each.created.rows for each in writes if each.created]
     misplaced: RowNumberUnknown | None = None
     if tail is not None:
-        first: int | None = sent.after_row + 1 - tail.first_row
-        if sent.filled is not None:
-            misplaced = yield from _not_directly_below(sent, tail, creates, sent.filled)
+        first: int | None = plan.after_row + 1 - tail.first_row
+        if plan.filled is not None:
+            misplaced = yield from _not_directly_below(plan, tail, creates, plan.filled)
         else:
             below, first = first or 0, (yield from at_the_end(tail.values, creates))
-            if first is not None and tail.first_row + first <= sent.header.row:
+            if first is not None and tail.first_row + first <= plan.header.row:
                 first = None
-            if first is not None and below < first and sent.is_end and not sent.table.id:
-                misplaced = _below_filled(sent, tail, below, first)
+            if first is not None and below < first and plan.is_end and not plan.table.id:
+                misplaced = _below_filled(plan, tail, below, first)
         placed = _placed(tail, creates, first)
         if None in placed:
             return _Found({}, placed, None)
@@ -408,13 +387,13 @@ def _read(
             is_row=asked.last is None,
         )
         seen.setdefault(asked.change, []).append(span)
-    has_header = header.cells == sent.header.cells
+    has_header = header.cells == plan.header.cells
     others: Mapping[int, RowsMoved] = {}
     is_as_planned = True
     if sent.asked or sent.edges:
         edges = () if is_lost else zip(sent.edges, beside, strict=True)
         others, is_as_planned = yield from met_others(
-            writes, sent.header, seen, edges, has_header=has_header
+            writes, plan.header, seen, edges, has_header=has_header
         )
     places = iter(placed)
     outcomes: dict[int, Outcome] = {}
@@ -423,7 +402,7 @@ def _read(
         change_count += len(each.changes)
         at = next(places) if each.created else None
         try:
-            results = yield from _results(each, sent.header, header, at, seen, is_lost)
+            results = yield from _results(each, plan.header, header, at, seen, is_lost)
         except GatewayError as error:
             outcomes[each.index] = error
         else:
@@ -511,15 +490,17 @@ def _keep(
     worksheet: Worksheet,
     view: SheetView,
     header: Header,
-    sent: SentBatch,
+    sent: Request,
     placed: Sequence[_Placed | None],
     removed: Collection[int],
+    *,
+    sent_seconds: float,
 ) -> int:
     """Cache header, sheet id and end of the worksheet after a write.
 
     Returns the last row, 0 if unknown. New rows below all others do not show the end of a table.
     """
-    cache, sent_seconds = worksheet.header, sent.sent_seconds
+    cache, plan = worksheet.header, sent.plan
     cache.compare(header, as_of=worksheet.moment())
     last = cache.extent
     if removed and (last is None or max(removed) >= last.last_row):
@@ -528,10 +509,10 @@ def _keep(
     last_row = 0
     first_row = 0
     for at in placed:
-        if at is not None and sent.table.id == view.table.id:
+        if at is not None and plan.table.id == view.table.id:
             first_row = first_row or at.first_row
             last_row = max(last_row, at.first_row + len(at.texts) - 1)
-    if first_row == sent.after_row + 1 and not sent.table.id and sent.filled is None:
+    if first_row == plan.after_row + 1 and not plan.table.id and plan.filled is None:
         # Google appends below all filled rows, including rows that display nothing.
         cache.unfilled_until = sent_seconds + cache.ttl_seconds
     forms = None
@@ -570,14 +551,14 @@ def _saw(worksheet: Worksheet, view: SheetView, placed: Sequence[_Placed | None]
     worksheet.saw(header_of(view, worksheet.layout), rows)
 
 
-def _end_of_body(tail: Block, table: NativeTable, sent: SentBatch) -> Block | None:
+def _end_of_body(tail: Block, table: NativeTable, sent: Request) -> Block | None:
     """The rows of an answer in the body of the new rows' table.
 
     None if the answer does not show the last of them, or if the header belongs to another table.
     """
     body = in_body(tail, table)
     is_cut = table.last_row > sent.shown_to and len(body.texts) > sent.shown_to - tail.first_row
-    return None if is_cut or table.id != sent.table.id else body
+    return None if is_cut or table.id != sent.plan.table.id else body
 
 
 def in_body(block: Block, table: NativeTable) -> Block:
@@ -756,28 +737,28 @@ def _patch(change: RowChange, spans: Sequence[Span], typed: Sequence[object] | N
 
 
 def _not_directly_below(
-    sent: SentBatch, tail: Block, creates: Sequence[Rows], filled: FilledRow
+    plan: Plan, tail: Block, creates: Sequence[Rows], filled: FilledRow
 ) -> Work[RowNumberUnknown | None]:
     """The error of inserted rows that do not directly follow the last record, or lack formulas."""
-    count, own, above = sum(map(len, creates)), tail, int(sent.after_row > sent.header.row)
-    first = sent.after_row + 1 - tail.first_row
+    count, own, above = sum(map(len, creates)), tail, int(plan.after_row > plan.header.row)
+    first = plan.after_row + 1 - tail.first_row
     has_formulas = yield from _has_formulas(tail.formulas[first:], creates, filled)
-    if sent.table.id:
-        own = body_of(tail, replace(sent.table, last_row=sent.table.last_row + count))
+    if plan.table.id:
+        own = body_of(tail, replace(plan.table, last_row=plan.table.last_row + count))
     cells = own.texts[first - above :], own.values[first - above :]
-    if has_formulas and is_below_records(sent.header.end, *cells, range(above, above + count)):
+    if has_formulas and is_below_records(plan.header.end, *cells, range(above, above + count)):
         return None
     return RowNumberUnknown(
-        f"The rows were created from row {sent.after_row + 1} on, but others moved or changed rows "
+        f"The rows were created from row {plan.after_row + 1} on, but others moved or changed rows "
         "in the moment between the gateway's look and its write: they are not directly below the "
         "last record, or lack its formulas. Look at the worksheet, and do not send them again."
     )
 
 
-def _below_filled(sent: SentBatch, tail: Block, start: int, end: int) -> RowNumberUnknown | None:
+def _below_filled(plan: Plan, tail: Block, start: int, end: int) -> RowNumberUnknown | None:
     """The error of appended rows if the rows from `start` to `end` above are filled down now."""
     rows = slice(start, end)
-    rule, texts, values = sent.header.end, tail.texts[rows], tail.values[rows]
+    rule, texts, values = plan.header.end, tail.texts[rows], tail.values[rows]
     if not are_filled_down(rule, texts, values, tail.computed[rows]):
         return None
     return RowNumberUnknown(

@@ -47,7 +47,7 @@ from gateway.table.typed import held_cells
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.idempotency import Sending
 from gateway.worksheets.looks import RowLook
-from gateway.worksheets.planning import MOST_STEPS, Plan, Planned, RowChange
+from gateway.worksheets.planning import MOST_STEPS, NewRows, Plan, Planned, RowChange
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.writes import ByFilter, Outcome, Written
@@ -129,19 +129,21 @@ class Edge:
 class Request:
     """A batch to send: its changes with their writes and as JSON, and the ranges of its answer.
 
-    The answer shows the header, the `asked` cells of changed rows, the `edges` of removed ones, and
-    after appends the rows from the end on: all rows, or in a table the rows down to `shown_to`. If
-    it `has_forms`, it also shows the number formats of appended rows.
+    It has all writes of the `plan`. The answer shows the header, the `asked` cells of changed rows,
+    the `edges` of removed ones, and after appends the rows from the end on: all rows, or in a table
+    the rows down to `shown_to`. If it `has_forms`, it also shows the number formats of appended
+    rows.
     """
 
+    plan: Plan
     changes: Sequence[Change]
     owners: Sequence[Planned]
     encoded: Sequence[msgspec.Raw]
     asked: Sequence[Asked]
-    edges: Sequence[Edge]
-    ranges: Sequence[str]
-    shown_to: int = 0
-    has_forms: bool = False
+    edges: Sequence[Edge] = ()
+    ranges: Sequence[str] = ()
+    shown_to: int
+    has_forms: bool
 
 
 def of_one_target(
@@ -167,71 +169,60 @@ def of_one_target(
     return taken, table if True in targets else NO_TABLE
 
 
-def request_of(
-    worksheet: WorksheetId, plan: Plan, writes: Sequence[Planned], forms: SheetForms | None
-) -> Work[Request]:
-    """Make the request of a plan's writes that are sent; `forms` are the columns' forms.
+def request_of(worksheet: WorksheetId, plan: Plan, forms: SheetForms | None) -> Work[Request]:
+    """Make the request of a plan; `forms` are the columns' forms.
 
     The answer shows the forms of new rows, unless many blank cells below them may have some.
     """
-    table, count = plan.table, sum(len(each.created.rows) for each in writes if each.created)
-    row_formats: Mapping[int, NumberFormat] = {}
+    table, row_formats = plan.table, dict[int, NumberFormat]()
+    is_small, are_in_place, count = bool(table.id), True, 0
+    for each in plan.writes:
+        if each.created is not None:
+            count += len(each.created.rows)
+            are_in_place = are_in_place and not each.created.formats
     if count and forms is not None:
+        is_small = is_small or forms.is_plain
         width = len(plan.header.cells)
         columns = range(table.first_column, min(width, table.end_column or width))
         yield len(forms.formats)
-        if not forms.are_in_place or any(each.created.formats for each in writes if each.created):
+        if not (are_in_place and forms.are_in_place):
             row_formats = {at: each for at, each in forms.formats.items() if at in columns}
-    changes, owners = yield from requests_of(
-        writes, plan.emptied, row_formats, table, after_row=plan.after_row, filled=plan.filled
-    )
-    encoded = yield from encoded_changes(plan.sheet_id, changes)
-    asked: Sequence[Asked] = ()
-    if any(each.changes for each in writes):
-        asked = yield from asked_cells(writes)
-    is_small = bool(table.id) or (forms is not None and forms.is_plain)
+    changes, owners = yield from requests_of(plan, row_formats)
+    is_above = plan.filled is not None
+    end = plan.after_row if plan.is_end else max(plan.after_row, table.last_row)
     request = Request(
+        plan=plan,
         changes=changes,
         owners=owners,
-        encoded=encoded,
-        asked=asked,
-        edges=(),
-        ranges=(),
-        shown_to=(plan.after_row if plan.is_end else max(plan.after_row, table.last_row))
-        + count
-        + MARGIN,
-        has_forms=count > 0
-        and plan.after_row > plan.header.row
-        and is_small
-        and plan.filled is None,
+        encoded=(yield from encoded_changes(plan.sheet_id, changes)),
+        asked=(yield from asked_cells(plan.writes)),
+        shown_to=end + count + MARGIN,
+        has_forms=count > 0 and plan.after_row > plan.header.row and is_small and not is_above,
     )
-    return (yield from shown_around(worksheet, plan, writes, request, plan.around))
+    return (yield from shown_around(worksheet, request, plan.around))
 
 
 def shown_around(
-    worksheet: WorksheetId,
-    plan: Plan,
-    writes: Sequence[Planned],
-    request: Request,
-    around: Mapping[int, Sequence[str]],
+    worksheet: WorksheetId, request: Request, around: Mapping[int, Sequence[str]]
 ) -> Work[Request]:
     """Add edges and ranges of the answer to a request; `around` are the rows as last seen."""
-    edges: Sequence[Edge] = ()
-    if any(each.write.rows is None for each in writes):
-        edges = yield from edges_of(writes, plan.emptied, around)
-    title, header_row = worksheet.title, plan.header.row
+    plan, title, count, has_removed = request.plan, worksheet.title, 0, False
+    for each in plan.writes:
+        count += len(each.created.rows) if each.created else 0
+        has_removed = has_removed or each.write.rows is None
+    edges = (yield from edges_of(plan.writes, plan.emptied, around)) if has_removed else ()
+    header_row, after_row = plan.header.row, plan.after_row
     ranges = [a1.row_range(title, header_row, header_row + request.has_forms)]
     shown: Sequence[Asked | Edge] = [*request.asked, *edges]
-    for each in shown:
+    for part in shown:
         yield REQUEST_STEPS
-        ranges.append(each.range(title))
+        ranges.append(part.range(title))
     if plan.filled is not None:
-        last_row = plan.after_row + new_row_count(writes) + AROUND
-        ranges.append(a1.rows_between(title, plan.after_row, last_row))
+        ranges.append(a1.rows_between(title, after_row, after_row + count + AROUND))
     elif plan.table.id:
-        ranges.append(a1.rows_between(title, plan.after_row, request.shown_to))
-    elif any(write.created for write in writes):
-        ranges.append(a1.rows_from(title, plan.after_row))
+        ranges.append(a1.rows_between(title, after_row, request.shown_to))
+    elif count:
+        ranges.append(a1.rows_from(title, after_row))
     return replace(request, edges=edges, ranges=ranges)
 
 
@@ -400,10 +391,6 @@ def _next_to(
     return [around[row] for row in near]
 
 
-def new_row_count(writes: Sequence[Planned]) -> int:
-    return sum(len(each.created.rows) for each in writes if each.created)
-
-
 def emptied_rows(writes: Sequence[Planned], frozen_rows: int, grid_rows: int) -> frozenset[int]:
     """The first unfrozen row if all unfrozen rows are removed; Google keeps one of them."""
     removed = {row for each in writes for row in each.removed}
@@ -413,23 +400,18 @@ def emptied_rows(writes: Sequence[Planned], frozen_rows: int, grid_rows: int) ->
 
 
 def requests_of(
-    writes: Sequence[Planned],
-    emptied: frozenset[int],
-    row_formats: Mapping[int, NumberFormat],
-    table: NativeTable,
-    *,
-    after_row: int = 0,
-    filled: FilledRow | None = None,
+    plan: Plan, row_formats: Mapping[int, NumberFormat]
 ) -> Work[tuple[Sequence[Change], Sequence[Planned]]]:
-    """The requests of a batch, each with its write: changes, new rows, removals from the bottom.
+    """The requests of a plan, each with its write: changes, new rows, removals from the bottom.
 
-    `row_formats` are the number formats of all new rows, by column. All new rows of a `table` are
-    one request of their first write. New rows are inserted below `after_row` if a row there is
-    `filled` down.
+    `row_formats` are the number formats of all new rows, by column. All new rows of a native table
+    are one request of their first write. Above a filled-down row new rows are inserted.
     """
     requests: list[Change] = []
     owners: list[Planned] = []
-    for each in writes:
+    appended: list[tuple[Planned, list[NewRows]]] = []
+    removed: list[tuple[int, Planned]] = []
+    for each in plan.writes:
         for change in each.changes:
             yield REQUEST_STEPS * len(change.runs)
             for at, values in _pieces(change) if change.formats else change.runs:
@@ -442,35 +424,37 @@ def requests_of(
                     WrittenCells(row=change.row, column=at, values=values, formats=new_formats)
                 )
                 owners.append(each)
-    removed: list[tuple[int, Planned]] = []
-    creating = [each for each in writes if each.created]
-    if filled is not None:
-        creating = []
-    for together in [creating] if table.id and creating else [[each] for each in creating]:
-        parts = [each.created for each in together if each.created]
-        formats: list[Mapping[int, NumberFormat]] = []
-        if row_formats or any(part.formats for part in parts):
-            for part in parts:
-                yield len(part.rows) + len(row_formats) * len(part.formats)
-                own = part.formats or [row_formats] * len(part.rows)
-                formats += [{**row_formats, **new} if new else row_formats for new in own]
-        rows = [*chain.from_iterable(part.rows for part in parts)]
-        requests.append(AppendedRows(rows=rows, formats=formats, table=table))
-        owners.append(together[0])
-    for each in writes:
         for row in each.removed:
             removed.append((row, each))
-    if filled is not None:
-        inserted = yield from _insertion(writes, after_row, filled)
-        requests += [request for request, _ in inserted]
-        owners += [each for _, each in inserted]
+        if each.created is not None and plan.table.id and appended:
+            appended[0][1].append(each.created)
+        elif each.created is not None:
+            appended.append((each, [each.created]))
+    if plan.filled is not None:
+        for request, each in (yield from _insertion(plan, plan.filled)):
+            requests.append(request)
+            owners.append(each)
+        appended = []
+    for each, parts in appended:
+        rows: list[list[Stored]] = []
+        formats: list[Mapping[int, NumberFormat]] = []
+        has_formats = bool(row_formats)
+        for part in parts:
+            rows += part.rows
+            has_formats = has_formats or bool(part.formats)
+        for part in parts if has_formats else ():
+            yield len(part.rows) + len(row_formats) * len(part.formats)
+            own = part.formats or [row_formats] * len(part.rows)
+            formats += [{**row_formats, **new} if new else row_formats for new in own]
+        requests.append(AppendedRows(rows=rows, formats=formats, table=plan.table))
+        owners.append(each)
     removed.sort(key=itemgetter(0))
     for row, each in removed:
-        if row in emptied:
+        if row in plan.emptied:
             requests.append(EmptiedRow(row=row))
             owners.append(each)
     for row, each in reversed(removed):
-        if row in emptied:
+        if row in plan.emptied:
             continue
         last = requests[-1] if requests else None
         if isinstance(last, RemovedRows) and owners[-1] is each and last.first_row == row + 1:
@@ -481,17 +465,16 @@ def requests_of(
     return requests, owners
 
 
-def _insertion(
-    writes: Sequence[Planned], after_row: int, filled: FilledRow
-) -> Work[Sequence[tuple[Change, Planned]]]:
-    """The changes that insert new rows below a row, each with its write.
+def _insertion(plan: Plan, filled: FilledRow) -> Work[Sequence[tuple[Change, Planned]]]:
+    """The changes that insert new rows above a filled-down row, each with its write.
 
     Changes for all new rows have the first write. Sent values replace formulas.
     """
-    created = [(each, each.created) for each in writes if each.created]
+    created = [(each, each.created) for each in plan.writes if each.created]
     if not created:
         return []
-    first, first_row, count = created[0][0], after_row + 1, new_row_count(writes)
+    first, first_row = created[0][0], plan.after_row + 1
+    count = sum(len(new.rows) for _, new in created)
     is_like_above = not filled.is_first
     room = InsertedRows(first_row=first_row, count=count, is_like_above=is_like_above)
     requests: list[tuple[Change, Planned]] = [(room, first)]
@@ -526,7 +509,7 @@ def _insertion(
             part=part,
             row=filled.row + count,
             first_row=first_row,
-            last_row=after_row + count,
+            last_row=plan.after_row + count,
             first=column,
             last=last,
         )

@@ -57,7 +57,7 @@ from gateway.google.sheets import (
 )
 from gateway.table.column_kinds import SheetForms
 from gateway.table.records import BLANK_ONLY, SheetEnd
-from gateway.worksheets.applied import AppliedReader, SentBatch
+from gateway.worksheets.applied import AppliedReader
 from gateway.worksheets.batch import (
     AROUND,
     Request,
@@ -464,44 +464,41 @@ class FencedWriter:
 
     async def _send(self, worksheet: Worksheet, plan: Plan) -> _Sent:
         """Note and send a plan, and read the answer."""
-        fence, cache = self._fences.new(), worksheet.header
+        fence, cache, id_ = self._fences.new(), worksheet.header, worksheet.id
         if self._lock is not None:
-            await self._lock.opening(worksheet.id, fence)
+            await self._lock.opening(id_, fence)
         writes, has_note, outcomes = await self._noted(worksheet, plan, fence)
         if not writes:
             return _Sent(outcomes)
-        request: Request | None = None
+        plan = replace(plan, writes=writes)
         try:
             forms = None
             if any(each.created for each in writes):
                 forms = cache.fresh_forms(plan.header, since=plan.looked_at)
-            request = await self._scheduler.build(request_of(worksheet.id, plan, writes, forms))
+            request = await self._scheduler.build(request_of(id_, plan, forms))
             # From here on only Google is waited for, because the look ages.
-            request, looked_at = await self._fresh(worksheet, plan, writes, request)
+            request, looked_at = await self._fresh(worksheet, request)
+            if len(self._tabs) > MAX_TABS:
+                recent = worksheet.now() - max(self._header_ttl_seconds, LONGEST_PLAN_SECONDS)
+                self._tabs = {
+                    each: ends
+                    for each, ends in self._tabs.items()
+                    if max(ends.values(), default=0.0) > recent
+                }
+            tab = self._tabs.setdefault((id_.spreadsheet, plan.sheet_id), {})
+            if looked_at is not None:
+                # A small look does not show other rows that now match, or have the key.
+                seen_at = plan.looked_at if writes[0].write.kind == "search" else looked_at
+                if any(tab[title] > seen_at for title in tab.keys() - {id_.title}):
+                    raise LookOutdated
         except BaseException:
             if has_note:
-                await self._ledger.settled(worksheet.id, fence, is_applied=False)
+                await self._ledger.settled(id_, fence, is_applied=False)
             raise
         if looked_at is None:
             if has_note:
-                await self._ledger.settled(worksheet.id, fence, is_applied=False)
+                await self._ledger.settled(id_, fence, is_applied=False)
             return _Sent({}, _Again.SLOW_LOOKS, LookOutdated())
-        title = worksheet.id.title
-        if len(self._tabs) > MAX_TABS:
-            recent = worksheet.now() - max(self._header_ttl_seconds, LONGEST_PLAN_SECONDS)
-            self._tabs = {
-                each: ends
-                for each, ends in self._tabs.items()
-                if max(ends.values(), default=0.0) > recent
-            }
-        tab = self._tabs.setdefault((worksheet.id.spreadsheet, plan.sheet_id), {})
-        others = tab.keys() - {title}
-        # A small look does not show other rows that now match, or have the key.
-        rows_seen_at = plan.looked_at if writes[0].write.kind == "search" else looked_at
-        if others and max(tab[each] for each in others) > rows_seen_at:
-            if has_note:
-                await self._ledger.settled(worksheet.id, fence, is_applied=False)
-            return _Sent({}, _Again.OLD_LOOK, LookOutdated())
         sent_at, sent_seconds = worksheet.moment(), worksheet.now()
         send_until = looked_at + plan.fresh_seconds
         batch = Batch(
@@ -513,48 +510,34 @@ class FencedWriter:
             has_forms=request.has_forms,
             send_until=send_until,
         )
-        tab[title] = math.inf
+        tab[id_.title] = math.inf
         try:
             view = await self._fences.commit(
-                worksheet.id.spreadsheet, batch, resend_seconds=send_until - sent_seconds
+                id_.spreadsheet, batch, resend_seconds=send_until - sent_seconds
             )
         except WriteOutcomeUnknown as unknown:
-            self._leave_open(worksheet, plan, writes, fence)
+            self._leave_open(worksheet, plan, fence)
             return _Sent(outcomes | dict.fromkeys([each.index for each in writes], unknown))
         except (GatewayError, NeverApplied) as error:
             if has_note:
-                await self._ledger.settled(worksheet.id, fence, is_applied=False)
-            sent = await self._not_applied(worksheet, plan, writes, request, error)
-            if sent.outcomes:
-                return sent._replace(outcomes=outcomes | sent.outcomes)
-            return sent
+                await self._ledger.settled(id_, fence, is_applied=False)
+            sent = await self._not_applied(worksheet, request, error)
+            return sent._replace(outcomes=outcomes | sent.outcomes) if sent.outcomes else sent
         except Exception:  # an error of the gateway: the batch may have been sent
-            self._leave_open(worksheet, plan, writes, fence)
+            self._leave_open(worksheet, plan, fence)
             raise
         finally:
-            tab[title] = worksheet.now()
+            tab[id_.title] = worksheet.now()
         if has_note:
-            await self._ledger.settled(worksheet.id, fence, is_applied=True)
-        if view is not None and (view.sheet_id, view.title) != (plan.sheet_id, worksheet.id.title):
+            await self._ledger.settled(id_, fence, is_applied=True)
+        if view is not None and (view.sheet_id, view.title) != (plan.sheet_id, id_.title):
             worksheet.forget()
             cache.forget()
             return _Sent(outcomes | dict.fromkeys([each.index for each in writes], other_tab()))
-        batch_sent = SentBatch(
-            sheet_id=plan.sheet_id,
-            header=plan.header,
-            after_row=plan.after_row,
-            is_end=plan.is_end,
-            table=plan.table,
-            shown_to=request.shown_to,
-            has_forms=request.has_forms,
-            filled=plan.filled,
-            asked=request.asked,
-            edges=request.edges,
-            sent_at=sent_at,
-            sent_seconds=sent_seconds,
-        )
         try:
-            results = await self._applied.results(worksheet, batch_sent, writes, view)
+            results = await self._applied.results(
+                worksheet, request, view, sent_at=sent_at, sent_seconds=sent_seconds
+            )
         except GatewayError as error:
             worksheet.forget()
             cache.forget()
@@ -610,16 +593,14 @@ class FencedWriter:
         writes = [each for each in plan.writes if each.index not in refused]
         return writes, any(each.index in with_note for each in writes), refused
 
-    async def _fresh(
-        self, worksheet: Worksheet, plan: Plan, writes: Sequence[Planned], request: Request
-    ) -> tuple[Request, float | None]:
+    async def _fresh(self, worksheet: Worksheet, request: Request) -> tuple[Request, float | None]:
         """The request with a fresh look, and the look's time. Raises LookOutdated if rows changed.
 
         No read if the look is fresh, else 1 read, 2 if the new look takes long, too. If both do,
         updates that only name a row are sent; for all others the time is None.
         """
-        looked_at = plan.looked_at
-        around = AROUND if plan.around else 0
+        plan, writes = request.plan, request.plan.writes
+        looked_at, around = plan.looked_at, AROUND if plan.around else 0
         for _ in range(MAX_SMALL_LOOKS):
             if worksheet.now() - looked_at <= plan.fresh_seconds:
                 return request, looked_at
@@ -638,7 +619,7 @@ class FencedWriter:
             looked_at = look.sent_at
             if around:
                 request = await self._scheduler.build(
-                    shown_around(worksheet.id, plan, writes, request, look.rows)
+                    shown_around(worksheet.id, request, look.rows)
                 )
         if worksheet.now() - looked_at <= plan.fresh_seconds:
             return request, looked_at
@@ -658,25 +639,19 @@ class FencedWriter:
         if results:
             await self._ledger.completed(results)
 
-    def _leave_open(
-        self, worksheet: Worksheet, plan: Plan, writes: Sequence[Planned], fence: Fence
-    ) -> None:
+    def _leave_open(self, worksheet: Worksheet, plan: Plan, fence: Fence) -> None:
         """Record that the outcome of a batch is open."""
-        self._open_writes.note(worksheet.id, plan.sheet_id, writes, fence)
+        self._open_writes.note(worksheet.id, plan, fence)
         if self._lock is not None:
             self._lock.left_open(worksheet.id, fence)
         worksheet.header.forget()
         worksheet.may_be_written()
 
     async def _not_applied(
-        self,
-        worksheet: Worksheet,
-        plan: Plan,
-        writes: Sequence[Planned],
-        request: Request,
-        error: GatewayError | NeverApplied,
+        self, worksheet: Worksheet, request: Request, error: GatewayError | NeverApplied
     ) -> _Sent:
         """The result of a batch that is not applied, and never will be. At most 1 read."""
+        plan, writes = request.plan, request.plan.writes
         if isinstance(error, UpstreamUnreachable):
             return _Sent({}, _Again.FAILED, error)
         if isinstance(error, NeverApplied):

@@ -13,7 +13,7 @@ from gateway.google.sheets import Fence
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.idempotency import Ledger, OpenWrite, in_progress, rows_unsettled
-from gateway.worksheets.planning import Planned
+from gateway.worksheets.planning import Plan
 from gateway.worksheets.sharing import WriteLock
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.writes import Write
@@ -170,13 +170,11 @@ class OpenWrites:
         worksheet.header.forget()
         return True
 
-    def note(
-        self, worksheet: WorksheetId, sheet_id: int, writes: Sequence[Planned], fence: Fence
-    ) -> None:
-        """Note the writes of a batch whose outcome is open."""
-        rows = frozenset(change.row for each in writes for change in each.changes)
-        is_exclusive = any(each.is_exclusive for each in writes)
-        is_removal = any(each.removed_rows for each in writes)
+    def note(self, worksheet: WorksheetId, plan: Plan, fence: Fence) -> None:
+        """Note the writes of a plan whose outcome is open."""
+        rows = frozenset(change.row for each in plan.writes for change in each.changes)
+        is_exclusive = any(each.is_exclusive for each in plan.writes)
+        is_removal = any(each.removed_rows for each in plan.writes)
         if rows or is_exclusive:
             self._open.append(
                 OpenWrite(
@@ -186,7 +184,7 @@ class OpenWrites:
                     updated_rows=rows,
                     is_exclusive=is_exclusive,
                     is_removal=is_removal,
-                    sheet_id=sheet_id,
+                    sheet_id=plan.sheet_id,
                 )
             )
 

@@ -16,7 +16,7 @@ import pytest
 
 from gateway.google.calls import Apply, Limits, encoded_changes
 from gateway.google.rendering import known_columns
-from gateway.google.sheets import NO_TABLE, Batch, Fence
+from gateway.google.sheets import Batch, Fence
 from gateway.google.wire import Answer
 from gateway.query.query import Comparison, Operand, make_operand, make_operands
 from gateway.table.column_kinds import NumberFormat, SheetForms
@@ -148,8 +148,14 @@ def in_instructions(work: Work[object]) -> Work[object]:
         yield byte_count // 10
 
 
+def plan_of(planned: Planned) -> Plan:
+    return Plan(
+        outcomes={}, writes=[planned], header=wide_header(), sheet_id=1, after_row=2, looked_at=0.0
+    )
+
+
 def batch_of(planned: Planned) -> Batch:
-    changes, _ = finish(requests_of([planned], frozenset(), {}, NO_TABLE))
+    changes, _ = finish(requests_of(plan_of(planned), {}))
     fence = Fence(id=1, key="gw", token="t")
     return Batch(sheet_id=1, fence=fence, changes=changes)
 
@@ -160,11 +166,8 @@ FORMATS = {at: NumberFormat("DATE") for at in range(COLUMNS)}
 
 def requested(planned: Planned) -> Work[object]:
     """The request of a write, whose new rows get number formats."""
-    header, forms = wide_header(), SheetForms(formats=FORMATS, are_in_place=False)
-    plan = Plan(
-        outcomes={}, writes=[planned], header=header, sheet_id=1, after_row=2, looked_at=0.0
-    )
-    return request_of(ID, plan, [planned], forms)
+    forms = SheetForms(formats=FORMATS, are_in_place=False)
+    return request_of(ID, plan_of(planned), forms)
 
 
 ALTERNATE = Write.update_rows(
@@ -179,9 +182,9 @@ WORKS: Mapping[str, Callable[[], Work[object]]] = {
     "an upsert": upserted,
     "keys of numbers": lambda: upserted(numeric_upsert(1), numbers(3_000)),
     "keys of numbers and texts": lambda: upserted(numeric_upsert(300), numbers(300)),
-    "requests": lambda: requests_of([finish(by_number())], frozenset(), {}, NO_TABLE),
+    "requests": lambda: requests_of(plan_of(finish(by_number())), {}),
     "requests of alternate columns": lambda: requests_of(
-        [finish(PLANNER.planned(0, ALTERNATE, wide_look()))], frozenset(), {}, NO_TABLE
+        plan_of(finish(PLANNER.planned(0, ALTERNATE, wide_look()))), {}
     ),
     "a request of an update": lambda: requested(finish(by_number())),
     "a request of creates with formats": lambda: requested(

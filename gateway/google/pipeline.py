@@ -146,7 +146,7 @@ class Breaker:
     - A failure does not count if the breaker opened or closed since the call began: a call that
       hung during an outage must not open the breaker again afterwards.
     - Calls that were not sent, or were cancelled, do not count.
-    - A call that waited for the quota is checked again before it is sent (`check`).
+    - A call that waited for the quota is checked again before it is sent.
     """
 
     def __init__(
@@ -170,14 +170,9 @@ class Breaker:
             return Entry(self._changes, is_exempt=False)
         now = self._clock()
         if now < self._next_probe_at:
-            raise self._refusal(is_write=is_write)
+            raise self.refusal(is_write=is_write)
         self._next_probe_at = now + PROBE_SECONDS
         return Entry(self._changes, is_exempt=True)
-
-    def check(self, entry: Entry, *, is_write: bool) -> None:
-        """Check a call again after its waits. Raises CircuitOpen if the breaker has opened."""
-        if self.is_open and not entry.is_exempt:
-            raise self._refusal(is_write=is_write)
 
     def answered(self) -> None:
         """Record an answer of Google, which closes the breaker."""
@@ -199,7 +194,7 @@ class Breaker:
             self._next_probe_at = self._clock() + PROBE_SECONDS
             self._change(is_open=True)
 
-    def _refusal(self, *, is_write: bool) -> CircuitOpen:
+    def refusal(self, *, is_write: bool) -> CircuitOpen:
         seconds = self._next_probe_at - self._clock()
         return CircuitOpen(
             outcome="not_applied" if is_write else None,
@@ -556,11 +551,9 @@ class Pipeline:
                         turn.is_left = False
                     else:
                         await bucket.take(context)
-                    try:
-                        self._breaker.check(entry, is_write=is_write)
-                    except CircuitOpen:
+                    if self._breaker.is_open and not entry.is_exempt:
                         bucket.give_back()
-                        raise
+                        raise self._breaker.refusal(is_write=is_write)
                     sent_at = self._clock()
                     if context.sent_at is not None:
                         context.sent_at.record(sent_at)

@@ -179,10 +179,12 @@ def sheet_view(
     spreadsheet: Spreadsheet | None, block_count: int, *, has_forms: bool = False
 ) -> Work[SheetView]:
     """Make the view of an answer's only worksheet, with one block per requested range."""
-    sheets = [] if spreadsheet is None else [each for each in spreadsheet.sheets if each.data]
-    if len(sheets) != 1:
-        raise msgspec.ValidationError(f"{len(sheets)} worksheets in the answer")
-    return (yield from view_of(sheets[0], block_count, has_forms=has_forms))
+    found: list[Sheet] = []
+    for each in () if spreadsheet is None else spreadsheet.sheets:
+        found += [each] if each.data else []
+    if len(found) != 1:
+        raise msgspec.ValidationError(f"{len(found)} worksheets in the answer")
+    return (yield from view_of(found[0], block_count, has_forms=has_forms))
 
 
 def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetView]:
@@ -193,10 +195,13 @@ def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetVie
     blocks: list[Block] = []
     for each in data:
         blocks.append((yield from _block(each, has_forms=has_forms)))
-    tables = [each for each in sheet.tables if each.range.start_row_index == data[0].start_row]
+    own: list[ShownTable] = []
     column_types: dict[int, str] = {}
     column_options: dict[int, tuple[str, ...]] = {}
-    for table in tables:
+    for table in sheet.tables:
+        if table.range.start_row_index != data[0].start_row:
+            continue
+        own.append(table)
         for column in table.column_properties:
             at = table.range.start_column_index + column.column_index
             column_types[at], rule = column.column_type, column.data_validation_rule
@@ -209,15 +214,17 @@ def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetVie
         columns=grid.column_count,
         frozen_rows=grid.frozen_row_count,
         blocks=blocks,
-        table=_native(tables[0]) if len(tables) == 1 else NO_TABLE,
+        table=_native(own[0]) if len(own) == 1 else NO_TABLE,
         column_types=column_types,
         column_options=column_options,
         tables=tuple(map(_native, sheet.tables)),
-        protections=tuple(
+        protections=[
             Protection(area=each.range.area, has_exceptions=bool(each.unprotected_ranges))
             for each in sheet.protected_ranges
             if not (each.warning_only or each.requesting_user_can_edit)
-        ),
+        ]
+        if sheet.protected_ranges
+        else (),
     )
 
 

@@ -66,11 +66,13 @@ def last_record(rule: EndRule, displayed: Columns, typed: Columns | None = None)
         displayed = displayed[rule.column : rule.column + 1]
     nothing: Sequence[object] = ()
     values = typed if is_automatic and typed is not None else ()
-    columns = [*zip_longest(displayed, values[: len(displayed)], fillvalue=nothing)]
-    # Columns of data come first: filled-down columns are examined only down to the end of these.
-    columns.sort(key=lambda pair: [*pair[1][len(pair[0]) - 1 : len(pair[0])]] == [False])
+    data: list[tuple[Sequence[object], Sequence[object]]] = []
+    filled: list[tuple[Sequence[object], Sequence[object]]] = []
+    for cells, held in zip_longest(displayed, values[: len(displayed)], fillvalue=nothing):
+        is_filled = len(cells) <= len(held) and bool(cells) and held[len(cells) - 1] is False
+        (filled if is_filled else data).append((cells, held))
     last = 0
-    for cells, held in columns:
+    for cells, held in (*data, *filled):  # the latter are examined only down to the end of data
         row = len(cells)
         while row > last and (
             cells[row - 1] in ("", None) or (row <= len(held) and held[row - 1] is False)

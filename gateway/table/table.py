@@ -223,7 +223,9 @@ class Table:
     def texts(self, rows: Sequence[int]) -> list[Sequence[str]]:
         """The displayed texts of rows, all columns of each, made column by column."""
         if len(rows) < 2 or not self.displayed:
-            return [[self.text(row, at) for at in range(len(self.displayed))] for row in rows]
+            return [
+                [cell if isinstance(cell, str) else "" for cell in self.cells(row)] for row in rows
+            ]
         first = self.header.row
         places = [row - first for row in rows]
         pick, end = itemgetter(*places), max(places) + 1

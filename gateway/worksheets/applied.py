@@ -26,7 +26,7 @@ from gateway.google.sheets import Block, NativeTable, Render, Sheets, SheetView,
 from gateway.table import a1
 from gateway.table.header import Header
 from gateway.table.record import Stored, check_has_value, place, text_at
-from gateway.table.records import FilledRow, are_filled_down, is_below_records, last_record
+from gateway.table.records import EndRule, FilledRow, are_filled_down, is_below_records, last_record
 from gateway.table.sent_values import may_be_stored_as
 from gateway.table.steps import Work
 from gateway.table.table import RowPatch
@@ -102,8 +102,7 @@ class AppliedReader:
         new ones.
         """
         build, plan, writes = self.scheduler.build, sent.plan, sent.plan.writes
-        creates = [each.created.rows for each in writes if each.created]
-        header = plan.header
+        creates, header = sent.new_rows, plan.header
         blocks: Sequence[Block] = ()
         beside: Sequence[Block] = ()
         found: _Found | None = None
@@ -141,15 +140,17 @@ class AppliedReader:
                 )
             is_lost = view is None
             found = await build(_read(sent, header, blocks, beside, placed=placed, is_lost=is_lost))
+        removed, before = dict[int, Sequence[str]](), dict[int, Sequence[str]]()
+        may_end_rows = False
+        for each in writes:
+            removed |= each.removed
+            for change in each.changes:
+                before[change.row] = change.displayed
+                may_end_rows = may_end_rows or _may_end_rows(change, header.end)
         if view is None or not is_found or found.patches is None:
             worksheet.forget()
             worksheet.header.forget()
         else:
-            removed, before = dict[int, Sequence[str]](), dict[int, Sequence[str]]()
-            for each in writes:
-                removed |= each.removed
-                for change in each.changes:
-                    before[change.row] = change.displayed
             last_row = _keep(
                 worksheet, view, header, sent, found.placed, removed, sent_seconds=sent_seconds
             )
@@ -163,16 +164,8 @@ class AppliedReader:
                 is_inside=bool(plan.table.id),
             )
             await worksheet.take_in(effect)
-        for change in chain.from_iterable(each.changes for each in writes):
-            is_end = any("" in run for _, run in change.runs)
-            if not is_end and any(value is False for value in change.values.values()):
-                shown = enumerate(change.displayed)
-                left = ["" if change.values.get(at) is False else text for at, text in shown]
-                is_end = not last_record(header.end, [[text] for text in left])
-            if is_end:
-                # The worksheet may have a new last row now, which no earlier look shows.
-                worksheet.header.forget()
-                break
+        if may_end_rows:  # no earlier look shows the new last row
+            worksheet.header.forget()
         return found.outcomes
 
     async def recorded(self, worksheet: Worksheet, write: Write, entry: Entry) -> Results:
@@ -328,6 +321,17 @@ class AppliedReader:
         return header_of(view, worksheet.layout), moved
 
 
+def _may_end_rows(change: RowChange, end: EndRule) -> bool:
+    """True if a changed row, if it is the last one, may no longer be a record."""
+    if "" in change.values.values():
+        return True
+    falses = {at for at, value in change.values.items() if value is False}
+    if not falses:
+        return False
+    left = [["" if at in falses else text] for at, text in enumerate(change.displayed)]
+    return not last_record(end, left)
+
+
 def is_sent(write: Write, sent: Stored, cell: Stored) -> bool:
     """True if a write stores a sent value as this cell; a typed write may turn text to a number."""
     if write.is_typed:
@@ -357,8 +361,7 @@ def _read(
     the earlier end of the sheet on, or inserted rows and their neighbours; otherwise the new rows
     are `placed`.
     """
-    plan, writes = sent.plan, sent.plan.writes
-    creates = [each.created.rows for each in writes if each.created]
+    plan, writes, creates = sent.plan, sent.plan.writes, sent.new_rows
     misplaced: RowNumberUnknown | None = None
     if tail is not None:
         first: int | None = plan.after_row + 1 - tail.first_row

@@ -136,6 +136,8 @@ class Request:
     """
 
     plan: Plan
+    new_rows: Sequence[Sequence[list[Stored]]]
+    """The new rows of each write that has some."""
     changes: Sequence[Change]
     owners: Sequence[Planned]
     encoded: Sequence[msgspec.Raw]
@@ -175,23 +177,26 @@ def request_of(worksheet: WorksheetId, plan: Plan, forms: SheetForms | None) -> 
     The answer shows the forms of new rows, unless many blank cells below them may have some.
     """
     table, row_formats = plan.table, dict[int, NumberFormat]()
-    is_small, are_in_place, count = bool(table.id), True, 0
+    is_small, are_in_place = bool(table.id), True
+    new_rows: list[Sequence[list[Stored]]] = []
     for each in plan.writes:
         if each.created is not None:
-            count += len(each.created.rows)
+            new_rows.append(each.created.rows)
             are_in_place = are_in_place and not each.created.formats
+    count = sum(map(len, new_rows))
     if count and forms is not None:
         is_small = is_small or forms.is_plain
         width = len(plan.header.cells)
         columns = range(table.first_column, min(width, table.end_column or width))
         yield len(forms.formats)
         if not (are_in_place and forms.are_in_place):
-            row_formats = {at: each for at, each in forms.formats.items() if at in columns}
+            row_formats = {at: form for at, form in forms.formats.items() if at in columns}
     changes, owners = yield from requests_of(plan, row_formats)
     is_above = plan.filled is not None
     end = plan.after_row if plan.is_end else max(plan.after_row, table.last_row)
     request = Request(
         plan=plan,
+        new_rows=new_rows,
         changes=changes,
         owners=owners,
         encoded=(yield from encoded_changes(plan.sheet_id, changes)),
@@ -206,11 +211,8 @@ def shown_around(
     worksheet: WorksheetId, request: Request, around: Mapping[int, Sequence[str]]
 ) -> Work[Request]:
     """Add edges and ranges of the answer to a request; `around` are the rows as last seen."""
-    plan, title, count, has_removed = request.plan, worksheet.title, 0, False
-    for each in plan.writes:
-        count += len(each.created.rows) if each.created else 0
-        has_removed = has_removed or each.write.rows is None
-    edges = (yield from edges_of(plan.writes, plan.emptied, around)) if has_removed else ()
+    plan, title, count = request.plan, worksheet.title, sum(map(len, request.new_rows))
+    edges = yield from edges_of(plan.writes, plan.emptied, around)
     header_row, after_row = plan.header.row, plan.after_row
     ranges = [a1.row_range(title, header_row, header_row + request.has_forms)]
     shown: Sequence[Asked | Edge] = [*request.asked, *edges]
@@ -265,10 +267,12 @@ def note_unchanged(
     for outcome in outcomes:
         if not isinstance(outcome, Exception):
             answered += outcome
-    rows = sorted({each.row for each in answered if isinstance(each, Written)})
-    if rows:
-        patches = [RowPatch(row=row, texts={}) for row in rows]
-        before = {row: look.rows[row] for row in rows}
+    before: dict[int, Sequence[str]] = {}
+    for slot in answered:
+        if isinstance(slot, Written):
+            before[slot.row] = look.rows[slot.row]
+    if before:
+        patches = [RowPatch(row=row, texts={}) for row in sorted(before)]
         worksheet.written(Effect(header=look.header, rows=patches, before=before))
 
 

@@ -220,7 +220,9 @@ class FencedWriter:
         refusals = await self._open_writes.refusals(worksheet, writes)
         outcomes: dict[int, Outcome] = {}
         left: dict[int, Write] = {}
+        is_typed = False
         for index, (write, refusal) in enumerate(zip(writes, refusals, strict=True)):
+            is_typed = is_typed or write.is_typed
             if refusal is None:
                 left[index] = write
             else:
@@ -237,7 +239,7 @@ class FencedWriter:
                 with nullcontext() if is_first else await self._write_turn(spreadsheet):
                     may_insert = not met[_Again.NOT_INSERTED]
                     plan = await self._plan(worksheet, now, may_insert=may_insert)
-                    if any(each.write.is_typed for each in plan.writes):
+                    if is_typed:
                         plan = await self._with_stored_values(worksheet, plan)
                     if await self._open_writes.settle_renamed(
                         worksheet, plan.sheet_id, [*now.values()]
@@ -270,7 +272,8 @@ class FencedWriter:
                 else:
                     sent = sent._replace(again=_Again.APART)
             is_one_by_one = is_one_by_one or sent.again is _Again.APART
-            left = {index: write for index, write in left.items() if index not in outcomes}
+            for index in outcomes:
+                left.pop(index, None)
             if sent.again is not None:
                 met[sent.again] += 1
                 error = sent.error or error
@@ -283,7 +286,7 @@ class FencedWriter:
                 break
         if left:
             outcomes |= dict.fromkeys(left, error or undecided())
-        return [outcomes[index] for index in range(len(writes))]
+        return [*map(outcomes.__getitem__, range(len(writes)))]
 
     async def resume(self, worksheet: Worksheet, write: Write, entry: Entry) -> AppliedRows | None:
         """Find the rows of an open write; None if it was not applied, and never will be.
@@ -332,9 +335,10 @@ class FencedWriter:
         or key: all present rows; 1 read more for new rows if rows are filled down.
         """
         cache, first = worksheet.header, next(iter(writes.values()))
-        removes = first.rows is None
-        typed = [each for each in writes.values() if each.is_typed]
-        has_open_values = any(each.has_open_values for each in typed)
+        removes, has_types, has_open_values = first.rows is None, False, False
+        for each in writes.values():
+            has_types = has_types or each.is_typed
+            has_open_values = has_open_values or (each.is_typed and each.has_open_values)
         if isinstance(first.selector, Append):
             extent, sheet_id = cache.fresh(), cache.fresh_sheet()
             end: SheetEnd | None = None
@@ -372,7 +376,7 @@ class FencedWriter:
         if isinstance(first.selector, ByNumber):
             rows = sorted({row for write in writes.values() for row in write.numbers})
             around = AROUND if removes else 0
-            detail = Detail.VALUES if typed else Detail.TEXTS
+            detail = Detail.VALUES if has_types else Detail.TEXTS
             if has_open_values:
                 detail = Detail.FORMS
             look = await look_at_rows(self._sheets, worksheet, rows, around=around, detail=detail)

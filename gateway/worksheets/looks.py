@@ -6,7 +6,6 @@ it is a record. Answers may show the rows of a look, so no cached rows may be ol
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from gateway.errors import (
     LookOutdated,
@@ -16,6 +15,7 @@ from gateway.errors import (
     WriteTooLarge,
 )
 from gateway.google.sheets import (
+    Block,
     Detail,
     Render,
     SheetArea,
@@ -40,8 +40,6 @@ from gateway.worksheets.loader import (
 )
 from gateway.worksheets.refusal import explain, tabs_changing
 from gateway.worksheets.worksheet import Worksheet
-
-T = TypeVar("T")
 
 MAX_LOOKS = 3
 """Maximum number of looks if rows turn out to be past the grid."""
@@ -100,6 +98,8 @@ async def look_at_rows(
                 last = max(last, await _last_row(sheets, worksheet.id, area, look.header.end))
             except OtherTab:
                 continue
+        if not doubtful or last >= max(look.rows):
+            return look
         existing = {row: texts for row, texts in look.rows.items() if row <= last}
         tail = {row: texts for row, texts in look.rows.items() if row > last}
         missing = frozenset(rows) - existing.keys()
@@ -160,13 +160,13 @@ async def _look(
         await check_place(sheets, worksheet.id, cache, header)
     check_names(header)
     blocks = view.blocks[-len(spans) :]
-    shown = _in_spans([block.texts for block in blocks], spans, view.rows)
-    displayed = {row: shown[row] for row in found if row in shown}
+    shown, values, cells = _in_spans(blocks, spans, view.rows, detail)
     if len(rows) > 1 and sum(map(len, shown.values())) > MAX_TARGET_CELLS:
         raise _too_large(is_row=False)
-    values: Mapping[int, Sequence[Value]] = {}
-    if detail is not Detail.TEXTS:
-        values = _in_spans([block.values for block in blocks], spans, view.rows)
+    displayed, around_rows = dict[int, Sequence[str]](), {**shown}
+    for row in found:
+        if row in shown:
+            displayed[row] = around_rows.pop(row)
     last_record = _last_record(header.end, shown, values)
     values = values if has_values else {}
     worksheet.saw(header, shown, values)
@@ -177,13 +177,11 @@ async def _look(
         rows=displayed,
         missing=frozenset(rows) - displayed.keys(),
         sent_at=sent_at,
-        around={row: texts for row, texts in shown.items() if row not in displayed},
+        around=around_rows,
         frozen_rows=view.frozen_rows,
         grid_rows=view.rows,
         values=values,
-        cells=_in_spans([block.cells for block in blocks], spans, view.rows)
-        if detail is Detail.FORMS
-        else {},
+        cells=cells,
     )
 
 
@@ -202,12 +200,9 @@ async def look_again(
         )
     except RowNotFound:
         return None
-    header, blocks = header_of(view, worksheet.layout), view.blocks[1:]
-    shown = _in_spans([block.texts for block in blocks], spans, view.rows)
+    header = header_of(view, worksheet.layout)
+    shown, values, _ = _in_spans(view.blocks[1:], spans, view.rows, detail)
     worksheet.header.compare(header, as_of=moment)
-    values: Mapping[int, Sequence[Value]] = {}
-    if detail is not Detail.TEXTS:
-        values = _in_spans([block.values for block in blocks], spans, view.rows)
     worksheet.saw(header, shown, values)
     return RowLook(
         sheet_id=view.sheet_id,
@@ -301,14 +296,26 @@ def _too_large(*, is_row: bool) -> WriteTooLarge:
 
 
 def _in_spans(
-    blocks: Sequence[Sequence[Sequence[T]]], spans: Sequence[tuple[int, int]], grid_rows: int
-) -> Mapping[int, Sequence[T]]:
-    """Rows of the spans within the grid, by number, including blank ones."""
-    return {
-        row: lines[row - first] if row - first < len(lines) else ()
-        for lines, (first, last) in zip(blocks, spans, strict=True)
-        for row in range(first, min(last, grid_rows) + 1)
-    }
+    blocks: Sequence[Block], spans: Sequence[tuple[int, int]], grid_rows: int, detail: Detail
+) -> tuple[
+    Mapping[int, Sequence[str]], Mapping[int, Sequence[Value]], Mapping[int, Sequence[SeenCell]]
+]:
+    """Texts, values and cells of the rows of spans within the grid, including blank rows.
+
+    Values and cells are empty if the `detail` does not include them.
+    """
+    texts: dict[int, Sequence[str]] = {}
+    values: dict[int, Sequence[Value]] = {}
+    cells: dict[int, Sequence[SeenCell]] = {}
+    for block, (first, last) in zip(blocks, spans, strict=True):
+        for at, row in enumerate(range(first, min(last, grid_rows) + 1)):
+            is_filled = at < len(block.texts)
+            texts[row] = block.texts[at] if is_filled else ()
+            if detail is not Detail.TEXTS:
+                values[row] = block.values[at] if is_filled else ()
+            if detail is Detail.FORMS:
+                cells[row] = block.cells[at] if is_filled else ()
+    return texts, values, cells
 
 
 async def _rows_in_grid(

@@ -596,7 +596,9 @@ def row_change(
 
     `typed` are the typed cells of the row for a typed write; `is_form` if the values are a form's.
     """
-    cells = {at: value for at, value in placement.cells.items() if at not in kept}
+    cells = placement.cells
+    if kept:
+        cells = {at: value for at, value in cells.items() if at not in kept}
     if typed is None:
         runs = changed_runs(cells, displayed)
     else:

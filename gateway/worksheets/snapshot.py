@@ -273,8 +273,10 @@ class Effect:
     @cached_property
     def cell_count(self) -> int:
         """Number of changed cells, plus the earlier cells of their rows."""
-        changed = sum(len(patch.texts) for patch in self.rows)
-        return changed + sum(map(len, self.before.values()))
+        count = sum(map(len, self.before.values()))
+        for patch in self.rows:
+            count += len(patch.texts)
+        return count
 
 
 def texts_of(effects: Sequence[Effect]) -> Mapping[int, Mapping[int, str]]:
@@ -423,8 +425,9 @@ class Snapshot:
         They may show cells of a later write, but not its removals.
         """
         table = self.table
-        if any(effect.header.cells != table.header.cells for effect in effects):
-            return False
+        for effect in effects:
+            if effect.header.cells != table.header.cells:
+                return False
         if seen:
             yield sum(effect.cell_count for effect in effects[:seen])
             if not self.shows(table.header, texts_of(effects[:seen])):
@@ -445,12 +448,19 @@ class Snapshot:
                 ):
                     return False
                 continue
-            new = [patch.row for patch in effect.rows if patch.row > last_row]
-            if new and (min(new) != last_row + 1 or any(row in effect.before for row in new)):
+            known: list[RowPatch] = []
+            rows, new = list[int](), list[int]()
+            for patch in effect.rows:
+                if patch.row <= last_row:
+                    known.append(patch)
+                    rows.append(patch.row)
+                elif patch.row in effect.before:
+                    return False
+                else:
+                    new.append(patch.row)
+            if new and min(new) != last_row + 1:
                 return False  # rows of others, which the table lacks, lie in between
-            known = [patch for patch in effect.rows if patch.row <= last_row]
-            texts = table.texts([patch.row for patch in known])
-            for patch, cells in zip(known, texts, strict=True):
+            for patch, cells in zip(known, table.texts(rows), strict=True):
                 row, before = patch.row, effect.before.get(patch.row)
                 shown = _with_texts(cells, written[row]) if row in written else cells
                 if before is None and effect.is_inside:
@@ -473,14 +483,18 @@ class Snapshot:
 
         None if its records end elsewhere now, and only missing types show where.
         """
-        rows = [patch for effect in effects for patch in effect.rows if patch.values]
+        rows, grid_rows = list[RowPatch](), self.grid_rows
+        for effect in effects:
+            for patch in effect.rows:
+                if patch.values:
+                    rows.append(patch)
+                    grid_rows = max(grid_rows, patch.row)
         removed = effects[0].removed if effects else ()
         if removed:
             table = yield from self.table.without_rows(removed)
-            grid_rows = self.grid_rows - len(removed)
+            grid_rows -= len(removed)
         elif rows:
             table = yield from self.table.patched(rows)
-            grid_rows = max(self.grid_rows, *(patch.row for patch in rows))
         else:
             return self  # only reads for writes, with the same rows
         if table.ends_by_types and table.typed is None:

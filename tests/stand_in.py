@@ -51,8 +51,7 @@ async def answered(sheets: Sheets, call: calls.Call[Any]) -> Any:
         case calls.ListWorksheets():
             return await sheets.list_worksheets(book)
         case calls.ReadSheet():
-            detail = next(each for each, kind in calls.READ_SHEET.items() if type(call) is kind)
-            return await sheets.read_sheet(book, call.ranges, detail=detail)
+            return await sheets.read_sheet(book, call.ranges, detail=call.detail)
         case calls.ReadSpreadsheet():
             return await sheets.read_spreadsheet(book, call.ranges)
         case calls.Apply():

@@ -19,9 +19,7 @@ from urllib.parse import quote
 
 from gateway.errors import SheetTooLarge, UpstreamRefusal
 from gateway.google.calls import (
-    READ_SHEET,
     Apply,
-    ApplyWithForms,
     Call,
     DeleteFences,
     FindFences,
@@ -32,6 +30,7 @@ from gateway.google.calls import (
     ReadColumns,
     ReadRanges,
     ReadSeveral,
+    ReadSheet,
     ReadSpreadsheet,
     ReadValues,
 )
@@ -131,14 +130,13 @@ class GoogleSheets:
     async def read_sheet(
         self, spreadsheet: str, ranges: Sequence[str], *, detail: Detail = Detail.VALUES
     ) -> SheetView:
-        return await self._send(READ_SHEET[detail](spreadsheet, ranges))
+        return await self._send(ReadSheet(spreadsheet, ranges, detail))
 
     async def read_spreadsheet(self, spreadsheet: str, ranges: Sequence[str]) -> SpreadsheetView:
         return await self._send(ReadSpreadsheet(spreadsheet, ranges))
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
-        call = ApplyWithForms if batch.has_forms else Apply
-        return await self._send(call(spreadsheet, batch))
+        return await self._send(Apply(spreadsheet, batch))
 
     async def put_fence(
         self, spreadsheet: str, *fences: Fence, forgotten: Sequence[int] = ()

@@ -82,11 +82,15 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True)
 class Call(ABC, Generic[T]):
-    """One call: its spreadsheet, whether it writes, and the fields of the answer."""
+    """One call: its spreadsheet, and whether it writes."""
 
     spreadsheet: str
     is_write: ClassVar[bool] = False
-    fields: ClassVar[str]
+
+    @property
+    def fields(self) -> str:
+        """The fields of the answer."""
+        return ""
 
     @abstractmethod
     def message(self, gspread: HTTPClient) -> Any:
@@ -104,7 +108,7 @@ class Call(ABC, Generic[T]):
 class ReadValues(Call[Values]):
     range: str
     render: Render
-    fields: ClassVar[str] = "range,values"
+    fields = "range,values"
 
     def message(self, gspread: HTTPClient) -> Any:
         return gspread.values_get(self.spreadsheet, self.range, _options(self.render, "ROWS"))
@@ -119,7 +123,7 @@ class ReadColumns(Call[Rendering | None]):
     range: str
     render: Render
     known: bytes | None = None
-    fields: ClassVar[str] = "range,values"
+    fields = "range,values"
 
     def message(self, gspread: HTTPClient) -> Any:
         return gspread.values_get(self.spreadsheet, self.range, _options(self.render, "COLUMNS"))
@@ -138,7 +142,7 @@ class ReadArea(Call[Rendering | None]):
     area: SheetArea
     render: Render
     known: bytes | None = None
-    fields: ClassVar[str] = "valueRanges.valueRange(range,values)"
+    fields = "valueRanges.valueRange(range,values)"
 
     def message(self, gspread: HTTPClient) -> Any:
         first_row, sheet_id = self.area.first_row, self.area.sheet_id
@@ -162,7 +166,7 @@ class ReadArea(Call[Rendering | None]):
 class ReadSeveral(Call[list[Rendering | None]]):
     ranges: Sequence[KnownRange]
     render: Render
-    fields: ClassVar[str] = "valueRanges(range,values)"
+    fields = "valueRanges(range,values)"
 
     def message(self, gspread: HTTPClient) -> Any:
         ranges = [each.range for each in self.ranges]
@@ -194,7 +198,7 @@ class JoinedRead(Call[Any]):
 @dataclass(frozen=True)
 class ReadRanges(Call[Sequence[Values]]):
     ranges: Sequence[str]
-    fields: ClassVar[str] = "valueRanges(range,values)"
+    fields = "valueRanges(range,values)"
 
     def message(self, gspread: HTTPClient) -> Any:
         options = _options(Render.DISPLAYED, "ROWS")
@@ -210,9 +214,7 @@ class ReadRanges(Call[Sequence[Values]]):
 
 @dataclass(frozen=True)
 class ListWorksheets(Call[list[WorksheetProperties]]):
-    fields: ClassVar[str] = (
-        "sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))"
-    )
+    fields = "sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))"
 
     def message(self, gspread: HTTPClient) -> Any:
         # Without parameters, gspread would add its own.
@@ -225,48 +227,42 @@ class ListWorksheets(Call[list[WorksheetProperties]]):
         return [worksheet_properties(each) for each in properties if each.sheet_type == "GRID"]
 
 
-_SHEETS = (
+_VALUES = (
     "sheets(tables(tableId,range(startRowIndex,endRowIndex,startColumnIndex,endColumnIndex),"
     "rowsProperties.footerColorStyle),properties(sheetId,title,sheetType,"
     "gridProperties(rowCount,columnCount,frozenRowCount)),"
     "data(startRow,rowData.values(formattedValue,effectiveValue,userEnteredValue)))"
 )
+_FORMS = _VALUES.replace(
+    "userEnteredValue)",
+    "userEnteredValue,effectiveFormat.numberFormat,dataValidation.condition.type)",
+).replace("tables(", "tables(columnProperties(columnIndex,columnType),")
+_SHEETS: Mapping[Detail, str] = {
+    Detail.TEXTS: _VALUES.replace(
+        "effectiveValue,userEnteredValue", "userEnteredValue.formulaValue"
+    ),
+    Detail.VALUES: _VALUES,
+    Detail.FORMS: _FORMS,
+}
+"""Fields of a worksheet by the contents of its blocks."""
 
 
 @dataclass(frozen=True)
 class ReadSheet(Call[SheetView]):
     ranges: Sequence[str]
-    fields: ClassVar[str] = _SHEETS
+    detail: Detail
+
+    @property
+    def fields(self) -> str:
+        return _SHEETS[self.detail]
 
     def message(self, gspread: HTTPClient) -> Any:
         return _of_ranges(gspread, self.spreadsheet, self.ranges)
 
     def decode(self, answer: Answer, limits: Limits) -> Work[SheetView]:
         found = yield from _decoded(_spreadsheet, answer, limits)
-        return (yield from sheet_view(found, len(self.ranges)))
-
-
-@dataclass(frozen=True)
-class ReadSheetTexts(ReadSheet):
-    """Reads displayed texts, and the columns of cells with formulas."""
-
-    fields: ClassVar[str] = _SHEETS.replace(
-        "effectiveValue,userEnteredValue", "userEnteredValue.formulaValue"
-    )
-
-
-@dataclass(frozen=True)
-class ReadSheetForms(ReadSheet):
-    """Reads number formats, data validation and native tables, too."""
-
-    fields: ClassVar[str] = _SHEETS.replace(
-        "userEnteredValue)",
-        "userEnteredValue,effectiveFormat.numberFormat,dataValidation.condition.type)",
-    ).replace("tables(", "tables(columnProperties(columnIndex,columnType),")
-
-    def decode(self, answer: Answer, limits: Limits) -> Work[SheetView]:
-        found = yield from _decoded(_spreadsheet, answer, limits)
-        return (yield from sheet_view(found, len(self.ranges), has_forms=True))
+        has_forms = self.detail is Detail.FORMS
+        return (yield from sheet_view(found, len(self.ranges), has_forms=has_forms))
 
 
 @dataclass(frozen=True)
@@ -274,7 +270,7 @@ class ReadSpreadsheet(Call[SpreadsheetView]):
     """Reads forms, native tables and protections of several worksheets: one range of each."""
 
     ranges: Sequence[str]
-    fields: ClassVar[str] = "properties(title,locale,timeZone)," + ReadSheetForms.fields.replace(
+    fields = "properties(title,locale,timeZone)," + _FORMS.replace(
         "condition.type)", "condition(type,values.userEnteredValue))"
     ).replace(
         "columnType)", "columnType,dataValidationRule.condition(type,values.userEnteredValue))"
@@ -298,18 +294,14 @@ class ReadSpreadsheet(Call[SpreadsheetView]):
         )
 
 
-READ_SHEET: Mapping[Detail, type[ReadSheet]] = {
-    Detail.TEXTS: ReadSheetTexts,
-    Detail.VALUES: ReadSheet,
-    Detail.FORMS: ReadSheetForms,
-}
-
-
 @dataclass(frozen=True)
 class Apply(Call[SheetView]):
     batch: Batch
     is_write: ClassVar[bool] = True
-    fields: ClassVar[str] = f"updatedSpreadsheet.{_SHEETS}"
+
+    @property
+    def fields(self) -> str:
+        return f"updatedSpreadsheet.{_FORMS if self.batch.has_forms else _VALUES}"
 
     def message(self, gspread: HTTPClient) -> Any:
         body = {
@@ -330,18 +322,11 @@ class Apply(Call[SheetView]):
 
 
 @dataclass(frozen=True)
-class ApplyWithForms(Apply):
-    """Applies a batch whose answer also has the number formats of the cells."""
-
-    fields: ClassVar[str] = f"updatedSpreadsheet.{ReadSheetForms.fields}"
-
-
-@dataclass(frozen=True)
 class PutFences(Call[None]):
     fences: Sequence[Fence]
     forgotten: Sequence[int] = ()
     is_write: ClassVar[bool] = True
-    fields: ClassVar[str] = "spreadsheetId"
+    fields = "spreadsheetId"
 
     def message(self, gspread: HTTPClient) -> Any:
         deletions = [deletion(each, self.fences[0].key) for each in self.forgotten]
@@ -368,9 +353,7 @@ class FindFences(Call[Sequence[Fence]]):
 
     key: str | None = None
     id: int | None = None
-    fields: ClassVar[str] = (
-        "matchedDeveloperMetadata.developerMetadata(metadataId,metadataKey,metadataValue)"
-    )
+    fields = "matchedDeveloperMetadata.developerMetadata(metadataId,metadataKey,metadataValue)"
 
     def message(self, gspread: HTTPClient) -> Any:
         lookup: dict[str, object] = {"locationType": "SPREADSHEET"}

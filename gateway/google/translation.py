@@ -169,14 +169,6 @@ def _not_sent(_error: Exception, attempt: Attempt) -> GatewayError:
     return UpstreamUnreachable(outcome=attempt.refused)
 
 
-def _timed_out(_error: Exception, attempt: Attempt) -> GatewayError:
-    return _open(attempt) or UpstreamTimeout()
-
-
-def _broken(_error: Exception, attempt: Attempt) -> GatewayError:
-    return _open(attempt) or UpstreamError("The connection to Google broke. Try again.")
-
-
 def _broken_off(error: Exception, attempt: Attempt) -> GatewayError:
     if not isinstance(error, AnswerBroken):
         raise TypeError("no answer that broke off") from error
@@ -187,14 +179,10 @@ def _unreadable(_error: Exception, attempt: Attempt) -> GatewayError:
     return _open(attempt) or UpstreamError("Google's answer is unreadable. Try again.")
 
 
-def _too_large(_error: Exception, attempt: Attempt) -> GatewayError:
-    return _open(attempt) or SheetTooLarge(_TOO_LARGE)
-
-
 def _no_token(error: Exception, attempt: Attempt) -> GatewayError:
     if isinstance(error, TokenUnavailable) and error.retryable:
         return _not_sent(error, attempt)
-    return _bad_account(attempt)
+    return UpstreamAuth(outcome=attempt.refused)
 
 
 def _open(attempt: Attempt) -> GatewayError | None:
@@ -208,10 +196,6 @@ def _open(attempt: Attempt) -> GatewayError | None:
         outcome="unknown",
         retry_after_seconds=UNKNOWN_RETRY_SECONDS,
     )
-
-
-def _bad_account(attempt: Attempt) -> GatewayError:
-    return UpstreamAuth(outcome=attempt.refused)
 
 
 def _refused(error: Exception, attempt: Attempt) -> GatewayError:
@@ -239,7 +223,7 @@ def _forbidden(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
     if error.reasons & _QUOTA_REASONS:
         return _quota_spent(error, attempt)
     if error.reasons or error.disabled_in is not None:
-        return _bad_account(attempt)
+        return UpstreamAuth(outcome=attempt.refused)
     account = attempt.account or "the gateway's Google account"
     return SpreadsheetNotShared(
         f"The spreadsheet is not shared with {account}. Share it with that address as Editor.",
@@ -305,7 +289,7 @@ _QUOTA_REASONS = frozenset({"RATE_LIMIT_EXCEEDED", "RESOURCE_QUOTA_EXCEEDED"})
 
 _BY_STATUS: Mapping[int, Callable[[GoogleRefusal, Attempt], GatewayError]] = {
     400: _bad_request,
-    401: lambda _error, attempt: _bad_account(attempt),
+    401: lambda _error, attempt: UpstreamAuth(outcome=attempt.refused),
     403: _forbidden,
     404: lambda _error, _attempt: SpreadsheetNotFound(),
     413: _payload_too_large,
@@ -315,7 +299,7 @@ _BY_STATUS: Mapping[int, Callable[[GoogleRefusal, Attempt], GatewayError]] = {
 _BY_FAILURE: Mapping[type[Exception], Callable[[Exception, Attempt], GatewayError]] = {
     GoogleRefusal: _refused,
     TokenUnavailable: _no_token,
-    AnswerTooLarge: _too_large,
+    AnswerTooLarge: lambda _error, attempt: _open(attempt) or SheetTooLarge(_TOO_LARGE),
     AnswerBroken: _broken_off,
     # Before their base classes: these errors occur before the first byte is sent.
     httpx2.ConnectError: _not_sent,
@@ -323,7 +307,9 @@ _BY_FAILURE: Mapping[type[Exception], Callable[[Exception, Attempt], GatewayErro
     httpx2.PoolTimeout: _not_sent,
     httpx2.ProxyError: _not_sent,
     httpx2.UnsupportedProtocol: _not_sent,
-    httpx2.TimeoutException: _timed_out,
+    httpx2.TimeoutException: lambda _error, attempt: _open(attempt) or UpstreamTimeout(),
     httpx2.DecodingError: _unreadable,
-    httpx2.HTTPError: _broken,
+    httpx2.HTTPError: lambda _error, attempt: (
+        _open(attempt) or UpstreamError("The connection to Google broke. Try again.")
+    ),
 }

@@ -173,8 +173,6 @@ class AppliedReader:
 
         Changed rows are read by their numbers, added rows are found by their content.
         """
-        if entry.is_moved:
-            raise number_unknown()
         if isinstance(write.selector, ByFilter):
             return tuple(map(number_only, entry.numbers))
         if write.rows is None:

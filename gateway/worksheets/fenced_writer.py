@@ -33,6 +33,7 @@ from gateway.errors import (
     ProtectedCells,
     RecordsUnavailable,
     RowNotFound,
+    RowNotRemovable,
     RowNumberUnknown,
     UpstreamError,
     UpstreamRefusal,
@@ -79,6 +80,7 @@ from gateway.worksheets.idempotency import (
     in_progress,
     no_fence,
     number_unknown,
+    rows_unsettled,
 )
 from gateway.worksheets.loader import end_in
 from gateway.worksheets.looks import look_again, look_at_forms, look_at_rows
@@ -95,7 +97,6 @@ from gateway.worksheets.refusal import (
     explain,
     explaining,
     other_tab,
-    row_not_removable,
     undecided,
 )
 from gateway.worksheets.scheduler import Scheduler
@@ -298,15 +299,18 @@ class FencedWriter:
         if entry.answer is None:
             if entry.fence is None:
                 raise no_fence()
-            fence, spreadsheet = entry.fence, worksheet.id.spreadsheet
-            was_applied = await self._fences.is_applied(spreadsheet, fence, entry.sent_at)
-            await self._open_writes.settled(worksheet, fence, is_applied=was_applied)
-            if not was_applied:
+            if not await self._open_writes.settle(worksheet, entry.fence, entry.sent_at):
                 return None
             worksheet.forget()
             worksheet.header.forget()
-        if entry.open_removal is not None:
-            is_moved = await self._open_writes.settle(worksheet, entry.open_removal)
+        removal = entry.open_removal
+        if removal is not None:
+            try:
+                is_moved = await self._open_writes.settle(
+                    worksheet, removal.fence, removal.sent_at, forgets=True
+                )
+            except WriteOutcomeUnknown as unknown:
+                raise rows_unsettled(self._fences.retry_seconds) from unknown
             entry = replace(entry, is_moved=is_moved, open_removal=None)
         if entry.is_moved:
             return AppliedRows(results=(), error=number_unknown())
@@ -476,9 +480,7 @@ class FencedWriter:
             return _Sent(outcomes)
         plan = replace(plan, writes=writes)
         try:
-            forms = None
-            if any(each.created for each in writes):
-                forms = cache.fresh_forms(plan.header, since=plan.looked_at)
+            forms = cache.fresh_forms(plan.header, since=plan.looked_at)
             request = await self._scheduler.build(request_of(id_, plan, forms))
             # From here on only Google is waited for, because the look ages.
             request, looked_at = await self._fresh(worksheet, request)
@@ -493,7 +495,8 @@ class FencedWriter:
             if looked_at is not None:
                 # A small look does not show other rows that now match, or have the key.
                 seen_at = plan.looked_at if writes[0].write.kind == "search" else looked_at
-                if any(tab[title] > seen_at for title in tab.keys() - {id_.title}):
+                others = tab.keys() - {id_.title}
+                if others and max(map(tab.__getitem__, others)) > seen_at:
                     raise LookOutdated
         except BaseException:
             if has_note:
@@ -720,7 +723,7 @@ class FencedWriter:
         if isinstance(change, InsertedRows | CopiedCells):
             return _Sent({}, _Again.NOT_INSERTED, reason)
         if isinstance(change, RemovedRows) and isinstance(reason, UpstreamRefusal):
-            reason = row_not_removable()
+            reason = RowNotRemovable(outcome="not_applied")  # Google's words may quote cells
         is_alike = isinstance(reason, ProtectedCells) and isinstance(change, AppendedRows)
         refused = [each for each in writes if is_alike and each.columns == culprit.columns]
         outcomes: dict[int, Outcome] = {each.index: reason for each in refused or [culprit]}

@@ -87,11 +87,8 @@ class OtherTab(Exception):
     """The tab with this sheet id does not have the title, or no longer has it."""
 
 
-class TypedRead(NamedTuple):
-    """The typed rendering as read; no rendering if it is the known one."""
-
-    rendering: Rendering | None
-    began_seconds: float
+TypedRead = tuple[Rendering | None, float]
+"""The typed rendering, None if it is the known one, and the time of its sending."""
 
 
 class EndLook(NamedTuple):
@@ -206,7 +203,7 @@ class Loader:
         """Read the typed rendering. 1 read. With a `sheet_id` by that; raises `OtherTab`."""
         origin = None if known is None else known.typed
         digest = None if origin is None else origin.digest
-        return TypedRead(*await self._read(Render.TYPED, digest, sheet_id, is_now=is_now))
+        return await self._read(Render.TYPED, digest, sheet_id, is_now=is_now)
 
     async def with_types(
         self,

@@ -12,7 +12,7 @@ from gateway.errors import UNKNOWN_RETRY_SECONDS, GatewayError, QueueFull, Write
 from gateway.google.sheets import Fence
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.fences import Fences
-from gateway.worksheets.idempotency import Ledger, OpenWrite, in_progress, rows_unsettled
+from gateway.worksheets.idempotency import Ledger, OpenWrite, in_progress
 from gateway.worksheets.planning import Plan
 from gateway.worksheets.sharing import WriteLock
 from gateway.worksheets.worksheet import Worksheet
@@ -116,38 +116,29 @@ class OpenWrites:
                 still_open.append(each)
                 continue
             try:
-                is_applied = await self._fences.is_applied(
-                    worksheet.id.spreadsheet, each.fence, each.sent_at
-                )
+                await self.settle(worksheet, each.fence, each.sent_at)
             except WriteOutcomeUnknown:
                 still_open.append(each)
-                continue
-            await self.settled(worksheet, each.fence, is_applied=is_applied)
-            settled += 1
+            else:
+                settled += 1
         return still_open
 
-    async def settled(self, worksheet: Worksheet, fence: Fence, *, is_applied: bool) -> None:
-        """Record the outcome of an open write."""
+    async def settle(
+        self, worksheet: Worksheet, fence: Fence, sent_at: float, *, forgets: bool = False
+    ) -> bool:
+        """Settle an open write; True if it was applied. Raises `WriteOutcomeUnknown`.
+
+        Everything read is dropped (`forgets`), at least if the write may have moved rows.
+        """
+        is_applied = await self._fences.is_applied(worksheet.id.spreadsheet, fence, sent_at)
         if self._lock is not None:
             self._lock.settled(worksheet.id, fence)
         settled = [each for each in self._open if each.fence == fence]
         self._open = [each for each in self._open if each.fence != fence]
         await self._ledger.settled(worksheet.id, fence, is_applied=is_applied)
-        if any(each.is_exclusive for each in settled):
+        if forgets or any(each.is_exclusive for each in settled):
             worksheet.forget()
             worksheet.header.forget()
-
-    async def settle(self, worksheet: Worksheet, removal: OpenWrite) -> bool:
-        """Settle an open removal; True if it was applied. Raises RowsUnsettled, `applied`."""
-        try:
-            is_applied = await self._fences.is_applied(
-                worksheet.id.spreadsheet, removal.fence, removal.sent_at
-            )
-        except WriteOutcomeUnknown as unknown:
-            raise rows_unsettled(self._fences.retry_seconds) from unknown
-        await self.settled(worksheet, removal.fence, is_applied=is_applied)
-        worksheet.forget()
-        worksheet.header.forget()
         return is_applied
 
     async def _settled_earlier(self, worksheet: Worksheet, lock: WriteLock) -> bool:
@@ -162,12 +153,9 @@ class OpenWrites:
         if earlier is None:
             return True
         try:
-            is_applied = await self._fences.is_applied(worksheet.id.spreadsheet, *earlier)
+            await self.settle(worksheet, *earlier, forgets=True)
         except WriteOutcomeUnknown:
             return False
-        await self.settled(worksheet, earlier.fence, is_applied=is_applied)
-        worksheet.forget()
-        worksheet.header.forget()
         return True
 
     def note(self, worksheet: WorksheetId, plan: Plan, fence: Fence) -> None:

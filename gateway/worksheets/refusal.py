@@ -10,7 +10,6 @@ from gateway.errors import (
     NoHeaderRow,
     ProtectedCells,
     RowNotFound,
-    RowNotRemovable,
     StorageFull,
     UpstreamError,
     UpstreamRefusal,
@@ -82,11 +81,6 @@ async def explaining(
         yield
     except UpstreamRefusal as refusal:
         raise await explain(sheets, worksheet, refusal, header_row=header_row) from refusal
-
-
-def row_not_removable() -> RowNotRemovable:
-    """The error of a row that Google does not remove; Google's words may quote cells or titles."""
-    return RowNotRemovable(outcome="not_applied")
 
 
 def row_not_found(

@@ -79,13 +79,6 @@ class SheetExtent:
     as_of: int
 
 
-class _SeenHeader(NamedTuple):
-    """Cells of the header in its last read, and the moment at which that began."""
-
-    cells: tuple[str, ...]
-    as_of: int
-
-
 def digest_of(header: Header) -> bytes:
     """Digest of a header's cells, and of its row number unless that is 1."""
     row = f"{header.row}\n" if header.row > 1 else ""
@@ -108,7 +101,8 @@ class HeaderCache:
         """The extent of any age, as a hint where to read."""
         self._as_of = -1
         """Moment of the extent, or of a change since which no extent is known."""
-        self._seen: _SeenHeader | None = None
+        self._seen: tuple[tuple[str, ...], int] | None = None
+        """Cells of the header in its last read, and the moment at which that began."""
         self._sheet: tuple[int, float] | None = None
         self._forms: tuple[SheetForms, tuple[str, ...], float] | None = None
         self.frozen_rows = 0
@@ -182,9 +176,8 @@ class HeaderCache:
 
     def keep(self, extent: SheetExtent) -> None:
         """Cache an extent, unless a newer one or a later change is known."""
-        if self._seen is not None and self._seen.cells != extent.header.cells:
-            return
-        if self._as_of <= extent.as_of:
+        is_same = self._seen is None or self._seen[0] == extent.header.cells
+        if is_same and self._as_of <= extent.as_of:
             self.extent, self._as_of = extent, extent.as_of
 
     def forget(self) -> None:
@@ -221,9 +214,9 @@ class HeaderCache:
         Drops an extent with another header, unless it is from a later read, and the sheet id,
         because the header may belong to another tab that has the title now.
         """
-        if self._seen is not None and as_of < self._seen.as_of:
+        if self._seen is not None and as_of < self._seen[1]:
             return
-        self._seen = _SeenHeader(header.cells, as_of)
+        self._seen = (header.cells, as_of)
         if self.extent is not None and self.extent.header.cells != header.cells:
             self.extent, self._as_of, self._sheet = None, max(as_of, self._as_of), None
 

@@ -357,7 +357,7 @@ class Worksheet:
     async def take_in(self, effect: Effect) -> None:
         """Record a confirmed write as `written` does, in steps that let other requests run."""
         changed: dict[Rows, Rows | None] = {}
-        while others := [each for each in self.snapshots() if each not in changed]:
+        while others := {*self.snapshots()} - changed.keys():
             for each in others:
                 changed[each] = await self._resources.scheduler.build(each.changed(effect))
         self.written(effect, changed)

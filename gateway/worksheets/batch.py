@@ -530,37 +530,39 @@ def _pieces(change: RowChange) -> Iterator[tuple[int, list[Stored]]]:
             yield columns[0], [*values]
 
 
-def sendings_of(writes: Sequence[Planned], after_row: int, *, is_end: bool) -> Sequence[Sending]:
-    """Notes of the writes of a batch: rows, and cells of writes with an identity.
+def sendings_of(plan: Plan, noted: Collection[int], *, is_shared: bool) -> Sequence[Sending]:
+    """Notes of some writes of a plan: rows, and cells of writes with an identity.
 
-    Appended rows have no number yet and are counted from the end: the last one is -1. If
-    `after_row` is the last row of the sheet, their expected numbers are noted, too.
+    Appended rows have no number yet and are counted from the end: the last one is -1. If the rows
+    follow the last row of the sheet, their expected numbers are noted, too. If processes share a
+    lock (`is_shared`), only removals have the rows that they change.
     """
     sendings: list[Sending] = []
-    first_row = after_row + 1 if is_end else 0
-    left = sum(len(each.created.rows) for each in writes if each.created)
-    for planned in writes:
-        rows: list[Sequence[Stored]] = []
-        numbers: list[int] = []
+    first_row, left = plan.after_row + 1 if plan.is_end else 0, 0
+    for planned in plan.writes:
+        left += len(planned.created.rows) if planned.created else 0
+    for planned in plan.writes:
         new = planned.created.rows if planned.created else ()
-        for slot in planned.slots if planned.write.identity is not None else ():
-            if isinstance(slot, int):
-                rows.append(new[slot])
-                numbers.append(slot - left)
-            else:
-                rows.append(slot.cells if isinstance(slot, RowChange) else [])
-                numbers.append(slot.row)
-        changed = [change.row for change in planned.changes]
-        removed = planned.removed_rows
-        sending = Sending(
-            planned.write.identity,
-            first_row=first_row,
-            rows=rows,
-            numbers=numbers or [*planned.removed, *changed],
-            updated=() if removed else changed,
-            removed=removed,
-            is_exclusive=planned.is_exclusive,
-        )
-        sendings.append(sending)
-        first_row, left = first_row + len(new) * is_end, left - len(new)
+        if planned.index in noted:
+            rows: list[Sequence[Stored]] = []
+            numbers: list[int] = []
+            for slot in planned.slots if planned.write.identity is not None else ():
+                if isinstance(slot, int):
+                    rows.append(new[slot])
+                    numbers.append(slot - left)
+                else:
+                    rows.append(slot.cells if isinstance(slot, RowChange) else [])
+                    numbers.append(slot.row)
+            removed = planned.removed_rows
+            sending = Sending(
+                planned.write.identity,
+                first_row=first_row,
+                rows=rows,
+                numbers=numbers or planned.rows,
+                updated=() if removed or is_shared else planned.rows,
+                removed=removed,
+                is_exclusive=planned.is_exclusive and bool(removed or not is_shared),
+            )
+            sendings.append(sending)
+        first_row, left = first_row + len(new) * plan.is_end, left - len(new)
     return sendings

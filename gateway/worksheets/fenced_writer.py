@@ -373,9 +373,7 @@ class FencedWriter:
                 fresh_seconds=max(self._header_ttl_seconds, FRESH_LOOK_SECONDS),
                 is_cached=is_cached,
             )
-            if end is None or end.filled is None or native.id != extent.table_id:
-                return plan
-            return _above_filled(plan, end, may_insert=may_insert)
+            return _above_filled(plan, end, extent.table_id, may_insert=may_insert)
         await self._fences.find_earlier(worksheet.id.spreadsheet)
         if isinstance(first.selector, ByNumber):
             rows = sorted({row for write in writes.values() for row in write.numbers})
@@ -434,10 +432,7 @@ class FencedWriter:
         is_same = (extent.header.cells, own_id) == (plan.header.cells, sheet_id)
         if not is_same or extent.last_row != plan.after_row:
             raise LookOutdated
-        if end is None or end.filled is None or native.id != extent.table_id:
-            return plan
-        plan = replace(plan, after_row=extent.last_row)
-        return _above_filled(plan, end, may_insert=may_insert)
+        return _above_filled(plan, end, extent.table_id, may_insert=may_insert)
 
     async def _with_stored_values(self, worksheet: Worksheet, plan: Plan) -> Plan:
         """Replace open values of a plan by the stored numbers, booleans and formats.
@@ -565,40 +560,28 @@ class FencedWriter:
         A shared lock has the fences of all writes but removals, which replays need.
         """
         is_shared = self._lock is not None
-        with_note: set[int] = set()
-        noted: set[int] = set()
+        noted: dict[int, bool] = {}
+        """True for writes that change rows, by their index."""
         for each in plan.writes:
-            if each.removed_rows if is_shared else each.changes or each.is_exclusive:
-                with_note.add(each.index)
-            if each.write.identity is not None:
-                noted.add(each.index)
-        noted |= with_note
+            changes = each.removed_rows if is_shared else each.changes or each.is_exclusive
+            if changes or each.write.identity is not None:
+                noted[each.index] = bool(changes)
         if not noted:
             return plan.writes, False, {}
-        sendings = [
-            sending._replace(updated=(), is_exclusive=False)
-            if is_shared and not sending.removed
-            else sending
-            for each, sending in zip(
-                plan.writes,
-                sendings_of(plan.writes, plan.after_row, is_end=plan.is_end),
-                strict=True,
-            )
-            if each.index in noted
-        ]
+        sendings = sendings_of(plan, noted, is_shared=is_shared)
         refused: dict[int, Outcome] = {}
         try:
             twins = await self._ledger.sending(worksheet.id, sendings, fence, plan.sheet_id)
         except (InternalError, RecordsUnavailable) as error:
             refused = dict.fromkeys(noted, error)
         else:
-            if not twins:
-                return plan.writes, bool(with_note), {}
-            for each in plan.writes:
-                if each.index in noted and each.write.identity in twins:
+            for each in plan.writes if twins else ():
+                if each.write.identity in twins:
                     refused[each.index] = in_progress()
+        for index in refused:
+            del noted[index]
         writes = [each for each in plan.writes if each.index not in refused]
-        return writes, any(each.index in with_note for each in writes), refused
+        return writes, any(noted.values()), refused
 
     async def _fresh(self, worksheet: Worksheet, request: Request) -> tuple[Request, float | None]:
         """The request with a fresh look, and the look's time. Raises LookOutdated if rows changed.
@@ -731,8 +714,13 @@ class FencedWriter:
         return _Sent(outcomes, _Again.OUTDATED if len(outcomes) < len(writes) else None)
 
 
-def _above_filled(plan: Plan, end: SheetEnd, *, may_insert: bool) -> Plan:
-    """Set a plan's new rows to be inserted above filled-down rows, or appended below them."""
+def _above_filled(plan: Plan, end: SheetEnd | None, table_id: str, *, may_insert: bool) -> Plan:
+    """Set a plan's new rows to be inserted above filled-down rows, or appended below them.
+
+    `end` is the end of the native table `table_id`; it does not count for rows below that table.
+    """
+    if end is None or end.filled is None or plan.table.id != table_id:
+        return plan
     if not may_insert:
         return replace(plan, is_end=False)
     return replace(

@@ -14,7 +14,7 @@ Rules
 
 import asyncio
 import math
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -106,10 +106,7 @@ class EndLook(NamedTuple):
 
 
 class Loader:
-    """Reads one worksheet, from its header down.
-
-    `moment` numbers the worksheet's events, `clock` is monotonic, in seconds.
-    """
+    """Reads one worksheet, from its header down, with the clock and the moments of its cache."""
 
     def __init__(
         self,
@@ -119,8 +116,6 @@ class Loader:
         layout: Layout = DEFAULT_LAYOUT,
         sheets: Sheets,
         scheduler: Scheduler,
-        clock: Callable[[], float],
-        moment: Callable[[], int],
         shared: SharedState | None,
     ) -> None:
         self._id = worksheet
@@ -130,8 +125,7 @@ class Loader:
         self._header_row = layout.header_row
         self._sheets = sheets
         self._scheduler = scheduler
-        self._clock = clock
-        self._moment = moment
+        self._clock, self._moment = header_cache.clock, header_cache.moment
         self._formats: tuple[tuple[str, ...], Mapping[int, Unlike]] = ((), {})
         """Cells of a header, and columns whose formats display other numbers or texts."""
 

@@ -312,7 +312,12 @@ class _Batch:
         ):
             return False
         if self.removed:  # they went before
-            slots = [self._moved(slot) for slot in planned.slots]
+            slots = [
+                number_only(slot.row - bisect_left(self.removed, slot.row))
+                if isinstance(slot, Written)
+                else slot
+                for slot in planned.slots
+            ]
             planned = replace(planned, slots=slots)
         self.writes.append(planned)
         self.rows |= rows
@@ -320,11 +325,6 @@ class _Batch:
         self.removed = sorted([*self.removed, *planned.removed])
         self.new_keys |= {*planned.new_keys}
         return True
-
-    def _moved(self, slot: Written | RowChange | int) -> Written | RowChange | int:
-        if not isinstance(slot, Written):
-            return slot
-        return number_only(slot.row - bisect_left(self.removed, slot.row))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,7 +50,7 @@ ReadRendering = Callable[[bytes | None], Awaitable[Rendering | None]]
 class SharedState:
     """State of a worksheet among several processes; unused by a single process.
 
-    `moment`, `learn`, `expire` and `forget` are methods of the worksheet.
+    `learn`, `expire` and `forget` are methods of the worksheet.
     """
 
     def __init__(
@@ -59,7 +59,6 @@ class SharedState:
         peers: "Peers",
         *,
         header: HeaderCache,
-        moment: Callable[[], int],
         learn: Callable[[News], None],
         expire: Callable[[], None],
         forget: Callable[[], None],
@@ -69,7 +68,7 @@ class SharedState:
         self.header = header
         self.learn = learn
         self.forget = forget
-        self._moment, self._expire = moment, expire
+        self._expire = expire
         self.epoch: str | None = None
         """Epoch of all cached rows; None if unknown."""
         self.own_epoch: str | None = None
@@ -103,7 +102,7 @@ class SharedState:
 
     def overtaken(self) -> None:
         """Record that earlier reads may be older than a change by other processes."""
-        self.overtaken_at = self._moment()
+        self.overtaken_at = self.header.moment()
 
     def add_news(self, news: "News | None") -> None:
         """Add the news of a write of this process for other processes; None if unknown.

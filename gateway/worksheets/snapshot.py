@@ -95,8 +95,8 @@ class HeaderCache:
         self, *, ttl_seconds: float, clock: Callable[[], float], moment: Callable[[], int]
     ) -> None:
         self.ttl_seconds = ttl_seconds
-        self._clock = clock
-        self._moment = moment
+        self.clock = clock
+        self.moment = moment
         self.extent: SheetExtent | None = None
         """The extent of any age, as a hint where to read."""
         self._as_of = -1
@@ -145,7 +145,7 @@ class HeaderCache:
 
     def fresh_sheet(self) -> int | None:
         """The sheet id, if it is as fresh as a header, because another tab may take the title."""
-        if self._sheet is None or self._clock() - self._sheet[1] >= self.ttl_seconds:
+        if self._sheet is None or self.clock() - self._sheet[1] >= self.ttl_seconds:
             return None
         return self._sheet[0]
 
@@ -163,14 +163,14 @@ class HeaderCache:
         if self._forms is None:
             return None
         forms, cells, seconds = self._forms
-        is_fresh = seconds >= since or self._clock() - seconds < self.ttl_seconds
+        is_fresh = seconds >= since or self.clock() - seconds < self.ttl_seconds
         is_same = header is None or header.cells == cells
         return forms if is_fresh and is_same else None
 
     def fresh(self) -> SheetExtent | None:
         """The extent, if its header is fresh, and it belongs to the last seen table."""
         extent = self.extent
-        if extent is None or self._clock() - extent.header_as_of >= self.ttl_seconds:
+        if extent is None or self.clock() - extent.header_as_of >= self.ttl_seconds:
             return None
         return extent if extent.table_id == self.table.id else None
 
@@ -182,7 +182,7 @@ class HeaderCache:
 
     def forget(self) -> None:
         """Discard everything read so far, including reads that are running."""
-        self.extent, self._as_of, self._sheet = None, self._moment(), None
+        self.extent, self._as_of, self._sheet = None, self.moment(), None
         self._forms, self.table = None, NO_TABLE
 
     def adopt(
@@ -205,7 +205,7 @@ class HeaderCache:
         ):
             self.forget()
         else:
-            self._as_of = self._moment()
+            self._as_of = self.moment()
             self.extent = replace(extent, last_row=last_row, is_end=False, as_of=self._as_of)
 
     def compare(self, header: Header, *, as_of: int) -> None:

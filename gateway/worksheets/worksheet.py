@@ -176,7 +176,6 @@ class Worksheet:
                 worksheet,
                 peers,
                 header=self.header,
-                moment=self.moment,
                 learn=self.learn,
                 expire=self.expire,
                 forget=self.forget,
@@ -194,8 +193,6 @@ class Worksheet:
             layout=self.layout,
             sheets=resources.sheets,
             scheduler=resources.scheduler,
-            clock=self.now,
-            moment=self.moment,
             shared=shared,
         )
         self._resources = resources

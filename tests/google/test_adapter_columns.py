@@ -152,8 +152,6 @@ async def test_both_renderings_of_a_worksheet_share_columns(
             HeaderCache(ttl_seconds=1, clock=time.monotonic, moment=lambda: next(moment)),
             sheets=sheets,
             scheduler=Scheduler(),
-            clock=time.monotonic,
-            moment=lambda: next(moment),
             shared=None,
         )
         rows, _ = await loader.displayed()
@@ -161,8 +159,9 @@ async def test_both_renderings_of_a_worksheet_share_columns(
         types = await loader.typed()
         both = await loader.with_types(rows, types)
 
-    assert types.rendering is not None
-    assert types.rendering.columns == (tuple(names), ("n", 1250))
-    assert types.rendering.columns[0] is rows.table.displayed[0]
-    assert both.table.typed == types.rendering.columns
+    typed, _ = types
+    assert typed is not None
+    assert typed.columns == (tuple(names), ("n", 1250))
+    assert typed.columns[0] is rows.table.displayed[0]
+    assert both.table.typed == typed.columns
     assert not both.table.is_mixed

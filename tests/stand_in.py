@@ -56,10 +56,11 @@ async def answered(sheets: Sheets, call: calls.Call[Any]) -> Any:
             return await sheets.read_spreadsheet(book, call.ranges)
         case calls.Apply():
             return await sheets.apply(book, call.batch)
-        case calls.DeleteFences():
-            return await sheets.delete_fences(book, call.fences)
-        case calls.PutFences():
-            return await sheets.put_fence(book, *call.fences, forgotten=call.forgotten)
+        case calls.ChangeFences(created=()):
+            fences = [Fence(id=each, key=call.key, token="") for each in call.forgotten]
+            return await sheets.delete_fences(book, fences)
+        case calls.ChangeFences():
+            return await sheets.put_fence(book, *call.created, forgotten=call.forgotten)
         case calls.FindFences(id=int(fence_id)):
             tokens = await sheets.fence_tokens(book, fence_id)
             return [Fence(id=fence_id, key="", token=each) for each in tokens]

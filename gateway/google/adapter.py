@@ -21,11 +21,10 @@ from gateway.errors import SheetTooLarge, UpstreamRefusal
 from gateway.google.calls import (
     Apply,
     Call,
-    DeleteFences,
+    ChangeFences,
     FindFences,
     JoinedRead,
     ListWorksheets,
-    PutFences,
     ReadArea,
     ReadColumns,
     ReadRanges,
@@ -141,10 +140,11 @@ class GoogleSheets:
     async def put_fence(
         self, spreadsheet: str, *fences: Fence, forgotten: Sequence[int] = ()
     ) -> None:
-        await self._send(PutFences(spreadsheet, fences, forgotten))
+        await self._send(ChangeFences(spreadsheet, fences[0].key, forgotten, fences))
 
     async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
-        await self._send(DeleteFences(spreadsheet, fences))
+        ids = [each.id for each in fences]
+        await self._send(ChangeFences(spreadsheet, fences[0].key, ids))
 
     async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
         found = await self._send(FindFences(spreadsheet, id=fence_id))

@@ -322,29 +322,23 @@ class Apply(Call[SheetView]):
 
 
 @dataclass(frozen=True)
-class PutFences(Call[None]):
-    fences: Sequence[Fence]
-    forgotten: Sequence[int] = ()
+class ChangeFences(Call[None]):
+    """Deletes old fences with a key, then creates new ones."""
+
+    key: str
+    forgotten: Sequence[int]
+    created: Sequence[Fence] = ()
     is_write: ClassVar[bool] = True
     fields = "spreadsheetId"
 
     def message(self, gspread: HTTPClient) -> Any:
-        deletions = [deletion(each, self.fences[0].key) for each in self.forgotten]
-        body = {"requests": [*deletions, *map(creation, self.fences)]}
+        deletions = [deletion(each, self.key) for each in self.forgotten]
+        body = {"requests": [*deletions, *map(creation, self.created)]}
         return gspread.batch_update(self.spreadsheet, body)
 
     def decode(self, answer: Answer, limits: Limits) -> Work[None]:
         """Ignore the answer: its success is enough."""
         yield from _decoded(_done, answer, limits)
-
-
-@dataclass(frozen=True)
-class DeleteFences(PutFences):
-    """Deletes fences, and creates none."""
-
-    def message(self, gspread: HTTPClient) -> Any:
-        body = {"requests": [deletion(each.id, each.key) for each in self.fences]}
-        return gspread.batch_update(self.spreadsheet, body)
 
 
 @dataclass(frozen=True)

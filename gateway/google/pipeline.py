@@ -438,11 +438,8 @@ class Reach:
     - The cache holds the `MAX_SPREADSHEETS` spreadsheets that were used last (LRU).
     """
 
-    def __init__(
-        self, *, clock: Callable[[], float], max_spreadsheets: int = MAX_SPREADSHEETS
-    ) -> None:
+    def __init__(self, *, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._max_spreadsheets = max_spreadsheets
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
     def reaches(self, spreadsheet: str, account: str, *, is_write: bool) -> bool | None:
@@ -471,7 +468,7 @@ class Reach:
         known = self._known.get(spreadsheet)
         if known is None:
             known = self._known[spreadsheet] = _Known()
-            if len(self._known) > self._max_spreadsheets:
+            if len(self._known) > MAX_SPREADSHEETS:
                 self._known.popitem(last=False)
         self._known.move_to_end(spreadsheet)
         answer = (reaches, self._clock())

@@ -116,7 +116,7 @@ class Rate:
         `note` receives the seconds until then whenever they grow.
         """
         self._note = note
-        self._configured = self._limit = configured_limit(per_minute)
+        self.configured = self._limit = configured_limit(per_minute)
         self._gcra = Gcra()
         self._gcra.full_at = full_at
         self._refused_at = -math.inf
@@ -128,12 +128,8 @@ class Rate:
     def limit(self, now: float) -> RateLimit:
         """The current limit, learnt or configured."""
         if now - self._refused_at >= RECOVERY_SECONDS:
-            self._limit, self._quota = self._configured, 0
+            self._limit, self._quota = self.configured, 0
         return self._limit if self._share == 1.0 else part_of(self._limit, self._share)
-
-    @property
-    def configured(self) -> RateLimit:
-        return self._configured
 
     def free_at(self, now: float) -> float:
         """The earliest time at which a call may be sent, perhaps in the past."""

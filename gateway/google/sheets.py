@@ -406,7 +406,7 @@ class Sheets(Protocol):
         """Delete the fences `forgotten`, then create fences of one key. Cost: 1 write."""
 
     async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
-        """Delete fences and nothing else. Cost: 1 write."""
+        """Delete fences of one key and nothing else. Cost: 1 write."""
 
     async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
         """The tokens of the fences with this id: one, or none. Cost: 1 read."""

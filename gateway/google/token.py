@@ -208,7 +208,8 @@ class TokenSource:
         self._find_credentials = find_credentials
         self._allow_insecure_endpoint = allow_insecure_endpoint
         self._now = now
-        self._clock_offset_seconds: float | None = None
+        self.clock_offset_seconds: float | None = None
+        """Offset of this machine's clock to the token endpoint's; negative if behind."""
 
     @property
     def account(self) -> str | None:
@@ -226,11 +227,6 @@ class TokenSource:
     def has_credentials(self) -> bool:
         """True if credentials are configured, or were found."""
         return self._credentials is not None
-
-    @property
-    def clock_offset_seconds(self) -> float | None:
-        """Offset of this machine's clock to the token endpoint's; negative if behind."""
-        return self._clock_offset_seconds
 
     async def authorization(
         self, deadline: float, *, refused: Mapping[str, str] | None = None
@@ -261,21 +257,19 @@ class TokenSource:
         state, headers = self._held(refused)
         if state is TokenState.FRESH:
             return headers  # renewed by the previous holder of the lock
-        try:
-            return await anyio.to_thread.run_sync(self._refresh, self._request(deadline))
-        except TokenUnavailable as error:
-            if state is TokenState.STALE and error.retryable:
-                return headers
-            raise
-
-    def _request(self, deadline: float) -> TokenRequest:
-        return TokenRequest(
+        request = TokenRequest(
             wire=self._wire,
             allow_insecure_endpoint=self._allow_insecure_endpoint,
             deadline=deadline,
             now=self._now,
             on_answer=self._note_clock,
         )
+        try:
+            return await anyio.to_thread.run_sync(self._refresh, request)
+        except TokenUnavailable as error:
+            if state is TokenState.STALE and error.retryable:
+                return headers
+            raise
 
     def _held(self, refused: Mapping[str, str] | None) -> tuple[TokenState, Mapping[str, str]]:
         """The current headers; empty if Google refused them, or if the token is unfit for a header.
@@ -296,8 +290,7 @@ class TokenSource:
 
     def _note_clock(self, answer: Answer, sent: float) -> None:
         date = answer.headers.get("date")
-        offset_seconds = clock_offset_seconds(date, sent=sent, received=self._now())
-        self._clock_offset_seconds = offset_seconds
+        self.clock_offset_seconds = clock_offset_seconds(date, sent=sent, received=self._now())
 
     def _refresh(self, request: TokenRequest) -> Mapping[str, str]:
         try:
@@ -326,9 +319,9 @@ class TokenSource:
         return TokenUnavailable(
             f"the token endpoint gave no token{f': {words}' if words else ''}",
             retryable=_is_retryable(error),
-            failure=token_failure(error, self._clock_offset_seconds),
+            failure=token_failure(error, self.clock_offset_seconds),
             google_words=words,
-            clock_offset_seconds=self._clock_offset_seconds,
+            clock_offset_seconds=self.clock_offset_seconds,
         )
 
 

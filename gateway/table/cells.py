@@ -43,9 +43,6 @@ CLASS: Mapping[int, int] = {kind: kinds[0] for kinds in CLASSES for kind in kind
 FILLED = tuple(kind for kinds in CLASSES for kind in kinds)
 """The kinds of cells that are not empty."""
 
-SERIALS = frozenset({NUMBER, DATE, CLOCK})
-"""The kinds of cells that hold a number of the sheet."""
-
 ERRORS = frozenset(
     {"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#ERROR!", "#SPILL!"}
 )

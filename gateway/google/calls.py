@@ -13,6 +13,7 @@ Rules
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 from urllib.parse import quote
 
@@ -332,7 +333,7 @@ class ChangeFences(Call[None]):
     fields = "spreadsheetId"
 
     def message(self, gspread: HTTPClient) -> Any:
-        deletions = [deletion(each, self.key) for each in self.forgotten]
+        deletions = map(deletion, self.forgotten, repeat(self.key))
         body = {"requests": [*deletions, *map(creation, self.created)]}
         return gspread.batch_update(self.spreadsheet, body)
 
@@ -416,7 +417,7 @@ def requests_of(batch: Batch) -> list[object]:
     Changes that are not encoded yet are encoded at once.
     """
     return [
-        *[deletion(fence_id, batch.fence.key) for fence_id in batch.forgotten],
+        *map(deletion, batch.forgotten, repeat(batch.fence.key)),
         creation(batch.fence),
         *(batch.encoded or finish(encoded_changes(batch.sheet_id, batch.changes))),
     ]

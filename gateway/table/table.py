@@ -432,7 +432,7 @@ class Table:
             height = max(map(len, displayed))
             return replace(self, last_row=above + height, ends_by_types=True)
         below = self.below
-        if any(len(cells) > last for cells in (*displayed, *(typed or ()))):
+        if max(map(len, (*displayed, *(typed or ()))), default=0) > last:
             cut = zip_longest(*(cells[last : last + ROWS_BELOW] for cells in displayed))
             below = (*([str(cell or "") for cell in row] for row in cut), *below)[:ROWS_BELOW]
             columns = _cut((*displayed, *(typed or ())), last)

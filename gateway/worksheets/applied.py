@@ -323,7 +323,10 @@ def _may_end_rows(change: RowChange, end: EndRule) -> bool:
     """True if a changed row, if it is the last one, may no longer be a record."""
     if "" in change.values.values():
         return True
-    falses = {at for at, value in change.values.items() if value is False}
+    falses = set[int]()
+    for at, value in change.values.items():
+        if value is False:
+            falses.add(at)
     if not falses:
         return False
     left = [["" if at in falses else text] for at, text in enumerate(change.displayed)]

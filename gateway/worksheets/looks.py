@@ -91,15 +91,14 @@ async def look_at_rows(
     for _ in range(MAX_LOOKS):
         look = await _look(sheets, worksheet, rows, around=around, detail=detail)
         last = look.last_record
-        doubtful = [row for row in look.rows if row > last]
-        if doubtful:  # they exist only if a record comes after them
-            area = SheetArea(look.sheet_id, min(doubtful))
-            try:
-                last = max(last, await _last_row(sheets, worksheet.id, area, look.header.end))
-            except OtherTab:
-                continue
-        if not doubtful or last >= max(look.rows):
+        if last >= max(look.rows, default=0):
             return look
+        # Rows below it exist only if a record comes after them.
+        area = SheetArea(look.sheet_id, min(row for row in look.rows if row > last))
+        try:
+            last = max(last, await _last_row(sheets, worksheet.id, area, look.header.end))
+        except OtherTab:
+            continue
         existing = {row: texts for row, texts in look.rows.items() if row <= last}
         tail = {row: texts for row, texts in look.rows.items() if row > last}
         missing = frozenset(rows) - existing.keys()

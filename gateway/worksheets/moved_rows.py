@@ -78,10 +78,11 @@ def met_others(
     is_as_planned = True
     gone: dict[int, tuple[Planned, Sequence[str]]] = {}
     for write in writes:
-        gone |= {row: (write, texts) for row, texts in write.removed.items()}
+        for row, texts in write.removed.items():
+            gone[row] = write, texts
         for change in write.changes:
             yield REQUEST_STEPS + len(change.displayed)
-            if change.is_emptied:
+            if not change.placement.cells:  # it is emptied
                 gone[change.row] = write, change.displayed
                 continue
             spans = seen.get(change, ())

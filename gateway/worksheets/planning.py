@@ -139,11 +139,6 @@ class RowChange:
     def columns(self) -> frozenset[int]:
         return frozenset(self.placement.cells)
 
-    @property
-    def is_emptied(self) -> bool:
-        """True if the row is emptied instead of removed."""
-        return not self.placement.cells
-
     @cached_property
     def values(self) -> Mapping[int, Stored]:
         """The written values by column, in ascending order."""
@@ -414,14 +409,17 @@ class Planner:
             planned = yield from self._removal(index, write, (), removed, look.header)
             return replace(planned, typed=typed) if typed else planned
         slots: list[Written | RowChange] = []
+        changes: list[RowChange] = []
         is_form = write.is_typed and write.is_form
         for number, (row, fields) in enumerate(zip(write.numbers, write.rows, strict=True)):
             yield FIELD_STEPS[write.is_typed] * len(fields)
             path = write.path(number)
             placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
             seen = (row, placement, view, look.rows[row], typed.get(row))
-            slots.append(row_change(*seen, is_form=is_form, has_tag=write.has_tag))
-        changes = [slot for slot in slots if isinstance(slot, RowChange)]
+            slot = row_change(*seen, is_form=is_form, has_tag=write.has_tag)
+            slots.append(slot)
+            if isinstance(slot, RowChange):
+                changes.append(slot)
         return Planned(index=index, write=write, slots=slots, changes=changes, typed=typed)
 
     def _by_filter(self, index: int, write: Write, by: ByFilter, table: Table) -> Work[Planned]:

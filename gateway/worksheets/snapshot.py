@@ -388,6 +388,7 @@ class Snapshot:
         known = [row for row in rows if row <= table.last_row]
         return all(map(is_same, table.texts(known), map(rows.__getitem__, known))) and (
             table.typed is None
+            or not values
             or all(
                 held_cells(rows[row], values[row])
                 == held_cells(table.cells(row), table.typed_cells(row))
@@ -779,10 +780,11 @@ def _has_records(kept: Table | Window, rows: Mapping[int, Sequence[str]]) -> boo
     Rows of booleans are not records if types showed where the cached rows end.
     """
     none = (0, None) if isinstance(kept, Table) and kept.ends_by_types else (0,)
-    return any(
-        row > kept.last_row and last_record(kept.header.end, [[text] for text in texts]) not in none
-        for row, texts in rows.items()
-    )
+    for row, texts in rows.items():
+        is_below = row > kept.last_row
+        if is_below and last_record(kept.header.end, [[text] for text in texts]) not in none:
+            return True
+    return False
 
 
 def is_same(row: Sequence[str], other: Sequence[str]) -> bool:

@@ -177,9 +177,10 @@ def request_of(worksheet: WorksheetId, plan: Plan, forms: SheetForms | None) -> 
     The answer shows the forms of new rows, unless many blank cells below them may have some.
     """
     table, row_formats = plan.table, dict[int, NumberFormat]()
-    is_small, are_in_place = bool(table.id), True
+    is_small, are_in_place, has_changes = bool(table.id), True, False
     new_rows: list[Sequence[list[Stored]]] = []
     for each in plan.writes:
+        has_changes = has_changes or bool(each.changes)
         if each.created is not None:
             new_rows.append(each.created.rows)
             are_in_place = are_in_place and not each.created.formats
@@ -200,7 +201,7 @@ def request_of(worksheet: WorksheetId, plan: Plan, forms: SheetForms | None) -> 
         changes=changes,
         owners=owners,
         encoded=(yield from encoded_changes(plan.sheet_id, changes)),
-        asked=(yield from asked_cells(plan.writes)),
+        asked=(yield from asked_cells(plan.writes)) if has_changes else (),
         shown_to=end + count + MARGIN,
         has_forms=count > 0 and plan.after_row > plan.header.row and is_small and not is_above,
     )
@@ -212,7 +213,11 @@ def shown_around(
 ) -> Work[Request]:
     """Add edges and ranges of the answer to a request; `around` are the rows as last seen."""
     plan, title, count = request.plan, worksheet.title, sum(map(len, request.new_rows))
-    edges = yield from edges_of(plan.writes, plan.emptied, around)
+    edges: Sequence[Edge] = ()
+    for each in plan.writes:
+        if each.write.rows is None:
+            edges = yield from edges_of(plan.writes, plan.emptied, around)
+            break
     header_row, after_row = plan.header.row, plan.after_row
     ranges = [a1.row_range(title, header_row, header_row + request.has_forms)]
     shown: Sequence[Asked | Edge] = [*request.asked, *edges]

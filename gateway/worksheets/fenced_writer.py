@@ -218,7 +218,10 @@ class FencedWriter:
         more: it may be another table. Each colliding open write costs 1 to 2 reads and 1 write, and
         a new look if it was sent under another title of the tab.
         """
-        refusals = await self._open_writes.refusals(worksheet, writes)
+        refusals: Sequence[GatewayError | None] = [None] * len(writes)
+        is_single, earlier = self._lock is None, self._open_writes
+        if earlier.open or not is_single:
+            refusals = await earlier.refusals(worksheet, writes)
         outcomes: dict[int, Outcome] = {}
         left: dict[int, Write] = {}
         is_typed = False
@@ -242,7 +245,7 @@ class FencedWriter:
                     plan = await self._plan(worksheet, now, may_insert=may_insert)
                     if is_typed:
                         plan = await self._with_stored_values(worksheet, plan)
-                    if await self._open_writes.settle_renamed(
+                    if (is_single and earlier.open) and await earlier.settle_renamed(
                         worksheet, plan.sheet_id, [*now.values()]
                     ):
                         sent = _Sent({}, _Again.OUTDATED)
@@ -281,7 +284,7 @@ class FencedWriter:
                 if sent.again is not _Again.FAILED:
                     worksheet.header.forget()
             if left and any(isinstance(each, WriteOutcomeUnknown) for each in outcomes.values()):
-                error = self._open_writes.refusal()  # the others would have to wait for it
+                error = earlier.refusal()  # the others would have to wait for it
                 break
             if sent.again is not None and met[sent.again] == MOST[sent.again]:
                 break

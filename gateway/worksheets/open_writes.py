@@ -41,14 +41,13 @@ class OpenWrites:
         self._fences = fences
         self._ledger = ledger
         self._clock = clock
-        self._open = [each for each in earlier if each.updated_rows or each.is_exclusive]
+        self.open = [each for each in earlier if each.updated_rows or each.is_exclusive]
+        """Open writes that this process knows; with a lock there may be others."""
 
     async def refusals(
         self, worksheet: Worksheet, writes: Sequence[Write]
     ) -> Sequence[GatewayError | None]:
         """Errors for writes that have to wait, or that another process carries out; else None."""
-        if self._lock is None and not self._open:
-            return [None] * len(writes)
         must_wait = await self._in_the_way(worksheet, writes)
         keyed = [each.identity for each in writes if each.identity is not None]
         twins = await self._ledger.twins(keyed) if self._lock is not None and keyed else ()
@@ -67,13 +66,13 @@ class OpenWrites:
         if self._lock is not None and not await self._settled_earlier(worksheet, self._lock):
             return [True] * len(writes)
         late_from = self._clock() - UNKNOWN_RETRY_SECONDS
-        for each in [*self._open]:
+        for each in [*self.open]:
             if each.sent_at < late_from and not (each.is_exclusive or each.is_removal):
-                self._open.remove(each)
+                self.open.remove(each)
                 await self._ledger.settled(each.worksheet, each.fence, is_applied=False)
         in_the_way = [
             each
-            for each in self._open
+            for each in self.open
             if each.worksheet == worksheet.id and any(_collides(one, each) for one in writes)
         ]
         still_open = await self._still_open(worksheet, in_the_way)
@@ -85,14 +84,12 @@ class OpenWrites:
         """Settle writes sent under the tab's earlier titles; True if an earlier look is outdated.
 
         Costs nothing if no write collides, else as `refusals`. Raises QueueFull while one is open.
-        Does nothing with several processes, which know open writes by title only.
+        For a single process: several ones know open writes by title only.
         """
-        if self._lock is not None or not self._open:
-            return False
         here = worksheet.id
         in_the_way = [
             each
-            for each in self._open
+            for each in self.open
             if each.sheet_id == sheet_id
             and each.worksheet.spreadsheet == here.spreadsheet
             and each.worksheet != here
@@ -109,7 +106,7 @@ class OpenWrites:
         still_open: list[OpenWrite] = []
         settled = 0
         for each in batches:
-            if each not in self._open:  # settled with another write of its batch
+            if each not in self.open:  # settled with another write of its batch
                 continue
             # A search may take 15 s, and would fail like the one before.
             if still_open or settled == MAX_SETTLED:
@@ -133,8 +130,8 @@ class OpenWrites:
         is_applied = await self._fences.is_applied(worksheet.id.spreadsheet, fence, sent_at)
         if self._lock is not None:
             self._lock.settled(worksheet.id, fence)
-        settled = [each for each in self._open if each.fence == fence]
-        self._open = [each for each in self._open if each.fence != fence]
+        settled = [each for each in self.open if each.fence == fence]
+        self.open = [each for each in self.open if each.fence != fence]
         await self._ledger.settled(worksheet.id, fence, is_applied=is_applied)
         if forgets or any(each.is_exclusive for each in settled):
             worksheet.forget()
@@ -145,10 +142,8 @@ class OpenWrites:
         """Settle the open fence of the last holder of the lock; False if it stays open."""
         earlier = lock.earlier(worksheet.id)
         open_fence = earlier and earlier.fence
-        self._open = [  # others were settled by other processes
-            each
-            for each in self._open
-            if each.worksheet != worksheet.id or each.fence == open_fence
+        self.open = [  # others were settled by other processes
+            each for each in self.open if each.worksheet != worksheet.id or each.fence == open_fence
         ]
         if earlier is None:
             return True
@@ -164,7 +159,7 @@ class OpenWrites:
         is_exclusive = any(each.is_exclusive for each in plan.writes)
         is_removal = any(each.removed_rows for each in plan.writes)
         if rows or is_exclusive:
-            self._open.append(
+            self.open.append(
                 OpenWrite(
                     worksheet=worksheet,
                     fence=fence,

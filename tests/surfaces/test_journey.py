@@ -77,23 +77,23 @@ JOURNEYS = {
         functions=55,
         files=17,
     ),
-    "create": Ask(method="POST", target="Cities", body=BODY, functions=200, files=39),
+    "create": Ask(method="POST", target="Cities", body=BODY, functions=198, files=38),
     "create after a list": Ask(
-        method="POST", target="Cities", before=listed(2800005), body=BODY, functions=202, files=41
+        method="POST", target="Cities", before=listed(2800005), body=BODY, functions=199, files=40
     ),
     "create with a key": Ask(
-        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=239, files=42
+        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=236, files=41
     ),
-    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=223, files=41),
+    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=223, files=40),
     "upsert": Ask(
-        method="POST", target="Cities?on_conflict=name", body=BODY, functions=315, files=51
+        method="POST", target="Cities?on_conflict=name", body=BODY, functions=311, files=50
     ),
     "update by filter": Ask(
-        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=345, files=54
+        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=345, files=53
     ),
-    "delete": Ask(method="DELETE", target="Cities/2", functions=198, files=39),
+    "delete": Ask(method="DELETE", target="Cities/2", functions=196, files=38),
     "delete by filter": Ask(
-        method="DELETE", target=chosen("New York", "New York"), functions=325, files=52
+        method="DELETE", target=chosen("New York", "New York"), functions=323, files=51
     ),
 }
 

@@ -243,7 +243,7 @@ class FencedWriter:
                 with nullcontext() if is_first else await self._write_turn(spreadsheet):
                     may_insert = not met[_Again.NOT_INSERTED]
                     plan = await self._plan(worksheet, now, may_insert=may_insert)
-                    if is_typed:
+                    if is_typed and plan.writes:
                         plan = await self._with_stored_values(worksheet, plan)
                     if (is_single and earlier.open) and await earlier.settle_renamed(
                         worksheet, plan.sheet_id, [*now.values()]

@@ -8,9 +8,8 @@ from typing import Literal, TypedDict, Unpack
 
 from gateway.query.query import Condition
 from gateway.table.header import ROW_INDEX, Header, IfMatch, View
-from gateway.table.record import WHOLE_BODY, Placement, Stored, pointer
+from gateway.table.record import WHOLE_BODY, Placement, Stored, pointer, row_record
 from gateway.table.sent_values import is_open
-from gateway.table.typed import typed_row
 from gateway.worksheets.access import FULL_ACCESS, Access, WorksheetId
 
 MIN_BYTES = 500
@@ -269,13 +268,8 @@ def written_row(
     to a single row `has_tag`.
     """
     names = view.names
-    columns = sorted(names.keys() & placement.cells.keys())
-    cells = displayed if typed is None else typed_row(displayed, typed, columns)
-    width = len(cells)
-    record: dict[str, object] = {ROW_INDEX: row}
-    for column in columns:
-        cell = cells[column] if column < width else None
-        record[names[column]] = None if cell == "" else cell
+    columns = {column: names[column] for column in sorted(names.keys() & placement.cells.keys())}
+    record = row_record(row, columns, displayed, typed)
     tag = view.tag(row, displayed, typed) if has_tag else ""
     return Written(row=row, record=record, tag=tag, ignored=placement.ignored)
 

@@ -457,15 +457,8 @@ class Snapshot:
             for patch, cells in zip(known, table.texts(rows), strict=True):
                 row, before = patch.row, effect.before.get(patch.row)
                 shown = _with_texts(cells, written[row]) if row in written else cells
-                if before is None and effect.is_inside:
-                    return False  # rows below it have moved
-                if before is None:  # a new row, which the read saw already
-                    wrote = patch.texts.items()
-                    is_known = all(text_at(shown, column) == text for column, text in wrote)
-                else:
-                    after = _with_texts(before, patch.texts)
-                    is_known = is_same(shown, before) or is_same(shown, after)
-                if not is_known:
+                is_moved = before is None and effect.is_inside  # so are the rows below it
+                if is_moved or not _may_be_written(shown, before, patch):
                     return False
             for patch in effect.rows:
                 written.setdefault(patch.row, {}).update(patch.texts)
@@ -696,20 +689,12 @@ class Window:
             patch = patches.get(first_row + at)
             if patch is None:
                 continue
-            before = effect.before.get(patch.row)
-            texts = range(max([len(rows[at]), *(column + 1 for column in patch.texts)]))
-            shown = [text_at(rows[at], column) for column in texts]
-            after = [patch.texts.get(column, text) for column, text in enumerate(shown)]
-            if before is None and shown != after:
+            shown, after = rows[at], _with_texts(rows[at], patch.texts)
+            if not _may_be_written(shown, effect.before.get(patch.row), patch):
                 return None
-            if before is not None:
-                seen = [text_at(before, column) for column in texts]
-                written = [patch.texts.get(column, text) for column, text in enumerate(seen)]
-                if shown not in (seen, written) or any(before[len(texts) :]):
-                    return None
             rows[at] = after
             if values:
-                if patch.values.keys() < patch.texts.keys() and shown != after:
+                if patch.values.keys() < patch.texts.keys() and not is_same(shown, after):
                     return None
                 cells = [*values[at], *[None] * (len(after) - len(values[at]))]
                 values[at] = [patch.values.get(column, cell) for column, cell in enumerate(cells)]
@@ -791,6 +776,13 @@ def is_same(row: Sequence[str], other: Sequence[str]) -> bool:
     """True if two rows have equal texts, apart from trailing blank ones."""
     width = min(len(row), len(other))
     return [*row[:width]] == [*other[:width]] and not any(row[width:]) and not any(other[width:])
+
+
+def _may_be_written(shown: Sequence[str], before: Sequence[str] | None, patch: RowPatch) -> bool:
+    """True if a row is displayed as before a write, or as after it; a new row as after it."""
+    if before is None:
+        return all(text_at(shown, column) == text for column, text in patch.texts.items())
+    return is_same(shown, before) or is_same(shown, _with_texts(before, patch.texts))
 
 
 def _with_texts(texts: Sequence[str], written: Mapping[int, str]) -> list[str]:

@@ -267,7 +267,11 @@ class Account:
     async def read(self, call: Call[T]) -> T:
         """Make a read beside the pipeline, within the quota and counted. Raises as `make`."""
         await self.budget.reads.take(current_call_context())
-        began, failure = time.monotonic(), None
+        return await self.made(call, time.monotonic)
+
+    async def made(self, call: Call[T], clock: Callable[[], float]) -> T:
+        """Make a call, and count it with its seconds. Raises as `make`."""
+        began, failure = clock(), None
         try:
             answer: T = await self.make(call)
         except BaseException as error:
@@ -276,9 +280,9 @@ class Account:
         else:
             return answer
         finally:
-            seconds = time.monotonic() - began
-            upstream_called(self.name, is_write=False, seconds=seconds, error=failure)
-            failure = None
+            seconds = clock() - began
+            upstream_called(self.name, is_write=call.is_write, seconds=seconds, error=failure)
+            failure = None  # else its traceback would keep this frame alive
 
 
 class Accounts:
@@ -539,7 +543,6 @@ class Pipeline:
             else:
                 account = accounts.pick(spreadsheet, errors, is_write=is_write)
             bucket = account.budget.writes if is_write else account.budget.reads
-            failure: BaseException | None = None
             try:
                 if errors and (is_write or any(map(_is_spent, errors.values()))):
                     bucket.check_free()
@@ -554,18 +557,7 @@ class Pipeline:
                     sent_at = self._clock()
                     if context.sent_at is not None:
                         context.sent_at.record(sent_at)
-                    try:
-                        answer: T = await account.make(call)
-                    except BaseException as raised:
-                        failure = raised
-                        raise
-                    finally:
-                        seconds = self._clock() - sent_at
-                        upstream_called(
-                            account.name, is_write=is_write, seconds=seconds, error=failure
-                        )
-                        failure = None  # else its traceback would keep this frame alive
-                return answer
+                    return await account.made(call, self._clock)
             except OTHER_ACCOUNT as error:
                 if isinstance(error, QuotaSpent) and error.is_of_spreadsheet:
                     raise

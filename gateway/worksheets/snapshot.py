@@ -454,7 +454,7 @@ class Snapshot:
                     new.append(patch.row)
             if new and min(new) != last_row + 1:
                 return False  # rows of others, which the table lacks, lie in between
-            for patch, cells in zip(known, table.texts(rows), strict=True):
+            for patch, cells in zip(known, table.texts(rows) if rows else (), strict=True):
                 row, before = patch.row, effect.before.get(patch.row)
                 shown = _with_texts(cells, written[row]) if row in written else cells
                 is_moved = before is None and effect.is_inside  # so are the rows below it

@@ -158,7 +158,11 @@ class Catalogue:
         if kept is not None and age < KEPT_SECONDS:
             return kept, Freshness(age, KEPT_SECONDS - age, True)
         with in_call_context(CallContext(key_id)):
-            contents = await self._flight(spreadsheet).outcome()
+            flight = self._flights.get(spreadsheet)
+            if flight is None or flight.is_over:
+                work = self._look(spreadsheet)
+                flight = SingleFlight(self._flights, spreadsheet, work, self._clock())
+            contents = await flight.outcome()
         age = self._clock() - contents.began_seconds
         return contents, Freshness(age, max(KEPT_SECONDS - age, 0.0), False)
 
@@ -180,13 +184,6 @@ class Catalogue:
         if contents.shares <= _MOST_SHARES_AT_ONCE:
             return find_or_make()
         return await anyio.to_thread.run_sync(find_or_make, limiter=self._limiter)
-
-    def _flight(self, spreadsheet: str) -> SingleFlight[str, Contents]:
-        """The running read, or a new one."""
-        under_way = self._flights.get(spreadsheet)
-        if under_way is not None and not under_way.is_over:
-            return under_way
-        return SingleFlight(self._flights, spreadsheet, self._look(spreadsheet), self._clock())
 
     async def _look(self, spreadsheet: str) -> Contents:
         began = self._clock()

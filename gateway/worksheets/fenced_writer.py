@@ -73,7 +73,7 @@ from gateway.worksheets.batch import (
 )
 from gateway.worksheets.fences import Fences, NeverApplied
 from gateway.worksheets.idempotency import (
-    AppliedRows,
+    Answer,
     Entry,
     Ledger,
     OpenWrite,
@@ -292,8 +292,8 @@ class FencedWriter:
             outcomes |= dict.fromkeys(left, error or undecided())
         return [*map(outcomes.__getitem__, range(len(writes)))]
 
-    async def resume(self, worksheet: Worksheet, write: Write, entry: Entry) -> AppliedRows | None:
-        """Find the rows of an open write; None if it was not applied, and never will be.
+    async def resume(self, worksheet: Worksheet, write: Write, entry: Entry) -> Answer | None:
+        """Find the answer of an open write; None if it was not applied, and never will be.
 
         1 to 4 reads and at most 1 write. If an open removal may have moved its rows, the removal is
         settled, too: 1 read, or at most 2 reads and 1 write more. Raises `WriteOutcomeUnknown`, or
@@ -316,21 +316,19 @@ class FencedWriter:
                 raise rows_unsettled(self._fences.retry_seconds) from unknown
             entry = replace(entry, is_moved=is_moved, open_removal=None)
         if entry.is_moved:
-            return AppliedRows(results=(), error=number_unknown())
-        if isinstance(entry.answer, GatewayError):
-            return AppliedRows(results=(), error=entry.answer)
+            return number_unknown()
         if entry.answer is not None:
-            return AppliedRows(results=entry.answer)
+            return entry.answer
         try:
             async with explaining(self._sheets, worksheet.id, header_row=worksheet.header_row):
                 results = await self._applied.recorded(worksheet, write, entry)
         except (RowNumberUnknown, HeaderChanged) as error:
-            return AppliedRows(results=(), error=error)
+            return error
         except GatewayError as error:
             if error.retryable:
                 raise
-            return AppliedRows(results=(), error=number_unknown(error))
-        return AppliedRows(results=results)
+            return number_unknown(error)
+        return results
 
     async def _plan(
         self, worksheet: Worksheet, writes: Mapping[int, Write], *, may_insert: bool

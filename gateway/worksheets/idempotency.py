@@ -184,17 +184,9 @@ Perform = Callable[[], Awaitable[Results]]
 """Sends the write; its errors have the outcome."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AppliedRows:
-    """The rows of an applied write, or the error of a write whose rows cannot be shown."""
-
-    results: Results
-    error: GatewayError | None = None
-
-
-Resume = Callable[[Entry], Awaitable[AppliedRows | None]]
-"""Finds the rows of a write that is open, or whose rows an open removal may have moved; None if it
-was not applied, and never will be."""
+Resume = Callable[[Entry], Awaitable[Answer | None]]
+"""Finds the answer of a write that is open, or whose rows an open removal may have moved; None if
+it was not applied, and never will be."""
 
 T = TypeVar("T")
 
@@ -303,14 +295,13 @@ class Idempotency:
         if entry.answer is not None and entry.open_removal is None:
             return _replayed(entry)
         try:
-            found = await resume(entry)
+            answer = await resume(entry)
         except GatewayError as error:
             if isinstance(error, WriteOutcomeUnknown) or write_outcome(error) == "applied":
                 raise
             raise _unseen(error) from error
-        if found is None:
+        if answer is None:
             return None
-        answer = found.error or found.results
         await self._noted(self._ledger.complete(identity, answer))
         return _replayed(replace(entry, answer=answer))
 

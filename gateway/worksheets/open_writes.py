@@ -47,36 +47,39 @@ class OpenWrites:
     async def refusals(
         self, worksheet: Worksheet, writes: Sequence[Write]
     ) -> Sequence[GatewayError | None]:
-        """Errors for writes that have to wait, or that another process carries out; else None."""
-        must_wait = await self._in_the_way(worksheet, writes)
-        keyed = [each.identity for each in writes if each.identity is not None]
-        twins = await self._ledger.twins(keyed) if self._lock is not None and keyed else ()
-        return [
-            in_progress() if write.identity in twins else self.refusal() if waits else None
-            for write, waits in zip(writes, must_wait, strict=True)
-        ]
-
-    async def _in_the_way(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[bool]:
-        """Settle open writes; returns True for each write that still has to wait.
+        """Errors for writes that have to wait, or that another process carries out; else None.
 
         At most 2 reads and 1 write for each of at most `MAX_SETTLED` open writes. An update cannot
         be applied after 185 s; the outcome of a removal must be known for answers to earlier
         writes.
         """
-        if self._lock is not None and not await self._settled_earlier(worksheet, self._lock):
-            return [True] * len(writes)
-        late_from = self._clock() - UNKNOWN_RETRY_SECONDS
-        for each in [*self.open]:
-            if each.sent_at < late_from and not (each.is_exclusive or each.is_removal):
-                self.open.remove(each)
-                await self._ledger.settled(each.worksheet, each.fence, is_applied=False)
-        in_the_way = [
-            each
-            for each in self.open
-            if each.worksheet == worksheet.id and any(_collides(one, each) for one in writes)
+        lock, still_open = self._lock, list[OpenWrite]()
+        must_all_wait = lock is not None and not await self._settled_earlier(worksheet, lock)
+        if not must_all_wait:
+            late_from = self._clock() - UNKNOWN_RETRY_SECONDS
+            for each in [*self.open]:
+                if each.sent_at < late_from and not (each.is_exclusive or each.is_removal):
+                    self.open.remove(each)
+                    await self._ledger.settled(each.worksheet, each.fence, is_applied=False)
+            still_open = await self._still_open(
+                worksheet,
+                [
+                    each
+                    for each in self.open
+                    if each.worksheet == worksheet.id
+                    and any(_collides(write, each) for write in writes)
+                ],
+            )
+        keyed = [each.identity for each in writes if each.identity is not None]
+        twins = await self._ledger.twins(keyed) if lock is not None and keyed else ()
+        return [
+            in_progress()
+            if write.identity in twins
+            else self.refusal()
+            if must_all_wait or any(_collides(write, each) for each in still_open)
+            else None
+            for write in writes
         ]
-        still_open = await self._still_open(worksheet, in_the_way)
-        return [any(_collides(write, each) for each in still_open) for write in writes]
 
     async def settle_renamed(
         self, worksheet: Worksheet, sheet_id: int, writes: Sequence[Write]
@@ -101,7 +104,7 @@ class OpenWrites:
 
     async def _still_open(
         self, worksheet: Worksheet, batches: Sequence[OpenWrite]
-    ) -> Sequence[OpenWrite]:
+    ) -> list[OpenWrite]:
         """Settle batches; returns those that stay open."""
         still_open: list[OpenWrite] = []
         settled = 0

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.errors import GatewayError
 from gateway.google.sheets import Fence
-from gateway.worksheets.idempotency import AppliedRows, Entry, Idempotency, Sending, Settled
+from gateway.worksheets.idempotency import Answer, Entry, Idempotency, Sending, Settled
 from gateway.worksheets.writes import Results, WriteIdentity, Written
 from tests.clock import ManualClock
 from tests.worksheets.conftest import WORKSHEET
@@ -55,13 +55,13 @@ class Google:
             await self.before_turn()
         return await work()
 
-    async def resume(self, entry: Entry) -> AppliedRows | None:
+    async def resume(self, entry: Entry) -> Answer | None:
         self.looks += 1
         self.resumed.append(entry)
         await self.gate.wait()
         if self.look_error is not None:
             raise self.look_error
-        return AppliedRows(results=RESULTS, error=self.cannot_show) if self.was_applied else None
+        return (self.cannot_show or RESULTS) if self.was_applied else None
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from gspread.http_client import HTTPClient
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
 from gateway.errors import UpstreamRefusal
-from gateway.google.rendering import KnownColumns, read_rendering
+from gateway.google.rendering import KnownColumns, RawValues, read_rendering
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
@@ -47,6 +47,9 @@ from gateway.google.sheets import (
 )
 from gateway.google.views import (
     PIECE_BYTES,
+    ExtendedValue,
+    ShownFormat,
+    ShownNumberFormat,
     Spreadsheet,
     checked_parts,
     sheet_view,
@@ -393,19 +396,9 @@ CELL_STEPS = 8
 CHARACTERS_OF_STEP = 32
 
 
-class EnteredValue(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
-    string_value: str | None = None
-    number_value: int | float | None = None
-    bool_value: bool | None = None
-
-
-class EnteredFormat(msgspec.Struct, rename="camel", gc=False):
-    number_format: dict[str, str]
-
-
 class EnteredCell(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
-    user_entered_value: EnteredValue | None = None
-    user_entered_format: EnteredFormat | None = None
+    user_entered_value: ExtendedValue | None = None
+    user_entered_format: ShownFormat | None = None
 
 
 BLANK = EnteredCell()
@@ -452,28 +445,20 @@ def encoded_changes(sheet_id: int, changes: Sequence[Change]) -> Work[Sequence[m
                 if value is None or value == "":
                     cells.append(BLANK)
                 elif isinstance(value, str):
-                    cells.append(EnteredCell(EnteredValue(string_value=value)))
+                    cells.append(EnteredCell(ExtendedValue(string_value=value)))
                 elif isinstance(value, bool):
-                    cells.append(EnteredCell(EnteredValue(bool_value=value)))
+                    cells.append(EnteredCell(ExtendedValue(bool_value=value)))
                 else:
-                    cells.append(EnteredCell(EnteredValue(number_value=value)))
+                    cells.append(EnteredCell(ExtendedValue(number_value=value)))
             if formats:
                 cells += [BLANK] * (max(new, default=-1) + 1 - len(cells))
-                cells = [
-                    EnteredCell(cell.user_entered_value, _entered_format(new.get(at)))
-                    for at, cell in enumerate(cells)
-                ]
+                for at, number_format in new.items():
+                    shown = ShownFormat(ShownNumberFormat(*number_format))
+                    cells[at] = EnteredCell(cells[at].user_entered_value, shown)
             encoded.append(msgspec.Raw(msgspec.json.encode({"values": cells[first:]})))
         request = _change(sheet_id, change, encoded)
         requests.append(msgspec.Raw(msgspec.json.encode(request)))
     return requests
-
-
-def _entered_format(number_format: NumberFormat | None) -> EnteredFormat | None:
-    if number_format is None:
-        return None
-    members = {"type": number_format.type, "pattern": number_format.pattern}
-    return EnteredFormat({name: text for name, text in members.items() if text})
 
 
 def creation(fence: Fence) -> dict[str, object]:
@@ -539,13 +524,8 @@ def _change(sheet_id: int, change: Change, rows: Sequence[msgspec.Raw]) -> dict[
             return {"copyPaste": {**places, "pasteType": change.part}}
 
 
-class ValueRange(msgspec.Struct):
-    range: str
-    values: tuple[msgspec.Raw, ...] = ()
-
-
 class BatchOfValues(msgspec.Struct, rename="camel"):
-    value_ranges: tuple[ValueRange, ...]
+    value_ranges: tuple[RawValues, ...]
 
 
 class RawParts(msgspec.Struct, rename="camel"):
@@ -582,7 +562,7 @@ class Done(msgspec.Struct, rename="camel"):
     spreadsheet_id: str
 
 
-_value_range = msgspec.json.Decoder(ValueRange)
+_value_range = msgspec.json.Decoder(RawValues)
 _batch_of_values = msgspec.json.Decoder(BatchOfValues)
 _raw_parts = msgspec.json.Decoder(RawParts)
 _matched_ranges = msgspec.json.Decoder(MatchedRanges)
@@ -622,6 +602,6 @@ def check_growth(body: bytes, max_bytes: int) -> Work[None]:
             raise AnswerTooLarge(f"decoded, the answer may take more than {max_bytes} bytes")
 
 
-def _values(found: ValueRange) -> Work[Values]:
+def _values(found: RawValues) -> Work[Values]:
     cells = yield from mapped(_line.decode, found.values, len, PIECE_BYTES)
     return Values(range=found.range, cells=tuple(cells))

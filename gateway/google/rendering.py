@@ -62,7 +62,9 @@ _TOO_LARGE = (
 )
 
 
-class RawColumns(msgspec.Struct):
+class RawValues(msgspec.Struct):
+    """A range as Google returns it, and its encoded columns or rows."""
+
     range: str
     values: tuple[msgspec.Raw, ...] = ()
 
@@ -116,7 +118,7 @@ def known_columns() -> KnownColumns:
     return WeakValueDictionary()
 
 
-_answer = msgspec.json.Decoder(RawColumns)
+_answer = msgspec.json.Decoder(RawValues)
 _any_answer = msgspec.json.Decoder(RawAnswer)
 _column = msgspec.json.Decoder(Column)
 _cells = msgspec.json.Decoder(list[Value])
@@ -184,13 +186,13 @@ def _digest(raw: msgspec.Raw) -> Work[bytes]:
     return digest.digest()
 
 
-def _raw_columns(body: bytes, *, is_short: bool) -> RawColumns:
+def _raw_columns(body: bytes, *, is_short: bool) -> RawValues:
     if is_short:
         return _answer.decode(body)
     found = _any_answer.decode(body)
     columns = astuple(_bounded_columns().decode(found.values))
     given = tuple(column for column in columns if column is not None)
-    return RawColumns(range=found.range, values=given)
+    return RawValues(range=found.range, values=given)
 
 
 @cache

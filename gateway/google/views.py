@@ -44,7 +44,7 @@ class SheetProperties(msgspec.Struct, rename="camel"):
     grid_properties: Grid | None = None
 
 
-class ExtendedValue(msgspec.Struct, rename="camel", gc=False):
+class ExtendedValue(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
     number_value: float | int | None = None
     string_value: str | None = None
     bool_value: bool | None = None
@@ -54,7 +54,7 @@ class Entered(msgspec.Struct, rename="camel", gc=False):
     formula_value: str | None = None
 
 
-class ShownNumberFormat(msgspec.Struct, gc=False):
+class ShownNumberFormat(msgspec.Struct, omit_defaults=True, gc=False):
     type: str = ""
     pattern: str = ""
 

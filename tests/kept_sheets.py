@@ -68,7 +68,7 @@ GUESTS = KeptSheet(
     fields=("guest", "greeting"),
     records=(("Ada", "Dear Ada"), ("Bob", "Dear Bob")),
 )
-"""An array formula that fills its column."""
+"""An array formula that fills its column to the end of the grid."""
 
 BUDGET = KeptSheet(
     title="Budget",
@@ -115,7 +115,7 @@ def kept_sheet_requests(filled_rows: int = FILLED_ROWS) -> list[Request]:
         ),
         *_tasks(filled_rows),
         *_orders(filled_rows),
-        *_guests(),
+        *_guests(filled_rows),
         *_budget(),
         *_stock(),
     ]
@@ -166,9 +166,11 @@ def _orders(filled_rows: int) -> list[Request]:
     ]
 
 
-def _guests() -> list[Request]:
+def _guests(filled_rows: int) -> list[Request]:
+    sheet = {"sheetId": GUESTS.sheet_id, "gridProperties": {"rowCount": filled_rows}}
     formula = '=ARRAYFORMULA(IF(A2:A="","","Dear "&A2:A))'
     return [
+        {"updateSheetProperties": {"properties": sheet, "fields": "gridProperties.rowCount"}},
         _cells(GUESTS.sheet_id, 0, [GUESTS.fields, ["Ada"], ["Bob"]]),
         _repeated(GUESTS.sheet_id, 1, 2, 1, {"userEnteredValue": {"formulaValue": formula}}),
     ]

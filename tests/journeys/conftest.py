@@ -65,6 +65,8 @@ class EmulatorControl:
     client: httpx2.Client = field(repr=False)
     take_exchanges: Callable[[], Sequence[Exchange]] = field(default=tuple, repr=False)
     """Those since the last time; none of an emulator in another process."""
+    spreadsheet: str = "demo"
+    """The one whose cells are looked at."""
 
     def check(self) -> None:
         """Fail if what was exchanged since the last check could not be so at Google."""
@@ -85,29 +87,30 @@ class EmulatorControl:
     def faults(self, *faults: Mapping[str, Any]) -> None:
         self.client.post("/_emulator/faults", json=faults).raise_for_status()
 
-    def cells(self, worksheet: str, spreadsheet: str = "demo") -> list[list[dict[str, Any]]]:
-        answer = self.client.get(f"/_emulator/spreadsheets/{spreadsheet}")
+    def cells(self, worksheet: str, spreadsheet: str | None = None) -> list[list[dict[str, Any]]]:
+        answer = self.client.get(f"/_emulator/spreadsheets/{spreadsheet or self.spreadsheet}")
         cells: list[list[dict[str, Any]]] = answer.json()[worksheet]
         return cells
 
     def cell(self, worksheet: str, row: int, column: int) -> dict[str, Any]:
-        """One cell of the demo workbook; row and column count from 1."""
+        """One cell; row and column count from 1."""
         return self.cells(worksheet)[row - 1][column - 1]
 
-    def texts(self, worksheet: str, spreadsheet: str = "demo") -> list[list[str]]:
+    def texts(self, worksheet: str, spreadsheet: str | None = None) -> list[list[str]]:
         """Displayed rows, without blank cells and rows at the ends."""
         rows = [[cell["text"] for cell in row] for row in self.cells(worksheet, spreadsheet)]
         return _trimmed([_trimmed(row, "") for row in rows], [])
 
     def everything(self) -> dict[str, Any]:
-        """All cells of the demo workbook, to see whether anything changed."""
-        answer: dict[str, Any] = self.client.get("/_emulator/spreadsheets/demo").json()
+        """All cells of the spreadsheet, to see whether anything changed."""
+        path = f"/_emulator/spreadsheets/{self.spreadsheet}"
+        answer: dict[str, Any] = self.client.get(path).json()
         return answer
 
 
 @dataclass(frozen=True)
 class Api:
-    """A client of the gateway; by default with a key and the demo's spreadsheet ID."""
+    """A client of the gateway; by default with a key and the ID of a spreadsheet."""
 
     url: str
     emulator: EmulatorControl
@@ -124,8 +127,13 @@ class Api:
         headers: Mapping[str, str] | None = None,
         **options: Any,
     ) -> httpx2.Response:
-        """One request; `path` goes after `/v2/sheets/`, or is whole if it begins with a slash."""
+        """One request; `path` goes after `/v2/sheets/`, or is whole if it begins with a slash.
+
+        The spreadsheet `demo` is the one whose cells are looked at.
+        """
         sent = dict(headers or {})
+        if spreadsheet == "demo":
+            spreadsheet = self.emulator.spreadsheet
         if key is not None:
             sent.setdefault("Authorization", f"Bearer {self.keys.get(key, key)}")
         if spreadsheet is not None:
@@ -298,12 +306,20 @@ def open_gateway(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[Open
         yield start
 
 
-@pytest.fixture
-def open_deleting_gateway(emulator: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
-    """Starts gateways for a key that may delete up to 50 rows at once."""
+@pytest.fixture(scope="session")
+def deleting_access(tmp_path_factory: pytest.TempPathFactory) -> KeysOnDisk:
+    """A key store with a key that may delete."""
     request = KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO, may_delete=True))
+    return make_keys(tmp_path_factory.mktemp("deleting"), {"paid": request})
+
+
+@pytest.fixture
+def open_deleting_gateway(
+    emulator: EmulatorControl, deleting_access: KeysOnDisk
+) -> Iterator[OpenGateway]:
+    """Starts gateways for a key that may delete up to 50 rows at once."""
     deletes = {"plans.paid.deletes": True, "plans.paid.max_affected": 50}
-    with running_gateways(emulator, make_keys(tmp_path, {"paid": request})) as start:
+    with running_gateways(emulator, deleting_access) as start:
         yield lambda overrides=None: start({**deletes, **(overrides or {})})
 
 

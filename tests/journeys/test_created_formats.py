@@ -2,19 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
-from tests.journeys.conftest import (
-    KEYS,
-    Api,
-    EmulatorControl,
-    OpenGateway,
-    make_keys,
-    running_emulator,
-    running_gateways,
-)
+from tests.journeys.books import running_books
+from tests.journeys.conftest import Api, EmulatorControl, KeysOnDisk, OpenGateway
 from tests.journeys.test_native_tables import (
     KEPT,
     Request,
@@ -27,21 +19,17 @@ from tests.journeys.test_native_tables import (
 )
 
 DAY, PRICE, SHARE = ("DATE", "yyyy-mm-dd"), ("CURRENCY", "$0.00"), ("PERCENT", "0%")
-BLANK_ROWS = ("," * 5 + "\n") * 300
 
 
 @pytest.fixture(scope="module")
-def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
-    with running_emulator(
-        tmp_path_factory.mktemp("formats"), {"demo": {"S": BLANK_ROWS}}
-    ) as control:
-        yield control
+def books(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[OpenGateway]:
+    with running_books(emulator, access, rows=300, columns=6) as open_book:
+        yield open_book
 
 
 @pytest.fixture
-def start(emulator: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
-    with running_gateways(emulator, make_keys(tmp_path, KEYS)) as opened:
-        yield opened
+def start(emulator: EmulatorControl, books: OpenGateway) -> Iterator[OpenGateway]:
+    yield books
     emulator.check()
 
 
@@ -146,11 +134,12 @@ def test_a_created_row_shows_the_formats_of_the_row_above(
 
 
 def test_a_blank_cell_of_a_created_row_has_the_format(start: OpenGateway) -> None:
-    """What is typed there later is shown like the cells above."""
+    """What is typed there later is shown like the cells above, in the answer too."""
     api = opened(start, CASES["the row above"])
     api.post("S", json={"item": "nut"})
-    api.send("PATCH", "S/4", json={"day": 46056, "price": 7})
+    answer = api.send("PATCH", "S/4", json={"day": 46056, "price": 7})
 
+    assert answer.json() == {"rowIndex": 4, "day": "2026-02-03", "price": "$7.00"}
     assert api.emulator.texts("S")[3] == ["nut", "2026-02-03", "$7.00"]
 
 

@@ -7,7 +7,6 @@ gateway's look and its write, and when Google's answer is lost.
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 from uuid import uuid4
@@ -25,6 +24,7 @@ from tests.journeys.conftest import (
     DEMO,
     Api,
     EmulatorControl,
+    KeysOnDisk,
     OpenGateway,
     make_keys,
     running_emulator,
@@ -67,18 +67,22 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
         yield control
 
 
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> KeysOnDisk:
+    return make_keys(tmp_path_factory.mktemp("keys"), KEYS)
+
+
 @pytest.fixture
-def open_kept(kept: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
+def open_kept(kept: EmulatorControl, keys: KeysOnDisk) -> Iterator[OpenGateway]:
     """Starts gateways that have seen nothing yet."""
-    with running_gateways(kept, make_keys(tmp_path, KEYS)) as start:
+    with running_gateways(kept, keys) as start:
         yield lambda overrides=None: start({**SETTINGS, **(overrides or {})})
 
 
 @pytest.fixture(scope="module")
-def looking(kept: EmulatorControl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+def looking(kept: EmulatorControl, keys: KeysOnDisk) -> Iterator[Api]:
     """A gateway that looks at the sheet before every write."""
-    access = make_keys(tmp_path_factory.mktemp("looking"), KEYS)
-    with running_gateways(kept, access) as start:
+    with running_gateways(kept, keys) as start:
         yield start({**SETTINGS, "cache.header_ttl_seconds": 0})
 
 

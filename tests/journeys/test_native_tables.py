@@ -4,28 +4,19 @@ Rules: a case is a worksheet as text, where the table stands, what is sent, and 
 Cells `=…` are formulas; numbers are numbers; all others are texts.
 """
 
-import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from pathlib import Path
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
-from gateway.google.sheets import SheetView
-from gateway.settings.model import GoogleSettings
-from tests.journeys.conftest import (
-    KEYS,
-    Api,
-    EmulatorControl,
-    OpenGateway,
-    make_keys,
-    running_emulator,
-    running_gateways,
-)
-from tests.stand_in import open_google
+from tests.journeys.books import running_books
+from tests.journeys.conftest import Api, EmulatorControl, KeysOnDisk, OpenGateway
+from tests.journeys.waiting import until
+from tests.simulation.people import make, person_at
 
 Request = Mapping[str, Any]
 FOOTER: Request = {"footerColorStyle": {"themeColor": "ACCENT1"}}
@@ -94,34 +85,30 @@ def formatted(place: Request, type_: str, pattern: str = "") -> Request:
 
 
 @pytest.fixture(scope="module")
-def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
-    blank = ("," * (GRID_COLUMNS - 1) + "\n") * GRID_ROWS
-    with running_emulator(tmp_path_factory.mktemp("tables"), {"demo": {"S": blank}}) as control:
-        yield control
+def books(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[OpenGateway]:
+    with running_books(emulator, access, rows=GRID_ROWS, columns=GRID_COLUMNS) as open_book:
+        yield open_book
 
 
 @pytest.fixture
-def start(emulator: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
-    with running_gateways(emulator, make_keys(tmp_path, KEYS)) as opened:
-        yield opened
+def start(emulator: EmulatorControl, books: OpenGateway) -> Iterator[OpenGateway]:
+    yield books
     emulator.check()
 
 
 def edit(api: Api, *requests: Request) -> None:
-    """Make changes as a person does, on the way of a call that the gateway knows nothing of."""
-    api.emulator.faults({"call": "*", "edit": {"requests": requests}})
-    body_end(api, 1)
+    """Make changes as a person does."""
+    make(api.emulator, {"requests": requests})
 
 
-def body_end(api: Api, header_row: int) -> int:
-    """The last row of the body of the table with this header row; 0 if there is no such table."""
-
-    async def look() -> SheetView:
-        settings = GoogleSettings(endpoint=api.emulator.url, credentials=api.emulator.credentials)
-        async with open_google(settings) as sheets:
-            return await sheets.read_sheet("demo", [f"'S'!{header_row}:{header_row}"])
-
-    return asyncio.run(look()).table.last_row
+def body_end(api: Api) -> int:
+    """The last row of the body of the table `t`."""
+    control = api.emulator
+    with person_at(control.url, control.credentials, control.spreadsheet) as person:
+        sheets = person.send("GET", "?fields=sheets.tables")["sheets"]
+    (table,) = [each for each in sheets[0]["tables"] if each["tableId"] == "t"]
+    end: int = table["range"]["endRowIndex"]
+    return end - ("footerColorStyle" in table.get("rowsProperties", {}))
 
 
 def spent(api: Api, since: tuple[int, int]) -> tuple[int, int]:
@@ -144,14 +131,14 @@ def listed(api: Api) -> list[tuple[int, list[str]]]:
     ]
 
 
-def shown(lines: Sequence[Sequence[str]], header_row: int) -> list[tuple[int, list[str]]]:
+def shown(lines: Sequence[Sequence[str]]) -> list[tuple[int, list[str]]]:
     """What a list has to show of these rows."""
-    named = [at for at, name in enumerate(lines[header_row - 1]) if name]
+    named = [at for at, name in enumerate(lines[0]) if name]
     last = max(at for at, line in enumerate(lines) if any(line))
     return [
         (at + 1, [line[column] for column in named if column < len(line) and line[column]])
         for at, line in enumerate(lines)
-        if header_row <= at <= last
+        if 1 <= at <= last
     ]
 
 
@@ -165,10 +152,9 @@ class Case:
     after: list[list[str]]
     rows: list[int]
     ends: int
-    """The last row of the table's body after it; 0 if its header is that of another one, too."""
+    """The last row of the table's body after it."""
     query: str = ""
     totals: bool = False
-    header_row: int = 1
     more: Sequence[Request] = field(default_factory=tuple)
 
 
@@ -209,11 +195,6 @@ CASES: Mapping[str, Case] = {
         before=[*STOCK, ["nut"]], place=(0, 0, 3, 2), sent={"item": "nut"},
         after=[*STOCK, ["nut"], ["nut"]], rows=[4], ends=4,
     ),
-    "header in row 3": Case(
-        before=[["Stock list"], [], *STOCK, ["Total", "9"]], place=(2, 0, 6, 2), totals=True,
-        sent={"item": "nut"}, header_row=3,
-        after=[["Stock list"], [], *STOCK, ["nut"], ["Total", "9"]], rows=[6], ends=6,
-    ),
     "not from column A": Case(
         before=cells("note | item | n", "x | nail | 1", "| bolt | 2", "y"), place=(0, 1, 3, 3),
         sent={"n": 3, "item": "nut"},
@@ -234,7 +215,7 @@ CASES: Mapping[str, Case] = {
     "two tables side by side": Case(
         before=cells("item | n | | city", "nail | 1 | | Rome", "bolt | 2"), place=(0, 0, 3, 2),
         more=[table(area(0, 3, 3, 4), id_="u")], sent={"item": "nut"},
-        after=cells("item | n | | city", "nail | 1 | | Rome", "bolt | 2", "nut"), rows=[4], ends=0,
+        after=cells("item | n | | city", "nail | 1 | | Rome", "bolt | 2", "nut"), rows=[4], ends=3,
     ),
     "a table with another header row": Case(
         before=[["Stock list"], *STOCK], place=(1, 0, 4, 2), sent={"Stock list": "nut"},
@@ -256,11 +237,9 @@ CASES: Mapping[str, Case] = {
 
 def opened(start: OpenGateway, case: Case, settings: Mapping[str, object] | None = None) -> Api:
     """A gateway that has seen nothing, on the worksheet of a case."""
-    named = [{"spreadsheet": "demo", "title": "S", "header_row": case.header_row}]
-    api = start({"worksheets": named if case.header_row > 1 else [], **(settings or {})})
+    api = start(settings)
     made = table(area(*case.place), totals=case.totals)
     edit(api, put(case.before), made, *case.more)
-    assert api.emulator.texts("S")[: len(case.before)] != []
     return api
 
 
@@ -278,8 +257,8 @@ def test_a_row_goes_into_the_table(start: OpenGateway, case: Case, is_warm: bool
     calls = spent(api, before)
     assert (answer.status_code, rows_of(answer)) in ((201, case.rows), (200, case.rows))
     assert api.emulator.texts("S") == case.after
-    assert listed(api) == shown(case.after, case.header_row)
-    assert body_end(api, case.place[0] + 1) == case.ends
+    assert listed(api) == shown(case.after)
+    assert body_end(api) == case.ends
     assert calls == ((3, 1) if case.query else (1, 1))
 
 
@@ -335,7 +314,7 @@ def test_a_row_goes_above_what_is_filled_down_in_the_table(
     while not after[-1]:
         after.pop()
     assert api.emulator.texts("S") == after
-    assert body_end(api, 1) == end + 2
+    assert body_end(api) == end + 2
 
 
 def test_an_upsert_of_a_row_that_others_add_to_the_table(start: OpenGateway) -> None:
@@ -357,43 +336,56 @@ def test_an_upsert_of_a_row_that_others_add_to_the_table(start: OpenGateway) -> 
     ]
 
 
-def held_back(milliseconds: int = 400) -> Request:
-    """A fault: the next write takes so long that others wait for it together."""
-    return {"call": BATCH, "hold_ms": milliseconds}
+@contextmanager
+def held_up(api: Api, *faults: Request) -> Iterator[None]:
+    """The create of `head` is with Google during the block, so that others wait together."""
+    _, writes = api.emulator.calls()
+    api.emulator.faults({"call": BATCH, "hold_ms": 400}, *faults)
+    with ThreadPoolExecutor(1) as pool:
+        head = pool.submit(api.post, "S", json={"item": "head"})
+        assert until(lambda: api.emulator.calls()[1] > writes)
+        yield
+        assert head.result().status_code == 201
 
 
-def test_creates_that_wait_together_are_one_request(start: OpenGateway) -> None:
-    """Google would write the rows of several requests for one table to the same place."""
+def created_at_once(api: Api, bodies: Sequence[Request]) -> list[Any]:
+    """The answers to creates that wait together behind `head`."""
+    with ThreadPoolExecutor(len(bodies)) as pool:
+        return [*pool.map(lambda body: api.post("S", json=body), bodies)]
+
+
+def test_creates_that_wait_together_share_a_write(start: OpenGateway) -> None:
+    """Three writes at most: Google would write rows of several requests to the same place."""
     api = opened(start, CASES["totals row"], KEPT)
     api.post("S", json={"item": "first"})
     before = api.emulator.calls()
-    api.emulator.faults(held_back())
     names = [f"row {number}" for number in range(8)]
-    with ThreadPoolExecutor(len(names)) as pool:
-        answers = [*pool.map(lambda name: api.post("S", json={"item": name}), names)]
+    with held_up(api):
+        answers = created_at_once(api, [{"item": name} for name in names])
 
     assert [answer.status_code for answer in answers] == [201] * len(names)
     texts = api.emulator.texts("S")
     assert [texts[each.json()["rowIndex"] - 1][0] for each in answers] == names
     assert [line[0] for line in texts[-1:]] == ["Total"]
-    assert len(texts) == 5 + len(names)
-    assert spent(api, before) == (0, 2)
+    assert len(texts) == 6 + len(names)
+    reads, writes = spent(api, before)
+    assert reads == 0
+    assert writes <= 3
 
 
 def test_rows_for_the_table_and_below_it_go_one_after_the_other(start: OpenGateway) -> None:
     """Creates that wait together go to different places, and each answer has its own row."""
     api = opened(start, CASES["a field outside of the table"], KEPT)
     api.post("S", json={"item": "first"})
-    api.emulator.faults(held_back())
     bodies = [
         {"item": f"row {number}", **({"note": "x"} if number % 2 else {})} for number in range(6)
     ]
-    with ThreadPoolExecutor(len(bodies)) as pool:
-        answers = [*pool.map(lambda body: api.post("S", json=body), bodies)]
+    with held_up(api):
+        answers = created_at_once(api, bodies)
 
     texts = api.emulator.texts("S")
     numbers = {line[0]: row for row, line in enumerate(texts, 1) if line and line[0]}
-    table_end = body_end(api, 1)
+    table_end = body_end(api)
     assert [answer.status_code for answer in answers] == [201] * len(bodies)
     assert sorted(name for name in numbers if name.startswith("row")) == [b["item"] for b in bodies]
     for body in bodies:
@@ -455,7 +447,7 @@ def test_a_table_that_people_change_before_the_write(
 
     assert (answer.status_code, rows_of(answer)) == (201, [row])
     assert api.emulator.texts("S") == after
-    assert listed(api) == shown(after, 1)
+    assert listed(api) == shown(after)
 
 
 @pytest.mark.parametrize(
@@ -481,21 +473,23 @@ def test_rows_are_found_after_a_lost_answer(start: OpenGateway, name: str) -> No
 
     assert [rows_of(answer) for answer in answers] == [case.rows] * 2
     assert api.emulator.texts("S") == case.after
-    assert listed(api) == shown(case.after, case.header_row)
+    assert listed(api) == shown(case.after)
 
 
 def test_a_gateway_that_stopped_finds_its_rows(start: OpenGateway) -> None:
     """A process that did not send the write answers a repeated key with the rows of the table."""
     case = CASES["a row like the totals row"]
-    api = opened(start, case, KEPT)
+    successor = start(KEPT)
+    api = opened(start, case, {**KEPT, "google.read_timeout_seconds": 1})
     key = {"Idempotency-Key": "stopped"}
     api.emulator.faults(
         {"call": BATCH, "apply": True, "status": 503, "times": 1},
-        {"call": "*", "skip": 1, "status": 503, "times": 40},
+        {"call": "developerMetadata.search", "status": 401, "times": 999},
     )
     first = api.post(f"S{case.query}", json=case.sent, headers=key)
     api.emulator.faults()
-    again = start(KEPT).post(f"S{case.query}", json=case.sent, headers=key)
+    same = replace(successor, emulator=api.emulator)
+    again = same.post(f"S{case.query}", json=case.sent, headers=key)
 
     assert first.json()["outcome"] == "unknown"
     assert rows_of(again) == case.rows
@@ -506,16 +500,12 @@ def test_a_refused_row_does_not_take_others_with_it(start: OpenGateway) -> None:
     """Rows of one request that Google refuses are sent one by one."""
     api = opened(start, CASES["full"], KEPT)
     api.post("S", json={"item": "first"})
-    api.emulator.faults(
-        held_back(), {"call": BATCH, "match": "bad", "status": 400, "times": 9, "text": REFUSAL}
-    )
-    names = ["good 1", "bad", "good 2"]
-    with ThreadPoolExecutor(len(names) + 1) as pool:
-        waiting = [pool.submit(api.post, "S", json={"item": name}) for name in ["head", *names]]
-        statuses = {each.result().status_code for each in waiting}
+    refusal = {"call": BATCH, "match": "bad", "status": 400, "times": 9, "text": REFUSAL}
+    with held_up(api, refusal):
+        answers = created_at_once(api, [{"item": name} for name in ("good 1", "bad", "good 2")])
     items = [line[0] for line in api.emulator.texts("S")]
 
-    assert statuses == {201, 502}
+    assert [answer.status_code for answer in answers] == [201, 502, 201]
     assert sorted(items[3:]) == ["first", "good 1", "good 2", "head"]
 
 

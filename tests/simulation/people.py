@@ -263,14 +263,14 @@ def _renamed(sheet_id: int, title: str) -> Mapping[str, Any]:
 
 
 def writing(emulator: EmulatorControl, worksheet: str, row: int, column: int, text: str) -> Edit:
-    """A text goes into a cell of the demo workbook; row and column count from 1."""
+    """A text goes into a cell of the spreadsheet; row and column count from 1."""
     sheet_id = list(emulator.everything()).index(worksheet)
     return {"requests": [_written(sheet_id, row - 1, column - 1, text)]}
 
 
 def make(emulator: EmulatorControl, edit: Edit) -> None:
     """Do it now."""
-    with person_at(emulator.url, emulator.credentials, "demo") as client:
+    with person_at(emulator.url, emulator.credentials, emulator.spreadsheet) as client:
         client.send("POST", ":batchUpdate", edit)
 
 

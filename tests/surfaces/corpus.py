@@ -245,10 +245,30 @@ def record(surface: Surface, asks: Sequence[Ask]) -> str:
     return "\n".join(told)
 
 
+def _usual(answer: Answer) -> Mapping[str, str]:
+    """The headers that nearly all answers have; only differences from them are recorded."""
+    return {
+        "cache-control": "no-store" if answer.status_code >= 400 else "private, no-cache",
+        "content-length": str(len(answer.content)),
+        "content-type": "application/json; charset=utf-8",
+        "referrer-policy": "no-referrer",
+        "server-timing": "google;dur=*",
+        "vary": "Origin",
+        "x-content-type-options": "nosniff",
+        "x-request-id": "*",
+    }
+
+
 def _shown(answer: Answer) -> str:
-    lines = [f"< {answer.status_code}"]
-    lines += [f"< {name}: {value}" for name, value in sorted(answer.headers.items())]
-    text = "\n".join([*lines, answer.content.decode()])
+    usual = {f"< {name}: {value}" for name, value in _usual(answer).items()}
+    lines = [_masked(f"< {name}: {value}") for name, value in sorted(answer.headers.items())]
+    lines = [line for line in lines if line not in usual]
+    lines += [f"< no {name}" for name in _usual(answer) if name not in answer.headers]
+    text = "\n".join([f"< {answer.status_code}", *lines, _masked(answer.content.decode())])
+    return text.rstrip("\n")
+
+
+def _masked(text: str) -> str:
     for mask, shown in _MASKS:
         text = mask.sub(shown, text)
-    return text.rstrip("\n")
+    return text

@@ -1,6 +1,7 @@
 """Whole answers, compared byte by byte with those recorded in `golden.txt`.
 
-After a wanted change: `python -m tests.surfaces.test_golden` records them again; read the diff.
+Headers that nearly all answers have are recorded only where they differ from `corpus`. After a
+wanted change: `python -m tests.surfaces.test_golden` records answers again; read the diff.
 """
 
 import tempfile

@@ -93,62 +93,6 @@ def test_rows_of_a_list_cost_nothing_more(api: Api) -> None:
     assert costs == {(1, 0, 200)}
 
 
-@pytest.mark.parametrize("seen", ["cold", "warm"])
-@pytest.mark.parametrize(
-    ("method", "path", "options"),
-    [
-        pytest.param("GET", "Cities", {"params": {"order": "unknown"}}, id="order"),
-        pytest.param("GET", "Cities", {"params": {"where": '{"unknown":1}'}}, id="where"),
-        pytest.param("POST", "Cities", {"json": {"unknown": 1}}, id="create"),
-        pytest.param("POST", "Cities/2", {"json": {"unknown": 1}}, id="update"),
-    ],
-)
-def test_an_unknown_field_costs_a_read_at_most(
-    open_gateway: OpenGateway, method: str, path: str, options: Mapping[str, Any], seen: str
-) -> None:
-    """A field that is no header costs the look at the header and nothing more."""
-    api = open_gateway(NO_ROWS_KEPT)
-    if seen == "warm":
-        api.get("Cities")
-    reads, writes, status = cost(api, method, path, **options)
-
-    assert status == 400
-    assert reads <= 1
-    assert writes == 0
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "options", "status"),
-    [
-        pytest.param("GET", "Cities", {"key": None}, 401, id="no-key"),
-        pytest.param("GET", "Cities", {"key": "expired"}, 401, id="expired-key"),
-        pytest.param("GET", "Cities", {"key": "revoked"}, 401, id="revoked-key"),
-        pytest.param("GET", "Cities", {"spreadsheet": "other"}, 404, id="spreadsheet-not-granted"),
-        pytest.param("GET", "Cities", {"spreadsheet": "a/b"}, 400, id="spreadsheet-malformed"),
-        pytest.param("GET", "New", {"key": "cities"}, 403, id="worksheet-not-granted"),
-        pytest.param("POST", "New", {"key": "read-only", **BODY}, 405, id="read-only-key"),
-        pytest.param("GET", "Cities", {"key": "free", "params": {"order": "name"}}, 403, id="plan"),
-        pytest.param("GET", "Cities", {"params": {"limit": "-1"}}, 400, id="limit"),
-        pytest.param("GET", "Cities", {"params": {"where": "{"}}, 400, id="where"),
-        pytest.param("GET", "Cities/0", {}, 400, id="row-0"),
-        pytest.param("GET", "Cities/1", {}, 404, id="header-read"),
-        pytest.param("POST", "Cities/1", BODY, 404, id="header-updated"),
-        pytest.param("POST", "Cities", {"content": b"{"}, 400, id="body-cut"),
-        pytest.param("POST", "Cities", {"json": {"rowIndex": 1}}, 400, id="body-without-fields"),
-        pytest.param("DELETE", "Cities/2", {}, 405, id="method"),
-        pytest.param("GET", "/v1/sheets/Cities", {}, 410, id="version-1"),
-        pytest.param("GET", "/v2/other", {}, 404, id="route"),
-        pytest.param("GET", "/readyz", {}, 200, id="readiness"),
-    ],
-)
-def test_what_is_wrong_by_itself_costs_nothing(
-    reading_api: Api, method: str, path: str, options: Mapping[str, Any], status: int
-) -> None:
-    """Denied requests, and requests that are invalid without the sheet, cost no call."""
-
-    assert cost(reading_api, method, path, **options) == (0, 0, status)
-
-
 @pytest.mark.parametrize(
     ("method", "path", "options", "status"),
     [

@@ -63,16 +63,58 @@ ROWS = [
     pytest.param(*row, id=f"{row[1]} {row[2]} {row[3]} {position}")
     for position, row in enumerate(TABLE)
 ]
+EXPOSED = {
+    *("ETag", "Age", "Cache-Status", "Location", "Allow", "Retry-After", "WWW-Authenticate"),
+    *("X-Request-Id", "X-Ignored-Fields", "Idempotent-Replayed", "Server-Timing"),
+    *("RateLimit", "RateLimit-Policy"),
+}
+"""Headers that pages may read."""
 OF_RFC_9457 = {"title", "detail", "instance"}
+
+
+def check_headers(answer: httpx2.Response, rule: str | None) -> None:
+    """Fail without the headers of all answers, or with another rule for caches."""
+    exposed = {*answer.headers["access-control-expose-headers"].split(", ")}
+    assert is_open(answer.headers)
+    assert exposed >= EXPOSED
+    assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", answer.headers["x-request-id"])
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert re.fullmatch(r"google;dur=[0-9.]+", answer.headers["server-timing"])
+    assert answer.headers.get("cache-control") == rule
+    assert not {"server", "set-cookie"} & set(answer.headers)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "options"),
+    [
+        ("GET", "Cities", {}),
+        ("GET", "Cities/2", {}),
+        ("PUT", "Cities/2", {"json": {"name": "New York"}}),
+        ("OPTIONS", "Cities", {}),
+        ("GET", "/livez", {}),
+    ],
+)
+def test_each_success_has_the_common_headers(
+    shared_api: Api, method: str, path: str, options: dict[str, Any]
+) -> None:
+    """A request id, no sniffing, no referrer, times, a rule for caches, and CORS for all pages."""
+    answer = shared_api.send(method, path, headers={"Origin": "https://page.example"}, **options)
+
+    assert answer.is_success
+    check_headers(answer, None if method == "OPTIONS" else "private, no-cache")
+    if answer.content:
+        assert answer.headers["content-type"] == "application/json; charset=utf-8"
+        assert not {"type", "code"} & set(answer.json())
 
 
 @pytest.mark.parametrize(("status", "code", "method", "path", "options"), ROWS)
 def test_each_error_has_its_status_code_and_form(
     shared_api: Api, status: int, code: int, method: str, path: str, options: dict[str, Any]
 ) -> None:
-    """The body is the contract's to the member; a failed write says that it was not applied.
+    """The body is the contract's to the member, and the headers are those of all answers.
 
-    A page may read it, even if it may not use the key.
+    A failed write says that it was not applied.
     """
     before = shared_api.emulator.everything()
     headers = {"Origin": "https://page.example", **options.get("headers", {})}
@@ -81,7 +123,7 @@ def test_each_error_has_its_status_code_and_form(
     answer = shared_api.send(method, path, **{**options, "headers": headers})
 
     assert refused(answer) == (status, code)
-    assert is_open(answer.headers)
+    check_headers(answer, "no-store")
     body = answer.json()
     assert body["retryable"] is False
     assert body.get("outcome") == (None if method == "GET" else "not_applied")
@@ -130,14 +172,6 @@ def test_the_names_of_all_codes_are_fixed() -> None:
     kinds = {error.code: error.name for error in concrete_errors()}
 
     assert kinds == NAMES
-
-
-@pytest.mark.parametrize("path", ["Cities", "Cities/2", "Mixed", "New"])
-def test_a_success_has_no_member_of_an_error(shared_api: Api, path: str) -> None:
-    """Clients test for `type` and `code` to distinguish errors from rows."""
-    body = shared_api.get(path).json()
-
-    assert not {"type", "code"} & set(body)
 
 
 def test_an_unshared_spreadsheet_names_the_address_to_share_with(shared_api: Api) -> None:

@@ -1,5 +1,6 @@
 """Idempotency-Key, from a client's point of view: what comes back, and what it costs."""
 
+import json
 from collections.abc import Mapping
 from itertools import permutations
 from typing import Any
@@ -10,7 +11,9 @@ import pytest
 
 from tests.journeys.conftest import Api, OpenGateway
 from tests.journeys.failure import refused
+from tests.journeys.waiting import until
 from tests.journeys.workbook import WORKBOOK
+from tests.server.wire import connected
 
 BODY = {"name": "keyed", "population": 1}
 ROW = ["keyed", "", "", "1"]
@@ -26,10 +29,10 @@ def key() -> str:
 
 
 def send(
-    api: Api, key: str, path: str = "Cities", *, method: str = "POST", json: object = BODY
+    api: Api, key: str, path: str = "Cities", *, method: str = "POST", body: object = BODY
 ) -> httpx2.Response:
     """A write with an Idempotency-Key."""
-    return api.send(method, path, headers={"Idempotency-Key": key}, json=json)
+    return api.send(method, path, headers={"Idempotency-Key": key}, json=body)
 
 
 def lasting(answer: httpx2.Response) -> tuple[int, bytes, Mapping[str, str]]:
@@ -40,7 +43,7 @@ def lasting(answer: httpx2.Response) -> tuple[int, bytes, Mapping[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "json", "status"),
+    ("method", "path", "body", "status"),
     [
         ("POST", "Cities", BODY, 201),
         ("POST", "Cities", [BODY, {"name": "keyed"}], 201),
@@ -50,14 +53,14 @@ def lasting(answer: httpx2.Response) -> tuple[int, bytes, Mapping[str, str]]:
     ids=["create", "create many", "update", "update that changes nothing"],
 )
 def test_an_answer_is_given_again_as_it_was(
-    api: Api, key: str, method: str, path: str, json: object, status: int
+    api: Api, key: str, method: str, path: str, body: object, status: int
 ) -> None:
     """Status, body, Location and ETag are the first ones, also after others wrote; no call."""
-    first = send(api, key, path, method=method, json=json)
+    first = send(api, key, path, method=method, body=body)
     api.send("PATCH", "Cities/3", json={"name": "else", "population": 2})
     rows = api.emulator.texts("Cities")
     before = api.emulator.calls()
-    again = send(api, key, path, method=method, json=json)
+    again = send(api, key, path, method=method, body=body)
 
     assert first.status_code == status
     assert REPLAYED not in first.headers
@@ -71,8 +74,8 @@ def test_dropped_fields_are_named_again(open_gateway: OpenGateway, key: str) -> 
     """A replay names the ignored fields, too."""
     api = open_gateway({"api.unknown_fields": "ignore"})
     body = {**BODY, "nope": 1}
-    first = send(api, key, json=body)
-    again = send(api, key, json=body)
+    first = send(api, key, body=body)
+    again = send(api, key, body=body)
 
     assert again.headers["x-ignored-fields"] == '"nope"'
     assert lasting(again) == lasting(first)
@@ -104,7 +107,7 @@ def test_the_methods_that_update_a_row_are_one_request(
 ) -> None:
     """They do the same: the second gets the first answer, and another body is refused."""
     answers = [send(api, key, "Cities/3", method=method) for method in (first, then)]
-    other = send(api, key, "Cities/3", method=then, json={"name": "other"})
+    other = send(api, key, "Cities/3", method=then, body={"name": "other"})
 
     assert [answer.headers.get(REPLAYED) for answer in answers] == [None, "true"]
     assert lasting(answers[0]) == lasting(answers[1])
@@ -143,7 +146,7 @@ def test_what_was_refused_may_be_mended_under_its_key(
     api: Api, key: str, body: Mapping[str, Any], code: int
 ) -> None:
     """A request that wrote nothing does not use its key up."""
-    failed = send(api, key, json=body)
+    failed = send(api, key, body=body)
     mended = send(api, key)
 
     assert refused(failed) == (400, code)
@@ -217,6 +220,41 @@ def test_a_row_that_was_moved_is_not_written_again(api: Api, key: str) -> None:
     assert first.json()["outcome"] == again.json()["outcome"] == "applied"
     assert REPLAYED not in first.headers
     assert again.headers[REPLAYED] == "true"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"delay_ms": 100, "apply": True},
+        {"apply": True, "drop": True},
+        {"apply": True, "drop": True, "delay_ms": 100},
+    ],
+    ids=["the client's", "Google's", "Google's and late"],
+)
+def test_a_client_that_left_gets_its_answer_later(
+    api: Api, key: str, fault: Mapping[str, Any]
+) -> None:
+    """The write of a client that hung up is carried out; its repetition gets the row, once."""
+    api.emulator.faults({"call": "spreadsheets.batchUpdate", **fault})
+    body = json.dumps(BODY).encode()
+    head = (
+        "POST /v2/sheets/Cities HTTP/1.1\r\nHost: gateway\r\nX-Spreadsheet-Id: demo\r\n"
+        f"Authorization: {api.keys['paid']}\r\nIdempotency-Key: {key}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    with connected(api.url) as client:
+        client.sendall(head.encode() + body)
+        assert until(lambda: "spreadsheets.batchUpdate" in api.emulator.stats()["calls"])
+    answers = []
+
+    def is_answered() -> bool:
+        answers.append(send(api, key))
+        return answers[-1].status_code != 409
+
+    assert until(is_answered)
+    assert (answers[-1].status_code, answers[-1].json()["rowIndex"]) == (201, 12)
+    assert answers[-1].headers[REPLAYED] == "true"
+    assert api.emulator.texts("Cities")[11:] == [ROW]
 
 
 def delete_rows(worksheet: str, index: int) -> dict[str, Any]:

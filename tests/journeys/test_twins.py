@@ -94,49 +94,6 @@ def test_twins_of_updates_answer_alike(api: Api, key: str) -> None:
     assert api.emulator.cell("Cities", 2, 1)["text"] == "twin"
 
 
-def test_twins_without_a_key_are_many_rows(api: Api) -> None:
-    """Equal creates that carry no Idempotency-Key are as many rows."""
-    answers = [api.post("Cities", json=BODY) for _ in range(3)]
-
-    assert [answer.status_code for answer in answers] == [201] * 3
-    assert len({answer.content for answer in answers}) == 3
-    assert len(new_rows(api.emulator, "Cities")) == 3
-
-
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        pytest.param("Cities", {"name": "another"}, id="another value"),
-        pytest.param("Cities", {**BODY, "population": "1"}, id="another type"),
-        pytest.param("Cities", [BODY], id="array"),
-    ],
-)
-def test_another_body_is_refused(api: Api, key: str, path: str, body: object) -> None:
-    """A key that was used with another body answers 422 and writes nothing."""
-    first = api.post("Cities", headers=keyed(key), json=BODY)
-    other = api.post(path, headers=keyed(key), json=body)
-
-    assert first.status_code == 201
-    assert (other.status_code, other.json()["code"]) == (422, 4220)
-    assert other.json()["outcome"] == "not_applied"
-    assert new_rows(api.emulator, "Cities") == [ROW]
-    assert len(api.emulator.texts("Cities")) == 12
-
-
-def test_equal_bodies_may_be_spelled_otherwise(api: Api, key: str) -> None:
-    """Blanks, the order of members and the quotes of the key make no other request."""
-    first = api.post("Cities", headers=keyed(key), json=BODY)
-    again = api.post(
-        "Cities",
-        headers={"Idempotency-Key": key, "Content-Type": "application/json"},
-        content=b' {"population":  1, "name": "\\u0074win"}',
-    )
-
-    assert again.content == first.content
-    assert again.headers["Idempotent-Replayed"] == "true"
-    assert len(new_rows(api.emulator, "Cities")) == 1
-
-
 def test_other_keys_and_paths_are_other_requests(api: Api, key: str) -> None:
     """The scope is the caller's key, the Idempotency-Key, the method and the path."""
     first = api.post("Cities", headers=keyed(key), json=BODY)

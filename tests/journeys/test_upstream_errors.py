@@ -11,7 +11,7 @@ from tests.journeys.conftest import (
     Api,
     OpenGateway,
 )
-from tests.journeys.failure import refused
+from tests.journeys.failure import is_open, refused
 from tests.journeys.google_faults import (
     PAGE,
     READ_FAULTS,
@@ -43,12 +43,13 @@ CHANGE = {"name": "Quito", "population": 1}
 def test_a_failed_read(
     open_gateway: OpenGateway, path: str, fault: Fault, status: int, code: int, retryable: bool
 ) -> None:
-    """Every kind of failed read has its code."""
+    """Every kind of failed read has its code, and pages of other origins may read the error."""
     api = open_gateway()
     api.emulator.faults({"call": "values.get", "times": 9, **fault})
 
-    answer = api.get(path)
+    answer = api.get(path, headers={"Origin": "https://page.example"})
 
+    assert is_open(answer.headers)
     assert refused(answer) == (status, code)
     assert answer.json()["retryable"] is retryable
     assert "outcome" not in answer.json()
@@ -94,12 +95,14 @@ def test_a_refused_write(
     before = api.emulator.texts("Cities")
     api.emulator.faults({"call": call, "times": 9, **fault})
 
-    answer = api.send(method, path, json=CHANGE)
+    page = {"Origin": "https://page.example"}
+    answer = api.send(method, path, json=CHANGE, headers=page)
     sent = api.emulator.stats()["calls"][call]
     failed = api.emulator.texts("Cities")
     api.emulator.faults()
     next_answer = api.post("Cities", json=NEW)
 
+    assert is_open(answer.headers)
     assert refused(answer) == (status, code)
     assert answer.json()["outcome"] == "not_applied"
     assert answer.json()["retryable"] is (code == 5030)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,6 +70,13 @@ CASES: Mapping[str, Done] = {
             LOS_ANGELES,
             ["Chicago", "IL", "USA", "2746388"],
         ],
+    ),
+    "list of updates with credentials": Done(
+        method="PATCH",
+        target="Cities",
+        body=[{"rowIndex": 4.0, "state": "IL", "apiKey": "k"}, {"name": None, "rowIndex": 2}],
+        answer={"results": [{"rowIndex": 4, "state": "IL"}, {"rowIndex": 2, "name": None}]},
+        rows=[["", *NEW_YORK[1:]], LOS_ANGELES, ["Chicago", "IL", "USA", "2746388"]],
     ),
     "update by filter": Done(
         method="PATCH",
@@ -300,6 +308,58 @@ def test_it_is_refused(surface: Surface, case: Done, expected: tuple[int, int], 
         case.method, target, key=KEY, body=body, headers=case.headers, reads=reads
     )
     assert found == expected
+
+
+BOUNDS: Mapping[tuple[str, str], tuple[bool, str | None]] = {
+    ("&max-affected=2", ""): (True, None),
+    ("&max-affected=", ""): (True, None),
+    ("&max-affected=0", ""): (False, None),
+    ("", "max-affected=2"): (True, "max-affected=2"),
+    ("", "return=minimal, Max-Affected=2; x=y"): (True, "max-affected=2"),
+    ("&max-affected=1", "max-affected=4"): (False, None),
+    ("&max-affected=5", "handling=strict,max-affected=1"): (False, None),
+    ("&max-affected=80", "max-affected=4"): (True, "max-affected=4"),
+    ("", "handling=lenient, missing=default"): (True, None),
+}
+"""Parameter and preference: whether a write of two rows passes, and what is said to be applied."""
+
+
+@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+@pytest.mark.parametrize(("query", "prefer"), BOUNDS, ids=str)
+def test_the_smallest_number_of_rows_counts(
+    surface: Surface, query: str, prefer: str, method: str
+) -> None:
+    """Of the parameter and the preference; the answer says what was preferred."""
+    passes, applied = BOUNDS[query, prefer]
+    body = {"state": "x"} if method == "PATCH" else None
+    headers = [("Prefer", prefer), ("Origin", "https://page.example")]
+    case = Done(method=method, target=f"Cities?{LARGE}{query}", body=body, headers=headers)
+
+    answer = send(surface, title(surface), case)
+
+    assert answer.status_code == (200 if passes else 400)
+    assert answer.headers.get("preference-applied") == applied
+    assert (b"access-control-expose-headers", b"Preference-Applied") in answer.pairs or not applied
+    assert surface.calls.writes == passes
+
+
+def test_a_plan_bounds_the_rows_of_a_write(tmp_path: Path) -> None:
+    """A larger parameter does not change it."""
+    with open_surface(tmp_path, OWN, {**PLANS, "plans.staff.max_affected": 1}) as surface:
+        answer = surface.send("DELETE", f"Cities?{LARGE}&max-affected=80", key=KEY)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, 4005)
+
+
+@pytest.mark.parametrize("prefer", ["resolution=merge-duplicates", "handling=strict, missing=x"])
+def test_existing_rows_are_merged(surface: Surface, prefer: str) -> None:
+    """By default, too; the answer says what was preferred."""
+    case = replace(CASES["upsert an object"], headers=[("Prefer", prefer)])
+    answer = send(surface, title(surface), case)
+
+    assert answer.json() == case.answer
+    applied = answer.headers.get("preference-applied")
+    assert applied == (prefer if prefer.startswith("resolution") else None)
 
 
 def test_google_keeps_a_row(surface: Surface) -> None:

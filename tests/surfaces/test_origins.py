@@ -1,12 +1,15 @@
 """Origins of pages: keys with origins, and preflights."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.journeys.conftest import PAGE
+from tests.journeys.failure import is_open, refused
 from tests.journeys.operations import ROW
-from tests.surfaces.stage import Surface
+from tests.surfaces.stage import KEYS, Surface, open_surface
 
 CREDENTIAL_HEADERS = [
     *("authorization", "api-key", "x-api-key", "authentication"),
@@ -101,3 +104,43 @@ def test_preflight(surface: Surface, path: str, asked: str | None) -> None:
                 assert lines == expected
                 assert answer.headers["vary"].split(", ") == VARY
     assert (surface.calls.reads, surface.calls.writes) == (0, 0)
+
+
+@pytest.mark.parametrize("path", ["Cities", "Cities/99", "/nowhere", "/livez"])
+@pytest.mark.parametrize("headers", [[], [("Origin", PAGE)]], ids=["program", "page"])
+def test_what_differs_by_origin_says_so(
+    surface: Surface, path: str, headers: Sequence[tuple[str, str]]
+) -> None:
+    """A cache keeps the answer to a program apart from that to a page, errors included."""
+    answer = surface.send("GET", path, headers=headers)
+
+    assert "Origin" in answer.headers["vary"].split(", ")
+    assert ("access-control-allow-origin" in answer.headers) == bool(headers)
+
+
+REFUSED: Sequence[tuple[Mapping[str, Any], tuple[int, int]]] = [
+    ({}, (429, 4290)),
+    ({"key": "revoked"}, (429, 4292)),
+    ({"spreadsheet": "other"}, (429, 4290)),
+    ({"key": None}, (401, 4010)),
+]
+
+
+def test_refusals_and_preflights_of_a_page_that_must_wait(tmp_path: Path) -> None:
+    """Pages read refusals with their rate headers; preflights are never charged or counted."""
+    limits = {"plans.paid.requests_per_minute": 1, "access.failures_per_minute": 1}
+    names = {name: KEYS[name] for name in ("paid", "revoked")}
+    with open_surface(tmp_path, names, limits) as surface:
+        for _ in range(20):
+            sent = [("Origin", PAGE), ("Access-Control-Request-Method", "PUT")]
+            preflight = surface.send("OPTIONS", "Cities", headers=sent)
+            assert preflight.status_code == 204
+        for _ in range(10):
+            assert surface.send("GET", "Cities").status_code == 200
+        assert refused(surface.send("GET", "Cities", key="revoked")) == (401, 4011)
+        for options, code in REFUSED:
+            answer = surface.send("GET", "Cities", headers=[("Origin", "null")], **options)
+
+            assert refused(answer) == code
+            assert is_open(answer.headers)
+        assert surface.send("OPTIONS", "Cities", headers=sent).status_code == 204

@@ -135,16 +135,6 @@ async def test_key_of_a_missing_plan(store: KeyStore) -> None:
             await keeper.identify(key, here)
 
 
-NASTY = ["ключ", "k" * 10_240, "sgw_\0", "\ud800", "sgw_" + "é" * 36, "\r\nX: y", "' OR 1=1 --"]
-
-
-@pytest.mark.parametrize("key", NASTY, ids=lambda key: ascii(key[:12]))
-async def test_nasty_keys_are_only_invalid(store: KeyStore, key: str) -> None:
-    """No text raises anything but the refusal."""
-    with pytest.raises(InvalidApiKey):
-        await gatekeeper(store).identify(key, here)
-
-
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(key=st.text(alphabet=st.characters(codec=None, exclude_categories=()), min_size=1))
 async def test_any_text_is_refused_in_order(store: KeyStore, key: str) -> None:

@@ -14,7 +14,7 @@ from gateway.query.query import (
     Scalar,
     make_operand,
 )
-from gateway.query.where import MAX_CONDITIONS, MAX_DEPTH, parse_where
+from gateway.query.where import parse_where
 
 
 def compare(field: str, operator: str, *values: Scalar) -> Comparison:
@@ -90,40 +90,3 @@ def test_the_operators_are_the_contracts() -> None:
     assert sorted(OPERATORS) == [
         *("$eq", "$exists", "$gt", "$gte", "$in", "$lt", "$lte", "$ne", "$nin", "$text"),
     ]
-
-
-def nested(depth: int) -> object:
-    """`where` of that many objects, one in the other."""
-    where: object = {"a": 1}
-    for _ in range(depth - 1):
-        where = {"$not": where}
-    return where
-
-
-def nested_in_field(depth: int) -> object:
-    """The same with `$not` as an operator of a field."""
-    criterion: object = {"$eq": 1}
-    for _ in range(depth - 1):
-        criterion = {"$not": criterion}
-    return {"a": criterion}
-
-
-def test_where_may_be_8_deep() -> None:
-    """8 objects in each other are fine, however they are combined."""
-    conditions = [parse_where(nested(MAX_DEPTH)), parse_where(nested_in_field(MAX_DEPTH))]
-
-    for condition in conditions:
-        negations = 0
-        while isinstance(condition, Negation):
-            condition, negations = condition.condition, negations + 1
-        assert (negations, condition) == (7, A)
-
-
-def test_where_may_hold_50_conditions() -> None:
-    """50 comparisons are fine, wherever they stand."""
-    where = {"$or": [{"a": {"$gt": 1, "$lt": 2}}] * 24 + [{"a": 1}, {"b": 2}]}
-
-    condition = parse_where(where)
-
-    assert isinstance(condition, AnyOf)
-    assert len(condition.conditions) == MAX_CONDITIONS // 2 + 1

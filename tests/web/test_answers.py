@@ -1,6 +1,5 @@
 """Success answers as bytes."""
 
-import json
 import re
 
 import pytest
@@ -9,38 +8,14 @@ from gateway.table.header import parse_header
 from gateway.table.record import row_object
 from gateway.web.answers import (
     ENCODERS,
-    EmptyCell,
     json_answer,
     listed,
-    shaped,
 )
 from gateway.worksheets.answers import Paging, with_digests
 from tests.web.requests import as_response
 
 HEADER = parse_header(["name", "state"])
 RECORD = {"rowIndex": 2, "name": "Zürich", "state": None}
-
-
-@pytest.mark.parametrize(
-    ("empty_cell", "expected"),
-    [
-        ("null", {"rowIndex": 2, "name": "Zürich", "state": None}),
-        ("", {"rowIndex": 2, "name": "Zürich", "state": ""}),
-        ("omit", {"rowIndex": 2, "name": "Zürich"}),
-    ],
-)
-def test_empty_cells_are_as_the_operator_wants_them(
-    empty_cell: EmptyCell, expected: dict[str, object]
-) -> None:
-    """`null`, `""`, or left out; in records and in pages."""
-    record = shaped(RECORD, empty_cell)
-    encoder = ENCODERS[empty_cell]
-    rows = encoder.rows([row_object(HEADER, 2, ["Zürich", ""], HEADER.whole.names, encoder.empty)])
-    row = json.loads(rows[0])
-    page = json.loads(encoder.page(with_digests(rows), Paging(True, None)).body)
-
-    assert list(record.items()) == list(row.items()) == list(expected.items())
-    assert page == {"results": [expected], "hasNextPage": True}
 
 
 def test_an_answer_is_json_that_may_not_be_shared() -> None:
@@ -53,13 +28,6 @@ def test_an_answer_is_json_that_may_not_be_shared() -> None:
     assert response.headers["cache-control"] == "private, no-cache"
     assert response.headers["location"] == "/v2/sheets/x/2"
     assert '"Zürich"'.encode() in bytes(response.body)
-
-
-def test_an_empty_page_has_both_members() -> None:
-    """No results are an empty list and no next page."""
-    body = ENCODERS["null"].page(with_digests([]), Paging(False, None)).body
-
-    assert body == b'{"results":[],"hasNextPage":false}'
 
 
 @pytest.mark.parametrize("total", [0, 1, 12_345])

@@ -33,7 +33,7 @@ from gateway.errors import (
     UpstreamRefusal,
     WriteOutcomeUnknown,
 )
-from gateway.web.error_responses import error_answer, missing_method, missing_route
+from gateway.web.error_responses import error_answer
 from tests.error_tree import concrete_errors
 from tests.web.requests import as_response, make_request, make_scope
 
@@ -250,38 +250,6 @@ def test_the_log_keeps_what_lies_behind(error: GatewayError, is_told: bool) -> N
 
     told = [line for line in logs if line["event"] == "upstream-failed"]
     assert bool(told) is is_told
-
-
-def test_an_unknown_path_is_answered_with_the_paths_of_rows() -> None:
-    """404 RouteNotFound; two slashes together are named as the mistake."""
-    plain, twice = (
-        missing_route(make_request(make_scope(path=path))) for path in ("/v2/nowhere", "/v2//x")
-    )
-
-    assert (plain.status, plain.code) == (404, 4040)
-    assert "/v2/sheets/{sheetName}" in plain.message
-    assert ("two slashes" in plain.message, "two slashes" in twice.message) == (False, True)
-
-
-@pytest.mark.parametrize("method", ["DELETE", "PUT", "PATCH"])
-def test_an_unknown_method_is_answered_with_those_that_exist(method: str) -> None:
-    """405 MethodNotAllowed with a complete Allow, and what to do instead."""
-    with pytest.raises(MethodNotAllowed) as refusal:
-        missing_method(make_request(make_scope(method)), {"GET", "POST"})
-
-    response = answer(refusal.value, method)
-    assert (response.status_code, body_of(response)["code"]) == (405, 4051)
-    assert response.headers["allow"] == "GET, HEAD, OPTIONS, POST"
-    assert body_of(response)["outcome"] == "not_applied"
-    assert ("rowIndex into the path" in body_of(response)["message"]) is (method != "DELETE")
-
-
-def test_options_are_answered() -> None:
-    """A plain OPTIONS lists the methods."""
-    response = as_response(missing_method(make_request(make_scope("OPTIONS")), {"GET", "POST"}))
-
-    assert (response.status_code, bytes(response.body)) == (204, b"")
-    assert response.headers["allow"] == "GET, HEAD, OPTIONS, POST"
 
 
 def test_an_error_given_again_is_marked() -> None:

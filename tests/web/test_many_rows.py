@@ -18,10 +18,8 @@ from gateway.errors import (
     UnknownField,
 )
 from gateway.query.where import parse_where
-from gateway.settings.model import ApiSettings
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
-from gateway.table.header import IfMatch
 from gateway.table.record import MAX_PROBLEMS
 from gateway.telemetry.events import RequestKind, tallies
 from gateway.worksheets.access import Target, WorksheetId, worksheet_not_found
@@ -127,91 +125,6 @@ def client(rows: FakeRows) -> Iterator[TestClient]:
     """A client with all rights."""
     with opened(rows, CALLER) as found:
         yield found
-
-
-def test_a_row_is_deleted_by_its_number(client: TestClient, rows: FakeRows) -> None:
-    """204 without a body; the condition goes along, a body does not."""
-    answer = client.request("DELETE", "Cities/7", content=b"{", headers={"If-Match": '"a", "b"'})
-
-    assert (answer.status_code, answer.content) == (204, b"")
-    assert "content-length" not in answer.headers
-    assert rows.asked == [Write.delete(row=7, condition=IfMatch(frozenset({'"a"', '"b"'})))]
-
-
-def test_rows_of_a_list_are_updated(client: TestClient, rows: FakeRows) -> None:
-    """The answer has them in the order of the list; credentials in it are dropped."""
-    body = [{"rowIndex": 9, "state": "x", "apiKey": "k"}, {"name": None, "rowIndex": 3.0}]
-
-    answer = send(client, ("PATCH", "Cities", body))
-
-    assert answer.status_code == 200
-    assert answer.json() == {
-        "results": [{"rowIndex": 9, "state": "x"}, {"rowIndex": 3, "name": None}]
-    }
-    assert rows.asked == [Write.update_rows(rows=((9, {"state": "x"}), (3, {"name": None})))]
-
-
-@pytest.mark.parametrize(
-    "chunks", [[b"[", b'{"rowIndex":7,"a":1}]'], [b" \n", b'[{"rowIndex":7,"a":1}]']]
-)
-def test_a_list_is_recognised_by_its_beginning(
-    client: TestClient, rows: FakeRows, chunks: Sequence[bytes]
-) -> None:
-    """However the body is cut, and whatever its content type is."""
-    assert client.patch("Cities", content=iter(chunks)).status_code == 200
-    assert rows.asked == [Write.update_rows(rows=((7, {"a": 1}),))]
-
-
-@pytest.mark.parametrize("operation", ["update_where", "delete_where"])
-@pytest.mark.parametrize(
-    ("query", "prefer", "max_rows", "applied"),
-    [
-        ("&max-affected=3", "", 3, None),
-        ("&max-affected=80", "", 50, None),
-        ("&max-affected=", "", 50, None),
-        ("&max-affected=0", "", 0, None),
-        ("", "max-affected=4", 4, "max-affected=4"),
-        ("", "return=minimal, Max-Affected=4; x=y", 4, "max-affected=4"),
-        ("&max-affected=3", "max-affected=4", 3, "max-affected=4"),
-        ("&max-affected=5", "handling=strict,max-affected=4", 4, "max-affected=4"),
-        ("", "handling=lenient, missing=default", 50, None),
-    ],
-)
-def test_the_smallest_number_of_rows_counts(
-    client: TestClient,
-    rows: FakeRows,
-    operation: RequestKind,
-    query: str,
-    prefer: str,
-    max_rows: int,
-    applied: str | None,
-) -> None:
-    """Of the parameter, the preference and the plan; the answer says what was preferred."""
-    method, target, body = OPERATIONS[operation]
-
-    answer = send(client, (method, target + query, body), Prefer=prefer)
-
-    assert answer.status_code == 200
-    assert [cast(ByFilter, write.selector).max_rows for write in rows.asked] == [max_rows]
-    assert answer.headers.get("preference-applied") == applied
-
-
-@pytest.mark.parametrize(
-    ("prefer", "merges", "applied"),
-    [
-        ("", True, None),
-        ("resolution=merge-duplicates", True, "resolution=merge-duplicates"),
-        ("resolution=ignore-duplicates", False, "resolution=ignore-duplicates"),
-        ("handling=strict, missing=default", True, None),
-    ],
-)
-def test_existing_rows_are_merged_or_left(
-    client: TestClient, rows: FakeRows, prefer: str, merges: bool, applied: str | None
-) -> None:
-    answer = send(client, OPERATIONS["upsert"], Prefer=prefer)
-
-    assert [cast(ByKey, write.selector).merges for write in rows.asked] == [merges]
-    assert answer.headers.get("preference-applied") == applied
 
 
 @pytest.mark.parametrize(
@@ -361,26 +274,6 @@ def test_what_is_written_makes_two_requests_one(client: TestClient, rows: FakeRo
     assert len(set(prints)) == len(prints) - 2
 
 
-@pytest.mark.parametrize("operation", ["update_rows", "update_where", "upsert"])
-def test_ignored_fields_are_named(
-    client: TestClient, rows: FakeRows, operation: RequestKind
-) -> None:
-    rows.ignored = ("nobody",)
-
-    assert send(client, OPERATIONS[operation]).headers["x-ignored-fields"] == '"nobody"'
-
-
-def test_empty_cells_are_as_configured(rows: FakeRows) -> None:
-    """Also in answers to these writes."""
-    rows.created = [False]
-    with opened(rows, CALLER, api=ApiSettings(empty_cell="omit")) as client:
-        updated = send(client, ("PATCH", "Cities", [{"rowIndex": 7, "a": None, "b": "x"}]))
-        upserted = send(client, ("POST", "Cities?on_conflict=b", {"a": None, "b": "x"}))
-
-    assert updated.json() == {"results": [{"rowIndex": 7, "b": "x"}]}
-    assert upserted.json() == {"results": [{"rowIndex": 7, "created": False, "b": "x"}]}
-
-
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_writes_are_counted_by_what_they_do(
     client: TestClient, rows: FakeRows, operation: RequestKind
@@ -475,14 +368,3 @@ def test_a_right_that_cannot_be_looked_up(
     assert "ratelimit" not in answer.headers
     assert "retry-after" not in answer.headers
     assert rows.asked == []
-
-
-def test_pages_may_read_what_was_applied(client: TestClient) -> None:
-    """The header of preferences is exposed where there is one."""
-    answer = send(
-        client, OPERATIONS["delete_where"], Prefer="max-affected=3", Origin="https://a.example"
-    )
-
-    exposed = answer.headers.get_list("access-control-expose-headers")
-    assert "Preference-Applied" in exposed
-    assert len(exposed) == 2

@@ -1,6 +1,5 @@
 """Query parameters of a read, as clients write them; refusals are in tests/surfaces."""
 
-import json
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -11,7 +10,6 @@ from gateway.query.query import Comparison, Query, SortTerm, make_operand
 from gateway.table.header import Selection, parse_header
 from gateway.web.parameters import (
     LONGEST_KEPT_TEXT,
-    MAX_WHERE_BYTES,
     Leniency,
     RowAsked,
     asking_of,
@@ -30,48 +28,6 @@ QUOTED = "{'state':'California'}"
 def query_of(text: str, max_limit: int = 100) -> Query:
     """The query of a query string on a plan with this maximum."""
     return parse_query(asking_of(decoded(text.encode())), max_limit=max_limit)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "limit=&skip=&keys=&order=&where=&count=", "page=3&Limit=5&sort=name&where_=x", "limit"],
-)
-def test_absent_empty_and_unknown_parameters_are_defaults(text: str) -> None:
-    """24 rows from the first, all fields, worksheet order."""
-    assert query_of(text) == Query(
-        wants_place=True, where=None, order=(), skip=0, limit=24, keys=None, wants_total=False
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "max_limit", "limit"),
-    [
-        ("limit=1", 100, 1),
-        ("limit=0", 100, 0),
-        ("limit=100", 100, 100),
-        ("limit=101", 100, 100),
-        ("limit=5000", 500, 500),
-        ("limit=007", 100, 7),
-        ("limit=%205%20", 100, 5),
-        ("limit=" + "9" * 5000, 100, 100),
-        ("", 10, 10),
-        ("limit=&limit=5", 100, 5),
-        ("limit=5&limit=5", 100, 5),
-    ],
-)
-def test_limit_is_cut_to_the_plan(text: str, max_limit: int, limit: int) -> None:
-    """A whole number from 0; over the plan's maximum it is the maximum."""
-    assert query_of(text, max_limit).limit == limit
-
-
-@pytest.mark.parametrize(
-    ("text", "skip"),
-    [("skip=0", 0), ("skip=24", 24), ("skip=1000000", 1_000_000), ("skip=" + "9" * 5000, 10**15)],
-    ids=["0", "24", "million", "5,000 nines"],
-)
-def test_skip_is_a_whole_number(text: str, skip: int) -> None:
-    """Skip has no maximum; what is past every worksheet's end stays past it."""
-    assert query_of(text).skip == skip
 
 
 @pytest.mark.parametrize(
@@ -266,18 +222,6 @@ def test_keys_with_a_second_reading_are_checked() -> None:
     """Otherwise unknown keys would be ignored."""
     assert query_of("keys=a%252Cb,c").keys == Selection(("a%2Cb", "c"), ("a%2Cb",), "a%2Cb,c")
     assert query_of("keys=100%25").keys == Selection(("100%",))
-
-
-def test_where_may_hold_4_kib() -> None:
-    """4,096 bytes of UTF-8 are read, one more is refused."""
-    longest = json.dumps({"a": "é" * 2044}, ensure_ascii=False, separators=(",", ":"))
-
-    accepted = query_of(urlencode({"where": longest}))
-
-    assert len(longest.encode()) == MAX_WHERE_BYTES
-    assert isinstance(accepted.where, Comparison)
-    with pytest.raises(InvalidQuery, match="longer than 4096 bytes"):
-        query_of(urlencode({"where": longest + " "}))
 
 
 def test_a_lone_surrogate_is_compared_like_any_text() -> None:

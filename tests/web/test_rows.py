@@ -1,4 +1,4 @@
-"""The endpoints that read: what they ask of the service, and what they answer."""
+"""The endpoints that read: fresh data, how fresh an answer is, and counts by kind."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,6 @@ from gateway.access.caller import Caller
 from gateway.query.query import Query
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
-from gateway.table.header import Selection
 from gateway.telemetry.events import RequestKind, tallies
 from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoded, Encoder, Freshness, Paging, Served, with_digests
@@ -31,9 +30,8 @@ PLACES = [pytest.param("Cities", id="list"), pytest.param("Cities/7", id="row")]
 
 @dataclass
 class FakeRows:
-    """A service that notes what it is asked and always finds the same."""
+    """A service that notes how it is asked, and always finds the same."""
 
-    asked: list[tuple[object, ...]] = field(default_factory=list)
     encoders: set[object] = field(default_factory=set)
     fresh: list[bool] = field(default_factory=list)
 
@@ -47,7 +45,6 @@ class FakeRows:
         unknown: Sequence[str] = (),
         seal: Seal | None = None,
     ) -> Served:
-        self.asked.append((target.worksheet.title, query))
         self.encoders.add(encoder)
         self.fresh.append(no_cache)
         total = 1 if query.wants_total else None
@@ -64,7 +61,6 @@ class FakeRows:
         no_cache: bool = False,
         unknown: Sequence[str] = (),
     ) -> Served:
-        self.asked.append((target.worksheet.title, row, keys))
         self.encoders.add(encoder)
         self.fresh.append(no_cache)
         return Served(Encoded(encoder.rows([RECORD])[0], '"row"'), FRESHNESS)
@@ -81,29 +77,6 @@ def client(rows: FakeRows) -> Iterator[TestClient]:
     """The endpoints of the gateway, on a fake service."""
     with opened(rows, CALLER) as client:
         yield client
-
-
-def test_a_list_is_asked_for_by_its_parameters(client: TestClient, rows: FakeRows) -> None:
-    """The query reaches the service with the plan's maximum; unknown parameters do not."""
-    answer = client.get("Cities?limit=80&skip=2&keys=name&_=1")
-
-    assert answer.json() == {"results": [RECORD], "hasNextPage": False}
-    assert rows.asked == [("Cities", Query(skip=2, limit=50, keys=Selection(("name",))))]
-
-
-def test_a_row_is_asked_for_by_its_number(client: TestClient, rows: FakeRows) -> None:
-    """So are the fields wanted of it."""
-    answer = client.get("Cities/7?keys=name")
-
-    assert answer.json() == RECORD
-    assert answer.headers["etag"] == '"row"'
-    assert rows.asked == [("Cities", 7, Selection(("name",)))]
-
-
-def test_a_list_tells_its_total_when_asked(client: TestClient) -> None:
-    """`count=true` adds the number of matching rows."""
-    assert client.get("Cities?count=true").json()["total"] == 1
-    assert "total" not in client.get("Cities?count=false").json()
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -130,14 +103,6 @@ def test_fresh_data_may_be_asked_for(
     """By the parameter or by the header, of lists and of rows."""
     assert client.get(place + query, headers=headers).status_code == 200
     assert rows.fresh == [no_cache]
-
-
-def test_a_flag_that_is_none_is_refused(client: TestClient, rows: FakeRows) -> None:
-    """400 code 4002 without a call to the service."""
-    answer = client.get("Cities?count=1")
-
-    assert (answer.status_code, answer.json()["code"]) == (400, 4002)
-    assert rows.asked == []
 
 
 @pytest.mark.parametrize("place", PLACES)

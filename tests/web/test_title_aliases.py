@@ -148,29 +148,6 @@ async def test_a_name_that_the_key_may_not_hear_of_is_not_tried() -> None:
     assert workbook.tried == ["a%20b", "a b", "a%20b", "a%20b"]
 
 
-@pytest.mark.parametrize(
-    ("titles", "granted", "found"),
-    [
-        pytest.param([NFD], NFC, NFD, id="the only one"),
-        pytest.param([NFC, NFD], NFC, NFC, id="both"),
-        pytest.param(["o\u0323\u0302", "\u1ed9"], "\u00f4\u0323", None, id="two others"),
-        pytest.param([NFD.lower()], NFC, None, id="another case"),
-    ],
-)
-async def test_a_granted_title_in_another_spelling_is_the_only_such_worksheet(
-    titles: list[str], granted: str, found: str | None
-) -> None:
-    """With the exact name, or with two that look alike, a key reaches no other worksheet."""
-    workbook, asked = Workbook(*titles), target(granted, frozenset({granted}))
-    for use in (read, write):
-        if found is None:
-            with pytest.raises(WorksheetNotFound) as refusal:
-                await use(make_title_aliases(), asked, workbook)
-            assert "It has" not in refusal.value.message
-        else:
-            assert await use(make_title_aliases(), asked, workbook) == found
-
-
 async def test_a_key_that_may_not_hear_of_a_name_does_not_hide_it_from_others() -> None:
     """An alias of one key is not used for keys that see other worksheets."""
     workbook, title_aliases = Workbook("a b"), make_title_aliases()
@@ -369,14 +346,6 @@ def message(title: str, titles: list[str], *, visible: set[str] | None = None) -
     granted = None if visible is None else frozenset(visible)
     target = Target(worksheet, Access(titles=granted))
     return not_found_by(target, worksheet_not_found(worksheet, titles)).message
-
-
-def test_names_are_those_the_key_may_hear_of() -> None:
-    """Names outside the key's grants are left out of the message."""
-    told = message("Cities", ["Cites", "City"], visible={"Cites"})
-
-    assert '"Cites"' in told
-    assert '"City"' not in told
 
 
 def test_the_titles_stay_with_the_error() -> None:

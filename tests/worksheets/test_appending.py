@@ -1,12 +1,11 @@
 """Where created rows land, and that their answers say so."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 
 from gateway.errors import QuotaSpent, UpstreamRefusal
-from gateway.table.record import Stored
 from gateway.worksheets.writes import Write
 from tests.fakes import Held
 from tests.worksheets.conftest import CITIES, Bench, MakeBench
@@ -47,45 +46,6 @@ async def test_row_lands_below_the_last(
     blank: list[list[object]] = [[]] * (row - 1 - len(before))
     assert bench.cities.lines() == [*before, *blank, ["Reno", "NV", "264165"]]
     assert bench.sheets.cost() == Cost(1, 1)
-
-
-@pytest.mark.parametrize(
-    ("header", "fields", "line"),
-    [
-        pytest.param(["", "b", "c"], {"b": 1, "c": 2}, ["", "1", "2"], id="first-blank"),
-        pytest.param(["a", "", "c"], {"c": 2, "a": 1}, ["1", "", "2"], id="middle-blank"),
-        pytest.param(["a", "b", "a"], {"a": 1}, ["1"], id="duplicate"),
-        pytest.param(["a", " b "], {"b": True}, ["", "TRUE"], id="trimmed-name"),
-        pytest.param(["rowIndex", "b"], {"b": 1}, ["", "1"], id="column-called-rowIndex"),
-    ],
-)
-@pytest.mark.parametrize("rows", [1, 9], ids=["full-grid", "room-below"])
-async def test_values_stand_under_their_headers(
-    make_bench: MakeBench,
-    header: Sequence[str],
-    fields: Mapping[str, Stored],
-    line: Sequence[str],
-    rows: int,
-) -> None:
-    """Odd headers never move a value to another column."""
-    bench = make_bench([header], rows=rows)
-
-    written = await bench.created(fields)
-
-    assert written.row == 2
-    assert bench.cities.lines()[1:] == [line]
-
-
-async def test_answer_shows_what_the_sheet_displays(bench: Bench) -> None:
-    """The answer has the sent fields in sheet order, as text, an empty one as null."""
-    written = await bench.created({"population": 1.0, "name": None, " state ": "=1+2"})
-
-    assert list(written.record.items()) == [
-        ("rowIndex", 5),
-        ("name", None),
-        ("state", "=1+2"),
-        ("population", "1"),
-    ]
 
 
 async def test_own_row_may_start_blank(make_bench: MakeBench) -> None:

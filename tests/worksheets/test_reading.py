@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gateway.errors import QuotaSpent, RowNotFound
+from gateway.errors import QuotaSpent
 from gateway.query.query import Query
 from gateway.query.where import parse_where
-from tests.worksheets.conftest import CITIES, TTL_SECONDS, Bench, MakeBench
+from tests.worksheets.conftest import TTL_SECONDS, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 
 IN_TEXAS = Query(where=parse_where({"state": "TX"}))
@@ -112,21 +112,3 @@ async def test_other_duplicates_are_reported_again(
     await bench.page()
 
     assert [event["headers"] for event in events] == [["name", "state"], ["state"]]
-
-
-async def test_first_of_duplicates_has_the_name(make_bench: MakeBench) -> None:
-    """Later columns of a name are not part of the record."""
-    record = await make_bench(TWICE).record(2)
-
-    assert record == {"rowIndex": 2, "name": "a", "state": "c"}
-
-
-async def test_header_only_has_no_rows(make_bench: MakeBench) -> None:
-    """A worksheet with nothing but its header lists nothing and has no row."""
-    bench = make_bench(CITIES[:1])
-
-    page = await bench.page()
-
-    assert (page.records, page.has_next) == ([], False)
-    with pytest.raises(RowNotFound):
-        await bench.read(2)

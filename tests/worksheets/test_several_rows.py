@@ -6,12 +6,8 @@ import pytest
 
 from gateway.errors import (
     GatewayError,
-    InvalidBody,
     PreconditionFailed,
-    RowNotFound,
     RowNotRemovable,
-    TooManyRowsAffected,
-    UnknownField,
     UpstreamError,
     UpstreamRefusal,
     WriteOutcomeUnknown,
@@ -20,7 +16,7 @@ from gateway.google.sheets import Batch, EmptiedRow, RemovedRows
 from gateway.query.query import Query
 from gateway.settings.model import WriteSettings
 from gateway.table.header import IfMatch
-from gateway.worksheets.writes import Fields, Write, WriteIdentity
+from gateway.worksheets.writes import Write, WriteIdentity
 from tests.worksheets.conftest import (
     CITIES,
     KEPT,
@@ -43,48 +39,6 @@ from tests.worksheets.several_rows import (
     numbers_of,
     where,
 )
-
-
-async def test_rows_are_updated_together(bench: Bench) -> None:
-    rows: tuple[tuple[int, Fields], ...] = (
-        (4, {"state": "Tex."}),
-        (2, {"state": "Mass.", "population": 1}),
-    )
-
-    assert await carried_out(bench, Write.update_rows(rows=rows)) == [
-        {"rowIndex": 4, "state": "Tex."},
-        {"rowIndex": 2, "state": "Mass.", "population": "1"},
-    ]
-    assert data(bench) == [["Boston", "Mass.", "1"], DENVER, ["Austin", "Tex.", "964254"]]
-    assert bench.sheets.cost() == Cost(1, 1)
-
-
-async def test_rows_that_stay_as_they_are_are_answered_too(bench: Bench) -> None:
-    rows = ((2, {"state": "MA"}), (3, {"state": "Col."}))
-
-    assert await carried_out(bench, Write.update_rows(rows=rows)) == [
-        {"rowIndex": 2, "state": "MA"},
-        {"rowIndex": 3, "state": "Col."},
-    ]
-
-
-@pytest.mark.parametrize(
-    "rows", [((2, {"state": "x"}), (9, {"state": "x"})), ((2, {"staat": "x"}),)]
-)
-async def test_all_rows_are_updated_or_none(
-    bench: Bench, rows: tuple[tuple[int, dict[str, str]], ...]
-) -> None:
-    with pytest.raises((RowNotFound, InvalidBody)):
-        await carried_out(bench, Write.update_rows(rows=rows))
-    assert data(bench) == [BOSTON, DENVER, AUSTIN]
-
-
-async def test_a_row_is_deleted(bench: Bench) -> None:
-    await bench.look()
-
-    assert await carried_out(bench, Write.delete(row=3)) == []
-    assert data(bench) == [BOSTON, AUSTIN]
-    assert bench.sheets.cost() == Cost(1, 1)
 
 
 async def test_rows_are_deleted_by_their_numbers_of_before(bench: Bench) -> None:
@@ -114,13 +68,6 @@ async def test_a_delete_holds_its_condition(bench: Bench) -> None:
         await carried_out(bench, Write.delete(row=3, condition=IfMatch(tags=frozenset({tag}))))
     await carried_out(bench, Write.delete(row=2, condition=IfMatch(tags=frozenset({tag}))))
     assert data(bench) == [AUSTIN]
-
-
-@pytest.mark.parametrize("row", [0, 1, 5, 101, 5000])
-async def test_a_row_that_is_not_there_is_not_deleted(bench: Bench, row: int) -> None:
-    with pytest.raises(RowNotFound):
-        await carried_out(bench, Write.delete(row=row))
-    assert len(data(bench)) == 3
 
 
 async def test_the_last_row_that_is_not_frozen_is_emptied(make_bench: MakeBench) -> None:
@@ -185,48 +132,6 @@ async def test_a_filter_of_numbers_needs_no_types(bench: Bench) -> None:
     assert bench.sheets.cost() == Cost(1, 1)
     (removed,) = bench.sheets.batches[-1].changes
     assert removed == RemovedRows(first_row=3, last_row=4)
-
-
-async def test_an_unknown_sheet_id_costs_a_read_more(bench: Bench) -> None:
-    await carried_out(bench, Write.delete_where(where=ABOVE_700_000, max_rows=2))
-    assert bench.sheets.cost() == Cost(3, 1)
-
-
-async def test_a_filter_that_matches_nothing_writes_nothing(bench: Bench) -> None:
-    nothing = where("state", "$eq", "NY")
-
-    assert await carried_out(bench, Write.delete_where(where=nothing, max_rows=1)) == []
-    assert (
-        await carried_out(
-            bench, Write.update_where(where=nothing, fields={"state": ""}, max_rows=1)
-        )
-        == []
-    )
-    assert bench.sheets.batches == []
-
-
-@pytest.mark.parametrize(
-    ("write", "error"),
-    [
-        (Write.delete_where(where=ABOVE_700_000, max_rows=1), TooManyRowsAffected),
-        (
-            Write.update_where(where=ABOVE_700_000, fields={"state": "x"}, max_rows=1),
-            TooManyRowsAffected,
-        ),
-        (Write.delete_where(where=where("staat", "$eq", "x"), max_rows=9), UnknownField),
-        (Write.update_where(where=IN_TEXAS, fields={"staat": "x"}, max_rows=9), InvalidBody),
-        (Write.upsert(keys=("staat",), rows=({"name": "Boston"},)), UnknownField),
-        (Write.upsert(keys=("name",), rows=({"state": "MA"},)), InvalidBody),
-        (Write.upsert(keys=("name",), rows=({"name": "", "state": "MA"},)), InvalidBody),
-        (Write.upsert(keys=("name",), rows=({"name": "Boston", "staat": "MA"},)), InvalidBody),
-    ],
-)
-async def test_what_is_refused_writes_nothing(
-    bench: Bench, write: Write, error: type[GatewayError]
-) -> None:
-    with pytest.raises(error):
-        await carried_out(bench, write)
-    assert bench.sheets.batches == []
 
 
 @pytest.mark.parametrize(

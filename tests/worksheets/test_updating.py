@@ -1,6 +1,6 @@
 """Updates: the row is looked at, then only what is named and differs is written."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pytest
@@ -19,7 +19,6 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.table.header import IfMatch
-from gateway.table.record import Stored
 from gateway.worksheets.fences import BURNT
 from gateway.worksheets.writes import Write
 from tests.fakes import FakeWorksheet, Formatted, Held
@@ -46,43 +45,6 @@ def _row(bench: Bench, row: int) -> list[object]:
     return [bench.cities.cells.get((row, column)) for column in range(1, 6)]
 
 
-@pytest.mark.parametrize(
-    ("fields", "stored"),
-    [
-        pytest.param({"name": "X"}, ["X", FORMULA, DATE, True, "a"], id="one"),
-        pytest.param({"note": 7, "name": 5}, [5, FORMULA, DATE, True, 7], id="far-apart"),
-        pytest.param({"note": "=1+2"}, ["Boston", FORMULA, DATE, True, "=1+2"], id="never-formula"),
-        pytest.param({"note": None}, ["Boston", FORMULA, DATE, True, None], id="null-empties"),
-        pytest.param({"note": ""}, ["Boston", FORMULA, DATE, True, None], id="blank-empties"),
-        pytest.param({"open": False}, ["Boston", FORMULA, DATE, False, "a"], id="boolean"),
-        pytest.param({"since": 1.5}, ["Boston", FORMULA, 1.5, True, "a"], id="over-a-format"),
-        pytest.param({" note ": "b"}, ["Boston", FORMULA, DATE, True, "b"], id="trimmed-name"),
-    ],
-)
-async def test_only_named_cells_change(
-    bench: Bench, fields: Mapping[str, Stored], stored: list[object]
-) -> None:
-    """Named cells hold what was sent, all others are untouched, in one read and one write."""
-    await bench.updated(2, fields)
-
-    assert _row(bench, 2) == stored
-    assert _row(bench, 3) == ["Denver", 0.5, 43832, False, None]
-    assert bench.sheets.cost() == Cost(1, 1)
-
-
-async def test_answer_shows_the_fields_sent(bench: Bench) -> None:
-    """The answer has the sent fields in sheet order, as the sheet displays them now."""
-    written = await bench.updated(3, {"note": None, "open": True, "share": 2.0, "name": "Denver"})
-
-    assert list(written.record.items()) == [
-        ("rowIndex", 3),
-        ("name", "Denver"),
-        ("share", "2"),
-        ("open", "TRUE"),
-        ("note", None),
-    ]
-
-
 async def test_cell_past_the_end_of_its_row(bench: Bench) -> None:
     """A cell that was blank, as all to its right were, is shown as it is now."""
     bench.cities.type(3, None, "", "", "", "")
@@ -91,36 +53,6 @@ async def test_cell_past_the_end_of_its_row(bench: Bench) -> None:
 
     assert written.record == {"rowIndex": 3, "open": "TRUE"}
     assert written.tag == (await bench.read(3)).tag
-
-
-async def test_whole_record_put_back(bench: Bench) -> None:
-    """A record sent back with one change turns no number, date or formula into text."""
-    record = await bench.record(2)
-    fields = {name: str(value) for name, value in record.items() if name != "rowIndex"}
-    bench.sheets.cost()
-
-    written = await bench.updated(2, {**fields, "name": "X"})
-
-    assert _row(bench, 2) == ["X", FORMULA, DATE, True, "a"]
-    assert written.record == {**record, "name": "X"}
-    assert bench.sheets.cost() == Cost(1, 1)
-
-
-async def test_nothing_new_is_not_written(bench: Bench) -> None:
-    """If all fields are displayed like that already, they are echoed for one read, no write."""
-    written = await bench.updated(
-        3, {"name": "Denver", "share": "0.5", "open": "FALSE", "note": ""}
-    )
-
-    assert written.record == {
-        "rowIndex": 3,
-        "name": "Denver",
-        "share": "0.5",
-        "open": "FALSE",
-        "note": None,
-    }
-    assert _row(bench, 3) == ["Denver", 0.5, 43832, False, None]
-    assert bench.sheets.cost() == Cost(1, 0)
 
 
 async def test_equal_number_is_written(bench: Bench) -> None:

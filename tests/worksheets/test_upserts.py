@@ -2,11 +2,6 @@
 
 from collections.abc import Sequence
 
-import pytest
-
-from gateway.errors import (
-    DuplicateKey,
-)
 from gateway.worksheets.writes import Fields, Write
 from tests.fakes import Formatted
 from tests.worksheets.conftest import (
@@ -15,38 +10,10 @@ from tests.worksheets.conftest import (
 )
 from tests.worksheets.scripted_sheets import Cost
 from tests.worksheets.several_rows import (
-    AUSTIN,
-    BOSTON,
-    DENVER,
     carried_out,
     data,
     numbers_of,
 )
-
-
-async def test_rows_are_updated_or_created_by_key(bench: Bench) -> None:
-    await bench.look()
-    rows: tuple[Fields, ...] = (
-        {"name": "Reno", "state": "NV"},
-        {"name": "Denver", "population": 1},
-        {"name": "Waco", "state": "TX"},
-        {"name": "Boston", "state": "MA"},
-    )
-
-    assert await carried_out(bench, Write.upsert(keys=("name",), rows=rows)) == [
-        {"rowIndex": 5, "created": True, "name": "Reno", "state": "NV"},
-        {"rowIndex": 3, "created": False, "name": "Denver", "population": "1"},
-        {"rowIndex": 6, "created": True, "name": "Waco", "state": "TX"},
-        {"rowIndex": 2, "created": False, "name": "Boston", "state": "MA"},
-    ]
-    assert data(bench) == [
-        BOSTON,
-        ["Denver", "CO", "1"],
-        AUSTIN,
-        ["Reno", "NV"],
-        ["Waco", "TX"],
-    ]
-    assert bench.sheets.cost() == Cost(2, 1)
 
 
 async def test_a_nightly_list_is_one_write(make_bench: MakeBench) -> None:
@@ -61,26 +28,6 @@ async def test_a_nightly_list_is_one_write(make_bench: MakeBench) -> None:
     assert [end["created"] for end in ends] == [False] * 300 + [True] * 100
     assert data(bench) == [[f"sku {n}", str(n + 1)] for n in range(400)]
     assert bench.sheets.cost() == Cost(2, 1)
-
-
-async def test_existing_rows_stay_if_so_asked(bench: Bench) -> None:
-    rows: tuple[Fields, ...] = ({"name": "Denver", "population": 1}, {"name": "Reno"})
-    upsert = Write.upsert(keys=("name",), rows=rows, merges=False)
-
-    assert await carried_out(bench, upsert) == [
-        {"rowIndex": 3, "created": False, "name": "Denver", "population": "715522"},
-        {"rowIndex": 5, "created": True, "name": "Reno"},
-    ]
-    assert data(bench)[:3] == [BOSTON, DENVER, AUSTIN]
-
-
-async def test_a_key_of_several_fields_means_one_row(bench: Bench) -> None:
-    rows: tuple[Fields, ...] = (
-        {"name": "Boston", "state": "NY"},
-        {"name": "Boston", "state": "MA", "population": 1},
-    )
-    ends = await carried_out(bench, Write.upsert(keys=("name", "state"), rows=rows))
-    assert [(end["rowIndex"], end["created"]) for end in ends] == [(5, True), (2, False)]
 
 
 async def test_numbers_are_keys_by_their_value(make_bench: MakeBench) -> None:
@@ -98,14 +45,6 @@ async def test_numbers_are_keys_by_their_value(make_bench: MakeBench) -> None:
         (3, False),
         (4, False),
     ]
-
-
-async def test_two_rows_of_one_key_are_a_conflict(make_bench: MakeBench) -> None:
-    bench = make_bench([["sku"], ["a"], ["b"], ["a"]])
-
-    with pytest.raises(DuplicateKey, match="2, 4"):
-        await carried_out(bench, Write.upsert(keys=("sku",), rows=({"sku": "c"}, {"sku": "a"})))
-    assert bench.sheets.batches == []
 
 
 async def test_upserts_of_one_new_key_make_one_row(bench: Bench) -> None:

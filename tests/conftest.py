@@ -77,11 +77,11 @@ SLOW: Mapping[str, str] = {
         campaign splitting
     """,
     "journeys": """
-        calls check_key_file check_spreadsheet clients columns commands conditional create_many
+        calls check_key_file check_spreadsheet clients columns commands conditional
         demo document document_answers edge_floods edge_handover edge_stop edits errors formulas
         full_disk groups hostile_bodies hostile_google idempotency init interleavings key_store_down
-        live_keys matrix matrix_cursors metrics nasty nasty_google open_outcomes parallel postgres
-        process rates revocation row_values schemathesis start stopping tenants twins
+        live_keys matrix matrix_cursors metrics open_outcomes parallel postgres
+        process rates revocation schemathesis start stopping tenants twins
         upstream_errors wrong_keys
     """,
     "journeys/typed_writes": """

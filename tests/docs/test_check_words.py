@@ -34,8 +34,8 @@ NOTHING_WRONG = (
     "; create one: sheets-gateway",
     "keys: they allow",
     "keys: … does not exist;",
-    "spreadsheet …: … can be read",
-    "spreadsheet …: … reaches it",
+    "… … can be read",
+    "… … reaches it",
 )
 PARTS = (
     "… and … more",

@@ -79,8 +79,8 @@ class Drawn:
         [block] = self.view.blocks
         if not (0 < row <= len(block.texts) and column < len(block.texts[row - 1])):
             return "", None, ""
-        forms = block.forms[row - 1]
-        return block.texts[row - 1][column], block.values[row - 1][column], forms[column].rule
+        form = block.cells[row - 1][column].form
+        return block.texts[row - 1][column], block.values[row - 1][column], form.rule
 
     def label(self, row: int) -> str:
         """What the gateway makes of a row."""

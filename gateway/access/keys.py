@@ -483,10 +483,8 @@ class Gatekeeper:
         if found := around_key(key):
             return errors.InvalidApiKey(f"{found} Send it as 'Authorization: Bearer KEY'.")
         wait_seconds = self.failures.count(where_from())
-        if not wait_seconds:
-            return (
-                errors.InvalidApiKey()
-            )  # one text for all reasons, which concern only the operator
+        if not wait_seconds:  # one text for all reasons, which concern only the operator
+            return errors.InvalidApiKey()
         return errors.TooManyAuthFailures(
             retry_after_seconds=math.ceil(wait_seconds), per_minute=self.failures.per_minute
         )

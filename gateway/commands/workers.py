@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from gateway.commands.terminal import say
 from gateway.server.sockets import base_url, bind, free_port, inherited
@@ -175,9 +175,9 @@ class _Parent:
 
     async def _until(self, events: list[asyncio.Event], tasks: list[asyncio.Task[None]]) -> None:
         """Wait for all events, or for the stop. Raises the error of a task that ends."""
-        happening = asyncio.gather(*(each.wait() for each in events))
+        happening = asyncio.create_task(_all(events))
         stopping = asyncio.create_task(self._stopping.wait())
-        awaited: list[asyncio.Future[Any]] = [happening, stopping, *tasks]
+        awaited = [happening, stopping, *tasks]
         try:
             done, _ = await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -261,3 +261,9 @@ class _Parent:
             with suppress(ProcessLookupError):
                 process.kill()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _all(events: list[asyncio.Event]) -> None:
+    # Not `asyncio.gather`, which logs an error if it is cancelled and not awaited.
+    for event in events:
+        await event.wait()

@@ -55,16 +55,16 @@ async def check_setup(
             with waiting("Waiting for Redis"):
                 yield await check_redis(url, Layouts(settings.worksheets))
     with waiting("Waiting for Google"):
-        found = await check_accounts(
+        async for found in check_accounts(
             settings.google,
             spreadsheet,
             now,
             writes=writes,
             worksheets=settings.worksheets,
             sends=sends,
-        )
-    for finding in found:  # they contain texts from other servers, which might contain secrets
-        yield replace(finding, text=redacted(finding.text))
+        ):
+            for finding in found:  # with texts from other servers, which might contain secrets
+                yield replace(finding, text=redacted(finding.text))
 
 
 def check_settings(settings: Settings) -> Iterator[Finding]:

@@ -203,10 +203,10 @@ def stop_at_signal() -> SimpleQueue[int]:
 
 async def _findings(settings: Settings) -> Sequence[Finding]:
     """Problems and notes of `check` about the spreadsheet."""
-    found = await check_accounts(
+    steps = check_accounts(
         settings.google, DEMO_SPREADSHEET, time.time, worksheets=settings.worksheets
     )
-    return [each for each in found if each.level != "ok"]
+    return [each async for found in steps for each in found if each.level != "ok"]
 
 
 async def _create_keys(settings: Settings, full_bytes: RandomBytes) -> list[str]:

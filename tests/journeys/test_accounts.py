@@ -1,5 +1,6 @@
 """Several Google accounts: who is called, and what becomes of accounts that Google refuses."""
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,34 @@ async def test_check_asks_to_share_with_those_that_google_refuses_only(
     assert [text for text in texts if "gateway-2@" in text and "could not be checked" in text]
     assert [text for text in texts if "share it with gateway-3@" in text]
     assert not [text for text in texts if "share it with gateway-2@" in text]
+
+
+async def test_check_reports_each_step_before_the_next(
+    emulator: EmulatorControl, tmp_path: Path
+) -> None:
+    """While Google does not answer, or after an interruption, the earlier findings are known."""
+    own = {
+        "google.endpoint": emulator.url,
+        "google.credentials": str(emulator.credentials),
+        "google.accounts": others(emulator),
+        "access.database": str(tmp_path / "keys.db"),
+    }
+    is_asked, found = asyncio.Event(), list[str]()
+
+    async def hangs(_call: object) -> Any:
+        is_asked.set()
+        await asyncio.Event().wait()
+
+    async def check() -> None:
+        async for each in check_setup(load_settings(None, {}, own), "demo", sends={"a2": hangs}):
+            found.append(each.text)
+
+    checking = asyncio.create_task(check())
+    await is_asked.wait()
+    checking.cancel()
+    await asyncio.wait([checking])
+
+    assert len([text for text in found if "credentials: Google accepts" in text]) == 3
 
 
 def test_each_has_a_quota_of_its_own(open_gateway: OpenGateway, emulator: EmulatorControl) -> None:

@@ -62,11 +62,12 @@ async def check_accounts(
     writes: bool = False,
     worksheets: Sequence[WorksheetSettings] = (),
     sends: Mapping[str, Send] = MappingProxyType({}),
-) -> list[Finding]:
+) -> AsyncIterator[list[Finding]]:
     """Sign in as each account, then check the spreadsheet or whether Sheets answers.
 
-    A running gateway gives `sends`, by account, to make the reads within its quota. Cost: 0-5
-    reads, with several accounts 1 more for each; 3 writes more with `writes`.
+    The findings come step by step, because each step may wait for Google. A running gateway gives
+    `sends`, by account, to make the reads within its quota. Cost: 0-5 reads, with several accounts
+    1 more for each; 3 writes more with `writes`.
     """
     accounts = settings.by_account()
     try:
@@ -76,22 +77,21 @@ async def check_accounts(
             sheets = {
                 name: GoogleSheets(sends.get(name, client.make)) for name, client in opened.items()
             }
-            found: list[Finding] = []
 
-            def add(name: str, findings: Iterable[Finding]) -> None:
+            def of(name: str, findings: Iterable[Finding]) -> list[Finding]:
                 prefix = f"account {name}: " if len(opened) > 1 else ""
-                found.extend(replace(each, text=f"{prefix}{each.text}") for each in findings)
+                return [replace(each, text=f"{prefix}{each.text}") for each in findings]
 
             contexts: dict[str, CheckContext] = {}
             for name, client in opened.items():
                 findings = await check_sign_in(accounts[name], client)
-                add(name, findings)
+                yield of(name, findings)
                 if all(finding.level != "problem" for finding in findings):
                     contexts[name] = context_of(accounts[name], client)
             if spreadsheet is None:
                 for name, context in contexts.items():
-                    add(name, await _check_sheets(accounts[name], sheets[name], context))
-                return found
+                    yield of(name, await _check_sheets(accounts[name], sheets[name], context))
+                return
             reaching = [*contexts]
             if len(opened) > 1:
                 known = {name: await _reaches(sheets[name], spreadsheet) for name in contexts}
@@ -99,23 +99,22 @@ async def check_accounts(
                 place = f"spreadsheet {spreadsheet}:"
                 for name, context in contexts.items() if reaching else ():
                     if known[name] is None:
-                        add(name, [warning(f"{place} {context.who} could not be checked")])
+                        yield of(name, [warning(f"{place} {context.who} could not be checked")])
                     elif known[name]:
-                        add(name, [ok(f"{place} {context.who} reaches it")])
+                        yield of(name, [ok(f"{place} {context.who} reaches it")])
                     else:
                         share = f"{place} share it with {context.who} as Editor for more quota"
-                        add(name, [warning(share)])
+                        yield of(name, [warning(share)])
             for name in (reaching or [*contexts])[:1]:
                 own, context = sheets[name], contexts[name]
                 findings = await check_spreadsheet(own, spreadsheet, context, worksheets)
-                found += findings
+                yield findings
                 if all(finding.level != "problem" for finding in findings):
-                    found += await check_metadata(own, spreadsheet, context)
+                    yield await check_metadata(own, spreadsheet, context)
                     if writes:
-                        found += await check_writing(own, spreadsheet, context)
-            return found
+                        yield await check_writing(own, spreadsheet, context)
     except ConfigError as error:
-        return [*map(problem, error.problems)]
+        yield [*map(problem, error.problems)]
 
 
 @asynccontextmanager

@@ -443,13 +443,13 @@ class FencedWriter:
         """
         spans, has_new = await self._scheduler.build(open_spans(plan.writes))
         own, cache = plan.cells, worksheet.header
-        spans = {row: span for row, span in spans.items() if row not in own}
+        unseen = {row: span for row, span in spans.items() if row not in own}
         forms = cache.fresh_forms(plan.header, since=plan.looked_at)
-        if spans or (forms is None and (has_new or own)):
+        if unseen or (forms is None and (has_new or spans)):
             seen = await look_at_forms(
                 self._sheets,
                 worksheet,
-                spans,
+                unseen,
                 header=plan.header,
                 sheet_id=plan.sheet_id,
                 last_row=plan.after_row,

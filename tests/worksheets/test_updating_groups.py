@@ -6,9 +6,14 @@ import pytest
 
 from gateway.errors import InvalidBody, PreconditionFailed, RowNotFound, WorksheetNotFound
 from gateway.table.header import IfMatch
+from gateway.worksheets.writes import Fields, Write
 from tests.worksheets.conftest import Bench, MakeBench
 from tests.worksheets.rename import LINES, SUM, names, record, renamed, update
 from tests.worksheets.scripted_sheets import Cost
+
+
+def typed(row: int, fields: Fields) -> Write:
+    return Write.update(row=row, fields=fields, is_typed=True)
 
 
 @pytest.fixture
@@ -81,6 +86,26 @@ async def test_nothing_new_beside_something_new(bench: Bench) -> None:
     ends = await bench.together(update(2, name="n2"), update(3, name="a"))
 
     assert [record(end)["name"] for end in ends] == ["n2", "a"]
+    assert bench.sheets.cost() == Cost(1, 1)
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        pytest.param(typed(3, {"mayor": "2026-02-01"}), id="refused"),
+        pytest.param(typed(2, {"name": "2026-02-01"}), id="that changes nothing"),
+        pytest.param(typed(3, {"name": 7}), id="of a number"),
+    ],
+)
+async def test_no_forms_are_read_for_other_updates(bench: Bench, own: Write) -> None:
+    """After a change of the header, a typed update that needs no forms costs the others nothing."""
+    await bench.together(typed(2, {"name": "2026-02-01"}))
+    bench.cities.type(1, "name", "sum", "remark")
+    bench.sheets.cost()
+
+    await bench.together(own, update(4, name="new"))
+
+    assert names(bench, 4) == ["new"]
     assert bench.sheets.cost() == Cost(1, 1)
 
 

@@ -433,28 +433,29 @@ class Planner:
                 "Narrow 'where', or raise max-affected as far as the key's plan allows.",
                 outcome="not_applied",
             )
-        if len(page.rows) * len(table.displayed) > MAX_TARGET_CELLS:
+        numbers = page.rows
+        if len(numbers) * len(table.displayed) > MAX_TARGET_CELLS:
             raise _too_large(
-                f"The {len(page.rows)} matching rows have more than {MAX_TARGET_CELLS:,} cells."
+                f"The {len(numbers)} matching rows have more than {MAX_TARGET_CELLS:,} cells."
             )
-        yield len(page.rows) * len(table.displayed) // CELLS_OF_STEP
-        texts = table.texts(page.rows)
+        yield len(numbers) * len(table.displayed) // CELLS_OF_STEP
+        texts = table.texts(numbers)
         if write.rows is None:
-            slots = [number_only(row) for row in page.rows]
-            rows = dict(zip(page.rows, texts, strict=True))
+            slots = [number_only(row) for row in numbers]
+            rows = dict(zip(numbers, texts, strict=True))
             planned = yield from self._removal(index, write, slots, rows, table.header)
             return replace(planned, compared=compared)
         (fields,) = write.rows
-        if byte_count(fields) * len(page.rows) > MAX_WRITTEN_BYTES:
+        if byte_count(fields) * len(numbers) > MAX_WRITTEN_BYTES:
             raise _too_large(
-                f"The fields of the body, written to {len(page.rows)} rows, take more than "
+                f"The fields of the body, written to {len(numbers)} rows, take more than "
                 f"{MAX_WRITTEN_BYTES // 1_048_576} MiB."
             )
         placement = place(fields, view, ignore_unknown=self.ignore_unknown)
 
         is_form = write.is_typed and write.is_form
         changes: list[RowChange] = []
-        for row, displayed in zip(page.rows, texts, strict=True):
+        for row, displayed in zip(numbers, texts, strict=True):
             yield FIELD_STEPS[write.is_typed] * len(placement.cells) + len(table.displayed)
             typed = table.typed_cells(row) if write.is_typed else None
             change = row_change(row, placement, view, displayed, typed, is_form=is_form)
@@ -463,10 +464,10 @@ class Planner:
         return Planned(
             index=index,
             write=write,
-            slots=[number_only(row, placement.ignored) for row in page.rows],
+            slots=[number_only(row, placement.ignored) for row in numbers],
             changes=changes,
             compared=compared,
-            values=(yield from table.typed_values(page.rows, compared)),
+            values=(yield from table.typed_values(numbers, compared)),
         )
 
     def _by_key(self, index: int, upsert: Write, by: ByKey, table: Table) -> Work[Planned]:

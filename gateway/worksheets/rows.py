@@ -354,7 +354,7 @@ class RowService:
                     page = await worksheet.search(table, page, key_id)
                 except OutOfSteps as error:
                     raise too_costly(query, table, error) from None
-            if len(page.rows) > max_rows:
+            if len(page.places) > max_rows:
                 raise InvalidQuery(
                     f"{page.total:,} rows match, and an export on the plan of this key has at most "
                     f"{max_rows:,}. Send a limit, with skip for the rest, or narrow where."

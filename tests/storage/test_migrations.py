@@ -5,7 +5,9 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
+from textwrap import dedent
 
 import asyncpg
 import pytest
@@ -13,18 +15,19 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection
 
-from gateway.settings.database import Database
+from gateway.settings.database import Database, PostgresUrl
 from gateway.settings.model import ConfigError
 from gateway.storage.database import FIRST_SCHEMA, SCHEMA, metadata, migrate_database, open_database
 from gateway.storage.key_store import KeyRecord, KeyStore
 from gateway.storage.store_copy import COPIED
 from gateway.storage.upgrade import scripts
 from tests.postgres import PostgresServer
-from tests.storage.by_hand import execute
+from tests.storage.by_hand import connect, execute
 from tests.storage.next_version import FAILING, NEXT_SCHEMA, make_next_version, open_at_once
 from tests.storage.test_key_store import RECORD, WIDE, active
 
 PATIENCE_SECONDS = 30.0
+SCHEMAS = Path(__file__).with_name("schemas")
 OPENS_IT = """
 import asyncio, sys
 from pathlib import Path
@@ -54,8 +57,54 @@ def test_all_tables_are_copied_or_made_anew() -> None:
     assert metadata.tables.keys() - copied == {"key_changes", "spent_quota"}
 
 
-async def test_migrations_make_the_tables_that_the_code_knows(database: Database) -> None:
-    """Tables, columns, types, defaults and indexes are the same."""
+async def make_first_release(database: Database) -> None:
+    """Make a store as the first release made it; `schemas` has its SQL."""
+    if isinstance(database, PostgresUrl):
+        connection = await connect(database)
+        try:
+            await connection.execute((SCHEMAS / f"postgresql-{FIRST_SCHEMA}.sql").read_text())
+        finally:
+            await connection.close()
+    else:
+        database.touch(mode=0o600)
+        with closing(sqlite3.connect(database)) as file:
+            file.executescript((SCHEMAS / f"sqlite-{FIRST_SCHEMA}.sql").read_text())
+
+
+def triggers(database: Database) -> Sequence[tuple[str, ...]]:
+    """The triggers of a store with their functions."""
+    if not isinstance(database, PostgresUrl):
+        return execute(database, "SELECT sql FROM sqlite_master WHERE type = 'trigger' ORDER BY 1")
+    return [
+        *execute(
+            database,
+            "SELECT replace(pg_get_triggerdef(pg_trigger.oid), relnamespace::regnamespace || '.', "
+            "'') FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid "
+            "WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace ORDER BY 1",
+        ),
+        *(
+            tuple(map(dedent, row))
+            for row in execute(
+                database,
+                "SELECT prosrc FROM pg_proc "
+                "WHERE pronamespace = current_schema()::regnamespace ORDER BY proname",
+            )
+        ),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+async def test_a_store_of_the_first_release_becomes_as_the_code_knows_it(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Tables, columns, types, defaults, indexes and triggers are those of a new store."""
+    old: Database = tmp_path / "old.db"
+    new: Database = tmp_path / "new.db"
+    if kind == "postgresql":
+        server: PostgresServer = request.getfixturevalue("postgres")
+        old, new = server.new_database(is_migrated=False), server.new_database()
+    await make_first_release(old)
+    await migrate_database(old)
 
     def differences(connection: Connection) -> list[object]:
         # Alembic takes an empty text of SQLite for another default.
@@ -64,8 +113,10 @@ async def test_migrations_make_the_tables_that_the_code_knows(database: Database
         context = MigrationContext.configure(connection, opts=opts)
         return [*compare_metadata(context, metadata)]
 
-    async with open_database(database) as engine, engine.connect() as connection:
+    async with open_database(old) as engine, engine.connect() as connection:
         assert await connection.run_sync(differences) == []
+    async with open_database(new):
+        assert triggers(old) == triggers(new) != []
 
 
 async def test_the_next_version_upgrades_a_store(database: Database, tmp_path: Path) -> None:

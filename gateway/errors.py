@@ -42,7 +42,7 @@ The first paragraph of a class's docstring describes its error to clients, in Ma
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 Outcome = Literal["not_applied", "applied", "unknown"]
 
@@ -67,15 +67,25 @@ class GatewayError(Exception):
     retryable: ClassVar[bool] = False
     outcome: Outcome | None = None
 
-    def __init_subclass__(cls, **own: Any) -> None:
-        """Set `code`, `name`, `status`, `retryable` and `outcome`; others are inherited.
+    def __init_subclass__(
+        cls,
+        *,
+        code: int | None = None,
+        name: str | None = None,
+        status: int | None = None,
+        retryable: bool | None = None,
+        outcome: Outcome | None = None,
+    ) -> None:
+        """Set these; those that are not given are inherited.
 
         The first class with a code in a line of the tree is its own name by default.
         """
-        if "code" in own and not hasattr(cls, "name"):
-            own.setdefault("name", cls.__name__)
-        for name, value in own.items():
-            setattr(cls, name, value)
+        if code is not None and name is None and not hasattr(cls, "name"):
+            name = cls.__name__
+        given = {"code": code, "name": name, "status": status, "retryable": retryable}
+        for attribute, value in (given | {"outcome": outcome}).items():
+            if value is not None:
+                setattr(cls, attribute, value)
 
     def __init__(
         self,

@@ -106,6 +106,19 @@ from gateway.worksheets.cursors import Seal
 from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.writes import Fields, Write
 
+MAX_CONFLICT_FIELDS = 16
+_NO_FILTER = (
+    "A write by filter needs a condition: send where as a percent-encoded JSON object, such as "
+    '{"state":"done"}. To write to a single row, put its rowIndex into the path.'
+)
+_EMPTY_FILTER = (
+    "where has an empty object, which matches every row. A write by filter needs a condition."
+)
+_FILTER_OF_ALL = (
+    'where matches every row, as {"name":{"$text":""}} does; nothing was written. '
+    'Narrow it. To write to all rows, send {"rowIndex":{"$gte":2}}.'
+)
+
 
 class Asked(msgspec.Struct, frozen=True):
     """A parsed request, apart from its worksheet."""
@@ -419,18 +432,6 @@ async def parse_update_rows(request: Request, admitted: Admitted) -> Asked:
     return Asked(make=partial(Write.update_rows, rows=rows), idempotent=idempotent)
 
 
-MAX_CONFLICT_FIELDS = 16
-_MISSING = (
-    "A write by filter needs a condition: send where as a percent-encoded JSON object, such as "
-    '{"state":"done"}. To write to a single row, put its rowIndex into the path.'
-)
-_EMPTY = "where has an empty object, which matches every row. A write by filter needs a condition."
-_ALWAYS = (
-    'where matches every row, as {"name":{"$text":""}} does; nothing was written. '
-    'Narrow it. To write to all rows, send {"rowIndex":{"$gte":2}}.'
-)
-
-
 class FilterAsked(msgspec.Struct, frozen=True):
     """Filter of a write, and the maximum number of matching rows that the client accepts."""
 
@@ -448,11 +449,11 @@ def filter_asked(text: bytes, again: Leniency = PLAIN) -> FilterAsked:
     asking = asking_of(decoded(text), again)
     where = parse_filter(asking)
     if where is None or where == AllOf(()):
-        raise InvalidQuery(_MISSING)
+        raise InvalidQuery(_NO_FILTER)
     if _has_empty(where):
-        raise InvalidQuery(_EMPTY)
+        raise InvalidQuery(_EMPTY_FILTER)
     if verdict(where) is True:
-        raise InvalidQuery(_ALWAYS)
+        raise InvalidQuery(_FILTER_OF_ALL)
     max_affected = parse_count(asking, MAX_AFFECTED)
     return FilterAsked(where, max_affected, tuple(asking.readings))
 
@@ -500,8 +501,8 @@ def conflict_names(text: bytes) -> Selection:
 def _upsert_body(names: Selection, body: bytes, content_type: str) -> UpsertBody:
     parsed = parse_rows(body, content_type)
     keys = _keys_in(parsed.rows[0], names)
-    find = _finder(parsed.rows[0])
-    problems = _problems(parsed, keys) if all(map(find, keys)) else []
+    find = _field_finder(parsed.rows[0])
+    problems = _key_problems(parsed, keys) if all(map(find, keys)) else []
     if problems:
         raise unstorable(problems)
     return UpsertBody(keys=keys, rows=parsed.rows, is_array=parsed.is_array)
@@ -518,7 +519,7 @@ def _keys_in(fields: Fields, names: Selection) -> tuple[str, ...]:
     The whole text is one name if the row has such a field. Names that are fields only after another
     decoding are decoded once more.
     """
-    find = _finder(fields)
+    find = _field_finder(fields)
     if names.whole and find(names.whole) is not None:
         return (names.whole,)
     keys: dict[str, None] = {}
@@ -533,12 +534,12 @@ def _keys_in(fields: Fields, names: Selection) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def _problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
+def _key_problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
     """The first `MAX_PROBLEMS` problems, and all further ones of the last row among them."""
     problems: list[Problem] = []
     seen: list[dict[Hashable, int]] = [{} for _ in keys]
     for number, fields in enumerate(body.rows):
-        names = map(_finder(fields), keys)
+        names = map(_field_finder(fields), keys)
         row = [None if name is None else fields[name] for name in names]
         at = pointer(str(number)) if body.is_array else pointer()
         missing = [key for key, value in zip(keys, row, strict=True) if value in (None, "")]
@@ -552,7 +553,7 @@ def _problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
     return problems
 
 
-def _finder(fields: Mapping[str, Stored]) -> Callable[[str], str | None]:
+def _field_finder(fields: Mapping[str, Stored]) -> Callable[[str], str | None]:
     """Make a search for a field: by the exact name, without blanks around it, or unique in NFC."""
     trimmed: dict[str, str] = {}
     by_form: dict[str, str | None] = {}

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.commands.check import check_setup
 from gateway.errors import QuotaSpent
-from gateway.settings.model import load_settings
+from gateway.settings.model import Settings, load_settings
 from tests.journeys.conftest import (
     Api,
     EmulatorControl,
@@ -110,22 +110,28 @@ def test_an_account_is_refused(api: Api, emulator: EmulatorControl, route: str) 
     assert ready.json() == {"status": "ready", "refused_accounts": 1 if is_one else 3}
 
 
-async def test_check_asks_to_share_with_those_that_google_refuses_only(
-    emulator: EmulatorControl, tmp_path: Path
-) -> None:
-    """An account without quota might reach the spreadsheet: that is not known."""
+@pytest.fixture
+def settings(emulator: EmulatorControl, tmp_path: Path) -> Settings:
+    """Settings of a gateway with all three accounts, for `check`."""
     own = {
         "google.endpoint": emulator.url,
         "google.credentials": str(emulator.credentials),
         "google.accounts": others(emulator),
         "access.database": str(tmp_path / "keys.db"),
     }
+    return load_settings(None, {}, own)
+
+
+async def test_check_asks_to_share_with_those_that_google_refuses_only(
+    emulator: EmulatorControl, settings: Settings
+) -> None:
+    """An account without quota might reach the spreadsheet: that is not known."""
     give(emulator, "gateway-3", "none")
 
     async def spent(_call: object) -> Any:
         raise QuotaSpent
 
-    found = check_setup(load_settings(None, {}, own), "demo", sends={"a2": spent})
+    found = check_setup(settings, "demo", sends={"a2": spent})
     texts = [each.text async for each in found if each.level == "warning"]
 
     assert [text for text in texts if "gateway-2@" in text and "could not be checked" in text]
@@ -133,16 +139,8 @@ async def test_check_asks_to_share_with_those_that_google_refuses_only(
     assert not [text for text in texts if "share it with gateway-2@" in text]
 
 
-async def test_check_reports_each_step_before_the_next(
-    emulator: EmulatorControl, tmp_path: Path
-) -> None:
+async def test_check_reports_each_step_before_the_next(settings: Settings) -> None:
     """While Google does not answer, or after an interruption, the earlier findings are known."""
-    own = {
-        "google.endpoint": emulator.url,
-        "google.credentials": str(emulator.credentials),
-        "google.accounts": others(emulator),
-        "access.database": str(tmp_path / "keys.db"),
-    }
     is_asked, found = asyncio.Event(), list[str]()
 
     async def hangs(_call: object) -> Any:
@@ -150,7 +148,7 @@ async def test_check_reports_each_step_before_the_next(
         await asyncio.Event().wait()
 
     async def check() -> None:
-        async for each in check_setup(load_settings(None, {}, own), "demo", sends={"a2": hangs}):
+        async for each in check_setup(settings, "demo", sends={"a2": hangs}):
             found.append(each.text)
 
     checking = asyncio.create_task(check())

@@ -281,15 +281,6 @@ class Table:
         """The cells of some rows of a column; "" past its end."""
         return self.picker(rows)(cells)
 
-    def characters(self, rows: range, columns: Iterable[int]) -> int:
-        """The length of the displayed texts of consecutive rows in some columns."""
-        first, end = rows.start - self.header.row, rows.stop - self.header.row
-        count = 0
-        for column in columns:
-            texts: Sequence[Any] = column_at(self.displayed, column)[first:end]
-            count += sum(map(len, filter(None, texts)))
-        return count
-
     def row_objects(
         self,
         rows: Sequence[int],

@@ -14,10 +14,10 @@ from gateway.table.table import Table
 MAX_BYTES = 2_097_152
 """Upper bound for the cached answers of one snapshot."""
 
-MAX_ROW_BYTES = 33_554_432
+MAX_ROW_BYTES = 41_943_040
 """Upper bound for the cached rows of one snapshot."""
 
-MOST_GROWTH = 6
+MOST_GROWTH = 8
 """Upper bound of encoded rows relative to the cells: names of fields are long, cells short."""
 
 _LEAST_BYTES = 65_536
@@ -29,30 +29,11 @@ OVERHEAD_BYTES = 500
 
 DIGEST_BYTES = 12
 
-ROW_OVERHEAD_BYTES = 60
+PLACE_BYTES = 16
+"""Memory of a row's place in an encoding, cached or not: two pointers."""
+
+ROW_OVERHEAD_BYTES = 90
 """Approximate memory of a cached row without its bytes, and of its digest."""
-
-MAX_BLOCK_ROWS = 256
-BLOCK_BYTES = 49_152
-"""Bounds of a block of encoded rows; about 64 rows of 10 columns, made in 50 us."""
-
-MOST_OF_BLOCK = 8 * BLOCK_BYTES
-"""Maximum characters of a cached block, and maximum bytes; more than usual, for long rows."""
-
-_DIGESTS = [slice(at * DIGEST_BYTES, (at + 1) * DIGEST_BYTES) for at in range(MAX_BLOCK_ROWS)]
-"""The place of each row's digest in the digests of its block."""
-
-NEVER = -1
-"""`Bodies.singly` of a block that is too long: only requested rows are encoded."""
-
-MOST_SINGLY = 16
-"""Rows of a block that are encoded singly before the block is made."""
-
-PART_FREED = 8
-"""Divisor of the limit: the part that is freed at once, so that blocks are rarely dropped."""
-
-MADE_AT_ONCE = 2
-"""Maximum blocks that one answer makes if its rows are not consecutive."""
 
 
 class Paging(msgspec.Struct, frozen=True, gc=False):
@@ -121,23 +102,10 @@ class Encoder(Protocol):
 
 
 class Bodies(msgspec.Struct, frozen=True):
-    """Encoded rows, and a digest of `DIGEST_BYTES` for each.
+    """Encoded rows, and a digest of `DIGEST_BYTES` for each, from which a page's tag is made."""
 
-    The tag of a page is made from digests. A block computes its digests once, for many pages.
-    """
-
-    rows: Sequence[bytes] = ()
-    digests: bytes = b""
-    singly: int = 0
-    """Number of rows that were encoded singly because the block is not made, or NEVER."""
-
-    def part(self, start: int, end: int) -> "Bodies":
-        digests = self.digests[start * DIGEST_BYTES : end * DIGEST_BYTES]
-        return Bodies(self.rows[start:end], digests)
-
-
-_NOT_MADE = Bodies()
-_NEVER_MADE = Bodies(singly=NEVER)
+    rows: Sequence[bytes]
+    digests: bytes
 
 
 def with_digests(rows: list[bytes], covered: list[bytes] | None = None) -> Bodies:
@@ -153,21 +121,30 @@ _Way = tuple[Encoder, Selection | None, frozenset[str] | None]
 """An encoding of rows: its encoder, the selected fields, and the names that a key sees."""
 
 
-class EncodedRows:
-    """Encoded rows of one table by encoding, in blocks of consecutive rows.
+class _Kept(msgspec.Struct, frozen=True):
+    """Rows and their digests in one encoding, by place; b"" for a row that is not cached."""
 
-    A block is made for a page of consecutive rows, or once its rows were encoded singly so often
-    that this took as long; never if it is long. If the blocks exceed the limit, all are dropped.
+    rows: list[bytes]
+    digests: list[bytes]
+
+    def at(self, places: Sequence[int]) -> Bodies:
+        if isinstance(places, range) and places.step == 1:
+            start, stop = places.start, places.stop
+            return Bodies(self.rows[start:stop], b"".join(self.digests[start:stop]))
+        digests = b"".join(map(self.digests.__getitem__, places))
+        return Bodies([*map(self.rows.__getitem__, places)], digests)
+
+
+class EncodedRows:
+    """Encoded rows of one table by encoding, cached when first requested.
+
+    If they exceed the limit, all are dropped.
     """
 
-    def __init__(self, table: Table, max_bytes: int, block_rows: int) -> None:
+    def __init__(self, table: Table, max_bytes: int) -> None:
         self._table = table
-        self._first_row = table.header.row + 1
         self._max_bytes = max_bytes
-        self._most_of_block = min(MOST_OF_BLOCK, max_bytes // 4)
-        self._block_rows = block_rows
-        self._kept: dict[_Way, dict[int, Bodies]] = {}
-        """Blocks by encoding and number."""
+        self._kept: dict[_Way, _Kept] = {}
         self.byte_count = 0
 
     def get(
@@ -185,111 +162,38 @@ class EncodedRows:
         with their work.
         """
         way = (encoder, keys, grant.readable)
-        kept, size = self._kept.get(way, {}), self._block_rows
-        found: list[bytes] = []
-        digests: list[bytes] = []
-        if isinstance(places, range) and places.step == 1:
-            first, end = places.start - 1, places.stop - 1
-            number = first // size
-            while first < end:
-                start = number * size
-                block = kept.get(number, _NOT_MADE)
-                number += 1
-                if not block.rows:
-                    while number * size < end and not kept.get(number, _NOT_MADE).rows:
-                        number += 1
-                    start = first
-                    block = self._made(way, grant, first, min(end, number * size), typed)
-                found += block.rows[first - start : end - start]
-                digests.append(
-                    block.digests[(first - start) * DIGEST_BYTES : (end - start) * DIGEST_BYTES]
-                )
-                first = number * size
-        else:
-            try:
-                for place in places:  # `map` takes longer
-                    place -= 1
-                    block, at = kept[place // size], place % size  # so does `divmod`
-                    found.append(block.rows[at])
-                    digests.append(block.digests[_DIGESTS[at]])
-            except LookupError:  # a block is not made
-                return self._partly_made(way, grant, places, typed)
-        if not places and keys is not None:
-            self._table.header.seen_with(grant).select(keys)  # raises UnknownField, as for rows
-        return Bodies(found, b"".join(digests))
-
-    def _partly_made(
-        self, way: _Way, grant: ColumnGrant, places: Sequence[int], typed: TypedColumns | None
-    ) -> Bodies:
-        """Encoded rows that are not consecutive, some of them without a block."""
-        encoder, keys, _ = way
-        kept, size, made = self._kept.get(way, {}), self._block_rows, 0
-        found, digests = [b""] * len(places), [b""] * len(places)
-        singly: dict[int, int] = {}
-        """Rows without a block, by their position in the answer."""
-        changed: dict[int, Bodies] = {}
-        """Blocks that are not made, with changed counts."""
-        for position, place in enumerate(places):
-            number, at = divmod(place - 1, size)
-            block = changed.get(number) or kept.get(number, _NOT_MADE)
-            if not block.rows and block.singly >= MOST_SINGLY and made < MADE_AT_ONCE:
-                self._made(way, grant, place - 1, place, typed)
-                made += 1
-                changed.pop(number, None)
-                kept = self._kept.get(way, {})
-                block = kept.get(number, _NEVER_MADE)
-            if block.rows:
-                found[position], digests[position] = block.rows[at], block.digests[_DIGESTS[at]]
-                continue
-            singly[position] = place - 1 + self._first_row
-            if block.singly != NEVER:
-                changed[number] = Bodies(singly=block.singly + 1)
-        if singly:
-            selected = self._table.header.seen_with(grant).select(keys)
-            bodies, covered = self._encoded(encoder, selected, [*singly.values()], typed)
-            for position, body, each in zip(singly, bodies, covered, strict=True):
-                found[position] = body
-                digests[position] = sha256(each).digest()[:DIGEST_BYTES]
-            self._keep(way, changed)
-        return Bodies(found, b"".join(digests))
-
-    def _made(
-        self, way: _Way, grant: ColumnGrant, first: int, end: int, typed: TypedColumns | None
-    ) -> Bodies:
-        """Encode consecutive data rows (from 0) in one call, and cache their blocks.
-
-        The first and the last block are completed unless they are long.
-        """
-        encoder, keys, _ = way
-        size, first_row = self._block_rows, self._first_row
-        count = self._table.last_row + 1 - first_row
-        selected = self._table.header.seen_with(grant).select(keys)
-        kept = self._kept.get(way, {})
-        numbers = range(first // size, -(-end // size))
-        blocks: dict[int, Bodies] = {}
-        start, stop = first, end
-        for number in {numbers[0], numbers[-1]}:
-            low, high = number * size, min((number + 1) * size, count)
-            if first <= low and high <= end:
-                continue
-            rows = range(low + first_row, high + first_row)
-            if (
-                kept.get(number, _NOT_MADE).singly == NEVER
-                or self._table.characters(rows, selected) > self._most_of_block
-            ):
-                blocks[number] = _NEVER_MADE
-            else:
-                start, stop = min(start, low), max(stop, high)
-        rows = range(start + first_row, stop + first_row)
-        made = with_digests(*self._encoded(encoder, selected, rows, typed))
-        for number in numbers:
-            if number not in blocks:
-                low = number * size - start
-                block = made.part(low, low + size)
-                is_long = _block_bytes(block) > self._most_of_block
-                blocks[number] = _NEVER_MADE if is_long and size > 1 else block
-        self._keep(way, blocks)
-        return made.part(first - start, end - start)
+        kept = self._kept.get(way)
+        if kept is not None:
+            found = kept.at(places)
+            if all(found.rows):
+                return found
+        selected = self._table.header.seen_with(grant).select(keys)  # raises UnknownField
+        if not places:
+            return Bodies((), b"")
+        header_row, byte_count = self._table.header.row, 0
+        if kept is None:
+            count = self._table.last_row + 1 - header_row
+            names = () if keys is None else (*keys.names, *keys.checked, keys.whole)
+            byte_count = OVERHEAD_BYTES + PLACE_BYTES * count
+            byte_count += ROW_OVERHEAD_BYTES * len(names) + sum(map(len, names))
+            if byte_count > self._max_bytes:
+                rows = [header_row + place for place in places]
+                return with_digests(*self._encoded(encoder, selected, rows, typed))
+            kept = _Kept([b""] * count, [b""] * count)
+        missing = [place for place in dict.fromkeys(places) if not kept.rows[place]]
+        rows = [header_row + place for place in missing]
+        bodies, covered = self._encoded(encoder, selected, rows, typed)
+        for place, body, each in zip(missing, bodies, covered, strict=True):
+            kept.rows[place] = body
+            kept.digests[place] = sha256(each).digest()[:DIGEST_BYTES]
+        byte_count += sum(map(len, bodies)) + ROW_OVERHEAD_BYTES * len(bodies)
+        self.byte_count += byte_count
+        self._kept[way] = kept
+        found = kept.at(places)
+        if self.byte_count > self._max_bytes:
+            self._kept.clear()
+            self.byte_count = 0
+        return found
 
     def _encoded(
         self,
@@ -306,45 +210,6 @@ class EncodedRows:
             return bodies, bodies
         displays = encoder.rows(self._table.displays(rows, typed))
         return bodies, [*map(add, bodies, displays)]
-
-    def _keep(self, way: _Way, blocks: Mapping[int, Bodies]) -> None:
-        """Cache blocks, made or not, unless they exceed the limit by themselves."""
-        kept = self._kept.get(way)
-        byte_count = _way_bytes(way) if kept is None else 0
-        for number, block in blocks.items():
-            if not kept or number not in kept:
-                byte_count += _block_bytes(block)
-            elif block.rows:  # in place of one that was not made
-                byte_count += _block_bytes(block) - ROW_OVERHEAD_BYTES
-        if self.byte_count + byte_count > self._max_bytes:
-            needed = _way_bytes(way) + sum(map(_block_bytes, blocks.values()))
-            if needed <= self._max_bytes:
-                self._make_room(needed)
-                self._keep(way, blocks)
-            return
-        self._kept.setdefault(way, {}).update(blocks)
-        self.byte_count += byte_count
-
-    def _make_room(self, byte_count: int) -> None:
-        """Drop the oldest blocks until these bytes fit, and a part of the limit beside them."""
-        most = max(0, self._max_bytes - byte_count - self._max_bytes // PART_FREED)
-        for way, kept in [*self._kept.items()]:
-            for number in [*kept]:
-                if self.byte_count <= most:
-                    return
-                self.byte_count -= _block_bytes(kept.pop(number))
-            del self._kept[way]
-            self.byte_count -= _way_bytes(way)
-
-
-def _way_bytes(way: _Way) -> int:
-    _, keys, _ = way
-    names = () if keys is None else (*keys.names, *keys.checked, keys.whole)
-    return OVERHEAD_BYTES + ROW_OVERHEAD_BYTES * len(names) + sum(map(len, names))
-
-
-def _block_bytes(block: Bodies) -> int:
-    return sum(map(len, block.rows)) + ROW_OVERHEAD_BYTES * max(1, len(block.rows))
 
 
 class Answers:
@@ -377,12 +242,10 @@ class Encodings:
     def __init__(self, table: Table, displayed_bytes: int) -> None:
         answer_bytes = min(MAX_BYTES, _LEAST_BYTES + 4 * displayed_bytes)
         names = table.header.cells
-        one_row = sum(map(len, names)) + _NULL_BYTES * len(names)
-        one_row += displayed_bytes // max(1, table.last_row)
-        all_rows = (one_row + ROW_OVERHEAD_BYTES) * table.last_row
-        all_rows += all_rows // PART_FREED
-        row_bytes = min(MAX_ROW_BYTES, _LEAST_BYTES + min(all_rows, MOST_GROWTH * displayed_bytes))
-        block_rows = max(1, min(MAX_BLOCK_ROWS, BLOCK_BYTES // max(1, one_row)))
+        one_row = PLACE_BYTES + ROW_OVERHEAD_BYTES + sum(map(len, names))
+        one_row += _NULL_BYTES * len(names) + displayed_bytes // max(1, table.last_row)
+        all_rows = min(one_row * table.last_row, MOST_GROWTH * displayed_bytes)
+        row_bytes = min(MAX_ROW_BYTES, _LEAST_BYTES + all_rows)
         self.answers = Answers(answer_bytes)
-        self.rows = EncodedRows(table, row_bytes, block_rows)
+        self.rows = EncodedRows(table, row_bytes)
         self.max_bytes = answer_bytes + row_bytes

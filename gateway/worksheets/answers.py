@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from hashlib import sha256
+from itertools import filterfalse
 from operator import add
 from typing import Protocol
 
@@ -167,49 +168,37 @@ class EncodedRows:
             found = kept.at(places)
             if all(found.rows):
                 return found
-        selected = self._table.header.seen_with(grant).select(keys)  # raises UnknownField
+        table, byte_count, missing = self._table, 0, places
+        selected = table.header.seen_with(grant).select(keys)  # raises UnknownField
         if not places:
             return Bodies((), b"")
-        header_row, byte_count = self._table.header.row, 0
         if kept is None:
-            count = self._table.last_row + 1 - header_row
+            count = table.last_row + 1 - table.header.row
             names = () if keys is None else (*keys.names, *keys.checked, keys.whole)
             byte_count = OVERHEAD_BYTES + PLACE_BYTES * count
             byte_count += ROW_OVERHEAD_BYTES * len(names) + sum(map(len, names))
-            if byte_count > self._max_bytes:
-                rows = [header_row + place for place in places]
-                return with_digests(*self._encoded(encoder, selected, rows, typed))
-            kept = _Kept([b""] * count, [b""] * count)
-        missing = [place for place in dict.fromkeys(places) if not kept.rows[place]]
-        rows = [header_row + place for place in missing]
-        bodies, covered = self._encoded(encoder, selected, rows, typed)
+            if byte_count <= self._max_bytes:
+                kept = _Kept([b""] * count, [b""] * count)
+        if kept is not None:
+            missing = [*filterfalse(kept.rows.__getitem__, dict.fromkeys(places))]
+        rows = [table.header.row + place for place in missing]
+        if encoder.is_typed and typed is None:
+            typed = table.typed_columns(selected)
+        bodies = encoder.rows(table.row_objects(rows, selected, encoder.empty, typed))
+        covered = bodies
+        if typed is not None:  # a tag covers the displayed texts, too
+            covered = [*map(add, bodies, encoder.rows(table.displays(rows, typed)))]
+        if kept is None:
+            return with_digests(bodies, covered)
         for place, body, each in zip(missing, bodies, covered, strict=True):
             kept.rows[place] = body
             kept.digests[place] = sha256(each).digest()[:DIGEST_BYTES]
-        byte_count += sum(map(len, bodies)) + ROW_OVERHEAD_BYTES * len(bodies)
-        self.byte_count += byte_count
         self._kept[way] = kept
-        found = kept.at(places)
+        self.byte_count += byte_count + sum(map(len, bodies)) + ROW_OVERHEAD_BYTES * len(bodies)
         if self.byte_count > self._max_bytes:
             self._kept.clear()
             self.byte_count = 0
-        return found
-
-    def _encoded(
-        self,
-        encoder: Encoder,
-        selected: Mapping[int, str],
-        rows: Sequence[int],
-        typed: TypedColumns | None,
-    ) -> tuple[list[bytes], list[bytes]]:
-        """Encoded rows, and the bytes that digests cover; for typed rows with their displays."""
-        if encoder.is_typed and typed is None:
-            typed = self._table.typed_columns(selected)
-        bodies = encoder.rows(self._table.row_objects(rows, selected, encoder.empty, typed))
-        if typed is None:
-            return bodies, bodies
-        displays = encoder.rows(self._table.displays(rows, typed))
-        return bodies, [*map(add, bodies, displays)]
+        return kept.at(places)
 
 
 class Answers:

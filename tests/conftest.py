@@ -32,8 +32,9 @@ SLOW: Mapping[str, str] = {
         instructions
     """,
     "browser": """
-        console_accessibility console_edits console_pictures docs_operations docs_page forms
-        home_page pages_of_docs recorder site typescript_client
+        clients_in_browser console_accessibility console_edits console_keys console_overview
+        console_pictures docs_operations docs_page forms home_page pages_of_docs recorder site
+        typescript_client
     """,
     "clients": """
         deletes
@@ -42,7 +43,7 @@ SLOW: Mapping[str, str] = {
         python typescript
     """,
     "clients/libraries": """
-        refusing_gateway
+        planted refusing_gateway
     """,
     "clients/typescript": """
         aborting package readme typed types

@@ -63,12 +63,9 @@ class Keys:
     has_two_types: bool
     """True if there are integers and floats, which sort faster as one type."""
 
-    def count(self, *kinds: int) -> int:
-        return sum(map(self.counts.__getitem__, kinds))
-
-    def places(self, *kinds: int) -> Work[Sequence[int]]:
-        """The places of the cells of these kinds, ascending."""
-        count, codes = self.count(*kinds), self.kinds
+    def places(self, kind: int) -> Work[Sequence[int]]:
+        """The places of the cells of a kind, ascending."""
+        count, codes = self.counts[kind], self.kinds
         if count == 0:
             return ()
         if count == len(codes) - 1:
@@ -78,7 +75,7 @@ class Keys:
             piece = codes[start : start + BLOCK]
             yield len(piece)
             found.extend(
-                [place for place, code in enumerate(piece, start) if place and code in kinds]
+                [place for place, code in enumerate(piece, start) if place and code == kind]
             )
         return found
 
@@ -252,7 +249,7 @@ class ColumnIndex:
         segments: dict[int, Segment] = {}
         first = 0
         for kinds in CLASSES:
-            if cells.count(*kinds):
+            if any(map(cells.counts.get, kinds)):
                 ranked, segment = yield from self._segment(cells, kinds, first)
                 segments[kinds[0]] = segment
                 parts.append(ranked)
@@ -267,12 +264,12 @@ class ColumnIndex:
         parts: list[Ranked] = []
         keys: list[Any] = []
         texts: list[str] = []
-        if kinds[0] != TEXT and cells.count(kinds[0]):
+        if kinds[0] != TEXT and cells.counts[kinds[0]]:
             places, values = (yield from cells.places(kinds[0])), cells.keys
             if kinds[0] == NUMBER and cells.has_two_types:
                 values = yield from _doubles(places, values)
             run = yield from make_run(places, values, self.size)
-            if cells.count(*kinds) == cells.count(kinds[0]):
+            if not any(map(cells.counts.get, kinds[1:])):
                 end = first + len(run.keys)
                 return run.ranked, Segment(kinds, first, end, run.keys, None)
             parts, keys, texts = [run.ranked], [*run.keys], [""] * len(run.keys)

@@ -204,7 +204,7 @@ class Table:
     seen: dict[tuple[int, ...], Any] = field(default_factory=dict, repr=False, compare=False)
     """Cells for finding places in lists, by visible columns (`gateway.query.place.Seen`)."""
 
-    @property
+    @cached_property
     def size(self) -> int:
         """One past the highest place."""
         return max(1, self.last_row + 1 - self.header.row)

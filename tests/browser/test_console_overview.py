@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("busy")
 
 
 def test_accounts_and_worksheets_are_seen_whole(page: Page) -> None:
-    """Neither table of the overview scrolls sideways, with a minute's quota used and calls waiting."""
+    """Neither table of the overview scrolls sideways, with spent quota and waiting calls."""
     page.goto("/")
     page.locator(".meter b").evaluate_all("all => all.forEach(each => each.textContent = '60')")
     google = page.get_by_role("region", name="Google")

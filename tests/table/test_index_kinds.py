@@ -62,7 +62,7 @@ def test_cells_have_a_kind(
 
     assert found.kinds[:2] == bytes([EMPTY, kind])
     assert 1 in finish(found.places(kind))
-    assert found.count(kind)
+    assert found.counts[kind]
     keys = {TEXT: text, ERROR: text, NUMERAL: 5.0, DATE: 46_054 * DAY, CLOCK: DAY * 7 // 8}
     assert found.keys[1] == keys.get(kind, value)
 
@@ -80,7 +80,7 @@ def test_a_column_without_cells_has_no_kinds(length: int) -> None:
     """A blank worksheet and a header alone are no trouble."""
     found = keys_of(["h"] * length, ["h"] * length)
 
-    assert not any(found.count(kind) for kind in KINDS)
+    assert not any(found.counts[kind] for kind in KINDS)
     assert not any(finish(found.places(kind)) for kind in KINDS)
 
 

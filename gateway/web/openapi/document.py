@@ -10,7 +10,6 @@ from gateway.errors import InvalidQuery
 from gateway.web.admission import find_credentials
 from gateway.web.answers import Answer, read_answer, weakly_tagged
 from gateway.web.openapi import operations
-from gateway.web.openapi.answers import HEADERS, error_components
 from gateway.web.openapi.parameters import shared_parameters, spreadsheet_schemas
 from gateway.web.openapi.reach import Place, Reach, places_of, reach_of, reach_of_all
 from gateway.web.openapi.schemas import Node, shared_schemas, worksheet_schemas
@@ -71,7 +70,7 @@ def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
     """The encoded document, with its tag; with worksheets only for a key."""
     places = [*places_of(listed, reach)] if reach.is_for_key else [Place(reach=reach)]
     kinds = ("health", *operations.operations_of(reach))
-    errors = error_components(kinds, has_pages=not reach.is_for_key)
+    errors = operations.error_components(kinds, has_pages=not reach.is_for_key)
     schemas = {
         **shared_schemas(reach),
         **errors["schemas"],
@@ -102,7 +101,7 @@ def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
             "parameters": shared_parameters(reach),
             "responses": errors["responses"],
             "examples": errors["examples"],
-            "headers": HEADERS,
+            "headers": operations.HEADERS,
             "securitySchemes": operations.SECURITY_SCHEMES,
         },
     }

@@ -158,25 +158,76 @@ _PREFERENCES = {RESOLUTION: "Resolution", MAX_AFFECTED: "PreferMaxAffected"}
 
 def shared_parameters(reach: Reach) -> Nodes:
     """Components shared by all worksheets."""
-    of_reach = {
-        "SpreadsheetId": _spreadsheet,
-        "Limit": _limit,
-        "Values": _values,
-        "IfMatch": _if_match,
-        "MaxAffected": _max_affected,
-    }
     names = [
         *([] if reach.is_for_key else ["SheetName"]),
         *(["SpreadsheetId"] if reach.takes_spreadsheet else []),
         *("Row", "Limit", "Cursor", "Skip", "Count", "Values", "NoCache"),
         *("SchemaFormat", "IfNoneMatch"),
         *(["Format", "Formulas"] if reach.has("export") else []),
-        *(["IdempotencyKey"] if reach.may_write or reach.may_delete else []),
-        *(["IfMatch"] if reach.may_update or reach.may_delete else []),
+        *(["IdempotencyKey"] if reach.may_write or reach.has("delete") else []),
+        *(["IfMatch"] if reach.has("update") or reach.has("delete") else []),
         *(["Resolution"] if reach.has("upsert") else []),
         *(["MaxAffected", "PreferMaxAffected"] if reach.writes_by_filter else []),
     ]
-    return {name: of_reach[name](reach) if name in of_reach else _FIXED[name] for name in names}
+    components = {**_FIXED, **_of_reach(reach)}
+    return {name: components[name] for name in names}
+
+
+def _of_reach(reach: Reach) -> Nodes:
+    """Components that depend on the scope of the document."""
+    plan, must_match = reach.plan, reach.must_condition
+    any_state = "Your plan requires it." if must_match else "`*` matches any state."
+    of_limit: dict[str, object] = {**COUNT, "default": DEFAULT_LIMIT}
+    most, exported = "the most that the key's plan allows", "the plan allows"
+    affected = "the key's plan allows"
+    if plan is not None:
+        of_limit["maximum"] = max(plan.max_limit, plan.max_export_rows)
+        of_limit["default"] = min(DEFAULT_LIMIT, plan.max_limit)
+        most = f"{plan.max_limit}, the most that your plan allows"
+        affected, exported = f"{plan.max_affected} rows", f"{plan.max_export_rows} rows"
+    export = f" An export has no default, and is refused with more than {exported}."
+    word, other = ("typed", "displayed") if reach.is_typed else ("displayed", "typed")
+    return {
+        "SpreadsheetId": {
+            "name": SPREADSHEET_ID,
+            "in": "header",
+            "description": "The id of the spreadsheet, which stands in its URL between `/d/` and "
+            "`/edit`. A key for one spreadsheet does not need it. `X-Sheetson-Spreadsheet-Id` and "
+            f"the query parameter `{SPREADSHEET_PARAMETER}` are accepted, too.",
+            "required": reach.must_name and reach.spreadsheet is not None,
+            "schema": ref(_SPREADSHEET),
+        },
+        "IfMatch": {
+            "name": "If-Match",
+            "in": "header",
+            "required": must_match,
+            "description": "The `ETag` of the row as you read it, including the quotes. If the row "
+            "has changed since, nothing is written, and 412 has the current row. " + any_state,
+            "schema": TEXT,
+        },
+        "Limit": _query(
+            "limit",
+            f"Maximum number of rows; a larger value is reduced to {most}."
+            + (export if reach.has("export") else ""),
+            of_limit,
+        ),
+        "Values": {
+            **_query(
+                VALUES,
+                "`typed`: cells are answered as numbers, booleans, dates and texts, and dates that "
+                "are sent are stored as dates. `displayed`: cells are answered as texts. "
+                f"`/openapi.json?{VALUES}={other}` describes requests with `{other}`.",
+                {"type": "string", "enum": [word]},  # no default, which `/docs` would send
+            ),
+            **({"required": True} if reach.must_name_values else {}),
+        },
+        "MaxAffected": _query(
+            MAX_AFFECTED,
+            f"Maximum number of rows that the filter may match, up to {affected}. If it "
+            "matches more, nothing is written, and the answer is 400 with their number.",
+            COUNT,
+        ),
+    }
 
 
 def path_parameters(place: Place, *, has_row: bool) -> Sequence[Node]:
@@ -215,18 +266,6 @@ def _shared(*names: str) -> Sequence[Node]:
     return [ref(name, "parameters") for name in names]
 
 
-def _spreadsheet(reach: Reach) -> Node:
-    """The ID parameter; fixed if the request named a spreadsheet."""
-    about = (
-        "The id of the spreadsheet, which stands in its URL between `/d/` and `/edit`. A key for "
-        "one spreadsheet does not need it. `X-Sheetson-Spreadsheet-Id` and the query parameter "
-        f"`{SPREADSHEET_PARAMETER}` are accepted, too."
-    )
-    is_required = reach.must_name and reach.spreadsheet is not None
-    place = {"name": SPREADSHEET_ID, "in": "header", "description": about}
-    return {**place, "required": is_required, "schema": ref(_SPREADSHEET)}
-
-
 def spreadsheet_schemas(reach: Reach) -> Nodes:
     """The schema of the ID, if there is a parameter for it."""
     if not reach.takes_spreadsheet:
@@ -235,51 +274,6 @@ def spreadsheet_schemas(reach: Reach) -> Nodes:
         return {_SPREADSHEET: {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$"}}
     only = reach.spreadsheet
     return {_SPREADSHEET: {"type": "string", "enum": [only], "default": only}}
-
-
-def _if_match(reach: Reach) -> Node:
-    any_state = "Your plan requires it." if reach.must_condition else "`*` matches any state."
-    about = (
-        "The `ETag` of the row as you read it, including the quotes. If the row has changed since, "
-        f"nothing is written, and 412 has the current row. {any_state}"
-    )
-    place = {"name": "If-Match", "in": "header", "required": reach.must_condition}
-    return {**place, "description": about, "schema": TEXT}
-
-
-def _limit(reach: Reach) -> Node:
-    schema: dict[str, object] = {**COUNT, "default": DEFAULT_LIMIT}
-    most = "the most that the key's plan allows"
-    if reach.plan is not None:
-        schema["maximum"] = max(reach.plan.max_limit, reach.plan.max_export_rows)
-        schema["default"] = min(DEFAULT_LIMIT, reach.plan.max_limit)
-        most = f"{reach.plan.max_limit}, the most that your plan allows"
-    about = f"Maximum number of rows; a larger value is reduced to {most}."
-    if reach.has("export"):
-        exported = f"{reach.plan.max_export_rows} rows" if reach.plan else "the plan allows"
-        about += f" An export has no default, and is refused with more than {exported}."
-    return _query("limit", about, schema)
-
-
-def _values(reach: Reach) -> Node:
-    word, other = ("typed", "displayed") if reach.is_typed else ("displayed", "typed")
-    description = (
-        "`typed`: cells are answered as numbers, booleans, dates and texts, and dates that are "
-        "sent are stored as dates. `displayed`: cells are answered as texts. "
-        f"`/openapi.json?{VALUES}={other}` describes requests with `{other}`."
-    )
-    # Without a default, which `/docs` would send.
-    parameter = _query(VALUES, description, {"type": "string", "enum": [word]})
-    return {**parameter, "required": True} if reach.must_name_values else parameter
-
-
-def _max_affected(reach: Reach) -> Node:
-    most = "the key's plan allows" if reach.plan is None else f"{reach.plan.max_affected} rows"
-    about = (
-        f"Maximum number of rows that the filter may match, up to {most}. If it matches more, "
-        "nothing is written, and the answer is 400 with their number."
-    )
-    return _query(MAX_AFFECTED, about, COUNT)
 
 
 def _of_worksheet(place: Place, kinds: Sequence[RequestKind]) -> Nodes:

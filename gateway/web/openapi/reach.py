@@ -12,7 +12,9 @@ from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from gateway.telemetry.events import RequestKind
 from gateway.web.answers import EmptyCell
 from gateway.web.head import encode_title
+from gateway.web.operations import OPERATIONS
 from gateway.web.schema import writable_names
+from gateway.web.signature import WHERE
 from gateway.worksheets.access import is_granted
 from gateway.worksheets.catalogue import Listed
 
@@ -35,10 +37,8 @@ class Reach:
     """True for the worksheets of a key's spreadsheet, False for the API in general."""
     plan: PlanSettings | None = None
     """The key's plan; None for any plan."""
-    may_create: bool = True
-    may_update: bool = True
-    may_delete: bool = True
-    may_refresh: bool = True
+    rights: frozenset[str] = frozenset({"create", "update", "delete", "refresh"})
+    """The rights beside `read` that the key has, and its plan allows."""
     columns: ColumnGrant = ALL_COLUMNS
     worksheets: frozenset[str] | None = None
     """The worksheets that the key was granted; None for all."""
@@ -49,12 +49,12 @@ class Reach:
 
     def __hash__(self) -> int:
         """Hash of the parts that differ between keys; hashing the plan would cost more."""
-        return hash((self.columns, self.worksheets, self.spreadsheet, self.may_update))
+        return hash((self.columns, self.worksheets, self.spreadsheet, self.rights))
 
     @property
     def may_write(self) -> bool:
         """True if rows may be created or updated."""
-        return self.may_create or self.may_update
+        return not self.rights.isdisjoint(("create", "update"))
 
     @property
     def may_query(self) -> bool:
@@ -78,20 +78,18 @@ class Reach:
 
     def has(self, kind: RequestKind) -> bool:
         """True if the key and its plan have an operation."""
-        many = not self.must_condition
-        filtered = many and self.may_query and (self.plan is None or self.plan.max_affected > 0)
-        return {
-            **dict.fromkeys(("list", "read", "worksheets", "schema"), True),
-            "export": self.plan is None or self.plan.max_export_rows > 0,
-            "create": self.may_create,
-            "update": self.may_update,
-            "upsert": many and self.may_create and self.may_update,
-            "update_rows": many and self.may_update,
-            "update_where": filtered and self.may_update,
-            "delete": self.may_delete,
-            "delete_where": self.may_delete and filtered,
-            "refresh": self.may_refresh,
-        }[kind]
+        operation, plan = OPERATIONS[kind], self.plan or PlanSettings()
+        if kind == "refresh":
+            return "refresh" in self.rights
+        if kind == "export":
+            return plan.max_export_rows > 0
+        is_of_many = operation.path == "worksheet" and operation.writes != ("create",)
+        if operation.is_write and is_of_many:
+            if plan.require_if_match:
+                return False
+            if WHERE in operation.parameters and not (plan.where_and_order and plan.max_affected):
+                return False
+        return self.rights.issuperset(operation.writes)
 
 
 def reach_of_all(api: ApiSettings, *, is_typed: bool | None = None) -> Reach:
@@ -109,15 +107,13 @@ def reach_of(
     caller: Caller, named: str | None, api: ApiSettings, *, is_typed: bool | None = None
 ) -> Reach:
     """Scope of a key whose request named this spreadsheet or none."""
-    grants, rights = caller.grants, rights_of(caller)
+    grants = caller.grants
+    rights = {*rights_of(caller), *(["refresh"] if grants.may_refresh else [])}
     return replace(
         reach_of_all(api, is_typed=is_typed),
         is_for_key=True,
         plan=caller.plan,
-        may_create="create" in rights,
-        may_update="update" in rights,
-        may_delete="delete" in rights,
-        may_refresh=grants.may_refresh,
+        rights=frozenset(rights - {"read"}),
         columns=grants.columns,
         worksheets=grants.worksheets,
         spreadsheet=named or None,

@@ -190,7 +190,7 @@ def worksheet_schemas(place: Place) -> Nodes:
     if place.is_writable:
         schemas[f"{stem}Fields"] = _fields(place)
         schemas[f"{stem}Results"] = _results(row)
-        if reach.may_update:  # one row, whose values are strings
+        if reach.has("update"):  # one row, whose values are strings
             only_texts = {"additionalProperties": TEXT}
             schemas[f"{stem}Form"] = {"type": "object", "allOf": [ref(f"{stem}Fields"), only_texts]}
         if reach.has("update_rows"):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from gateway.errors import Gone
-from gateway.web.openapi.answers import FAILURES, WRITES, OperationKind, by_status
+from gateway.web.openapi.operations import FAILURES, WRITES, OperationKind, by_status
 from tests.error_tree import concrete_errors
 from tests.web.openapi.conformance import errors_in, resolved
 from tests.web.openapi.worksheets import document

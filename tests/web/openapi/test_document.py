@@ -56,12 +56,7 @@ INSTRUCTIONS_OF_WORKSHEET = 25_000
 
 def reach_with(rights: str) -> Reach:
     """The reach of a key with these rights and `read`."""
-    return replace(
-        reach(plan=DELETING),
-        may_create="create" in rights,
-        may_update="update" in rights,
-        may_delete="delete" in rights,
-    )
+    return replace(reach(plan=DELETING), rights=frozenset(rights.split(", ")))
 
 
 def references(node: object) -> Iterator[str]:

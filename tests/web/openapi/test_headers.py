@@ -2,8 +2,7 @@
 
 from gateway.web.admission import KEY_HEADERS, SPREADSHEET_HEADERS
 from gateway.web.frame import EXPOSED
-from gateway.web.openapi.answers import HEADERS
-from gateway.web.openapi.operations import SECURITY_SCHEMES, security
+from gateway.web.openapi.operations import HEADERS, SECURITY_SCHEMES, security
 from gateway.web.openapi.parameters import SPREADSHEET_ID
 from gateway.web.signature import KEY_PARAMETER
 

@@ -37,7 +37,7 @@ from gateway.google.sheets import (
     WrittenCells,
     WrittenRows,
 )
-from gateway.table.column_kinds import CellForm, NumberFormat, SeenCell
+from gateway.table.column_types import CellForm, NumberFormat, SeenCell
 from tests.fake_ranges import Box, echo, parse_range
 
 T = TypeVar("T")

@@ -57,7 +57,7 @@ from gateway.google.views import (
     worksheet_properties,
 )
 from gateway.google.wire import Answer, AnswerTooLarge, answer_of
-from gateway.table.column_kinds import NumberFormat
+from gateway.table.column_types import NumberFormat
 from gateway.table.steps import Work, finish, mapped
 
 S = TypeVar("S")

@@ -27,7 +27,7 @@ import msgspec
 
 from gateway.errors import UpstreamRefusal
 from gateway.table.a1 import GridArea
-from gateway.table.column_kinds import NumberFormat, SeenCell
+from gateway.table.column_types import NumberFormat, SeenCell
 
 Value = str | int | float | bool | None
 """A cell value. In a write, "" empties a cell, and None leaves one of a new row blank."""

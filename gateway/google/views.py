@@ -19,7 +19,7 @@ from gateway.google.sheets import (
     WorksheetProperties,
 )
 from gateway.table.a1 import GridArea
-from gateway.table.column_kinds import CellForm, NumberFormat, SeenCell
+from gateway.table.column_types import CellForm, NumberFormat, SeenCell
 from gateway.table.steps import Work
 
 T = TypeVar("T")

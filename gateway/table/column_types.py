@@ -1,29 +1,168 @@
-"""Types of columns for schemas: the types of a column's cells in typed answers.
+"""Types of columns: kinds by the forms of their cells for writes, and JSON types for schemas.
 
-Rules
+Rules for the kind of a written cell
+- The first source with a kind decides: the number format (or checkbox) of the written cell, of the
+  last record's row, of the first data row; the type of the column in a native table; data
+  validation and values of these cells. Values matter for HTML forms only, which have no types.
+- The type of a number format decides, not its pattern: a pattern of type NUMBER shows no moment.
+
+Rules for the types of a column's cells in typed answers
 - The first source with a type decides: the type of the column in a native table; data validation
   with a checkbox or a list; the number format of the first filled cells, otherwise of the first
   blank ones; a validation of numbers or dates; the values of these cells, apart from errors.
 - There are no integers: a whole number does not predict the next one.
 - Google does not enforce types on writes of its API: a cell may have another type.
-- Source of the names of types and conditions: the discovery document of the Sheets API v4.
+
+Source of the names of types and conditions: the discovery document of the Sheets API v4.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from gateway.table.cells import ERRORS, number_in
-from gateway.table.column_kinds import (
-    KINDS_OF_COLUMN_TYPES,
-    KINDS_OF_FORMATS,
-    KINDS_OF_RULES,
-    CellForm,
-    Kind,
-    NumberFormat,
-)
 from gateway.table.moments import displayed_moment
 from gateway.table.texts import composed
+
+
+class NumberFormat(NamedTuple):
+    """Google's NumberFormatType, such as `DATE`, and the pattern; "" is the locale's default."""
+
+    type: str
+    pattern: str = ""
+
+
+class CellForm(NamedTuple):
+    """The number format of a cell, and the condition of its data validation; "" without one.
+
+    `options` are the values of the condition, such as a dropdown's, if they were requested.
+    """
+
+    format: NumberFormat | None = None
+    rule: str = ""
+    options: tuple[str, ...] = ()
+
+
+class Kind(Enum):
+    """Kinds of columns."""
+
+    NUMBER = auto()
+    BOOLEAN = auto()
+    DATE = auto()
+    """Days, also with a time."""
+    CLOCK = auto()
+    """Times of day, and durations."""
+    TEXT = auto()
+
+
+KINDS_OF_FORMATS: Mapping[str, Kind] = {
+    "TEXT": Kind.TEXT,
+    "NUMBER": Kind.NUMBER,
+    "PERCENT": Kind.NUMBER,
+    "CURRENCY": Kind.NUMBER,
+    "SCIENTIFIC": Kind.NUMBER,
+    "DATE": Kind.DATE,
+    "DATE_TIME": Kind.DATE,
+    "TIME": Kind.CLOCK,
+}
+KINDS_OF_COLUMN_TYPES: Mapping[str, Kind] = {
+    **KINDS_OF_FORMATS,
+    "DOUBLE": Kind.NUMBER,
+    "BOOLEAN": Kind.BOOLEAN,
+}
+"""Kinds by types of number formats and of columns of native tables."""
+KINDS_OF_RULES: Mapping[str, Kind] = {
+    "BOOLEAN": Kind.BOOLEAN,
+    "DATE": Kind.DATE,
+    "NUMBER": Kind.NUMBER,
+}
+"""Kinds by the first word of a condition of data validation, such as `DATE_IS_VALID`."""
+_OF_VALUE: Mapping[type, Kind] = {bool: Kind.BOOLEAN, int: Kind.NUMBER, float: Kind.NUMBER}
+
+
+class SeenCell(NamedTuple):
+    """A cell in a look: its form, typed value and displayed text, as far as they were read."""
+
+    form: CellForm = CellForm()
+    value: object = None
+    text: str = ""
+    is_computed: bool = False
+    """True if the cell shows the result of a formula."""
+
+    @property
+    def is_blank(self) -> bool:
+        return self.value is None or self.value == ""
+
+
+class ColumnKind(NamedTuple):
+    """The kind of a column, None if unknown, and the format of its moments."""
+
+    kind: Kind | None = None
+    format: NumberFormat | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SheetForms:
+    """Forms of cells that decide the kinds of columns.
+
+    `rows` are the read rows, in order of precedence: the last record's row, if it is known, and the
+    first data row. `types` are the types of the columns of native tables. `formats` are the number
+    formats of a new row, by column: from its place, otherwise from the last record.
+    """
+
+    rows: Sequence[Sequence[SeenCell]] = ()
+    types: Mapping[int, str] = field(default_factory=dict)
+    formats: Mapping[int, NumberFormat] = field(default_factory=dict)
+    are_in_place: bool = True
+    """True if the place of a new row has all of these formats."""
+    is_plain: bool = False
+    """True if the row below the last record was read, and has no forms."""
+
+    def kind(self, column: int, own: Sequence[SeenCell] = ()) -> ColumnKind:
+        """The kind of a column for a cell of the row `own`, which is empty for a new row."""
+        written = own[column] if column < len(own) else SeenCell()
+        kind = _kind_of_form(written)
+        if kind is not None:
+            return kind
+        if column not in self._known:
+            self._known[column] = self._kind(column)
+        known = self._known[column]
+        return known if known.kind is not None else ColumnKind(_kind_of_content(written))
+
+    @cached_property
+    def _known(self) -> dict[int, ColumnKind]:
+        """Cache of found kinds by column."""
+        return {}
+
+    def _kind(self, column: int) -> ColumnKind:
+        cells = [row[column] for row in self.rows if column < len(row)]
+        kind = next(filter(None, map(_kind_of_form, cells)), None)
+        if kind is not None:
+            return kind
+        type_ = self.types.get(column, "")
+        if type_ in KINDS_OF_COLUMN_TYPES:
+            is_format = type_ in KINDS_OF_FORMATS
+            return ColumnKind(
+                KINDS_OF_COLUMN_TYPES[type_], NumberFormat(type_) if is_format else None
+            )
+        return ColumnKind(next(filter(None, map(_kind_of_content, cells)), None))
+
+
+def _kind_of_form(cell: SeenCell) -> ColumnKind | None:
+    """The kind of a cell by its number format or checkbox; None without both."""
+    if KINDS_OF_RULES.get(cell.form.rule) is Kind.BOOLEAN:
+        return ColumnKind(Kind.BOOLEAN)
+    if cell.form.format is None:
+        return None
+    return ColumnKind(KINDS_OF_FORMATS.get(cell.form.format.type), cell.form.format)
+
+
+def _kind_of_content(cell: SeenCell) -> Kind | None:
+    """The kind of a cell by its data validation, otherwise by its value."""
+    return KINDS_OF_RULES.get(cell.form.rule.partition("_")[0]) or _OF_VALUE.get(type(cell.value))
+
 
 TypeName = Literal["number", "boolean", "date", "date-time", "time", "text"]
 Source = Literal["table", "validation", "format", "cells"]
@@ -50,20 +189,6 @@ _DROPDOWN = "DROPDOWN"
 _BOOLEANS: Mapping[str, bool] = {"TRUE": True, "FALSE": False}
 
 
-class FirstCell(NamedTuple):
-    """One of the first cells of a column: displayed text, typed value and form."""
-
-    text: str
-    value: object
-    form: CellForm = CellForm()
-    is_computed: bool = False
-    """True if the cell shows the result of a formula."""
-
-    @property
-    def is_blank(self) -> bool:
-        return self.value is None or self.value == ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class ColumnType:
     """The type of a column, and its source.
@@ -88,7 +213,7 @@ UNKNOWN = ColumnType()
 
 
 def column_type(
-    cells: Sequence[FirstCell], declared: str = "", declared_options: Sequence[str] = ()
+    cells: Sequence[SeenCell], declared: str = "", declared_options: Sequence[str] = ()
 ) -> ColumnType:
     """Derive the type of a column from its first cells and its type in a native table."""
     filled = [cell for cell in cells if not cell.is_blank]
@@ -105,8 +230,8 @@ _Found = tuple[tuple[TypeName, ...], Source | None, tuple[Option, ...]]
 
 
 def _found(
-    cells: Sequence[FirstCell],
-    filled: Sequence[FirstCell],
+    cells: Sequence[SeenCell],
+    filled: Sequence[SeenCell],
     declared: str,
     declared_options: Sequence[str],
 ) -> _Found:
@@ -132,26 +257,21 @@ def _found(
     return names, "cells" if names else None, ()
 
 
-def _of_formats(cells: Sequence[FirstCell]) -> tuple[TypeName, ...]:
+def _of_formats(cells: Sequence[SeenCell]) -> tuple[TypeName, ...]:
     """The types by number formats; empty if no cell has one.
 
     Values of cells without a format count, too, apart from texts, which get none when typed.
     """
-    found = [cell.form.format for cell in cells]
-    if not any(each is not None and each.type in KINDS_OF_FORMATS for each in found):
+    formats = [cell.form.format for cell in cells]
+    known = [each is not None and each.type in KINDS_OF_FORMATS for each in formats]
+    if not any(known):
         return ()
-    return _distinct(
-        name
-        for cell, each in zip(cells, found, strict=True)
+    found = (
+        _name(each.type, KINDS_OF_FORMATS) if each is not None and is_known else _name_of_cell(cell)
+        for cell, each, is_known in zip(cells, formats, known, strict=True)
         if each is not None or isinstance(cell.value, int | float)
-        if (name := _name_of_form(each) or _name_of_cell(cell)) is not None
     )
-
-
-def _name_of_form(number_format: NumberFormat | None) -> TypeName | None:
-    if number_format is None or number_format.type not in KINDS_OF_FORMATS:
-        return None
-    return _name(number_format.type, KINDS_OF_FORMATS)
+    return _distinct(filter(None, found))
 
 
 def _name(google: str, kinds: Mapping[str, Kind]) -> TypeName:
@@ -159,7 +279,7 @@ def _name(google: str, kinds: Mapping[str, Kind]) -> TypeName:
     return "date-time" if google == _DATE_TIME else _NAMES[kinds[google]]
 
 
-def _of_options(texts: Sequence[str], filled: Sequence[FirstCell], source: Source) -> _Found:
+def _of_options(texts: Sequence[str], filled: Sequence[SeenCell], source: Source) -> _Found:
     """The type of a dropdown; Sheets stores a chosen option that is a number as a number.
 
     It is text if a cell has the option as a text, or has the text format.
@@ -170,7 +290,7 @@ def _of_options(texts: Sequence[str], filled: Sequence[FirstCell], source: Sourc
     ) or any(cell.form.format is not None and cell.form.format.type == _TEXT for cell in filled)
     options = tuple(dict.fromkeys(texts))
     values: tuple[Option, ...] = options if are_texts else tuple(map(_option, options))
-    names = _distinct([_NAMES[_kind_of_option(value)] for value in values])
+    names = _distinct([_NAMES[_OF_VALUE.get(type(value), Kind.TEXT)] for value in values])
     if len(values) > MAX_OPTIONS or sum(map(len, options)) > MAX_OPTION_CHARACTERS:
         values = ()
     return names, source, values
@@ -185,13 +305,7 @@ def _option(text: str) -> Option:
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
-def _kind_of_option(value: Option) -> Kind:
-    if isinstance(value, bool):
-        return Kind.BOOLEAN
-    return Kind.TEXT if isinstance(value, str) else Kind.NUMBER
-
-
-def _name_of_cell(cell: FirstCell) -> TypeName | None:
+def _name_of_cell(cell: SeenCell) -> TypeName | None:
     """The type of a cell's value in typed answers; None for an error, which is null there."""
     text, value = cell.text, cell.value
     if isinstance(value, bool):

@@ -13,7 +13,7 @@ Rules
 from collections.abc import Mapping
 
 from gateway.table.cells import ERRORS, number_in
-from gateway.table.column_kinds import ColumnKind, Kind, NumberFormat
+from gateway.table.column_types import ColumnKind, Kind, NumberFormat
 from gateway.table.moments import DAY, displayed_moment, moment_in, moment_text, serial_of
 from gateway.table.record import Stored
 

@@ -38,7 +38,7 @@ from gateway.google.sheets import (
     WrittenRows,
 )
 from gateway.table import a1
-from gateway.table.column_kinds import NumberFormat, SheetForms
+from gateway.table.column_types import NumberFormat, SheetForms
 from gateway.table.record import Stored, text_at
 from gateway.table.records import FilledRow
 from gateway.table.steps import Work

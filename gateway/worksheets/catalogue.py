@@ -35,7 +35,7 @@ from gateway.google.sheets import (
     in_call_context,
 )
 from gateway.table import a1
-from gateway.table.column_types import UNKNOWN, ColumnType, FirstCell, column_type
+from gateway.table.column_types import UNKNOWN, ColumnType, SeenCell, column_type
 from gateway.table.header import DEFAULT_LAYOUT, Header, Layout
 from gateway.table.texts import composed
 from gateway.worksheets.access import (
@@ -287,14 +287,14 @@ def _types(
     return types
 
 
-def first_cells(block: Block, skipped: int = 1) -> Mapping[int, Sequence[FirstCell]]:
+def first_cells(block: Block, skipped: int = 1) -> Mapping[int, Sequence[SeenCell]]:
     """The cells of a block by column, without its first rows."""
-    found: dict[int, list[FirstCell]] = {}
+    found: dict[int, list[SeenCell]] = {}
     rows = zip(block.texts, block.cells, block.computed, strict=True)
     for texts, cells, computed in islice(rows, skipped, None):
         formulas = frozenset(computed)
-        for column, (text, (form, value)) in enumerate(zip(texts, cells, strict=True)):
-            first = FirstCell(text, value, form, column in formulas)
+        for column, (text, cell) in enumerate(zip(texts, cells, strict=True)):
+            first = SeenCell(cell.form, cell.value, text, column in formulas)
             found.setdefault(column, []).append(first)
     return found
 

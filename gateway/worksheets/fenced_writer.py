@@ -56,7 +56,7 @@ from gateway.google.sheets import (
     WrittenCells,
     refused_request,
 )
-from gateway.table.column_kinds import SheetForms
+from gateway.table.column_types import SheetForms
 from gateway.table.records import BLANK_ONLY, SheetEnd
 from gateway.worksheets.applied import AppliedReader
 from gateway.worksheets.batch import (

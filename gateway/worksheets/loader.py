@@ -36,7 +36,7 @@ from gateway.google.sheets import (
     recording_sent_at,
 )
 from gateway.table import a1
-from gateway.table.column_kinds import NumberFormat, SeenCell, SheetForms
+from gateway.table.column_types import NumberFormat, SeenCell, SheetForms
 from gateway.table.header import DEFAULT_LAYOUT, Header, Layout, parse_header
 from gateway.table.record import text_at
 from gateway.table.records import (

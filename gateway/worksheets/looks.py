@@ -25,7 +25,7 @@ from gateway.google.sheets import (
     recording_sent_at,
 )
 from gateway.table import a1
-from gateway.table.column_kinds import SeenCell
+from gateway.table.column_types import SeenCell
 from gateway.table.header import Header, parse_header
 from gateway.table.records import EndRule, last_record
 from gateway.worksheets.access import WorksheetId, own_sheet, worksheet_not_found

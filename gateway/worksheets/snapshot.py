@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from gateway.google.sheets import NO_TABLE, NativeTable, SheetView
 from gateway.query.place import Seen
-from gateway.table.column_kinds import SheetForms
+from gateway.table.column_types import SheetForms
 from gateway.table.header import Header
 from gateway.table.record import row_object, text_at
 from gateway.table.records import EndRule, last_record

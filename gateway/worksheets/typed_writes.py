@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gateway.errors import Problem
-from gateway.table.column_kinds import NumberFormat, SeenCell, SheetForms
+from gateway.table.column_types import NumberFormat, SeenCell, SheetForms
 from gateway.table.header import View
 from gateway.table.record import WHOLE_BODY, Stored, check_has_value, not_written, pointer
 from gateway.table.records import EndRule

@@ -16,7 +16,7 @@ from gateway.google.sheets import (
     WrittenCells,
     refused_request,
 )
-from gateway.table.column_kinds import NumberFormat
+from gateway.table.column_types import NumberFormat
 from tests.contract.subject import Lines, Subject, Typed, apply, at, fence, properties, shown
 
 LINES: Lines = [["a", "b"], ["1", 2], ["x", True]]

@@ -14,7 +14,7 @@ from gateway.access.issue import KeyRequest
 from gateway.errors import UpstreamUnreachable
 from gateway.google.sheets import Value
 from gateway.storage.key_store import Grants
-from gateway.table.column_kinds import CellForm, NumberFormat
+from gateway.table.column_types import CellForm, NumberFormat
 from gateway.table.header import ColumnGrant
 from tests.fakes import FakeWorksheet, Formatted
 from tests.journeys.failure import refused

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.table.column_kinds import (
+from gateway.table.column_types import (
     CellForm,
     ColumnKind,
     Kind,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gateway.google.sheets import SheetView
-from gateway.table.column_kinds import SheetForms
+from gateway.table.column_types import SheetForms
 from gateway.table.header import Header, parse_header
 from gateway.worksheets.snapshot import HeaderCache, SheetExtent
 from tests.clock import ManualClock

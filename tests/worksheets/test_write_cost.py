@@ -19,7 +19,7 @@ from gateway.google.rendering import known_columns
 from gateway.google.sheets import Batch, Fence
 from gateway.google.wire import Answer
 from gateway.query.query import Comparison, Operand, make_operand, make_operands
-from gateway.table.column_kinds import NumberFormat, SheetForms
+from gateway.table.column_types import NumberFormat, SheetForms
 from gateway.table.header import Header, parse_header
 from gateway.table.steps import Work, finish
 from gateway.table.table import RowPatch, Table, make_table

@@ -26,7 +26,7 @@ from gateway.google.sheets import (
     WorksheetProperties,
 )
 from gateway.table import a1
-from gateway.table.column_types import FirstCell
+from gateway.table.column_types import SeenCell
 from gateway.table.header import DEFAULT_LAYOUT, ROW_INDEX, Header, Layout, parse_header
 from gateway.table.records import BLANK_ONLY, EndRule, by_column, last_record
 from gateway.worksheets.access import Layouts, WorksheetId
@@ -446,13 +446,13 @@ def _last_shown(columns: Columns) -> int:
     return last_record(BLANK_ONLY, columns) or 0
 
 
-def _is_computed(first: Sequence[FirstCell]) -> bool:
+def _is_computed(first: Sequence[SeenCell]) -> bool:
     """True if most of the first cells of a column show results of formulas."""
     computed = sum(cell.is_computed for cell in first)
     return computed > sum(not (cell.is_computed or cell.is_blank) for cell in first)
 
 
-def _filling(first: Sequence[FirstCell], cells: Sequence[object]) -> Collection[object]:
+def _filling(first: Sequence[SeenCell], cells: Sequence[object]) -> Collection[object]:
     """Texts with which a column is filled down, by its first cells; empty if it is not."""
     if _is_computed(first):
         return frozenset(cells)

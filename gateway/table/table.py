@@ -222,20 +222,8 @@ class Table:
 
     def texts(self, rows: Sequence[int]) -> list[Sequence[str]]:
         """The displayed texts of rows, all columns of each, made column by column."""
-        if len(rows) < 2 or not self.displayed:
-            return [
-                [cell if isinstance(cell, str) else "" for cell in self.cells(row)] for row in rows
-            ]
-        first = self.header.row
-        places = [row - first for row in rows]
-        pick, end = itemgetter(*places), max(places) + 1
-        columns: list[Sequence[Any]] = [
-            pick(cells)
-            if len(cells) >= end
-            else [cells[place] if place < len(cells) else "" for place in places]
-            for cells in self.displayed
-        ]
-        return [*zip(*columns, strict=True)]
+        columns: Iterable[Sequence[Any]] = map(self.picker(rows), self.displayed)
+        return [*zip(*columns, strict=True)] if self.displayed else [()] * len(rows)
 
     def cells(self, row: int) -> list[object]:
         """The displayed cells of a row; None past the end of a column."""
@@ -276,10 +264,6 @@ class Table:
             return [cells[row - first] if row < end else "" for row in rows]
 
         return pick_cells
-
-    def picked(self, cells: Column, rows: Sequence[int]) -> Column:
-        """The cells of some rows of a column; "" past its end."""
-        return self.picker(rows)(cells)
 
     def row_objects(
         self,
@@ -348,12 +332,11 @@ class Table:
         self, rows: Sequence[int], typed: Mapping[int, Column]
     ) -> Iterator[Sequence[object]]:
         """Displayed cells of rows, in the columns whose typed values differ from these texts."""
-        columns: list[Sequence[object]] = []
+        pick, columns = self.picker(rows), list[Column]()
         for column, values in typed.items():
             cells = column_at(self.displayed, column)
-            if values is cells:
-                continue
-            columns.append(self.picked(cells, rows))
+            if values is not cells:
+                columns.append(pick(cells))
         return zip(*columns, strict=True) if columns else iter([()] * len(rows))
 
     def index(self, column: int) -> ColumnIndex:

@@ -11,7 +11,7 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
@@ -116,15 +116,8 @@ def parse_rows(body: bytes, content_type: str) -> RowsBody:
     """Parse up to 500 rows of a JSON list of objects, otherwise one row as `parse_fields`."""
     decoded = _decoded(body, content_type)
     if isinstance(decoded, list) and not isinstance(decoded, Pairs):
-        rows: list[Fields] = []
-
-        def read(at: str, element: object) -> Sequence[Problem]:
-            fields, faults = _listed_fields(element, at=at)
-            rows.append(_stored(fields))
-            return faults
-
-        _read_rows(decoded, "create", read)
-        return RowsBody(rows=tuple(rows), is_array=True)
+        rows = tuple(fields for _, fields in _listed_rows(decoded, "create"))
+        return RowsBody(rows=rows, is_array=True)
     if isinstance(decoded, Form):
         return RowsBody(rows=(form_fields(decoded),), is_array=False)
     return RowsBody(rows=(_object_fields(decoded),), is_array=False)
@@ -143,19 +136,7 @@ def parse_updates(body: bytes, content_type: str) -> Updates:
     decoded = _decoded(body, content_type)
     if not isinstance(decoded, list) or isinstance(decoded, Pairs):
         raise _of_another_shape(decoded, "a JSON list of objects, each with its rowIndex")
-    rows: dict[int, Fields] = {}
-
-    def read(at: str, element: object) -> Sequence[Problem]:
-        fields, faults = _listed_fields(element, at=at)
-        row, fault = _listed_row_number(fields, rows)
-        if row is not None:
-            rows[row] = _stored(fields)
-        if faults or fault is None:
-            return faults
-        return [Problem(at if fields.get(ROW_INDEX) is None else f"{at}/{ROW_INDEX}", fault)]
-
-    _read_rows(decoded, "update", read)
-    return tuple(rows.items())
+    return _listed_rows(decoded, "update")
 
 
 def _decoded(body: bytes, content_type: str) -> object:
@@ -192,41 +173,52 @@ def _object_fields(decoded: object) -> Fields:
     return stored
 
 
-def _read_rows(
-    elements: Sequence[object], verb: str, read: Callable[[str, object], Sequence[Problem]]
-) -> None:
-    """Read the elements of a list of rows, each with its pointer. Raises InvalidBody."""
+def _listed_rows(elements: Sequence[object], verb: Literal["create", "update"]) -> Updates:
+    """Check the rows of a list; to update, each has a row number, otherwise 0. Raises InvalidBody.
+
+    The check stops at the maximum number of problems.
+    """
     if not elements:
         raise invalid_body(f"The list holds no row to {verb}.")
     if len(elements) > MAX_ROWS:
         raise invalid_body(f"The list holds more than {MAX_ROWS} rows; send it in parts.")
+    rows: list[tuple[int, Fields]] = []
+    taken: set[int] = set()
     problems: list[Problem] = []
     for index, element in enumerate(elements):
-        problems += read(pointer(str(index)), element)
+        at = pointer(str(index))
+        if isinstance(element, Pairs):
+            fields, found = checked_fields(element, at=at)
+            stored = _stored(fields)
+            if not (found or stored):
+                found = [Problem(at, _NO_FIELD)]
+            row, fault = _row_number(fields, taken) if verb == "update" else (0, None)
+            if fault is not None and not found:
+                place = at if fields.get(ROW_INDEX) is None else f"{at}/{ROW_INDEX}"
+                found = [Problem(place, fault)]
+            if fault is None:
+                taken.add(row)
+            rows.append((row, stored))
+        else:
+            found = [Problem(at, "This must be a JSON object of fields and values.")]
+        problems += found
         if len(problems) >= MAX_PROBLEMS:
             break
     if problems:
         raise unstorable(problems)
+    return tuple(rows)
 
 
-def _listed_fields(element: object, *, at: str) -> tuple[Fields, Sequence[Problem]]:
-    """The fields of an object, including those that are never stored, and its problems."""
-    if not isinstance(element, Pairs):
-        return {}, [Problem(at, "This must be a JSON object of fields and values.")]
-    fields, problems = checked_fields(element, at=at)
-    return fields, problems if _stored(fields) or problems else [Problem(at, _NO_FIELD)]
-
-
-def _listed_row_number(fields: Fields, taken: Collection[int]) -> tuple[int | None, str | None]:
-    """The row number in the object of an update, or the problem with it."""
+def _row_number(fields: Fields, taken: Collection[int]) -> tuple[int, str | None]:
+    """The row number in the object of an update; 0, and the problem, without a valid one."""
     value = fields.get(ROW_INDEX)
     if value is None:
-        return None, f"{ROW_INDEX} is missing; it says which row to update."
+        return 0, f"{ROW_INDEX} is missing; it says which row to update."
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        return None, f"{ROW_INDEX} must be an integer, as in answers."
-    return (None, "The list has this row twice.") if value in taken else (value, None)
+        return 0, f"{ROW_INDEX} must be an integer, as in answers."
+    return (0, "The list has this row twice.") if value in taken else (value, None)
 
 
 def _stored(fields: Fields) -> Fields:

@@ -216,7 +216,7 @@ def _guarded(
     if export.table.typed is None:
         values = shown  # none of them is a formula, whatever its class (`may_hold_formulas`)
     else:
-        values = export.table.picked(column_at(export.table.typed, column), rows)
+        values = export.table.picker(rows)(column_at(export.table.typed, column))
     return [
         guarded(cell) if isinstance(value, str) and isinstance(cell, str) else cell
         for cell, value in zip(shown, values, strict=True)

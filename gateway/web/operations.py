@@ -36,7 +36,7 @@ _write_by_filter = partial(
     preferences=(MAX_AFFECTED,),
     hint=_ALL_THAT_MATCH,
     price=FRESH_PRICE,
-    check=rows.refuse_filter,
+    check=partial(rows.refuse_condition, by_filter=True),
     answer=rows.counted,
 )
 

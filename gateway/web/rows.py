@@ -19,7 +19,7 @@ Rules
   header decides if that is an unknown field.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -107,6 +107,7 @@ from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.writes import Fields, Write
 
 MAX_CONFLICT_FIELDS = 16
+_TOO_MANY_KEYS = f"{ON_CONFLICT} names more than {MAX_CONFLICT_FIELDS} fields."
 _NO_FILTER = (
     "A write by filter needs a condition: send where as a percent-encoded JSON object, such as "
     '{"state":"done"}. To write to a single row, put its rowIndex into the path.'
@@ -487,7 +488,8 @@ def conflict_names(text: bytes) -> Selection:
     for reading in asking.readings:
         note_reading(reading)
     distinct = {name.strip(): name for name in reversed(names)}
-    _check_count(distinct)
+    if len(distinct) > MAX_CONFLICT_FIELDS:
+        raise InvalidQuery(_TOO_MANY_KEYS)
     never = NEVER_STORED & set(distinct)
     if not distinct or never:
         what = f"names {quoted(min(never))}, which is not a column" if never else "names no field"
@@ -508,11 +510,6 @@ def _upsert_body(names: Selection, body: bytes, content_type: str) -> UpsertBody
     return UpsertBody(keys=keys, rows=parsed.rows, is_array=parsed.is_array)
 
 
-def _check_count(names: Collection[str]) -> None:
-    if len(names) > MAX_CONFLICT_FIELDS:
-        raise InvalidQuery(f"{ON_CONFLICT} names more than {MAX_CONFLICT_FIELDS} fields.")
-
-
 def _keys_in(fields: Fields, names: Selection) -> tuple[str, ...]:
     """The key fields that `names` mean, among the fields of a row.
 
@@ -530,7 +527,8 @@ def _keys_in(fields: Fields, names: Selection) -> tuple[str, ...]:
             keys |= dict.fromkeys(again)
         else:
             keys[name] = None
-    _check_count(keys)
+    if len(keys) > MAX_CONFLICT_FIELDS:
+        raise InvalidQuery(_TOO_MANY_KEYS)
     return tuple(keys)
 
 
@@ -619,8 +617,12 @@ def run_write(
     return request.state["rows"].write(target, write)
 
 
-def refuse_condition(request: Request, admitted: Admitted, *, may_create: bool = False) -> None:
-    """Refuse a write to several rows that has a condition, or whose plan requires one."""
+def refuse_condition(
+    request: Request, admitted: Admitted, *, may_create: bool = False, by_filter: bool = False
+) -> None:
+    """Refuse a write to several rows that has a condition, or whose plan does not allow it."""
+    if by_filter:
+        check_filter(admitted.caller)
     check_unconditional(admitted.caller)
     condition = read_condition(request.head)
     if condition is not None and (may_create or not condition.is_any):
@@ -628,12 +630,6 @@ def refuse_condition(request: Request, admitted: Admitted, *, may_create: bool =
             "If-Match is the state of one row, and this request writes to several. Leave it out, "
             "or send a request for each row, with its ETag."
         )
-
-
-def refuse_filter(request: Request, admitted: Admitted) -> None:
-    """Refuse a write by filter if the plan has none, or if it has a condition such as If-Match."""
-    check_filter(admitted.caller)
-    refuse_condition(request, admitted)
 
 
 def created(request: Request, target: Target, asked: Asked, settled: Settled) -> Answer:

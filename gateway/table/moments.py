@@ -122,10 +122,22 @@ def moment_in(text: str) -> Moment | None:
     if not 3 <= len(text) <= _LONGEST_TEXT:
         return None
     match = _DATE_TIME.fullmatch(text)
-    if match is not None:
-        return _date_in(match)
-    match = _CLOCK.fullmatch(text) or _LENGTH.fullmatch(text)
-    return None if match is None else _clock_in(match)
+    if match is None:
+        match = _CLOCK.fullmatch(text) or _LENGTH.fullmatch(text)
+        if match is None:
+            return None
+        sign, *clock = match.groups()
+        size = _clock(0, *clock)
+        return None if size > LONGEST_CLOCK else Moment(-size if sign else size, is_clock=True)
+    day, hour, minute, second, fraction, offset = match.groups()
+    try:
+        days = date.fromisoformat(day).toordinal() - _EPOCH_DAY
+    except ValueError:  # there is no such day
+        return None
+    if hour is None:
+        return Moment(days * DAY, is_clock=False, is_day=True)
+    size = _clock(days * DAY, hour, minute, second, fraction)
+    return None if size >= _END else Moment(size, False, False, offset is not None)
 
 
 def moment_text(moment: Moment) -> str:
@@ -159,26 +171,6 @@ def _moment(milliseconds: int, has_day: bool, has_clock: bool) -> Moment | None:
         return Moment(milliseconds, is_clock=True)
     is_day = not has_clock and milliseconds % DAY == 0
     return Moment(milliseconds, False, is_day) if _FIRST <= milliseconds < _END else None
-
-
-def _date_in(match: re.Match[str]) -> Moment | None:
-    """The date or date with time of a match; None if there is no such day."""
-    day, hour, minute, second, fraction, offset = match.groups()
-    try:
-        days = date.fromisoformat(day).toordinal() - _EPOCH_DAY
-    except ValueError:
-        return None
-    if hour is None:
-        return Moment(days * DAY, False, True)
-    milliseconds = _clock(days * DAY, hour, minute, second, fraction)
-    return None if milliseconds >= _END else Moment(milliseconds, False, False, offset is not None)
-
-
-def _clock_in(match: re.Match[str]) -> Moment | None:
-    """The clock or duration of a match; None if it is too long."""
-    sign, hour, minute, second, fraction = match.groups()
-    size = _clock(0, hour, minute, second, fraction)
-    return None if size > LONGEST_CLOCK else Moment(-size if sign else size, is_clock=True)
 
 
 def _clock(

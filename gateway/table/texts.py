@@ -65,8 +65,10 @@ def composed(text: str) -> str:
     """The text in NFC; the same object if it is unchanged."""
     if text.isascii():
         return text
-    if len(text) > MOST_MARKS and _MAY_BE_MARKS.search(text) and _has_too_many_marks(text):
-        return text
+    if len(text) > MOST_MARKS and _MAY_BE_MARKS.search(text):
+        runs = groupby(text, lambda each: bool(combining(each)) or each in _MARKS_ONLY)
+        if any(is_mark and sum(1 for _ in run) > MOST_MARKS for is_mark, run in runs):
+            return text
     return normalize("NFC", text)
 
 
@@ -111,15 +113,6 @@ def as_texts(cells: Sequence[object]) -> Work[Sequence[str]]:
         piece = cells[start : start + BLOCK]
         texts += [cell if isinstance(cell, str) else "" for cell in piece]
     return tuple(texts)
-
-
-def _has_too_many_marks(text: str) -> bool:
-    runs = groupby(map(_is_mark, text))
-    return any(is_mark and sum(1 for _ in run) > MOST_MARKS for is_mark, run in runs)
-
-
-def _is_mark(character: str) -> bool:
-    return bool(combining(character)) or character in _MARKS_ONLY
 
 
 class FoldedTexts:

@@ -10,9 +10,7 @@ Rules
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
@@ -60,18 +58,6 @@ def writable_names(view: View) -> Sequence[str]:
         for name, column in view.columns.items()
         if view.may_write(column) and name not in NEVER_STORED
     ]
-
-
-class _Fields(NamedTuple):
-    """Everything that a schema depends on except the worksheet."""
-
-    view: View
-    may_write: bool
-    empty: EmptyCell
-
-    def is_read_only(self, name: str, column: int, type_: ColumnType) -> bool:
-        is_writable = self.may_write and self.view.may_write(column) and name not in NEVER_STORED
-        return type_.is_computed or not is_writable
 
 
 async def run_worksheets(
@@ -142,10 +128,14 @@ async def run_schema(request: Request, admitted: Admitted, target: Target, asked
     check_names(worksheet.header)
     view = worksheet.header.seen_with(columns)
     view.check_parameters(admitted.unknown)
-    fields = _Fields(view, not {"create", "update"}.isdisjoint(rights_of(caller)), empty)
-    make = partial(_FORMATS[asked.format], worksheet, fields)
-    way = (asked.format, worksheet.title, columns, fields.may_write, empty)
-    return Served(await catalogue.answer(contents, way, lambda _: weakly_tagged(make())), freshness)
+    may_write = not {"create", "update"}.isdisjoint(rights_of(caller))
+    writable = frozenset(writable_names(view) if may_write else ())
+
+    def make(_contents: Contents) -> Encoded:
+        return weakly_tagged(_FORMATS[asked.format](worksheet, view, writable, empty))
+
+    way = (asked.format, worksheet.title, columns, may_write, empty)
+    return Served(await catalogue.answer(contents, way, make), freshness)
 
 
 def served_schema(request: Request, _target: Target, asked: Asked, served: Served) -> Answer:
@@ -153,14 +143,16 @@ def served_schema(request: Request, _target: Target, asked: Asked, served: Serve
     return read_answer(request, served, content_type=content_type)
 
 
-def _json_schema(worksheet: Listed, fields: _Fields) -> bytes:
+def _json_schema(
+    worksheet: Listed, view: View, writable: Collection[str], empty: EmptyCell
+) -> bytes:
     properties: dict[str, object] = {}
-    for name, column in fields.view.columns.items():
+    for name, column in view.columns.items():
         type_ = worksheet.type_of(column)
         properties[name] = {
-            **json_schema_of(type_, fields.empty),
-            **({"readOnly": True} if fields.is_read_only(name, column, type_) else {}),
-            **({"x-column": column_letters(column)} if fields.view.is_whole else {}),
+            **json_schema_of(type_, empty),
+            **({"readOnly": True} if type_.is_computed or name not in writable else {}),
+            **({"x-column": column_letters(column)} if view.is_whole else {}),
             **({"x-source": type_.source} if type_.source else {}),
         }
     about = {"$schema": _DIALECT, "title": worksheet.title, "type": "object"}
@@ -186,17 +178,18 @@ def _json_types(type_: ColumnType) -> Sequence[str]:
     return [*dict.fromkeys(_JSON_TYPES[name] for name in type_.names)] or _ANY
 
 
-def _typescript(worksheet: Listed, fields: _Fields) -> bytes:
-    mark = "?" if fields.empty == "omit" else ""
+def _typescript(
+    worksheet: Listed, view: View, writable: Collection[str], empty: EmptyCell
+) -> bytes:
+    mark = "?" if empty == "omit" else ""
     lines = [
         f"// The typed records of the worksheet {_quoted(worksheet.title)}.",
         f"export interface {_interface_name(worksheet.title)} {{",
     ]
-    for name, column in fields.view.columns.items():
+    for name, column in view.columns.items():
         type_ = worksheet.type_of(column)
-        is_read_only = fields.is_read_only(name, column, type_)
-        shown = f"{_quoted(name)}{mark}: {_type_expression(type_, fields.empty)};"
-        lines.append(f"  {'readonly ' if is_read_only else ''}{shown}")
+        read_only = "readonly " if type_.is_computed or name not in writable else ""
+        lines.append(f"  {read_only}{_quoted(name)}{mark}: {_type_expression(type_, empty)};")
     return "\n".join([*lines, "}", ""]).encode()
 
 
@@ -221,4 +214,7 @@ def _quoted(value: object) -> str:
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
 
 
-_FORMATS = {JSON_FORMAT: _json_schema, TYPESCRIPT: _typescript}
+_FORMATS: Mapping[str, Callable[[Listed, View, Collection[str], EmptyCell], bytes]] = {
+    JSON_FORMAT: _json_schema,
+    TYPESCRIPT: _typescript,
+}

@@ -1,17 +1,12 @@
 """Records: from request fields to the cells of a row, and back."""
 
-import re
 import urllib.parse
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-
-import msgspec
-from msgspec import UNSET
 
 from gateway.errors import InvalidBody, NotGranted, Problem
 from gateway.table.cells import CLOCK_TEXT, DATE_TEXT, NUMERAL, displayed_number, text_key
-from gateway.table.header import ROW_INDEX, ColumnGrant, Header, View
+from gateway.table.header import ROW_INDEX, ColumnGrant, View
 from gateway.table.quoting import quoted
 from gateway.table.texts import composed
 from gateway.table.typed import typed_row
@@ -31,15 +26,6 @@ MAX_PROBLEMS = 20
 _LONGEST_NAME = 100
 _MOST_NAMED = 10
 _NONE = "none"
-
-MOST_FIELDS, MOST_CHARACTERS = 200, 20_000
-"""Maximum number and characters of a struct type's fields; 200 fields take 1 ms and 60 KB."""
-
-FEW = 4
-"""Divisor of the columns: a row with fewer selected ones is a dict, otherwise a struct."""
-
-_NOT_OF_A_STRUCT = re.compile(r'["\\\x00-\x1f]')
-"""Characters that msgspec refuses in the names of a struct's fields."""
 
 WHOLE_BODY = "#"
 """The pointer to a body as a whole."""
@@ -259,53 +245,6 @@ def row_record(
         cell = cells[at] if at < width else None
         record[name] = None if cell == "" else cell
     return record
-
-
-def row_object(
-    header: Header, row: int, cells: Sequence[object], selected: Mapping[int, str], empty: object
-) -> object:
-    """A row to encode as JSON: `rowIndex` and the selected columns, in sheet order.
-
-    `cells` are displayed texts or typed values, `selected` names by column. `empty` is the value of
-    empty cells; UNSET leaves them out.
-    """
-    width = len(cells)
-    names = header.names
-    make = row_maker(names) if FEW * len(selected) >= len(names) else None
-    if make is None:
-        record: dict[str, object] = {ROW_INDEX: row}
-        for at, name in selected.items():
-            cell = cells[at] if at < width else None
-            if not cell and cell != 0:  # a number or False is not empty
-                cell = empty
-            if cell is not UNSET:
-                record[name] = cell
-        return record
-    values = [
-        (cell if (cell := cells[at] if at < width else None) or cell == 0 else empty)
-        if at in selected
-        else UNSET
-        for at in header.columns.values()
-    ]
-    return make(row, *values)
-
-
-@lru_cache(128)
-def row_maker(names: tuple[str, ...]) -> Callable[..., object] | None:
-    """Constructor of rows to encode as JSON: `rowIndex`, then a cell for each name unless UNSET.
-
-    It is a struct type, which is encoded in a third of the time of a dict; None if the names are
-    unsuitable.
-    """
-    if (
-        len(names) > MOST_FIELDS
-        or sum(map(len, names)) > MOST_CHARACTERS
-        or any(map(_NOT_OF_A_STRUCT.search, names))
-    ):
-        return None
-    fields = ["row", *(f"cell{at}" for at in range(len(names)))]
-    rename = dict(zip(fields, (ROW_INDEX, *names), strict=True))
-    return msgspec.defstruct("Row", fields, rename=rename, gc=False)
 
 
 def not_written(problems: Sequence[Problem]) -> InvalidBody:

@@ -69,13 +69,13 @@ JOURNEYS = {
     "the same again": Ask(
         method="GET", target=listed(2800003), before=listed(2800003), functions=34, files=14
     ),
-    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=150, files=29),
+    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=150, files=28),
     "cached row": Ask(
         method="GET",
         target="Cities/2?keys=country,population,name",
         before=listed(2800004),
         functions=55,
-        files=17,
+        files=16,
     ),
     "create": Ask(method="POST", target="Cities", body=BODY, functions=198, files=38),
     "create after a list": Ask(

@@ -2,15 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
 import pytest
-from msgspec import UNSET
 
 from gateway.errors import InvalidBody, NotGranted, Problem
 from gateway.table.header import ColumnGrant, parse_header
 from gateway.table.record import (
-    MOST_CHARACTERS,
-    MOST_FIELDS,
     Placement,
     Stored,
     changed_runs,
@@ -19,7 +15,6 @@ from gateway.table.record import (
     new_row,
     place,
     pointer,
-    row_object,
     text_at,
 )
 
@@ -299,30 +294,3 @@ def test_what_is_withheld_for_sure_is_refused_without_a_header() -> None:
     with pytest.raises(NotGranted) as refused:
         check_granted({"name": "x", "state": "y"}, grant, at=pointer("1"))
     assert [problem.pointer for problem in refused.value.problems] == ["#/1/state"]
-
-
-ODD_NAMES = {
-    "quotes": ['say "x"', "b"],
-    "backslash": ["a\\b", "b"],
-    "line break": ["a\nb", "\0"],
-    "beyond ASCII": ["Zürich", "😀"],
-    "words of Python": ["class", "self", "__init__", "row", "cell0"],
-    "many": [f"field {number}" for number in range(MOST_FIELDS + 1)],
-    "long": ["x" * MOST_CHARACTERS, "y"],
-}
-
-
-@pytest.mark.parametrize("names", ODD_NAMES.values(), ids=list(ODD_NAMES))
-@pytest.mark.parametrize("empty", [None, "", UNSET], ids=str)
-def test_rows_are_encoded_with_any_names(names: list[str], empty: object) -> None:
-    """A row is encoded as a dict of its fields is, whatever their names are."""
-    header = parse_header(names)
-    cells = ["" if at % 2 else f"cell {at}" for at in range(len(names))]
-    expected: dict[str, object] = {"rowIndex": 7}
-    for name, cell in zip(names, cells, strict=True):
-        if cell or empty is not UNSET:
-            expected[name] = cell or empty
-
-    row = row_object(header, 7, cells, header.whole.names, empty)
-
-    assert msgspec.json.encode(row) == msgspec.json.encode(expected)

@@ -7,9 +7,17 @@ import pytest
 from msgspec import UNSET
 
 from gateway.table.header import parse_header, row_tag
-from gateway.table.record import FEW, MOST_FIELDS, row_object
 from gateway.table.steps import finish
-from gateway.table.table import Column, Table, cell_at, make_table
+from gateway.table.table import (
+    FEW,
+    MOST_CHARACTERS,
+    MOST_FIELDS,
+    Column,
+    Table,
+    cell_at,
+    make_table,
+    row_objects,
+)
 
 CITIES: list[Column] = [
     ["name", "Boston", "", "Austin"],
@@ -41,14 +49,11 @@ def test_rows_made_together_are_those_made_one_by_one(
 ) -> None:
     """Rows are in the requested order, and have `rowIndex` first."""
     table = make_table(CITIES)
-    header = table.header
-    names = {at: name for at, name in header.whole.names.items() if at in selected}
+    names = {at: name for at, name in table.header.whole.names.items() if at in selected}
 
     records = [msgspec.json.encode(row) for row in table.row_objects(rows, names, empty)]
 
-    assert records == [
-        msgspec.json.encode(row_object(header, row, table.cells(row), names, empty)) for row in rows
-    ]
+    assert records == [msgspec.json.encode(*table.row_objects([row], names, empty)) for row in rows]
     assert all(record.startswith(b'{"rowIndex":') for record in records)
 
 
@@ -246,3 +251,31 @@ def test_texts_of_rows_past_the_end_of_a_column_are_blank() -> None:
     )
 
     assert table.texts([2, 4, 9]) == [("1", "1"), ("", "3"), ("", "")]
+
+
+ODD_NAMES = {
+    "quotes": ['say "x"', "b"],
+    "backslash": ["a\\b", "b"],
+    "line break": ["a\nb", "\0"],
+    "beyond ASCII": ["Zürich", "😀"],
+    "words of Python": ["class", "self", "__init__", "row", "cell0"],
+    "many": [f"field {number}" for number in range(MOST_FIELDS + 1)],
+    "long": ["x" * MOST_CHARACTERS, "y"],
+}
+
+
+@pytest.mark.parametrize("names", ODD_NAMES.values(), ids=list(ODD_NAMES))
+@pytest.mark.parametrize("empty", [None, "", UNSET], ids=str)
+def test_rows_are_encoded_with_any_names(names: list[str], empty: object) -> None:
+    """A row is encoded as a dict of its fields is, whatever their names are."""
+    header = parse_header(names)
+    cells = ["" if at % 2 else f"cell {at}" for at in range(len(names))]
+    expected: dict[str, object] = {"rowIndex": 7}
+    for name, cell in zip(names, cells, strict=True):
+        if cell or empty is not UNSET:
+            expected[name] = cell or empty
+
+    columns = {at: [cell] for at, cell in enumerate(cells)}
+    (row,) = row_objects(header, [7], columns, header.whole.names, empty)
+
+    assert msgspec.json.encode(row) == msgspec.json.encode(expected)

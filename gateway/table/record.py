@@ -8,8 +8,9 @@ from gateway.errors import InvalidBody, NotGranted, Problem
 from gateway.table.cells import CLOCK_TEXT, DATE_TEXT, NUMERAL, displayed_number, text_key
 from gateway.table.header import ROW_INDEX, ColumnGrant, View
 from gateway.table.quoting import quoted
+from gateway.table.steps import finish
 from gateway.table.texts import composed
-from gateway.table.typed import typed_row
+from gateway.table.typed import typed_rows
 
 Record = Mapping[str, object]
 """`rowIndex`, then each field with the displayed text of its cell, or None if it is empty."""
@@ -238,7 +239,9 @@ def row_record(
 
     With the `typed` cells of the row the record has typed values.
     """
-    cells = displayed if typed is None else typed_row(displayed, typed, columns)
+    cells = displayed
+    if typed is not None:
+        (cells,) = finish(typed_rows([(displayed, typed)], columns))
     width = len(cells)
     record: dict[str, object] = {ROW_INDEX: row}
     for at, name in columns.items():

@@ -281,7 +281,7 @@ class Table:
         empty: object,
         typed: Mapping[int, Column] | None = None,
     ) -> Iterator[object]:
-        """Rows as the function makes them: of displayed texts, or of `typed` columns."""
+        """Rows to encode as JSON (`row_objects`): of displayed texts, or of `typed` columns."""
         pick = self.picker(rows)
         columns = {
             column: pick(column_at(self.displayed, column) if typed is None else typed[column])

@@ -18,7 +18,7 @@ import msgspec
 
 from gateway.table.cells import ERRORS, READ_AT_ONCE, read_steps
 from gateway.table.moments import NUMBER_DISPLAY, displayed_moment, moment_text
-from gateway.table.steps import BLOCK, Work, finish
+from gateway.table.steps import BLOCK, Work
 
 ERROR: Final = msgspec.Raw(b"null")
 """Typed value of an error."""
@@ -48,21 +48,14 @@ def typed_answer(text: object, value: object) -> object:
     return value
 
 
-def typed_row(
-    texts: Sequence[object], values: Sequence[object], columns: Collection[int]
-) -> list[object]:
-    """The typed values of some columns of a row, and None in the others.
-
-    Both renderings may lack empty cells at the end, and so may the result.
-    """
-    (cells,) = finish(typed_rows([(texts, values)], columns))
-    return cells
-
-
 def typed_rows(
     rows: Iterable[tuple[Sequence[object], Sequence[object]]], columns: Collection[int]
 ) -> Work[list[list[object]]]:
-    """Map `typed_row` over several rows, given by texts and values."""
+    """The typed values of some columns of rows, and None in the others.
+
+    Rows are given by texts and values, either of which may lack empty cells at the end; so may the
+    result.
+    """
     found: list[list[object]] = []
     for texts, values in rows:
         cells: list[object] = [None] * len(values)

@@ -79,22 +79,15 @@ def error_members(
             {"pointer": each.pointer, "detail": each.detail} for each in error.problems
         ]
     if not error.is_without_sheet:
-        members |= _rows(error, state)
+        if isinstance(error, errors.PreconditionFailed):
+            members["existing"] = shaped(error.existing, state["api"].empty_cell)
+        if isinstance(error, errors.HeaderChanged | errors.RowsMoved):
+            members["rowIndex"] = error.row
+        if isinstance(error, errors.RowsMoved):
+            for name, record in (("expected", error.expected), ("met", error.met)):
+                members[name] = record and shaped(record, state["api"].empty_cell)
     if outcome is not None:
         members["outcome"] = outcome
-    return members
-
-
-def _rows(error: errors.GatewayError, state: State) -> dict[str, object]:
-    """The rows that an error shows."""
-    members: dict[str, object] = {}
-    if isinstance(error, errors.PreconditionFailed):
-        members["existing"] = shaped(error.existing, state["api"].empty_cell)
-    if isinstance(error, errors.HeaderChanged | errors.RowsMoved):
-        members["rowIndex"] = error.row
-    if isinstance(error, errors.RowsMoved):
-        for name, record in (("expected", error.expected), ("met", error.met)):
-            members[name] = record and shaped(record, state["api"].empty_cell)
     return members
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gateway.table.cells import ERRORS
 from gateway.table.header import keyed_row_tag, row_tag
 from gateway.table.steps import BLOCK, finish
-from gateway.table.typed import ERROR, held_cells, typed_answer, typed_column, typed_row
+from gateway.table.typed import ERROR, held_cells, typed_answer, typed_column, typed_rows
 
 CELLS = [
     ("1", 1), ("0", 0), ("12", 12.3), ("", 0), ("x", "x"), ("", ""), ("", None), ("TRUE", True),
@@ -101,10 +101,9 @@ def test_what_cells_hold_does_not_depend_on_the_read(cells: Sequence[tuple[str, 
     ]  # fmt: skip
 
     assert held_cells(texts, of_values) == held_cells([*texts, ""], [*of_cells, None, ""])
-    columns = range(len(cells))
-    assert [None if each == "" else each for each in typed_row(texts, of_values, columns)] == [
-        None if each == "" else each for each in typed_row(texts, of_cells, columns)
-    ]
+    rows = finish(typed_rows([(texts, of_values), (texts, of_cells)], range(len(cells))))
+    by_values, by_cells = [[None if cell == "" else cell for cell in row] for row in rows]
+    assert by_values == by_cells
 
 
 @pytest.mark.parametrize(

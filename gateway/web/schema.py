@@ -129,9 +129,9 @@ async def run_schema(request: Request, admitted: Admitted, target: Target, asked
     view = worksheet.header.seen_with(columns)
     view.check_parameters(admitted.unknown)
     may_write = not {"create", "update"}.isdisjoint(rights_of(caller))
-    writable = frozenset(writable_names(view) if may_write else ())
 
     def make(_contents: Contents) -> Encoded:
+        writable = frozenset(writable_names(view) if may_write else ())
         return weakly_tagged(_FORMATS[asked.format](worksheet, view, writable, empty))
 
     way = (asked.format, worksheet.title, columns, may_write, empty)

@@ -44,14 +44,6 @@ class Limits:
     rate: RateLimit
 
 
-class UsedRate(Protocol):
-    """Use of a rate, as `gateway.gcra.Gcra` describes it."""
-
-    def take(self, limit: RateLimit, now: float, price: int = 1) -> float: ...
-    def give_back(self, limit: RateLimit, price: int = 1) -> None: ...
-    def standing(self, limit: RateLimit, now: float) -> Standing: ...
-
-
 class SharedUse(Protocol):
     """Use of a key by all processes that serve it."""
 
@@ -68,38 +60,25 @@ class SharedUse(Protocol):
         """Fetch the use by other processes. Raises nothing, and takes a few seconds at most."""
 
 
-class Usage(Protocol):
-    """Used rate and number of running requests of a key."""
+class KeyUsage(Gcra):
+    """Used rate of a key, and number of its running requests in this process."""
 
-    in_flight: int
-    """Running requests of this process."""
-
-    @property
-    def gcra(self) -> UsedRate: ...
-
-    @property
-    def shared(self) -> SharedUse | None:
-        """The use by all processes; None in a process that knows no others."""
-
-
-class KeyUsage:
-    """A `Usage` of a process that knows no others."""
-
-    __slots__ = ("gcra", "in_flight")
-    shared = None
+    __slots__ = ("in_flight", "shared")
 
     def __init__(self, _key_id: str = "") -> None:
-        self.gcra = Gcra()
+        super().__init__()
         self.in_flight = 0
+        self.shared: SharedUse | None = None
+        """The use by all processes; None in a process that knows no others."""
 
 
 class RateLease(msgspec.Struct):
     """A request of a key, from its admission until its answer is sent."""
 
     limits: Limits
-    usage: Usage
+    usage: KeyUsage
     _timer: Callable[[], float]
-    _exports: list[Usage]
+    _exports: list[KeyUsage]
     """Usage of the key of each export that runs in this process."""
     _is_in: bool = False
     _is_export: bool = False
@@ -113,7 +92,7 @@ class RateLease(msgspec.Struct):
     def enter(self) -> None:
         """Charge the request and take a place. Raises `RateLimited` or `TooManyInFlight`."""
         limits, usage, most = self.limits, self.usage, self.limits.max_concurrent
-        wait_seconds = usage.gcra.take(limits.rate, self._timer())
+        wait_seconds = usage.take(limits.rate, self._timer())
         if wait_seconds:
             raise self._rate_limited(wait_seconds)
         shared = usage.shared
@@ -142,13 +121,13 @@ class RateLease(msgspec.Struct):
 
     def charge(self, price: int = 1) -> None:
         """Charge `price`, or nothing and raise `RateLimited`."""
-        wait_seconds = self.usage.gcra.take(self.limits.rate, self._timer(), price)
+        wait_seconds = self.usage.take(self.limits.rate, self._timer(), price)
         if wait_seconds:
             raise self._rate_limited(wait_seconds)
 
     def refund(self) -> None:
         """Undo the charge of the request, which another limit refuses."""
-        self.usage.gcra.give_back(self.limits.rate)
+        self.usage.give_back(self.limits.rate)
 
     async def raise_to(self, price: int) -> None:
         """Raise the price of a running request, or charge nothing and raise `RateLimited`.
@@ -156,7 +135,7 @@ class RateLease(msgspec.Struct):
         The error has the waiting time for the whole price.
         """
         await self.exchange(price - 1)
-        self.usage.gcra.give_back(self.limits.rate)
+        self.usage.give_back(self.limits.rate)
         self.charge(price)
 
     def owe(self, price: int) -> None:
@@ -165,14 +144,14 @@ class RateLease(msgspec.Struct):
         A refusal here would let clients repeat the work for free, and a price above the burst could
         never be charged.
         """
-        rate, gcra, now = self.limits.rate, self.usage.gcra, self._timer()
-        left = min(price, gcra.standing(rate, now).remaining)
-        gcra.take(rate, now, left)
-        gcra.give_back(rate, left - price)
+        rate, usage, now = self.limits.rate, self.usage, self._timer()
+        left = min(price, usage.standing(rate, now).remaining)
+        usage.take(rate, now, left)
+        usage.give_back(rate, left - price)
 
     def standing(self) -> Standing:
         """Number of requests that the key may send now; None without a rate limit."""
-        return self.usage.gcra.standing(self.limits.rate, self._timer())
+        return self.usage.standing(self.limits.rate, self._timer())
 
     def leave(self) -> None:
         """Release the request's places, if taken."""
@@ -201,7 +180,7 @@ class KeyRates:
         plans: Mapping[str, PlanSettings],
         timer: Callable[[], float] = time.monotonic,
         max_kept: int = MAX_KEPT,
-        new_usage: Callable[[str], Usage] = KeyUsage,
+        new_usage: Callable[[str], KeyUsage] = KeyUsage,
     ) -> None:
         """`new_usage` begins the usage of the key with this ID."""
         self._limits = {
@@ -215,8 +194,8 @@ class KeyRates:
         self._timer = timer
         self._max_kept = max_kept
         self._new_usage = new_usage
-        self._exports: list[Usage] = []
-        self._usages: OrderedDict[str, Usage] = OrderedDict()
+        self._exports: list[KeyUsage] = []
+        self._usages: OrderedDict[str, KeyUsage] = OrderedDict()
 
     def lease(self, caller: Caller) -> RateLease:
         """A lease for a request that has not entered yet."""

@@ -25,11 +25,11 @@ from contextlib import asynccontextmanager
 from contextvars import Context
 from typing import NamedTuple
 
-from gateway.access.rates import FRESH_PRICE, Limits
+from gateway.access.rates import FRESH_PRICE, KeyUsage, Limits
 from gateway.cluster.membership import MICROSECONDS, UNKNOWN_SHARE, Membership
 from gateway.cluster.scripts import EXCHANGE_USE, MOST_BURSTS
 from gateway.cluster.store import Store, StoreUnavailable, repeated
-from gateway.gcra import Gcra, RateLimit, Standing, rate_limit
+from gateway.gcra import RateLimit, Standing, rate_limit
 
 EXCHANGE_SECONDS = 0.25
 PAUSE_SECONDS = 0.005
@@ -60,22 +60,22 @@ class Known(NamedTuple):
     elsewhere: int
 
 
-class SharedUsage:
-    """A `Usage` of a key that other processes serve, too, with its `SharedUse` and `UsedRate`.
+class SharedUsage(KeyUsage):
+    """Usage of a key that other processes serve, too: its own `SharedUse`.
 
     The use by other processes is charged by `adopt`.
     """
 
     __slots__ = (
-        "_adopted_at", "_gcra", "_generation", "_is_rejoining", "_max_concurrent", "_rates",
-        "_total", "elsewhere", "exchanged_at", "id", "in_flight", "limit", "new", "reported",
-        "sent",
+        "_adopted_at", "_generation", "_is_rejoining", "_max_concurrent", "_rates", "_total",
+        "elsewhere", "exchanged_at", "id", "limit", "new", "reported", "sent",
     )  # fmt: skip
 
     def __init__(self, rates: "SharedKeyRates", key_id: str) -> None:
+        super().__init__()
+        self.shared = self
         self._rates = rates
         self.id = key_id
-        self._gcra = Gcra()
         self._generation, self._total = "", 0
         self._adopted_at = -math.inf
         self._is_rejoining = False
@@ -86,7 +86,6 @@ class SharedUsage:
         """Use since the last exchange began."""
         self.sent = 0
         """Use reported by the running exchange."""
-        self.in_flight = 0
         self.reported = 0
         """Running requests of this process, as last reported."""
         self.elsewhere = 0
@@ -95,7 +94,7 @@ class SharedUsage:
         self._max_concurrent = math.inf
 
     def take(self, limit: RateLimit, now: float, price: int = 1) -> float:
-        wait_seconds = self._gcra.take(self._rates.part(limit), now, price)
+        wait_seconds = super().take(self._rates.part(limit), now, price)
         if not wait_seconds:
             self.limit = limit
             self.new += price
@@ -103,12 +102,12 @@ class SharedUsage:
         return wait_seconds
 
     def give_back(self, limit: RateLimit, price: int = 1) -> None:
-        self._gcra.give_back(self._rates.part(limit), price)
+        super().give_back(self._rates.part(limit), price)
         self.new -= price
         self._rates.note(self)
 
     def standing(self, limit: RateLimit, now: float) -> Standing:
-        return self._gcra.standing(self._rates.part(limit), now)
+        return super().standing(self._rates.part(limit), now)
 
     def is_ahead(self, limit: RateLimit, price: int) -> bool:
         """True if `price` is available, but needs an exchange before it is charged."""
@@ -123,7 +122,7 @@ class SharedUsage:
     def full_seconds(self, now: float) -> float:
         """Seconds until the whole burst is available, apart from the use in `sent`."""
         used_seconds = self.sent * self.limit.interval_seconds
-        return max(0.0, self._gcra.full_at - now - used_seconds)
+        return max(0.0, self.full_at - now - used_seconds)
 
     def adopt(self, known: Known, now: float, fresh: str) -> None:
         """Charge the use by others, after an exchange of `sent`.
@@ -131,7 +130,7 @@ class SharedUsage:
         `fresh` is the generation that the exchange would have begun.
         """
         # Both instants count use when it was reported, which is late: neither is too early.
-        interval_seconds, full_at = self.limit.interval_seconds, self._gcra.full_at
+        interval_seconds, full_at = self.limit.interval_seconds, self.full_at
         by_redis = now + known.full_seconds + max(self.new, 0) * interval_seconds
         is_known = known.generation in (self._generation, fresh)
         was_lost = not is_known and now - self._adopted_at < EXPIRY_SECONDS
@@ -140,14 +139,14 @@ class SharedUsage:
             others -= self._total
         by_total = max(full_at, now) + others * interval_seconds
         if self._is_rejoining:  # others may not have reported their use without Redis yet
-            self._gcra.full_at = max(full_at, by_redis)
+            self.full_at = max(full_at, by_redis)
         elif others > 0 and is_known:
-            self._gcra.full_at = max(full_at, min(by_redis, by_total))
+            self.full_at = max(full_at, min(by_redis, by_total))
         elif others > 0:
-            self._gcra.full_at = max(full_at, by_total if was_lost else by_redis)
+            self.full_at = max(full_at, by_total if was_lost else by_redis)
         if self.limit.per_minute:  # whatever Redis answers, the wait ends after a few bursts
             latest = now + MOST_BURSTS * self.limit.burst_seconds
-            self._gcra.full_at = min(self._gcra.full_at, latest)
+            self.full_at = min(self.full_at, latest)
         self._generation, self._total, self._adopted_at = known.generation, known.total, now
         self.sent = 0
         self._is_rejoining = False
@@ -156,26 +155,18 @@ class SharedUsage:
         """Convert the remaining use without Redis to requests, to report it."""
         interval_seconds = self._rates.part(self.limit).interval_seconds
         self.new = self.sent = 0
-        if interval_seconds and self._gcra.full_at > now:
-            self.new = round((self._gcra.full_at - now) / interval_seconds)
-            self._gcra.full_at = now + self.new * self.limit.interval_seconds
+        if interval_seconds and self.full_at > now:
+            self.new = round((self.full_at - now) / interval_seconds)
+            self.full_at = now + self.new * self.limit.interval_seconds
         self._is_rejoining = True
 
     def part(self, now: float) -> None:
         """Undo `rejoin` if no exchange followed: only this process's own use is known."""
         interval_seconds = self.limit.interval_seconds
-        if self._is_rejoining and interval_seconds and self._gcra.full_at > now:
-            used = (self._gcra.full_at - now) / interval_seconds
-            self._gcra.full_at = now + used * self._rates.part(self.limit).interval_seconds
+        if self._is_rejoining and interval_seconds and self.full_at > now:
+            used = (self.full_at - now) / interval_seconds
+            self.full_at = now + used * self._rates.part(self.limit).interval_seconds
         self._is_rejoining = False
-
-    @property
-    def gcra(self) -> "SharedUsage":
-        return self
-
-    @property
-    def shared(self) -> "SharedUsage":
-        return self
 
     def is_full(self, max_concurrent: int) -> bool:
         if self._rates.is_disconnected:

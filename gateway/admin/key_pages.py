@@ -157,12 +157,12 @@ async def _form(
         "done": _DONE.get("saved" if warnings else asked.asked("done"), ""),
     }
     if record is not None:
-        use = await asked.store.usage(now - _USE, record.id)
+        use = await asked.store.usage(["code"], now - _USE, record.id)
         present = _texts(issue.editable(record)) if is_conflict else texts
         values |= {
             "key": _shown(record, now),
-            "requests": sum(each.requests for each in use),
-            "refused": sum(each.requests for each in use if each.code),
+            "requests": sum(each["requests"] for each in use),
+            "refused": sum(each["refused"] for each in use),
             "old_ends": record.old_ends_at if record.has_old_secret(now) else None,
             "overlaps": _OVERLAPS,
             "present": {name: text for name, text in present.items() if text != texts[name]},

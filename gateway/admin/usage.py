@@ -28,7 +28,7 @@ async def usage(asked: AdminRequest) -> dict[str, Any]:
         raise InvalidQuery(f"by is one of {', '.join(BY)}.")
     store, hours = asked.store, await use_by_hour(asked)
     since = datetime.fromisoformat(hours["since"])
-    groups = await store.usage_by(BY[by], since, asked.asked("key") or None, MOST_GROUPS)
+    groups = await store.usage(BY[by], since, asked.asked("key") or None, MOST_GROUPS)
     if by == "key":
         names = await store.names([each["key_id"] for each in groups])
         for each in groups:
@@ -45,7 +45,7 @@ async def use_by_hour(asked: AdminRequest) -> dict[str, Any]:
     now = asked.now()
     since = first_hour(instant(asked.asked("since") or "24h", now), now)
     await asked.request.state["flush_usage"]()
-    hours = await asked.store.usage_by(["hour"], since, asked.asked("key") or None)
+    hours = await asked.store.usage(["hour"], since, asked.asked("key") or None)
     return {
         "since": since.isoformat(),
         "total": {name: sum(each[name] for each in hours) for name in SUMMED},

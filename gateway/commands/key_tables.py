@@ -4,16 +4,17 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from gateway.access.issue import restrictions
 from gateway.storage.key_store import KeyEdit, KeyRecord
-from gateway.storage.usage import HourOfUse
 from gateway.table.quoting import printable
 from gateway.telemetry.events import USE
 
 KEY_HEADER = ("ID", "ENDS IN", "STATE", "PLAN", "MAY", "LAST USED", "EXPIRES", "NAME", "LIMITED TO")
 USE_HEADER = ("HOUR", "KEY", "REQUESTS", "REFUSED", "READS", "WRITES", "ROWS", "BYTES", "NAME")
+USE_PLACE = ("hour", "key_id", "code")
 EDIT_HEADER = ("AT", "KEY", "BY", "ACTION", "CHANGES")
 
 Row = Sequence[str]
@@ -73,23 +74,24 @@ def use_rows(members: Sequence[Mapping[str, Any]]) -> Sequence[Row]:
 
 
 def use_members(
-    found: Sequence[HourOfUse], names: Mapping[str, str]
+    found: Sequence[Mapping[str, Any]], names: Mapping[str, str]
 ) -> Sequence[Mapping[str, Any]]:
     """The use of keys as JSON objects, one for each hour and key, which is null without a key.
 
-    `names` are the names of keys by ID.
+    `found` has the sums by `USE_PLACE`; `names` are the names of keys by ID.
     """
     members = []
-    for (hour, key_id), group in groupby(found, lambda each: (each.hour, each.key_id)):
+    in_order = sorted(found, key=itemgetter(*USE_PLACE))
+    for (hour, key_id), group in groupby(in_order, itemgetter("hour", "key_id")):
         lines = [*group]
         members.append(
             {
-                "hour": hour.isoformat(),
+                "hour": hour,
                 "key": key_id or None,
                 "name": names.get(key_id),
-                "requests": sum(each.requests for each in lines),
-                "refusals": {str(each.code): each.requests for each in lines if each.code},
-                **{name: sum(getattr(each, name) for each in lines) for name in USE[1:]},
+                "requests": sum(each["requests"] for each in lines),
+                "refusals": {str(each["code"]): each["requests"] for each in lines if each["code"]},
+                **{name: sum(each[name] for each in lines) for name in USE[1:]},
             }
         )
     return members

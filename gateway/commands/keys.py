@@ -5,11 +5,11 @@
 import getpass
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from gateway.settings.model import Settings
     from gateway.storage.damaged_rows import DamagedRow
     from gateway.storage.key_store import KeyRecord, KeyStore
-    from gateway.storage.usage import HourOfUse
 
 T = TypeVar("T")
 
@@ -356,9 +355,9 @@ def report(
     begin = datetime.now(UTC) - timedelta(seconds=read_duration(since, "--since"))
     names: dict[str, str] = {}
 
-    async def fetch(store: "KeyStore") -> "Sequence[HourOfUse]":
+    async def fetch(store: "KeyStore") -> Sequence[Mapping[str, Any]]:
         names.update({each.id: each.name for each in await store.list(lambda _: None)})
-        return await store.usage(begin, key_id)
+        return await store.usage(tables.USE_PLACE, begin, key_id)
 
     members = tables.use_members(_fetched(settings_of(config), key_id, fetch), names)
     if as_json:

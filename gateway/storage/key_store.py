@@ -56,7 +56,7 @@ from gateway.storage.database import (
     upsert,
 )
 from gateway.storage.spent_quota import stored_spent_quota
-from gateway.storage.usage import SumsOfUse, find_usage, stored_usage
+from gateway.storage.usage import SumsOfUse, stored_usage
 from gateway.storage.write_ledger import open_ledger
 from gateway.storage.write_records import OPEN, OPEN_BATCHES
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
@@ -271,8 +271,7 @@ class KeyStore:
         self.open_ledger = partial(open_ledger, engine)
         self.open_spent_quota = partial(stored_spent_quota, engine)
         self.storing_usage = partial(stored_usage, engine)
-        self.usage = partial(find_usage, engine)
-        self.usage_by = SumsOfUse(engine).find
+        self.usage = SumsOfUse(engine).find
         self.admin_secrets = AdminSecrets(engine)
 
     @classmethod

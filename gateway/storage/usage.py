@@ -15,9 +15,7 @@ Rules
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from operator import itemgetter
 from typing import Any
 
 import sqlalchemy as sa
@@ -53,20 +51,6 @@ _SUMS = (*(sa.func.sum(key_usage.c[name]) for name in USE), _REFUSED)
 SUMMED = (*USE, "refused")
 _MOST_LATEST = 4
 _FORGET = sa.delete(key_usage).where(key_usage.c.hour < sa.bindparam("oldest"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class HourOfUse:
-    """Number and use of a key's requests with this code (0 for success) in an hour."""
-
-    hour: datetime
-    key_id: str
-    code: int
-    requests: int
-    reads: int
-    writes: int
-    rows: int
-    bytes: int
 
 
 @asynccontextmanager
@@ -136,55 +120,6 @@ async def stored_usage(
         await task
 
 
-async def find_usage(
-    engine: AsyncEngine, since: datetime, key_id: str | None = None
-) -> Sequence[HourOfUse]:
-    """Read the use of one key, or of all, from the hour of `since` on, by hour, key and code."""
-    place = ("hour", "key_id", "code")
-    found = await sum_usage(engine, since, place, key_id)
-    return [
-        HourOfUse(
-            hour=datetime.fromisoformat(each["hour"]),
-            key_id=each["key_id"],
-            code=each["code"],
-            **{name: each[name] for name in USE},
-        )
-        for each in sorted(found, key=itemgetter(*place))
-    ]
-
-
-async def sum_usage(
-    engine: AsyncEngine,
-    since: datetime,
-    by: Sequence[str],
-    key_id: str | None = None,
-    max_groups: int | None = None,
-) -> list[dict[str, Any]]:
-    """Sums from the hour of `since` on, by some columns of the place, those most used first.
-
-    Each has these columns and `SUMMED`; requests are refused if they have a code.
-    """
-    place = [key_usage.c[name] for name in by]
-    query = (
-        sa.select(*place, *_SUMS)
-        .where(key_usage.c.hour >= _hour_of(since))
-        .group_by(*place)
-        .order_by(_SUMS[0].desc(), *place)
-        .limit(max_groups)
-    )
-    if key_id is not None:
-        query = query.where(key_usage.c.key_id == printable(key_id))  # no ID has a NUL
-    async with engine.connect() as connection:
-        rows = (await connection.execute(query)).all()
-    return [
-        {
-            name: value if isinstance(value, str) else int(value)  # PostgreSQL sums as decimals
-            for name, value in zip((*by, *SUMMED), row, strict=True)
-        }
-        for row in rows
-    ]
-
-
 class SumsOfUse:
     """Sums of stored use, by one statement at a time.
 
@@ -206,17 +141,36 @@ class SumsOfUse:
         key_id: str | None = None,
         max_groups: int | None = None,
     ) -> list[dict[str, Any]]:
-        """The sums, as `sum_usage` makes them."""
+        """Sums from the hour of `since` on, by some columns of the place, those most used first.
+
+        Each has these columns and `SUMMED`; requests are refused if they have a code.
+        """
         asked, begun_before = (*by, _hour_of(since), key_id, max_groups), self._begun
         async with self._running:
             number, found = self._latest.pop(asked, (0, []))
             if number <= begun_before:
                 self._begun = number = self._begun + 1
-                found = await sum_usage(self._engine, since, by, key_id, max_groups)
+                place = [key_usage.c[name] for name in by]
+                query = (
+                    sa.select(*place, *_SUMS)
+                    .where(key_usage.c.hour >= _hour_of(since))
+                    .group_by(*place)
+                    .order_by(_SUMS[0].desc(), *place)
+                    .limit(max_groups)
+                )
+                if key_id is not None:  # no ID has a NUL
+                    query = query.where(key_usage.c.key_id == printable(key_id))
+                async with self._engine.connect() as connection:
+                    rows = (await connection.execute(query)).all()
+                found = [dict(zip((*by, *SUMMED), map(_value, row), strict=True)) for row in rows]
             while len(self._latest) >= _MOST_LATEST:
                 del self._latest[next(iter(self._latest))]
             self._latest[asked] = number, found
         return [{**each} for each in found]
+
+
+def _value(stored: Any) -> str | int:
+    return stored if isinstance(stored, str) else int(stored)  # PostgreSQL sums as decimals
 
 
 def _row(place: UsePlace, counts: UseCounts) -> dict[str, object]:

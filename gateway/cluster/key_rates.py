@@ -305,7 +305,7 @@ class SharedKeyRates:
             seconds = (limit.interval_seconds, limit.burst_seconds, usage.full_seconds(now))
             arguments += [fresh, usage.sent, in_flight]
             arguments += [round(each * MICROSECONDS) for each in seconds]
-        answer: Sequence[str] = await self._store.run(
+        answer: Sequence[bytes] = await self._store.run(
             EXCHANGE_USE,
             [f"{{gateway}}:key:{FORMAT}:{usage.id}" for usage in usages],
             self._membership.id,
@@ -316,7 +316,7 @@ class SharedKeyRates:
         for number, (usage, in_flight) in enumerate(zip(usages, running, strict=True)):
             generation, total, full_microseconds, elsewhere = answer[4 * number : 4 * number + 4]
             full_seconds = int(full_microseconds) / MICROSECONDS
-            known = Known(generation, int(total), full_seconds, int(elsewhere))
+            known = Known(generation.decode(), int(total), full_seconds, int(elsewhere))
             usage.adopt(known, now, fresh)
             usage.elsewhere, usage.exchanged_at, usage.reported = known.elsewhere, now, in_flight
             if not (in_flight or usage.in_flight or usage.new):  # all is reported

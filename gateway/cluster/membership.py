@@ -175,7 +175,7 @@ class Membership:
             for follower in self._followers:
                 follower.connected()
         names = dict(zip(silent[::2], silent[1::2], strict=True))
-        dead = [id_ for id_, name in names.items() if self._is_dead(name)]
+        dead = [id_ for id_, name in names.items() if self._is_dead(name.decode(errors="replace"))]
         if dead:
             await self._store.run(LEAVE, [MEMBERS], *dead)
 

@@ -226,7 +226,7 @@ class SharedRows:
             if at is not None:
                 try:
                     keys = [self._key("news", state.id)]
-                    news = news_between(await self._store.run(NEWS, keys, is_raw=True), at, epoch)
+                    news = news_between(await self._store.run(NEWS, keys), at, epoch)
                 except StoreUnavailable:
                     news = None
                 if (state.writes, state.epoch) != (writes, at):
@@ -259,7 +259,7 @@ class SharedRows:
             epoch, is_next = await self._store.run(BEGIN, keys, secrets.token_hex(8), earlier, news)
         except StoreUnavailable:
             return None, False
-        return _text(epoch), bool(is_next)
+        return epoch.decode(), bool(is_next)
 
     async def announce(self, state: SharedState) -> None:
         epoch, _ = await self._begin(state.id)
@@ -294,12 +294,9 @@ class SharedRows:
                         round(min(max(age_seconds, 0.0), LONGEST_AGE_SECONDS) * MICROSECONDS),
                         known or b"",
                         round(FLIGHT_SECONDS * 1000),
-                        is_raw=True,
                     )
-                    ahead = redis_now - round(self._clock() * MICROSECONDS)
-                    if _text(epoch) != state.epoch and not await self._caught_up(
-                        state, _text(epoch)
-                    ):
+                    epoch, ahead = epoch.decode(), redis_now - round(self._clock() * MICROSECONDS)
+                    if epoch != state.epoch and not await self._caught_up(state, epoch):
                         continue
                     found = _decoded(body, digest, worksheet) if body else None
                     # Otherwise it is damaged, or of another version's format.
@@ -394,12 +391,12 @@ class SharedRows:
                 other_since=round(others_since * MICROSECONDS) + ahead,
             )
             try:
-                is_served, answer = await self._store.run(PUBLISH, keys, *publication, is_raw=True)
+                is_served, answer = await self._store.run(PUBLISH, keys, *publication)
                 flight.is_set &= not publication.is_last
             except StoreUnavailable:
                 state.epoch = None
                 break
-            epoch = _text(answer)
+            epoch = answer.decode()
             if is_served and state.epoch == publication.expected:
                 state.digests[render] = digest
                 state.found_new(epoch)
@@ -429,7 +426,7 @@ class SharedRows:
                 try:
                     with suppress(StoreUnavailable):
                         found = await self._store.run(EPOCHS, keys, secrets.token_hex(8))
-                        epochs = [*map(_text, found)]
+                        epochs = [*map(bytes.decode, found)]
                 finally:  # no request waits for ever
                     for answers, epoch in zip(asked.values(), epochs, strict=True):
                         for answer in answers:
@@ -445,10 +442,6 @@ class SharedRows:
         """
         row = self._layouts.of(worksheet).header_row
         return f"{{gateway}}:{kind}{f'@{row}' if row > 1 else ''}:{place_of(worksheet)}"
-
-
-def _text(found: str | bytes) -> str:
-    return found.decode() if isinstance(found, bytes) else found
 
 
 async def _encoded(rendering: Rendering | None) -> bytes:

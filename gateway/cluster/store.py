@@ -35,7 +35,7 @@ from gateway.settings.model import ConfigError
 from gateway.telemetry.events import store_changed
 
 TIMEOUT_SECONDS = 0.25
-MAX_CONNECTIONS = 16
+MAX_CONNECTIONS = 32
 _FILE_OPTIONS = {"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"}
 """Options of the URL that name files; errors of a missing file look like a refused connection."""
 
@@ -112,15 +112,14 @@ class Store:
     def __init__(
         self,
         client: Redis,
-        raw_client: Redis | None = None,
         *,
         timeout_seconds: float = TIMEOUT_SECONDS,
         changed: Callable[[str | None], None] = store_changed,
     ) -> None:
-        self._clients = {False: client, True: raw_client or client}
+        self._client = client
         self._timeout_seconds = timeout_seconds
         self._changed = changed
-        self._scripts: dict[tuple[str, bool], AsyncScript] = {}
+        self._scripts: dict[str, AsyncScript] = {}
         self.is_available = False
         self._faults: set[StoreFault] = set()
         """Reported reasons of the present outage."""
@@ -128,28 +127,24 @@ class Store:
         """Called when Redis becomes unavailable."""
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def run(
-        self, script: str, keys: Sequence[str], *arguments: Argument, is_raw: bool = False
-    ) -> Any:
+    async def run(self, script: str, keys: Sequence[str], *arguments: Argument) -> Any:
         """Run a script, which has the functions of `READ`. Raises StoreUnavailable.
 
-        Texts of the answer are bytes if it `is_raw`.
+        Texts of the answer are bytes.
         """
         if not self.is_available:
             raise StoreUnavailable
-        return await self.probe(script, keys, *arguments, is_raw=is_raw)
+        return await self.probe(script, keys, *arguments)
 
-    async def probe(
-        self, script: str, keys: Sequence[str], *arguments: Argument, is_raw: bool = False
-    ) -> Any:
+    async def probe(self, script: str, keys: Sequence[str], *arguments: Argument) -> Any:
         """Run a script as `run` does, even if the store is unavailable."""
-        if (script, is_raw) not in self._scripts:
-            self._scripts[script, is_raw] = self._clients[is_raw].register_script(READ + script)
+        if script not in self._scripts:
+            self._scripts[script] = self._client.register_script(READ + script)
         task = asyncio.current_task()
         cancelled = task.cancelling() if task else 0
         try:  # uvloop raises RuntimeError for a connection that was cut
             async with asyncio.timeout(self._timeout_seconds):
-                answer = await self._scripts[script, is_raw](keys, arguments)
+                answer = await self._scripts[script](keys, arguments)
         except (RedisError, OSError, TimeoutError, RuntimeError) as error:
             self._lose(error)
             _raise_if_cancelled(task, cancelled)
@@ -202,7 +197,7 @@ def check_url(url: str) -> None:
         if not Path(options[name][0]).is_file():
             raise ConfigError(f"cluster.redis: the file of {name} is not there")
     try:
-        pool: Any = _pool(url, TIMEOUT_SECONDS, has_texts=True)
+        pool: Any = _pool(url, TIMEOUT_SECONDS)
         pool.make_connection()
     except (TypeError, ValueError, RedisError):
         pass
@@ -240,18 +235,14 @@ async def open_store(
     changed: Callable[[str | None], None] = store_changed,
 ) -> AsyncIterator[Store]:
     """Open a store that counts as unavailable until `returned` is called."""
-    client, raw_client = (
-        Redis.from_pool(_pool(url, timeout_seconds, has_texts=has_texts))
-        for has_texts in (True, False)
-    )
+    client = Redis.from_pool(_pool(url, timeout_seconds))
     try:
-        yield Store(client, raw_client, timeout_seconds=timeout_seconds, changed=changed)
+        yield Store(client, timeout_seconds=timeout_seconds, changed=changed)
     finally:
         await client.aclose()
-        await raw_client.aclose()
 
 
-def _pool(url: str, timeout_seconds: float, *, has_texts: bool) -> BlockingConnectionPool:
+def _pool(url: str, timeout_seconds: float) -> BlockingConnectionPool:
     return BlockingConnectionPool.from_url(
         url,
         max_connections=MAX_CONNECTIONS,
@@ -259,8 +250,7 @@ def _pool(url: str, timeout_seconds: float, *, has_texts: bool) -> BlockingConne
         socket_timeout=timeout_seconds,
         socket_connect_timeout=timeout_seconds,
         retry=Retry(NoBackoff(), 0),
-        decode_responses=has_texts,
-        encoding_errors="replace",  # anything may stand in Redis
+        encoding_errors="replace",  # anything may stand in the text of an error
         # With retries the library would not replace idle connections that the server has closed.
         maint_notifications_config=MaintNotificationsConfig(enabled=False),
     )

@@ -200,8 +200,7 @@ class Office:
     async def reconnect(self) -> None:
         """Let all processes reach a Redis that was gone."""
         for peer in self.peers:
-            for client in peer.store._clients.values():
-                await client.connection_pool.disconnect()
+            await peer.store._client.connection_pool.disconnect()
             await peer.store.probe(PROBE, ["x"])
             peer.store.returned()
 

@@ -74,11 +74,9 @@ async def test_idle_connections_of_a_restarted_redis_are_replaced(server: RedisS
         server.url, timeout_seconds=PATIENCE_SECONDS, changed=told.append
     ) as store:
         store.returned()
-        for is_raw in (False, True):
-            await asyncio.gather(*(store.run(PROBE, ["x"], is_raw=is_raw) for _ in range(4)))
+        await asyncio.gather(*(store.run(PROBE, ["x"]) for _ in range(4)))
         await asyncio.to_thread(server.restart)
-        for is_raw in (False, True):
-            await asyncio.gather(*(store.run(PROBE, ["x"], is_raw=is_raw) for _ in range(4)))
+        await asyncio.gather(*(store.run(PROBE, ["x"]) for _ in range(4)))
 
     assert told == [None]
 
@@ -125,7 +123,7 @@ async def test_no_password_is_told(server: RedisServer, password: str) -> None:
     """Neither errors nor the reason that goes to the log have it."""
     told: list[str | None] = []
     async with open_store(server.url.replace(PASSWORD, password)) as opened:
-        store = Store(opened._clients[False], changed=told.append)
+        store = Store(opened._client, changed=told.append)
         store.returned()
         if password == PASSWORD:
             server.kill()

@@ -55,9 +55,16 @@ class Link:
             is_lost = self.lost_script and text.endswith(self.lost_script)
             if self.loses_answers or is_lost:
                 raise exceptions.TimeoutError("answer lost")
-            return answer
+            return _undecoded(answer)
 
         return run
+
+
+def _undecoded(answer: Any) -> Any:
+    """An answer as a client gets it that decodes no texts."""
+    if isinstance(answer, list):
+        return [*map(_undecoded, answer)]
+    return answer.encode() if isinstance(answer, str) else answer
 
 
 @dataclass(eq=False)

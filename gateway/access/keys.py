@@ -306,7 +306,8 @@ class ActiveKeys:
     def _under_way(self) -> asyncio.Task[None]:
         if self._refresh is None:
             self._refresh = asyncio.get_running_loop().create_task(self._run())
-            self._refresh.add_done_callback(self._on_refresh_end)
+            # An error is already logged, and all waiting requests may have left.
+            self._refresh.add_done_callback(lambda task: task.cancelled() or task.exception())
         return self._refresh
 
     async def _run(self) -> None:
@@ -314,11 +315,7 @@ class ActiveKeys:
             await self._ask_store()
         finally:
             self._refresh = None
-
-    def _on_refresh_end(self, task: asyncio.Task[None]) -> None:
-        # An error is already logged, and all waiting requests may have left.
-        is_answered = not task.cancelled() and task.exception() is None
-        if is_answered and self._done < self._needed:
+        if self._done < self._needed:
             self._under_way()
 
     async def _ask_store(self) -> None:

@@ -4,12 +4,13 @@ Rules: only digests are stored. Sessions and links expire, and belong to an admi
 key deletes them. A link is valid once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import Column, LargeBinary, String, Table, delete, insert, select
+import msgspec
+from sqlalchemy import Column, LargeBinary, Select, String, Table, delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.storage.database import TIME, metadata
@@ -62,12 +63,12 @@ class AdminSecrets:
 
     async def find(self, digest: bytes, now: datetime) -> AdminSecret | None:
         """The secret with this digest; None if it is unknown or expired."""
-        query = select(admin_secrets).where(admin_secrets.c.digest == digest)
-        async with self._engine.connect() as connection:
-            row = (await connection.execute(query)).mappings().first()
-        found = None if row is None else _secret(dict(row))
-        is_over = found is None or (found.expires_at is not None and found.expires_at <= now)
-        return None if is_over else found
+        expires_at = admin_secrets.c.expires_at
+        is_valid = expires_at.is_(None) | (expires_at > _text(now))
+        found = await self._find(
+            select(admin_secrets).where(is_valid & (admin_secrets.c.digest == digest))
+        )
+        return found[0] if found else None
 
     async def remove(self, digest: bytes) -> bool:
         """Delete a secret; False if it does not exist, so that only one of two callers succeeds."""
@@ -81,23 +82,17 @@ class AdminSecrets:
         """All admin keys, oldest first."""
         table = admin_secrets.c
         query = select(admin_secrets).where(table.kind == "key").order_by(table.created_at)
+        return await self._find(query)
+
+    async def _find(self, query: Select[Any]) -> Sequence[AdminSecret]:
         async with self._engine.connect() as connection:
-            rows = (await connection.execute(query)).mappings().all()
-        return [_secret(dict(row)) for row in rows]
+            rows = (await connection.execute(query)).all()
+        return [msgspec.convert(row, AdminSecret, from_attributes=True) for row in rows]
 
     async def _delete(self, condition: Any) -> bool:
         async with self._engine.begin() as connection:
             done = await connection.execute(delete(admin_secrets).where(condition))
         return done.rowcount > 0
-
-
-def _secret(row: Mapping[str, Any]) -> AdminSecret:
-    expires_at = row["expires_at"]
-    times = {
-        "created_at": datetime.fromisoformat(row["created_at"]),
-        "expires_at": expires_at and datetime.fromisoformat(expires_at),
-    }
-    return AdminSecret(**{**row, **times})
 
 
 def _text(instant: datetime) -> str:

@@ -23,7 +23,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import Context
-from typing import NamedTuple
 
 from gateway.access.rates import FRESH_PRICE, KeyUsage, Limits
 from gateway.cluster.membership import MICROSECONDS, UNKNOWN_SHARE, Membership
@@ -48,16 +47,6 @@ EXPIRY_SECONDS = 10.0
 
 FORMAT = 1
 """Format of the values in Redis, part of their names: versions with other formats share nothing."""
-
-
-class Known(NamedTuple):
-    """The use of a key as Redis knows it."""
-
-    generation: str
-    total: int
-    full_seconds: float
-    """Seconds until the whole burst is available."""
-    elsewhere: int
 
 
 class SharedUsage(KeyUsage):
@@ -124,18 +113,20 @@ class SharedUsage(KeyUsage):
         used_seconds = self.sent * self.limit.interval_seconds
         return max(0.0, self.full_at - now - used_seconds)
 
-    def adopt(self, known: Known, now: float, fresh: str) -> None:
+    def adopt(self, answer: Sequence[bytes], now: float, fresh: str) -> None:
         """Charge the use by others, after an exchange of `sent`.
 
-        `fresh` is the generation that the exchange would have begun.
+        `answer` has the key's part of the answer of `EXCHANGE_USE`; `fresh` is the generation that
+        the exchange would have begun.
         """
+        generation, total = answer[0].decode(), int(answer[1])
         # Both instants count use when it was reported, which is late: neither is too early.
         interval_seconds, full_at = self.limit.interval_seconds, self.full_at
-        by_redis = now + known.full_seconds + max(self.new, 0) * interval_seconds
-        is_known = known.generation in (self._generation, fresh)
+        by_redis = now + int(answer[2]) / MICROSECONDS + max(self.new, 0) * interval_seconds
+        is_known = generation in (self._generation, fresh)
         was_lost = not is_known and now - self._adopted_at < EXPIRY_SECONDS
-        others = known.total - self.sent
-        if known.generation == self._generation:
+        others = total - self.sent
+        if generation == self._generation:
             others -= self._total
         by_total = max(full_at, now) + others * interval_seconds
         if self._is_rejoining:  # others may not have reported their use without Redis yet
@@ -147,7 +138,8 @@ class SharedUsage(KeyUsage):
         if self.limit.per_minute:  # whatever Redis answers, the wait ends after a few bursts
             latest = now + MOST_BURSTS * self.limit.burst_seconds
             self.full_at = min(self.full_at, latest)
-        self._generation, self._total, self._adopted_at = known.generation, known.total, now
+        self._generation, self._total, self._adopted_at = generation, total, now
+        self.elsewhere, self.exchanged_at = int(answer[3]), now
         self.sent = 0
         self._is_rejoining = False
 
@@ -314,11 +306,8 @@ class SharedKeyRates:
         )
         now = self.clock()
         for number, (usage, in_flight) in enumerate(zip(usages, running, strict=True)):
-            generation, total, full_microseconds, elsewhere = answer[4 * number : 4 * number + 4]
-            full_seconds = int(full_microseconds) / MICROSECONDS
-            known = Known(generation.decode(), int(total), full_seconds, int(elsewhere))
-            usage.adopt(known, now, fresh)
-            usage.elsewhere, usage.exchanged_at, usage.reported = known.elsewhere, now, in_flight
+            usage.adopt(answer[4 * number : 4 * number + 4], now, fresh)
+            usage.reported = in_flight
             if not (in_flight or usage.in_flight or usage.new):  # all is reported
                 self._noted.pop(usage.id, None)
 

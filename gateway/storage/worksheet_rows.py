@@ -4,7 +4,6 @@ Rules: a process takes the row over before it writes, and every later change of 
 the holder. So a holder that lost its lock notices that another process has taken over.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
@@ -38,8 +37,7 @@ _ADD = sa.text(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorksheetRow:
+class WorksheetRow(msgspec.Struct, frozen=True, kw_only=True):
     """State that a writer leaves; None is unknown. `epoch` changes with each write."""
 
     epoch: str | None = None
@@ -68,27 +66,24 @@ async def open_fence(
     connection: AsyncConnection, worksheet: WorksheetId, holder: str, fence: OpenFence
 ) -> bool:
     """Store the fence of a batch before it is sent; False if another process holds the row."""
-    is_held = _is(worksheet) & (worksheets.c.holder == holder)
-    query = sa.update(worksheets).where(is_held).values(_fence_values(fence))
-    return (await connection.execute(query)).rowcount == 1
+    return await _update(connection, worksheet, holder, _fence_values(fence))
 
 
 async def leave_row(
     connection: AsyncConnection, worksheet: WorksheetId, holder: str, row: WorksheetRow
 ) -> bool:
     """Store a holder's state and release the row; False if another process holds it."""
-    values = {
-        **_fence_values(row.open_fence),
-        "epoch": row.epoch,
-        "sheet_id": row.sheet_id,
-        "last_row": row.last_row,
-        "header_digest": row.header_digest,
-        "holder": None,
-    }
+    values = msgspec.structs.asdict(row) | _fence_values(row.open_fence) | {"holder": None}
+    del values["open_fence"]
+    return await _update(connection, worksheet, holder, values)
+
+
+async def _update(
+    connection: AsyncConnection, worksheet: WorksheetId, holder: str, values: dict[str, object]
+) -> bool:
     is_held = _is(worksheet) & (worksheets.c.holder == holder)
-    return (
-        await connection.execute(sa.update(worksheets).where(is_held).values(values))
-    ).rowcount == 1
+    query = sa.update(worksheets).where(is_held).values(values)
+    return (await connection.execute(query)).rowcount == 1
 
 
 def _is(worksheet: WorksheetId) -> sa.ColumnElement[bool]:
@@ -101,25 +96,18 @@ def _fence_values(open_fence: OpenFence | None) -> dict[str, object]:
     return {**values, "sent_at": open_fence and open_fence.sent_at}
 
 
-class _Stored(msgspec.Struct, frozen=True, kw_only=True):
-    epoch: str | None
-    sheet_id: int | None
-    last_row: int | None
-    header_digest: bytes | None
+class _SentAt(msgspec.Struct, frozen=True):
     sent_at: Annotated[float, msgspec.Meta(ge=0, le=1e11)] | None
 
 
 def _row(found: sa.RowMapping) -> WorksheetRow:
     """Decode the row. Raises DamagedRow, because an unreadable open fence is never settled."""
-    fence, row, open_fence = fence_of(worksheets, found), checked(worksheets, found, _Stored), None
+    fence, open_fence = fence_of(worksheets, found), None
+    sent_at = checked(worksheets, found, _SentAt).sent_at
     if fence is not None:
-        if row.sent_at is None:
+        if sent_at is None:
             raise DamagedRow(worksheets, found, "its fence is incomplete")
-        open_fence = OpenFence(fence, row.sent_at)
-    return WorksheetRow(
-        epoch=row.epoch,
-        open_fence=open_fence,
-        sheet_id=row.sheet_id,
-        last_row=row.last_row if (row.last_row or 0) > 0 else None,
-        header_digest=row.header_digest,
-    )
+        open_fence = OpenFence(fence, sent_at)
+    row = checked(worksheets, {**found, "open_fence": open_fence}, WorksheetRow)
+    is_row = row.last_row is None or row.last_row > 0
+    return row if is_row else msgspec.structs.replace(row, last_row=None)

@@ -7,8 +7,9 @@ Rules
 
 import socket
 import time
-from collections import OrderedDict
 from collections.abc import Callable
+
+from cachetools import LRUCache
 
 from gateway.gcra import Gcra, rate_limit
 
@@ -31,16 +32,11 @@ class AddressRates:
         self.per_minute = per_minute
         self._limit = rate_limit(per_minute, burst=per_minute)
         self._timer = timer
-        self._max_kept = max_kept
-        self._rates: OrderedDict[str, Gcra] = OrderedDict()
+        self._rates: LRUCache[str, Gcra] = LRUCache(max_kept)
 
     def count(self, address: str) -> float:
         """Count one request; returns 0, or the seconds to wait if it exceeds the limit."""
-        network, rates = network_of(address), self._rates
-        if network not in rates and len(rates) >= self._max_kept:
-            rates.popitem(last=False)
-        rate = rates.setdefault(network, Gcra())
-        rates.move_to_end(network)
+        rate = self._rates.setdefault(network_of(address), Gcra())
         return rate.take(self._limit, self._timer())
 
 

@@ -312,29 +312,25 @@ class ActiveKeys:
 
     async def _run(self) -> None:
         try:
-            await self._ask_store()
-        finally:
-            self._refresh = None
-        if self._done < self._needed:
-            self._under_way()
-
-    async def _ask_store(self) -> None:
-        pause_seconds = self._outage.retry_seconds if self._is_failing else PAUSE_SECONDS
-        pause_seconds += self._began_at - self._timer()
-        if pause_seconds > 0:
-            await self._sleep(pause_seconds)
-        self._begun += 1
-        self._began_at = self._timer()
-        try:
+            pause_seconds = self._outage.retry_seconds if self._is_failing else PAUSE_SECONDS
+            pause_seconds += self._began_at - self._timer()
+            if pause_seconds > 0:
+                await self._sleep(pause_seconds)
+            self._begun += 1
+            self._began_at = self._timer()
             await self._read_changes()
+            self._done, self._as_of = self._begun, self._began_at
+            self._is_failing, self._logged_at = False, -math.inf
         except Exception as error:  # the edge of a background task: perhaps no request waits for it
             self._is_failing, now = True, self._timer()
             if now >= self._logged_at + self._outage.log_seconds:
                 self._logged_at = now
                 events.request_failed(events.current_event(), error)
             raise errors.KeysUnavailable(retry_after_seconds=RETRY_SECONDS) from error
-        self._done, self._as_of = self._begun, self._began_at
-        self._is_failing, self._logged_at = False, -math.inf
+        finally:
+            self._refresh = None
+        if self._done < self._needed:
+            self._under_way()
 
     async def _read_changes(self) -> None:
         keys, last = self._keys, self._last

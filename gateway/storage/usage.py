@@ -174,8 +174,7 @@ def _value(stored: Any) -> str | int:
 
 
 def _row(place: UsePlace, counts: UseCounts) -> dict[str, object]:
-    key_id, code = place[0], place[1] if len(place) == 2 else 0
-    names = (key_id, *(place[1:] if len(place) == 3 else ("", "")))
+    *names, code = place
     texts = [(name or "").encode("utf-8", "replace").decode() for name in names]
     return dict(zip(_NAMES[1:], [*texts, code, *counts], strict=True))
 

@@ -101,8 +101,8 @@ class RequestTally:
     durations: Durations = field(default_factory=Durations)
 
 
-UsePlace = tuple[str | None, int] | tuple[str | None, str | None, str | None]
-"""Key, spreadsheet and worksheet of a request; key and code of a failed request."""
+UsePlace = tuple[str | None, str | None, str | None, int]
+"""Key, spreadsheet, worksheet and code (0 for none); a failed request has only key and code."""
 UseCounts = list[int]
 """Sums in the order of `USE`."""
 USE = ("requests", "reads", "writes", "rows", "bytes")
@@ -303,13 +303,12 @@ def request_done(event: RequestEvent, seconds: float, rows: int = 0, size: int =
         return
     tallies.recent.append(event)
     code, use = event.code, tallies.use
-    place: UsePlace = (
-        (event.key, event.spreadsheet, worksheet) if code is None else (event.key, code)
-    )
+    elsewhere: UsePlace = (event.key, None, None, code or 0)
+    place = (event.key, event.spreadsheet, worksheet, 0) if code is None else elsewhere
     counts = use.get(place)
     if counts is None:
         if len(use) >= MOST_PLACES:
-            place = (event.key, code or 0)
+            place = elsewhere
         counts = use.setdefault(place, [0] * len(USE))
     counts[0] += 1
     counts[3] += rows

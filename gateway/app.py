@@ -135,7 +135,9 @@ async def _access(
     access = settings.access
     is_server = isinstance(access.database, PostgresUrl)
     outage = server_outage(access.grace_seconds) if is_server else OF_FILE
-    keys = ActiveKeys(store, settings.plans, clock=_now, tag_key=row_tag_key(pepper), outage=outage)
+    keys = ActiveKeys(
+        store.changes, settings.plans, clock=_now, tag_key=row_tag_key(pepper), outage=outage
+    )
     auth_cache = AuthCache(keys.fresh_until)
 
     def forget_keys() -> None:

@@ -40,7 +40,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Protocol
 
 from cachetools import LRUCache
 
@@ -177,14 +176,10 @@ MAX_NOTED = 100_000
 Touch = Callable[[str, datetime], Awaitable[object]]
 """Stores the time at which the key with this ID was used."""
 
-
-class KeySource(Protocol):
-    """The part of the key store that active keys need."""
-
-    async def changes(
-        self, last: KeyChange | None, now: datetime
-    ) -> Sequence[tuple[KeyChange, StoredKey | None]] | None:
-        """Some changes after `last`, as in `KeyStore.changes`."""
+Changes = Callable[
+    [KeyChange | None, datetime], Awaitable[Sequence[tuple[KeyChange, StoredKey | None]] | None]
+]
+"""Reads some changes of keys, as `KeyStore.changes`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +198,7 @@ class ActiveKeys:
 
     def __init__(
         self,
-        store: KeySource,
+        changes: Changes,
         plans: Mapping[str, PlanSettings],
         *,
         clock: Callable[[], datetime],
@@ -212,7 +207,7 @@ class ActiveKeys:
         timer: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self._store = store
+        self._changes = changes
         self._clock = clock
         self._outage = outage
         self._timer = timer
@@ -336,7 +331,7 @@ class ActiveKeys:
         keys, last = self._keys, self._last
         while True:
             async with asyncio.timeout(self._outage.answer_seconds):
-                changes = await self._store.changes(last, self._clock())
+                changes = await self._changes(last, self._clock())
             if changes == []:
                 break
             if changes is None:

@@ -250,7 +250,7 @@ def _pool(url: str, timeout_seconds: float) -> BlockingConnectionPool:
         socket_timeout=timeout_seconds,
         socket_connect_timeout=timeout_seconds,
         retry=Retry(NoBackoff(), 0),
-        encoding_errors="replace",  # anything may stand in the text of an error
+        encoding_errors="replace",  # a title may be any text
         # With retries the library would not replace idle connections that the server has closed.
         maint_notifications_config=MaintNotificationsConfig(enabled=False),
     )

@@ -39,7 +39,7 @@ def gatekeeper(
 ) -> Gatekeeper:
     """A gatekeeper whose clock stands still."""
     return Gatekeeper(
-        keys=ActiveKeys(store, plans, clock=lambda: now, tag_key=pepper),
+        keys=ActiveKeys(store.changes, plans, clock=lambda: now, tag_key=pepper),
         pepper=pepper,
         clock=lambda: now,
     )

@@ -80,7 +80,7 @@ def active_keys(
         timer.advance(seconds)
 
     return ActiveKeys(
-        store,
+        store.changes,
         PLANS,
         clock=clock or Instant(),
         tag_key=PEPPER,

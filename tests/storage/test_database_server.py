@@ -82,7 +82,7 @@ async def test_a_store_that_is_away_fails_as_a_locked_file(
     """Writes are refused before they are sent, keys are asked for again later, no password is
     logged."""
     async with KeyStore.open(database) as store, store.open_ledger(ManualClock()) as ledger:
-        keys = ActiveKeys(store, PLANS, clock=Instant(), tag_key=b"key")
+        keys = ActiveKeys(store.changes, PLANS, clock=Instant(), tag_key=b"key")
         await keys.load()
         server.stop()
         with capture_logs() as logged:

@@ -126,7 +126,7 @@ async def test_a_write_that_was_not_noted_has_no_record_to_delete(
 async def test_keys_are_looked_up_later(engine: AsyncEngine, file: Path) -> None:
     """503, never 401."""
     keys = ActiveKeys(
-        KeyStore(engine), {}, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC), tag_key=b"key"
+        KeyStore(engine).changes, {}, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC), tag_key=b"key"
     )
     await keys.load()
     with locked(file), capture_logs(), pytest.raises(KeysUnavailable) as refusal:

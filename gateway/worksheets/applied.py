@@ -25,7 +25,7 @@ from gateway.errors import (
 from gateway.google.sheets import Block, NativeTable, Render, Sheets, SheetView, Value
 from gateway.table import a1
 from gateway.table.header import Header
-from gateway.table.record import Stored, check_has_value, place, text_at
+from gateway.table.record import Placement, Stored, check_has_value, place, text_at
 from gateway.table.records import EndRule, FilledRow, are_filled_down, is_below_records, last_record
 from gateway.table.sent_values import may_be_stored_as
 from gateway.table.steps import Work
@@ -35,7 +35,7 @@ from gateway.worksheets.access import own_area, own_sheet
 from gateway.worksheets.batch import REQUEST_STEPS, Request, Seen, Span
 from gateway.worksheets.idempotency import Entry, Rows, number_unknown
 from gateway.worksheets.loader import body_of, check_names, forms_in, header_of
-from gateway.worksheets.moved_rows import met_others, shown_row, shown_values
+from gateway.worksheets.moved_rows import met_others, shown_row
 from gateway.worksheets.planning import FIELD_STEPS, NewRows, Plan, Planned, RowChange
 from gateway.worksheets.refusal import explaining
 from gateway.worksheets.scheduler import Scheduler
@@ -432,41 +432,52 @@ def _results(
     seen: Seen,
     is_lost: bool,
 ) -> Work[Results]:
-    """The results of one write. Raises RowNumberUnknown or HeaderChanged."""
+    """The results of one write, in the order of its slots.
+
+    Raises RowNumberUnknown or HeaderChanged.
+    """
     write, is_same_header = planned.write, before.cells == after.cells
-    changed: dict[RowChange, Written] = {}
-    for change in planned.changes:
+    view = before.seen_with(write.access.columns)
+    for change in planned.changes if is_lost or not is_same_header else ():
         yield FIELD_STEPS[write.is_typed] * len(change.placement.cells) + len(change.displayed)
-        spans = seen.get(change, ())
-        if is_lost and change.columns and not _holds(change, spans):
+        if is_lost and change.columns and not _holds(change, seen.get(change, ())):
             raise number_unknown()
         if not is_same_header:
             _check_header(change, before, after, change.row)
-        if not isinstance(write.selector, ByFilter):
-            has_tag = write.has_tag and spans[0].is_row
-            displayed = shown_row(change.displayed, spans)
-            typed = planned.typed.get(change.row)
-            if typed is not None:
-                typed = shown_values(typed, spans)
-            changed[change] = written_row(
-                change.row, change.placement, change.view, displayed, typed, has_tag=has_tag
-            )
-    created: list[Written] = []
-    part = planned.created
+    lines: Sequence[tuple[Placement, Sequence[str], Sequence[Value]]] = ()
+    part, first_row = planned.created, 0
     if part is not None:
         if at is None:
             raise number_unknown()
         if not is_same_header:
             _check_header(part, before, after, at.first_row)
-        for row, (placement, texts, values) in enumerate(
-            zip(part.placements, at.texts, at.values, strict=True), at.first_row
-        ):
+        lines = [*zip(part.placements, at.texts, at.values, strict=True)]
+        first_row = at.first_row
+    results: list[Written] = []
+    texts: Sequence[str]
+    typed: Sequence[object] | None
+    for slot in planned.slots:
+        if isinstance(slot, Written):
+            results.append(slot)
+            continue
+        if isinstance(slot, RowChange):
+            row, placement, spans = slot.row, slot.placement, seen.get(slot, ())
+            yield FIELD_STEPS[write.is_typed] * len(placement.cells) + len(slot.displayed)
+            texts = shown_row(slot.displayed, [(each.first, each.texts) for each in spans], "")
+            typed = planned.typed.get(row)
+            if typed is not None:
+                typed = shown_row(typed, [(each.first, each.values) for each in spans], None)
+            has_tag = write.has_tag and spans[0].is_row
+        else:
+            placement, texts, values = lines[slot]
             yield FIELD_STEPS[write.is_typed] * len(placement.cells)
+            row, has_tag = first_row + slot, write.has_tag
             typed = values if write.is_typed else None
-            created.append(
-                written_row(row, placement, part.view, texts, typed, has_tag=write.has_tag)
-            )
-    return planned.results(changed, tuple(created))
+        result = written_row(row, placement, view, texts, typed, has_tag=has_tag)
+        if isinstance(write.selector, ByKey):
+            result = with_created(result, is_new=isinstance(slot, int))
+        results.append(result)
+    return tuple(results)
 
 
 def _check_header(part: NewRows | RowChange, before: Header, after: Header, row: int) -> None:

@@ -129,10 +129,10 @@ class Edge:
 class Request:
     """A batch to send: its changes with their writes and as JSON, and the ranges of its answer.
 
-    It has all writes of the `plan`. The answer shows the header, the `asked` cells of changed rows,
-    the `edges` of removed ones, and after appends the rows from the end on: all rows, or in a table
-    the rows down to `shown_to`. If it `has_forms`, it also shows the number formats of appended
-    rows.
+    It has all writes of the `plan`; `owners` are the writes of its `changes`, one for each. The
+    answer shows the header, the `asked` cells of changed rows, the `edges` of removed ones, and
+    after appends the rows from the end on: all rows, or in a table the rows down to `shown_to`. If
+    it `has_forms`, it also shows the number formats of appended rows.
     """
 
     plan: Plan
@@ -416,8 +416,7 @@ def requests_of(
     `row_formats` are the number formats of all new rows, by column. All new rows of a native table
     are one request of their first write. Above a filled-down row new rows are inserted.
     """
-    requests: list[Change] = []
-    owners: list[Planned] = []
+    requests: list[tuple[Change, Planned]] = []
     appended: list[tuple[Planned, list[NewRows]]] = []
     removed: list[tuple[int, Planned]] = []
     for each in plan.writes:
@@ -429,10 +428,8 @@ def requests_of(
                     if at in change.formats
                     else ()
                 )
-                requests.append(
-                    WrittenCells(row=change.row, column=at, values=values, formats=new_formats)
-                )
-                owners.append(each)
+                cells = WrittenCells(row=change.row, column=at, values=values, formats=new_formats)
+                requests.append((cells, each))
         for row in each.removed:
             removed.append((row, each))
         if each.created is not None and plan.table.id and appended:
@@ -440,9 +437,7 @@ def requests_of(
         elif each.created is not None:
             appended.append((each, [each.created]))
     if plan.filled is not None:
-        for request, each in (yield from _insertion(plan, plan.filled)):
-            requests.append(request)
-            owners.append(each)
+        requests += yield from _insertion(plan, plan.filled)
         appended = []
     for each, parts in appended:
         rows: list[list[Stored]] = []
@@ -455,23 +450,20 @@ def requests_of(
             yield len(part.rows) + len(row_formats) * len(part.formats)
             own = part.formats or [row_formats] * len(part.rows)
             formats += [{**row_formats, **new} if new else row_formats for new in own]
-        requests.append(AppendedRows(rows=rows, formats=formats, table=plan.table))
-        owners.append(each)
+        requests.append((AppendedRows(rows=rows, formats=formats, table=plan.table), each))
     removed.sort(key=itemgetter(0))
     for row, each in removed:
         if row in plan.emptied:
-            requests.append(EmptiedRow(row=row))
-            owners.append(each)
+            requests.append((EmptiedRow(row=row), each))
     for row, each in reversed(removed):
         if row in plan.emptied:
             continue
-        last = requests[-1] if requests else None
-        if isinstance(last, RemovedRows) and owners[-1] is each and last.first_row == row + 1:
-            requests[-1] = replace(last, first_row=row)
+        last, owner = requests[-1] if requests else (None, None)
+        if isinstance(last, RemovedRows) and owner is each and last.first_row == row + 1:
+            requests[-1] = replace(last, first_row=row), each
         else:
-            requests.append(RemovedRows(first_row=row, last_row=row))
-            owners.append(each)
-    return requests, owners
+            requests.append((RemovedRows(first_row=row, last_row=row), each))
+    return [change for change, _ in requests], [each for _, each in requests]
 
 
 def _insertion(plan: Plan, filled: FilledRow) -> Work[Sequence[tuple[Change, Planned]]]:
@@ -535,20 +527,22 @@ def _pieces(change: RowChange) -> Iterator[tuple[int, list[Stored]]]:
             yield columns[0], [*values]
 
 
-def sendings_of(plan: Plan, noted: Collection[int], *, is_shared: bool) -> Sequence[Sending]:
-    """Notes of some writes of a plan: rows, and cells of writes with an identity.
+def sendings_of(plan: Plan, *, is_shared: bool) -> Mapping[int, Sending]:
+    """Notes of writes that change rows or have an Idempotency-Key, by their index.
 
-    Appended rows have no number yet and are counted from the end: the last one is -1. If the rows
-    follow the last row of the sheet, their expected numbers are noted, too. If processes share a
-    lock (`is_shared`), only removals have the rows that they change.
+    They have the rows, and the cells of writes with an identity. Appended rows have no number yet
+    and are counted from the end: the last one is -1. If the rows follow the last row of the sheet,
+    their expected numbers are noted, too. If processes share a lock (`is_shared`), only removals
+    have the rows that they change: the lock has the fences of all other writes.
     """
-    sendings: list[Sending] = []
+    sendings: dict[int, Sending] = {}
     first_row, left = plan.after_row + 1 if plan.is_end else 0, 0
     for planned in plan.writes:
         left += len(planned.created.rows) if planned.created else 0
     for planned in plan.writes:
         new = planned.created.rows if planned.created else ()
-        if planned.index in noted:
+        changes = planned.removed_rows if is_shared else planned.changes or planned.is_exclusive
+        if changes or planned.write.identity is not None:
             rows: list[Sequence[Stored]] = []
             numbers: list[int] = []
             for slot in planned.slots if planned.write.identity is not None else ():
@@ -559,7 +553,7 @@ def sendings_of(plan: Plan, noted: Collection[int], *, is_shared: bool) -> Seque
                     rows.append(slot.cells if isinstance(slot, RowChange) else [])
                     numbers.append(slot.row)
             removed = planned.removed_rows
-            sending = Sending(
+            sendings[planned.index] = Sending(
                 planned.write.identity,
                 first_row=first_row,
                 rows=rows,
@@ -568,6 +562,5 @@ def sendings_of(plan: Plan, noted: Collection[int], *, is_shared: bool) -> Seque
                 removed=removed,
                 is_exclusive=planned.is_exclusive and bool(removed or not is_shared),
             )
-            sendings.append(sending)
         first_row, left = first_row + len(new) * plan.is_end, left - len(new)
     return sendings

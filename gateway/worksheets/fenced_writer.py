@@ -110,17 +110,8 @@ from gateway.worksheets.writes import Append, ByKey, ByNumber, Outcome, Write
 MAX_EXTRA_WRITES = 4
 """Maximum number of further batches of a group after refusals."""
 
-MAX_OLD_LOOKS = 3
-"""Maximum number of looks of a group that become too old and show other rows than later looks."""
-
 MAX_SMALL_LOOKS = 2
 """Maximum number of further looks at the rows of a plan, if each takes long."""
-
-MAX_FAILURES = 2
-"""Maximum number of batches of a group that are not applied because Google fails."""
-
-MAX_OTHER_TABLES = 2
-"""Maximum number of batches that a native table refuses before the rows are the reason."""
 
 MAX_TABS = 1_000
 """Number of tabs above which ends of batches before all looks are dropped."""
@@ -150,10 +141,10 @@ class _Again(Enum):
 
 MOST = {
     _Again.OUTDATED: MAX_EXTRA_WRITES + 1,
-    _Again.OLD_LOOK: MAX_OLD_LOOKS,
+    _Again.OLD_LOOK: 3,
     _Again.SLOW_LOOKS: 1,
-    _Again.FAILED: MAX_FAILURES,
-    _Again.OTHER_TABLE: MAX_OTHER_TABLES,
+    _Again.FAILED: 2,
+    _Again.OTHER_TABLE: 2,
     _Again.APART: 2,
     _Again.NOT_INSERTED: 2,
 }
@@ -460,7 +451,7 @@ class FencedWriter:
         outcomes: dict[int, Outcome] = {**plan.outcomes}
         for each in plan.writes:
             try:
-                work = with_stored_values(each, forms or SheetForms(), own, plan.header.end)
+                work = with_stored_values(each, forms or SheetForms(), own, plan.header)
                 writes.append(await self._scheduler.build(work))
             except GatewayError as error:
                 outcomes[each.index] = error
@@ -558,31 +549,23 @@ class FencedWriter:
         """Note the writes that change rows or have an Idempotency-Key, before they are sent.
 
         Returns the writes to send, True if any of them changes rows, and the errors of the others.
-        A shared lock has the fences of all writes but removals, which replays need.
         """
-        is_shared = self._lock is not None
-        noted: dict[int, bool] = {}
-        """True for writes that change rows, by their index."""
-        for each in plan.writes:
-            changes = each.removed_rows if is_shared else each.changes or each.is_exclusive
-            if changes or each.write.identity is not None:
-                noted[each.index] = bool(changes)
+        noted, id_ = sendings_of(plan, is_shared=self._lock is not None), worksheet.id
         if not noted:
             return plan.writes, False, {}
-        sendings = sendings_of(plan, noted, is_shared=is_shared)
         refused: dict[int, Outcome] = {}
         try:
-            twins = await self._ledger.sending(worksheet.id, sendings, fence, plan.sheet_id)
+            twins = await self._ledger.sending(id_, [*noted.values()], fence, plan.sheet_id)
         except (InternalError, RecordsUnavailable) as error:
             refused = dict.fromkeys(noted, error)
         else:
-            for each in plan.writes if twins else ():
-                if each.write.identity in twins:
-                    refused[each.index] = in_progress()
-        for index in refused:
-            del noted[index]
+            for index, each in noted.items() if twins else ():
+                if each.identity in twins:
+                    refused[index] = in_progress()
         writes = [each for each in plan.writes if each.index not in refused]
-        return writes, any(noted.values()), refused
+        left = [each for index, each in noted.items() if index not in refused]
+        has_changes = any(each.updated or each.removed or each.is_exclusive for each in left)
+        return writes, has_changes, refused
 
     async def _fresh(self, worksheet: Worksheet, request: Request) -> tuple[Request, float | None]:
         """The request with a fresh look, and the look's time. Raises LookOutdated if rows changed.

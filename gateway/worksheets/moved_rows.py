@@ -25,7 +25,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from math import isclose
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from gateway.errors import RowsMoved
 from gateway.google.sheets import Block
@@ -35,6 +35,8 @@ from gateway.table.record import row_record, text_at
 from gateway.table.steps import Work
 from gateway.worksheets.batch import AROUND, REQUEST_STEPS, Edge, Seen, Span
 from gateway.worksheets.planning import Planned, RowChange
+
+C = TypeVar("C")
 
 
 class _Compared(NamedTuple):
@@ -92,7 +94,10 @@ def met_others(
             found = _compared_change(change, spans, write.compared, values)
             is_as_planned &= not found.changed
             if write.is_conditional and _is_other(write, found):
-                met = shown_row(change.displayed, spans) if has_header else None
+                met: Sequence[str] | None = None
+                if has_header:
+                    shown = [(each.first, each.texts) for each in spans]
+                    met = shown_row(change.displayed, shown, "")
                 errors.setdefault(
                     write.index, _error(write, header, change.row, change.displayed, met)
                 )
@@ -246,21 +251,15 @@ def _compared(
     return _Compared(same, changed, hidden)
 
 
-def shown_values(before: Sequence[object], spans: Sequence[Span]) -> Sequence[object]:
-    """The typed cells of a row after the write, as `shown_row` has its texts."""
-    row = [*before]
-    for span in spans:
-        row += [None] * (span.first - len(row))
-        row[span.first : span.first + len(span.values)] = span.values
-    return row
+def shown_row(before: Sequence[C], shown: Sequence[tuple[int, Sequence[C]]], blank: C) -> list[C]:
+    """Texts or values of a row after the write; cells that the answer does not show are as before.
 
-
-def shown_row(before: Sequence[str], spans: Sequence[Span]) -> Sequence[str]:
-    """Texts of a row after the write; cells that the answer does not show are taken from before."""
+    `shown` are the runs of cells in the answer, each with its first column.
+    """
     row = [*before]
-    for span in spans:
-        row += [""] * (span.first - len(row))
-        row[span.first : span.first + len(span.texts)] = span.texts
+    for first, cells in shown:
+        row += [blank] * (first - len(row))
+        row[first : first + len(cells)] = cells
     return row
 
 

@@ -58,7 +58,6 @@ from gateway.worksheets.writes import (
     ByFilter,
     ByKey,
     Outcome,
-    Results,
     Write,
     Written,
     byte_count,
@@ -109,7 +108,6 @@ Look = Header | RowLook | Table
 class NewRows:
     """Rows to append, as cells from column A."""
 
-    view: View
     placements: Sequence[Placement]
     rows: Sequence[list[Stored]]
     formats: Sequence[Mapping[int, NumberFormat]] = ()
@@ -128,7 +126,6 @@ class RowChange:
     """
 
     row: int
-    view: View
     placement: Placement
     displayed: Sequence[str]
     runs: Sequence[tuple[int, list[Stored]]]
@@ -210,19 +207,6 @@ class Planned:
     def is_exclusive(self) -> bool:
         """True if no other write to the worksheet may be sent while the outcome is open."""
         return bool(self.removed) or (self.write.kind == "search" and self.created is not None)
-
-    def results(self, changed: Mapping[RowChange, Written], created: Results) -> Results:
-        results: list[Written] = []
-        is_by_key = isinstance(self.write.selector, ByKey)
-        for slot in self.slots:
-            if isinstance(slot, Written):
-                results.append(slot)
-                continue
-            result = created[slot] if isinstance(slot, int) else changed[slot]
-            if is_by_key:
-                result = with_created(result, is_new=isinstance(slot, int))
-            results.append(result)
-        return tuple(results)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -351,7 +335,8 @@ class Planner:
                 outcomes[index] = error
             else:
                 if not (planned.changes or planned.created or planned.removed):
-                    outcomes[index] = planned.results({}, ())
+                    known = [slot for slot in planned.slots if isinstance(slot, Written)]
+                    outcomes[index] = tuple(known)
                 elif table is None:  # its group names each row once
                     batch.writes.append(planned)
                 else:
@@ -396,7 +381,7 @@ class Planner:
             yield len(placement.cells)
             placements.append(placement)
             rows.append(new_row(placement.cells))
-        new = NewRows(view=view, placements=placements, rows=rows)
+        new = NewRows(placements=placements, rows=rows)
         return Planned(index=index, write=write, slots=range(len(rows)), created=new)
 
     def _by_number(self, index: int, write: Write, look: RowLook) -> Work[Planned]:
@@ -475,7 +460,7 @@ class Planner:
         columns = _key_columns(by, view)
         view.check_parameters(upsert.unknown)
         planned = yield from self._append(index, upsert, view, BLANK_ONLY)
-        sent = planned.created or NewRows(view=view, placements=(), rows=())
+        sent = planned.created or NewRows(placements=(), rows=())
         placements, end = sent.placements, table.header.end
         keys: list[Sequence[Stored]] = []
         for number, placement in enumerate(placements):
@@ -524,7 +509,6 @@ class Planner:
         created = None
         if new:
             created = NewRows(
-                view=view,
                 placements=[placements[number] for number in new],
                 rows=[sent.rows[number] for number in new],
             )
@@ -555,7 +539,6 @@ class Planner:
         def emptied(row: int) -> RowChange:
             return RowChange(
                 row=row,
-                view=header.whole,
                 placement=Placement(cells={}),
                 displayed=rows[row],
                 runs=[(0, [""] * max(len(header.cells), len(rows[row])))],
@@ -610,7 +593,7 @@ def row_change(
         runs = changed_runs(changed)
     if not runs:
         return written_row(row, placement, view, displayed, typed, has_tag=has_tag)
-    return RowChange(row=row, view=view, placement=placement, displayed=displayed, runs=runs)
+    return RowChange(row=row, placement=placement, displayed=displayed, runs=runs)
 
 
 def _check_row(row: int, write: Write, view: View, look: RowLook) -> None:

@@ -673,8 +673,12 @@ class Window:
         """The window after a write; None if its rows are then unknown."""
         if self.header.cells != effect.header.cells:
             return None
+        if effect.removed and not self.has_next:
+            return self._ended(effect)
         if effect.removed:
-            return self._continued(effect) if self.has_next else self._ended(effect)
+            # Other removals move unknown rows into the window.
+            is_below = self._end <= effect.removed[0] and self._end <= effect.last_row
+            return self if is_below else None
         if effect.empties_cells or effect.may_end_rows(self.header.end):
             return None  # the worksheet may end elsewhere now
         first_row, rows, patches = self.span.first_row, [*self.rows], effect.patches
@@ -700,14 +704,6 @@ class Window:
                 cells = [*values[at], *[None] * (len(after) - len(values[at]))]
                 values[at] = [patch.values.get(column, cell) for column, cell in enumerate(cells)]
         return replace(self, rows=rows, values=values)
-
-    def _continued(self, effect: Effect) -> "Window | None":
-        """The window after removals below it, if another row is left there; otherwise None.
-
-        After other removals unknown rows move into the window.
-        """
-        is_above = self._end <= effect.removed[0] and self._end <= effect.last_row
-        return self if is_above else None
 
     def _ended(self, effect: Effect) -> "Window | None":
         """The window after removals, if the worksheet ended in it, so that no rows move in."""

@@ -12,9 +12,8 @@ from dataclasses import replace
 
 from gateway.errors import Problem
 from gateway.table.column_types import NumberFormat, SeenCell, SheetForms
-from gateway.table.header import View
+from gateway.table.header import Header
 from gateway.table.record import WHOLE_BODY, Stored, check_has_value, not_written, pointer
-from gateway.table.records import EndRule
 from gateway.table.sent_values import OffsetSent, stored_value
 from gateway.table.steps import Work
 from gateway.worksheets.planning import TYPED_STEPS, Planned, RowChange
@@ -46,16 +45,17 @@ def open_spans(planned: Sequence[Planned]) -> Work[tuple[dict[int, tuple[int, in
 
 
 def with_stored_values(
-    planned: Planned, forms: SheetForms, own: Mapping[int, Sequence[SeenCell]], end: EndRule
+    planned: Planned, forms: SheetForms, own: Mapping[int, Sequence[SeenCell]], header: Header
 ) -> Work[Planned]:
     """Replace the open values of a write by stored values and number formats.
 
     `own` are the cells of the changed rows in the look. Raises InvalidBody for a moment with a UTC
-    offset, and for a new row that is not a record by the rule `end`.
+    offset, and for a new row that is not a record by the rule of the header.
     """
     write = planned.write
     if not write.has_open_values:
         return planned
+    view, end = header.seen_with(write.access.columns), header.end
     paths = {
         slot: write.path(number)
         for number, slot in enumerate(planned.slots)
@@ -64,7 +64,7 @@ def with_stored_values(
     problems: dict[str, Problem] = {}
 
     def stored(
-        row: Mapping[int, Stored], view: View, path: str, seen: Sequence[SeenCell] = ()
+        row: Mapping[int, Stored], path: str, seen: Sequence[SeenCell] = ()
     ) -> tuple[dict[int, Stored], dict[int, NumberFormat]]:
         values, formats = dict(row), dict[int, NumberFormat]()
         for at, sent in row.items():
@@ -86,7 +86,7 @@ def with_stored_values(
     for change in planned.changes:
         yield TYPED_STEPS * len(change.values)
         path, seen = paths.get(change, WHOLE_BODY), own.get(change.row, ())
-        values, formats = stored(change.values, change.view, path, seen)
+        values, formats = stored(change.values, path, seen)
         runs = [
             (first, [values[first + at] for at in range(len(run))]) for first, run in change.runs
         ]
@@ -98,7 +98,7 @@ def with_stored_values(
         has_formats = False
         for number, row in enumerate(created.rows):
             yield TYPED_STEPS * len(row)
-            values, formats = stored(dict(enumerate(row)), created.view, paths[number])
+            values, formats = stored(dict(enumerate(row)), paths[number])
             if write.is_form and end.column is None:
                 place = paths[number]
                 check_has_value(values.values(), at=place, skips_false=end.skips_false)

@@ -15,7 +15,6 @@ from gateway.errors import (
     WriteTooLarge,
 )
 from gateway.google.sheets import (
-    Block,
     Detail,
     Render,
     SheetArea,
@@ -110,7 +109,7 @@ async def _look(
     sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int, detail: Detail
 ) -> RowLook:
     """Read the header and the rows within the grid, including blank ones."""
-    moment, cache, header_row = worksheet.moment(), worksheet.header, worksheet.header_row
+    cache, header_row = worksheet.header, worksheet.header_row
     found: Sequence[int] = sorted(rows)
     grid_of: int | None = None
     last_row: int | None = None
@@ -123,7 +122,7 @@ async def _look(
     for _ in range(MAX_LOOKS):  # people may remove rows between a look at the grid and the next
         spans = a1.row_spans(found, around=around, header_row=header_row)
         try:
-            view, sent_at = await _read_rows(
+            look, view = await _read_rows(
                 sheets, worksheet, found, spans, asked=len(rows), detail=detail, last_row=last_row
             )
         except WriteTooLarge:
@@ -151,36 +150,27 @@ async def _look(
         found, grid_of = sorted(rows), None  # the grid was that of another tab
     else:
         raise LookOutdated
-    header = header_of(view, worksheet.layout)
-    cache.compare(header, as_of=moment)
+    header, shown = look.header, look.rows
     forms = None if last_row is None else forms_in(view, last_row)
-    cache.seen_sheet(view, sent_at, forms=forms, header=header)
+    cache.seen_sheet(view, look.sent_at, forms=forms, header=header)
     if header_row > 1:
         await check_place(sheets, worksheet.id, cache, header)
     check_names(header)
-    blocks = view.blocks[-len(spans) :]
-    shown, values, cells = _in_spans(blocks, spans, view.rows, detail)
     if len(rows) > 1 and sum(map(len, shown.values())) > MAX_TARGET_CELLS:
         raise _too_large(is_row=False)
     displayed, around_rows = dict[int, Sequence[str]](), {**shown}
     for row in found:
         if row in shown:
             displayed[row] = around_rows.pop(row)
-    last_record = _last_record(header.end, shown, values)
-    values = values if has_values else {}
+    values = look.values if has_values else {}
     worksheet.saw(header, shown, values)
-    return RowLook(
-        sheet_id=view.sheet_id,
-        header=header,
-        last_record=last_record,
+    return replace(
+        look,
+        last_record=_last_record(header.end, shown, look.values),
         rows=displayed,
         missing=frozenset(rows) - displayed.keys(),
-        sent_at=sent_at,
         around=around_rows,
-        frozen_rows=view.frozen_rows,
-        grid_rows=view.rows,
         values=values,
-        cells=cells,
     )
 
 
@@ -191,26 +181,13 @@ async def look_again(
 
     1 read. `around` and `detail` as in `look_at_rows`, but without forms.
     """
-    moment = worksheet.moment()
     spans = a1.row_spans(rows, around=around, header_row=worksheet.header_row)
     try:
-        view, sent_at = await _read_rows(
-            sheets, worksheet, rows, spans, asked=len(rows), detail=detail
-        )
+        look, _ = await _read_rows(sheets, worksheet, rows, spans, asked=len(rows), detail=detail)
     except RowNotFound:
         return None
-    header = header_of(view, worksheet.layout)
-    shown, values, _ = _in_spans(view.blocks[1:], spans, view.rows, detail)
-    worksheet.header.compare(header, as_of=moment)
-    worksheet.saw(header, shown, values)
-    return RowLook(
-        sheet_id=view.sheet_id,
-        header=header,
-        rows=shown,
-        missing=frozenset(),
-        sent_at=sent_at,
-        values=values,
-    )
+    worksheet.saw(look.header, look.rows, look.values)
+    return look
 
 
 async def look_at_forms(
@@ -260,26 +237,52 @@ async def _read_rows(
     asked: int,
     detail: Detail = Detail.TEXTS,
     last_row: int | None = None,
-) -> tuple[SheetView, float]:
-    """Read the header and spans of rows; returns the time of the read in monotonic seconds, too.
+) -> tuple[RowLook, SheetView]:
+    """Read the header and spans of rows: a look at all of their rows in the grid, and its view.
 
-    With a `last_row` the view has the forms of the columns, too. Raises RowNotFound if a row is
-    past the grid, and WriteTooLarge; `asked` is the number of rows that the writes name.
+    Values and cells are left out if the `detail` does not include them. With a `last_row` the view
+    has the forms of the columns, too. Raises RowNotFound if a row is past the grid, and
+    WriteTooLarge; `asked` is the number of rows that the writes name.
     """
     id_, began, header_row = worksheet.id, worksheet.now(), worksheet.header_row
+    moment = worksheet.moment()
     ranges = [a1.row_range(id_.title, header_row)]
     if last_row is not None:
         ranges = form_ranges(id_.title, last_row, header_row)
     ranges += [a1.rows_between(id_.title, *span) for span in spans]
     try:
         with recording_sent_at() as sent:
-            view = await sheets.read_sheet(id_.spreadsheet, ranges, detail=detail)
-        return own_sheet(id_, view), sent.at_seconds or began
+            view = own_sheet(id_, await sheets.read_sheet(id_.spreadsheet, ranges, detail=detail))
     except SheetTooLarge as too_large:
         raise _too_large(is_row=asked <= 1) from too_large
     except UpstreamRefusal as refusal:
         last = max([*rows, last_row or header_row])
         raise await explain(sheets, id_, refusal, row=last, header_row=header_row) from refusal
+    texts: dict[int, Sequence[str]] = {}
+    values: dict[int, Sequence[Value]] = {}
+    cells: dict[int, Sequence[SeenCell]] = {}
+    for block, (first, last) in zip(view.blocks[len(ranges) - len(spans) :], spans, strict=True):
+        for at, row in enumerate(range(first, min(last, view.rows) + 1)):
+            is_filled = at < len(block.texts)
+            texts[row] = block.texts[at] if is_filled else ()
+            if detail is not Detail.TEXTS:
+                values[row] = block.values[at] if is_filled else ()
+            if detail is Detail.FORMS:
+                cells[row] = block.cells[at] if is_filled else ()
+    header = header_of(view, worksheet.layout)
+    worksheet.header.compare(header, as_of=moment)
+    look = RowLook(
+        sheet_id=view.sheet_id,
+        header=header,
+        rows=texts,
+        missing=frozenset(),
+        sent_at=sent.at_seconds or began,
+        frozen_rows=view.frozen_rows,
+        grid_rows=view.rows,
+        values=values,
+        cells=cells,
+    )
+    return look, view
 
 
 def _too_large(*, is_row: bool) -> WriteTooLarge:
@@ -292,29 +295,6 @@ def _too_large(*, is_row: bool) -> WriteTooLarge:
         "text. Nothing was written: name fewer rows in one request.",
         outcome="not_applied",
     )
-
-
-def _in_spans(
-    blocks: Sequence[Block], spans: Sequence[tuple[int, int]], grid_rows: int, detail: Detail
-) -> tuple[
-    Mapping[int, Sequence[str]], Mapping[int, Sequence[Value]], Mapping[int, Sequence[SeenCell]]
-]:
-    """Texts, values and cells of the rows of spans within the grid, including blank rows.
-
-    Values and cells are empty if the `detail` does not include them.
-    """
-    texts: dict[int, Sequence[str]] = {}
-    values: dict[int, Sequence[Value]] = {}
-    cells: dict[int, Sequence[SeenCell]] = {}
-    for block, (first, last) in zip(blocks, spans, strict=True):
-        for at, row in enumerate(range(first, min(last, grid_rows) + 1)):
-            is_filled = at < len(block.texts)
-            texts[row] = block.texts[at] if is_filled else ()
-            if detail is not Detail.TEXTS:
-                values[row] = block.values[at] if is_filled else ()
-            if detail is Detail.FORMS:
-                cells[row] = block.cells[at] if is_filled else ()
-    return texts, values, cells
 
 
 async def _rows_in_grid(

@@ -706,17 +706,39 @@ def _patches(
     placed: Sequence[_Placed | None],
     typed: Mapping[int, Sequence[object]],
 ) -> Work[list[RowPatch]]:
+    """The cells of changed rows that were written, or whose display changed, and all of new rows.
+
+    For a typed write also cells whose value changed; `typed` are the cells before the write, by
+    row.
+    """
     patches: list[RowPatch] = []
+    texts: dict[int, str]
+    values: dict[int, object]
     for change, spans in seen.items():
         yield PATCH_STEPS * sum(len(span.texts) for span in spans)
-        patches.append(_patch(change, spans, typed.get(change.row)))
+        written, displayed = change.values, change.displayed
+        texts, values = {}, {}
+        for span in spans:
+            held = set[int]()
+            if change.row in typed:
+                own = slice(span.first, span.first + len(span.texts))
+                before = held_cells(displayed[own], typed[change.row][own])
+                now = zip_longest(before, held_cells(span.texts, span.values))
+                held = {column for column, (was, cell) in enumerate(now, span.first) if was != cell}
+            for column, (text, value) in enumerate(
+                zip(span.texts, span.values, strict=True), span.first
+            ):
+                if column in written or column in held or text != text_at(displayed, column):
+                    texts[column] = text
+                    values[column] = "" if value is None else value
+        patches.append(RowPatch(row=change.row, texts=texts, values=values))
     for rows, at in zip(creates, placed, strict=True):
         if at is None:
             continue
         for offset, row in enumerate(rows):
             shown, cells = at.texts[offset], at.values[offset]
             yield PATCH_STEPS * max(len(row), len(shown))
-            texts, values = dict[int, str](), dict[int, object]()
+            texts, values = {}, {}
             for column, value in enumerate(row):
                 if value is not None:
                     texts[column], values[column] = "", value
@@ -725,30 +747,6 @@ def _patches(
                     texts[column], values[column] = text, cells[column]
             patches.append(RowPatch(row=at.first_row + offset, texts=texts, values=values))
     return patches
-
-
-def _patch(change: RowChange, spans: Sequence[Span], typed: Sequence[object] | None) -> RowPatch:
-    """The cells of a row that were written, or whose display changed.
-
-    For a typed write also cells whose value changed; `typed` are the cells before the write.
-    """
-    written, displayed = change.values, change.displayed
-    texts: dict[int, str] = {}
-    values: dict[int, object] = {}
-    for span in spans:
-        held = set[int]()
-        if typed is not None:
-            end = span.first + len(span.texts)
-            before = held_cells(displayed[span.first : end], typed[span.first : end])
-            now = zip_longest(before, held_cells(span.texts, span.values))
-            held = {column for column, (was, cell) in enumerate(now, span.first) if was != cell}
-        for column, (text, value) in enumerate(
-            zip(span.texts, span.values, strict=True), span.first
-        ):
-            if column in written or column in held or text != text_at(displayed, column):
-                texts[column] = text
-                values[column] = "" if value is None else value
-    return RowPatch(row=change.row, texts=texts, values=values)
 
 
 def _not_directly_below(

@@ -385,9 +385,20 @@ class Planner:
         return Planned(index=index, write=write, slots=range(len(rows)), created=new)
 
     def _by_number(self, index: int, write: Write, look: RowLook) -> Work[Planned]:
+        """Plan writes to rows that exist and, with an `If-Match`, have its tag."""
         view = write.view(look.header)
+        condition = write.condition
         for row in write.numbers:
-            _check_row(row, write, view, look)
+            if row not in look.rows:
+                below = [look.tail.get(row, ())]
+                raise row_not_found(row, look.header.row, below=below, view=view)
+            if condition is None:
+                continue
+            displayed, values = look.rows[row], look.values[row] if write.is_typed else None
+            tag = view.tag(row, displayed, values)
+            if not condition.holds(tag):
+                existing = row_record(row, view.select(None), displayed, values)
+                raise PreconditionFailed(existing, tag=tag, has_tags=condition.tags != frozenset())
         typed = {row: look.values[row] for row in write.numbers} if write.is_typed else {}
         if write.rows is None:
             removed = {row: look.rows[row] for row in write.numbers}
@@ -594,21 +605,6 @@ def row_change(
     if not runs:
         return written_row(row, placement, view, displayed, typed, has_tag=has_tag)
     return RowChange(row=row, placement=placement, displayed=displayed, runs=runs)
-
-
-def _check_row(row: int, write: Write, view: View, look: RowLook) -> None:
-    """Raise RowNotFound, or PreconditionFailed with the row as the view shows it."""
-    if row not in look.rows:
-        raise row_not_found(row, look.header.row, below=[look.tail.get(row, ())], view=view)
-    condition = write.condition
-    if condition is None:
-        return
-    displayed = look.rows[row]
-    typed = look.values[row] if write.is_typed else None
-    tag = view.tag(row, displayed, typed)
-    if not condition.holds(tag):
-        existing = row_record(row, view.select(None), displayed, typed)
-        raise PreconditionFailed(existing, tag=tag, has_tags=condition.tags != frozenset())
 
 
 def _read_columns(write: Write, view: View) -> frozenset[int | None]:

@@ -161,28 +161,36 @@ FAILURES = (
 
 def translated(error: Exception, attempt: Attempt) -> GatewayError:
     """The gateway's error for one of `FAILURES`; the caller raises it from that."""
-    rules = (rule for kind, rule in _BY_FAILURE.items() if isinstance(error, kind))
-    return next(rules, _unreadable)(error, attempt)
-
-
-def _not_sent(_error: Exception, attempt: Attempt) -> GatewayError:
-    return UpstreamUnreachable(outcome=attempt.refused)
-
-
-def _broken_off(error: Exception, attempt: Attempt) -> GatewayError:
-    if not isinstance(error, AnswerBroken):
-        raise TypeError("no answer that broke off") from error
-    return translated(error.reason, attempt)
-
-
-def _unreadable(_error: Exception, attempt: Attempt) -> GatewayError:
+    match error:
+        case GoogleRefusal():
+            rule = _BY_STATUS.get(error.status)
+            if rule is not None:
+                return rule(error, attempt)
+            is_refused = 400 <= error.status < 500 and error.status not in _GIVEN_UP
+            return (None if is_refused else _open(attempt)) or UpstreamError(
+                f"Google failed with HTTP status {error.status}. Try again.",
+                outcome=attempt.refused,
+            )
+        case TokenUnavailable(retryable=False):
+            return UpstreamAuth(outcome=attempt.refused)
+        case (
+            TokenUnavailable()
+            | httpx2.ConnectError()
+            | httpx2.ConnectTimeout()
+            | httpx2.PoolTimeout()
+            | httpx2.ProxyError()
+            | httpx2.UnsupportedProtocol()
+        ):  # before the first byte is sent
+            return UpstreamUnreachable(outcome=attempt.refused)
+        case AnswerBroken():
+            return translated(error.reason, attempt)
+        case AnswerTooLarge():
+            return _open(attempt) or SheetTooLarge(_TOO_LARGE)
+        case httpx2.TimeoutException():
+            return _open(attempt) or UpstreamTimeout()
+        case httpx2.HTTPError() if not isinstance(error, httpx2.DecodingError):
+            return _open(attempt) or UpstreamError("The connection to Google broke. Try again.")
     return _open(attempt) or UpstreamError("Google's answer is unreadable. Try again.")
-
-
-def _no_token(error: Exception, attempt: Attempt) -> GatewayError:
-    if isinstance(error, TokenUnavailable) and error.retryable:
-        return _not_sent(error, attempt)
-    return UpstreamAuth(outcome=attempt.refused)
 
 
 def _open(attempt: Attempt) -> GatewayError | None:
@@ -195,18 +203,6 @@ def _open(attempt: Attempt) -> GatewayError | None:
         "you send it again.",
         outcome="unknown",
         retry_after_seconds=UNKNOWN_RETRY_SECONDS,
-    )
-
-
-def _refused(error: Exception, attempt: Attempt) -> GatewayError:
-    if not isinstance(error, GoogleRefusal):
-        raise TypeError("not an answer of Google") from error
-    rule = _BY_STATUS.get(error.status)
-    if rule is not None:
-        return rule(error, attempt)
-    is_refused = 400 <= error.status < 500 and error.status not in _GIVEN_UP
-    return (None if is_refused else _open(attempt)) or UpstreamError(
-        f"Google failed with HTTP status {error.status}. Try again.", outcome=attempt.refused
     )
 
 
@@ -294,22 +290,4 @@ _BY_STATUS: Mapping[int, Callable[[GoogleRefusal, Attempt], GatewayError]] = {
     404: lambda _error, _attempt: SpreadsheetNotFound(),
     413: _payload_too_large,
     429: _quota_spent,
-}
-
-_BY_FAILURE: Mapping[type[Exception], Callable[[Exception, Attempt], GatewayError]] = {
-    GoogleRefusal: _refused,
-    TokenUnavailable: _no_token,
-    AnswerTooLarge: lambda _error, attempt: _open(attempt) or SheetTooLarge(_TOO_LARGE),
-    AnswerBroken: _broken_off,
-    # Before their base classes: these errors occur before the first byte is sent.
-    httpx2.ConnectError: _not_sent,
-    httpx2.ConnectTimeout: _not_sent,
-    httpx2.PoolTimeout: _not_sent,
-    httpx2.ProxyError: _not_sent,
-    httpx2.UnsupportedProtocol: _not_sent,
-    httpx2.TimeoutException: lambda _error, attempt: _open(attempt) or UpstreamTimeout(),
-    httpx2.DecodingError: _unreadable,
-    httpx2.HTTPError: lambda _error, attempt: (
-        _open(attempt) or UpstreamError("The connection to Google broke. Try again.")
-    ),
 }

@@ -20,7 +20,7 @@ from benchmarks.dialects import WORKSHEET
 from benchmarks.processes import SPREADSHEET, Running, Site, emulator, gateway, get, make_site
 from benchmarks.report import Line, milliseconds, verdict
 from benchmarks.sheet import City, make_cities, write_csv
-from gateway.google.rendering import KnownColumns, known_columns, read_rendering
+from gateway.google.rendering import KnownColumns, Limits, known_columns, read_rendering
 from gateway.google.sheets import Render, Rendering
 from gateway.google.wire import Answer
 from gateway.query.evaluate import evaluate
@@ -184,7 +184,7 @@ def _page(answers: Answers, query: Query) -> Work[bytes]:
 def _rendering(body: bytes, known: KnownColumns) -> Work[Rendering]:
     """What an answer's bytes hold; its digest is taken while they arrive."""
     answer = Answer(status=200, headers={}, body=body, digest=b"")
-    half = yield from read_rendering(answer, known=None, max_bytes=UNBOUNDED, columns=known)
+    half = yield from read_rendering(answer, None, Limits(UNBOUNDED, UNBOUNDED, known))
     if half is None:
         raise SystemExit("An answer was taken for one that is known.")
     return half

@@ -36,12 +36,12 @@ from gateway.google.calls import (
 from gateway.google.sheets import (
     Batch,
     Beneficiaries,
-    CallContext,
     Detail,
     Fence,
     KnownRange,
     Render,
     Rendering,
+    SentAt,
     SheetArea,
     SheetView,
     SpreadsheetView,
@@ -66,21 +66,15 @@ class Send(Protocol):
 
 
 @dataclass(kw_only=True)
-class _Part:
-    """A read of one worksheet, with the context of its request."""
-
-    wanted: KnownRange
-    answer: asyncio.Future[Rendering | None]
-    context: CallContext
-
-
-@dataclass(kw_only=True)
 class _Joined:
-    """Joined reads, and the keys that wait for them."""
+    """Joined reads, each with its answer, and the callers that wait for them."""
 
-    parts: list[_Part] = field(default_factory=list)
+    ranges: list[KnownRange] = field(default_factory=list)
+    answers: list[asyncio.Future[Rendering | None]] = field(default_factory=list)
     beneficiaries: Beneficiaries = field(default_factory=Beneficiaries)
+    sent_at: SentAt = field(default_factory=SentAt)
     byte_count: int = 0
+    is_open: bool = True
 
 
 class GoogleSheets:
@@ -90,7 +84,7 @@ class GoogleSheets:
         self._send = send
         self._clock = clock
         self._joined: dict[tuple[str, Render], _Joined] = {}
-        """Unsent calls that further reads may join, by spreadsheet and rendering."""
+        """Calls that further reads may join until they are sent, by spreadsheet and rendering."""
         self._apart_until: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -157,61 +151,58 @@ class GoogleSheets:
         self, spreadsheet: str, render: Render, wanted: KnownRange
     ) -> Rendering | None:
         """Join the read to an unsent call, or begin one. Raises `_Apart` if that call fails."""
-        loop, context = asyncio.get_running_loop(), current_call_context()
-        part = _Part(wanted=wanted, answer=loop.create_future(), context=context)
+        context = current_call_context()
+        answer: asyncio.Future[Rendering | None] = asyncio.get_running_loop().create_future()
         kind, byte_count = (spreadsheet, render), len(quote(wanted.range))
         joined = self._joined.get(kind)
-        is_first = joined is None or joined.byte_count + byte_count > MAX_RANGE_BYTES
-        if joined is None or is_first:
+        if joined is None or not joined.is_open or joined.byte_count + byte_count > MAX_RANGE_BYTES:
             joined = self._joined[kind] = _Joined()
-        joined.parts.append(part)
-        joined.byte_count += byte_count
-        joined.beneficiaries.join_as(context)
-        if is_first:
-            with in_call_context(replace(context, beneficiaries=joined.beneficiaries)):
-                task = loop.create_task(self._read_parts(kind, joined))
+            own = replace(context, beneficiaries=joined.beneficiaries, sent_at=joined.sent_at)
+            with in_call_context(own):
+                task = asyncio.create_task(self._read_parts(kind, joined))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        return await part.answer
+        joined.ranges.append(wanted)
+        joined.answers.append(answer)
+        joined.byte_count += byte_count
+        joined.beneficiaries.join_as(context)
+        if context.sent_at is not None:
+            joined.sent_at.outer.append(context.sent_at)
+        return await answer
 
     async def _read_parts(self, kind: tuple[str, Render], joined: _Joined) -> None:
         spreadsheet, render = kind
-        parts = joined.parts
 
         def close() -> Call[Any]:
             """End joining, and return the call for all joined reads."""
-            if self._joined.get(kind) is joined:
-                del self._joined[kind]
-            for sent_at in [part.context.sent_at for part in parts]:
-                if sent_at is not None:
-                    sent_at.record(self._clock())
-            if len(parts) > 1:
-                return ReadSeveral(spreadsheet, [part.wanted for part in parts], render)
-            range_, known = parts[0].wanted
+            joined.is_open = False
+            if len(joined.ranges) > 1:
+                return ReadSeveral(spreadsheet, joined.ranges, render)
+            [(range_, known)] = joined.ranges
             return ReadColumns(spreadsheet, range_, render, known)
 
         error: Exception | None = None
-        answers: Sequence[Rendering | None] = ()
+        found: Any = None
         try:
             found = await self._send(JoinedRead(spreadsheet, close))
-            answers = found if len(parts) > 1 else [found]
         except Exception as failure:
             error = failure
         finally:
             if self._joined.get(kind) is joined:
                 del self._joined[kind]
-        if isinstance(error, UpstreamRefusal | SheetTooLarge) and len(parts) > 1:
+        is_single = len(joined.ranges) == 1
+        if isinstance(error, UpstreamRefusal | SheetTooLarge) and not is_single:
             now = self._clock()
             self._apart_until = {each: at for each, at in self._apart_until.items() if at > now}
             self._apart_until[spreadsheet] = now + APART_SECONDS
             error = _Apart()
-        for number, part in enumerate(parts):
-            if part.answer.done():  # cancelled
+        for number, answer in enumerate(joined.answers):
+            if answer.done():  # cancelled
                 continue
             if error is None:
-                part.answer.set_result(answers[number])
+                answer.set_result(found if is_single else found[number])
             else:
-                part.answer.set_exception(error)
+                answer.set_exception(error)
 
 
 class _Apart(Exception):

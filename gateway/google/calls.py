@@ -11,10 +11,9 @@ Rules
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -22,7 +21,7 @@ from gspread.http_client import HTTPClient
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
 from gateway.errors import UpstreamRefusal
-from gateway.google.rendering import KnownColumns, RawValues, read_rendering
+from gateway.google.rendering import Limits, RawValues, read_rendering
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
@@ -52,9 +51,7 @@ from gateway.google.views import (
     ShownNumberFormat,
     Spreadsheet,
     checked_parts,
-    sheet_view,
     view_of,
-    worksheet_properties,
 )
 from gateway.google.wire import Answer, AnswerTooLarge, answer_of
 from gateway.table.column_types import NumberFormat
@@ -76,12 +73,10 @@ MAX_URL_BYTES = 4_000
 """Maximum size of ranges in a URL; longer lists go in a body."""
 
 
-class Limits(NamedTuple):
-    """Limits of decoding in bytes (answer, memory of one rendering), and shared columns."""
-
-    answer_bytes: int
-    rendering_bytes: int
-    columns: KnownColumns
+_RENDERED: Mapping[Render, Mapping[str, Any]] = {
+    Render.DISPLAYED: {"valueRenderOption": Render.DISPLAYED},
+    Render.TYPED: {"valueRenderOption": Render.TYPED, "dateTimeRenderOption": "SERIAL_NUMBER"},
+}
 
 
 @dataclass(frozen=True)
@@ -115,7 +110,8 @@ class ReadValues(Call[Values]):
     fields = "range,values"
 
     def message(self, gspread: HTTPClient) -> Any:
-        return gspread.values_get(self.spreadsheet, self.range, _options(self.render, "ROWS"))
+        options = {**_RENDERED[self.render], "majorDimension": "ROWS"}
+        return gspread.values_get(self.spreadsheet, self.range, options)
 
     def decode(self, answer: Answer, limits: Limits) -> Work[Values]:
         found = yield from _decoded(_value_range, answer, limits)
@@ -130,10 +126,11 @@ class ReadColumns(Call[Rendering | None]):
     fields = "range,values"
 
     def message(self, gspread: HTTPClient) -> Any:
-        return gspread.values_get(self.spreadsheet, self.range, _options(self.render, "COLUMNS"))
+        options = {**_RENDERED[self.render], "majorDimension": "COLUMNS"}
+        return gspread.values_get(self.spreadsheet, self.range, options)
 
     def decode(self, answer: Answer, limits: Limits) -> Work[Rendering | None]:
-        return _rendering(answer, self.known, limits)
+        return read_rendering(answer, self.known, limits)
 
 
 @dataclass(frozen=True)
@@ -153,7 +150,8 @@ class ReadArea(Call[Rendering | None]):
         start = {"startRowIndex": first_row - 1} if first_row > 1 else {}
         body = {
             "dataFilters": [{"gridRange": {"sheetId": sheet_id, **start}}],
-            **_options(self.render, "COLUMNS"),
+            **_RENDERED[self.render],
+            "majorDimension": "COLUMNS",
         }
         return _posted(gspread, self.spreadsheet, "/values:batchGetByDataFilter", body)
 
@@ -163,7 +161,7 @@ class ReadArea(Call[Rendering | None]):
         if found is None:
             raise UpstreamRefusal(f"No values in the answer for sheet ID {self.area.sheet_id}")
         part = yield from answer_of(found[0].value_range)
-        return (yield from _rendering(part, self.known, limits))
+        return (yield from read_rendering(part, self.known, limits))
 
 
 @dataclass(frozen=True)
@@ -174,7 +172,8 @@ class ReadSeveral(Call[list[Rendering | None]]):
 
     def message(self, gspread: HTTPClient) -> Any:
         ranges = [each.range for each in self.ranges]
-        return gspread.values_batch_get(self.spreadsheet, ranges, _options(self.render, "COLUMNS"))
+        options = {**_RENDERED[self.render], "majorDimension": "COLUMNS"}
+        return gspread.values_batch_get(self.spreadsheet, ranges, options)
 
     def decode(self, answer: Answer, limits: Limits) -> Work[list[Rendering | None]]:
         found = yield from _decoded(_raw_parts, answer, limits)
@@ -182,7 +181,7 @@ class ReadSeveral(Call[list[Rendering | None]]):
         parts = checked_parts(found.value_ranges, len(self.ranges))
         for each, raw in zip(self.ranges, parts, strict=True):
             part = yield from answer_of(raw)
-            renderings.append((yield from _rendering(part, each.known, limits)))
+            renderings.append((yield from read_rendering(part, each.known, limits)))
         return renderings
 
 
@@ -205,15 +204,15 @@ class ReadRanges(Call[Sequence[Values]]):
     fields = "valueRanges(range,values)"
 
     def message(self, gspread: HTTPClient) -> Any:
-        options = _options(Render.DISPLAYED, "ROWS")
+        options = {**_RENDERED[Render.DISPLAYED], "majorDimension": "ROWS"}
         return gspread.values_batch_get(self.spreadsheet, [*self.ranges], options)
 
     def decode(self, answer: Answer, limits: Limits) -> Work[Sequence[Values]]:
-        found = yield from _decoded(_batch_of_values, answer, limits)
+        found = yield from _decoded(_raw_parts, answer, limits)
         several: list[Values] = []
-        for each in found.value_ranges:
-            several.append((yield from _values(each)))
-        return checked_parts(several, len(self.ranges))
+        for raw in checked_parts(found.value_ranges, len(self.ranges)):
+            several.append((yield from _values(_value_range.decode(raw))))
+        return several
 
 
 @dataclass(frozen=True)
@@ -227,8 +226,16 @@ class ListWorksheets(Call[list[WorksheetProperties]]):
     def decode(self, answer: Answer, limits: Limits) -> Work[list[WorksheetProperties]]:
         """Decode the grid worksheets; charts and connected data have tabs, too."""
         found = yield from _decoded(_spreadsheet, answer, limits)
-        properties = (sheet.properties for sheet in found.sheets)
-        return [worksheet_properties(each) for each in properties if each.sheet_type == "GRID"]
+        return [
+            WorksheetProperties(
+                sheet_id=each.sheet_id,
+                title=each.title,
+                rows=each.grid.row_count,
+                columns=each.grid.column_count,
+            )
+            for each in (sheet.properties for sheet in found.sheets)
+            if each.sheet_type == "GRID"
+        ]
 
 
 _VALUES = (
@@ -265,8 +272,9 @@ class ReadSheet(Call[SheetView]):
 
     def decode(self, answer: Answer, limits: Limits) -> Work[SheetView]:
         found = yield from _decoded(_spreadsheet, answer, limits)
+        [sheet] = found.with_data(1)
         has_forms = self.detail is Detail.FORMS
-        return (yield from sheet_view(found, len(self.ranges), has_forms=has_forms))
+        return (yield from view_of(sheet, len(self.ranges), has_forms=has_forms))
 
 
 @dataclass(frozen=True)
@@ -288,9 +296,8 @@ class ReadSpreadsheet(Call[SpreadsheetView]):
 
     def decode(self, answer: Answer, limits: Limits) -> Work[SpreadsheetView]:
         found = yield from _decoded(_spreadsheet, answer, limits)
-        sheets = checked_parts([each for each in found.sheets if each.data], len(self.ranges))
         views: list[SheetView] = []
-        for each in sheets:
+        for each in found.with_data(len(self.ranges)):
             views.append((yield from view_of(each, 1, has_forms=True)))
         named = found.properties
         return SpreadsheetView(
@@ -308,21 +315,23 @@ class Apply(Call[SheetView]):
         return f"updatedSpreadsheet.{_FORMS if self.batch.has_forms else _VALUES}"
 
     def message(self, gspread: HTTPClient) -> Any:
+        batch = self.batch
+        changes = batch.encoded or finish(encoded_changes(batch.sheet_id, batch.changes))
         body = {
-            "requests": requests_of(self.batch),
+            "requests": [
+                *fence_requests(batch.fence.key, batch.forgotten, [batch.fence]),
+                *changes,
+            ],
             "includeSpreadsheetInResponse": True,
-            "responseRanges": [*self.batch.ranges],
+            "responseRanges": [*batch.ranges],
             "responseIncludeGridData": True,
         }
         return gspread.batch_update(self.spreadsheet, body)
 
     def decode(self, answer: Answer, limits: Limits) -> Work[SheetView]:
         found, batch = (yield from _decoded(_applied, answer, limits)), self.batch
-        return (
-            yield from sheet_view(
-                found.updated_spreadsheet, len(batch.ranges), has_forms=batch.has_forms
-            )
-        )
+        [sheet] = found.updated_spreadsheet.with_data(1)
+        return (yield from view_of(sheet, len(batch.ranges), has_forms=batch.has_forms))
 
 
 @dataclass(frozen=True)
@@ -336,9 +345,8 @@ class ChangeFences(Call[None]):
     fields = "spreadsheetId"
 
     def message(self, gspread: HTTPClient) -> Any:
-        deletions = map(deletion, self.forgotten, repeat(self.key))
-        body = {"requests": [*deletions, *map(creation, self.created)]}
-        return gspread.batch_update(self.spreadsheet, body)
+        requests = fence_requests(self.key, self.forgotten, self.created)
+        return gspread.batch_update(self.spreadsheet, {"requests": requests})
 
     def decode(self, answer: Answer, limits: Limits) -> Work[None]:
         """Ignore the answer: its success is enough."""
@@ -371,13 +379,6 @@ class FindFences(Call[Sequence[Fence]]):
         ]
 
 
-def _options(render: Render, dimension: Literal["ROWS", "COLUMNS"]) -> dict[str, Any]:
-    options: dict[str, Any] = {"valueRenderOption": render, "majorDimension": dimension}
-    if render is Render.TYPED:
-        options["dateTimeRenderOption"] = "SERIAL_NUMBER"
-    return options
-
-
 def _of_ranges(gspread: HTTPClient, spreadsheet: str, ranges: Sequence[str]) -> Any:
     if sum(map(len, map(quote, ranges))) <= MAX_URL_BYTES:
         return gspread.fetch_sheet_metadata(spreadsheet, {"ranges": [*ranges]})
@@ -404,128 +405,109 @@ class EnteredCell(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
 BLANK = EnteredCell()
 
 
-def requests_of(batch: Batch) -> list[object]:
-    """The requests of a batch: first the fence, then the changes.
-
-    Changes that are not encoded yet are encoded at once.
-    """
-    return [
-        *map(deletion, batch.forgotten, repeat(batch.fence.key)),
-        creation(batch.fence),
-        *(batch.encoded or finish(encoded_changes(batch.sheet_id, batch.changes))),
-    ]
-
-
 def encoded_changes(sheet_id: int, changes: Sequence[Change]) -> Work[Sequence[msgspec.Raw]]:
-    """The requests that make these changes, as JSON.
-
-    Cells have typed values: no text is parsed, so none becomes a formula.
-    """
+    """The requests that make these changes, as JSON."""
     requests: list[msgspec.Raw] = []
     for change in changes:
-        rows: Sequence[Sequence[Value]] = ()
-        formats: Sequence[Mapping[int, NumberFormat]] = ()
-        first = 0
-        if isinstance(change, AppendedRows):
-            rows, formats = change.rows, change.formats
-            first = change.table.first_column
-        elif isinstance(change, WrittenRows):
-            rows = change.rows
-        elif isinstance(change, WrittenCells):
-            rows = [change.values]
-            formats = [dict(enumerate(change.formats))] if change.formats else ()
-        encoded: list[msgspec.Raw] = []
-        for number, row in enumerate(rows):
-            characters = sum([len(value) for value in row if isinstance(value, str)])
-            new = formats[number] if formats else {}
-            cell_count = len(row) + 2 * len(new)
-            yield CHANGE_STEPS + CELL_STEPS * cell_count + characters // CHARACTERS_OF_STEP
-            cells: list[EnteredCell] = []
-            for value in row:
-                if value is None or value == "":
-                    cells.append(BLANK)
-                elif isinstance(value, str):
-                    cells.append(EnteredCell(ExtendedValue(string_value=value)))
-                elif isinstance(value, bool):
-                    cells.append(EnteredCell(ExtendedValue(bool_value=value)))
-                else:
-                    cells.append(EnteredCell(ExtendedValue(number_value=value)))
-            if formats:
-                cells += [BLANK] * (max(new, default=-1) + 1 - len(cells))
-                for at, number_format in new.items():
-                    shown = ShownFormat(ShownNumberFormat(*number_format))
-                    cells[at] = EnteredCell(cells[at].user_entered_value, shown)
-            encoded.append(msgspec.Raw(msgspec.json.encode({"values": cells[first:]})))
-        request = _change(sheet_id, change, encoded)
+        request: dict[str, object]
+        match change:
+            case AppendedRows(table=table):
+                cells = yield from _cells(change.rows, change.formats, table.first_column)
+                place = {"tableId": table.id} if table.id else {"sheetId": sheet_id}
+                request = {"appendCells": {**place, **cells}}
+            case WrittenCells(row=row, column=column):
+                formats = [dict(enumerate(change.formats))] if change.formats else ()
+                cells = yield from _cells([change.values], formats)
+                start = {"sheetId": sheet_id, "rowIndex": row - 1, "columnIndex": column}
+                request = {"updateCells": {"start": start, **cells}}
+            case WrittenRows():
+                cells = yield from _cells(change.rows)
+                start = {"sheetId": sheet_id, "rowIndex": change.first_row - 1, "columnIndex": 0}
+                request = {"updateCells": {"start": start, **cells}}
+            case EmptiedRow(row=row):
+                cells = yield from _cells(())
+                area = {"sheetId": sheet_id, "startRowIndex": row - 1, "endRowIndex": row}
+                request = {"updateCells": {"range": area, **cells}}
+            case RemovedRows():
+                removed = {"startIndex": change.first_row - 1, "endIndex": change.last_row}
+                lines = {"sheetId": sheet_id, "dimension": "ROWS", **removed}
+                request = {"deleteDimension": {"range": lines}}
+            case InsertedRows(first_row=first, is_like_above=is_like_above):
+                added = {"startIndex": first - 1, "endIndex": first - 1 + change.count}
+                lines = {"sheetId": sheet_id, "dimension": "ROWS", **added}
+                request = {"insertDimension": {"range": lines, "inheritFromBefore": is_like_above}}
+            case CopiedCells(row=row):
+                columns = {"sheetId": sheet_id, "startColumnIndex": change.first}
+                if change.last is not None:
+                    columns["endColumnIndex"] = change.last + 1
+                rows = {"startRowIndex": change.first_row - 1, "endRowIndex": change.last_row}
+                request = {
+                    "copyPaste": {
+                        "source": {**columns, "startRowIndex": row - 1, "endRowIndex": row},
+                        "destination": {**columns, **rows},
+                        "pasteType": change.part,
+                    }
+                }
         requests.append(msgspec.Raw(msgspec.json.encode(request)))
     return requests
 
 
-def creation(fence: Fence) -> dict[str, object]:
-    metadata = {
-        "metadataId": fence.id,
-        "metadataKey": fence.key,
-        "metadataValue": fence.token,
-        "location": {"spreadsheet": True},
-        "visibility": "DOCUMENT",  # accounts of other projects must see it
-    }
-    return {"createDeveloperMetadata": {"developerMetadata": metadata}}
+def _cells(
+    rows: Sequence[Sequence[Value]],
+    formats: Sequence[Mapping[int, NumberFormat]] = (),
+    first: int = 0,
+) -> Work[dict[str, object]]:
+    """Encode rows from the column `first` on, and name the fields that they set.
 
-
-def deletion(fence_id: int, key: str) -> dict[str, object]:
-    lookup = {"metadataId": fence_id, "metadataKey": key}
-    return {"deleteDeveloperMetadata": {"dataFilter": {"developerMetadataLookup": lookup}}}
-
-
-def _change(sheet_id: int, change: Change, rows: Sequence[msgspec.Raw]) -> dict[str, object]:
-    """Build the request of a change with these encoded rows."""
+    Cells have typed values: no text is parsed, so none becomes a formula.
+    """
+    encoded: list[msgspec.Raw] = []
+    for number, row in enumerate(rows):
+        characters = sum([len(value) for value in row if isinstance(value, str)])
+        new = formats[number] if formats else {}
+        cell_count = len(row) + 2 * len(new)
+        yield CHANGE_STEPS + CELL_STEPS * cell_count + characters // CHARACTERS_OF_STEP
+        cells: list[EnteredCell] = []
+        for value in row:
+            if value is None or value == "":
+                cells.append(BLANK)
+            elif isinstance(value, str):
+                cells.append(EnteredCell(ExtendedValue(string_value=value)))
+            elif isinstance(value, bool):
+                cells.append(EnteredCell(ExtendedValue(bool_value=value)))
+            else:
+                cells.append(EnteredCell(ExtendedValue(number_value=value)))
+        if formats:
+            cells += [BLANK] * (max(new, default=-1) + 1 - len(cells))
+            for at, number_format in new.items():
+                shown = ShownFormat(ShownNumberFormat(*number_format))
+                cells[at] = EnteredCell(cells[at].user_entered_value, shown)
+        encoded.append(msgspec.Raw(msgspec.json.encode({"values": cells[first:]})))
     fields = "userEnteredValue"
-    if isinstance(change, AppendedRows | WrittenCells) and change.formats:
+    if formats:
         fields += ",userEnteredFormat.numberFormat"  # where it is missing, it is cleared
-    cells: dict[str, object] = {"rows": rows, "fields": fields}
-    match change:
-        case AppendedRows(table=table):
-            place = {"tableId": table.id} if table.id else {"sheetId": sheet_id}
-            return {"appendCells": {**place, **cells}}
-        case WrittenCells():
-            start = {"sheetId": sheet_id, "rowIndex": change.row - 1, "columnIndex": change.column}
-            return {"updateCells": {"start": start, **cells}}
-        case EmptiedRow():
-            row = {"startRowIndex": change.row - 1, "endRowIndex": change.row}
-            return {"updateCells": {"range": {"sheetId": sheet_id, **row}, **cells}}
-        case RemovedRows():
-            removed = {"startIndex": change.first_row - 1, "endIndex": change.last_row}
-            return {
-                "deleteDimension": {"range": {"sheetId": sheet_id, "dimension": "ROWS", **removed}}
-            }
-        case InsertedRows():
-            start_row = change.first_row - 1
-            lines = {"startIndex": start_row, "endIndex": start_row + change.count}
-            return {
-                "insertDimension": {
-                    "range": {"sheetId": sheet_id, "dimension": "ROWS", **lines},
-                    "inheritFromBefore": change.is_like_above,
-                }
-            }
-        case WrittenRows():
-            start = {"sheetId": sheet_id, "rowIndex": change.first_row - 1, "columnIndex": 0}
-            return {"updateCells": {"start": start, **cells}}
-        case CopiedCells():
-            columns = {"startColumnIndex": change.first}
-            if change.last is not None:
-                columns["endColumnIndex"] = change.last + 1
-            places = {
-                name: {"sheetId": sheet_id, "startRowIndex": top, "endRowIndex": end, **columns}
-                for name, top, end in (
-                    ("source", change.row - 1, change.row),
-                    ("destination", change.first_row - 1, change.last_row),
-                )
-            }
-            return {"copyPaste": {**places, "pasteType": change.part}}
+    return {"rows": encoded, "fields": fields}
 
 
-class BatchOfValues(msgspec.Struct, rename="camel"):
-    value_ranges: tuple[RawValues, ...]
+def fence_requests(
+    key: str, forgotten: Iterable[int], created: Iterable[Fence]
+) -> Sequence[Mapping[str, object]]:
+    """The requests that delete old fences with a key, then create new ones."""
+    requests: list[Mapping[str, object]] = []
+    for fence_id in forgotten:
+        lookup = {"metadataId": fence_id, "metadataKey": key}
+        place = {"dataFilter": {"developerMetadataLookup": lookup}}
+        requests.append({"deleteDeveloperMetadata": place})
+    for fence in created:
+        metadata = {
+            "metadataId": fence.id,
+            "metadataKey": fence.key,
+            "metadataValue": fence.token,
+            "location": {"spreadsheet": True},
+            "visibility": "DOCUMENT",  # accounts of other projects must see it
+        }
+        requests.append({"createDeveloperMetadata": {"developerMetadata": metadata}})
+    return requests
 
 
 class RawParts(msgspec.Struct, rename="camel"):
@@ -541,7 +523,7 @@ class MatchedRanges(msgspec.Struct, rename="camel"):
 
 
 class Applied(msgspec.Struct, rename="camel"):
-    updated_spreadsheet: Spreadsheet | None = None
+    updated_spreadsheet: Spreadsheet
 
 
 class Metadata(msgspec.Struct, rename="camel"):
@@ -563,7 +545,6 @@ class Done(msgspec.Struct, rename="camel"):
 
 
 _value_range = msgspec.json.Decoder(RawValues)
-_batch_of_values = msgspec.json.Decoder(BatchOfValues)
 _raw_parts = msgspec.json.Decoder(RawParts)
 _matched_ranges = msgspec.json.Decoder(MatchedRanges)
 _spreadsheet = msgspec.json.Decoder(Spreadsheet)
@@ -571,12 +552,6 @@ _applied = msgspec.json.Decoder(Applied)
 _found_metadata = msgspec.json.Decoder(FoundMetadata)
 _done = msgspec.json.Decoder(Done)
 _line = msgspec.json.Decoder(tuple[Value, ...])
-
-
-def _rendering(answer: Answer, known: bytes | None, limits: Limits) -> Work[Rendering | None]:
-    return read_rendering(
-        answer, known=known, max_bytes=limits.rendering_bytes, columns=limits.columns
-    )
 
 
 def _decoded(decoder: msgspec.json.Decoder[S], answer: Answer, limits: Limits) -> Work[S]:

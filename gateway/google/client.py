@@ -24,9 +24,9 @@ from gspread.http_client import FileType, HTTPClient, ParamsType
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
 from gateway.errors import InvalidSpreadsheetId, LookOutdated
-from gateway.google.calls import Apply, Call, JoinedRead, Limits
+from gateway.google.calls import Apply, Call, JoinedRead
 from gateway.google.credentials import load_service_account
-from gateway.google.rendering import KnownColumns, known_columns
+from gateway.google.rendering import KnownColumns, Limits, known_columns
 from gateway.google.token import FindCredentials, TokenSource
 from gateway.google.translation import FAILURES, Attempt, GoogleRefusal, translated
 from gateway.google.views import PIECE_BYTES

@@ -33,6 +33,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from typing import Any, NamedTuple, TypeVar
 
 from gateway.errors import (
@@ -51,7 +52,7 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.google.calls import Call
-from gateway.google.quota import Bucket, Budget
+from gateway.google.quota import Budget
 from gateway.google.sheets import (
     CallContext,
     WriteTurn,
@@ -106,7 +107,7 @@ class Retries:
     async def may_repeat(self, failures: int, error: GatewayError, breaker: "Breaker") -> bool:
         """Wait before a read is retried after `failures` failures; False if it may not be."""
         policy = self._policy
-        if failures >= policy.read_attempts or not is_brief_outage(error):
+        if failures >= policy.read_attempts or sign_of(error) is not Sign.BRIEF_OUTAGE:
             return False
         if self._reckoned() < 1 or breaker.is_open:
             return False
@@ -182,11 +183,10 @@ class Breaker:
 
     def failed(self, entry: Entry, error: GatewayError) -> None:
         """Record a failed call: as an outage, as an answer, or not at all."""
-        if not is_outage(error):
-            if _was_sent(error):
-                self.answered()
-            return
-        if self.is_open or entry.changes != self._changes:
+        sign = sign_of(error)
+        if sign is Sign.ANSWER:
+            self.answered()
+        if sign in (Sign.NONE, Sign.ANSWER) or self.is_open or entry.changes != self._changes:
             return
         self._failures += 1
         if self._failures == FAILURES_TO_OPEN:
@@ -207,38 +207,36 @@ class Breaker:
         self._changed(is_open)
 
 
-def _was_sent(error: GatewayError) -> bool:
-    """True if a call that failed without an outage was sent to Google."""
-    if isinstance(error, QuotaSpent):
-        return error.is_from_google
-    return not isinstance(error, InvalidSpreadsheetId | CircuitOpen | LookOutdated)
+class Sign(Enum):
+    """What an error shows of Google's health."""
+
+    NONE = auto()
+    """The call was not sent."""
+    ANSWER = auto()
+    """A refusal, or an unreadable answer: other worksheets may be readable."""
+    OUTAGE = auto()
+    """Google timed out, or failed in a write."""
+    BRIEF_OUTAGE = auto()
+    """The call failed quickly, without a connection or with a 5xx; a retry may succeed."""
 
 
-def is_outage(error: GatewayError) -> bool:
-    """True if Google was unreachable, broke off, timed out or failed (5xx).
-
-    A refusal is not an outage. Neither is an unreadable answer: other worksheets may be readable.
-    """
-    if isinstance(error, WriteOutcomeUnknown):
-        return not _is_4xx(error)
-    return isinstance(error, UpstreamTimeout) or is_brief_outage(error)
-
-
-def is_brief_outage(error: GatewayError) -> bool:
-    """True if the call failed quickly, so that a retry may succeed."""
-    if not isinstance(error, UpstreamError) or isinstance(error, UpstreamRefusal):
-        return False
-    return isinstance(error, UpstreamUnreachable) or not _was_answered(error)
-
-
-def _was_answered(error: UpstreamError) -> bool:
-    """True if Google answered, with a refusal or with an unreadable answer."""
-    return _is_4xx(error) or isinstance(error.__cause__, UNREADABLE)
-
-
-def _is_4xx(error: GatewayError) -> bool:
+def sign_of(error: GatewayError) -> Sign:
     cause = error.__cause__
-    return isinstance(cause, GoogleRefusal) and 400 <= cause.status < 500
+    is_4xx = isinstance(cause, GoogleRefusal) and 400 <= cause.status < 500
+    match error:
+        case InvalidSpreadsheetId() | CircuitOpen() | LookOutdated():
+            return Sign.NONE
+        case QuotaSpent():
+            return Sign.ANSWER if error.is_from_google else Sign.NONE
+        case WriteOutcomeUnknown():
+            return Sign.ANSWER if is_4xx else Sign.OUTAGE
+        case UpstreamTimeout():
+            return Sign.OUTAGE
+        case UpstreamUnreachable():
+            return Sign.BRIEF_OUTAGE
+        case UpstreamError() if not isinstance(error, UpstreamRefusal):
+            return Sign.ANSWER if is_4xx or isinstance(cause, UNREADABLE) else Sign.BRIEF_OUTAGE
+    return Sign.ANSWER
 
 
 REST_SECONDS = 60.0
@@ -260,9 +258,6 @@ class Account:
     budget: Budget
     rests_until: float = -math.inf
     is_refused: bool = False
-
-    def bucket(self, *, is_write: bool) -> Bucket:
-        return self.budget.writes if is_write else self.budget.reads
 
     async def read(self, call: Call[T]) -> T:
         """Make a read beside the pipeline, within the quota and counted. Raises as `make`."""
@@ -396,7 +391,10 @@ class Accounts:
         if is_reached and not known and not unknown:
             # Prefer a resting account to one without access.
             known = [each for each in left if reaches[each]]
-        waits = {each: each.bucket(is_write=is_write).waiting_seconds() for each in known + unknown}
+        waits = {
+            each: (each.budget.writes if is_write else each.budget.reads).waiting_seconds()
+            for each in known + unknown
+        }
         free = [each for each in known if not waits[each]]
         if free and not is_write:
             return min(free, key=lambda each: each.budget.reads.owed_seconds())
@@ -426,10 +424,9 @@ class Accounts:
 
 @dataclass(kw_only=True)
 class _Known:
-    """Access to a spreadsheet: by account, if it is reached, and the time of that answer."""
+    """Google's latest answer to each account, by `is_write`, and when; the last writer."""
 
-    reads: dict[str, tuple[bool, float]] = field(default_factory=dict)
-    writes: dict[str, tuple[bool, float]] = field(default_factory=dict)
+    answers: dict[tuple[str, bool], tuple[bool, float]] = field(default_factory=dict)
     writer: str | None = None
 
 
@@ -448,19 +445,20 @@ class Reach:
 
     def reaches(self, spreadsheet: str, account: str, *, is_write: bool) -> bool | None:
         """True if an account reaches a spreadsheet; None if unknown."""
+        if is_write and self.reaches(spreadsheet, account, is_write=False) is False:
+            return False
         known = self._known.get(spreadsheet)
-        if known is None:
+        answer = None if known is None else known.answers.get((account, is_write))
+        if answer is None:
             return None
-        reads = self._present(known.reads.get(account))
-        if not is_write or reads is False:
-            return reads
-        return self._present(known.writes.get(account))
+        reaches, at_seconds = answer
+        is_past = not reaches and self._clock() - at_seconds >= LACKING_SECONDS
+        return None if is_past else reaches
 
     def lacked_at(self, spreadsheet: str, account: str, *, is_write: bool) -> float:
         """Time of Google's last refusal of an account."""
-        known = self._known[spreadsheet]
-        found = known.writes.get(account) if is_write else None
-        return (found or known.reads[account])[1]
+        answers = self._known[spreadsheet].answers
+        return (answers.get((account, is_write)) or answers[account, False])[1]
 
     def writer(self, spreadsheet: str) -> str | None:
         """Name of the account that wrote last, if known."""
@@ -475,20 +473,10 @@ class Reach:
             if len(self._known) > MAX_SPREADSHEETS:
                 self._known.popitem(last=False)
         self._known.move_to_end(spreadsheet)
-        answer = (reaches, self._clock())
-        if is_write:
-            known.writes[account] = answer
-            if reaches:
-                known.writer = account
-        if not is_write or reaches:
-            known.reads[account] = answer
-
-    def _present(self, answer: tuple[bool, float] | None) -> bool | None:
-        if answer is None:
-            return None
-        reaches, at_seconds = answer
-        is_past = not reaches and self._clock() - at_seconds >= LACKING_SECONDS
-        return None if is_past else reaches
+        answer = known.answers[account, is_write] = reaches, self._clock()
+        if is_write and reaches:
+            known.writer = account
+            known.answers[account, False] = answer
 
 
 class Pipeline:
@@ -544,7 +532,9 @@ class Pipeline:
                 account = accounts.pick(spreadsheet, errors, is_write=is_write)
             bucket = account.budget.writes if is_write else account.budget.reads
             try:
-                if errors and (is_write or any(map(_is_spent, errors.values()))):
+                if errors and (
+                    is_write or any(isinstance(each, QuotaSpent) for each in errors.values())
+                ):
                     bucket.check_free()
                 with accounts.asking(account, spreadsheet, is_write=is_write):
                     if turn is not None and turn.is_left:
@@ -587,7 +577,3 @@ def _reserved(account: Account) -> Iterator[None]:
         if turn.is_left:
             turn.is_left = False
             account.budget.writes.give_back()
-
-
-def _is_spent(error: GatewayError) -> bool:
-    return isinstance(error, QuotaSpent)

@@ -14,6 +14,7 @@ Rules:
 import re
 import sys
 from collections.abc import MutableMapping, Sequence
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from typing import NamedTuple
@@ -74,13 +75,6 @@ class RawAnswer(msgspec.Struct):
     values: msgspec.Raw = msgspec.Raw(b"[]")
 
 
-class Part(NamedTuple):
-    """Cells of a column, and the position of the comma after them; -1 at the end."""
-
-    cells: list[Value]
-    end: int
-
-
 class EncodedColumn:
     """A column of an answer, decoded once for all answers that contain it.
 
@@ -102,12 +96,12 @@ class EncodedColumn:
         yield min(len(raw), WHOLE_BYTES)
         if len(raw) <= WHOLE_BYTES:
             column: Column = _column.decode(raw)
-            byte_count = _bounded(size_of(column), self._max_bytes)
+            byte_count = size_of(column)
         else:
             decoding = decode_in_parts(bytes(raw), PART_BYTES, self._max_bytes)
             column, byte_count = yield from decoding
         self._raw = msgspec.Raw()  # it would keep the whole answer in memory
-        return _without_blank_end(column), byte_count
+        return column[: _filled(column)], byte_count
 
 
 KnownColumns = MutableMapping[bytes, EncodedColumn]
@@ -118,6 +112,14 @@ def known_columns() -> KnownColumns:
     return WeakValueDictionary()
 
 
+class Limits(NamedTuple):
+    """Limits of decoding in bytes (answer, memory of one rendering), and shared columns."""
+
+    answer_bytes: int
+    rendering_bytes: int
+    columns: KnownColumns
+
+
 _answer = msgspec.json.Decoder(RawValues)
 _any_answer = msgspec.json.Decoder(RawAnswer)
 _column = msgspec.json.Decoder(Column)
@@ -125,18 +127,16 @@ _cells = msgspec.json.Decoder(list[Value])
 _rest_of_text = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
-def read_rendering(
-    answer: Answer, *, known: bytes | None, max_bytes: int, columns: KnownColumns
-) -> Work[Rendering | None]:
+def read_rendering(answer: Answer, known: bytes | None, limits: Limits) -> Work[Rendering | None]:
     """Decode the rendering of an answer; None if the answer has the digest `known`.
 
-    Renderings share `columns`. Steps are counted in bytes. Raises `SheetTooLarge` if the rendering
-    would exceed `max_bytes` of memory, and msgspec's errors for a malformed answer.
+    Renderings share columns. Steps are counted in bytes. Raises `SheetTooLarge` if the rendering
+    would exceed its memory limit, and msgspec's errors for a malformed answer.
     """
     if answer.digest == known:
         return None
     try:
-        return (yield from _read(answer, max_bytes, columns))
+        return (yield from _read(answer, limits.rendering_bytes, limits.columns))
     except (SheetTooLarge, *UNREADABLE) as error:
         # The traceback's frames would keep the decoded data in memory.
         del answer
@@ -144,17 +144,24 @@ def read_rendering(
 
 
 def _read(answer: Answer, max_bytes: int, known: KnownColumns) -> Work[Rendering]:
-    is_short = answer.body.count(b"[") <= MAX_COLUMNS  # nearly always true
+    has_few_lists = answer.body.count(b"[") <= MAX_COLUMNS  # nearly always true
     yield len(answer.body)
-    found = _raw_columns(answer.body, is_short=is_short)
+    if has_few_lists:
+        found = _answer.decode(answer.body)
+    else:
+        whole = _any_answer.decode(answer.body)
+        given = [
+            each for each in astuple(_bounded_columns().decode(whole.values)) if each is not None
+        ]
+        found = RawValues(range=whole.range, values=tuple(given))
     columns: list[Column] = []
     encoded: list[EncodedColumn] = []
     byte_count = decoded_bytes = 0
     for raw in found.values:
         if len(raw) < SHARED_BYTES:
             column: Column = _column.decode(raw)
-            byte_count = _bounded(byte_count + size_of(column), max_bytes)
-            columns.append(_without_blank_end(column))
+            column_bytes = size_of(column)
+            column = column[: _filled(column)]
             decoded_bytes += len(raw)
             if decoded_bytes >= PART_BYTES:
                 yield decoded_bytes
@@ -165,9 +172,11 @@ def _read(answer: Answer, max_bytes: int, known: KnownColumns) -> Work[Rendering
             if one is None:
                 one = known[digest] = EncodedColumn(raw, max_bytes)
             column, column_bytes = yield from one.cells()
-            byte_count = _bounded(byte_count + column_bytes, max_bytes)
-            columns.append(column)
             encoded.append(one)
+        byte_count += column_bytes
+        if byte_count > max_bytes:
+            raise SheetTooLarge(_TOO_LARGE)
+        columns.append(column)
     return Rendering(
         range=found.range,
         columns=tuple(columns[: _filled(columns)]),
@@ -186,15 +195,6 @@ def _digest(raw: msgspec.Raw) -> Work[bytes]:
     return digest.digest()
 
 
-def _raw_columns(body: bytes, *, is_short: bool) -> RawValues:
-    if is_short:
-        return _answer.decode(body)
-    found = _any_answer.decode(body)
-    columns = astuple(_bounded_columns().decode(found.values))
-    given = tuple(column for column in columns if column is not None)
-    return RawValues(range=found.range, values=given)
-
-
 @cache
 def _bounded_columns() -> msgspec.json.Decoder[msgspec.Struct]:
     """Decoder of at most `MAX_COLUMNS` columns, made when first needed: it takes 6 MB.
@@ -210,34 +210,28 @@ def _bounded_columns() -> msgspec.json.Decoder[msgspec.Struct]:
 
 def decode_in_parts(array: bytes, part_bytes: int, max_bytes: int) -> Work[tuple[Column, int]]:
     """Decode the cells of a JSON array, and their approximate bytes; raises as `read_rendering`."""
-    part = _decode_part(array, 1, part_bytes)
-    cells, byte_count = part.cells, _bounded(size_of(part.cells), max_bytes)
-    while part.end >= 0:
+    cells: list[Value] = []
+    byte_count = end = 0
+    while True:
+        start, part = end + 1, None
+        # The part ends at a comma that is probably between two cells; -1 is the end of the array.
+        end = array.find(b'","', start + part_bytes, start + part_bytes + 4096) + 1
+        end = end or array.find(b",", start + part_bytes)
+        if end >= 0:
+            with suppress(msgspec.DecodeError):
+                part = _cells.decode(b"[%b]" % array[start:end])
+            if part is None:  # the comma is within a text; use the next one after the text
+                text = _rest_of_text.match(array, end)
+                end = array.find(b",", text.end()) if text else -1
+        if part is None:
+            part = _cells.decode(b"[%b" % (array[start:] if end < 0 else array[start:end] + b"]"))
+        byte_count += size_of(part)
+        if byte_count > max_bytes:
+            raise SheetTooLarge(_TOO_LARGE)
+        cells += part
+        if end < 0:
+            return tuple(cells), byte_count
         yield part_bytes
-        part = _decode_part(array, part.end + 1, part_bytes)
-        byte_count = _bounded(byte_count + size_of(part.cells), max_bytes)
-        cells += part.cells
-    return tuple(cells), byte_count
-
-
-def _decode_part(array: bytes, start: int, part_bytes: int) -> Part:
-    """Decode the cells from `start` to a comma about `part_bytes` later."""
-    end = _likely_cut(array, start + part_bytes)
-    if end >= 0:
-        try:
-            return Part(_cells.decode(b"[%b]" % array[start:end]), end)
-        except msgspec.DecodeError:  # the comma is within a text; use the next one after the text
-            text = _rest_of_text.match(array, end)
-            end = array.find(b",", text.end()) if text else -1
-    if end >= 0:
-        return Part(_cells.decode(b"[%b]" % array[start:end]), end)
-    return Part(_cells.decode(b"[%b" % array[start:]), end)
-
-
-def _likely_cut(array: bytes, position: int) -> int:
-    """Position of a comma that is probably between two cells; -1 if there is none."""
-    between_texts = array.find(b'","', position, position + 4096)
-    return between_texts + 1 if between_texts >= 0 else array.find(b",", position)
 
 
 def size_of(cells: Sequence[Value]) -> int:
@@ -246,16 +240,6 @@ def size_of(cells: Sequence[Value]) -> int:
     filled = list(filter(None, measured))
     objects = sum(map(sys.getsizeof, filled)) + ROUNDING_BYTES * len(filled)
     return POINTER_BYTES * len(cells) + objects * len(cells) // max(len(measured), 1)
-
-
-def _bounded(byte_count: int, max_bytes: int) -> int:
-    if byte_count > max_bytes:
-        raise SheetTooLarge(_TOO_LARGE)
-    return byte_count
-
-
-def _without_blank_end(column: Column) -> Column:
-    return column[: _filled(column)] if column and column[-1] in _BLANK else column
 
 
 def _filled(items: Sequence[Value | Column]) -> int:

@@ -451,8 +451,6 @@ class Beneficiaries:
     @property
     def key_ids(self) -> dict[str, None]:
         """Each key once, in order of arrival."""
-        if not self._groups:
-            return self._key_ids
         found: dict[str, None] = {}
         groups = [self]
         for group in groups:  # grows meanwhile
@@ -469,13 +467,13 @@ class SentAt:
     """
 
     at_seconds: float | None = None
-    outer: "SentAt | None" = None
+    outer: "list[SentAt]" = field(default_factory=list)
+    """Those of callers that wait for the same calls."""
 
     def record(self, at_seconds: float) -> None:
-        sent_at: SentAt | None = self
-        while sent_at is not None:
-            sent_at.at_seconds = at_seconds
-            sent_at = sent_at.outer
+        self.at_seconds = at_seconds
+        for each in self.outer:
+            each.record(at_seconds)
 
 
 @dataclass
@@ -542,12 +540,9 @@ def in_call_context(call_context: CallContext) -> Iterator[None]:
 def recording_sent_at() -> Iterator[SentAt]:
     """Record when calls of the block, and of tasks started there, are sent."""
     call_context = _current.get()
-    sent_at = SentAt(outer=call_context.sent_at)
-    token = _current.set(replace(call_context, sent_at=sent_at))
-    try:
+    sent_at = SentAt(outer=[call_context.sent_at] if call_context.sent_at else [])
+    with in_call_context(replace(call_context, sent_at=sent_at)):
         yield sent_at
-    finally:
-        _current.reset(token)
 
 
 def record_sent_at(at_seconds: float) -> None:

@@ -16,7 +16,6 @@ from gateway.google.sheets import (
     Protection,
     SheetView,
     Value,
-    WorksheetProperties,
 )
 from gateway.table.a1 import GridArea
 from gateway.table.column_types import CellForm, NumberFormat, SeenCell
@@ -42,6 +41,12 @@ class SheetProperties(msgspec.Struct, rename="camel"):
     sheet_id: int = 0
     sheet_type: str = "GRID"
     grid_properties: Grid | None = None
+
+    @property
+    def grid(self) -> Grid:
+        if self.grid_properties is None:
+            raise msgspec.ValidationError("a grid worksheet has no gridProperties")
+        return self.grid_properties
 
 
 class ExtendedValue(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
@@ -160,38 +165,18 @@ class Spreadsheet(msgspec.Struct):
     sheets: tuple[Sheet, ...]
     properties: SpreadsheetProperties = NAMELESS
 
+    def with_data(self, count: int) -> Sequence[Sheet]:
+        """The worksheets of the requested ranges; raises as `checked_parts`."""
+        return checked_parts([each for each in self.sheets if each.data], count)
+
 
 _row = msgspec.json.Decoder(RowData)
 
 
-def worksheet_properties(found: SheetProperties) -> WorksheetProperties:
-    if found.grid_properties is None:
-        raise msgspec.ValidationError("a grid worksheet has no gridProperties")
-    return WorksheetProperties(
-        sheet_id=found.sheet_id,
-        title=found.title,
-        rows=found.grid_properties.row_count,
-        columns=found.grid_properties.column_count,
-    )
-
-
-def sheet_view(
-    spreadsheet: Spreadsheet | None, block_count: int, *, has_forms: bool = False
-) -> Work[SheetView]:
-    """Make the view of an answer's only worksheet, with one block per requested range."""
-    found: list[Sheet] = []
-    for each in () if spreadsheet is None else spreadsheet.sheets:
-        found += [each] if each.data else []
-    if len(found) != 1:
-        raise msgspec.ValidationError(f"{len(found)} worksheets in the answer")
-    return (yield from view_of(found[0], block_count, has_forms=has_forms))
-
-
 def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetView]:
+    """Make the view of a worksheet, with one block per requested range."""
     properties, data = sheet.properties, checked_parts(sheet.data, block_count)
-    grid = properties.grid_properties
-    if grid is None:
-        raise msgspec.ValidationError("a grid worksheet has no gridProperties")
+    grid = properties.grid
     blocks: list[Block] = []
     for each in data:
         blocks.append((yield from _block(each, has_forms=has_forms)))

@@ -746,7 +746,7 @@ class SingleFlight(Generic[K, T]):
         self._beneficiaries = Beneficiaries()
         self._beneficiaries.join_as(call_context)
         self.max_age_seconds = call_context.max_age_seconds
-        self._sent_at = SentAt(outer=call_context.sent_at)
+        self._sent_at = SentAt(outer=[call_context.sent_at] if call_context.sent_at else [])
         own = replace(call_context, beneficiaries=self._beneficiaries, sent_at=self._sent_at)
         with in_call_context(own):
             self._task = asyncio.get_running_loop().create_task(work)

@@ -22,7 +22,7 @@ from gateway.errors import (
     UpstreamUnreachable,
     WriteOutcomeUnknown,
 )
-from gateway.google.pipeline import Breaker, is_brief_outage, is_outage
+from gateway.google.pipeline import Breaker, Sign, sign_of
 from gateway.google.sheets import CallContext, current_call_context, in_call_context
 from gateway.settings.model import GoogleSettings
 from tests.clock import ManualClock
@@ -309,8 +309,8 @@ async def test_an_answer_of_googles_own_trouble_is_an_outage(
 
     read, write = await read_and_write(settings)
 
-    assert (is_outage(read), is_outage(write)) == (fails, fails)
-    assert is_brief_outage(read) is fails
+    assert sign_of(read) is (Sign.BRIEF_OUTAGE if fails else Sign.ANSWER)
+    assert sign_of(write) in ((Sign.OUTAGE, Sign.BRIEF_OUTAGE) if fails else (Sign.ANSWER,))
 
 
 @pytest.mark.parametrize(("error", "is_brief"), BROKEN.values(), ids=BROKEN)
@@ -322,8 +322,8 @@ async def test_a_broken_way_is_an_outage(
 
     read, write = await read_and_write(settings)
 
-    assert (is_outage(read), is_outage(write)) == (True, True)
-    assert is_brief_outage(read) is is_brief
+    assert sign_of(read) is (Sign.BRIEF_OUTAGE if is_brief else Sign.OUTAGE)
+    assert sign_of(write) in (Sign.OUTAGE, Sign.BRIEF_OUTAGE)
 
 
 async def test_an_answer_that_makes_no_sense_is_no_outage_of_reads(
@@ -334,11 +334,12 @@ async def test_an_answer_that_makes_no_sense_is_no_outage_of_reads(
 
     read, _ = await read_and_write(settings)
 
-    assert not is_outage(read)
+    assert sign_of(read) is Sign.ANSWER
 
 
 def test_errors_of_no_known_cause() -> None:
     """Errors of fakes count by class."""
     errors = [UpstreamError("failed"), UpstreamUnreachable("away"), QuotaSpent("spent")]
 
-    assert [is_outage(error) for error in errors] == [True, True, False]
+    signs = [Sign.BRIEF_OUTAGE, Sign.BRIEF_OUTAGE, Sign.NONE]
+    assert [sign_of(error) for error in errors] == signs

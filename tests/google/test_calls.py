@@ -9,13 +9,12 @@ from gateway.google.calls import (
     GROWTH,
     Apply,
     Call,
-    Limits,
     ListWorksheets,
     ReadRanges,
     ReadValues,
     check_growth,
 )
-from gateway.google.rendering import known_columns
+from gateway.google.rendering import Limits, known_columns
 from gateway.google.sheets import Batch, Fence, Render
 from gateway.google.wire import Answer, AnswerTooLarge
 from gateway.table.steps import finish

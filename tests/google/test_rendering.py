@@ -16,6 +16,7 @@ from gateway.google.rendering import (
     SHARED_BYTES,
     WHOLE_BYTES,
     KnownColumns,
+    Limits,
     decode_in_parts,
     known_columns,
     read_rendering,
@@ -55,7 +56,7 @@ def reading(
 ) -> Work[Rendering | None]:
     """The reading of an answer beside other columns, by default beside none."""
     columns = known_columns() if columns is None else columns
-    return read_rendering(answer, known=known, max_bytes=max_bytes, columns=columns)
+    return read_rendering(answer, known, Limits(max_bytes, max_bytes, columns))
 
 
 @given(

@@ -14,8 +14,8 @@ from unittest.mock import patch
 import msgspec
 import pytest
 
-from gateway.google.calls import Apply, Limits, encoded_changes
-from gateway.google.rendering import known_columns
+from gateway.google.calls import Apply, encoded_changes
+from gateway.google.rendering import Limits, known_columns
 from gateway.google.sheets import Batch, Fence
 from gateway.google.wire import Answer
 from gateway.query.query import Comparison, Operand, make_operand, make_operands

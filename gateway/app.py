@@ -25,9 +25,8 @@ from gateway.access.pepper import cursor_key, load_pepper, row_tag_key
 from gateway.access.rates import KeyRates, KeyUsage
 from gateway.access.turnstile import open_turnstile
 from gateway.errors import KeysUnavailable
-from gateway.google.client import Client, open_accounts
+from gateway.google.client import Client, Google, assemble, open_accounts, open_budgets
 from gateway.google.credentials import check_credentials
-from gateway.google.google import Google, assemble, open_budgets
 from gateway.google.quota import SpentQuota, open_spent_quota
 from gateway.settings.database import PostgresUrl
 from gateway.settings.model import MAIN_ACCOUNT, NO_REDIS_LIBRARY, ConfigError, Settings

@@ -6,8 +6,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from gateway.google import calls
-from gateway.google.adapter import GoogleSheets
+from gateway.google.calls import GoogleSheets
 from gateway.google.client import Client, open_accounts
+from gateway.google.pipeline import Call
 from gateway.google.sheets import Fence, Sheets
 from gateway.settings.model import MAIN_ACCOUNT, GoogleSettings
 
@@ -26,13 +27,13 @@ class StandIn(Client):
     async def sign_in(self, within_seconds: float = 0.0) -> None:
         pass
 
-    async def make(self, call: calls.Call[T]) -> T:
+    async def make(self, call: Call[T]) -> T:
         make = getattr(call, "make", None) or partial(answered, self._sheets, call)
         answer: T = await make()
         return answer
 
 
-async def answered(sheets: Sheets, call: calls.Call[Any]) -> Any:
+async def answered(sheets: Sheets, call: Call[Any]) -> Any:
     """The answer to a call by the method of `Sheets` that it was made for."""
     book = call.spreadsheet
     match call:

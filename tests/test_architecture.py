@@ -64,7 +64,7 @@ def test_imports_follow_the_layers(tmp_path: Path) -> None:
         ("sheets_emulator/unplaced.py", "import time", "Each part of"),
         ("gateway/web/rows.py", "import gspread", "Google is met"),
         ("gateway/web/unplaced.py", "import gspread", "Google is met"),
-        ("gateway/worksheets/rows.py", "import gateway.google.adapter", "Worksheets know"),
+        ("gateway/worksheets/rows.py", "import gateway.google.calls", "Worksheets know"),
         ("gateway/worksheets/rows.py", "import starlette", "HTTP is met"),
         ("gateway/google/quota.py", "import gateway.cluster.store", "Each layer"),
         ("gateway/cluster/store.py", "import gateway.web.rows", "Each layer"),

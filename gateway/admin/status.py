@@ -16,7 +16,7 @@ from gateway.admin.pages import AdminRequest, Page, Redirect
 from gateway.admin.requests import ANY, requests
 from gateway.admin.usage import chart, use_by_hour
 from gateway.errors import InvalidQuery
-from gateway.google.adapter import Send
+from gateway.google.calls import Send
 from gateway.google.quota import Bucket
 from gateway.telemetry.events import CallKind, tallies
 

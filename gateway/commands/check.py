@@ -16,7 +16,7 @@ from gateway.commands.doctor.account import Now, check_accounts
 from gateway.commands.doctor.reasons import Finding, listed, ok, problem, warning
 from gateway.commands.options import unusable_store
 from gateway.commands.terminal import waiting
-from gateway.google.adapter import Send
+from gateway.google.calls import Send
 from gateway.settings.address import is_allowed_endpoint, is_loopback
 from gateway.settings.model import NO_REDIS_LIBRARY, ConfigError, Settings
 from gateway.settings.plans import missing_limits

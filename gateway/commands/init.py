@@ -35,7 +35,7 @@ from gateway.errors import (
     UnsupportedDocument,
     UpstreamAuth,
 )
-from gateway.google.adapter import GoogleSheets
+from gateway.google.calls import GoogleSheets
 from gateway.google.credentials import (
     ACCOUNTS_PAGE,
     MAX_FILE_BYTES,

@@ -26,7 +26,7 @@ from gateway.commands.doctor.account import context_of, opened_accounts
 from gateway.commands.options import configuration_words, unusable_store
 from gateway.commands.terminal import say
 from gateway.errors import GatewayError
-from gateway.google.adapter import Send
+from gateway.google.calls import Send
 from gateway.google.client import Client
 from gateway.google.credentials import DOWNLOAD
 from gateway.server.running import ByPort, make_gateway_server, run

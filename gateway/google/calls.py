@@ -1,6 +1,6 @@
-"""Calls of the Sheets API as values, each with its request and the decoding of its answer.
+"""Google Sheets as the gateway's `Sheets`: each method makes a call and sends it.
 
-Rules
+Rules of calls
 - A call is one method of `Sheets` with its arguments. `message` builds its request with gspread's
   verbs, `decode` reads its answer; neither sends anything.
 - Source: the discovery document of the Sheets API v4. Google leaves out empty members, so members
@@ -8,53 +8,57 @@ Rules
   unreadable (`msgspec.ValidationError`).
 - The memory of an answer is estimated before decoding: a small answer may contain millions of
   lists.
+
+Rules of joined reads
+- Complete reads of several worksheets of one spreadsheet in one rendering become one call, if they
+  begin together or while the first of them waits for the quota. Worksheets that were not read
+  before, or are read by their ids, are read alone, so that an error of one of them, such as a wrong
+  title, does not affect the others.
+- If Google refuses a joined call, or its answer is too large, each worksheet is read alone, and the
+  reads of this spreadsheet are not joined for `APART_SECONDS`.
+- The call is for the keys of all its reads, and is sent at the earliest of their turns.
 """
 
-from abc import ABC, abstractmethod
+import asyncio
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol, TypeVar
 from urllib.parse import quote
 
 import msgspec
 from gspread.http_client import HTTPClient
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
-from gateway.errors import UpstreamRefusal
+from gateway.errors import SheetTooLarge, UpstreamRefusal
+from gateway.google.cells import (
+    PIECE_BYTES,
+    Spreadsheet,
+    checked_parts,
+    encoded_changes,
+    view_of,
+)
+from gateway.google.pipeline import Call
 from gateway.google.rendering import Limits, RawValues, read_rendering
 from gateway.google.sheets import (
-    AppendedRows,
     Batch,
-    Change,
-    CopiedCells,
+    Beneficiaries,
     Detail,
-    EmptiedRow,
     Fence,
-    InsertedRows,
     KnownRange,
-    RemovedRows,
     Render,
     Rendering,
+    SentAt,
     SheetArea,
     SheetView,
     SpreadsheetView,
     Value,
     Values,
     WorksheetProperties,
-    WrittenCells,
-    WrittenRows,
-)
-from gateway.google.views import (
-    PIECE_BYTES,
-    ExtendedValue,
-    ShownFormat,
-    ShownNumberFormat,
-    Spreadsheet,
-    checked_parts,
-    view_of,
+    current_call_context,
+    in_call_context,
 )
 from gateway.google.wire import Answer, AnswerTooLarge, answer_of
-from gateway.table.column_types import NumberFormat
 from gateway.table.steps import Work, finish, mapped
 
 S = TypeVar("S")
@@ -70,8 +74,9 @@ GROWTH = 4
 """A decoded answer may take this many times its size limit. Windowed reads are not affected."""
 
 MAX_URL_BYTES = 4_000
-"""Maximum size of ranges in a URL; longer lists go in a body."""
+"""Maximum size of ranges in a URL; longer lists go in a body or in several calls."""
 
+APART_SECONDS = 300.0
 
 _RENDERED: Mapping[Render, Mapping[str, Any]] = {
     Render.DISPLAYED: {"valueRenderOption": Render.DISPLAYED},
@@ -79,28 +84,154 @@ _RENDERED: Mapping[Render, Mapping[str, Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class Call(ABC, Generic[T]):
-    """One call: its spreadsheet, and whether it writes."""
+class Send(Protocol):
+    """Function that sends a call, as one account or through the service's pipeline."""
 
-    spreadsheet: str
-    is_write: ClassVar[bool] = False
+    async def __call__(self, call: Call[T], /) -> T: ...
 
-    @property
-    def fields(self) -> str:
-        """The fields of the answer."""
-        return ""
 
-    @abstractmethod
-    def message(self, gspread: HTTPClient) -> Any:
-        """The request, as built by the verbs of a `Gspread`."""
+@dataclass(kw_only=True)
+class _Joined:
+    """Joined reads, each with its answer, and the callers that wait for them."""
 
-    @abstractmethod
-    def decode(self, answer: Answer, limits: Limits) -> Work[T]:
-        """Decode an answer with status 200. Steps are bytes.
+    ranges: list[KnownRange] = field(default_factory=list)
+    answers: list[asyncio.Future[Rendering | None]] = field(default_factory=list)
+    beneficiaries: Beneficiaries = field(default_factory=Beneficiaries)
+    sent_at: SentAt = field(default_factory=SentAt)
+    byte_count: int = 0
+    is_open: bool = True
 
-        Raises `AnswerTooLarge`, `SheetTooLarge`, or msgspec's errors for a malformed answer.
-        """
+
+class GoogleSheets:
+    """Google Sheets through a `Send`: a `Sheets`."""
+
+    def __init__(self, send: Send, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._send = send
+        self._clock = clock
+        self._joined: dict[tuple[str, Render], _Joined] = {}
+        """Calls that further reads may join until they are sent, by spreadsheet and rendering."""
+        self._apart_until: dict[str, float] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
+        return await self._send(ReadValues(spreadsheet, range_, render))
+
+    async def read_columns(
+        self,
+        spreadsheet: str,
+        range_: str | SheetArea,
+        *,
+        render: Render,
+        known: bytes | None = None,
+    ) -> Rendering | None:
+        if isinstance(range_, SheetArea):
+            return await self._send(ReadArea(spreadsheet, range_, render, known))
+        is_apart = self._apart_until.get(spreadsheet, 0.0) > self._clock()
+        if known is not None and not is_apart:
+            try:
+                return await self._read_joined(spreadsheet, render, KnownRange(range_, known))
+            except _Apart:
+                pass
+        return await self._send(ReadColumns(spreadsheet, range_, render, known))
+
+    async def read_several(
+        self, spreadsheet: str, ranges: Sequence[KnownRange], *, render: Render
+    ) -> list[Rendering | None]:
+        return await self._send(ReadSeveral(spreadsheet, ranges, render))
+
+    async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> Sequence[Values]:
+        return await self._send(ReadRanges(spreadsheet, ranges))
+
+    async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
+        return await self._send(ListWorksheets(spreadsheet))
+
+    async def read_sheet(
+        self, spreadsheet: str, ranges: Sequence[str], *, detail: Detail = Detail.VALUES
+    ) -> SheetView:
+        return await self._send(ReadSheet(spreadsheet, ranges, detail))
+
+    async def read_spreadsheet(self, spreadsheet: str, ranges: Sequence[str]) -> SpreadsheetView:
+        return await self._send(ReadSpreadsheet(spreadsheet, ranges))
+
+    async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
+        return await self._send(Apply(spreadsheet, batch))
+
+    async def put_fence(
+        self, spreadsheet: str, *fences: Fence, forgotten: Sequence[int] = ()
+    ) -> None:
+        await self._send(ChangeFences(spreadsheet, fences[0].key, forgotten, fences))
+
+    async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
+        ids = [each.id for each in fences]
+        await self._send(ChangeFences(spreadsheet, fences[0].key, ids))
+
+    async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
+        found = await self._send(FindFences(spreadsheet, id=fence_id))
+        return [each.token for each in found]
+
+    async def find_fences(self, spreadsheet: str, key: str | None = None) -> Sequence[Fence]:
+        return await self._send(FindFences(spreadsheet, key))
+
+    async def _read_joined(
+        self, spreadsheet: str, render: Render, wanted: KnownRange
+    ) -> Rendering | None:
+        """Join the read to an unsent call, or begin one. Raises `_Apart` if that call fails."""
+        context = current_call_context()
+        answer: asyncio.Future[Rendering | None] = asyncio.get_running_loop().create_future()
+        kind, byte_count = (spreadsheet, render), len(quote(wanted.range))
+        joined = self._joined.get(kind)
+        if joined is None or not joined.is_open or joined.byte_count + byte_count > MAX_URL_BYTES:
+            joined = self._joined[kind] = _Joined()
+            own = replace(context, beneficiaries=joined.beneficiaries, sent_at=joined.sent_at)
+            with in_call_context(own):
+                task = asyncio.create_task(self._read_parts(kind, joined))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        joined.ranges.append(wanted)
+        joined.answers.append(answer)
+        joined.byte_count += byte_count
+        joined.beneficiaries.join_as(context)
+        if context.sent_at is not None:
+            joined.sent_at.outer.append(context.sent_at)
+        return await answer
+
+    async def _read_parts(self, kind: tuple[str, Render], joined: _Joined) -> None:
+        spreadsheet, render = kind
+
+        def close() -> Call[Any]:
+            """End joining, and return the call for all joined reads."""
+            joined.is_open = False
+            if len(joined.ranges) > 1:
+                return ReadSeveral(spreadsheet, joined.ranges, render)
+            [(range_, known)] = joined.ranges
+            return ReadColumns(spreadsheet, range_, render, known)
+
+        error: Exception | None = None
+        found: Any = None
+        try:
+            found = await self._send(JoinedRead(spreadsheet, close))
+        except Exception as failure:
+            error = failure
+        finally:
+            if self._joined.get(kind) is joined:
+                del self._joined[kind]
+        is_single = len(joined.ranges) == 1
+        if isinstance(error, UpstreamRefusal | SheetTooLarge) and not is_single:
+            now = self._clock()
+            self._apart_until = {each: at for each, at in self._apart_until.items() if at > now}
+            self._apart_until[spreadsheet] = now + APART_SECONDS
+            error = _Apart()
+        for number, answer in enumerate(joined.answers):
+            if answer.done():  # cancelled
+                continue
+            if error is None:
+                answer.set_result(found if is_single else found[number])
+            else:
+                answer.set_exception(error)
+
+
+class _Apart(Exception):
+    """A joined call failed, and its reads must be made one by one."""
 
 
 @dataclass(frozen=True)
@@ -390,103 +521,6 @@ def _of_ranges(gspread: HTTPClient, spreadsheet: str, ranges: Sequence[str]) -> 
 def _posted(gspread: HTTPClient, spreadsheet: str, path: str, body: Mapping[str, object]) -> Any:
     url = f"{SPREADSHEETS_API_V4_BASE_URL}/{spreadsheet}{path}"
     return gspread.request("post", url, json=body).json()
-
-
-CHANGE_STEPS = 40
-CELL_STEPS = 8
-CHARACTERS_OF_STEP = 32
-
-
-class EnteredCell(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
-    user_entered_value: ExtendedValue | None = None
-    user_entered_format: ShownFormat | None = None
-
-
-BLANK = EnteredCell()
-
-
-def encoded_changes(sheet_id: int, changes: Sequence[Change]) -> Work[Sequence[msgspec.Raw]]:
-    """The requests that make these changes, as JSON."""
-    requests: list[msgspec.Raw] = []
-    for change in changes:
-        request: dict[str, object]
-        match change:
-            case AppendedRows(table=table):
-                cells = yield from _cells(change.rows, change.formats, table.first_column)
-                place = {"tableId": table.id} if table.id else {"sheetId": sheet_id}
-                request = {"appendCells": {**place, **cells}}
-            case WrittenCells(row=row, column=column):
-                formats = [dict(enumerate(change.formats))] if change.formats else ()
-                cells = yield from _cells([change.values], formats)
-                start = {"sheetId": sheet_id, "rowIndex": row - 1, "columnIndex": column}
-                request = {"updateCells": {"start": start, **cells}}
-            case WrittenRows():
-                cells = yield from _cells(change.rows)
-                start = {"sheetId": sheet_id, "rowIndex": change.first_row - 1, "columnIndex": 0}
-                request = {"updateCells": {"start": start, **cells}}
-            case EmptiedRow(row=row):
-                cells = yield from _cells(())
-                area = {"sheetId": sheet_id, "startRowIndex": row - 1, "endRowIndex": row}
-                request = {"updateCells": {"range": area, **cells}}
-            case RemovedRows():
-                removed = {"startIndex": change.first_row - 1, "endIndex": change.last_row}
-                lines = {"sheetId": sheet_id, "dimension": "ROWS", **removed}
-                request = {"deleteDimension": {"range": lines}}
-            case InsertedRows(first_row=first, is_like_above=is_like_above):
-                added = {"startIndex": first - 1, "endIndex": first - 1 + change.count}
-                lines = {"sheetId": sheet_id, "dimension": "ROWS", **added}
-                request = {"insertDimension": {"range": lines, "inheritFromBefore": is_like_above}}
-            case CopiedCells(row=row):
-                columns = {"sheetId": sheet_id, "startColumnIndex": change.first}
-                if change.last is not None:
-                    columns["endColumnIndex"] = change.last + 1
-                rows = {"startRowIndex": change.first_row - 1, "endRowIndex": change.last_row}
-                request = {
-                    "copyPaste": {
-                        "source": {**columns, "startRowIndex": row - 1, "endRowIndex": row},
-                        "destination": {**columns, **rows},
-                        "pasteType": change.part,
-                    }
-                }
-        requests.append(msgspec.Raw(msgspec.json.encode(request)))
-    return requests
-
-
-def _cells(
-    rows: Sequence[Sequence[Value]],
-    formats: Sequence[Mapping[int, NumberFormat]] = (),
-    first: int = 0,
-) -> Work[dict[str, object]]:
-    """Encode rows from the column `first` on, and name the fields that they set.
-
-    Cells have typed values: no text is parsed, so none becomes a formula.
-    """
-    encoded: list[msgspec.Raw] = []
-    for number, row in enumerate(rows):
-        characters = sum([len(value) for value in row if isinstance(value, str)])
-        new = formats[number] if formats else {}
-        cell_count = len(row) + 2 * len(new)
-        yield CHANGE_STEPS + CELL_STEPS * cell_count + characters // CHARACTERS_OF_STEP
-        cells: list[EnteredCell] = []
-        for value in row:
-            if value is None or value == "":
-                cells.append(BLANK)
-            elif isinstance(value, str):
-                cells.append(EnteredCell(ExtendedValue(string_value=value)))
-            elif isinstance(value, bool):
-                cells.append(EnteredCell(ExtendedValue(bool_value=value)))
-            else:
-                cells.append(EnteredCell(ExtendedValue(number_value=value)))
-        if formats:
-            cells += [BLANK] * (max(new, default=-1) + 1 - len(cells))
-            for at, number_format in new.items():
-                shown = ShownFormat(ShownNumberFormat(*number_format))
-                cells[at] = EnteredCell(cells[at].user_entered_value, shown)
-        encoded.append(msgspec.Raw(msgspec.json.encode({"values": cells[first:]})))
-    fields = "userEnteredValue"
-    if formats:
-        fields += ",userEnteredFormat.numberFormat"  # where it is missing, it is cleared
-    return {"rows": encoded, "fields": fields}
 
 
 def fence_requests(

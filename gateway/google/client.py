@@ -1,4 +1,4 @@
-"""Calls to Google as one account: its token, one HTTP exchange, and the decoded answer.
+"""Google for the service: the calls of each account, and one pipeline with the quota of all.
 
 Rules:
 - gspread builds calls and sends nothing. Only the verbs of its `HTTPClient` are used: they know
@@ -12,8 +12,9 @@ Rules:
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -23,16 +24,19 @@ from google.oauth2.service_account import Credentials
 from gspread.http_client import FileType, HTTPClient, ParamsType
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
-from gateway.errors import InvalidSpreadsheetId, LookOutdated
-from gateway.google.calls import Apply, Call, JoinedRead
+from gateway.errors import GatewayError, InvalidSpreadsheetId, LookOutdated
+from gateway.google.calls import Apply, GoogleSheets, JoinedRead
+from gateway.google.cells import PIECE_BYTES
 from gateway.google.credentials import load_service_account
+from gateway.google.pipeline import Account, Accounts, Breaker, Call, Pipeline, Retries
+from gateway.google.quota import Budget, Quota, Share, SpentQuota, open_budget, open_quota
 from gateway.google.rendering import KnownColumns, Limits, known_columns
 from gateway.google.token import FindCredentials, TokenSource
 from gateway.google.translation import FAILURES, Attempt, GoogleRefusal, translated
-from gateway.google.views import PIECE_BYTES
 from gateway.google.wire import Message, Wire, open_wire
-from gateway.settings.model import GoogleSettings
+from gateway.settings.model import GoogleSettings, Settings
 from gateway.table.a1 import is_spreadsheet_id
+from gateway.telemetry.events import account_rested, breaker_changed, upstream_failed
 
 T = TypeVar("T")
 
@@ -214,3 +218,132 @@ class _Built:
 
     def json(self) -> Message:
         return self.message
+
+
+SIGN_IN_SECONDS = 5.0
+SIGN_IN_EVERY_SECONDS = 10.0
+
+
+class Acceptance:
+    """Test whether Google has accepted an account since the start, by a call or by a token.
+
+    Until an account was accepted, `found` requests a token for each account, at most once per
+    `SIGN_IN_EVERY_SECONDS`.
+    """
+
+    def __init__(
+        self,
+        clients: Sequence[Client],
+        accounts: Accounts,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._clients = clients
+        self._accounts = accounts
+        self._signing_in: asyncio.Task[None] | None = None
+        self._next_at = -math.inf
+
+    async def found(self) -> bool:
+        if self._accounts.was_accepted:
+            return True
+        if self._signing_in is None or self._clock() >= self._next_at:
+            self._next_at = self._clock() + SIGN_IN_EVERY_SECONDS
+            self._signing_in = asyncio.create_task(self._sign_in())
+        await asyncio.wait([self._signing_in])  # unlike a cancelled caller, the sign-in goes on
+        return self._accounts.was_accepted
+
+    async def aclose(self) -> None:
+        if self._signing_in is not None:
+            self._signing_in.cancel()
+            await asyncio.wait([self._signing_in])
+
+    async def _sign_in(self) -> None:
+        await asyncio.gather(*map(self._sign_in_as, self._clients))
+
+    async def _sign_in_as(self, client: Client) -> None:
+        try:
+            await client.sign_in(SIGN_IN_SECONDS)
+        except GatewayError as error:
+            upstream_failed(error)
+        else:
+            self._accounts.was_accepted = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Google:
+    """Google for the service; `sheets` sends its calls through the `pipeline`."""
+
+    sheets: GoogleSheets
+    pipeline: Pipeline
+    acceptance: Acceptance
+
+
+OpenSpent = Callable[[str], AbstractAsyncContextManager[SpentQuota]]
+"""Opens the stored spent quota of the account or project with this name."""
+
+
+@asynccontextmanager
+async def open_budgets(
+    settings: Settings,
+    clients: Mapping[str, Client],
+    open_spent: OpenSpent,
+    share: Share | None = None,
+) -> AsyncIterator[Mapping[str, Budget]]:
+    """Open the quota of each account, minus the spent quota, or shared with other processes."""
+    google = settings.google
+    # An account without a project shares no quota.
+    projects = {name: each.project or f"of-{name}" for name, each in clients.items()}
+    shared = {project for project, count in Counter(projects.values()).items() if count > 1}
+    by_account = google.by_account()
+    async with AsyncExitStack() as stack:
+
+        async def spent(name: str) -> SpentQuota | None:
+            return None if share else await stack.enter_async_context(open_spent(name))
+
+        quotas: Mapping[str, Quota] = {
+            project: open_quota(
+                google.project_reads_per_minute,
+                google.project_writes_per_minute,
+                spent=await spent(f"project-{project}"),
+            )
+            for project in shared
+        }
+        yield {
+            name: open_budget(
+                by_account.get(name, google),
+                spent=await spent(name),
+                project=quotas.get(project),
+                share=share,
+                names=[f"account:{name}", *([f"project:{project}"] if project in shared else [])],
+            )
+            for name, project in projects.items()
+        }
+
+
+def assemble(
+    clients: Mapping[str, Client],
+    budgets: Mapping[str, Budget],
+    *,
+    turn_seconds: float | None,
+) -> Google:
+    """Build the service's accounts and pipeline; `turn_seconds` is the maximum wait of a write."""
+    accounts = Accounts(
+        [
+            Account(name=name, make=client.make, budget=budgets[name])
+            for name, client in clients.items()
+        ],
+        clock=time.monotonic,
+        rested=account_rested,
+    )
+    pipeline = Pipeline(
+        accounts,
+        breaker=Breaker(changed=breaker_changed),
+        retries=Retries(),
+        turn_seconds=turn_seconds,
+    )
+    return Google(
+        sheets=GoogleSheets(pipeline.send),
+        pipeline=pipeline,
+        acceptance=Acceptance([*clients.values()], accounts),
+    )

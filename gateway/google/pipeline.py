@@ -29,12 +29,15 @@ import asyncio
 import math
 import random
 import time
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from gspread.http_client import HTTPClient
 
 from gateway.errors import (
     CircuitOpen,
@@ -51,8 +54,8 @@ from gateway.errors import (
     UpstreamUnreachable,
     WriteOutcomeUnknown,
 )
-from gateway.google.calls import Call
 from gateway.google.quota import Budget
+from gateway.google.rendering import Limits
 from gateway.google.sheets import (
     CallContext,
     WriteTurn,
@@ -60,9 +63,36 @@ from gateway.google.sheets import (
     in_call_context,
 )
 from gateway.google.translation import UNREADABLE, GoogleRefusal
+from gateway.google.wire import Answer
+from gateway.table.steps import Work
 from gateway.telemetry.events import upstream_called
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Call(ABC, Generic[T]):
+    """One call: its spreadsheet, and whether it writes."""
+
+    spreadsheet: str
+    is_write: ClassVar[bool] = False
+
+    @property
+    def fields(self) -> str:
+        """The fields of the answer."""
+        return ""
+
+    @abstractmethod
+    def message(self, gspread: HTTPClient) -> Any:
+        """The request, as built by the verbs of a `Gspread`."""
+
+    @abstractmethod
+    def decode(self, answer: Answer, limits: Limits) -> Work[T]:
+        """Decode an answer with status 200. Steps are bytes.
+
+        Raises `AnswerTooLarge`, `SheetTooLarge`, or msgspec's errors for a malformed answer.
+        """
+
 
 FAILURES_TO_OPEN = 5
 PROBE_SECONDS = 5.0

@@ -1,6 +1,6 @@
 """The `Sheets` Protocol: the gateway's interface to Google Sheets.
 
-`gateway.google.adapter` implements it with the real API (or the emulator), the calls pass through
+`gateway.google.calls` implements it with the real API (or the emulator), the calls pass through
 `gateway.google.pipeline`, and the tests have a fake. Ranges are A1 text from `gateway.table.a1`.
 
 Every method may raise

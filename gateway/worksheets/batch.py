@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from gateway.google.calls import encoded_changes
+from gateway.google.cells import encoded_changes
 from gateway.google.sheets import (
     NO_TABLE,
     AppendedRows,

@@ -18,8 +18,8 @@ from gateway.access.admins import Admins
 from gateway.access.issue import KeyRequest
 from gateway.access.pepper import load_pepper
 from gateway.admin.console import COOKIE, create_console
-from gateway.google.adapter import Send
-from gateway.google.calls import Call
+from gateway.google.calls import Send
+from gateway.google.pipeline import Call
 from gateway.settings.model import Settings, load_settings
 from gateway.storage.key_store import Grants
 from gateway.table.header import ColumnGrant

@@ -18,7 +18,7 @@ from google.auth.credentials import Credentials
 from gspread.http_client import HTTPClient
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
-from gateway.google.adapter import GoogleSheets
+from gateway.google.calls import GoogleSheets
 from gateway.google.client import Client, Gspread
 from gateway.google.credentials import load_service_account
 from gateway.google.rendering import known_columns

@@ -21,7 +21,7 @@ import anyio
 
 from gateway.commands.demo import SAMPLE
 from gateway.commands.doctor.account import opened_accounts
-from gateway.google.adapter import GoogleSheets
+from gateway.google.calls import GoogleSheets
 from gateway.google.sheets import SheetView, Value
 from gateway.settings.model import GoogleSettings
 from gateway.table import a1

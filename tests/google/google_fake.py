@@ -10,7 +10,7 @@ import pytest
 import respx
 
 from gateway.errors import GatewayError, WriteOutcomeUnknown
-from gateway.google.adapter import GoogleSheets
+from gateway.google.calls import GoogleSheets
 from gateway.google.sheets import Batch, Fence, Render
 from gateway.settings.model import GoogleSettings
 from tests.stand_in import open_google

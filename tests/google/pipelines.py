@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
-from gateway.google.adapter import GoogleSheets
-from gateway.google.calls import Call
-from gateway.google.pipeline import Account, Accounts, Breaker, Pipeline, Retries, RetryPolicy
+from gateway.google.calls import GoogleSheets
+from gateway.google.pipeline import Account, Accounts, Breaker, Call, Pipeline, Retries, RetryPolicy
 from gateway.google.quota import Budget, open_budget
 from gateway.google.sheets import Sheets
 from gateway.settings.model import GoogleSettings

@@ -4,7 +4,7 @@ import httpx
 import httpx2
 import pytest
 
-from gateway.google.google import SIGN_IN_EVERY_SECONDS, Acceptance
+from gateway.google.client import SIGN_IN_EVERY_SECONDS, Acceptance
 from gateway.google.pipeline import Accounts
 from gateway.settings.model import GoogleSettings
 from tests.clock import ManualClock

@@ -14,7 +14,7 @@ from gateway.errors import (
     SpreadsheetNotShared,
     UpstreamAuth,
 )
-from gateway.google.adapter import GoogleSheets
+from gateway.google.calls import GoogleSheets
 from gateway.google.pipeline import (
     LACKING_SECONDS,
     REST_SECONDS,

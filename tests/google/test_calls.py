@@ -8,12 +8,12 @@ import pytest
 from gateway.google.calls import (
     GROWTH,
     Apply,
-    Call,
     ListWorksheets,
     ReadRanges,
     ReadValues,
     check_growth,
 )
+from gateway.google.pipeline import Call
 from gateway.google.rendering import Limits, known_columns
 from gateway.google.sheets import Batch, Fence, Render
 from gateway.google.wire import Answer, AnswerTooLarge

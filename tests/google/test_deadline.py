@@ -15,7 +15,7 @@ from gateway.errors import (
     UpstreamUnreachable,
     WriteOutcomeUnknown,
 )
-from gateway.google.adapter import GoogleSheets
+from gateway.google.calls import GoogleSheets
 from gateway.google.sheets import Fence
 from gateway.settings.model import GoogleSettings
 from tests.google.google_fake import KeyFile

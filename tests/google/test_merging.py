@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from gateway.errors import SheetTooLarge, UpstreamError, UpstreamRefusal
-from gateway.google.adapter import APART_SECONDS
+from gateway.google.calls import APART_SECONDS
 from gateway.google.sheets import (
     Beneficiaries,
     CallContext,

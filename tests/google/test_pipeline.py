@@ -7,7 +7,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.errors import CircuitOpen, QuotaSpent, UpstreamUnreachable, WriteOutcomeUnknown
-from gateway.google.google import assemble
+from gateway.google.client import assemble
 from gateway.google.pipeline import Retries
 from gateway.google.quota import open_budget
 from gateway.google.sheets import CallContext, Fence, Sheets, in_call_context

@@ -20,7 +20,7 @@ from google.auth.transport import Request
 from google.oauth2.credentials import Credentials
 
 from gateway.errors import UpstreamAuth, UpstreamUnreachable
-from gateway.google.adapter import GoogleSheets
+from gateway.google.calls import GoogleSheets
 from gateway.google.token import TokenSource, TokenUnavailable
 from gateway.google.wire import open_wire
 from gateway.settings.model import GoogleSettings

@@ -14,7 +14,8 @@ from unittest.mock import patch
 import msgspec
 import pytest
 
-from gateway.google.calls import Apply, encoded_changes
+from gateway.google.calls import Apply
+from gateway.google.cells import encoded_changes
 from gateway.google.rendering import Limits, known_columns
 from gateway.google.sheets import Batch, Fence
 from gateway.google.wire import Answer

@@ -25,7 +25,7 @@ from gateway.commands.doctor.reasons import (
 )
 from gateway.commands.doctor.spreadsheet import check_metadata, check_spreadsheet, check_writing
 from gateway.errors import GatewayError, SpreadsheetNotFound, SpreadsheetNotShared
-from gateway.google.adapter import GoogleSheets, Send
+from gateway.google.calls import GoogleSheets, Send
 from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
 from gateway.google.translation import GoogleRefusal

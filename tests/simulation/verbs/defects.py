@@ -24,7 +24,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.app import create_app
-from gateway.google.google import assemble
+from gateway.google.client import assemble
 from gateway.google.quota import open_budget
 from gateway.google.sheets import (
     NO_TABLE,

@@ -1,21 +1,29 @@
-"""Answers of `spreadsheets.get`, and the views made from them.
+"""Cells as Google's JSON has them: views made from answers, and requests made from changes.
 
 Rules: as in calls, members with a default may be missing. Rows stay encoded until a view is made
 from them, some at a time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
 from gateway.google.sheets import (
     NO_TABLE,
+    AppendedRows,
     Block,
+    Change,
+    CopiedCells,
+    EmptiedRow,
+    InsertedRows,
     NativeTable,
     Protection,
+    RemovedRows,
     SheetView,
     Value,
+    WrittenCells,
+    WrittenRows,
 )
 from gateway.table.a1 import GridArea
 from gateway.table.column_types import CellForm, NumberFormat, SeenCell
@@ -285,3 +293,100 @@ def checked_parts(found: Sequence[T], count: int) -> Sequence[T]:
     if len(found) != count:
         raise msgspec.ValidationError(f"{len(found)} parts answer a batch of {count}")
     return found
+
+
+CHANGE_STEPS = 40
+CELL_STEPS = 8
+CHARACTERS_OF_STEP = 32
+
+
+class EnteredCell(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
+    user_entered_value: ExtendedValue | None = None
+    user_entered_format: ShownFormat | None = None
+
+
+BLANK = EnteredCell()
+
+
+def encoded_changes(sheet_id: int, changes: Sequence[Change]) -> Work[Sequence[msgspec.Raw]]:
+    """The requests that make these changes, as JSON."""
+    requests: list[msgspec.Raw] = []
+    for change in changes:
+        request: dict[str, object]
+        match change:
+            case AppendedRows(table=table):
+                cells = yield from _cells(change.rows, change.formats, table.first_column)
+                place = {"tableId": table.id} if table.id else {"sheetId": sheet_id}
+                request = {"appendCells": {**place, **cells}}
+            case WrittenCells(row=row, column=column):
+                formats = [dict(enumerate(change.formats))] if change.formats else ()
+                cells = yield from _cells([change.values], formats)
+                start = {"sheetId": sheet_id, "rowIndex": row - 1, "columnIndex": column}
+                request = {"updateCells": {"start": start, **cells}}
+            case WrittenRows():
+                cells = yield from _cells(change.rows)
+                start = {"sheetId": sheet_id, "rowIndex": change.first_row - 1, "columnIndex": 0}
+                request = {"updateCells": {"start": start, **cells}}
+            case EmptiedRow(row=row):
+                cells = yield from _cells(())
+                area = {"sheetId": sheet_id, "startRowIndex": row - 1, "endRowIndex": row}
+                request = {"updateCells": {"range": area, **cells}}
+            case RemovedRows():
+                removed = {"startIndex": change.first_row - 1, "endIndex": change.last_row}
+                lines = {"sheetId": sheet_id, "dimension": "ROWS", **removed}
+                request = {"deleteDimension": {"range": lines}}
+            case InsertedRows(first_row=first, is_like_above=is_like_above):
+                added = {"startIndex": first - 1, "endIndex": first - 1 + change.count}
+                lines = {"sheetId": sheet_id, "dimension": "ROWS", **added}
+                request = {"insertDimension": {"range": lines, "inheritFromBefore": is_like_above}}
+            case CopiedCells(row=row):
+                columns = {"sheetId": sheet_id, "startColumnIndex": change.first}
+                if change.last is not None:
+                    columns["endColumnIndex"] = change.last + 1
+                rows = {"startRowIndex": change.first_row - 1, "endRowIndex": change.last_row}
+                request = {
+                    "copyPaste": {
+                        "source": {**columns, "startRowIndex": row - 1, "endRowIndex": row},
+                        "destination": {**columns, **rows},
+                        "pasteType": change.part,
+                    }
+                }
+        requests.append(msgspec.Raw(msgspec.json.encode(request)))
+    return requests
+
+
+def _cells(
+    rows: Sequence[Sequence[Value]],
+    formats: Sequence[Mapping[int, NumberFormat]] = (),
+    first: int = 0,
+) -> Work[dict[str, object]]:
+    """Encode rows from the column `first` on, and name the fields that they set.
+
+    Cells have typed values: no text is parsed, so none becomes a formula.
+    """
+    encoded: list[msgspec.Raw] = []
+    for number, row in enumerate(rows):
+        characters = sum([len(value) for value in row if isinstance(value, str)])
+        new = formats[number] if formats else {}
+        cell_count = len(row) + 2 * len(new)
+        yield CHANGE_STEPS + CELL_STEPS * cell_count + characters // CHARACTERS_OF_STEP
+        cells: list[EnteredCell] = []
+        for value in row:
+            if value is None or value == "":
+                cells.append(BLANK)
+            elif isinstance(value, str):
+                cells.append(EnteredCell(ExtendedValue(string_value=value)))
+            elif isinstance(value, bool):
+                cells.append(EnteredCell(ExtendedValue(bool_value=value)))
+            else:
+                cells.append(EnteredCell(ExtendedValue(number_value=value)))
+        if formats:
+            cells += [BLANK] * (max(new, default=-1) + 1 - len(cells))
+            for at, number_format in new.items():
+                shown = ShownFormat(ShownNumberFormat(*number_format))
+                cells[at] = EnteredCell(cells[at].user_entered_value, shown)
+        encoded.append(msgspec.Raw(msgspec.json.encode({"values": cells[first:]})))
+    fields = "userEnteredValue"
+    if formats:
+        fields += ",userEnteredFormat.numberFormat"  # where it is missing, it is cleared
+    return {"rows": encoded, "fields": fields}

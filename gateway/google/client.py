@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 
 import google.auth
 import msgspec
-from google.oauth2.service_account import Credentials
 from gspread.http_client import FileType, HTTPClient, ParamsType
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
@@ -73,7 +72,13 @@ async def open_accounts(
                 wire=wire,
                 tokens=TokenSource(
                     wire,
-                    credentials=_credentials(each),
+                    credentials=None
+                    if each.credentials is None
+                    else load_service_account(
+                        each.credentials,
+                        allow_insecure_endpoint=each.allow_insecure_endpoint,
+                        subject=each.subject,
+                    ),
                     find_credentials=find_credentials,
                     allow_insecure_endpoint=each.allow_insecure_endpoint,
                     now=now,
@@ -83,16 +88,6 @@ async def open_accounts(
             )
             for name, each in settings.items()
         }
-
-
-def _credentials(settings: GoogleSettings) -> Credentials | None:
-    if settings.credentials is None:
-        return None
-    return load_service_account(
-        settings.credentials,
-        allow_insecure_endpoint=settings.allow_insecure_endpoint,
-        subject=settings.subject,
-    )
 
 
 class Client:

@@ -131,9 +131,13 @@ def check_credentials(settings: GoogleSettings, environ: Mapping[str, str]) -> N
             subject=settings.subject,
         )
         return
-    path = _default_file(environ)
-    if path is not None:
-        _check_default(_read_file(VARIABLE, path), allow_insecure_endpoint=allow_insecure)
+    # The file that google-auth finds: named by its variable, or made by gcloud.
+    folder = environ.get("CLOUDSDK_CONFIG", os.path.expanduser("~/.config/gcloud"))
+    made = os.path.join(folder, "application_default_credentials.json")
+    named = environ.get(VARIABLE)
+    if named or os.path.isfile(made):  # also False if the folder is not readable
+        file = _read_file(VARIABLE, Path(named or made))
+        _check_default(file, allow_insecure_endpoint=allow_insecure)
 
 
 def load_service_account(
@@ -152,7 +156,12 @@ def load_service_account(
 
 def _service_account(file: _CredentialsFile, *, allow_insecure_endpoint: bool) -> Credentials:
     info = file.info
-    problems = [*_problems(info), *_endpoint_problems(info, allow_insecure_endpoint)]
+    if info.get("type") != SERVICE_ACCOUNT:
+        problems = ['is not a service account\'s key file ("type": "service_account")']
+    else:
+        names = ("client_email", "private_key", "token_uri")
+        problems = [f"has no {name}" for name in names if not isinstance(info.get(name), str)]
+    problems += _endpoint_problems(info, allow_insecure_endpoint)
     if problems:
         raise file.unusable(*problems)
     try:
@@ -160,16 +169,6 @@ def _service_account(file: _CredentialsFile, *, allow_insecure_endpoint: bool) -
     except (ValueError, TypeError):
         # Not chained: the parser's error may quote the key.
         raise file.unusable("has a private_key that is not an RSA key in PEM form") from None
-
-
-def _default_file(environ: Mapping[str, str]) -> Path | None:
-    """Credentials file that google-auth finds: named by its variable, or made by gcloud."""
-    named = environ.get(VARIABLE)
-    if named:
-        return Path(named)
-    folder = environ.get("CLOUDSDK_CONFIG", os.path.expanduser("~/.config/gcloud"))
-    made = Path(folder) / "application_default_credentials.json"
-    return made if os.path.isfile(made) else None  # also False if the folder is not readable
 
 
 def _check_default(file: _CredentialsFile, *, allow_insecure_endpoint: bool) -> None:
@@ -187,13 +186,6 @@ def _check_default(file: _CredentialsFile, *, allow_insecure_endpoint: bool) -> 
         raise file.unusable("is not a credentials file")
     elif problems := _endpoint_problems(info, allow_insecure_endpoint):
         raise _refused(file.name, file.path, *problems)
-
-
-def _problems(info: Mapping[str, Any]) -> Sequence[str]:
-    if info.get("type") != SERVICE_ACCOUNT:
-        return ['is not a service account\'s key file ("type": "service_account")']
-    names = ("client_email", "private_key", "token_uri")
-    return [f"has no {name}" for name in names if not isinstance(info.get(name), str)]
 
 
 def _endpoint_problems(info: Mapping[str, Any], allow_insecure_endpoint: bool) -> Sequence[str]:

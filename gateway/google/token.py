@@ -153,8 +153,13 @@ class TokenRequest:
         **_ignored: object,
     ) -> TokenAnswer:
         content = body.encode() if isinstance(body, str) else body
-        if not self._may_ask(url, content):
-            raise ForeignEndpoint(_host_of(url))  # type: ignore[no-untyped-call]
+        # The metadata server is only read, never sent a body.
+        is_metadata = not content and _METADATA.fullmatch(url) is not None
+        if not is_metadata and not is_allowed_endpoint(
+            url, allow_insecure=self.allow_insecure_endpoint
+        ):
+            host = re.match(r"[a-z]+://(?:[^/?#]*@)?([^/?#@]{1,100})", url, re.IGNORECASE)
+            raise ForeignEndpoint(host[1] if host else "a URL without a host")  # type: ignore[no-untyped-call]
         message = Message(method=method, url=url, headers=headers or {}, content=content)
         sent = self.now()
         answer = anyio.from_thread.run(self._exchange, message, timeout)
@@ -173,17 +178,6 @@ class TokenRequest:
             # Timers may be early by the resolution of the clock.
             kind = DeadlinePassed if now() > self.deadline - 0.01 else TransportError
             raise kind(str(error)) from error
-
-    def _may_ask(self, url: str, content: bytes | None) -> bool:
-        # The metadata server is only read, never sent a body.
-        is_metadata = not content and _METADATA.fullmatch(url) is not None
-        return is_metadata or is_allowed_endpoint(url, allow_insecure=self.allow_insecure_endpoint)
-
-
-def _host_of(url: str) -> str:
-    """Host of a text that should be a URL, without its other parts."""
-    found = re.match(r"[a-z]+://(?:[^/?#]*@)?([^/?#@]{1,100})", url, re.IGNORECASE)
-    return found[1] if found else "a URL without a host"
 
 
 class TokenSource:
@@ -247,29 +241,23 @@ class TokenSource:
                 "another call still waits for a token", retryable=True, failure=TokenFailure.BUSY
             ) from None
         try:
-            return await self._renewed(deadline, refused)
-        finally:
-            self._lock.release()
-
-    async def _renewed(
-        self, deadline: float, refused: Mapping[str, str] | None
-    ) -> Mapping[str, str]:
-        state, headers = self._held(refused)
-        if state is TokenState.FRESH:
-            return headers  # renewed by the previous holder of the lock
-        request = TokenRequest(
-            wire=self._wire,
-            allow_insecure_endpoint=self._allow_insecure_endpoint,
-            deadline=deadline,
-            now=self._now,
-            on_answer=self._note_clock,
-        )
-        try:
+            state, headers = self._held(refused)
+            if state is TokenState.FRESH:
+                return headers  # renewed by the previous holder of the lock
+            request = TokenRequest(
+                wire=self._wire,
+                allow_insecure_endpoint=self._allow_insecure_endpoint,
+                deadline=deadline,
+                now=self._now,
+                on_answer=self._note_clock,
+            )
             return await anyio.to_thread.run_sync(self._refresh, request)
         except TokenUnavailable as error:
             if state is TokenState.STALE and error.retryable:
                 return headers
             raise
+        finally:
+            self._lock.release()
 
     def _held(self, refused: Mapping[str, str] | None) -> tuple[TokenState, Mapping[str, str]]:
         """The current headers; empty if Google refused them, or if the token is unfit for a header.
@@ -298,7 +286,17 @@ class TokenSource:
                 self._credentials, _ = self._find_credentials(scopes=SCOPES, request=request)
             self._credentials.refresh(request)  # type: ignore[no-untyped-call]  # has no types
         except GoogleAuthError as error:
-            raise self._refused(error) from error
+            words = google_words(error)
+            # The connection to the token endpoint failed, rather than the account.
+            kinds = (TransportError, DeadlinePassed)
+            is_transport = isinstance(error, kinds) or isinstance(error.__cause__, kinds)
+            raise TokenUnavailable(
+                f"the token endpoint gave no token{f': {words}' if words else ''}",
+                retryable=is_transport or bool(error.retryable),
+                failure=token_failure(error, self.clock_offset_seconds),
+                google_words=words,
+                clock_offset_seconds=self.clock_offset_seconds,
+            ) from error
         except OSError as error:
             raise TokenUnavailable(
                 "the credentials of the account cannot be read",
@@ -314,16 +312,6 @@ class TokenSource:
             raise _invalid_answer("a token that fits no header")
         return headers
 
-    def _refused(self, error: GoogleAuthError) -> TokenUnavailable:
-        words = google_words(error)
-        return TokenUnavailable(
-            f"the token endpoint gave no token{f': {words}' if words else ''}",
-            retryable=_is_retryable(error),
-            failure=token_failure(error, self.clock_offset_seconds),
-            google_words=words,
-            clock_offset_seconds=self.clock_offset_seconds,
-        )
-
 
 def _invalid_answer(what: str) -> TokenUnavailable:
     return TokenUnavailable(
@@ -331,13 +319,6 @@ def _invalid_answer(what: str) -> TokenUnavailable:
         retryable=True,
         failure=TokenFailure.INVALID_ANSWER,
     )
-
-
-def _is_retryable(error: GoogleAuthError) -> bool:
-    """True if the connection to the token endpoint failed, rather than the account."""
-    kinds = (TransportError, DeadlinePassed)
-    is_transport = isinstance(error, kinds) or isinstance(error.__cause__, kinds)
-    return is_transport or bool(error.retryable)
 
 
 _BY_WORDS: Sequence[tuple[re.Pattern[str], TokenFailure]] = tuple(

@@ -109,18 +109,13 @@ class Wire:
                 ) as response,
             ):
                 return await _read(response, max_bytes)
-        except TimeoutError:
-            return _after_timeout(response)
-
-
-def _after_timeout(response: httpx2.Response | None) -> Answer:
-    """Result of a timeout: an answer if its status suffices, otherwise raises an error."""
-    if response is None:
-        raise httpx2.ReadTimeout("the deadline passed")
-    if response.status_code != 200:
-        return _without_body(response)
-    reason = httpx2.ReadTimeout("the deadline passed while the answer was read")
-    raise AnswerBroken(reason) from reason
+        except TimeoutError as error:
+            if response is None:
+                raise httpx2.ReadTimeout("the deadline passed") from error
+            if response.status_code != 200:
+                return _without_body(response)
+            reason = httpx2.ReadTimeout("the deadline passed while the answer was read")
+            raise AnswerBroken(reason) from reason
 
 
 @asynccontextmanager

@@ -238,7 +238,7 @@ class Breaker:
 
 
 class Sign(Enum):
-    """What an error shows of Google's health."""
+    """The sign of Google's health in an error."""
 
     NONE = auto()
     """The call was not sent."""

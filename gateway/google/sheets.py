@@ -468,7 +468,7 @@ class SentAt:
 
     at_seconds: float | None = None
     outer: "list[SentAt]" = field(default_factory=list)
-    """Those of callers that wait for the same calls."""
+    """Records of callers that wait for the same calls."""
 
     def record(self, at_seconds: float) -> None:
         self.at_seconds = at_seconds

@@ -33,6 +33,9 @@ DIGEST_BYTES = 12
 PLACE_BYTES = 16
 """Memory of a row's place in an encoding, cached or not: two pointers."""
 
+MAX_PLACES = 150_000
+"""Rows of a worksheet above which none are cached: making their places takes a millisecond."""
+
 ROW_OVERHEAD_BYTES = 90
 """Approximate memory of a cached row without its bytes, and of its digest."""
 
@@ -177,7 +180,7 @@ class EncodedRows:
             names = () if keys is None else (*keys.names, *keys.checked, keys.whole)
             byte_count = OVERHEAD_BYTES + PLACE_BYTES * count
             byte_count += ROW_OVERHEAD_BYTES * len(names) + sum(map(len, names))
-            if byte_count <= self._max_bytes:
+            if count <= MAX_PLACES and byte_count <= self._max_bytes:
                 kept = _Kept([b""] * count, [b""] * count)
         if kept is not None:
             missing = [*filterfalse(kept.rows.__getitem__, dict.fromkeys(places))]
@@ -193,12 +196,16 @@ class EncodedRows:
         for place, body, each in zip(missing, bodies, covered, strict=True):
             kept.rows[place] = body
             kept.digests[place] = sha256(each).digest()[:DIGEST_BYTES]
+        found, is_new = kept.at(places), way not in self._kept
+        byte_count += sum(map(len, bodies)) + ROW_OVERHEAD_BYTES * len(bodies)
+        if is_new and byte_count > self._max_bytes:  # the page alone; others stay
+            return found
         self._kept[way] = kept
-        self.byte_count += byte_count + sum(map(len, bodies)) + ROW_OVERHEAD_BYTES * len(bodies)
+        self.byte_count += byte_count
         if self.byte_count > self._max_bytes:
             self._kept.clear()
             self.byte_count = 0
-        return kept.at(places)
+        return found
 
 
 class Answers:

@@ -126,7 +126,7 @@ class _Again(Enum):
     OUTDATED = auto()
     """Writes were refused, or cached knowledge of the sheet may be wrong."""
     OLD_LOOK = auto()
-    """The rows have changed since the look."""
+    """The look became too old, and a later one shows other rows."""
     SLOW_LOOKS = auto()
     """Google takes too long for looks, so that they are outdated."""
     FAILED = auto()

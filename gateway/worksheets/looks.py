@@ -109,7 +109,7 @@ async def _look(
     sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int, detail: Detail
 ) -> RowLook:
     """Read the header and the rows within the grid, including blank ones."""
-    cache, header_row = worksheet.header, worksheet.header_row
+    moment, cache, header_row = worksheet.moment(), worksheet.header, worksheet.header_row
     found: Sequence[int] = sorted(rows)
     grid_of: int | None = None
     last_row: int | None = None
@@ -151,6 +151,7 @@ async def _look(
     else:
         raise LookOutdated
     header, shown = look.header, look.rows
+    cache.compare(header, as_of=moment)
     forms = None if last_row is None else forms_in(view, last_row)
     cache.seen_sheet(view, look.sent_at, forms=forms, header=header)
     if header_row > 1:
@@ -181,11 +182,13 @@ async def look_again(
 
     1 read. `around` and `detail` as in `look_at_rows`, but without forms.
     """
+    moment = worksheet.moment()
     spans = a1.row_spans(rows, around=around, header_row=worksheet.header_row)
     try:
         look, _ = await _read_rows(sheets, worksheet, rows, spans, asked=len(rows), detail=detail)
     except RowNotFound:
         return None
+    worksheet.header.compare(look.header, as_of=moment)
     worksheet.saw(look.header, look.rows, look.values)
     return look
 
@@ -245,7 +248,6 @@ async def _read_rows(
     WriteTooLarge; `asked` is the number of rows that the writes name.
     """
     id_, began, header_row = worksheet.id, worksheet.now(), worksheet.header_row
-    moment = worksheet.moment()
     ranges = [a1.row_range(id_.title, header_row)]
     if last_row is not None:
         ranges = form_ranges(id_.title, last_row, header_row)
@@ -269,11 +271,9 @@ async def _read_rows(
                 values[row] = block.values[at] if is_filled else ()
             if detail is Detail.FORMS:
                 cells[row] = block.cells[at] if is_filled else ()
-    header = header_of(view, worksheet.layout)
-    worksheet.header.compare(header, as_of=moment)
     look = RowLook(
         sheet_id=view.sheet_id,
-        header=header,
+        header=header_of(view, worksheet.layout),
         rows=texts,
         missing=frozenset(),
         sent_at=sent.at_seconds or began,

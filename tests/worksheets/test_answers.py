@@ -10,6 +10,7 @@ from gateway.errors import UnknownField
 from gateway.table.header import ALL_COLUMNS, ColumnGrant, Selection
 from gateway.table.table import make_table
 from gateway.worksheets.answers import (
+    MAX_PLACES,
     OVERHEAD_BYTES,
     PLACE_BYTES,
     Bodies,
@@ -129,6 +130,28 @@ def test_cached_rows_have_a_bound(max_bytes: int, is_scattered: bool) -> None:
             assert kept.byte_count <= max_bytes
 
     assert (sum(encoder.counts) == len(range(2, 100))) is (max_bytes == 20_000)
+
+
+def test_rows_that_exceed_the_limit_drop_no_others() -> None:
+    """A page over the limit is encoded, but what was cached before stays."""
+    kept, encoder, other = EncodedRows(TABLE, 10_000), CountingEncoder(), CountingEncoder()
+    kept.get(encoder, None, ALL_COLUMNS, places(range(2, 8)))
+
+    kept.get(other, None, ALL_COLUMNS, places(range(2, LAST_ROW + 1)))
+    kept.get(encoder, None, ALL_COLUMNS, places(range(2, 8)))
+
+    assert (encoder.counts, other.counts) == ([6], [100])
+
+
+def test_rows_of_a_tall_worksheet_are_not_cached() -> None:
+    """No request makes a list of so many places."""
+    table = make_table([["name", *["x"] * MAX_PLACES]])
+    kept, encoder = EncodedRows(table, 100 * ROOM), CountingEncoder()
+
+    found = [numbers_in(kept.get(encoder, None, ALL_COLUMNS, places([9, 7, 9]))) for _ in range(2)]
+
+    assert (found, encoder.counts) == ([[9, 7, 9]] * 2, [3, 3])
+    assert kept.byte_count == 0
 
 
 def test_short_cells_under_long_names_have_room() -> None:

@@ -16,7 +16,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import msgspec
 
@@ -63,13 +63,14 @@ class SharedUse(Protocol):
 class KeyUsage(Gcra):
     """Used rate of a key, and number of its running requests in this process."""
 
-    __slots__ = ("in_flight", "shared")
+    __slots__ = ("in_flight",)
+
+    shared: "ClassVar[SharedUse | None]" = None
+    """The use by all processes; None in a process that knows no others."""
 
     def __init__(self, _key_id: str = "") -> None:
         super().__init__()
         self.in_flight = 0
-        self.shared: SharedUse | None = None
-        """The use by all processes; None in a process that knows no others."""
 
 
 class RateLease(msgspec.Struct):

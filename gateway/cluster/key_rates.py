@@ -62,7 +62,6 @@ class SharedUsage(KeyUsage):
 
     def __init__(self, rates: "SharedKeyRates", key_id: str) -> None:
         super().__init__()
-        self.shared = self
         self._rates = rates
         self.id = key_id
         self._generation, self._total = "", 0
@@ -81,6 +80,10 @@ class SharedUsage(KeyUsage):
         """Running requests of other processes at `exchanged_at`."""
         self.exchanged_at = -math.inf
         self._max_concurrent = math.inf
+
+    @property
+    def shared(self) -> "SharedUsage":  # type: ignore[override]
+        return self  # as an attribute it would be a reference cycle
 
     def take(self, limit: RateLimit, now: float, price: int = 1) -> float:
         wait_seconds = super().take(self._rates.part(limit), now, price)

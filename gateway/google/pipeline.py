@@ -245,9 +245,9 @@ class Sign(Enum):
     ANSWER = auto()
     """A refusal, or an unreadable answer: other worksheets may be readable."""
     OUTAGE = auto()
-    """Google timed out, or failed in a write."""
+    """Google timed out, or the outcome of a write is unknown."""
     BRIEF_OUTAGE = auto()
-    """The call failed quickly, without a connection or with a 5xx; a retry may succeed."""
+    """The call failed quickly: without a connection, when it broke, or with a 5xx."""
 
 
 def sign_of(error: GatewayError) -> Sign:
@@ -264,7 +264,9 @@ def sign_of(error: GatewayError) -> Sign:
             return Sign.OUTAGE
         case UpstreamUnreachable():
             return Sign.BRIEF_OUTAGE
-        case UpstreamError() if not isinstance(error, UpstreamRefusal):
+        case UpstreamRefusal():
+            return Sign.ANSWER
+        case UpstreamError():
             return Sign.ANSWER if is_4xx or isinstance(cause, UNREADABLE) else Sign.BRIEF_OUTAGE
     return Sign.ANSWER
 

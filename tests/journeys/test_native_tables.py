@@ -399,6 +399,8 @@ def resized(bottom: int, right: int) -> Request:
 
 
 RODS = [[f"rod {at}", "4"] for at in range(30)]
+LIKE_NUT = [*RODS[:20], ["nut", "3"], *RODS[21:]]
+"""The answer of a create of a nut ends with the row that is like it."""
 GONE: Request = {"deleteTable": {"tableId": "t"}}
 EDITS: Mapping[str, tuple[list[Request], list[list[str]], int]] = {
     "deleted": ([GONE, put(STOCK)], [*STOCK, ["nut", "3"]], 4),
@@ -414,6 +416,8 @@ EDITS: Mapping[str, tuple[list[Request], list[list[str]], int]] = {
     ),
     "longer": ([put([["rod", "4"]], 3), resized(6, 2)], [*STOCK, ["rod", "4"], ["nut", "3"]], 5),
     "far longer": ([put(RODS, 3), resized(36, 2)], [*STOCK, *RODS, ["nut", "3"]], 34),
+    "far longer, with an equal row": (
+        [put(LIKE_NUT, 3), resized(36, 2)], [*STOCK, *LIKE_NUT, ["nut", "3"]], 34),
     "with rows above its last one": (
         [{"insertDimension": {"range": {
             "sheetId": 0, "dimension": "ROWS", "startIndex": 2, "endIndex": 3}}},

@@ -280,14 +280,48 @@ class Table:
         selected: Mapping[int, str],
         empty: object,
         typed: Mapping[int, Column] | None = None,
+        cells: Mapping[int, Column] | None = None,
     ) -> Iterator[object]:
-        """Rows to encode as JSON (`row_objects`): of displayed texts, or of `typed` columns."""
-        pick = self.picker(rows)
-        columns = {
-            column: pick(column_at(self.displayed, column) if typed is None else typed[column])
-            for column in selected
-        }
-        return row_objects(self.header, rows, columns, selected, empty)
+        """Rows as `row_object` makes them, made column by column.
+
+        Values are displayed texts; with `typed` columns they are typed. `cells` replaces both by
+        cells of these rows, by column.
+        """
+        if not rows:
+            return iter(())
+        first = self.header.row
+        height = max(rows) + 1 - first
+        is_run = isinstance(rows, range) or len(rows) == 1
+        places = [slice(rows[0] - first, height)] if is_run else [row - first for row in rows]
+        pick: Callable[[Sequence[Any]], Sequence[Any]] = itemgetter(*places)
+        names = self.header.names
+        make = row_maker(names) if FEW * len(selected) >= len(names) else None
+        columns: list[Iterable[object]] = []
+        for column in selected if make is None else self.header.columns.values():
+            if column not in selected:
+                columns.append(repeat(UNSET))
+                continue
+            if cells is not None:
+                found = cells[column]
+            else:
+                whole = column_at(self.displayed, column) if typed is None else typed[column]
+                if len(whole) >= height:
+                    found = pick(whole)
+                else:
+                    end = first + len(whole)
+                    found = [whole[row - first] if row < end else "" for row in rows]
+            if "" in found or None in found:  # a number or False is not empty
+                found = [cell if cell or cell == 0 else empty for cell in found]
+            columns.append(found)
+        if make is not None:
+            return map(make, rows, *columns)
+        fields, lines = (ROW_INDEX, *selected.values()), zip(rows, *columns, strict=True)
+        if empty is UNSET:
+            return (
+                {name: cell for name, cell in zip(fields, line, strict=True) if cell is not UNSET}
+                for line in lines
+            )
+        return (dict(zip(fields, line, strict=True)) for line in lines)
 
     def typed_columns(self, columns: Iterable[int]) -> Mapping[int, Column]:
         """The values of columns in typed answers. Raises Unbuilt with the work for all of them."""
@@ -432,38 +466,33 @@ class Table:
         ).ended()
 
 
-def row_objects(
-    header: Header,
-    rows: Sequence[int],
-    columns: Mapping[int, Sequence[object]],
-    selected: Mapping[int, str],
-    empty: object,
-) -> Iterator[object]:
-    """Rows to encode as JSON: `rowIndex` and the selected columns, in sheet order.
+def row_object(
+    header: Header, row: int, cells: Sequence[object], selected: Mapping[int, str], empty: object
+) -> object:
+    """A row to encode as JSON: `rowIndex` and the selected columns, in sheet order.
 
-    `columns` are the displayed texts or typed values of these rows, `selected` the names, both by
-    column. `empty` is the value of empty cells; UNSET leaves them out.
+    `cells` are displayed texts or typed values, `selected` names by column. `empty` is the value of
+    empty cells; UNSET leaves them out.
     """
+    width = len(cells)
     names = header.names
     make = row_maker(names) if FEW * len(selected) >= len(names) else None
-    filled: list[Iterable[object]] = []
-    for column in selected if make is None else header.columns.values():
-        if column not in selected:
-            filled.append(repeat(UNSET))
-            continue
-        cells = columns[column]
-        if "" in cells or None in cells:  # a number or False is not empty
-            cells = [cell if cell or cell == 0 else empty for cell in cells]
-        filled.append(cells)
-    if make is not None:
-        return map(make, rows, *filled)
-    fields, lines = (ROW_INDEX, *selected.values()), zip(rows, *filled, strict=True)
-    if empty is UNSET:
-        return (
-            {name: cell for name, cell in zip(fields, line, strict=True) if cell is not UNSET}
-            for line in lines
-        )
-    return (dict(zip(fields, line, strict=True)) for line in lines)
+    if make is None:
+        record: dict[str, object] = {ROW_INDEX: row}
+        for at, name in selected.items():
+            cell = cells[at] if at < width else None
+            if not cell and cell != 0:  # a number or False is not empty
+                cell = empty
+            if cell is not UNSET:
+                record[name] = cell
+        return record
+    values = [
+        (cell if (cell := cells[at] if at < width else None) or cell == 0 else empty)
+        if at in selected
+        else UNSET
+        for at in header.columns.values()
+    ]
+    return make(row, *values)
 
 
 @lru_cache(128)

@@ -28,7 +28,7 @@ from gateway.query.query import Query
 from gateway.table.formulas import guarded, has_sign
 from gateway.table.header import ROW_INDEX
 from gateway.table.steps import Work
-from gateway.table.table import column_at, row_objects
+from gateway.table.table import column_at
 from gateway.table.typed import ERROR
 from gateway.telemetry.events import RequestEvent
 from gateway.web import answers, parameters
@@ -244,7 +244,7 @@ def _json_block(
 ) -> Work[bytes]:
     """Members of a JSON list, or JSON lines, with the records of lists."""
     yield 2 * len(rows) * (1 + len(cells))
-    found = row_objects(export.table.header, rows, cells, export.selected, encoder.empty)
+    found = export.table.row_objects(rows, export.selected, encoder.empty, cells=cells)
     records = encoder.rows(found)
     return b",".join(records) if is_list else b"\n".join([*records, b""])
 

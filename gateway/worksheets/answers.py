@@ -99,7 +99,7 @@ class Encoder(Protocol):
         """True if cells are typed values (`gateway.table.typed`), not displayed texts."""
 
     def rows(self, rows: Iterable[object]) -> list[bytes]:
-        """Encoded rows (`gateway.table.table.row_objects`), as in a page or alone."""
+        """Encoded rows (`gateway.table.record.row_object`), as in a page or alone."""
 
     def page(self, rows: "Bodies", paging: Paging, cursor: str | None = None) -> Encoded:
         """Page of such rows; its `cursor` is "" after the last page, None if not requested."""

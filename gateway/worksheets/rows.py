@@ -44,7 +44,7 @@ from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.header import Selection
 from gateway.table.record import check_granted, check_has_value
 from gateway.table.steps import OutOfSteps, Unbuilt
-from gateway.table.table import row_objects
+from gateway.table.table import row_object
 from gateway.table.texts import composed
 from gateway.table.typed import typed_rows
 from gateway.telemetry.events import snapshots_kept
@@ -428,9 +428,8 @@ class RowService:
             if typed is not None:
                 work = typed_rows([(cells, typed)], selected)
                 (shown,) = await worksheet.build(work, target.access.key_id)
-            columns = {at: [shown[at] if at < len(shown) else None] for at in selected}
-            found = row_objects(rows.header, [row], columns, selected, encoder.empty)
-            (body,) = encoder.rows(found)
+            found = row_object(rows.header, row, shown, selected, encoder.empty)
+            (body,) = encoder.rows([found])
             encoded = Encoded(body, view.tag(row, cells, typed), rows=1)
             if isinstance(rows, Snapshot):
                 rows.encodings.answers.keep(key, encoded)

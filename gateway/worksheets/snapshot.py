@@ -9,7 +9,7 @@ Rules
 import hashlib
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress, count, islice
@@ -23,7 +23,7 @@ from gateway.table.header import Header
 from gateway.table.record import text_at
 from gateway.table.records import EndRule, last_record
 from gateway.table.steps import Work
-from gateway.table.table import Column, RowPatch, Table, row_objects
+from gateway.table.table import Column, RowPatch, Table, row_object
 from gateway.table.typed import held_cells, typed_rows
 from gateway.worksheets.answers import Bodies, Encoder, Encodings, with_digests
 
@@ -580,12 +580,11 @@ class Window:
     ) -> Bodies:
         """Encode the first rows as a snapshot does; `typed` are their `typed_rows`."""
 
-        def made(lines: Sequence[Sequence[object]]) -> list[bytes]:
-            rows = range(self.span.first_row, self.span.first_row + len(lines))
-            columns = {
-                at: [each[at] if at < len(each) else None for each in lines] for at in selected
-            }
-            return encoder.rows(row_objects(self.header, rows, columns, selected, encoder.empty))
+        def made(rows: Iterable[Sequence[object]]) -> list[bytes]:
+            lines = enumerate(rows, self.span.first_row)
+            return encoder.rows(
+                row_object(self.header, *each, selected, encoder.empty) for each in lines
+            )
 
         displayed = made(self.rows[:limit])
         if typed is None:

@@ -16,7 +16,7 @@ from gateway.table.table import (
     Table,
     cell_at,
     make_table,
-    row_objects,
+    row_object,
 )
 
 CITIES: list[Column] = [
@@ -49,11 +49,14 @@ def test_rows_made_together_are_those_made_one_by_one(
 ) -> None:
     """Rows are in the requested order, and have `rowIndex` first."""
     table = make_table(CITIES)
-    names = {at: name for at, name in table.header.whole.names.items() if at in selected}
+    header = table.header
+    names = {at: name for at, name in header.whole.names.items() if at in selected}
 
     records = [msgspec.json.encode(row) for row in table.row_objects(rows, names, empty)]
 
-    assert records == [msgspec.json.encode(*table.row_objects([row], names, empty)) for row in rows]
+    assert records == [
+        msgspec.json.encode(row_object(header, row, table.cells(row), names, empty)) for row in rows
+    ]
     assert all(record.startswith(b'{"rowIndex":') for record in records)
 
 
@@ -275,7 +278,6 @@ def test_rows_are_encoded_with_any_names(names: list[str], empty: object) -> Non
         if cell or empty is not UNSET:
             expected[name] = cell or empty
 
-    columns = {at: [cell] for at, cell in enumerate(cells)}
-    (row,) = row_objects(header, [7], columns, header.whole.names, empty)
+    row = row_object(header, 7, cells, header.whole.names, empty)
 
     assert msgspec.json.encode(row) == msgspec.json.encode(expected)

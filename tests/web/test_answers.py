@@ -5,7 +5,7 @@ import re
 import pytest
 
 from gateway.table.header import parse_header
-from gateway.table.table import row_objects
+from gateway.table.table import row_object
 from gateway.web.answers import (
     ENCODERS,
     json_answer,
@@ -42,9 +42,7 @@ def test_the_tag_of_a_page_is_weak_and_of_what_it_shows() -> None:
     """Two pages that are alike to the byte have one tag, and others have others."""
     encoder, omitting = ENCODERS["null"], ENCODERS["omit"]
     rows = encoder.rows([RECORD])
-    named = HEADER.whole.names
-    columns = {at: [None if at else "Zürich"] for at in named}
-    omitted = omitting.rows(row_objects(HEADER, [2], columns, named, omitting.empty))
+    omitted = omitting.rows([row_object(HEADER, 2, ["Zürich"], HEADER.whole.names, omitting.empty)])
 
     tags = [
         encoder.page(with_digests(rows), Paging(False, None)).tag,

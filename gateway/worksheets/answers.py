@@ -31,13 +31,16 @@ OVERHEAD_BYTES = 500
 DIGEST_BYTES = 12
 
 PLACE_BYTES = 16
-"""Memory of a row's place in an encoding, cached or not: two pointers."""
-
-MAX_PLACES = 150_000
-"""Rows of a worksheet above which none are cached: making their places takes a millisecond."""
+"""Memory of a row's place in lists of all rows, cached or not: two pointers."""
 
 ROW_OVERHEAD_BYTES = 90
 """Approximate memory of a cached row without its bytes, and of its digest."""
+
+ENTRY_BYTES = 130
+"""Memory of a row's entries in dictionaries, and of its number."""
+
+MAX_PLACES = 150_000
+"""Maximum number of rows for lists of all rows, which take a millisecond to make."""
 
 
 class Paging(msgspec.Struct, frozen=True, gc=False):
@@ -125,16 +128,28 @@ _Way = tuple[Encoder, Selection | None, frozenset[str] | None]
 """An encoding of rows: its encoder, the selected fields, and the names that a key sees."""
 
 
-class _Kept(msgspec.Struct, frozen=True):
-    """Rows and their digests in one encoding, by place; b"" for a row that is not cached."""
+class _Sparse(dict[int, bytes]):
+    """Rows by place; b"" for a row that is not cached, as in a list of all rows."""
 
-    rows: list[bytes]
-    digests: list[bytes]
+    def __missing__(self, _place: int) -> bytes:
+        return b""
+
+
+class _Kept(msgspec.Struct):
+    """Rows and their digests in one encoding, by place; b"" for a row that is not cached.
+
+    Rows with all fields are in lists, which are faster. Clients choose among many selections, whose
+    rows are in dictionaries: their memory depends on the requested rows alone.
+    """
+
+    rows: list[bytes] | _Sparse
+    digests: list[bytes] | _Sparse
+    byte_count: int
 
     def at(self, places: Sequence[int]) -> Bodies:
-        if isinstance(places, range) and places.step == 1:
-            start, stop = places.start, places.stop
-            return Bodies(self.rows[start:stop], b"".join(self.digests[start:stop]))
+        if isinstance(self.rows, list) and isinstance(places, range) and places.step == 1:
+            run = slice(places.start, places.stop)
+            return Bodies(self.rows[run], b"".join(self.digests[run]))  # type: ignore[index, arg-type]
         digests = b"".join(map(self.digests.__getitem__, places))
         return Bodies([*map(self.rows.__getitem__, places)], digests)
 
@@ -142,7 +157,7 @@ class _Kept(msgspec.Struct, frozen=True):
 class EncodedRows:
     """Encoded rows of one table by encoding, cached when first requested.
 
-    If they exceed the limit, all are dropped.
+    If they exceed the limit, the encodings are dropped whose rows were cached longest ago.
     """
 
     def __init__(self, table: Table, max_bytes: int) -> None:
@@ -171,41 +186,38 @@ class EncodedRows:
             found = kept.at(places)
             if all(found.rows):
                 return found
-        table, byte_count, missing = self._table, 0, places
+        table = self._table
         selected = table.header.seen_with(grant).select(keys)  # raises UnknownField
         if not places:
             return Bodies((), b"")
-        if kept is None:
-            count = table.last_row + 1 - table.header.row
-            names = () if keys is None else (*keys.names, *keys.checked, keys.whole)
-            byte_count = OVERHEAD_BYTES + PLACE_BYTES * count
-            byte_count += ROW_OVERHEAD_BYTES * len(names) + sum(map(len, names))
-            if count <= MAX_PLACES and byte_count <= self._max_bytes:
-                kept = _Kept([b""] * count, [b""] * count)
-        if kept is not None:
-            missing = [*filterfalse(kept.rows.__getitem__, dict.fromkeys(places))]
-        rows = [table.header.row + place for place in missing]
         if encoder.is_typed and typed is None:
             typed = table.typed_columns(selected)
+        if kept is None:
+            names = () if keys is None else (*keys.names, *keys.checked, keys.whole)
+            own_bytes = OVERHEAD_BYTES + ROW_OVERHEAD_BYTES * len(names) + sum(map(len, names))
+            kept = _Kept(_Sparse(), _Sparse(), own_bytes)
+            if keys is None and table.size <= MAX_PLACES:
+                places_of_all = [b""] * table.size
+                kept = _Kept(places_of_all, [*places_of_all], own_bytes + PLACE_BYTES * table.size)
+        missing = [*filterfalse(kept.rows.__getitem__, dict.fromkeys(places))]
+        rows = [table.header.row + place for place in missing]
         bodies = encoder.rows(table.row_objects(rows, selected, encoder.empty, typed))
         covered = bodies
         if typed is not None:  # a tag covers the displayed texts, too
             covered = [*map(add, bodies, encoder.rows(table.displays(rows, typed)))]
-        if kept is None:
-            return with_digests(bodies, covered)
         for place, body, each in zip(missing, bodies, covered, strict=True):
             kept.rows[place] = body
             kept.digests[place] = sha256(each).digest()[:DIGEST_BYTES]
-        found, is_new = kept.at(places), way not in self._kept
-        byte_count += sum(map(len, bodies)) + ROW_OVERHEAD_BYTES * len(bodies)
-        if is_new and byte_count > self._max_bytes:  # the page alone; others stay
-            return found
-        self._kept[way] = kept
-        self.byte_count += byte_count
-        if self.byte_count > self._max_bytes:
-            self._kept.clear()
-            self.byte_count = 0
-        return found
+        overhead = ROW_OVERHEAD_BYTES + ENTRY_BYTES * isinstance(kept.rows, _Sparse)
+        if way in self._kept:
+            self.byte_count -= self._kept.pop(way).byte_count
+        kept.byte_count += sum(map(len, bodies)) + overhead * len(bodies)
+        if kept.byte_count <= self._max_bytes:
+            while self.byte_count + kept.byte_count > self._max_bytes:
+                self.byte_count -= self._kept.pop(next(iter(self._kept))).byte_count
+            self._kept[way] = kept
+            self.byte_count += kept.byte_count
+        return kept.at(places)
 
 
 class Answers:

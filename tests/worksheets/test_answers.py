@@ -12,7 +12,6 @@ from gateway.table.table import make_table
 from gateway.worksheets.answers import (
     MAX_PLACES,
     OVERHEAD_BYTES,
-    PLACE_BYTES,
     Bodies,
     EncodedRows,
     Encodings,
@@ -104,7 +103,7 @@ def test_an_empty_page_encodes_nothing(rows: Sequence[int], last_row: int) -> No
 
 
 def test_the_limit_counts_each_selection() -> None:
-    """Selections, which clients choose, are counted with their names and the places of all rows."""
+    """Selections, which clients choose, are counted with their names."""
     kept, encoder = EncodedRows(TABLE, ROOM), CountingEncoder()
 
     for number in range(20):
@@ -112,9 +111,9 @@ def test_the_limit_counts_each_selection() -> None:
             keys = Selection(("name", f"{number:0500}"))
             kept.get(encoder, keys, ALL_COLUMNS, places([7]))
 
-    least = 20 * (OVERHEAD_BYTES + PLACE_BYTES * LAST_ROW + 500)
+    least = 20 * (OVERHEAD_BYTES + 500)
     assert encoder.counts == [1] * 20
-    assert least < kept.byte_count < least + 20 * 500
+    assert least < kept.byte_count < least + 20 * 1_000
 
 
 @pytest.mark.parametrize("max_bytes", [0, 100, 1_500, 3_000, 5_000, 20_000])
@@ -143,15 +142,48 @@ def test_rows_that_exceed_the_limit_drop_no_others() -> None:
     assert (encoder.counts, other.counts) == ([6], [100])
 
 
-def test_rows_of_a_tall_worksheet_are_not_cached() -> None:
-    """No request makes a list of so many places."""
+def test_the_oldest_encodings_are_dropped_first() -> None:
+    """A page that does not fit is cached, and drops what was cached longest ago."""
+    kept = EncodedRows(TABLE, 18_000)
+    encoders = [CountingEncoder() for _ in range(4)]
+    for encoder in encoders[:3]:
+        kept.get(encoder, None, ALL_COLUMNS, places(range(2, 26)))
+    kept.get(encoders[0], None, ALL_COLUMNS, places([26]))
+
+    kept.get(encoders[3], None, ALL_COLUMNS, places(range(2, 27)))
+    for encoder in encoders:
+        encoder.counts.clear()
+    for encoder in (encoders[3], encoders[0], encoders[2], encoders[1]):
+        kept.get(encoder, None, ALL_COLUMNS, places(range(2, 26)))
+
+    assert [encoder.counts for encoder in encoders] == [[], [24], [], []]
+
+
+@pytest.mark.parametrize("last_row", [20_000, MAX_PLACES + 1])
+def test_many_selections_of_a_tall_worksheet_are_cached(last_row: int) -> None:
+    """The memory of a selection depends on the requested rows, not on the worksheet's."""
+    table = make_table([["name", *["x"] * last_row]])
+    kept, encoder = EncodedRows(table, ROOM), CountingEncoder()
+
+    for _ in range(2):
+        for number in range(60):
+            keys = Selection(("name", f"{number}"))
+            for rows in (range(1, 25), [9, 7, 9]):
+                kept.get(encoder, keys, ALL_COLUMNS, rows)
+
+    assert encoder.counts == [24] * 60
+
+
+@pytest.mark.parametrize("rows", [range(2, 26), [9, 7, 9]], ids=str)
+def test_rows_of_a_tall_worksheet_are_in_no_list_of_all(rows: Sequence[int]) -> None:
+    """They are cached, and no request makes a list of so many places."""
     table = make_table([["name", *["x"] * MAX_PLACES]])
-    kept, encoder = EncodedRows(table, 100 * ROOM), CountingEncoder()
+    kept, encoder = EncodedRows(table, ROOM), CountingEncoder()
 
-    found = [numbers_in(kept.get(encoder, None, ALL_COLUMNS, places([9, 7, 9]))) for _ in range(2)]
+    found = [numbers_in(kept.get(encoder, None, ALL_COLUMNS, places(rows))) for _ in range(2)]
 
-    assert (found, encoder.counts) == ([[9, 7, 9]] * 2, [3, 3])
-    assert kept.byte_count == 0
+    assert found == [[*rows]] * 2
+    assert (encoder.counts, kept.byte_count < 10_000) == ([len({*rows})], True)
 
 
 def test_short_cells_under_long_names_have_room() -> None:

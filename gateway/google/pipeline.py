@@ -1,6 +1,7 @@
 """Pipeline of the calls to Google: retries, circuit breaker, account, quota, count.
 
 Rules of calls
+- A call is a value (`Call`); the kinds are in `calls.py`.
 - An attempt passes the breaker, gets an account, and then waits for that account's quota. It is
   checked once more after the wait, since the breaker may have opened meanwhile.
 - If Google refuses a call of one account, the next account that may reach the spreadsheet makes it.

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from dataclasses import replace
 from datetime import timedelta
 from html import unescape
@@ -159,6 +160,10 @@ def test_odd_texts_of_a_form_write_nothing(
     assert console.lines("Cities") == before
 
 
+TOO_DEEP = "where is nested" if sys.version_info < (3, 13) else "where is not JSON"
+"""From Python 3.13 on its json module reads deeper lists."""
+
+
 @pytest.mark.parametrize(
     ("query", "status", "words"),
     [
@@ -168,9 +173,8 @@ def test_odd_texts_of_a_form_write_nothing(
         ("sheet=Nowhere", 404, "sees no worksheet of this name"),
         ("key=key_unknown", 404, "no active key"),
         ("spreadsheet=%E6%97%A5", 400, "Invalid spreadsheet ID"),
-        # Nested too deep; not JSON from Python 3.13 on, which reads deeper lists.
-        (f"where={'[' * 2000}", 400, "where is n"),
-        (f"where={'[' * 2000}&field=name&condition=$eq&value=x", 400, "where is n"),
+        (f"where={'[' * 2000}", 400, TOO_DEEP),
+        (f"where={'[' * 2000}&field=name&condition=$eq&value=x", 400, TOO_DEEP),
     ],
 )
 def test_what_the_api_refuses_is_said(

@@ -1,4 +1,4 @@
-"""The things that claim to be `Sheets`: the fake, the adapter on the emulator, and on Google.
+"""The things that claim to be `Sheets`: the fake, and `GoogleSheets` on the emulator and on Google.
 
 Google is asked only where the environment names a scratch spreadsheet, see `place`.
 """

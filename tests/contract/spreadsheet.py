@@ -1,7 +1,7 @@
 """One spreadsheet behind the API, at Google or an emulator: `Sheets`, and raw calls beside it.
 
 The raw calls set worksheets up and take them away, and give the whole answers of Google. All calls
-go over the adapter's own client, and wait where Google's quota is spent.
+go over the client of `GoogleSheets`, and wait where Google's quota is spent.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class Spreadsheet:
     sleep: Sleep
 
     def sheets(self) -> Sheets:
-        """The adapter."""
+        """The `GoogleSheets`."""
         client = Client(self.settings, wire=self.wire, tokens=self.tokens, columns=known_columns())
         return PatientSheets(inner=GoogleSheets(client.make), sleep=self.sleep)
 

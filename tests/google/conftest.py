@@ -81,6 +81,6 @@ def google() -> Iterator[FakeGoogle]:
 
 
 def as_exchange(request: httpx.Request) -> Exchange:
-    """A request of the adapter; what the fake Google answers is wrong on purpose."""
+    """A request of `GoogleSheets`; what the fake Google answers is wrong on purpose."""
     path, _, query = request.url.raw_path.decode().partition("?")
     return Exchange(method=request.method, raw_path=path, query=query, body=request.read())

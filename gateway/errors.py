@@ -304,8 +304,8 @@ class UpstreamRefusal(UpstreamError, retryable=False, outcome="not_applied"):
     """Google refused the request as invalid; the reason is in the gateway's log.
 
     Google's answer is 400 INVALID_ARGUMENT, and it executed nothing. `google_message` can quote
-    cells, so it is sent to no client. `first_request` is the number of the request in a batch that
-    counts as the first one.
+    cells, so it is sent to no client. `first_request` is the number of requests that the
+    gateway put before the first one of its caller in a batch.
     """
 
     first_request = 0
@@ -380,7 +380,7 @@ class QueueFull(TemporarilyUnavailable, code=5031):
 
 
 class LookOutdated(QueueFull, outcome="not_applied"):
-    """The rows changed while the gateway looked at them, or the look took too long. Nothing was
+    """The rows changed while the gateway checked them, or the check took too long. Nothing was
     written; send it again.
     """
 
@@ -532,9 +532,9 @@ class PreconditionFailed(GatewayError, code=4120, status=412):
         self, existing: Mapping[str, object], *, tag: str, has_tags: bool = True, noun: str = "row"
     ) -> None:
         found = (
-            f"does not have the tag of the current {noun}"
+            f"does not have the ETag of the current {noun}"
             if has_tags
-            else "is not a list of tags in quotes, or all of them are weak (W/), so it matches no "
+            else "is not a list of ETags in quotes, or all of them are weak (W/), so it matches no "
             f"{noun}"
         )
         super().__init__(
@@ -546,7 +546,7 @@ class PreconditionFailed(GatewayError, code=4120, status=412):
 
 
 class PreconditionRequired(GatewayError, code=4280, status=428):
-    """The plan of the key requires `If-Match` with a tag for updates and deletes, so it takes no
+    """The plan of the key requires `If-Match` with an ETag for updates and deletes. It allows no
     write to several rows.
     """
 

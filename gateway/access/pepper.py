@@ -84,7 +84,7 @@ def load_pepper(settings: AccessSettings) -> bytes:
         return read_pepper(path)
     except OSError as error:
         raise ConfigError(
-            f"access.pepper: {path} cannot be read or made: {error.strerror}"
+            f"access.pepper: {path} cannot be read or created: {error.strerror}"
         ) from error
 
 

@@ -1,8 +1,8 @@
-"""The console of administrators and their API, an application of its own on its own listener.
+"""The admin console and the admin API: a separate ASGI application on its own listener.
 
 `OPERATIONS` is the table of both. A new operation is one row: method, path, handler. For the API
 the row also has parameters and the type of the body, which are checked before the handler runs. A
-page and an operation of the API that do the same call one function.
+page and its operation of the API share one function.
 
 Rules
 - Requests for unknown host names are refused, which prevents DNS rebinding.
@@ -13,7 +13,7 @@ Rules
   body that the operation does not have are refused.
 - Pages work without the script, except for copying and for opening a sign-in link.
 - Pages load nothing from other sites, and have no inline script or style. Answers are not cached or
-  compressed, because pages contain secrets beside texts of others.
+  compressed, because pages contain secrets beside texts that others have entered (BREACH).
 """
 
 import json
@@ -380,7 +380,10 @@ def _check_head(request: Request, query: Sequence[tuple[str, str]], operation: O
 
 
 def _members(form: type[msgspec.Struct], body: bytes, _content_type: str) -> Mapping[str, Any]:
-    """Members of a JSON object of this form; none for an empty body. Raises InvalidBody."""
+    """Members of a JSON body, checked against a struct type; {} for an empty body.
+
+    Raises InvalidBody.
+    """
 
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
         if len(members := dict(pairs)) < len(pairs):

@@ -235,7 +235,7 @@ async def _row_form(
     given: Mapping[str, str] | None = None,
     write_id: str = "",
 ) -> Page:
-    """The form of a record, with typed texts (`given`) in place of its own."""
+    """The HTML form of a record; `given` are texts that the user entered, in place of its own."""
     schema = await view.run("GET", "schema")
     values = view.values() | {
         "row": row,

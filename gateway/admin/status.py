@@ -59,7 +59,7 @@ async def status(asked: AdminRequest) -> dict[str, Any]:
     """Quota, accounts, worksheets in memory and waiting writes. No call without `check=true`."""
     state, checks = asked.request.state, asked.checks
     if asked.asked("check") not in ("", "false", "true"):
-        raise InvalidQuery("check is true or false.")
+        raise InvalidQuery("check must be true or false.")
     if asked.asked("check") == "true":
         await checks.run(asked)
     found = sorted(state["rows"].in_memory(), key=attrgetter("bytes"), reverse=True)

@@ -25,7 +25,7 @@ async def usage(asked: AdminRequest) -> dict[str, Any]:
     """Use by the hour, and in `groups` by key, sheet or code: the `MOST_GROUPS` most used."""
     by = asked.asked("by") or "key"
     if by not in BY:
-        raise InvalidQuery(f"by is one of {', '.join(BY)}.")
+        raise InvalidQuery(f"by must be one of {', '.join(BY)}.")
     store, hours = asked.store, await use_by_hour(asked)
     since = datetime.fromisoformat(hours["since"])
     groups = await store.usage(BY[by], since, asked.asked("key") or None, MOST_GROUPS)

@@ -281,8 +281,8 @@ async def _first_key(settings: Settings, spreadsheet: str, worksheet: str, name:
             )
             if is_for_it and record.is_active(now):
                 say(
-                    f"The key {record.id} may use the spreadsheet already; "
-                    "sheets-gateway keys create creates another."
+                    f"The key {record.id} already has access to this spreadsheet. "
+                    "For another key, run: sheets-gateway keys create"
                 )
                 return None
     grants = Grants(spreadsheets=frozenset({spreadsheet}))

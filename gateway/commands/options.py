@@ -89,7 +89,7 @@ def settings_of(config: Path | None, overrides: Mapping[str, object] | None = No
 
 
 def configuration_words(config: Path | None) -> str:
-    """The used configuration file, or the place where there is none."""
+    """The path of the configuration file, or words that there is none."""
     from gateway.settings.layers import DEFAULT_FILE
 
     file = config or DEFAULT_FILE

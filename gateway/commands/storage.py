@@ -122,4 +122,4 @@ def copy(
         f"Copied {counted(counts['api_keys'], 'key')} and "
         f"{counted(counts['idempotency_records'], 'record')} of writes from {source} to {database}"
     )
-    say("Use the same pepper there: access.pepper, or its file as access.pepper_file")
+    say("The new database needs the same pepper: set access.pepper, or access.pepper_file")

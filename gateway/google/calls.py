@@ -323,10 +323,10 @@ class JoinedRead(Call[Any]):
     close: Callable[[], Call[Any]]
 
     def message(self, gspread: HTTPClient) -> Any:
-        raise TypeError("the call that is sent is made by `close`")
+        raise TypeError("send the call that `close` returns")
 
     def decode(self, answer: Answer, limits: Limits) -> Work[Any]:
-        raise TypeError("the call that is sent is made by `close`")
+        raise TypeError("send the call that `close` returns")
 
 
 @dataclass(frozen=True)

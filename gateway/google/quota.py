@@ -539,10 +539,10 @@ LONGEST_SECONDS = 70.0
 
 
 class SpentQuota:
-    """Spent quota, as the instants at which the whole bursts are available again.
+    """Spent quota as two times: when the full burst of reads, and of writes, is available again.
 
-    `full_at` has the stored instants of reads and of writes, in seconds since the epoch, as `now`
-    returns them. `store` receives the latest two instants and must not block.
+    `full_at` has the two stored times, in seconds since the epoch, as `now` returns them. `store`
+    saves them and must not block.
     """
 
     def __init__(

@@ -94,7 +94,10 @@ class Term(msgspec.Struct, frozen=True):
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Indexed places from `start` to `end`, or backwards, then `empties`; a cut is a copy."""
+    """Places in sort order: from `start` to `end`, or backwards, then `empties`.
+
+    `cut` copies a part of them.
+    """
 
     places: Sequence[int]
     start: int

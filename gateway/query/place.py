@@ -1,13 +1,13 @@
-"""Place between two pages of a list: its part of a cursor, and the search for it.
+"""Place at which a list goes on: what a cursor stores of it, and how it is found after edits.
 
 Rules
 - Row numbers count from the header, which is 1. In a window they are the numbers of the sheet.
-- A cursor has the values of `order` in the last row given. Among rows that are equal in all of them
-  it also has digests of rows around the place, as the key sees them. Row numbers only decide where
-  the search begins.
-- Given rows stand before the place, others behind it. A place is found if its context is unchanged
-  and stands once near the old row, or if most rows of the context still stand together. Rows that
-  occur more than once prove nothing.
+- A cursor has the values of `order` in the last row of the page. If several rows have the same
+  values, it also has digests of nearby rows. They cover only the columns that the key may read. Row
+  numbers only decide where the search begins.
+- Rows of earlier pages stand before the place, all others behind it. A place is found if its
+  context is unchanged and stands once near the old row, or if most rows of the context still stand
+  together. Rows that occur more than once prove nothing.
 - If all rows of a context stand twice, as among equal rows, the old row number counts, but only if
   no cell that the key sees has changed since. Otherwise the place is lost.
 - A place that is not found is lost; it is never guessed.
@@ -208,7 +208,7 @@ def place_after(
 def _among_equals(
     row: int, values: tuple[Value, ...], equal: Sequence[int], ahead: Sequence[int], seen: Seen
 ) -> Work[Place]:
-    """The place behind a row, with the digests of equal ones before it and `ahead`."""
+    """The place behind a row, with digests of the equal rows before it and `ahead` of it."""
     yield _DIGEST_STEPS * (len(equal) + len(ahead))
     given = b"".join(seen.digests(reversed(equal)))
     cells = b""

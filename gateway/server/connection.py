@@ -602,7 +602,7 @@ class Exchange:
         if message["type"] != "http.response.body" or self.is_complete:
             raise RuntimeError(f"unexpected ASGI message {message['type']}")
         if start is None and not self._has_begun:
-            raise RuntimeError("the body of an answer without its head")
+            raise RuntimeError("http.response.body before http.response.start")
         head = b"" if start is None else self._head(start)
         body, is_end = message.get("body", b""), not message.get("more_body", False)
         if self.scope["method"] == "HEAD":

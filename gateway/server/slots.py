@@ -162,7 +162,7 @@ class Slot:
             idle.move_to_end(self._connection)
 
     def begin_request(self, scope: Scope) -> bool:
-        """Count a proxy's request for its client; False if that client has too many.
+        """Count a request of a proxy for its client's address; False if that has too many.
 
         Requests of the proxy itself are not counted.
         """

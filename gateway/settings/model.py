@@ -188,7 +188,7 @@ class GoogleSettings(Section):
     def _check_subjects(self) -> Self:
         accounts: Sequence[GoogleSettings | AccountSettings] = (self, *self.accounts)
         if any(each.subject and each.credentials is None for each in accounts):
-            raise ValueError("subject needs credentials: a key file makes the assertions")
+            raise ValueError("subject needs credentials: its tokens are signed with a key file")
         return self
 
     def by_account(self) -> Mapping[str, "GoogleSettings"]:
@@ -444,9 +444,9 @@ class Settings(Section):
         server, metrics = info.data.get("server"), info.data.get("metrics")
         port = section.listen and section.listen.port
         if port and server and port == server.port:
-            raise ValueError("listen must have another port than server.port")
+            raise ValueError("listen and server.port must be different ports")
         if port and metrics and metrics.listen and port == metrics.listen.port:
-            raise ValueError("listen must have another port than metrics.listen")
+            raise ValueError("listen and metrics.listen must be different ports")
         return section
 
     @field_validator("worksheets")

@@ -49,7 +49,7 @@ LAST_REMOVAL = (
     "coalesce((SELECT -min(id) FROM row_removals WHERE worksheet = :worksheet "
     "AND NOT is_applied AND removed <> '[]'), (SELECT max(id) FROM row_removals), 0)"
 )
-"""Number of the latest batch; if this worksheet has an open removal, its number, negated."""
+"""SQL: id of the latest batch; if this worksheet has open removals, their least id, negated."""
 
 
 ADD = sa.insert(sent_batches)

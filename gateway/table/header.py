@@ -83,7 +83,7 @@ def keyed_row_tag(
     equal successive states of one row are visible.
     """
     if not key:
-        raise ValueError("a tag over hidden cells needs a key")
+        raise ValueError("an ETag of hidden cells needs an HMAC key")
     content = [[*columns.items()], row, _texts(header_cells), _texts(displayed_cells)]
     if typed_cells is not None:
         content.append(held_cells(displayed_cells, typed_cells))

@@ -45,11 +45,12 @@ displayed in place of any text."""
 
 
 class Unlike(NamedTuple):
-    """Cells of a column that are displayed as another number or text than they hold.
+    """Cells of a column whose displayed text does not match their value.
 
-    `has_numbers` and `templates` describe the known formats of the column. All other cells suggest
-    that the renderings have different states. `numbers` has some of these cells; `texts` has some
-    by the template that would display them. Both are empty if there are too many templates.
+    `has_numbers` and `templates` are formats that are known to explain such cells. `numbers` and
+    `texts` are samples that no known format explains, so the two renderings may be of different
+    states of the sheet; `texts` has them by the template that would explain them. Both are empty if
+    there are too many templates.
     """
 
     numbers: frozenset[Cell] = frozenset()
@@ -681,11 +682,10 @@ def _are_formatted(
     *,
     cell_count: int = 1,
 ) -> Work[bool]:
-    """True if a format displays these numbers or texts, judged by cells of another pair of reads.
+    """True if a number format explains displays that are unlike their values, rather than an edit.
 
-    At least `cell_count` cells must be displayed as in that pair, and no cell may display one of
-    their values differently: after a change between the reads of that pair, a cell would. Blank
-    cells do not count.
+    `before` has the unlike cells of an earlier read of both renderings. At least `cell_count` of
+    them must be displayed as then, and none of their values differently. Blank cells do not count.
     """
     again = {value: display for value, display in before & unlike if value != ""}
     counts = Counter[object]()

@@ -168,7 +168,7 @@ class FoldedTexts:
 
     @shared
     def folded(self) -> Work[tuple[Sequence[str], dict[int, str]]]:
-        """The folded texts, and blocks of them joined, by the first place of each block.
+        """The case-folded texts, and blocks of them joined to one text, by the first place of each.
 
         Texts that folding does not change are shared with the column.
         """

@@ -53,8 +53,8 @@ def typed_rows(
 ) -> Work[list[list[object]]]:
     """The typed values of some columns of rows, and None in the others.
 
-    Rows are given by texts and values, either of which may lack empty cells at the end; so may the
-    result.
+    A row is a pair of displayed texts and values. Empty cells at the end may be missing from both,
+    and from the result.
     """
     found: list[list[object]] = []
     for texts, values in rows:

@@ -468,7 +468,7 @@ def processes_counted(count: int) -> None:
 
 
 def key_signals_changed(error: str | None) -> None:
-    """Log that signals of changed keys stopped, by an error of this type, or resumed (None)."""
+    """Log that signals of changed keys stopped or resumed; `error` is its type, None if resumed."""
     log.warning("key-signals", is_available=error is None, error=error)
 
 

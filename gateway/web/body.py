@@ -56,7 +56,7 @@ _BLANKS = b" \t\r\n" + BOM_UTF8
 _MOST_BLANK_BYTES = 1024
 """Maximum number of blanks read before a list, because this read precedes authentication."""
 LAST_ROW = 99_999_999
-"""Maximum row number, as in paths."""
+"""Maximum row number in a body, the same as in paths."""
 
 T = TypeVar("T")
 
@@ -140,7 +140,7 @@ def parse_updates(body: bytes, content_type: str) -> Updates:
 
 
 def _decoded(body: bytes, content_type: str) -> object:
-    """Decode names and values to `Pairs`, or any other JSON value."""
+    """Decode a JSON body or a form; objects and forms become `Pairs`, which keep repeated names."""
     is_json_type = content_type == JSON or content_type.endswith("+json")
     is_json = body.lstrip().startswith(JSON_STARTS)
     if is_json or is_json_type or content_type in _NO_TYPES:

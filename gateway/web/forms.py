@@ -93,7 +93,7 @@ class Submission:
 
 
 class Forms:
-    """Limits and checks of the submissions of one gateway."""
+    """Rate limits and Turnstile checks of submitted forms."""
 
     def __init__(
         self,

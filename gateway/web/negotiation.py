@@ -1,10 +1,10 @@
 """Content negotiation: headers whose members have weights (RFC 9110, 12.4.2 and 12.5).
 
 Rules
-- A list as JSON is the answer unless `Accept` names another format by its media type: a range such
-  as `text/*` names none. Of equal weights JSON is preferred if it is named, too.
-- The same holds for HTML, in which forms are answered.
-- gzip is used only if it is named and preferred to no coding; `*` does not suffice.
+- A list is answered as JSON unless `Accept` names another format by its media type. A range such as
+  `text/*` does not count. At equal weight JSON wins if it is named.
+- Answers to forms are HTML or JSON by the same rule.
+- gzip is used only if `Accept-Encoding` names it and prefers it to `identity`; `*` does not count.
 """
 
 import re

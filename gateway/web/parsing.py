@@ -109,7 +109,7 @@ MAX_ROWS = 500
 """Maximum number of rows in one create."""
 
 NEAR = 8192
-"""Length up to which an object is parsed as a whole, and other values are checked."""
+"""Maximum characters of a value that is parsed whole; longer values are parsed in pieces."""
 
 _skip_blanks = re.compile(r"[ \t\n\r]*").match
 

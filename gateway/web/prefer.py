@@ -85,7 +85,7 @@ def preferred_max_affected(head: Head) -> int | None:
     for value in values:
         if _COUNT.fullmatch(value) is None:
             raise InvalidRequest(
-                f"Prefer has max-affected={quoted(value)}; send a whole number from 0, as in "
+                f"Prefer has max-affected={quoted(value)}; send a whole number, 0 or more, as in "
                 "'Prefer: max-affected=10'."
             )
     return min(map(int, values), default=None)

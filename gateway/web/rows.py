@@ -309,7 +309,7 @@ MOST_LINKS = 4
 """Maximum number of requests for which an answer caches its `Link`."""
 
 LONGEST_LINK = 2_048
-"""Maximum size of a `Link` in bytes; proxies and clients refuse heads that are too long."""
+"""Maximum size of the `Link` header in bytes. Proxies and clients refuse too many header bytes."""
 
 
 def listed_rows(request: Request, target: Target, asked: Asked, served: Served) -> Answer:

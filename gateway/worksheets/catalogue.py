@@ -276,7 +276,7 @@ def _listed(
 def _types(
     sheet: SheetView, header: Header, known: dict[ColumnType, ColumnType]
 ) -> Mapping[int, ColumnType]:
-    """The types of named columns; equal ones are one object (`known`)."""
+    """The type of each column with a name; `known` keeps one object of equal types."""
     [block] = sheet.blocks
     cells = first_cells(block)
     types: dict[int, ColumnType] = {}

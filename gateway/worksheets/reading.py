@@ -329,7 +329,10 @@ class AdaptiveTtl:
         return self._ttls.get(spreadsheet, self._least_seconds)
 
     def _affordable(self, now: float) -> Mapping[str, float]:
-        """The ttl of each spreadsheet; its accounts share its reads equally."""
+        """The shortest ttl of each spreadsheet, in seconds, that the quota for reads allows.
+
+        The accounts of a spreadsheet share its reads equally.
+        """
         reads: dict[str, int] = {}
         """The reads per refresh of all worksheets in use."""
         for demand in self._demands():

@@ -143,7 +143,7 @@ def undecided() -> UpstreamError:
 
 
 def tabs_changing() -> UpstreamError:
-    """The error of a write whose worksheet had another tab at each look."""
+    """The error of a write whose worksheet title belonged to another tab at each look."""
     return UpstreamError(
         "The worksheet was renamed or replaced at the same time. Nothing was written; send "
         "the request again.",

@@ -151,7 +151,10 @@ class SharedState:
             self._is_published.clear()
 
     async def may_be_shown(self) -> bool:
-        """Wait until writes that cached rows show are published; False after a timeout."""
+        """Wait until the writes in the cached rows are published.
+
+        Returns False after `PUBLISHING_SECONDS`.
+        """
         if not self._is_published.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(PUBLISHING_SECONDS):

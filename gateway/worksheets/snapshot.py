@@ -156,9 +156,9 @@ class HeaderCache:
     def fresh_forms(
         self, header: Header | None = None, *, since: float = math.inf
     ) -> SheetForms | None:
-        """The forms, if they are as fresh as a header, or were seen after `since`.
+        """The cached forms of cells; None if they are stale, or belong to another header.
 
-        None if they were seen with another header than this one.
+        They are stale if they are older than the ttl and were read before `since`.
         """
         if self._forms is None:
             return None
@@ -289,7 +289,7 @@ class Origin:
     byte_count: int
     digest: bytes | None = None
     columns: Sequence[Column] = ()
-    """All columns as read, if only the types show where the records end."""
+    """All columns as read, if the last record is found by the types of cells only; else empty."""
     as_of: int = 0
     """Moment of the read of `columns`."""
     encoded: tuple[object, ...] = ()

@@ -134,7 +134,7 @@ class Limit:
 
 
 def memory_limit(in_all: int) -> Limit:
-    """A memory limit in bytes."""
+    """A hard limit of memory in bytes; one key may use a part of it."""
     return Limit(per_key=in_all // SHARE, in_all=in_all, is_hard=True)
 
 

@@ -97,7 +97,7 @@ def test_a_link_to_nowhere_is_reported(database: Path) -> None:
     """A dangling link is an error of the operator's, not a reason to write elsewhere."""
     os.symlink("nowhere", pepper_file(database))
 
-    with pytest.raises(ConfigError, match="cannot be read or made"):
+    with pytest.raises(ConfigError, match="cannot be read or created"):
         load_pepper(AccessSettings(database=database))
 
 

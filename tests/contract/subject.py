@@ -73,7 +73,7 @@ class FakeSubject:
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteSubject:
-    """`GoogleSheets`, with Google or an emulator at the other end; `made` are worksheets to delete."""
+    """`GoogleSheets` with Google or an emulator; `made` are worksheets to delete."""
 
     remote: Spreadsheet
     sheets: Sheets

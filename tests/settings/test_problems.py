@@ -53,7 +53,7 @@ def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
         ),
         pytest.param(
             '[[google.accounts]]\nname = "b"\nsubject = "c"',
-            "google: subject needs credentials: a key file makes the assertions",
+            "google: subject needs credentials: its tokens are signed with a key file",
             id="subject without key",
         ),
         pytest.param(

@@ -115,12 +115,12 @@ def test_a_date_of_reads_is_ignored_by_writes(surface: Surface, write: str) -> N
     ("value", "said"),
     [
         *(
-            (value, "is not a list of tags in quotes")
+            (value, "is not a list of ETags in quotes")
             for value in ("{}", "'{}'", '*, "{}"', "", '"{}"x', '"{}", x', "null")
         ),
-        *((value, "does not have the tag of the current row") for value in ('"{}x"', '"*"', '""')),
+        *((value, "does not have the ETag of the current row") for value in ('"{}x"', '"*"', '""')),
         ('W/"{}"', "or all of them are weak (W/)"),
-        ('"x", W/"{}"', "does not have the tag of the current row"),
+        ('"x", W/"{}"', "does not have the ETag of the current row"),
     ],
 )
 @pytest.mark.parametrize(("method", "body"), [("PATCH", b'{"name":"x"}'), ("DELETE", b"")])

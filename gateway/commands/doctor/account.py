@@ -142,8 +142,8 @@ async def check_sign_in(settings: GoogleSettings, client: Client) -> list[Findin
     if abs(offset_seconds) > TOLERATED_SECONDS:
         found += [
             warning(
-                f"clock: this machine's clock is {clock_words(offset_seconds)} Google's; from "
-                f"about 5 minutes on, Google refuses the sign-in. {SYNCHRONISE}"
+                f"clock: this machine's clock is {clock_words(offset_seconds)} Google's. "
+                f"Google refuses sign-ins from a difference of about 5 minutes. {SYNCHRONISE}"
             )
         ]
     return found

@@ -164,7 +164,7 @@ async def check_writing(sheets: Sheets, spreadsheet: str, context: CheckContext)
         return [ok(f"{place} {safe}")]
     return [
         warning(
-            f"{place} it can be written to, but Google accepts used metadata ids. A write whose "
-            "answer is lost stays unknown for 185 seconds"
+            f"{place} it can be written to, but Google does not refuse used metadata ids. If the "
+            "answer to a write is lost, its outcome stays unknown for 185 seconds"
         )
     ]

@@ -133,7 +133,7 @@ def test_init_needs_no_terminal(office: Office) -> None:
     assert (first.returncode, second.returncode) == (0, 0)
     assert re.search(r"^curl .*Bearer sgw_\w{36}' '\S+/My%20cities\?limit=1'$", first.stdout, re.M)
     assert "The settings are used unchanged" in second.stdout
-    assert re.search(r"The key key_\w+ may use the spreadsheet already", second.stdout)
+    assert re.search(r"The key key_\w+ already has access to this spreadsheet", second.stdout)
     assert "Bearer sgw_…" in second.stdout
     assert office.config.read_text("utf-8") == config
 

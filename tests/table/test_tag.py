@@ -78,7 +78,7 @@ def test_two_rows_have_one_tag_only_if_they_display_the_same(
 
 def test_a_tag_over_hidden_cells_needs_a_key() -> None:
     """Without one, whoever sees the tag could try what the hidden cells hold."""
-    with pytest.raises(ValueError, match="needs a key"):
+    with pytest.raises(ValueError, match="needs an HMAC key"):
         keyed_row_tag(b"", {"name": 0}, 2, HEADER, ROW)
 
 

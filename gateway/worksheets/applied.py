@@ -136,7 +136,7 @@ class AppliedReader:
                     creates,
                     first_row,
                     sheet_id=plan.sheet_id,
-                    in_table=bool(plan.table.id),
+                    table_id=plan.table.id,
                 )
             is_lost = view is None
             found = await build(_read(sent, header, blocks, beside, placed=placed, is_lost=is_lost))
@@ -263,7 +263,7 @@ class AppliedReader:
         *,
         below: int = 0,
         sheet_id: int | None = None,
-        in_table: bool | None = None,
+        table_id: str | None = None,
         is_retry: bool = False,
     ) -> tuple[Header, Sequence[_Placed | None]]:
         """Find the rows of applied creates by their content. 1 read; 2 more if they moved up.
@@ -271,27 +271,29 @@ class AppliedReader:
         Without other writes they follow one another from `first_row` on, 0 if the end was unknown;
         `below` other rows of the batch follow them. `is_retry`: other clients may have appended
         rows since. Returns the header of the same answer. `sheet_id` is the tab of the write.
-        `in_table`: the rows went into a native table, so that only its body counts; None if
-        unknown: then they did if the table takes their columns.
+        `table_id` is the native table that got the rows, "" for none; None if unknown: a table that
+        takes the columns got them. If another table has the header by now, only rows without an
+        equal row in the worksheet are found.
         """
         id_, spreadsheet = worksheet.id, worksheet.id.spreadsheet
         header_row, first_data_row = worksheet.header_row, worksheet.header_row + 1
         start = max(first_data_row, first_row - 1)
         lines = chain.from_iterable(creates)
         columns = {at for line in lines for at, value in enumerate(line) if value is not None}
-        table = worksheet.header.table
+        table, is_other = worksheet.header.table, False
         with suppress(UpstreamRefusal):  # the grid ends above
             ranges = [a1.row_range(id_.title, header_row), a1.rows_from(id_.title, start)]
             view = own_sheet(id_, await self.sheets.read_sheet(spreadsheet, ranges))
             _check_tab(view, sheet_id)
             table, block = view.table, view.blocks[1]
-            if in_table if in_table is not None else table.takes(columns):
+            is_other = bool(table_id) and table.id != table_id
+            if table.takes(columns) if table_id is None else table.id == table_id != "":
                 block = in_body(block, table)
             expected = first_row - start
             find = located(block.values, creates, expected=expected, below=below, is_retry=is_retry)
             placed = _placed(block, creates, await self.scheduler.build(find))
             is_end_seen = sum(map(any, block.texts)) >= below + sum(map(len, creates))
-            if None not in placed or is_end_seen:
+            if not is_other and (None not in placed or is_end_seen):
                 _saw(worksheet, view, placed)
                 return header_of(view, worksheet.layout), placed
         async with explaining(self.sheets, id_, header_row=header_row):
@@ -299,8 +301,9 @@ class AppliedReader:
                 spreadsheet, a1.rows_from(id_.title, first_data_row), render=Render.TYPED
             )
             own_area(id_, values.range)
-            expected, cells = first_row - first_data_row, values.cells
-            if in_table if in_table is not None else table.takes(columns):
+            expected, cells = -1 if is_other else first_row - first_data_row, values.cells
+            is_retry = is_retry or is_other
+            if table.takes(columns) if table_id is None else table.id == table_id != "":
                 cells = cells[: max(0, table.last_row + 1 - first_data_row)]
             first = await self.scheduler.build(
                 located(cells, creates, expected=expected, below=below, is_retry=is_retry)

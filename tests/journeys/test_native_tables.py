@@ -398,6 +398,11 @@ def resized(bottom: int, right: int) -> Request:
     return {"updateTable": {"table": {"tableId": "t", "range": place}, "fields": "range"}}
 
 
+def moved(top: int, bottom: int) -> Request:
+    place = area(top, 0, bottom, 2)
+    return {"updateTable": {"table": {"tableId": "t", "range": place}, "fields": "range"}}
+
+
 RODS = [[f"rod {at}", "4"] for at in range(30)]
 LIKE_NUT = [*RODS[:20], ["nut", "3"], *RODS[21:]]
 """The answer of a create of a nut ends with the row that is like it."""
@@ -452,6 +457,24 @@ def test_a_table_that_people_change_before_the_write(
     assert (answer.status_code, rows_of(answer)) == (201, [row])
     assert api.emulator.texts("S") == after
     assert listed(api) == shown(after)
+
+
+@pytest.mark.parametrize("is_equal", [False, True], ids=["another row", "an equal row"])
+def test_a_table_that_people_move_below_a_new_one(start: OpenGateway, is_equal: bool) -> None:
+    """A row goes into the moved table. Its number is found only if no other row is equal."""
+    api = opened(start, CASES["full"], KEPT)
+    nut = ["nut", "3"] if is_equal else ["screw", "1"]
+    edits = [put([nut], 3), put(STOCK, 5), moved(5, 8), table(area(0, 0, 4, 2), id_="u")]
+    api.emulator.faults({"call": BATCH, "edit": {"requests": edits}})
+
+    answer = api.post("S", json={"item": "nut", "n": 3})
+
+    if is_equal:
+        body = answer.json()
+        assert (answer.status_code, body["code"], body["outcome"]) == (409, 4094, "applied")
+    else:
+        assert (answer.status_code, rows_of(answer)) == (201, [9])
+    assert api.emulator.texts("S") == [*STOCK, nut, [], *STOCK, ["nut", "3"]]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
-"""Worksheets by name, and a caller's access to worksheets and fields.
+"""Worksheet identity, layouts from the settings, and the access of API keys.
 
-Rules: access is applied where input is read and output is made. Cached rows and batches do not
-depend on it.
+Rules
+- The gateway applies access when it reads a request and when it makes an answer. Cached rows and
+  batches of writes do not depend on access.
 """
 
 import hashlib
@@ -23,14 +24,17 @@ from gateway.table.texts import composed
 
 
 class WorksheetId(msgspec.Struct, frozen=True):
-    """Key of caches, queues and batches. `spreadsheet` matches the ID pattern."""
+    """Spreadsheet ID and tab title. Caches, queues and batches of writes use it as their key.
+
+    `spreadsheet` has already been validated as a spreadsheet ID.
+    """
 
     spreadsheet: str
     title: str
 
 
 class Layouts:
-    """Layouts of worksheets: from their table in the settings, otherwise the default one."""
+    """Layout of each worksheet (header row, rule for the last record) by the settings."""
 
     def __init__(self, settings: Sequence[WorksheetSettings] = ()) -> None:
         layouts = {
@@ -43,7 +47,10 @@ class Layouts:
 
     @property
     def digest(self) -> str:
-        """Digest of the layouts, independent of their order."""
+        """Hex SHA-256 of all layouts that differ from the default, in any order.
+
+        Processes that share caches compare this digest at startup.
+        """
         rows: list[list[object]] = []
         for at, (header_row, *ends) in self._layouts.items():
             has_ends = (*ends,) != DEFAULT_LAYOUT[1:]
@@ -52,7 +59,7 @@ class Layouts:
         return hashlib.sha256(msgspec.json.encode(rows)).hexdigest()
 
     def of(self, worksheet: WorksheetId) -> Layout:
-        """The layout of a worksheet; titles are compared in NFC."""
+        """Return the layout of a worksheet, or the default layout. Compares titles in NFC."""
         if not self._layouts:
             return DEFAULT_LAYOUT
         title = composed(worksheet.title)
@@ -65,7 +72,11 @@ DEFAULT_LAYOUTS = Layouts()
 def worksheet_not_found(
     worksheet: WorksheetId, titles: Sequence[str], hint: str = ""
 ) -> WorksheetNotFound:
-    """The error for a missing title; the message does not list `titles`."""
+    """Make the error for a title that the spreadsheet lacks; the message ends with `hint`.
+
+    The error object has the existing `titles` as an attribute. Its message does not list them,
+    because the API key might not see them.
+    """
     error = WorksheetNotFound(
         f"The spreadsheet has no worksheet named {quoted(worksheet.title)}. The name is on the "
         f"tab; case and blanks count. GET /v2/sheets lists the worksheets.{hint}"
@@ -75,10 +86,11 @@ def worksheet_not_found(
 
 
 def own_area(worksheet: WorksheetId, echo: str) -> Area:
-    """Parse the area of an echoed range. Raises WorksheetNotFound for another worksheet.
+    """Parse the range that Google's answer names. Raises WorksheetNotFound if its title differs.
 
-    Google ignores the case of titles, the gateway does not: another spelling in the echo means that
-    the requested worksheet does not exist.
+    Google ignores the case of titles, but the gateway does not. If Google's answer spells the title
+    differently, the requested worksheet does not exist. Raises UpstreamError if the range is not
+    valid A1 notation.
     """
     try:
         area = parse_area(echo)
@@ -90,7 +102,7 @@ def own_area(worksheet: WorksheetId, echo: str) -> Area:
 
 
 def own_sheet(worksheet: WorksheetId, view: SheetView) -> SheetView:
-    """Return the view if it has the requested title. Raises as `own_area`."""
+    """Return `view` if its title is the requested one; otherwise raise WorksheetNotFound."""
     if view.title != worksheet.title:
         raise worksheet_not_found(worksheet, [view.title])
     return view
@@ -98,14 +110,18 @@ def own_sheet(worksheet: WorksheetId, view: SheetView) -> SheetView:
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Access of a caller; `key_id` decides turns, `titles` are visible worksheets (None: all)."""
+    """Worksheets and columns that an API key is allowed to use.
+
+    `key_id` selects the queue for fair scheduling. `titles` are the visible worksheets; None means
+    all.
+    """
 
     key_id: str = ""
     titles: frozenset[str] | None = None
     columns: ColumnGrant = ALL_COLUMNS
 
     def visible(self, titles: Sequence[str]) -> Sequence[str]:
-        """Filter the titles of a spreadsheet that the caller may know."""
+        """Return the titles that this API key is allowed to see, in the given order."""
         if self.titles is None:
             return titles
         forms = Counter(map(composed, titles))
@@ -116,10 +132,10 @@ class Access:
         ]
 
     def to(self, worksheet: WorksheetId) -> "Access":
-        """The access with the key of row tags in this worksheet.
+        """Return this access with a secret for row tags that is valid in one worksheet only.
 
-        With one key for all worksheets, a caller could guess a hidden cell and compare the tags of
-        rows in their own worksheet.
+        Row tags are HMACs over rows with hidden cells. With one secret for all worksheets, a caller
+        could guess a hidden cell: write the guess into another worksheet and compare the tags.
         """
         columns = self.columns
         if not columns.tag_key:
@@ -133,9 +149,10 @@ FULL_ACCESS = Access()
 
 
 def is_granted(title: str, granted: frozenset[str] | None, *, is_only: bool) -> bool:
-    """True if a worksheet is among the granted titles (None: all).
+    """True if an API key is allowed to use a worksheet title. `granted` None allows every title.
 
-    If no other title has the same NFC form (`is_only`), another spelling grants it, too.
+    `is_only`: no other title of the spreadsheet has the same NFC form. Then a granted title also
+    matches in other Unicode forms.
     """
     if granted is None or title in granted:
         return True
@@ -144,7 +161,9 @@ def is_granted(title: str, granted: frozenset[str] | None, *, is_only: bool) -> 
 
 @dataclass(frozen=True)
 class Target:
-    """The worksheet of a request and the caller's access; only `gateway.access` makes one."""
+    """Worksheet of a request, with the access of its API key. Only `gateway.access` creates
+    targets.
+    """
 
     worksheet: WorksheetId
     access: Access = FULL_ACCESS

@@ -1,4 +1,4 @@
-"""Encoded answers and rows, cached with a snapshot, and the freshness of answers."""
+"""Caches of encoded rows and answers for one snapshot of a worksheet, and the age of answers."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from hashlib import sha256
@@ -13,133 +13,156 @@ from gateway.table.header import ColumnGrant, Selection
 from gateway.table.table import Table
 
 MAX_BYTES = 2_097_152
-"""Upper bound for the cached answers of one snapshot."""
+"""Maximum bytes of the cached answers of one snapshot."""
 
 MAX_ROW_BYTES = 41_943_040
-"""Upper bound for the cached rows of one snapshot."""
+"""Maximum bytes of the cached encoded rows of one snapshot."""
 
 MOST_GROWTH = 8
-"""Upper bound of encoded rows relative to the cells: names of fields are long, cells short."""
+"""Maximum size of the cached encoded rows, as a multiple of the size of the displayed cells.
+
+Encoded rows repeat the field names, which can be much longer than the cells.
+"""
 
 _LEAST_BYTES = 65_536
 _NULL_BYTES = 8
-"""JSON of an empty cell, without its name."""
+"""Approximate JSON bytes of an empty cell, without its field name."""
 
 OVERHEAD_BYTES = 500
-"""Approximate memory of a cached answer without its body."""
+"""Approximate memory of a cached answer besides its body, in bytes."""
 
 DIGEST_BYTES = 12
 
 PLACE_BYTES = 16
-"""Memory of a row's place in lists of all rows, cached or not: two pointers."""
+"""Memory of a row in `_Kept` lists: two pointers, even if the row is not cached."""
 
 ROW_OVERHEAD_BYTES = 90
-"""Approximate memory of a cached row without its bytes, and of its digest."""
+"""Approximate memory of a cached row's bytes objects besides its JSON: row and digest."""
 
 ENTRY_BYTES = 130
-"""Memory of a row's entries in dictionaries, and of its number."""
+"""Additional memory of a row that is cached in dictionaries: two entries and a position."""
 
 MAX_PLACES = 150_000
-"""Maximum number of rows for lists of all rows, which take a millisecond to make."""
+"""Maximum number of rows of a table whose encoded rows are cached in lists.
+
+Allocating the lists for this number of rows takes about 1 ms.
+"""
 
 
 class Paging(msgspec.Struct, frozen=True, gc=False):
-    """Position of a page in a list."""
+    """Next page, total and cursor position of one page of a list."""
 
     has_next: bool
     total: int | None = None
     place: Place | None = None
-    """Place behind the page; None without a next page, and for pages by `skip`."""
+    """Position after the last row of the page. None after the last page and for requests with
+    `skip`.
+    """
 
 
 class Encoded(msgspec.Struct, frozen=True):
-    """A page or record as the web layer encodes it, and its quoted entity tag."""
+    """Encoded body of a page or of a single record, with its quoted ETag."""
 
     body: bytes
     tag: str
     paging: Paging = Paging(False)
-    """Position of a page; the default for a record."""
+    """Paging of a page; the default for a single record."""
     links: dict[bytes, bytes] = {}
-    """`Link` headers of a page by everything else that they depend on: parameters, key, title.
+    """Cache of this page's `Link` headers by request parameters, API key and title.
 
-    Bytes, because the garbage collector does not trace them.
+    Keys and values are bytes, which the garbage collector does not trace.
     """
     rows: int = 0
-    """The number of rows in it."""
+    """Number of rows in the body."""
 
 
 class Freshness(msgspec.Struct, frozen=True):
-    """Age and remaining lifetime of the rows behind an answer."""
+    """Age and remaining lifetime of the cached rows that an answer was made from."""
 
     age_seconds: float
-    """Time since the read behind the answer began."""
+    """Seconds since the gateway began to read these rows from Google."""
     ttl_seconds: float
-    """Time until the next read; negative for a stale answer."""
+    """Seconds until the cached rows expire; negative if they have already expired."""
     is_hit: bool
-    """True if no call to Google was awaited."""
+    """True if the request did not wait for a call to Google."""
     reason: str = ""
-    """Reason for a stale answer, one word; "" for a fresh answer."""
+    """One word that says why the gateway served expired rows; "" for a fresh answer."""
     is_alone: bool = False
-    """True if writes of other processes may be missing."""
+    """True if this process cannot see writes of other processes, so recent ones can be missing."""
 
 
 class Served(msgspec.Struct, frozen=True):
-    """An encoded answer and its freshness."""
+    """An encoded answer, with the age of its rows."""
 
     encoded: Encoded
     freshness: Freshness
 
 
 class Encoder(Protocol):
-    """An encoding. Cached answers are keyed by it, so each encoding must be one object."""
+    """Encoder of rows and pages in one JSON shape.
+
+    Caches use the encoder object as part of their keys, so each JSON shape has exactly one encoder
+    object.
+    """
 
     @property
     def empty(self) -> object:
-        """The value of an empty cell; UNSET to leave it out."""
+        """Value of an empty cell in the answer; `msgspec.UNSET` leaves the field out."""
 
     @property
     def is_typed(self) -> bool:
-        """True if cells are typed values (`gateway.table.typed`), not displayed texts."""
+        """True if cells are typed values (`gateway.table.typed`), False if they are displayed
+        texts.
+        """
 
     def rows(self, rows: Iterable[object]) -> list[bytes]:
-        """Encoded rows (`gateway.table.record.row_object`), as in a page or alone."""
+        """Encode rows made by `gateway.table.table.row_object`; returns one JSON object for each
+        row.
+        """
 
     def page(self, rows: "Bodies", paging: Paging, cursor: str | None = None) -> Encoded:
-        """Page of such rows; its `cursor` is "" after the last page, None if not requested."""
+        """Join encoded rows to the body of a page, and make its ETag.
+
+        `cursor` is "" after the last page, and None if the request did not ask for a cursor.
+        """
 
 
 class Bodies(msgspec.Struct, frozen=True):
-    """Encoded rows, and a digest of `DIGEST_BYTES` for each, from which a page's tag is made."""
+    """Encoded rows, and the digests of all these rows in one byte string.
+
+    Each digest has `DIGEST_BYTES` bytes. The ETag of a page is a digest of these digests.
+    """
 
     rows: Sequence[bytes]
     digests: bytes
 
 
 def with_digests(rows: list[bytes], covered: list[bytes] | None = None) -> Bodies:
-    """Encoded rows with digests of `covered`, by default of the rows themselves."""
+    """Return encoded rows with a digest of each element of `covered`, or of each row if None."""
     covered = rows if covered is None else covered
     return Bodies(rows, b"".join([sha256(each).digest()[:DIGEST_BYTES] for each in covered]))
 
 
 TypedColumns = Mapping[int, Sequence[object]]
-"""The values of columns in typed answers, from the header down."""
+"""Typed values by column number (from 0). Each sequence begins with the header row."""
 
 _Way = tuple[Encoder, Selection | None, frozenset[str] | None]
-"""An encoding of rows: its encoder, the selected fields, and the names that a key sees."""
+"""Cache key of encoded rows: encoder, selected fields, and the field names that a key can read."""
 
 
 class _Sparse(dict[int, bytes]):
-    """Rows by place; b"" for a row that is not cached, as in a list of all rows."""
+    """Encoded rows by position. A missing row is b"", as in a list of all rows."""
 
     def __missing__(self, _place: int) -> bytes:
         return b""
 
 
 class _Kept(msgspec.Struct):
-    """Rows and their digests in one encoding, by place; b"" for a row that is not cached.
+    """Cached rows and digests in one encoding, by position; b"" for a row that is not cached.
 
-    Rows with all fields are in lists, which are faster. Clients choose among many selections, whose
-    rows are in dictionaries: their memory depends on the requested rows alone.
+    Rows with all fields are in lists, which are faster. Rows with selected fields are in
+    dictionaries, because clients use many selections, and a dictionary needs memory only for
+    requested rows.
     """
 
     rows: list[bytes] | _Sparse
@@ -155,9 +178,10 @@ class _Kept(msgspec.Struct):
 
 
 class EncodedRows:
-    """Encoded rows of one table by encoding, cached when first requested.
+    """Cache of one table's encoded rows, filled when a request needs a row.
 
-    If they exceed the limit, the encodings are dropped whose rows were cached longest ago.
+    Above `max_bytes`, the cache drops whole encodings, beginning with the one that has not cached a
+    new row for the longest time.
     """
 
     def __init__(self, table: Table, max_bytes: int) -> None:
@@ -174,11 +198,12 @@ class EncodedRows:
         places: Sequence[int],
         typed: TypedColumns | None = None,
     ) -> Bodies:
-        """Encoded rows at these places, with the selected fields. Raises UnknownField.
+        """Return the encoded rows at these positions, with the selected fields. Raises
+        UnknownField.
 
-        The rows must exist. They are cached for all callers who see the same columns and request
-        the same fields. Typed rows that are not cached need the `typed` columns: raises Unbuilt
-        with their work.
+        Position 0 is the header row; the rows must exist. Callers that read the same columns and
+        request the same fields share cached rows. A typed encoder needs `typed`, or a table whose
+        typed columns exist. Otherwise raises Unbuilt, whose work makes these columns.
         """
         way = (encoder, keys, grant.readable)
         kept = self._kept.get(way)
@@ -203,7 +228,7 @@ class EncodedRows:
         rows = [table.header.row + place for place in missing]
         bodies = encoder.rows(table.row_objects(rows, selected, encoder.empty, typed))
         covered = bodies
-        if typed is not None:  # a tag covers the displayed texts, too
+        if typed is not None:  # the ETag must change with displayed texts, too
             covered = [*map(add, bodies, encoder.rows(table.displays(rows, typed)))]
         for place, body, each in zip(missing, bodies, covered, strict=True):
             kept.rows[place] = body
@@ -221,7 +246,7 @@ class EncodedRows:
 
 
 class Answers:
-    """Encoded answers of one snapshot. If they exceed the limit, all are dropped."""
+    """Cache of the encoded answers of one snapshot. Above `max_bytes`, it drops all answers."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -229,7 +254,9 @@ class Answers:
         self._byte_count = 0
 
     def get(self, key: Hashable) -> Encoded | None:
-        """The cached answer; `key` holds everything else that it depends on."""
+        """Return a cached answer, or None. `key` must contain every input of the answer but the
+        rows.
+        """
         return self._kept.get(key)
 
     def keep(self, key: Hashable, encoded: Encoded) -> Encoded:
@@ -245,7 +272,7 @@ class Answers:
 
 
 class Encodings:
-    """Cached answers and rows of one snapshot; their bounds grow with the worksheet."""
+    """Caches of one snapshot's answers and rows. Their sizes in bytes grow with the worksheet."""
 
     def __init__(self, table: Table, displayed_bytes: int) -> None:
         answer_bytes = min(MAX_BYTES, _LEAST_BYTES + 4 * displayed_bytes)

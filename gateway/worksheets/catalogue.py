@@ -1,17 +1,18 @@
-"""Worksheets of a spreadsheet with their fields and types, for schemas and OpenAPI documents.
+"""Cache of a spreadsheet's worksheets with fields and types, for schemas and OpenAPI documents.
 
-    nothing cached                     2 reads: the worksheets, then the first rows of all at once
-    cached, up to `KEPT_SECONDS`       none
-    a worksheet vanished in between    2 more
-    first rows too large for an answer 1 more, of the headers and tables alone
+    cost in Google calls
+    not cached                                2 reads: the worksheets, then their first rows
+    cached for at most `KEPT_SECONDS`         none
+    a worksheet vanished between the reads    2 reads more
+    the first rows are too large              1 read more, of headers and native tables only
 
 Rules
 - Concurrent requests for a spreadsheet share these reads. Callers apply access to the result.
-- Answers made from the worksheets are cached with them.
-- If Google fails, the result is that error, never a partial answer. Failures are not cached.
-- The size is bounded: the first worksheets in tab order are included, as long as their columns fit
-  into `MAX_COLUMNS` and their headers and options into `MAX_CHARACTERS`. The more cells there are,
-  the fewer rows of each worksheet are read.
+- Documents made from the worksheets are cached together with them.
+- If a read fails, callers get Google's error, never a partial result. Errors are not cached.
+- The size is bounded. Worksheets are included in tab order, until their columns exceed
+  `MAX_COLUMNS`, or their headers and dropdown options exceed `MAX_CHARACTERS`. The larger the
+  spreadsheet, the fewer rows of each worksheet are read.
 """
 
 import math
@@ -48,52 +49,54 @@ from gateway.worksheets.answers import Answers, Encoded, Freshness
 from gateway.worksheets.loader import SingleFlight, header_of
 
 KEPT_SECONDS = 60.0
-"""Lifetime of a cached spreadsheet."""
+"""Lifetime of a cached spreadsheet, in seconds."""
 
 FIRST_ROWS = 10
-"""Number of rows below the header that show the types of columns."""
+"""Maximum number of rows below the header that are read to find the types of columns."""
 
 MAX_CELLS = 20_000
-"""Maximum cells of the first rows of all worksheets, but at least one row of each."""
+"""Maximum number of cells in the first rows of all worksheets; at least one row of each is read."""
 
 MAX_COLUMNS = 60_000
-"""Maximum columns of all worksheets together; each worksheet counts 10 more."""
+"""Maximum number of columns of all worksheets together. Each worksheet counts as 10 columns more.
+"""
 
 MAX_CHARACTERS = 1_000_000
-"""Maximum characters of all headers; 50 worksheets of 1,000 short names have 750,000."""
+"""Maximum number of characters in all headers. 50 worksheets with 1,000 short names need 750,000.
+"""
 
 _WORKSHEET_COLUMNS = 10
-"""Weight of a worksheet in addition to its columns."""
+"""Columns that each worksheet counts in addition to its own."""
 
 _COLUMN_CHARACTERS = 10
-"""Weight of a column in addition to its name."""
+"""Characters that each field name or dropdown option counts in addition to its own."""
 
 _SHARE_CHARACTERS = 1_000
-"""Number of characters of a header with the weight of a worksheet."""
+"""Characters of a header that add one unit to the cache weight of a worksheet."""
 
 _SHARES_BESIDE = 4
-"""Weight of a document without worksheets."""
+"""Cache weight of a spreadsheet without worksheets."""
 
 _SHARE_BYTES = 65_536
-"""Cached bytes per unit of weight."""
+"""Bytes of cached documents for each unit of cache weight."""
 
 _MOST_SHARES_KEPT = 256
-"""Maximum weight of the cached documents of one spreadsheet: 16 MiB."""
+"""Maximum cache weight that counts for the cached documents of one spreadsheet: 16 MiB."""
 
 _MOST_SHARES_AT_ONCE = 8
-"""Maximum weight of a document made on the event loop, in about 2 ms."""
+"""Maximum cache weight of a document made on the event loop, which takes about 2 ms."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """A worksheet of a spreadsheet; its header may be empty."""
+    """A worksheet of a spreadsheet, with its header and types. The header can be blank."""
 
     title: str
     header: Header
     types: Mapping[int, ColumnType] = field(default_factory=dict)
-    """The types of its named columns (from 0)."""
+    """Types of the columns with field names, by column number (from 0)."""
     is_only: bool = True
-    """True if no other title of the spreadsheet is the same in NFC."""
+    """True if no other title of the spreadsheet has the same NFC form."""
 
     def type_of(self, column: int) -> ColumnType:
         return self.types.get(column, UNKNOWN)
@@ -101,9 +104,11 @@ class Listed:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Contents:
-    """Worksheets of a spreadsheet in tab order, and the answers made from them.
+    """Worksheets of a spreadsheet in tab order, and a cache of documents made from them.
 
-    `titles` has the titles of all worksheets, which may be more. `shares` is the weight.
+    `titles` are the titles of all worksheets, including those left out of `worksheets` because the
+    spreadsheet is too large. `began_seconds` is the start of the reads in monotonic seconds.
+    `shares` is the weight in the cache.
     """
 
     title: str = ""
@@ -116,20 +121,25 @@ class Contents:
     answers: Answers = field(default_factory=Answers, repr=False)
 
     def find(self, worksheet: WorksheetId) -> Listed:
-        """Find a worksheet. Raises WorksheetNotFound, and SheetTooLarge if it was left out."""
+        """Return the worksheet with this title. Raises WorksheetNotFound if the spreadsheet lacks
+        it.
+
+        Raises SheetTooLarge if the gateway left the worksheet out because the spreadsheet is too
+        large.
+        """
         for each in self.worksheets:
             if each.title == worksheet.title:
                 return each
         if worksheet.title in self.titles:
             raise SheetTooLarge(
-                "The worksheets of this spreadsheet have too many columns for their types to be "
-                "looked at. Move this worksheet to the left of the others."
+                "This spreadsheet has too many columns, so the gateway reads the types of its "
+                "first worksheets only. Move this worksheet to the left of the others."
             )
         raise worksheet_not_found(worksheet, self.titles)
 
 
 class Catalogue:
-    """Cache of the worksheets of spreadsheets."""
+    """Cache of the worksheets of spreadsheets, bounded by weight."""
 
     def __init__(
         self,
@@ -149,9 +159,9 @@ class Catalogue:
         )
 
     async def read(self, spreadsheet: str, *, key_id: str) -> tuple[Contents, Freshness]:
-        """The worksheets of a spreadsheet; 2 reads, none while they are cached.
+        """Return the worksheets of a spreadsheet, and the age of the cached result.
 
-        Raises the errors of `Sheets`.
+        Costs 2 reads, or none while the result is cached. Raises the errors of `Sheets`.
         """
         kept = self._kept.get(spreadsheet)
         age = math.inf if kept is None else self._clock() - kept.began_seconds
@@ -169,13 +179,14 @@ class Catalogue:
     async def answer(
         self, contents: Contents, way: Hashable, make: Callable[[Contents], Encoded]
     ) -> Encoded:
-        """Make an answer from the worksheets, in a thread if they are many.
+        """Return a document that `make` makes from the worksheets, in a thread if they are many.
 
-        The answer is cached by `way`, which must contain all its other inputs.
+        The document is cached by `way`, which must contain every input of `make` but the
+        worksheets.
         """
 
         def find_or_make() -> Encoded:
-            kept = contents.answers.get(way)  # another request may have made the answer meanwhile
+            kept = contents.answers.get(way)  # another request may have made it in a thread
             return kept or contents.answers.keep(way, make(contents))
 
         kept = contents.answers.get(way)
@@ -189,7 +200,7 @@ class Catalogue:
         began = self._clock()
         try:
             titles, view = await self._first_rows(spreadsheet)
-        except UpstreamRefusal:  # a title does not exist any more
+        except UpstreamRefusal:  # a listed worksheet was deleted or renamed
             titles, view = await self._first_rows(spreadsheet)
 
         ids = [WorksheetId(spreadsheet, title) for title in titles]
@@ -214,7 +225,9 @@ class Catalogue:
         return contents
 
     async def _first_rows(self, spreadsheet: str) -> tuple[Sequence[str], SpreadsheetView]:
-        """The titles of all worksheets, and the first rows of those that fit."""
+        """Read the titles of all worksheets, and the first rows of the worksheets within the
+        limits.
+        """
         listed = await self._sheets.list_worksheets(spreadsheet)
         titles = [each.title for each in listed]
         return titles, await read_first_rows(self._sheets, spreadsheet, listed, self._layouts)
@@ -226,11 +239,10 @@ async def read_first_rows(
     listed: Sequence[WorksheetProperties],
     layouts: Layouts = DEFAULT_LAYOUTS,
 ) -> SpreadsheetView:
-    """Read headers and first rows of worksheets, only of the first ones if they have many columns.
+    """Read the headers and first rows of the worksheets, in order, up to `MAX_COLUMNS` columns.
 
-    A header past the end of its grid is replaced by row 1.
-
-    1 read, 2 if the rows are too large for an answer: then only the headers.
+    If the header row of the settings is past the grid, row 1 is read. Costs 1 read. If the rows are
+    too large, only the headers are read, which costs 1 read more.
     """
     share = MAX_CELLS // max(1, len(listed))
     spans: dict[str, tuple[int, int]] = {}
@@ -254,7 +266,7 @@ async def read_first_rows(
 def _listed(
     view: SpreadsheetView, titles: Sequence[str], layouts: Mapping[str, Layout]
 ) -> Sequence[Listed]:
-    """The worksheets with the types of their columns, within the limits."""
+    """Make a `Listed` for each worksheet within `MAX_CHARACTERS`."""
     found: list[Listed] = []
     forms = Counter(map(composed, titles))
     known: dict[ColumnType, ColumnType] = {}
@@ -276,7 +288,7 @@ def _listed(
 def _types(
     sheet: SheetView, header: Header, known: dict[ColumnType, ColumnType]
 ) -> Mapping[int, ColumnType]:
-    """The type of each column with a name; `known` keeps one object of equal types."""
+    """Return the type of each column with a name. `known` shares one object among equal types."""
     [block] = sheet.blocks
     cells = first_cells(block)
     types: dict[int, ColumnType] = {}
@@ -288,7 +300,7 @@ def _types(
 
 
 def first_cells(block: Block, skipped: int = 1) -> Mapping[int, Sequence[SeenCell]]:
-    """The cells of a block by column, without its first rows."""
+    """Return the cells of a block by column, without its first `skipped` rows."""
     found: dict[int, list[SeenCell]] = {}
     rows = zip(block.texts, block.cells, block.computed, strict=True)
     for texts, cells, computed in islice(rows, skipped, None):

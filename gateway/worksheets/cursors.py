@@ -1,10 +1,10 @@
-"""Cursors: the place after a page, sealed for its request.
+"""Cursors of paged lists: an encrypted position, valid for one list only.
 
 Rules
-- A cursor is encrypted and authenticated (AES-SIV, RFC 5297) with a key derived from the pepper:
-  all processes can read it, and a client learns only its length.
-- Cursors are deterministic: equal pages have equal cursors, and so equal tags.
-- A cursor is bound to a key, a worksheet, `where` and `order`; with others it is invalid.
+- A cursor is encrypted and authenticated (AES-SIV, RFC 5297). Its key is derived from the pepper,
+  so all processes can decrypt it. A client learns only the length of the position.
+- Cursors are deterministic: equal pages have equal cursors, and therefore equal ETags.
+- A cursor is valid only for the API key, worksheet, `where` and `order` of its list.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -26,30 +26,34 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Cursors:
-    """Seals of one gateway; `key` has 32 bytes."""
+    """Encryption of the gateway's cursors. `key` has 32 bytes."""
 
     def __init__(self, key: bytes) -> None:
         self._cipher = AESSIV(key)
 
     def seal(self, target: Target, asked: bytes) -> "Seal":
-        """The seal of a list of a key's worksheet; `asked` are its `where` and `order`."""
+        """Return the cursor codec for one list. `asked` contains its `where` and `order`."""
         return Seal(self._cipher, _encode((target.access.key_id, target.worksheet, asked)))
 
 
 class Seal(msgspec.Struct, frozen=True):
-    """Makes and reads the cursors of one list."""
+    """Encrypts and decrypts the cursors of one list."""
 
     cipher: AESSIV
     bound: bytes
-    """Associated data of the cursors: key, worksheet, `where` and `order`."""
+    """Associated data that authenticates the list: API key ID, worksheet, `where` and `order`."""
 
     def of(self, place: Place) -> str:
-        """Seal a place to a cursor."""
+        """Encrypt a position to a cursor."""
         sealed = self.cipher.encrypt(_encode(place), [self.bound])
         return urlsafe_b64encode(sealed).rstrip(b"=").decode("ascii")
 
     def open(self, cursor: str) -> Place:
-        """Open a cursor; "" is the place before the first row. Raises InvalidQuery."""
+        """Decrypt a cursor to a position. Raises InvalidQuery if the cursor belongs to another
+        list.
+
+        The cursor "" gives the position before the first row.
+        """
         if not cursor:
             return Place()
         try:
@@ -59,7 +63,7 @@ class Seal(msgspec.Struct, frozen=True):
         except (Error, UnicodeEncodeError, InvalidTag, ValueError):
             pass
         raise InvalidQuery(
-            "cursor is not one of this list. It belongs to one API key, worksheet, where and "
-            "order: send these as in the request whose answer had it, and the cursor whole. To "
-            "begin again, send cursor= without a value."
+            "cursor does not belong to this list. Send the complete cursor with the same API key, "
+            "worksheet, where and order as in the request that returned it, or send cursor= "
+            "without a value for the first page."
         )

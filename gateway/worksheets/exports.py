@@ -1,10 +1,10 @@
-"""Exports: all rows of a query, of one snapshot, encoded block by block.
+"""Exports: all rows that match a query, from one snapshot, encoded in blocks.
 
 Rules
-- An export keeps its table, which is immutable, to its end: later reads and writes do not change
-  it. Its blocks are not cached.
-- Blocks are counted work. All exports share one lane, so that together they delay other work by one
-  slice.
+- An export uses one immutable table until its end, so later reads and writes do not change the
+  exported rows. Blocks are not cached.
+- Blocks are counted work (`gateway.table.steps`). All exports share one lane of the scheduler, so
+  together they delay other work by one time slice only.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -19,25 +19,25 @@ from gateway.worksheets.answers import Freshness, TypedColumns
 from gateway.worksheets.scheduler import Scheduler
 
 Cells = Mapping[int, Sequence[Any]]
-"""The cells of some rows by column."""
+"""Cells of some rows, by column number (from 0)."""
 
 LANE: Final = "exports"
-"""Lane of the scheduler; no key has this id."""
+"""Lane of the scheduler for all exports; no API key has this ID."""
 
 _FIRST_ROWS = 16
 _MOST_CELLS = 8_192
 _BLOCK_BYTES = 49_152
-"""Maximum size of a block, which takes about a slice; a single row may exceed it."""
+"""Intended size of an encoded block in bytes, which takes about one time slice to make."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """The matching rows of a query, and their selected columns."""
+    """Rows that match a query, and the selected columns by number with their field names."""
 
     table: Table
     rows: Sequence[int]
     total: int
-    """Number of all matching rows, without `skip` and `limit`."""
+    """Number of all matching rows, ignoring `skip` and `limit`."""
     has_next: bool
     selected: Mapping[int, str]
     is_typed: bool
@@ -47,7 +47,10 @@ class Export:
     async def blocks(
         self, encode: Callable[["Export", Sequence[int], Cells], Work[bytes]]
     ) -> AsyncGenerator[tuple[int, bytes]]:
-        """Yield blocks: their number of rows, and their bytes."""
+        """Yield each block as its number of rows and its encoded bytes.
+
+        `encode` turns some rows and their cells into bytes.
+        """
         typed = self._made_columns()
         most = max(1, _MOST_CELLS // max(1, len(self.selected)))
         at, count = 0, min(_FIRST_ROWS, most)
@@ -59,7 +62,7 @@ class Export:
             count = min(max(1, made * _BLOCK_BYTES // max(1, len(body))), most, 4 * made)
 
     def _made_columns(self) -> TypedColumns | None:
-        """The typed values of all columns, if typed answers have already made them."""
+        """Return typed columns that typed answers have already made. Otherwise returns None."""
         try:
             return self.table.typed_columns(self.selected) if self.is_typed else None
         except Unbuilt as unbuilt:
@@ -72,7 +75,7 @@ class Export:
         typed: TypedColumns | None,
         encode: Callable[["Export", Sequence[int], Cells], Work[bytes]],
     ) -> Work[tuple[int, bytes]]:
-        """Encode the first rows that fit into a block."""
+        """Encode as many of the rows as fit into a block. Returns their number and the bytes."""
         texts: Cells = {}
         while True:
             yield 2 * len(rows) * (1 + len(self.selected))
@@ -95,7 +98,9 @@ class Export:
         return len(rows), (yield from encode(self, rows, cells))
 
     def may_hold_formulas(self) -> Work[bool]:
-        """True if the display of a cell would be a formula in CSV."""
+        """True if a spreadsheet program would read the displayed text of any cell in the CSV as a
+        formula.
+        """
         for at in range(0, len(self.rows), BLOCK):
             rows = self.rows[at : at + BLOCK]
             yield len(rows)

@@ -1,12 +1,13 @@
-"""Idempotent writes: applied once, with the same answer to every repetition.
+"""Idempotent writes: a write is applied once, and each repetition gets the same answer.
 
 Rules
-- A record is stored before the call to Google, and stays open until Google's answer is known. A
-  write that was not applied leaves no record.
-- A write with an open record is resumed in the queue of its worksheet: its fence proves if it was
-  applied. It is sent again only if it was not, and never will be.
-- An answer is replayed unchanged unless a later write moved or emptied its rows. If that depends on
-  a write with an open outcome, that write is settled first.
+- The gateway stores a record of the write before the call to Google. The record stays open until
+  the gateway knows the outcome. A write that was not applied leaves no record.
+- A repeated request whose record is open waits for its turn in the queue of the worksheet. Then the
+  fence (metadata in the spreadsheet) proves whether the write was applied. The gateway sends the
+  write again only if it was not applied and never will be.
+- A repetition gets the stored answer unless a later write moved or emptied the rows. If that later
+  write is still open, the gateway first finds its outcome.
 """
 
 import asyncio
@@ -36,21 +37,22 @@ from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.writes import Results, WriteIdentity
 
 Rows = Sequence[Sequence[Stored]]
-"""Cells as sent, each row from column A; None is a cell that is not written."""
+"""Cells as the gateway sent them to Google, each row from column A. None is an unwritten cell."""
 
 Answer = Results | GatewayError
 """Final result of a write: its rows, or an error after which it must not be sent again."""
 
 
 class Sending(NamedTuple):
-    """A write about to be sent; without an identity it has no record.
+    """A write that the gateway is about to send. A write without an `identity` gets no record.
 
-    `first_row` is the expected number of its first new row, 0 if the end of the sheet was unknown.
-    Negative `numbers` are appended rows, counted from the end of the sheet: -1 is the last
-    one. `updated` are the rows that it changes, `removed` those that it removes or empties, with
-    their numbers before the write. `is_exclusive`: no other write to the worksheet may be sent
-    while its outcome is open, because it moves rows or adds them by key. Without all three it only
-    appends rows.
+    `first_row` is the expected number of the first new row, 0 if the end of the sheet is unknown.
+    `numbers` are the row numbers of `rows`. Negative numbers are appended rows, counted from the
+    end of the sheet: -1 is the last row. `updated` are the numbers of the rows that the write
+    changes, `removed` the rows that it removes or empties, both counted before the write.
+    `is_exclusive`: the write moves rows or adds rows by key, so no other write to the worksheet is
+    allowed while its outcome is unknown. If all three are empty or False, the write only appends
+    rows.
     """
 
     identity: WriteIdentity | None
@@ -64,10 +66,10 @@ class Sending(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class OpenWrite:
-    """A batch with a fence whose outcome is open, and the rows that it changes.
+    """A batch whose outcome is unknown, with its fence and the rows that it changes.
 
-    `is_removal`: the batch removes or empties rows, so that its outcome decides the place of other
-    records' rows. `sheet_id` is None if an older version sent the batch.
+    `is_removal`: the batch removes or empties rows, so stored answers with row numbers depend on
+    its outcome. `sheet_id` is None if an older version of the gateway sent the batch.
     """
 
     worksheet: WorksheetId
@@ -81,12 +83,14 @@ class OpenWrite:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """The record of a write. Without an answer it is open: the write may have been applied.
+    """Stored record of an idempotent write. Without an `answer` it is open: Google may have applied
+    it.
 
-    `sent_at` is the latest instant at which the write may have been sent, by the ledger's clock.
-    Records of older versions may have no fence. `is_moved`: a later write moved or emptied its
-    rows, or may have. `open_removal` is an open write that did so if it was applied. The answer to
-    a delete has the numbers before it, which no later write changes.
+    `sent_at` is the latest time at which the gateway may have sent the write, by the ledger's
+    clock. `fence` is None in records of older versions. `is_moved`: a later write moved or emptied
+    the rows, or might have. `open_removal` is a later removal with unknown outcome that moved or
+    emptied the rows if it was applied. The answer to a delete has row numbers from before the
+    delete, which stay valid.
     """
 
     fingerprint: str
@@ -101,7 +105,7 @@ class Entry:
 
     @property
     def row_numbers(self) -> Sequence[int]:
-        """Numbers of the rows in the answer, or of the rows that the open write changes."""
+        """Row numbers in the answer or, for an open write, of the existing rows that it changes."""
         if isinstance(self.answer, HeaderChanged | RowsMoved):
             return [self.answer.row]
         if isinstance(self.answer, GatewayError):
@@ -112,25 +116,28 @@ class Entry:
 
     @property
     def is_at_end(self) -> bool:
-        """True if the numbers of appended rows are unknown."""
+        """True if the write is open and the numbers of its appended rows are unknown."""
         return self.answer is None and min(self.numbers, default=0) <= 0
 
 
 class Ledger(Protocol):
-    """Records of idempotent writes and notes of open batches.
+    """Storage of idempotent writes' records and of open batches. The data survives a restart.
 
-    Rules: notes outlive the process. Only `find`, `twins`, `sending` and `check_room` raise errors:
-    RecordsUnavailable if a server is unavailable or a file locked, WriteOutcomeUnknown for a
-    damaged record, and InternalError otherwise. Later a write must not fail because of its record,
-    which then stays open until a retry.
+    `find`, `twins` and `sending` raise RecordsUnavailable if a database server is unavailable or a
+    file is locked, WriteOutcomeUnknown for a damaged record, and InternalError otherwise.
+    `check_room` raises QueueFull. All other methods must not raise errors, because the write was
+    already sent. If they fail, the record stays open until the client repeats the request.
     """
 
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
-        """Find the record of a write of the last 24 h; `texts` are the long texts of its body."""
+        """Return the record of a write of the last 24 h, or None.
+
+        `texts` are the long texts of the request's body, which the record stores as digests only.
+        """
         ...
 
     def check_room(self, identity: WriteIdentity) -> None:
-        """Raise QueueFull, `not_applied`, if there is no room for another record."""
+        """Raise QueueFull (`not_applied`) if the storage has no space for another record."""
         ...
 
     async def sending(
@@ -140,39 +147,40 @@ class Ledger(Protocol):
         fence: Fence,
         sheet_id: int | None = None,
     ) -> Collection[WriteIdentity]:
-        """Note the writes of a batch as open, as of now, in one transaction.
+        """Store the writes of a batch as open, with the current time, in one transaction.
 
-        Must be awaited before each call to Google that can apply them. An open or old record is
-        replaced. Costs nothing for writes without an identity that only append rows. Returns the
-        writes that another process has noted since `find`, and sends itself.
+        The caller must await this before each call to Google that can apply the writes. Replaces an
+        open or expired record. Does nothing for writes without an identity that only append rows.
+        Returns the writes that another process has stored since `find`; the caller must not send
+        these writes.
         """
         ...
 
     async def twins(self, identities: Sequence[WriteIdentity]) -> Collection[WriteIdentity]:
-        """Filter the writes that another process has noted since `find`.
+        """Return the writes that another process has stored since `find`.
 
-        The rows of the worksheet do not show their outcome. Must be awaited under the lock.
+        The caller must hold the write lock, and must not send these writes.
         """
         ...
 
     async def settled(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
-        """Note the outcome of a batch that changes, moves or adds rows by key.
+        """Store the outcome of a batch that updates, removes or moves rows, or adds rows by key.
 
-        A removal is stored at once, because answers of earlier records depend on it; other outcomes
-        with the next transaction.
+        The outcome of a removal is stored at once, because answers of earlier records depend on it.
+        Other outcomes are stored with the next transaction.
         """
         ...
 
     async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
-        """Store the results of a group of writes, in one transaction."""
+        """Store the results of several writes in one transaction."""
         ...
 
     async def complete(self, identity: WriteIdentity, answer: Answer) -> None:
-        """Store the answer of a write, unless `completed` has stored it."""
+        """Store the answer of a write, unless `completed` has already stored it."""
         ...
 
     async def renew(self, identity: WriteIdentity) -> None:
-        """Count the age of an open write from now, the latest time of its sending."""
+        """Set the time of an open write to now, the latest time at which it may have been sent."""
         ...
 
     async def drop(self, identity: WriteIdentity) -> None:
@@ -181,37 +189,40 @@ class Ledger(Protocol):
 
 
 Perform = Callable[[], Awaitable[Results]]
-"""Sends the write; its errors have the outcome."""
+"""Sends the write. Each error that it raises says if the write was applied."""
 
 
 Resume = Callable[[Entry], Awaitable[Answer | None]]
-"""Finds the answer of a write that is open, or whose rows an open removal may have moved; None if
-it was not applied, and never will be."""
+"""Finds the answer of an open write, or of a write whose rows an open removal may have moved.
+
+Returns None if the write was not applied and never will be.
+"""
 
 T = TypeVar("T")
 
 
 class Queue(Protocol):
-    """The write queue of a worksheet."""
+    """Write queue of a worksheet."""
 
     async def exclusively(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
-        """Run work while no write to the worksheet runs.
+        """Run `work` while no write to the worksheet runs, and return its result.
 
-        Raises QueueFull, RecordsUnavailable, ShuttingDown."""
+        Raises QueueFull, RecordsUnavailable or ShuttingDown.
+        """
         ...
 
 
 RETRY_SECONDS = 10
-"""`Retry-After` after a failed resume, which is usually possible then."""
+"""`Retry-After` of a repetition whose write has an unknown outcome, in seconds."""
 
 _LOOK = "Repeat the request with the same Idempotency-Key after the time in Retry-After."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settled:
-    """The rows of a write; `is_replayed` if an earlier request wrote them.
+    """Rows of an applied write. `is_replayed`: an earlier request wrote them.
 
-    `is_alone`: other processes may serve older rows until their cached rows expire.
+    `is_alone`: other processes may answer with older rows until their cached rows expire.
     """
 
     results: Results
@@ -230,9 +241,10 @@ class Idempotency:
         self._in_flight: dict[str, str] = {}
 
     async def run(self, identity: WriteIdentity, perform: Perform, resume: Resume) -> Settled:
-        """Perform a write, or replay its answer.
+        """Perform a write, or return the answer of an earlier request with the same key.
 
-        Costs only the calls to Google of `perform`, or of `resume` for an open record.
+        Costs the calls to Google of `perform`, or of `resume` for an open record; a replay costs
+        none.
         """
         twin = self._in_flight.get(identity.scope)
         if twin is not None:
@@ -242,10 +254,10 @@ class Idempotency:
         try:
             try:
                 entry = await self._ledger.find(identity.scope, identity.texts)
-            except asyncio.CancelledError:  # the server's time to stop is over
-                raise _unknown("The gateway is shutting down.", RETRY_SECONDS) from None
+            except asyncio.CancelledError:  # the server stops now
+                raise _unknown("the gateway is shutting down", RETRY_SECONDS) from None
             if entry is None:
-                # A repeat takes none: it replaces its own record.
+                # A repetition needs no space: its record is replaced.
                 self._ledger.check_room(identity)
             else:
                 _check_same(identity, entry.fingerprint)
@@ -270,14 +282,17 @@ class Idempotency:
     async def _resume(
         self, identity: WriteIdentity, entry: Entry, resume: Resume
     ) -> Settled | None:
-        """Resume an earlier request in the write queue; None if it can be sent again."""
+        """Find the outcome of an earlier request, in the write queue.
+
+        Returns None if its write can be sent again.
+        """
         queue = self._queue_of(identity.worksheet)
         try:
             return await queue.exclusively(
                 lambda: self._resumed(identity, resume), key_id=identity.key_id
             )
         except asyncio.CancelledError:
-            raise _unknown("The gateway is shutting down.", RETRY_SECONDS) from None
+            raise _unknown("the gateway is shutting down", RETRY_SECONDS) from None
         except (QueueFull, RecordsUnavailable, ShuttingDown) as error:
             if write_outcome(error) == "applied":
                 raise
@@ -289,7 +304,7 @@ class Idempotency:
         try:
             entry = await self._ledger.find(identity.scope, identity.texts)
         except GatewayError as error:
-            raise _unknown("Its record cannot be read.", RETRY_SECONDS) from error
+            raise _unknown("the gateway cannot read its record", RETRY_SECONDS) from error
         if entry is None:
             return None
         if entry.answer is not None and entry.open_removal is None:
@@ -315,42 +330,47 @@ class Idempotency:
                 await self._ledger.drop(identity)
 
     async def _noted(self, note: Awaitable[None]) -> None:
-        """Wait until the end of a write is noted; the answer does not depend on the note."""
-        # Cancelled at the end of the server's time to stop: the record stays open until a retry.
+        """Wait for a storage call after a write. Ignores cancellation when the server stops.
+
+        The answer to the client does not depend on this call.
+        """
+        # Cancelled when the server stops: the record stays open until the client repeats.
         with suppress(asyncio.CancelledError):
             await note
 
 
 def in_progress() -> IdempotencyInProgress:
-    """The error of a request while another one with the same key runs."""
+    """Make the error of a request that repeats an Idempotency-Key while the first request still
+    runs.
+    """
     return IdempotencyInProgress(outcome="unknown", retry_after_seconds=1)
 
 
 def no_fence() -> WriteOutcomeUnknown:
-    """The error of an open write that an older version sent without a fence.
+    """Make the error of an open write that an older version of the gateway sent without a fence.
 
-    Such a write is never sent again.
+    The gateway never sends such a write again.
     """
     return WriteOutcomeUnknown(
         "The outcome of the earlier request is not known. Look at the worksheet after the time in "
-        "Retry-After. If the write is not there, send it with a new Idempotency-Key.",
+        "Retry-After; if the write is not there, send it with a new Idempotency-Key.",
         outcome="unknown",
         retry_after_seconds=UNKNOWN_RETRY_SECONDS,
     )
 
 
 def number_unknown(cause: Exception | None = None) -> RowNumberUnknown:
-    """The error of an applied write whose rows cannot be found."""
+    """Make the error of an applied write whose rows the gateway cannot find."""
     error = RowNumberUnknown(
-        "The write was applied, but its rows were moved or changed since, so their numbers are "
-        "unknown. Look at the worksheet, and do not send it again."
+        "The write was applied, but its rows were moved or changed afterwards, so their row "
+        "numbers are not known. Look at the worksheet, and do not send the write again."
     )
     error.__cause__ = cause
     return error
 
 
 def rows_unsettled(retry_seconds: int) -> RowsUnsettled:
-    """The error of an applied write whose rows an open write may have moved."""
+    """Make the error of an applied write whose rows an open removal may have moved."""
     return RowsUnsettled(outcome="applied", retry_after_seconds=retry_seconds)
 
 
@@ -371,12 +391,12 @@ def _replayed(entry: Entry) -> Settled:
 
 def _unseen(error: GatewayError) -> WriteOutcomeUnknown:
     seconds = error.retry_after_seconds or RETRY_SECONDS
-    return _unknown("The gateway cannot find it out now.", seconds)
+    return _unknown("the gateway cannot check it now", seconds)
 
 
 def _unknown(what: str, retry_seconds: int) -> WriteOutcomeUnknown:
     return WriteOutcomeUnknown(
-        f"The outcome of the earlier request is not known yet. {what} {_LOOK}",
+        f"The outcome of the earlier request is not known yet: {what}. {_LOOK}",
         outcome="unknown",
         retry_after_seconds=max(1, retry_seconds),
     )

@@ -1,7 +1,10 @@
-"""Looks at some rows for writes by number: displayed rows with the header, from one moment.
+"""Reads of single rows for writes by row number: the rows and the header, from one moment.
 
-Rules: the age of a look counts from its sending. A row exists if it is a record, or if a row below
-it is a record. Answers may show the rows of a look, so no cached rows may be older.
+Rules
+- The age of a read counts from the time at which the gateway sent it.
+- A row exists if it is a record, or if a row below it is a record.
+- Answers can show rows that these functions read. So the functions mark older cached rows as
+  outdated (`Worksheet.saw`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,20 +44,21 @@ from gateway.worksheets.refusal import explain, tabs_changing
 from gateway.worksheets.worksheet import Worksheet
 
 MAX_LOOKS = 3
-"""Maximum number of looks if rows turn out to be past the grid."""
+"""Maximum number of reads if requested rows turn out to be below the grid."""
 
 MAX_TARGET_CELLS = 500_000
-"""Maximum number of cells in the rows of a look."""
+"""Maximum number of cells in all rows that one write reads."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowLook:
-    """The header and the displayed cells of existing rows, from one moment.
+    """Header and displayed cells of existing rows, from one read of the sheet.
 
-    `missing` are the requested rows that do not exist. If requested, `around` are the rows next to
-    these rows, `values` their typed values, and `cells` their forms. `sent_at` is in monotonic
-    seconds. `last_record` is the last of all these rows that is a record in any place, 0 if there
-    is none.
+    `missing` are the requested rows that do not exist. `around` are rows above and below requested
+    rows, `values` are the typed values of all these rows, and `cells` their cells with number
+    formats and validation; each is empty unless the caller requested it. `sent_at` is the time of
+    the read in monotonic seconds. `last_record` is the last of all these rows that is a record even
+    at the end of the sheet, 0 if none is.
     """
 
     sheet_id: int
@@ -62,7 +66,7 @@ class RowLook:
     rows: Mapping[int, Sequence[str]]
     missing: frozenset[int]
     tail: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    """Displayed texts of the requested rows below the last record."""
+    """Displayed texts of requested rows that are below the last record."""
     sent_at: float
     around: Mapping[int, Sequence[str]] = field(default_factory=dict)
     frozen_rows: int = 0
@@ -80,19 +84,21 @@ async def look_at_rows(
     around: int = 0,
     detail: Detail = Detail.TEXTS,
 ) -> RowLook:
-    """Look at the header and some rows. 1 read; 1 more if one of them may not be a record.
+    """Read the header and some rows. Costs 1 read in most cases.
 
-    One more if all below that row show only words of booleans. A row past the grid costs 1 read
-    more, 3 if it is not alone. `around` is the number of rows above and below each that are read.
-    `detail`: with forms the columns' forms are read, too, unless they are cached; 2 reads more
-    if the last row is gone. If another tab takes the title in between, the whole look is repeated.
+    Costs 1 read more if a requested row might be below the last record, and another one if all rows
+    below it display only words of booleans (`FALSE`). If a row is below the grid, 1 read more for a
+    single row, 3 for several. `around` is the number of rows to read above and below each requested
+    row. `Detail.FORMS` also reads the formats of columns unless they are cached, with 2 reads more
+    if the cached last row was deleted. If another tab takes the title between two reads, all reads
+    are repeated.
     """
     for _ in range(MAX_LOOKS):
         look = await _look(sheets, worksheet, rows, around=around, detail=detail)
         last = look.last_record
         if last >= max(look.rows, default=0):
             return look
-        # Rows below it exist only if a record comes after them.
+        # Requested rows below `last` exist only if a record follows them.
         area = SheetArea(look.sheet_id, min(row for row in look.rows if row > last))
         try:
             last = max(last, await _last_row(sheets, worksheet.id, area, look.header.end))
@@ -108,18 +114,18 @@ async def look_at_rows(
 async def _look(
     sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int, detail: Detail
 ) -> RowLook:
-    """Read the header and the rows within the grid, including blank ones."""
+    """Read the header and the rows within the grid, including rows that are blank."""
     moment, cache, header_row = worksheet.moment(), worksheet.header, worksheet.header_row
     found: Sequence[int] = sorted(rows)
     grid_of: int | None = None
     last_row: int | None = None
     has_values = detail is not Detail.TEXTS
     if not has_values and worksheet.layout.filled_down and not worksheet.layout.record_field:
-        detail = Detail.VALUES  # they show which rows have only booleans
+        detail = Detail.VALUES  # typed values show which rows have only booleans
     if detail is Detail.FORMS and cache.fresh_forms() is None:
         last = cache.extent
         last_row = header_row if last is None else last.last_row
-    for _ in range(MAX_LOOKS):  # people may remove rows between a look at the grid and the next
+    for _ in range(MAX_LOOKS):  # people can delete rows between two reads
         spans = a1.row_spans(found, around=around, header_row=header_row)
         try:
             look, view = await _read_rows(
@@ -128,11 +134,11 @@ async def _look(
         except WriteTooLarge:
             if last_row != header_row:
                 raise
-            last_row = header_row + 1  # fewer rows show the forms of columns
+            last_row = header_row + 1  # read the formats of columns from fewer rows
             continue
         except RowNotFound:
             if last_row is not None and last_row > max(found):
-                cache.forget()  # it may be the row that is not there
+                cache.forget()  # the cached last row may be the missing row
                 last_row = header_row
                 continue
             grid_of, found = await _rows_in_grid(sheets, worksheet.id, found)
@@ -147,7 +153,7 @@ async def _look(
             )
         if grid_of is None or grid_of == view.sheet_id:
             break
-        found, grid_of = sorted(rows), None  # the grid was that of another tab
+        found, grid_of = sorted(rows), None  # that grid belongs to another tab
     else:
         raise LookOutdated
     header, shown = look.header, look.rows
@@ -178,9 +184,9 @@ async def _look(
 async def look_again(
     sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int, detail: Detail
 ) -> RowLook | None:
-    """Look again at rows of an earlier look, and the rows around; None if one is past the grid.
+    """Read planned rows again, with rows around them. Returns None if a row is below the grid.
 
-    1 read. `around` and `detail` as in `look_at_rows`, but without forms.
+    Costs 1 read. `around` and `detail` are as in `look_at_rows`, but `Detail.FORMS` is not allowed.
     """
     moment = worksheet.moment()
     spans = a1.row_spans(rows, around=around, header_row=worksheet.header_row)
@@ -202,10 +208,11 @@ async def look_at_forms(
     sheet_id: int,
     last_row: int,
 ) -> Mapping[int, Sequence[SeenCell]]:
-    """Look at the forms of columns, which the header cache stores, and at cells of some rows.
+    """Read the formats and validation of columns into the header cache, and cells of some rows.
 
-    1 read. `spans` are the first and last column by row. Raises LookOutdated if a row is gone, or
-    if the tab or the header has changed.
+    Costs 1 read. `spans` gives the first and last column to read in each row. Returns the cells of
+    these rows from column A. Raises LookOutdated if a row was deleted, or if the tab or the header
+    has changed.
     """
     id_, began = worksheet.id, worksheet.now()
     ranges = form_ranges(id_.title, last_row, header.row)
@@ -241,11 +248,10 @@ async def _read_rows(
     detail: Detail = Detail.TEXTS,
     last_row: int | None = None,
 ) -> tuple[RowLook, SheetView]:
-    """Read the header and spans of rows: a look at all of their rows in the grid, and its view.
+    """Read the header and spans of rows. Returns the rows within the grid, and the view.
 
-    Values and cells are left out if the `detail` does not include them. With a `last_row` the view
-    has the forms of the columns, too. Raises RowNotFound if a row is past the grid, and
-    WriteTooLarge; `asked` is the number of rows that the writes name.
+    `asked` is the number of rows that the client named. With `last_row`, the view also has the
+    formats of columns. Raises RowNotFound if a row is below the grid, and WriteTooLarge.
     """
     id_, began, header_row = worksheet.id, worksheet.now(), worksheet.header_row
     ranges = [a1.row_range(id_.title, header_row)]
@@ -286,10 +292,10 @@ async def _read_rows(
 
 
 def _too_large(*, is_row: bool) -> WriteTooLarge:
-    """The error of writes whose rows are too large to be read, one by itself or all together."""
+    """Make the error of a write whose rows are too large to read: one row (`is_row`) or several."""
     return WriteTooLarge(
-        "The row of this request is larger than what the gateway reads at once. Nothing was "
-        "written: ask the gateway's operator to raise google.max_answer_bytes."
+        "The row of this request is too large for the gateway to read. Nothing was written: ask "
+        "the gateway's operator to raise google.max_answer_bytes."
         if is_row
         else f"The rows of this request have more than {MAX_TARGET_CELLS:,} cells, or too much "
         "text. Nothing was written: name fewer rows in one request.",
@@ -300,11 +306,12 @@ def _too_large(*, is_row: bool) -> WriteTooLarge:
 async def _rows_in_grid(
     sheets: Sheets, worksheet: WorksheetId, rows: Sequence[int]
 ) -> tuple[int | None, Sequence[int]]:
-    """The sheet id of the tab with the title, and the rows in its grid. 1 read, 0 for one row.
+    """Return the sheet ID of the tab with the title, and the rows within its grid.
 
-    Raises WorksheetNotFound if no tab has the title.
+    Costs 1 read; none for a single row, which Google has just refused. Raises WorksheetNotFound if
+    no tab has the title.
     """
-    if len(rows) == 1:  # it was refused
+    if len(rows) == 1:  # Google has refused this row
         return None, ()
     worksheets = await sheets.list_worksheets(worksheet.spreadsheet)
     for sheet in worksheets:
@@ -316,9 +323,9 @@ async def _rows_in_grid(
 def _last_record(
     end: EndRule, rows: Mapping[int, Sequence[str]], values: Mapping[int, Sequence[Value]]
 ) -> int:
-    """The last of these rows that is a record in any place; 0 if there is none."""
+    """Return the last of these rows that is a record even at the end of the sheet, or 0."""
     for row, texts in sorted(rows.items(), reverse=True):
-        if end.column is None and len({"", *texts}) > 2:  # no row of booleans shows two texts
+        if end.column is None and len({"", *texts}) > 2:  # a filled-down row displays FALSE only
             return row
         typed = [[value] for value in values[row]] if row in values else None
         if last_record(end, [[text] for text in texts], typed):
@@ -327,9 +334,9 @@ def _last_record(
 
 
 async def _last_row(sheets: Sheets, worksheet: WorksheetId, area: SheetArea, end: EndRule) -> int:
-    """Read the last record of an area; 0 if there is none. Raises `OtherTab`.
+    """Return the number of the last record in an area, or 0. Raises `OtherTab`.
 
-    1 read, 1 more if its end shows words of booleans.
+    Costs 1 read, and 1 more if the last rows display only words of booleans.
     """
     displayed = await read_tab(sheets, worksheet, area, render=Render.DISPLAYED)
     columns = () if displayed is None else displayed.columns

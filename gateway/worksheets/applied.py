@@ -1,11 +1,13 @@
-"""Results of applied writes: positions, displayed values, and effects on cached rows.
+"""Results of applied writes: row numbers, displayed values, and updates of the cached rows.
 
 Rules
-- Every write here was certainly applied, as its fence or its answer proved.
-- Content is compared only to find the position of created rows. They are in their expected place or
-  at the end of the sheet. If the end was unknown at the write, they are the only equal rows of the
-  sheet. The same holds within the body of a native table.
-- Rows that people moved or changed before they were seen have no number (`RowNumberUnknown`).
+- Google has certainly applied every write here, as its answer or its fence proves.
+- The gateway compares contents only to find the row numbers of created rows. It accepts equal rows
+  in the expected rows or at the end of the sheet. If the end was unknown at the time of the write,
+  it accepts them only if no other rows of the sheet are equal. In a native table the same rules
+  hold within the body of the table.
+- Created rows that people moved or changed before the gateway read them have no known number
+  (`RowNumberUnknown`).
 """
 
 import math
@@ -56,12 +58,14 @@ from gateway.worksheets.writes import (
 Cells = Sequence[Sequence[Value]]
 
 PATCH_STEPS = 8
-"""Steps per cell of a changed row."""
+"""Counted steps per cell of a changed row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Placed:
-    """Found rows of a create: cells from column A, as displayed texts and as values."""
+    """Rows of one create as found in the sheet: cells from column A, as displayed and as typed
+    values.
+    """
 
     first_row: int
     texts: Sequence[Sequence[str]]
@@ -69,10 +73,10 @@ class _Placed:
 
 
 class _Found(NamedTuple):
-    """Results of a batch: outcomes by index, and the places of its created rows.
+    """Results of a batch: the outcome of each write by index, and the created rows as found.
 
-    `patches` are the present rows; None if not all of them were seen, or if people moved or changed
-    them after the look.
+    `placed` has one element per create; None if its rows were not found. `patches` update cached
+    rows; None if the answer lacks some, or if people changed or moved rows before the write.
     """
 
     outcomes: dict[int, Outcome]
@@ -95,11 +99,11 @@ class AppliedReader:
         sent_at: int,
         sent_seconds: float,
     ) -> dict[int, Outcome]:
-        """The results of applied writes from the answer of their batch, or from a look without it.
+        """Return the results of a batch's applied writes, by index.
 
-        `sent_at` is the moment of sending, `sent_seconds` its time in monotonic seconds.
-        No read if the answer has the new rows; otherwise 1 read for changed rows, and 1 to 3 for
-        new ones.
+        `view` is Google's answer, None if it was lost. `sent_at` is the worksheet's event number at
+        sending (`Worksheet.moment`), `sent_seconds` the monotonic time. Costs no read if the answer
+        shows the new rows. Otherwise 1 read for changed rows, and 1 to 3 reads for new rows.
         """
         build, plan, writes = self.scheduler.build, sent.plan, sent.plan.writes
         creates, header = sent.new_rows, plan.header
@@ -164,14 +168,15 @@ class AppliedReader:
                 is_inside=bool(plan.table.id),
             )
             await worksheet.take_in(effect)
-        if may_end_rows:  # no earlier look shows the new last row
+        if may_end_rows:  # the cached last row may be wrong now
             worksheet.header.forget()
         return found.outcomes
 
     async def recorded(self, worksheet: Worksheet, write: Write, entry: Entry) -> Results:
-        """The results of an applied write from its record. 0 to 4 reads.
+        """Return the results of an applied write from its stored record. Costs 0 to 4 reads.
 
-        Changed rows are read by their numbers, added rows are found by their content.
+        Reads changed rows by number, and finds new rows by content. Raises RowNumberUnknown or
+        HeaderChanged if people changed them.
         """
         if isinstance(write.selector, ByFilter):
             return tuple(map(number_only, entry.numbers))
@@ -225,10 +230,10 @@ class AppliedReader:
         *,
         is_new: bool,
     ) -> Work[Mapping[int, Written]]:
-        """Results of a write's rows by their index in it; `shown` has their numbers and cells.
+        """Return the results of some rows of a write, by their index in the request.
 
-        Raises HeaderChanged if the header no longer has the fields, or had them in other columns
-        when the rows were written.
+        `shown` has the row number, displayed texts and typed values of each row. Raises
+        HeaderChanged if a field of the request is now in another column, or is not in the header.
         """
         view, results = write.view(header), dict[int, Written]()
         first_row, *_ = next(iter(shown.values()))
@@ -266,14 +271,14 @@ class AppliedReader:
         table_id: str | None = None,
         is_retry: bool = False,
     ) -> tuple[Header, Sequence[_Placed | None]]:
-        """Find the rows of applied creates by their content. 1 read; 2 more if they moved up.
+        """Find the rows of applied creates by content. Returns the current header and the rows.
 
-        Without other writes they follow one another from `first_row` on, 0 if the end was unknown;
-        `below` other rows of the batch follow them. `is_retry`: other clients may have appended
-        rows since. Returns the header of the same answer. `sheet_id` is the tab of the write.
-        `table_id` is the native table that got the rows, "" for none; None if unknown: a table that
-        takes the columns got them. If another table has the header by now, only rows without an
-        equal row in the worksheet are found.
+        Costs 1 read; 2 more if the rows are not where expected. Without other writes they follow
+        one another from `first_row`; 0 if the end of the sheet was unknown. `below` is the number
+        of rows that the batch appended below them. `is_retry`: other clients may have appended rows
+        since. `sheet_id` is the tab of the write. `table_id` is the native table that got the rows,
+        "" for none. None means unknown: the table if it has all columns of the rows. If the header
+        belongs to another table now, rows are found only if no other rows of the sheet are equal.
         """
         id_, spreadsheet = worksheet.id, worksheet.id.spreadsheet
         header_row, first_data_row = worksheet.header_row, worksheet.header_row + 1
@@ -281,7 +286,7 @@ class AppliedReader:
         lines = chain.from_iterable(creates)
         columns = {at for line in lines for at, value in enumerate(line) if value is not None}
         table, is_other = worksheet.header.table, False
-        with suppress(UpstreamRefusal):  # the grid ends above
+        with suppress(UpstreamRefusal):  # Google refuses rows below the grid
             ranges = [a1.row_range(id_.title, header_row), a1.rows_from(id_.title, start)]
             view = own_sheet(id_, await self.sheets.read_sheet(spreadsheet, ranges))
             _check_tab(view, sheet_id)
@@ -323,7 +328,7 @@ class AppliedReader:
 
 
 def _may_end_rows(change: RowChange, end: EndRule) -> bool:
-    """True if a changed row, if it is the last one, may no longer be a record."""
+    """True if the changed row, as the last row, might not be a record any more."""
     if "" in change.values.values():
         return True
     falses = set[int]()
@@ -337,14 +342,15 @@ def _may_end_rows(change: RowChange, end: EndRule) -> bool:
 
 
 def is_sent(write: Write, sent: Stored, cell: Stored) -> bool:
-    """True if a write stores a sent value as this cell; a typed write may turn text to a number."""
+    """True if a write stores the value `sent` as `cell`. A typed write can turn a text into a
+    number.
+    """
     if write.is_typed:
         return may_be_stored_as(sent, cell, is_form=write.is_form)
     return sent == cell
 
 
 def _check_tab(view: SheetView, sheet_id: int | None) -> None:
-    """Raise RowNumberUnknown if a view shows another tab than the write's."""
     if sheet_id is not None and view.sheet_id != sheet_id:
         raise number_unknown()
 
@@ -359,11 +365,11 @@ def _read(
     placed: Sequence[_Placed | None] = (),
     is_lost: bool = False,
 ) -> Work[_Found]:
-    """The results of a batch; empty if the end of the sheet does not show all of its new rows.
+    """Return the results of a batch; no outcomes if `tail` does not show all new rows at its end.
 
     `blocks` show changed rows, `beside` the rows next to removed ones. `tail` shows the rows from
-    the earlier end of the sheet on, or inserted rows and their neighbours; otherwise the new rows
-    are `placed`.
+    the former end on, or inserted rows and their neighbours. Without it, `placed` has the new rows.
+    `is_lost`: Google's answer was lost, so the rows were read later.
     """
     plan, writes, creates = sent.plan, sent.plan.writes, sent.new_rows
     misplaced: RowNumberUnknown | None = None
@@ -435,9 +441,10 @@ def _results(
     seen: Seen,
     is_lost: bool,
 ) -> Work[Results]:
-    """The results of one write, in the order of its slots.
+    """Return the results of one write in the order of its slots. Raises RowNumberUnknown or
+    HeaderChanged.
 
-    Raises RowNumberUnknown or HeaderChanged.
+    `before` is the header of the planned write, `after` the header in Google's answer.
     """
     write, is_same_header = planned.write, before.cells == after.cells
     view = before.seen_with(write.access.columns)
@@ -484,18 +491,18 @@ def _results(
 
 
 def _check_header(part: NewRows | RowChange, before: Header, after: Header, row: int) -> None:
-    """Raise HeaderChanged if a written column has another name than in the look."""
+    """Raise HeaderChanged if a written column has another field name than in the planned write."""
     if any(text_at(before.cells, at) != text_at(after.cells, at) for at in part.columns):
         raise HeaderChanged(
             f"The values were written to row {row}, but the worksheet's header changed at the "
-            "same time: the values may be under other names now. Look at the row, and do not "
-            "send it again.",
+            "same time, so they may be under other field names. Look at the row, and do not send "
+            "the values again.",
             row=row,
         )
 
 
 def _holds(change: RowChange, spans: Sequence[Span]) -> bool:
-    """True if the written cells were seen with the written values."""
+    """True if the answer shows every written cell with the written value."""
     cells = {
         column: value for span in spans for column, value in enumerate(span.values, span.first)
     }
@@ -514,15 +521,12 @@ def _keep(
     *,
     sent_seconds: float,
 ) -> int:
-    """Cache header, sheet id and end of the worksheet after a write.
-
-    Returns the last row, 0 if unknown. New rows below all others do not show the end of a table.
-    """
+    """Cache header, sheet ID and last row after a write. Returns the last row, or 0 if unknown."""
     cache, plan = worksheet.header, sent.plan
     cache.compare(header, as_of=worksheet.moment())
     last = cache.extent
     if removed and (last is None or max(removed) >= last.last_row):
-        cache.forget()  # the rows above a removed end may be blank; no look shows the removal
+        cache.forget()  # the rows above the removed last row may be blank
         last = None
     last_row = 0
     first_row = 0
@@ -543,7 +547,7 @@ def _keep(
         is_same = last is not None and last.table_id == view.table.id
         if not last_row and not is_same:
             last_row, is_end = header.row, False
-        elif last is not None and not last_row:  # a row at the end or above it
+        elif last is not None and not last_row:  # the last row or a row above it
             last_row = max(header.row, last.last_row - len(removed))
         extent = SheetExtent(
             header=header,
@@ -559,7 +563,7 @@ def _keep(
 
 
 def _saw(worksheet: Worksheet, view: SheetView, placed: Sequence[_Placed | None]) -> None:
-    """Record rows that an answer may show, so that no later answer shows older ones."""
+    """Mark found rows as seen, so that no later answer shows older ones."""
     rows = {
         at.first_row + offset: texts
         for at in placed
@@ -570,9 +574,9 @@ def _saw(worksheet: Worksheet, view: SheetView, placed: Sequence[_Placed | None]
 
 
 def _end_of_body(tail: Block, table: NativeTable, sent: Request) -> Block | None:
-    """The rows of an answer in the body of the new rows' table.
+    """Return the rows of an answer in the body of the new rows' native table.
 
-    None if the answer does not show the last of them, or if the header belongs to another table.
+    Returns None if the body goes on below the answer, or if the header belongs to another table.
     """
     body = in_body(tail, table)
     is_cut = table.last_row > sent.shown_to and len(body.texts) > sent.shown_to - tail.first_row
@@ -580,7 +584,7 @@ def _end_of_body(tail: Block, table: NativeTable, sent: Request) -> Block | None
 
 
 def in_body(block: Block, table: NativeTable) -> Block:
-    """The rows of a block in the body of a table, down to the last one with content."""
+    """Return the rows of a block that are in a table's body, without blank rows at the end."""
     own, texts, values = slice(table.first_column, table.end_column), block.texts, block.values
     count = max(0, min(len(texts), table.last_row + 1 - block.first_row))
     while count and not any(
@@ -595,7 +599,9 @@ def _first_row(block: Block) -> tuple[Sequence[str], Sequence[Value]]:
 
 
 def _placed(block: Block, creates: Sequence[Rows], first: int | None) -> Sequence[_Placed | None]:
-    """Split the rows of a block from the index `first` on by create; None for each without it."""
+    """Split the rows of a block by create, beginning at index `first`. Only None if `first` is
+    None.
+    """
     placed: list[_Placed | None] = []
     for rows in creates:
         if first is None:
@@ -609,11 +615,10 @@ def _placed(block: Block, creates: Sequence[Rows], first: int | None) -> Sequenc
 
 
 def at_the_end(lines: Cells, creates: Sequence[Rows], *, below: int = 0) -> Work[int | None]:
-    """Index of the first row of creates if they are the last lines, otherwise None.
+    """Return the index of the first created row if the created rows are the last lines, or None.
 
-    `below` is the number of other rows that their batch appended below them. The last lines are
-    those with a value in their columns, because array formulas may fill other columns down to the
-    end of the grid.
+    `below` is the number of other rows that the batch appended below them. Only the columns of the
+    created rows count, because array formulas can fill other columns down to the end of the grid.
     """
     rows = [*chain.from_iterable(creates)]
     columns: set[int] = set()
@@ -640,9 +645,9 @@ def at_the_end(lines: Cells, creates: Sequence[Rows], *, below: int = 0) -> Work
 def _has_formulas(
     formulas: Sequence[Collection[int]], creates: Sequence[Rows], filled: FilledRow
 ) -> Work[bool]:
-    """True if inserted rows have the formulas of the filled-down row, or sent values instead.
+    """True if inserted rows have the filled-down row's formulas, or sent values in these columns.
 
-    `formulas` are the columns with formulas of these rows.
+    `formulas` has the columns with formulas for each inserted row.
     """
     rows = chain.from_iterable(creates)
     for row, found in zip_longest(rows, formulas[: sum(map(len, creates))], fillvalue=()):
@@ -656,12 +661,13 @@ def _has_formulas(
 def located(
     lines: Cells, creates: Sequence[Rows], *, expected: int, below: int, is_retry: bool
 ) -> Work[int | None]:
-    """Index of the first row of creates in lines that were read later; None if not provable.
+    """Return the index of the first created row in lines that were read later, or None if
+    uncertain.
 
-    `expected` is their index without other writes, negative if the end of the sheet was unknown;
-    then the only equal rows of the sheet are the created ones. Otherwise equal rows elsewhere prove
-    nothing. Before a retry other clients may have appended equal rows: then rows at the end are
-    proved only if they are the expected ones, or if no other rows are equal.
+    `expected` is the index if no other writes came between, negative if the end of the sheet was
+    unknown. With a negative index the created rows must be the only equal rows. Otherwise they must
+    be at `expected` or at the end of the lines. `is_retry`: other clients may have appended equal
+    rows. Then rows at the end must also be at `expected`, or be the only equal rows.
     """
     rows = [*chain.from_iterable(creates)]
     end = yield from at_the_end(lines, creates, below=below)
@@ -678,7 +684,9 @@ def located(
 
 
 def holds(cells: Sequence[Value], row: Sequence[Stored]) -> bool:
-    """True if the written cells of a row have the written values; other cells do not matter."""
+    """True if a row's cells have the written values. Cells that were not written can have any
+    value.
+    """
     for column, written in enumerate(row):
         cell = cells[column] if column < len(cells) else None
         if written is None:
@@ -688,7 +696,7 @@ def holds(cells: Sequence[Value], row: Sequence[Stored]) -> bool:
         elif isinstance(cell, bool) or isinstance(written, bool):
             is_same = cell is written
         else:
-            # Google stores doubles; how many of their digits it prints is not known.
+            # Google stores doubles, and does not document how many digits it returns.
             is_same = isinstance(cell, int | float) and math.isclose(cell, written, rel_tol=1e-13)
         if not is_same:
             return False
@@ -709,10 +717,11 @@ def _patches(
     placed: Sequence[_Placed | None],
     typed: Mapping[int, Sequence[object]],
 ) -> Work[list[RowPatch]]:
-    """The cells of changed rows that were written, or whose display changed, and all of new rows.
+    """Return updates of the cached rows: written or changed cells of existing rows, and all new
+    rows.
 
-    For a typed write also cells whose value changed; `typed` are the cells before the write, by
-    row.
+    A cell has changed if its displayed text changed or, for a typed write, its value. `typed` has
+    the typed cells before the write, by row.
     """
     patches: list[RowPatch] = []
     texts: dict[int, str]
@@ -755,7 +764,9 @@ def _patches(
 def _not_directly_below(
     plan: Plan, tail: Block, creates: Sequence[Rows], filled: FilledRow
 ) -> Work[RowNumberUnknown | None]:
-    """The error of inserted rows that do not directly follow the last record, or lack formulas."""
+    """Return the error of inserted rows that do not directly follow the last record or lack
+    formulas.
+    """
     count, own, above = sum(map(len, creates)), tail, int(plan.after_row > plan.header.row)
     first = plan.after_row + 1 - tail.first_row
     has_formulas = yield from _has_formulas(tail.formulas[first:], creates, filled)
@@ -765,28 +776,27 @@ def _not_directly_below(
     if has_formulas and is_below_records(plan.header.end, *cells, range(above, above + count)):
         return None
     return RowNumberUnknown(
-        f"The rows were created from row {plan.after_row + 1} on, but others moved or changed rows "
-        "in the moment between the gateway's look and its write: they are not directly below the "
-        "last record, or lack its formulas. Look at the worksheet, and do not send them again."
+        f"The rows were created from row {plan.after_row + 1} on, but people moved or changed rows "
+        "just before: the new rows are not directly below the last record, or lack its formulas. "
+        "Look at the worksheet, and do not send the rows again."
     )
 
 
 def _below_filled(plan: Plan, tail: Block, start: int, end: int) -> RowNumberUnknown | None:
-    """The error of appended rows if the rows from `start` to `end` above are filled down now."""
+    """Return an error if people have filled down the rows `start` to `end` above appended rows."""
     rows = slice(start, end)
     rule, texts, values = plan.header.end, tail.texts[rows], tail.values[rows]
     if not are_filled_down(rule, texts, values, tail.computed[rows]):
         return None
     return RowNumberUnknown(
-        f"The rows were created from row {tail.first_row + end} on, below rows that others have "
-        "filled down since the gateway looked at the worksheet. Move them below the last record, "
-        "and do not send them again."
+        f"The rows were created from row {tail.first_row + end} on, below rows that people filled "
+        "down just before. Move the new rows below the last record, and do not send them again."
     )
 
 
 def _header_gone(row: int) -> HeaderChanged:
     return HeaderChanged(
         f"The values were written to row {row}, but the worksheet's header has changed since. Look "
-        "at the row, and do not send it again.",
+        "at the row, and do not send the values again.",
         row=row,
     )

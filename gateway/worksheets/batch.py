@@ -1,17 +1,18 @@
-"""A batch of planned writes: its requests, the cells that its answer shows, and its records.
+"""Batches of planned writes: the requests to Google, and the ranges that Google's answer shows.
 
 Rules
-- The answer shows the changed rows, for their tags and as evidence that they are the planned
+- The answer shows the changed rows, to make their ETags and to prove that they are the planned
   records. For removed rows it shows the rows above and below.
-- An answer is small: above `MAX_ASKED_BYTES` it shows the cells from the first to the last that are
-  written or compared; if these are too many, only the written ones, and for a write by filter none.
-  Cells that it does not show give no tag, and no patch of cached rows.
-- New rows of a native table are one request, because Google gives several the same place.
-- New rows get the number formats of the row above them, unless the cells of their place have some.
-- Rows are appended, or inserted above rows that are filled down in advance. Google copies the
-  formulas of these, and would copy constants, too. So only columns with formulas are copied, and
-  every other cell is written: the sent value, otherwise the constant of the filled-down row,
-  otherwise nothing.
+- The answer has a maximum size. If whole rows exceed `MAX_ASKED_BYTES`, the answer shows the cells
+  from the first to the last one that the write changes or compares; if these exceed it, only the
+  written cells; for a write by filter then none. Rows that are not shown completely get no ETag,
+  and cells that are not shown do not update the cached rows.
+- The new rows of all writes into a native table are one request, because Google would write several
+  such requests to the same rows.
+- New rows get the number formats of the row above, unless the blank cells have formats already.
+- New rows are appended, or inserted above rows that are filled down in advance. Google's copy of
+  formulas would copy constants, too. So the gateway copies only columns with formulas, and writes
+  every other cell: the sent value, else the constant of the filled-down row, else nothing.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -53,30 +54,36 @@ from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.writes import ByFilter, Outcome, Written
 
 MAX_ASKED_BYTES = 2 * 1024 * 1024
-"""Maximum size of the answer to one write, without cells that a body lists row by row."""
+"""Maximum bytes of the cells that an answer shows for one write.
+
+The written cells of a write that names its rows are shown even above this size.
+"""
 
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
-"""Maximum size of the answer to all writes of a batch."""
+"""Maximum bytes of the cells that an answer shows for all writes of a batch."""
 
 CELL_BYTES = 110
-"""Size of the JSON around a cell, apart from its text, which it contains three times."""
+"""JSON bytes of a cell in an answer, without its text, which the answer contains three times."""
 
 RANGE_BYTES = 250
-"""Size of a range in a request and in its answer, without its cells."""
+"""JSON bytes of a range in a request and in its answer, without cells."""
 
 AROUND = ROWS_BELOW
-"""Number of rows on each side of removed ones, and below inserted ones, in the answer."""
+"""Number of rows that an answer shows above and below removed rows, and below inserted rows."""
 
 MARGIN = 20
-"""Number of table rows in the answer below created ones, where others may create some."""
+"""Number of a native table's rows that an answer shows below the new rows.
+
+Other people may append rows to the table at the same time.
+"""
 
 REQUEST_STEPS = 40
-"""Steps per request, or per range of an answer."""
+"""Counted steps for one request, or for one range of an answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """Cells of a changed row that the answer shows; the whole row if `last` is None."""
+    """Cells of a changed row that the answer shows. `last` None: the whole row."""
 
     change: RowChange
     first: int = 0
@@ -90,7 +97,11 @@ class Asked:
 
 
 class Span(NamedTuple):
-    """Neighbouring cells of a changed row in the answer, including blank ones."""
+    """Neighbouring cells of a changed row, as the answer shows them, including blank cells.
+
+    `first` is the number of the first column. `computed` are the numbers of columns whose cells
+    show the result of a formula. `is_row`: the span is the whole row.
+    """
 
     first: int
     texts: Sequence[str]
@@ -100,17 +111,18 @@ class Span(NamedTuple):
 
 
 Seen = Mapping[RowChange, Sequence[Span]]
-"""Cells of changed rows in the answer to a batch."""
+"""Cells of each changed row in the answer to a batch."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Edge:
-    """Up to `AROUND` rows above and below removed or emptied ones, the nearest first.
+    """Rows above and below a run of removed or emptied rows, to check that the planned rows were
+    removed.
 
-    `first` to `last` are the removed rows, with their numbers before the batch. `above` and `below`
-    are the texts of the rows beside them, `row` and `row_below` the numbers of the nearest ones
-    after the batch. The answer shows one more row on both sides, because rows may have moved by
-    one.
+    `first` and `last` are the removed rows, numbered as before the batch. `above` and `below` are
+    the displayed texts of at most `AROUND` rows on each side, the nearest row first. `row` and
+    `row_below` are the numbers of the nearest rows after the batch. The answer shows one more row
+    on each side, because people may have moved the rows by one.
     """
 
     first: int
@@ -127,17 +139,18 @@ class Edge:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A batch to send: its changes with their writes and as JSON, and the ranges of its answer.
+    """A batch ready to send: changes, the write that each change belongs to, and ranges of the
+    answer.
 
-    It has all writes of the `plan`; `owners` are the writes of its `changes`, one for each. The
-    answer shows the header, the `asked` cells of changed rows, the `edges` of removed ones, and
-    after appends the rows from the end on: all rows, or in a table the rows down to `shown_to`. If
-    it `has_forms`, it also shows the number formats of appended rows.
+    `owners` has the write of each change. `encoded` are the changes as JSON. The answer shows the
+    header, the `asked` cells of changed rows, the `edges` of removed rows and, for appended rows,
+    all rows from the end on. In a native table the answer ends with row `shown_to`. `has_forms`:
+    the answer has number formats and validation, too.
     """
 
     plan: Plan
     new_rows: Sequence[Sequence[list[Stored]]]
-    """The new rows of each write that has some."""
+    """The new rows of each write that creates rows."""
     changes: Sequence[Change]
     owners: Sequence[Planned]
     encoded: Sequence[msgspec.Raw]
@@ -151,10 +164,11 @@ class Request:
 def of_one_target(
     writes: Sequence[Planned], table: NativeTable
 ) -> tuple[Sequence[Planned], NativeTable]:
-    """Choose writes whose new rows all go into a native table, or all below all rows.
+    """Choose writes whose new rows all go into the native table, or all below the last row.
 
-    Returns the table, or `NO_TABLE`. A table takes rows of its own columns. When it grows, the rows
-    below it move: then no write of the batch changes those.
+    Returns these writes and the table, or `NO_TABLE`. New rows go into the table if it has all of
+    their columns. A table that grows moves the rows below it, so no chosen write changes such a row
+    then.
     """
     taken: list[Planned] = []
     targets, is_low = set[bool](), False
@@ -172,9 +186,10 @@ def of_one_target(
 
 
 def request_of(worksheet: WorksheetId, plan: Plan, forms: SheetForms | None) -> Work[Request]:
-    """Make the request of a plan; `forms` are the columns' forms.
+    """Make the request of a plan. `forms` are the formats and validation of the columns, if known.
 
-    The answer shows the forms of new rows, unless many blank cells below them may have some.
+    The answer shows the formats of new rows if they are in a native table, or if the blank rows
+    below have no formats. Otherwise the formats would make the answer large.
     """
     table, row_formats = plan.table, dict[int, NumberFormat]()
     is_small, are_in_place, has_changes = bool(table.id), True, False
@@ -211,7 +226,7 @@ def request_of(worksheet: WorksheetId, plan: Plan, forms: SheetForms | None) -> 
 def shown_around(
     worksheet: WorksheetId, request: Request, around: Mapping[int, Sequence[str]]
 ) -> Work[Request]:
-    """Add edges and ranges of the answer to a request; `around` are the rows as last seen."""
+    """Add edges and ranges of the answer to a request. `around` has the latest texts by row."""
     plan, title, count = request.plan, worksheet.title, sum(map(len, request.new_rows))
     edges: Sequence[Edge] = ()
     for each in plan.writes:
@@ -234,10 +249,11 @@ def shown_around(
 
 
 def are_unchanged(writes: Sequence[Planned], look: RowLook) -> Work[bool]:
-    """True if the rows in a look are as planned, as far as the writes depend on them.
+    """True if a later read shows the same rows as the plan, in the cells that the writes depend on.
 
-    A write with a condition depends on the whole row (a typed one on its values, too), a filter or
-    key on the columns that it compares, and any other write on the written columns.
+    A write with `If-Match` depends on the whole row, and if typed also on its values. A write by
+    filter or key depends on the columns that it compares and writes, every other write on the
+    written columns.
     """
     shown = look.rows
     for each in writes:
@@ -265,7 +281,7 @@ def are_unchanged(writes: Sequence[Planned], look: RowLook) -> Work[bool]:
 def note_unchanged(
     worksheet: Worksheet, planned: Iterable[Planned], outcomes: Iterable[Outcome], look: RowLook
 ) -> None:
-    """Record rows whose update changes nothing, so that no later answer shows an older row."""
+    """Mark rows whose update changes nothing as seen, so that no later answer is older."""
     answered: list[Written | RowChange | int] = []
     for each in planned:
         answered += each.slots
@@ -282,7 +298,11 @@ def note_unchanged(
 
 
 def asked_cells(writes: Sequence[Planned]) -> Work[Sequence[Asked]]:
-    """Choose the cells of changed rows in the answer of a batch."""
+    """Choose the cells of changed rows that the answer shows, within the size limits.
+
+    For each write, tries whole rows first, then the cells between the first and last one that the
+    write uses, then only written cells. A write by filter gets no cells if these are too many.
+    """
     asked: list[Asked] = []
     left_bytes = MAX_ANSWER_BYTES
     for write in writes:
@@ -314,7 +334,9 @@ def _hull(write: Planned, change: RowChange) -> list[Asked]:
 
 
 def _narrow(_write: Planned, change: RowChange) -> list[Asked]:
-    """The written cells, and short ones between them, which cost less than another range."""
+    """Choose the written cells, and short cells between them, which cost less than another
+    range.
+    """
     spans: list[tuple[int, int]] = []
     for at, run in change.runs:
         last = at + len(run) - 1
@@ -326,7 +348,7 @@ def _narrow(_write: Planned, change: RowChange) -> list[Asked]:
 
 
 def _asked_bytes(change: RowChange, asked: Sequence[Asked]) -> int:
-    """Estimated bytes of an answer with these cells of a row."""
+    """Estimate the bytes that these cells of a row add to request and answer."""
     cells: list[Stored] = []
     for each in asked:
         cells += change.displayed[each.first : None if each.last is None else each.last + 1]
@@ -340,7 +362,9 @@ def _byte_count(cells: Sequence[Stored]) -> int:
 
 
 def rows_around(table: Table, writes: Sequence[Planned]) -> Work[Mapping[int, Sequence[str]]]:
-    """The rows above and below removed or emptied ones."""
+    """Return the texts of up to `AROUND` rows above and below removed or emptied rows, by row
+    number.
+    """
     gone = {row for each in writes for row in each.removed_rows}
     beside = {
         row
@@ -362,12 +386,16 @@ def rows_around(table: Table, writes: Sequence[Planned]) -> Work[Mapping[int, Se
 def edges_of(
     writes: Sequence[Planned], emptied: frozenset[int], around: Mapping[int, Sequence[str]]
 ) -> Work[Sequence[Edge]]:
-    """Edges of removed or emptied rows in the answer; `around` are the rows beside them."""
+    """Make an edge for each run of removed rows, within the size limit.
+
+    `around` has the texts of the neighbouring rows. Returns nothing if no row is removed, or if a
+    row is emptied because it is the last one of the grid.
+    """
     removed, gone = set[int](), set[int]()
     for each in writes:
         removed |= each.removed.keys()
         gone.update(each.removed_rows)
-    if emptied or not gone:  # no other row is left, or none is removed
+    if emptied or not gone:  # no other row is left, or no row is removed
         return []
     written = gone.union(change.row for each in writes for change in each.changes)
     edges: list[Edge] = []
@@ -395,13 +423,18 @@ def edges_of(
 def _next_to(
     rows: Iterable[int], around: Mapping[int, Sequence[str]], written: Collection[int]
 ) -> Sequence[Sequence[str]]:
-    """The texts of rows, up to the first one that the batch writes or that no look showed."""
+    """Return the texts of rows, up to the first row that the batch writes or that is not in
+    `around`.
+    """
     near = takewhile(lambda row: row in around and row not in written, rows)
     return [around[row] for row in near]
 
 
 def emptied_rows(writes: Sequence[Planned], frozen_rows: int, grid_rows: int) -> frozenset[int]:
-    """The first unfrozen row if all unfrozen rows are removed; Google keeps one of them."""
+    """Return the first unfrozen row if the writes remove all unfrozen rows; otherwise nothing.
+
+    Google does not remove the last unfrozen row, so the gateway empties it.
+    """
     removed = {row for each in writes for row in each.removed}
     first = frozen_rows + 1
     is_all = removed.issuperset(range(first, grid_rows + 1))
@@ -411,10 +444,11 @@ def emptied_rows(writes: Sequence[Planned], frozen_rows: int, grid_rows: int) ->
 def requests_of(
     plan: Plan, row_formats: Mapping[int, NumberFormat]
 ) -> Work[tuple[Sequence[Change], Sequence[Planned]]]:
-    """The requests of a plan, each with its write: changes, new rows, removals from the bottom.
+    """Return the changes of a plan, and for each change the write that it belongs to.
 
-    `row_formats` are the number formats of all new rows, by column. All new rows of a native table
-    are one request of their first write. Above a filled-down row new rows are inserted.
+    The order is: changed cells, new rows, then removals from the bottom up. `row_formats` are the
+    number formats of all new rows, by column. All new rows of a native table are one change, which
+    belongs to the first write. Above a filled-down row new rows are inserted.
     """
     requests: list[tuple[Change, Planned]] = []
     appended: list[tuple[Planned, list[NewRows]]] = []
@@ -467,9 +501,9 @@ def requests_of(
 
 
 def _insertion(plan: Plan, filled: FilledRow) -> Work[Sequence[tuple[Change, Planned]]]:
-    """The changes that insert new rows above a filled-down row, each with its write.
+    """Return the changes that insert new rows above a filled-down row, each with its write.
 
-    Changes for all new rows have the first write. Sent values replace formulas.
+    Changes for all new rows belong to the first write. Sent values replace formulas.
     """
     created = [(each, each.created) for each in plan.writes if each.created]
     if not created:
@@ -519,7 +553,9 @@ def _insertion(plan: Plan, filled: FilledRow) -> Work[Sequence[tuple[Change, Pla
 
 
 def _pieces(change: RowChange) -> Iterator[tuple[int, list[Stored]]]:
-    """Split the runs of a change where cells with new number formats begin or end."""
+    """Split the runs of a change into pieces whose cells all have a new number format, or all have
+    none.
+    """
     for at, run in change.runs:
         cells = enumerate(run, at)
         for _, piece in groupby(cells, key=lambda cell: cell[0] in change.formats):
@@ -528,12 +564,13 @@ def _pieces(change: RowChange) -> Iterator[tuple[int, list[Stored]]]:
 
 
 def sendings_of(plan: Plan, *, is_shared: bool) -> Mapping[int, Sending]:
-    """Notes of writes that change rows or have an Idempotency-Key, by their index.
+    """Return what to store about each write before it is sent, by the write's index.
 
-    They have the rows, and the cells of writes with an identity. Appended rows have no number yet
-    and are counted from the end: the last one is -1. If the rows follow the last row of the sheet,
-    their expected numbers are noted, too. If processes share a lock (`is_shared`), only removals
-    have the rows that they change: the lock has the fences of all other writes.
+    Includes writes that change rows and writes with an Idempotency-Key; only those with a key store
+    cells. Appended rows are numbered from the end of the sheet: the last one is -1. If their real
+    numbers can be expected, `first_row` is stored, too. `is_shared`: several processes share a
+    write lock, which stores the fence of every write. Then only removals store the rows that they
+    change.
     """
     sendings: dict[int, Sending] = {}
     first_row, left = plan.after_row + 1 if plan.is_end else 0, 0

@@ -1,26 +1,30 @@
-"""Fences: metadata that every write leaves in its spreadsheet, as proof that it was applied.
+"""Fences: developer metadata that proves that Google applied a write.
 
 Rules
-- A write and its fence are one batch, which Google applies completely or not at all. So the fence
-  with the write's token proves that the write was applied, also if people edited the rows since.
-  Rows prove nothing.
-- Google refuses a used id. The gateway proves this once per account before it relies on it: it
-  creates two new fences, then one of them again, in a batch that deletes the other one first. A
-  refusal of that batch is not for lack of room, because the deleted fence has the same length.
-- A batch without an answer is sent again unchanged while its look is fresh: if the first copy is
-  applied, Google refuses the second. Otherwise its fence is burnt: created with another token,
-  after which the write can never be applied.
-- If Google accepts used ids, no batch is sent again. A write counts as not applied if 180 s after
-  its last copy two searches, 30 s apart, do not find its fence.
-- Later batches delete fences once no copy of their write can be applied any more. While the record
-  of a write is open, its fence stays.
-- A fence's token begins with the time at which it was made, and no copy is sent later than
-  `SENT_WITHIN_SECONDS` after it. So a fence of another process is provably old `OLD_SECONDS` after
-  its time: 185 s, the time until it is sent, and the difference of the clocks.
-- Metadata has a limit. A batch without room deletes fences and is tried again: provably old ones,
-  found with one read, or else the oldest fence whose only copy was answered. Younger fences stay.
-- The last `RESERVE` answered fences stay until metadata is full. Each has the length of a new
-  fence, so even if others fill the metadata, a proof (2) or a burnt fence (1) takes their place.
+- A write and its fence are one batch, and Google applies a batch completely or not at all. So a
+  fence with the write's token proves that the write was applied, even if people edited the rows
+  afterwards. The content of rows proves nothing.
+- Google refuses a metadata ID that is in use. The gateway tests this once per account before it
+  relies on it: it creates two new fences, then sends a batch that deletes the second fence and
+  creates the first one again. Google cannot refuse that batch for lack of space, because the
+  deleted fence has the same length.
+- If a batch gets no answer, the gateway sends the same batch again while its read of the sheet is
+  fresh. If the first copy was applied, Google refuses the second copy. Later the gateway burns the
+  fence: it creates a fence with the same ID and another token, after which Google refuses every
+  copy of the write.
+- If Google accepts used IDs, no batch is sent twice. The write counts as not applied if two
+  searches do not find its fence: one 180 s after the last copy, and one 30 s later.
+- Later batches delete a fence when Google can no longer apply any copy of its write. A fence stays
+  while the stored record of its write is open.
+- A token begins with the time at which its fence was made. The gateway sends no copy more than
+  `SENT_WITHIN_SECONDS` after that time. So a fence of another process is certainly old after
+  `OLD_SECONDS`: 185 s, the time until it is sent, and the difference of the clocks.
+- Google limits the size of metadata. A batch without space for its fence deletes fences and is sent
+  again. It deletes fences that are certainly old, which 1 read finds, or else the oldest fence
+  whose only copy Google answered. Younger fences stay.
+- The last `RESERVE` answered fences stay until the metadata is full. Each has the length of a new
+  fence. So even if other programs fill the metadata, the test (2 fences) or a burnt fence (1) finds
+  space.
 """
 
 import asyncio
@@ -53,77 +57,89 @@ from gateway.telemetry.events import look_failed, used_ids_accepted
 from gateway.worksheets.write_queue import WriteTurns, no_turn
 
 BURNT = "burnt.."
-"""End of the token of a burnt fence; the random part of other tokens has no dot."""
+"""End of the token of a burnt fence. The random part of other tokens contains no dot."""
 
 LONGEST_CALL_SECONDS = 180.0
-"""Maximum time that Google works on a call."""
+"""Maximum time for which Google works on one call, in seconds."""
 
 SEARCH_PAUSE_SECONDS = 30.0
-"""Time between the two searches that prove a fence absent if Google accepts used ids."""
+"""Seconds between the two searches that prove that a fence does not exist.
+
+Used only if Google accepts used IDs.
+"""
 
 LIMIT_SECONDS = 15.0
-"""Maximum time to settle one write, whose client has already waited for Google."""
+"""Maximum time to find the outcome of one write, in seconds; its client already waited for Google.
+"""
 
 RETRY_SECONDS = 10
-"""`Retry-After` of an open write if Google refuses used ids; usually it is settled by then."""
+"""`Retry-After` of a write with unknown outcome, in seconds, if Google refuses used IDs.
+
+By then the outcome is usually known.
+"""
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
 
 MAX_LEFT = 400
-"""Maximum number of fences in a spreadsheet; above it, answered ones without copies go early."""
+"""Maximum number of fences in a spreadsheet.
+
+Above it, batches delete the oldest fences early if Google answered the only copy of their write.
+"""
 
 MAX_FORGOTTEN = 500
 """Maximum number of fences that one batch deletes."""
 
 SENT_WITHIN_SECONDS = 30.0
-"""Maximum time from making a fence to sending the last copy of its batch."""
+"""Maximum time from making a fence to sending the last copy of its batch, in seconds."""
 
 CLOCK_SECONDS = 120.0
-"""Maximum difference between the clocks of processes with the same key."""
+"""Maximum difference between the clocks of processes that share a gateway's key, in seconds."""
 
 OLD_SECONDS = UNKNOWN_RETRY_SECONDS + SENT_WITHIN_SECONDS + CLOCK_SECONDS
-"""Age at which a fence of another process is provably old."""
+"""Age in seconds at which a fence of another process is certainly old."""
 
 RESERVE = 2
 
 FULL_SECONDS = 60.0
-"""Time after a refusal for lack of room in which each batch deletes a fence at once."""
+"""Seconds after a lack of space during which each batch also deletes a fence."""
 
 Sleep = Callable[[float], Awaitable[None]]
 
 
 class NeverApplied(Exception):
-    """A batch with an open outcome was not applied, and never will be."""
+    """Raised for a batch that was not applied, and that Google will never apply."""
 
 
 @dataclass(kw_only=True)
 class _Open:
-    """A batch without an answer; `batch` is None if it must not be sent again."""
+    """A batch without an answer. `batch` is None if the gateway must not send it again."""
 
     fence: Fence
     sent_at: float
     batch: Batch | None = None
     resend_until: float = 0.0
     forgotten: Sequence[int] = ()
-    """Old fences that the batch deletes, if it was applied."""
+    """IDs of old fences that the batch deletes when Google applies it."""
     is_full: bool = False
-    """True if Google refused to create the last fence for it."""
+    """True if Google's last refusal to create a fence was for lack of space."""
 
 
 class _Left(NamedTuple):
-    """A fence of a finished write; `has_copies` if another copy of the write may still arrive."""
+    """A fence to delete later. `has_copies`: Google might still receive a copy of its write."""
 
     sent_at: float
     has_copies: bool
 
 
 class Fences:
-    """The fences of one gateway and account, in all spreadsheets.
+    """Makes, searches and deletes the fences of one gateway and Google account, in all
+    spreadsheets.
 
-    `key` marks the gateway's own fences. `clock` returns seconds and runs while the machine sleeps.
-    `recorded` returns the fences of open records, which retries search even if their outcome was
-    known before. `kept` filters the fences that other processes need.
+    `key` is the metadata key of the gateway's fences. `clock` returns seconds since the epoch.
+    `recorded` returns the IDs of fences whose records in the storage are open; these fences are not
+    deleted, because a repeated request searches them. `kept` takes fence IDs and returns those that
+    other processes still need.
     """
 
     def __init__(
@@ -149,27 +165,31 @@ class Fences:
         self._kept = kept
         self._are_refused: bool | None = None
         self._left: dict[str, OrderedDict[int, _Left]] = {}
-        """Fences to delete, by spreadsheet."""
+        """Fences to delete later, by spreadsheet and fence ID."""
         self._searched: set[str] = set()
-        """Spreadsheets whose fences of earlier processes are known."""
+        """Spreadsheets in which `find_earlier` has found the fences of earlier processes."""
         self._full_until: dict[str, float] = {}
-        """End of `FULL_SECONDS` for spreadsheets whose metadata was full."""
+        """End of `FULL_SECONDS` by spreadsheet, if its metadata was full."""
         self._missed_at: dict[int, float] = {}
-        """Time of the first search without a fence, by its id, if Google accepts used ids."""
+        """Time of the first search that did not find a fence, by fence ID.
+
+        Used only if Google accepts used IDs.
+        """
 
     @property
     def retry_seconds(self) -> int:
-        """Seconds after which an open write can be settled."""
+        """Seconds after which a client should repeat a write with unknown outcome."""
         return UNKNOWN_RETRY_SECONDS if self._are_refused is False else RETRY_SECONDS
 
     def new(self) -> Fence:
-        """Make a fence for a write, with a random id and token."""
+        """Make a fence for one write, with a random ID and token."""
         return Fence.random(self._key, self._clock())
 
     async def find_earlier(self, spreadsheet: str) -> None:
-        """Find the fences of earlier processes, to delete them. 1 read per spreadsheet and start.
+        """Find the fences of earlier processes, so that later batches can delete them.
 
-        No read while a copy of an earlier process may still be applied.
+        Costs 1 read per spreadsheet and start of the gateway. Does nothing while Google might still
+        apply a write of an earlier process. If the read fails, the next call tries again.
         """
         is_safe = self._clock() - self._began_at > UNKNOWN_RETRY_SECONDS
         if not is_safe or spreadsheet in self._searched:
@@ -184,17 +204,20 @@ class Fences:
     async def commit(
         self, spreadsheet: str, batch: Batch, *, resend_seconds: float
     ) -> SheetView | None:
-        """Apply a batch; returns None if it was applied, but its answer is lost.
+        """Send a batch until its outcome is known. Returns Google's answer, or None if it was lost.
 
-        1 write; after a lost answer at most 2 reads + 2 writes more, and once per account 2 writes.
-        While Google keeps failing, up to a dozen of each. 1 write more if Google refuses to delete
-        old fences. If metadata is full: 1 read + 1 write more. `resend_seconds` is the time for
-        which the batch's look is still fresh.
+        In both cases Google applied the batch. `resend_seconds` is the time for which the batch's
+        read of the sheet stays fresh.
+
+        Costs 1 write. After a lost answer at most 2 reads and 2 writes more, and once per account 2
+        writes more. While Google keeps failing, up to a dozen of each. If Google refuses to delete
+        old fences, 1 write more. If the metadata is full, 1 read and 1 write more.
 
         Raises `UpstreamRefusal`, which names the refused request, or another error with
-        `not_applied` if Google did nothing; `MetadataFull` if there is no room for the fence;
-        `NeverApplied` if that was proved later, if the id is used by others, or if the fence is too
-        old to be sent; `WriteOutcomeUnknown` if the outcome is open.
+        `not_applied`, if Google did nothing. Raises `MetadataFull` if there is no space for the
+        fence, and `WriteOutcomeUnknown` if the outcome stays unknown. Raises `NeverApplied` if a
+        later search or a burnt fence proves that the batch was not applied, if another program uses
+        the fence's ID, or if the fence is too old to be sent.
         """
         now, made_at = self._clock(), batch.fence.made_at
         resend_until = now + resend_seconds
@@ -231,7 +254,11 @@ class Fences:
     async def _commit(
         self, spreadsheet: str, batch: Batch, forgotten: Sequence[int], *, resend_until: float
     ) -> SheetView | None:
-        """Send a batch that deletes these fences. Raises `UpstreamRefusal` if that is final."""
+        """Send a batch that also deletes the fences `forgotten`; without an answer, find its
+        outcome.
+
+        Raises `UpstreamRefusal` if Google refused one of the batch's requests.
+        """
         sent_at = self._clock()
         batch = replace(batch, forgotten=forgotten)
         with self._deleting(spreadsheet, forgotten) if forgotten else nullcontext():
@@ -242,7 +269,7 @@ class Fences:
                 if index is not None and index <= len(batch.changes):
                     raise
                 error: GatewayError = refusal
-                resend_until = sent_at  # it would be refused again
+                resend_until = sent_at  # Google would refuse a copy, too
             except WriteOutcomeUnknown as unknown:
                 error = unknown
             copy = _Open(
@@ -258,11 +285,12 @@ class Fences:
                 raise never from error
 
     async def is_applied(self, spreadsheet: str, fence: Fence, sent_at: float) -> bool:
-        """True if an open write was applied; if not, it can be sent again.
+        """True if Google applied an open write. False means that it never will; it can be sent
+        again.
 
-        1 read if it was applied, else 2 reads + 1 write at most; 2 reads + 1 write more if metadata
-        is full. `sent_at` is the latest time at which a copy may have been sent. Raises
-        `WriteOutcomeUnknown`.
+        Costs 1 read if Google applied the write, else at most 2 reads and 1 write. If the metadata
+        is full, 2 reads and 1 write more. `sent_at` is the latest time at which a copy may have
+        been sent. Raises `WriteOutcomeUnknown`.
         """
         try:
             await self._settle(spreadsheet, _Open(fence=fence, sent_at=sent_at), None)
@@ -271,7 +299,7 @@ class Fences:
         return True
 
     def unknown(self, cause: Exception | None = None) -> WriteOutcomeUnknown:
-        """The error of a write whose outcome is open."""
+        """Make the error of a write with unknown outcome."""
         error = WriteOutcomeUnknown(
             "It is not known whether Google applied this write, or will apply it. Repeat the "
             "request with its Idempotency-Key, or look at the worksheet before you send it "
@@ -296,7 +324,10 @@ class Fences:
     async def _settle(
         self, spreadsheet: str, copy: _Open, error: GatewayError | None
     ) -> SheetView | None:
-        """Settle an open batch: search its fence, send the batch again, or burn the fence."""
+        """Try to find the outcome of an open batch, with pauses, for at most `LIMIT_SECONDS`.
+
+        Raises `WriteOutcomeUnknown` after that time. `error` is the reason why the batch is open.
+        """
         trouble: GatewayError | TimeoutError | None = error
         pause_seconds = FIRST_PAUSE_SECONDS
         try:
@@ -319,7 +350,11 @@ class Fences:
         raise self.unknown(trouble)
 
     async def _settled(self, spreadsheet: str, copy: _Open) -> SheetView | None:
-        """Try once to settle an open batch. Raises `_StillOpen`, or `NeverApplied`."""
+        """Try once to find the outcome of an open batch.
+
+        Returns None if the fence exists, or Google's answer after sending the batch again. Raises
+        `NeverApplied`, or `_StillOpen` if the outcome is still unknown.
+        """
         fence = copy.fence
         try:
             tokens = await self._sheets.fence_tokens(spreadsheet, fence.id)
@@ -343,7 +378,11 @@ class Fences:
         raise NeverApplied
 
     async def _resend_or_burn(self, spreadsheet: str, copy: _Open) -> SheetView:
-        """Send an open batch again, or burn its fence. After a used id, search again."""
+        """Send an open batch again, or burn its fence if it must not be sent again.
+
+        Raises `NeverApplied` after burning. If Google refuses the ID as used, `_settled` searches
+        again.
+        """
         forgotten = await self._spare(spreadsheet, copy, needed=1)
         with await self._write_turn(spreadsheet):
             if copy.batch is not None and self._clock() < copy.resend_until:
@@ -356,9 +395,9 @@ class Fences:
         raise NeverApplied
 
     def _check_age(self, copy: _Open) -> None:
-        """Raise `_StillOpen` unless two searches proved the fence absent.
+        """Raise `_StillOpen` unless two searches have proved that the fence does not exist.
 
-        Only used if Google accepts used ids.
+        Used only if Google accepts used IDs.
         """
         now = self._clock()
         if now - copy.sent_at >= LONGEST_CALL_SECONDS:
@@ -368,10 +407,10 @@ class Fences:
         raise _StillOpen(None, is_final=True)
 
     async def _prove(self, spreadsheet: str, copy: _Open) -> None:
-        """Test if Google refuses used ids. 2 writes; 1 read more if metadata is full."""
+        """Test if Google refuses used IDs. Costs 2 writes; if the metadata is full, 1 read more."""
         used, other = self.new(), self.new()
         forgotten = await self._spare(spreadsheet, copy, needed=2)
-        with await self._write_turn(spreadsheet):  # a batch may need the present turn
+        with await self._write_turn(spreadsheet):  # the write itself may need the reserved quota
             await self._create(spreadsheet, copy, [used, other], forgotten)
         with await self._write_turn(spreadsheet):
             try:
@@ -388,7 +427,9 @@ class Fences:
     async def _create(
         self, spreadsheet: str, copy: _Open, fences: Sequence[Fence], forgotten: Sequence[int]
     ) -> None:
-        """Delete the fences `forgotten`, then create fences; notes a refusal for lack of room."""
+        """Delete the fences `forgotten`, then create fences. Sets `copy.is_full` after a lack of
+        space.
+        """
         copy.is_full = False
         left = self._left.setdefault(spreadsheet, OrderedDict())
         with self._deleting(spreadsheet, forgotten):
@@ -404,13 +445,16 @@ class Fences:
             self._leave(spreadsheet, each, has_copies=False)
 
     def _leave(self, spreadsheet: str, fence: Fence, *, has_copies: bool = True) -> None:
-        """Note a fence that may be deleted later."""
+        """Remember a fence that a later batch can delete."""
         left = self._left.setdefault(spreadsheet, OrderedDict())
         left[fence.id] = _Left(self._clock(), has_copies)
 
     @contextmanager
     def _deleting(self, spreadsheet: str, forgotten: Sequence[int]) -> Iterator[None]:
-        """Reserve fences for deletion by one batch; restored if the batch is not applied."""
+        """Withhold fences from other batches while this batch deletes them.
+
+        If the block fails, they can be deleted later, unless Google refused their deletion.
+        """
         left = self._left.setdefault(spreadsheet, OrderedDict())
         deleted = {each: left.pop(each) for each in forgotten if each in left}
         try:
@@ -421,7 +465,7 @@ class Fences:
             raise
 
     async def _find(self, spreadsheet: str) -> Sequence[Fence]:
-        """Note all fences with the key, of this process and of others. 1 read."""
+        """Remember all fences of the gateway in a spreadsheet, from every process. Costs 1 read."""
         found = await self._sheets.find_fences(spreadsheet, self._key)
         left, now = self._left.setdefault(spreadsheet, OrderedDict()), self._clock()
         for each in found:
@@ -431,9 +475,9 @@ class Fences:
     async def _room(
         self, spreadsheet: str, fence: Fence, refusal: UpstreamRefusal
     ) -> Sequence[int]:
-        """Choose fences to delete for a fence that Google refused. 1 read.
+        """Choose fences to delete after Google refused to create a fence. Costs 1 read.
 
-        Raises `NeverApplied` if the id of that fence is used.
+        Raises `NeverApplied` if the ID of the refused fence is already used.
         """
         self._full_until[spreadsheet] = self._clock() + FULL_SECONDS
         try:
@@ -447,9 +491,9 @@ class Fences:
         return await self._forgettable(spreadsheet, needed=1)
 
     async def _spare(self, spreadsheet: str, copy: _Open, *, needed: int) -> Sequence[int]:
-        """Choose fences to delete for a proof or a burnt fence, if there was no room. 1 read then.
+        """Choose fences to delete for a test or a burnt fence, if the last attempt lacked space.
 
-        Raises `_StillOpen` if there are no such fences.
+        Costs 1 read in that case. Raises `_StillOpen` if no fence can be deleted.
         """
         if not copy.is_full:
             return []
@@ -460,7 +504,10 @@ class Fences:
         return [*dict.fromkeys([*copy.forgotten, *spare])][:MAX_FORGOTTEN]
 
     def _no_room(self, spreadsheet: str) -> MetadataFull:
-        """The error of a write without room for its fence, with the time until a fence is old."""
+        """Make the error of a write without space for its fence.
+
+        `Retry-After` is the time until the oldest fence can be deleted.
+        """
         kept = set(self._recorded())
         left = self._left.get(spreadsheet, OrderedDict())
         ages = [self._clock() - each.sent_at for name, each in left.items() if name not in kept]
@@ -468,9 +515,9 @@ class Fences:
         return MetadataFull(outcome="not_applied", retry_after_seconds=max(RETRY_SECONDS, seconds))
 
     async def _forgettable(self, spreadsheet: str, *, needed: int = 0) -> Sequence[int]:
-        """Choose fences that no copy of a write needs any more.
+        """Choose fences to delete: old ones, of whose writes Google can no longer apply a copy.
 
-        If fewer than `needed` are old, also the oldest ones whose only copy was answered.
+        If fewer than `needed` are old, adds the oldest fences whose only copy Google answered.
         """
         left = self._left.get(spreadsheet)
         if not left:
@@ -500,14 +547,16 @@ class Fences:
 
 
 def last_sent_at(fence: Fence, now: float) -> float:
-    """Latest instant, at most `now`, at which another process may have sent a fence's batch."""
+    """Return the latest time, at most `now`, at which another process may have sent a fence's
+    batch.
+    """
     if fence.made_at is None:
         return now
     return min(now, fence.made_at + SENT_WITHIN_SECONDS + CLOCK_SECONDS)
 
 
 class _StillOpen(Exception):
-    """An attempt did not settle a write; `is_final` if another one would not, either."""
+    """The outcome of a write is still unknown. `is_final`: another attempt would not find it."""
 
     def __init__(self, error: GatewayError | None, *, is_final: bool) -> None:
         super().__init__()
@@ -516,11 +565,11 @@ class _StillOpen(Exception):
 
 
 def _is_of_deletion(error: BaseException) -> bool:
-    """True if Google refused a batch for the deletion of an old fence."""
+    """True if Google refused a batch because of the deletion of an old fence."""
     index = refused_request(error) if isinstance(error, UpstreamRefusal) else None
     return index is not None and index < FENCE_REQUEST
 
 
 def _verifying() -> AbstractContextManager[None]:
-    """Give the calls of the block priority over all others that wait for the quota."""
+    """Give the block's calls to Google priority over all other calls that wait for quota."""
     return in_call_context(replace(current_call_context(), is_verification=True))

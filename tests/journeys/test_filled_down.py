@@ -448,7 +448,7 @@ def test_rows_that_are_filled_down_while_a_look_counts(
 
     assert refused(refusal) == (409, 4094)
     assert refusal.json()["outcome"] == "applied"
-    assert f"from row {FILLED_ROWS + 1} on, below rows that others" in refusal.json()["message"]
+    assert f"from row {FILLED_ROWS + 1} on, below rows that people" in refusal.json()["message"]
     assert refused(again) == (409, 4094)
     assert (after[0] - before[0], after[1] - before[1]) == (2 if parameters else 0, 1)
     assert [each["rowIndex"] for each in created.json()["results"]] == [FILLED_ROWS + 2]
@@ -559,7 +559,7 @@ def test_edits_that_move_the_last_record(api: Api, requests: Requests) -> None:
 
     body = answer.json()
     assert (answer.status_code, body["code"], body["outcome"]) == (409, 4094, "applied")
-    assert "others moved or changed rows" in body["message"]
+    assert "people moved or changed rows" in body["message"]
     assert "not directly below the last record" in body["message"]
     assert refused(again) == (409, 4094)
     assert once == twice

@@ -161,8 +161,9 @@ def is_granted(title: str, granted: frozenset[str] | None, *, is_only: bool) -> 
 
 @dataclass(frozen=True)
 class Target:
-    """Worksheet of a request, with the access of its API key. Only `gateway.access` creates
-    targets.
+    """Worksheet of a request, with the access of its API key.
+
+    Only `gateway.access` creates targets.
     """
 
     worksheet: WorksheetId

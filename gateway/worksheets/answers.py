@@ -55,9 +55,7 @@ class Paging(msgspec.Struct, frozen=True, gc=False):
     has_next: bool
     total: int | None = None
     place: Place | None = None
-    """Position after the last row of the page. None after the last page and for requests with
-    `skip`.
-    """
+    """Position after the page's last row. None after the last page and for requests with `skip`."""
 
 
 class Encoded(msgspec.Struct, frozen=True):
@@ -111,14 +109,10 @@ class Encoder(Protocol):
 
     @property
     def is_typed(self) -> bool:
-        """True if cells are typed values (`gateway.table.typed`), False if they are displayed
-        texts.
-        """
+        """True if cells are typed values (`gateway.table.typed`), False for displayed texts."""
 
     def rows(self, rows: Iterable[object]) -> list[bytes]:
-        """Encode rows made by `gateway.table.table.row_object`; returns one JSON object for each
-        row.
-        """
+        """Encode rows made by `gateway.table.table.row_object`, each to one JSON object."""
 
     def page(self, rows: "Bodies", paging: Paging, cursor: str | None = None) -> Encoded:
         """Join encoded rows to the body of a page, and make its ETag.
@@ -198,12 +192,12 @@ class EncodedRows:
         places: Sequence[int],
         typed: TypedColumns | None = None,
     ) -> Bodies:
-        """Return the encoded rows at these positions, with the selected fields. Raises
-        UnknownField.
+        """Return the encoded rows at these positions, with the selected fields.
 
-        Position 0 is the header row; the rows must exist. Callers that read the same columns and
-        request the same fields share cached rows. A typed encoder needs `typed`, or a table whose
-        typed columns exist. Otherwise raises Unbuilt, whose work makes these columns.
+        Position 0 is the header row; all positions must exist. Callers that read the same columns
+        and request the same fields share cached rows. Raises UnknownField for a selected field that
+        the caller does not see. A typed encoder needs `typed`, or a table whose typed columns
+        exist; otherwise raises Unbuilt, whose work makes these columns.
         """
         way = (encoder, keys, grant.readable)
         kept = self._kept.get(way)
@@ -254,9 +248,7 @@ class Answers:
         self._byte_count = 0
 
     def get(self, key: Hashable) -> Encoded | None:
-        """Return a cached answer, or None. `key` must contain every input of the answer but the
-        rows.
-        """
+        """Return a cached answer, or None. `key` must contain all inputs besides the rows."""
         return self._kept.get(key)
 
     def keep(self, key: Hashable, encoded: Encoded) -> Encoded:

@@ -63,9 +63,7 @@ PATCH_STEPS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class _Placed:
-    """Rows of one create as found in the sheet: cells from column A, as displayed and as typed
-    values.
-    """
+    """Rows of one create as found in the sheet, from column A, as displayed and typed cells."""
 
     first_row: int
     texts: Sequence[Sequence[str]]
@@ -342,9 +340,7 @@ def _may_end_rows(change: RowChange, end: EndRule) -> bool:
 
 
 def is_sent(write: Write, sent: Stored, cell: Stored) -> bool:
-    """True if a write stores the value `sent` as `cell`. A typed write can turn a text into a
-    number.
-    """
+    """True if a write stores `sent` as `cell`. A typed write turns some texts into numbers."""
     if write.is_typed:
         return may_be_stored_as(sent, cell, is_form=write.is_form)
     return sent == cell
@@ -441,10 +437,10 @@ def _results(
     seen: Seen,
     is_lost: bool,
 ) -> Work[Results]:
-    """Return the results of one write in the order of its slots. Raises RowNumberUnknown or
-    HeaderChanged.
+    """Return the results of one write in the order of its slots.
 
-    `before` is the header of the planned write, `after` the header in Google's answer.
+    `before` is the header of the planned write, `after` the header in Google's answer. Raises
+    RowNumberUnknown or HeaderChanged.
     """
     write, is_same_header = planned.write, before.cells == after.cells
     view = before.seen_with(write.access.columns)
@@ -599,9 +595,7 @@ def _first_row(block: Block) -> tuple[Sequence[str], Sequence[Value]]:
 
 
 def _placed(block: Block, creates: Sequence[Rows], first: int | None) -> Sequence[_Placed | None]:
-    """Split the rows of a block by create, beginning at index `first`. Only None if `first` is
-    None.
-    """
+    """Split the rows of a block by create, from index `first` on; all None if `first` is None."""
     placed: list[_Placed | None] = []
     for rows in creates:
         if first is None:
@@ -661,8 +655,7 @@ def _has_formulas(
 def located(
     lines: Cells, creates: Sequence[Rows], *, expected: int, below: int, is_retry: bool
 ) -> Work[int | None]:
-    """Return the index of the first created row in lines that were read later, or None if
-    uncertain.
+    """Return the index of the first created row in lines that were read later, or None if unsure.
 
     `expected` is the index if no other writes came between, negative if the end of the sheet was
     unknown. With a negative index the created rows must be the only equal rows. Otherwise they must
@@ -684,9 +677,7 @@ def located(
 
 
 def holds(cells: Sequence[Value], row: Sequence[Stored]) -> bool:
-    """True if a row's cells have the written values. Cells that were not written can have any
-    value.
-    """
+    """True if a row's cells have the written values. Cells that were not written do not matter."""
     for column, written in enumerate(row):
         cell = cells[column] if column < len(cells) else None
         if written is None:
@@ -717,8 +708,7 @@ def _patches(
     placed: Sequence[_Placed | None],
     typed: Mapping[int, Sequence[object]],
 ) -> Work[list[RowPatch]]:
-    """Return updates of the cached rows: written or changed cells of existing rows, and all new
-    rows.
+    """Return updates of cached rows: written or changed cells of existing rows, and all new rows.
 
     A cell has changed if its displayed text changed or, for a typed write, its value. `typed` has
     the typed cells before the write, by row.
@@ -764,9 +754,7 @@ def _patches(
 def _not_directly_below(
     plan: Plan, tail: Block, creates: Sequence[Rows], filled: FilledRow
 ) -> Work[RowNumberUnknown | None]:
-    """Return the error of inserted rows that do not directly follow the last record or lack
-    formulas.
-    """
+    """Return an error if inserted rows do not directly follow the last record or lack formulas."""
     count, own, above = sum(map(len, creates)), tail, int(plan.after_row > plan.header.row)
     first = plan.after_row + 1 - tail.first_row
     has_formulas = yield from _has_formulas(tail.formulas[first:], creates, filled)

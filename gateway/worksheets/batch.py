@@ -116,8 +116,7 @@ Seen = Mapping[RowChange, Sequence[Span]]
 
 @dataclass(frozen=True, kw_only=True)
 class Edge:
-    """Rows above and below a run of removed or emptied rows, to check that the planned rows were
-    removed.
+    """Rows above and below removed or emptied rows, which prove that these were the planned rows.
 
     `first` and `last` are the removed rows, numbered as before the batch. `above` and `below` are
     the displayed texts of at most `AROUND` rows on each side, the nearest row first. `row` and
@@ -139,8 +138,7 @@ class Edge:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A batch ready to send: changes, the write that each change belongs to, and ranges of the
-    answer.
+    """A batch ready to send: its changes, the write of each change, and the ranges of the answer.
 
     `owners` has the write of each change. `encoded` are the changes as JSON. The answer shows the
     header, the `asked` cells of changed rows, the `edges` of removed rows and, for appended rows,
@@ -334,9 +332,7 @@ def _hull(write: Planned, change: RowChange) -> list[Asked]:
 
 
 def _narrow(_write: Planned, change: RowChange) -> list[Asked]:
-    """Choose the written cells, and short cells between them, which cost less than another
-    range.
-    """
+    """Choose the written cells, and cells between them if they are shorter than another range."""
     spans: list[tuple[int, int]] = []
     for at, run in change.runs:
         last = at + len(run) - 1
@@ -362,9 +358,7 @@ def _byte_count(cells: Sequence[Stored]) -> int:
 
 
 def rows_around(table: Table, writes: Sequence[Planned]) -> Work[Mapping[int, Sequence[str]]]:
-    """Return the texts of up to `AROUND` rows above and below removed or emptied rows, by row
-    number.
-    """
+    """Return the texts of up to `AROUND` rows above and below removed rows, by row number."""
     gone = {row for each in writes for row in each.removed_rows}
     beside = {
         row
@@ -423,9 +417,7 @@ def edges_of(
 def _next_to(
     rows: Iterable[int], around: Mapping[int, Sequence[str]], written: Collection[int]
 ) -> Sequence[Sequence[str]]:
-    """Return the texts of rows, up to the first row that the batch writes or that is not in
-    `around`.
-    """
+    """Return the texts of rows, up to the first row that is unknown or written by the batch."""
     near = takewhile(lambda row: row in around and row not in written, rows)
     return [around[row] for row in near]
 
@@ -553,9 +545,7 @@ def _insertion(plan: Plan, filled: FilledRow) -> Work[Sequence[tuple[Change, Pla
 
 
 def _pieces(change: RowChange) -> Iterator[tuple[int, list[Stored]]]:
-    """Split the runs of a change into pieces whose cells all have a new number format, or all have
-    none.
-    """
+    """Split runs of cells, so that a new number format has all cells of a piece or none of them."""
     for at, run in change.runs:
         cells = enumerate(run, at)
         for _, piece in groupby(cells, key=lambda cell: cell[0] in change.formats):

@@ -121,11 +121,10 @@ class Contents:
     answers: Answers = field(default_factory=Answers, repr=False)
 
     def find(self, worksheet: WorksheetId) -> Listed:
-        """Return the worksheet with this title. Raises WorksheetNotFound if the spreadsheet lacks
-        it.
+        """Return the worksheet with this title.
 
-        Raises SheetTooLarge if the gateway left the worksheet out because the spreadsheet is too
-        large.
+        Raises WorksheetNotFound if the spreadsheet lacks it, and SheetTooLarge if the gateway left
+        it out because the spreadsheet is too large.
         """
         for each in self.worksheets:
             if each.title == worksheet.title:
@@ -225,9 +224,7 @@ class Catalogue:
         return contents
 
     async def _first_rows(self, spreadsheet: str) -> tuple[Sequence[str], SpreadsheetView]:
-        """Read the titles of all worksheets, and the first rows of the worksheets within the
-        limits.
-        """
+        """Read the titles of all worksheets, and the first rows of worksheets within the limits."""
         listed = await self._sheets.list_worksheets(spreadsheet)
         titles = [each.title for each in listed]
         return titles, await read_first_rows(self._sheets, spreadsheet, listed, self._layouts)

@@ -49,8 +49,7 @@ class Seal(msgspec.Struct, frozen=True):
         return urlsafe_b64encode(sealed).rstrip(b"=").decode("ascii")
 
     def open(self, cursor: str) -> Place:
-        """Decrypt a cursor to a position. Raises InvalidQuery if the cursor belongs to another
-        list.
+        """Decrypt a cursor to a position. Raises InvalidQuery for a cursor of another list.
 
         The cursor "" gives the position before the first row.
         """

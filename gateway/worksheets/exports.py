@@ -98,9 +98,7 @@ class Export:
         return len(rows), (yield from encode(self, rows, cells))
 
     def may_hold_formulas(self) -> Work[bool]:
-        """True if a spreadsheet program would read the displayed text of any cell in the CSV as a
-        formula.
-        """
+        """True if a spreadsheet program would read any displayed text in the CSV as a formula."""
         for at in range(0, len(self.rows), BLOCK):
             rows = self.rows[at : at + BLOCK]
             yield len(rows)

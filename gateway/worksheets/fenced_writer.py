@@ -1,19 +1,21 @@
-"""Writer of groups of writes, each group as one batch with its fence.
+"""Writer of groups of writes: each group is one batch to Google, with a fence that proves it.
 
 Rules
-- The order is: look, plan, record, encode, send. The age of a look counts from its sending: an
-  update is sent within a second of it, a create while the header is fresh. After that another look
-  reads the rows of the plan; if they changed, they are planned again.
-- The answer of the batch shows the worksheet as of the write: position and displayed values of the
-  rows, header and sheet id.
-- Google names the request for which it refuses a batch. The write of this request is refused, and
-  the others are sent again.
-- Writes that are too large together are sent one by one; only writes that are too large by
-  themselves fail.
-- A renamed tab has two queues for a while. A write whose look is older than the end of a batch
-  under the other title looks again.
-- An update waits until an earlier open update of its row is settled or can no longer be applied,
-  because a late copy would overwrite it. So a batch that changes rows is noted before it is sent.
+- The order is: read the rows, plan, store the open writes, encode, send. The age of a read counts
+  from its sending. An update is sent within one second after the read, a create while the cached
+  header is fresh. After that time the rows of the plan are read again. If they have changed, the
+  writes are planned again.
+- Google's answer to a batch shows the worksheet just after the write: row numbers, displayed
+  values, header and sheet ID.
+- When Google refuses a batch, it names the request. The write of this request fails, and the
+  gateway sends the other writes again.
+- Writes that are too large together are sent one by one. Only a write that is too large by itself
+  fails.
+- After a tab was renamed, both titles have a queue for a while. If a batch under the other title
+  ended after the read for a write, the rows are read again.
+- An update waits until the outcome of an earlier open update of its row is known, or until that
+  update can no longer be applied; otherwise a late copy could overwrite the row. So the gateway
+  stores a batch that changes rows before it sends the batch.
 """
 
 import math
@@ -111,32 +113,32 @@ MAX_EXTRA_WRITES = 4
 """Maximum number of further batches of a group after refusals."""
 
 MAX_SMALL_LOOKS = 2
-"""Maximum number of further looks at the rows of a plan, if each takes long."""
+"""Maximum number of times that the rows of a plan are read again because a read took too long."""
 
 MAX_TABS = 1_000
-"""Number of tabs above which ends of batches before all looks are dropped."""
+"""Number of tabs above which old entries of `FencedWriter._tabs` are deleted."""
 
 LONGEST_PLAN_SECONDS = 300.0
-"""Maximum time from a look to sending its plan: a read and two small looks, with retries."""
+"""Maximum seconds from the first read for a plan until its batch is sent, including retries."""
 
 
 class _Again(Enum):
-    """Reasons to plan a group again."""
+    """Reasons to plan the writes of a group again."""
 
     OUTDATED = auto()
-    """Writes were refused, or cached knowledge of the sheet may be wrong."""
+    """Google refused some writes, or the cached header or sheet ID may be wrong."""
     OLD_LOOK = auto()
-    """The look became too old, and a later one shows other rows."""
+    """The rows or the header changed after they were read."""
     SLOW_LOOKS = auto()
-    """Google takes too long for looks, so that they are outdated."""
+    """Google answers reads so slowly that the rows are too old to be written."""
     FAILED = auto()
-    """The batch was not applied, for a temporary reason."""
+    """Google did not apply the batch, for a temporary reason."""
     OTHER_TABLE = auto()
-    """New rows for a native table were refused: it may be gone, or another table."""
+    """Google refused new rows for a native table, which may have been deleted or replaced."""
     APART = auto()
-    """The new rows of several writes were refused together: the writes are sent one by one."""
+    """Google refused the new rows of several writes together, so the writes are sent one by one."""
     NOT_INSERTED = auto()
-    """Google refused to insert rows there: they are appended."""
+    """Google refused to insert rows above filled-down rows, so the rows are appended."""
 
 
 MOST = {
@@ -148,22 +150,23 @@ MOST = {
     _Again.APART: 2,
     _Again.NOT_INSERTED: 2,
 }
-"""Number of occurrences of each reason after which the writes of a group fail."""
+"""Number of occurrences of a reason at which the remaining writes of a group fail."""
 
 
 class _Sent(NamedTuple):
-    """Result of a batch: outcomes by index, and the reason to plan the other writes again."""
+    """Result of a batch: outcomes by index, and the reason to plan the remaining writes again."""
 
     outcomes: dict[int, Outcome]
     again: _Again | None = None
     error: GatewayError | None = None
-    """Error of the other writes if they are not planned again."""
+    """Error of the remaining writes if they cannot be planned again."""
 
 
 class FencedWriter:
-    """Plans, sends and settles groups of writes.
+    """Plans groups of writes, sends them to Google and finds their outcomes.
 
-    `clock` is the clock of the fences; `open_writes` are left by an earlier process.
+    `clock` is the clock of the fences. `open_writes` are writes of an earlier process whose outcome
+    is unknown. `lock` is the write lock of several processes; None for a single process.
     """
 
     def __init__(
@@ -194,20 +197,30 @@ class FencedWriter:
         self._scheduler = scheduler
         self._open_writes = OpenWrites(fences, ledger, clock=clock, earlier=open_writes, lock=lock)
         self._tabs: dict[tuple[str, int], dict[str, float]] = {}
-        """End of the last batch to a tab, by its title then; infinity while a batch is sent."""
+        """Monotonic end of the last batch to a tab, by spreadsheet and sheet ID, then by title.
+
+        Infinity while a batch is being sent.
+        """
 
     async def write(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[Outcome]:
-        """Carry out a group of writes of one kind. Must be awaited in the write queue.
+        """Carry out a group of writes of one kind. Returns an outcome for each write, in order.
 
-        Creates: 1 write if header and sheet id are fresh, otherwise 1 read + 1 write; 2 reads if
-        the end of a large worksheet is unknown. Updates and deletes: 1 read + 1 write; 1 more read
-        if a row is blank. Writes by filter: 2 reads (1 for filters of row numbers) + 1 write;
-        upserts 1 read + 1 write; both 1 more read if the sheet id is unknown. Writes by filter or
-        key to the same rows or columns cost this each. A refused group costs at most 4 more writes,
-        and 1 read each time for the reason. A group that is too large costs 1 read or 1 write more
-        than its writes one by one. A create that a native table refuses costs 2 reads and 1 write
-        more: it may be another table. Each colliding open write costs 1 to 2 reads and 1 write, and
-        a new look if it was sent under another title of the tab.
+        The caller must await it in the write queue of the worksheet. Costs in Google calls:
+
+            creates                      1 write if header and sheet ID are fresh, else 1 read more
+                                         (2 reads if the end of a large worksheet is unknown)
+            updates, deletes by number   1 read, 1 write (2 reads if a row is blank)
+            writes by filter             2 reads (1 for filters of row numbers), 1 write
+            upserts                      1 read, 1 write
+
+        Writes by filter and upserts cost 1 read more if the sheet ID is unknown. If several use the
+        same rows or columns, each has the cost of its own group. Further costs:
+
+            Google refuses the group      at most 4 writes, each with 1 read for the reason
+            the group is too large        1 read or 1 write more than its writes one by one
+            a native table refuses rows   2 reads, 1 write
+            an open write of its rows     1 to 2 reads and 1 write for each such open write; the
+                                          rows are read again if the tab had another title
         """
         refusals: Sequence[GatewayError | None] = [None] * len(writes)
         is_single, earlier = self._lock is None, self._open_writes
@@ -229,7 +242,7 @@ class FencedWriter:
             now = dict(islice(left.items(), 1)) if is_one_by_one else left
             sent = _Sent({})
             try:
-                # The quota comes first, so that no wait separates a look from its write.
+                # Reserve the quota first, so that nothing waits between a read and its write.
                 spreadsheet = worksheet.id.spreadsheet
                 with nullcontext() if is_first else await self._write_turn(spreadsheet):
                     may_insert = not met[_Again.NOT_INSERTED]
@@ -243,7 +256,7 @@ class FencedWriter:
                     else:
                         outcomes |= plan.outcomes
                         if plan.outcomes:
-                            # Their numbers follow the rows that this batch or a later one removes.
+                            # Store them first: this batch may remove rows above their rows.
                             await self._completed(left, plan.outcomes)
                         if plan.writes:
                             sent = await self._send(worksheet, plan)
@@ -253,7 +266,7 @@ class FencedWriter:
             except WriteTooLarge as too_large:
                 if len(now) == 1:
                     outcomes |= dict.fromkeys(now, too_large)
-                is_one_by_one = True  # those that are not too large by themselves are carried out
+                is_one_by_one = True  # a write that is not too large by itself still succeeds
             except GatewayError as failure:
                 outcomes |= dict.fromkeys(left.keys() - outcomes.keys(), failure)
             outcomes |= sent.outcomes
@@ -275,7 +288,7 @@ class FencedWriter:
                 if sent.again is not _Again.FAILED:
                     worksheet.header.forget()
             if left and any(isinstance(each, WriteOutcomeUnknown) for each in outcomes.values()):
-                error = earlier.refusal()  # the others would have to wait for it
+                error = earlier.refusal()  # the remaining writes would have to wait
                 break
             if sent.again is not None and met[sent.again] == MOST[sent.again]:
                 break
@@ -284,11 +297,12 @@ class FencedWriter:
         return [*map(outcomes.__getitem__, range(len(writes)))]
 
     async def resume(self, worksheet: Worksheet, write: Write, entry: Entry) -> Answer | None:
-        """Find the answer of an open write; None if it was not applied, and never will be.
+        """Return the answer of an open write, or None if Google did not apply it and never will.
 
-        1 to 4 reads and at most 1 write. If an open removal may have moved its rows, the removal is
-        settled, too: 1 read, or at most 2 reads and 1 write more. Raises `WriteOutcomeUnknown`, or
-        QueueFull, `applied`, while the removal is open. Must be awaited in the write queue.
+        Costs 1 to 4 reads and at most 1 write. If an open removal may have moved the rows of the
+        write, the outcome of the removal is found, too: 1 read more, or at most 2 reads and 1 write
+        more. While that outcome stays unknown, raises `WriteOutcomeUnknown`, or an error with the
+        outcome `applied`. The caller must await it in the write queue.
         """
         if entry.answer is None:
             if entry.fence is None:
@@ -324,11 +338,12 @@ class FencedWriter:
     async def _plan(
         self, worksheet: Worksheet, writes: Mapping[int, Write], *, may_insert: bool
     ) -> Plan:
-        """Plan writes of one kind, with the look that their selectors need.
+        """Read what the selectors of writes of one kind need, and plan the writes.
 
-        New rows: header, end and sheet id, without a read if these are fresh and no rows are filled
-        down, otherwise 1 read, 2 or 3 for a large worksheet. Rows by number: these rows. By filter
-        or key: all present rows; 1 read more for new rows if rows are filled down.
+        For new rows reads header, end and sheet ID: no read if they are fresh and no rows are
+        filled down, otherwise 1 read, or 2 to 3 for a large worksheet. For row numbers reads these
+        rows. For a filter or a key reads all rows, and once more the end if new rows could be
+        inserted above filled-down rows.
         """
         cache, first = worksheet.header, next(iter(writes.values()))
         removes, has_types, has_open_values = first.rows is None, False, False
@@ -348,7 +363,7 @@ class FencedWriter:
             if is_cached and outcomes:
                 refused = [writes[index] for index in outcomes]
                 if self._planner.lacks_fields(extent.header, refused):
-                    cache.forget()  # a newer header may have them
+                    cache.forget()  # a newer header may have these fields
                     return await self._plan(worksheet, writes, may_insert=may_insert)
             native = NO_TABLE
             if cache.table.id:
@@ -392,7 +407,7 @@ class FencedWriter:
                 looked_at=look.sent_at,
                 cells=look.cells,
             )
-        is_cached = cache.fresh_sheet() is not None  # and so are the frozen rows
+        is_cached = cache.fresh_sheet() is not None  # then the frozen rows are cached, too
         part = TYPED if any(map(needs_types, writes.values())) else DISPLAYED
         has_forms = has_open_values or any(isinstance(w.selector, ByKey) for w in writes.values())
         sheet_id, snapshot = await worksheet.read_in_turn(part, has_forms=has_forms)
@@ -415,7 +430,7 @@ class FencedWriter:
             is_cached=is_cached,
         )
         has_new = any(each.created for each in planned)
-        is_below = native.id != cache.table.id  # of the native table
+        is_below = native.id != cache.table.id  # new rows go below the native table
         shown_end = max(end_in(table, native, BLANK_ONLY), table.header.row)
         is_unfilled = worksheet.now() < cache.unfilled_until and shown_end == plan.after_row
         if is_below or not has_new or is_unfilled:
@@ -427,10 +442,10 @@ class FencedWriter:
         return _above_filled(plan, end, extent.table_id, may_insert=may_insert)
 
     async def _with_stored_values(self, worksheet: Worksheet, plan: Plan) -> Plan:
-        """Replace open values of a plan by the stored numbers, booleans and formats.
+        """Replace values whose stored form depends on the column by numbers, booleans and formats.
 
-        No read if the look has the changed rows, and the forms of the columns are fresh; otherwise
-        1 read. Raises LookOutdated if that read shows another worksheet.
+        Costs no read if the plan has the changed rows and the formats of columns are fresh;
+        otherwise 1 read. Raises LookOutdated if that read shows another header or tab.
         """
         spans, has_new = await self._scheduler.build(open_spans(plan.writes))
         own, cache = plan.cells, worksheet.header
@@ -458,7 +473,7 @@ class FencedWriter:
         return replace(plan, outcomes=outcomes, writes=writes)
 
     async def _send(self, worksheet: Worksheet, plan: Plan) -> _Sent:
-        """Note and send a plan, and read the answer."""
+        """Store the open writes of a plan, send its batch, and read the results from the answer."""
         fence, cache, id_ = self._fences.new(), worksheet.header, worksheet.id
         if self._lock is not None:
             await self._lock.opening(id_, fence)
@@ -469,7 +484,7 @@ class FencedWriter:
         try:
             forms = cache.fresh_forms(plan.header, since=plan.looked_at)
             request = await self._scheduler.build(request_of(id_, plan, forms))
-            # From here on only Google is waited for, because the look ages.
+            # From here on wait for Google only, because the rows that were read get older.
             request, looked_at = await self._fresh(worksheet, request)
             if len(self._tabs) > MAX_TABS:
                 recent = worksheet.now() - max(self._header_ttl_seconds, LONGEST_PLAN_SECONDS)
@@ -480,7 +495,7 @@ class FencedWriter:
                 }
             tab = self._tabs.setdefault((id_.spreadsheet, plan.sheet_id), {})
             if looked_at is not None:
-                # A small look does not show other rows that now match, or have the key.
+                # A read of some rows does not show other rows that match the filter or key now.
                 seen_at = plan.looked_at if writes[0].write.kind == "search" else looked_at
                 others = tab.keys() - {id_.title}
                 if others and max(map(tab.__getitem__, others)) > seen_at:
@@ -517,7 +532,7 @@ class FencedWriter:
                 await self._ledger.settled(id_, fence, is_applied=False)
             sent = await self._not_applied(worksheet, request, error)
             return sent._replace(outcomes=outcomes | sent.outcomes) if sent.outcomes else sent
-        except Exception:  # an error of the gateway: the batch may have been sent
+        except Exception:  # a bug in the gateway: the batch may have been sent
             self._leave_open(worksheet, plan, fence)
             raise
         finally:
@@ -535,7 +550,7 @@ class FencedWriter:
         except GatewayError as error:
             worksheet.forget()
             cache.forget()
-            # A client can repeat a write with a key.
+            # A client can repeat a write that has an Idempotency-Key.
             later = self._fences.unknown(error) if error.retryable else number_unknown(error)
             results = {
                 each.index: number_unknown(error) if each.write.identity is None else later
@@ -546,9 +561,10 @@ class FencedWriter:
     async def _noted(
         self, worksheet: Worksheet, plan: Plan, fence: Fence
     ) -> tuple[Sequence[Planned], bool, dict[int, Outcome]]:
-        """Note the writes that change rows or have an Idempotency-Key, before they are sent.
+        """Store the writes that change rows or have an Idempotency-Key, before they are sent.
 
-        Returns the writes to send, True if any of them changes rows, and the errors of the others.
+        Returns the writes to send, True if any of these changes rows, and the errors of the other
+        writes.
         """
         noted, id_ = sendings_of(plan, is_shared=self._lock is not None), worksheet.id
         if not noted:
@@ -568,10 +584,11 @@ class FencedWriter:
         return writes, has_changes, refused
 
     async def _fresh(self, worksheet: Worksheet, request: Request) -> tuple[Request, float | None]:
-        """The request with a fresh look, and the look's time. Raises LookOutdated if rows changed.
+        """Return the request with fresh rows, and the monotonic time at which they were read.
 
-        No read if the look is fresh, else 1 read, 2 if the new look takes long, too. If both do,
-        updates that only name a row are sent; for all others the time is None.
+        Costs no read if the rows are still fresh, otherwise 1 read, or 2 if the first one takes too
+        long. If both take too long, the time is None, and the writes must be planned again; updates
+        without a condition are sent nevertheless. Raises LookOutdated if the rows have changed.
         """
         plan, writes = request.plan, request.plan.writes
         looked_at, around = plan.looked_at, AROUND if plan.around else 0
@@ -604,7 +621,7 @@ class FencedWriter:
     async def _completed(
         self, writes: Mapping[int, Write], outcomes: Mapping[int, Outcome]
     ) -> None:
-        """Store the results of writes with an Idempotency-Key."""
+        """Store the results of applied writes that have an Idempotency-Key."""
         results = []
         for index, outcome in outcomes.items():
             identity = writes[index].identity
@@ -614,7 +631,7 @@ class FencedWriter:
             await self._ledger.completed(results)
 
     def _leave_open(self, worksheet: Worksheet, plan: Plan, fence: Fence) -> None:
-        """Record that the outcome of a batch is open."""
+        """Record a batch with unknown outcome, and drop the cached header and rows."""
         self._open_writes.note(worksheet.id, plan, fence)
         if self._lock is not None:
             self._lock.left_open(worksheet.id, fence)
@@ -624,7 +641,10 @@ class FencedWriter:
     async def _not_applied(
         self, worksheet: Worksheet, request: Request, error: GatewayError | NeverApplied
     ) -> _Sent:
-        """The result of a batch that is not applied, and never will be. At most 1 read."""
+        """Return the result of a batch that Google did not apply and never will.
+
+        Costs at most 1 read, which finds the reason of a refusal.
+        """
         plan, writes = request.plan, request.plan.writes
         if isinstance(error, UpstreamUnreachable):
             return _Sent({}, _Again.FAILED, error)
@@ -678,9 +698,9 @@ class FencedWriter:
             if len(creating) > 1 and not is_alike and not isinstance(reason, SHEET_WIDE):
                 return _Sent({}, _Again.APART, reason)
         if plan.is_cached and isinstance(reason, UpstreamRefusal | RowNotFound):
-            return _Sent({}, _Again.OUTDATED)  # what was cached may be wrong
+            return _Sent({}, _Again.OUTDATED)  # the cached header or sheet ID may be wrong
         if isinstance(reason, RowNotFound) and culprit.write.kind == "search":
-            return _Sent({}, _Again.OUTDATED)  # its found rows have moved
+            return _Sent({}, _Again.OUTDATED)  # rows that matched the filter or key have moved
         if isinstance(change, Insertion) and isinstance(reason, RowNotFound):
             return _Sent({}, _Again.OUTDATED, LookOutdated())
         if isinstance(reason, SHEET_WIDE):
@@ -690,18 +710,19 @@ class FencedWriter:
         if isinstance(change, InsertedRows | CopiedCells):
             return _Sent({}, _Again.NOT_INSERTED, reason)
         if isinstance(change, RemovedRows) and isinstance(reason, UpstreamRefusal):
-            reason = RowNotRemovable(outcome="not_applied")  # Google's words may quote cells
+            reason = RowNotRemovable(outcome="not_applied")  # Google's message may quote cells
         is_alike = isinstance(reason, ProtectedCells) and isinstance(change, AppendedRows)
         refused = [each for each in writes if is_alike and each.columns == culprit.columns]
         outcomes: dict[int, Outcome] = {each.index: reason for each in refused or [culprit]}
-        # The others are sent after a new look.
+        # The other writes are sent after a new read.
         return _Sent(outcomes, _Again.OUTDATED if len(outcomes) < len(writes) else None)
 
 
 def _above_filled(plan: Plan, end: SheetEnd | None, table_id: str, *, may_insert: bool) -> Plan:
-    """Set a plan's new rows to be inserted above filled-down rows, or appended below them.
+    """Set new rows of a plan to be inserted above filled-down rows, or else to be appended.
 
-    `end` is the end of the native table `table_id`; it does not count for rows below that table.
+    `may_insert`: False after Google refused to insert rows there. `end` is the end of the native
+    table `table_id`; it does not matter for new rows below that table.
     """
     if end is None or end.filled is None or plan.table.id != table_id:
         return plan

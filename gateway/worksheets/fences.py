@@ -133,8 +133,7 @@ class _Left(NamedTuple):
 
 
 class Fences:
-    """Makes, searches and deletes the fences of one gateway and Google account, in all
-    spreadsheets.
+    """The fences of one gateway and Google account, in all spreadsheets.
 
     `key` is the metadata key of the gateway's fences. `clock` returns seconds since the epoch.
     `recorded` returns the IDs of fences whose records in the storage are open; these fences are not
@@ -254,10 +253,10 @@ class Fences:
     async def _commit(
         self, spreadsheet: str, batch: Batch, forgotten: Sequence[int], *, resend_until: float
     ) -> SheetView | None:
-        """Send a batch that also deletes the fences `forgotten`; without an answer, find its
-        outcome.
+        """Send a batch that also deletes the fences `forgotten`. Returns as `commit` does.
 
-        Raises `UpstreamRefusal` if Google refused one of the batch's requests.
+        Without an answer, finds the outcome. Raises `UpstreamRefusal` if Google refused a request
+        of the batch.
         """
         sent_at = self._clock()
         batch = replace(batch, forgotten=forgotten)
@@ -285,8 +284,7 @@ class Fences:
                 raise never from error
 
     async def is_applied(self, spreadsheet: str, fence: Fence, sent_at: float) -> bool:
-        """True if Google applied an open write. False means that it never will; it can be sent
-        again.
+        """True if Google applied an open write; False if it never will, so it can be sent again.
 
         Costs 1 read if Google applied the write, else at most 2 reads and 1 write. If the metadata
         is full, 2 reads and 1 write more. `sent_at` is the latest time at which a copy may have
@@ -427,9 +425,7 @@ class Fences:
     async def _create(
         self, spreadsheet: str, copy: _Open, fences: Sequence[Fence], forgotten: Sequence[int]
     ) -> None:
-        """Delete the fences `forgotten`, then create fences. Sets `copy.is_full` after a lack of
-        space.
-        """
+        """Delete the fences `forgotten`, then create fences. Sets `copy.is_full` if space lacks."""
         copy.is_full = False
         left = self._left.setdefault(spreadsheet, OrderedDict())
         with self._deleting(spreadsheet, forgotten):
@@ -547,9 +543,7 @@ class Fences:
 
 
 def last_sent_at(fence: Fence, now: float) -> float:
-    """Return the latest time, at most `now`, at which another process may have sent a fence's
-    batch.
-    """
+    """Return the latest time up to `now` at which another process may have sent a fence's batch."""
     if fence.made_at is None:
         return now
     return min(now, fence.made_at + SENT_WITHIN_SECONDS + CLOCK_SECONDS)

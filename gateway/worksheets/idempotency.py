@@ -83,14 +83,13 @@ class OpenWrite:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """Stored record of an idempotent write. Without an `answer` it is open: Google may have applied
-    it.
+    """Stored record of an idempotent write; open while it has no `answer`.
 
-    `sent_at` is the latest time at which the gateway may have sent the write, by the ledger's
-    clock. `fence` is None in records of older versions. `is_moved`: a later write moved or emptied
-    the rows, or might have. `open_removal` is a later removal with unknown outcome that moved or
-    emptied the rows if it was applied. The answer to a delete has row numbers from before the
-    delete, which stay valid.
+    Google may have applied an open write. `sent_at` is the latest time at which the gateway may
+    have sent the write, by the ledger's clock. `fence` is None in records of older versions.
+    `is_moved`: a later write moved or emptied the rows, or might have. `open_removal` is a later
+    removal with unknown outcome that moved or emptied the rows if Google applied it. The answer to
+    a delete has row numbers from before the delete, which stay valid.
     """
 
     fingerprint: str
@@ -340,9 +339,7 @@ class Idempotency:
 
 
 def in_progress() -> IdempotencyInProgress:
-    """Make the error of a request that repeats an Idempotency-Key while the first request still
-    runs.
-    """
+    """Make the error of a repeated request whose first request is still running."""
     return IdempotencyInProgress(outcome="unknown", retry_after_seconds=1)
 
 

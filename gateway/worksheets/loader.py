@@ -1,15 +1,16 @@
-"""Worksheet loader: all rows or a window for reads, header and end for appends.
+"""Worksheet loader: reads all rows or a window for lists, and header and end of rows for appends.
 
 Rules
-- Each read updates the header cache. A window is read with its header in one call. If its last rows
-  may not be records, another call reads it with all rows below: lists end with the last record.
-- People may move a header below row 1, by inserting or deleting rows above it. If a header differs
-  from the last one, the first rows are searched for that one; if it is found, the new one is
-  refused.
-- All rows for a write are read by sheet id, so that they belong to the tab of the write.
-- Single-flight: concurrent requests share a running read. It continues if waiters leave, because
-  Google has counted it. Each waiter gets its result. Until the read is sent, it waits for the quota
-  on behalf of all waiters.
+- Each read updates the header cache. A window and its header are read in one call. If the last rows
+  of a window might be below the last record, a second call reads all rows below, because a list
+  ends with the last record.
+- People can move a header below row 1 by inserting or deleting rows above it. If the header differs
+  from the last one, the gateway searches the first rows for the last one. If it finds that header
+  in another row, it raises NoHeaderRow.
+- All rows for a write are read by sheet ID, so they belong to the tab that the write goes to.
+- Single-flight: concurrent requests share a running read. The read continues without its requests,
+  because it already counts for Google's quota. Until it is sent, it waits for quota on behalf of
+  all these requests.
 """
 
 import asyncio
@@ -66,36 +67,39 @@ from gateway.worksheets.snapshot import (
 )
 
 MOST_MOVED_ROWS = 50
-"""Number of rows below the header row that are searched for a moved header."""
+"""Number of rows below the header row in which the gateway searches for a moved header."""
 
 FIRST_ROWS = 2_000
 FIRST_COLUMNS, LAST_OF_FIRST = 50, "AX"
-"""Columns of a worksheet, below its header, in which an unknown end is searched."""
+"""Number of columns that are read to find an unknown end, and the letters of the last one."""
 
 ABOVE_END = 3
-"""Number of rows above the known end in a look at the end, as others may have removed some. It
-shows at least `NEAR_ROWS` below, half of which may be new records."""
+"""Rows above the cached last row that a read of the end includes: people may have deleted rows.
+
+The read also includes at least `NEAR_ROWS` rows below, half of which can be new records.
+"""
 
 FORM_ROWS = 50
-"""Number of first rows that are searched for the last record if the end is unknown."""
+"""Number of first rows that are searched for the last record if the end of the rows is unknown."""
 
 K = TypeVar("K")
 T = TypeVar("T")
 
 
 class OtherTab(Exception):
-    """The tab with this sheet id does not have the title, or no longer has it."""
+    """The tab with this sheet ID does not have the title of the worksheet."""
 
 
 TypedRead = tuple[Rendering | None, float]
-"""The typed rendering, None if it is the known one, and the time of its sending."""
+"""Typed rendering, or None if it equals the cached one, and the monotonic time of sending."""
 
 
 class EndLook(NamedTuple):
-    """The header, the end of the records and the sheet id; `end` is None if no look showed it.
+    """Header, end of the records and sheet ID, from one read of the sheet.
 
-    `is_whole`: appends need no look at rows below the extent's end. `may_append`: they need none
-    either if all rows are too large to be read.
+    `end` is None if the read did not show the end. `is_whole`: appends need no further read of the
+    rows below `extent.last_row`. `may_append`: appends need none either if all rows are too large
+    to read.
     """
 
     extent: SheetExtent
@@ -106,7 +110,7 @@ class EndLook(NamedTuple):
 
 
 class Loader:
-    """Reads one worksheet, from its header down, with the clock and the moments of its cache."""
+    """Reads one worksheet, from its header row down."""
 
     def __init__(
         self,
@@ -127,7 +131,7 @@ class Loader:
         self._scheduler = scheduler
         self._clock, self._moment = header_cache.clock, header_cache.moment
         self._formats: tuple[tuple[str, ...], Mapping[int, Unlike]] = ((), {})
-        """Cells of a header, and columns whose formats display other numbers or texts."""
+        """Cells of a header, and by column the formats that display another number or text."""
 
     async def displayed(
         self,
@@ -136,12 +140,12 @@ class Loader:
         sheet_id: int | None = None,
         is_now: bool = False,
     ) -> tuple[Snapshot, SheetExtent]:
-        """Read the displayed worksheet, and its extent for appends. 1 read.
+        """Read all displayed rows. Returns a snapshot, and the extent for appends. Costs 1 read.
 
-        An unchanged `known` is returned, with its typed rendering if it has one. With a `sheet_id`
-        the tab is read by its id; raises `OtherTab`. `is_now`: reads of other processes are not
-        used. If the table `ends_by_types`, `with_types` has to follow, because the last record is
-        unknown or has changed.
+        If the sheet still equals `known`, returns that snapshot, including typed values, with the
+        new time. With `sheet_id`, reads the tab by its ID; raises `OtherTab`. `is_now`: do not use
+        a read of another process. If `table.ends_by_types`, the caller must call `with_types` next,
+        because only typed values show the last record.
         """
         moment = self._moment()
         digest = None if known is None else known.displayed.digest
@@ -167,7 +171,7 @@ class Loader:
             origin = replace(known.displayed, began_seconds=began, as_of=moment)
             snapshot = replace(known, displayed=origin, is_expired=False)
         else:
-            raise ValueError("a rendering is left out only if it is known")
+            raise ValueError("only a known rendering may be None")
         await self._take_header(snapshot.table.header, moment)
         table, native = snapshot.table, self._header_cache.table
         end = end_in(table, native)
@@ -194,7 +198,7 @@ class Loader:
         sheet_id: int | None = None,
         is_now: bool = False,
     ) -> TypedRead:
-        """Read the typed rendering. 1 read. With a `sheet_id` by that; raises `OtherTab`."""
+        """Read the typed rendering, by `sheet_id` unless None. Costs 1 read. Raises `OtherTab`."""
         origin = None if known is None else known.typed
         digest = None if origin is None else origin.digest
         return await self._read(Render.TYPED, digest, sheet_id, is_now=is_now)
@@ -207,10 +211,10 @@ class Loader:
         *,
         before: Mapping[int, Unlike] = MappingProxyType({}),
     ) -> Snapshot:
-        """Join both renderings to a snapshot; its table `is_mixed` if they show different states.
+        """Add a typed rendering to a snapshot. Its table `is_mixed` if the two renderings disagree.
 
-        The types of a table that `ends_by_types` are read right after its displayed rendering.
-        `before` are the columns that were unlike in another pair of reads.
+        If the table `ends_by_types`, the typed rendering must have been read right after the
+        displayed one. `before` are columns with unexplained cells in an earlier pair of reads.
         """
         rendering, began = typed
         columns: Sequence[Column]
@@ -223,7 +227,7 @@ class Loader:
             columns = known.table.typed
             origin = replace(known.typed, began_seconds=began)
         else:
-            raise ValueError("a rendering is left out only if it is known")
+            raise ValueError("only a known rendering may be None")
         if known is not None and rendering is None and snapshot.table is known.table:
             both = replace(known, displayed=snapshot.displayed, typed=origin, is_expired=False)
         else:
@@ -251,11 +255,10 @@ class Loader:
         return both
 
     async def both_again(self, seen: Snapshot, *, sheet_id: int | None) -> Snapshot | None:
-        """Read both renderings again after they seemed to show different states. 2 reads.
+        """Read both renderings again after they seemed to show different states. Costs 2 reads.
 
-        Returns None if they still do. Two equal pairs show one state, whose formats display other
-        numbers or texts; so do the formats of columns that are unlike in both. The formats are kept
-        for later reads.
+        Returns None if they still do. If both pairs are equal, or a column differs in both, number
+        formats explain the difference, and later reads use these formats.
         """
         displayed, _ = await self.displayed(sheet_id=sheet_id, is_now=True)
         typed = await self.typed(sheet_id=sheet_id, is_now=True)
@@ -270,11 +273,12 @@ class Loader:
     async def look_at_header(
         self, *, has_forms: bool = False, form_row: int | None = None
     ) -> tuple[SheetExtent, SheetView]:
-        """Read the header; returns it with the last row of an earlier look or its own, and a view.
+        """Read the header and the first data row. Returns the extent, and the view of these rows.
 
-        1 read. The view shows the first data row, too, which may have formulas. `has_forms`: cache
-        the forms of the columns, too, with `form_row` in place of the last row; 1 read more if that
-        row is gone. If the rows are too large, forms are left out: 1 or 2 more.
+        The extent has the last row of an earlier read, else the header row. `has_forms`: also cache
+        the formats of columns, from the last known row or `form_row`. Costs 1 read. With
+        `has_forms` 1 more if that row was deleted, and 1 to 2 more, without formats, if the rows
+        are too large.
         """
         known, header_row = self._header_cache.extent, self._header_row
         started, moment = self._clock(), self._moment()
@@ -293,7 +297,7 @@ class Loader:
                 return await self.look_at_header(has_forms=False)
             return await self.look_at_header(has_forms=True, form_row=header_row + 1)
         except UpstreamRefusal as refusal:
-            if has_forms and last_row > header_row:  # it may be gone
+            if has_forms and last_row > header_row:  # people may have deleted that row
                 return await self.look_at_header(has_forms=True, form_row=header_row)
             raise await self._explained(refusal, header_row) from refusal
         own_sheet(self._id, view)
@@ -320,14 +324,14 @@ class Loader:
     async def look_at_end(
         self, last_row: int | None = None, *, near_rows: int = 0
     ) -> tuple[EndLook, NativeTable]:
-        """Read the header, its native table, and the end of the records. 1 read.
+        """Read the header, its native table, and the end of the records. Usually costs 1 read.
 
-        The look shows the rows next to `last_row`, a row at the end or above it, by default the
-        cached one, or the first rows if none is cached. `near_rows` is the number of rows below it,
-        by default many if it is unknown whether rows are filled down. 1 read more of the first rows
-        if the end has moved, or of many if filled rows are further down; 2 if its row is gone; 1
-        for few rows and 1 for only the header if the rows are too large. The end of a native table
-        is the cached one. Caches the forms of the columns.
+        Reads the rows around `last_row`, a row at the end or above it. The default is the cached
+        last row, or the first rows without a cached one. `near_rows` is the number of rows to read
+        below; by default many if filled-down rows are possible. Costs 1 read more if the end has
+        moved or filled-down rows are far below, 2 more if `last_row` was deleted, and 1 to 2 more
+        if the rows are too large. The end of a native table is the cached one. Also caches the
+        formats of columns.
         """
         cache, header_row, title = self._header_cache, self._header_row, self._id.title
         known = cache.extent
@@ -350,7 +354,7 @@ class Loader:
             if is_first and near_rows > NEAR_ROWS:
                 return await self.look_at_end(last_row, near_rows=NEAR_ROWS)
             if last_row is not None and cache.unfilled_until < 0:
-                raise  # a row that is appended would be below those that are filled down
+                raise  # an appended row would be below filled-down rows
             extent, view = await self.look_at_header(has_forms=True, form_row=header_row + 1)
             is_small = view.rows <= header_row + FIRST_ROWS and view.columns <= FIRST_COLUMNS
             is_known = last_row is not None
@@ -413,10 +417,10 @@ class Loader:
         return EndLook(extent, view.sheet_id, end, is_whole=end is not None), native
 
     async def window(self, span: RowSpan) -> Window:
-        """Read a window of rows. 1 read, 2 at the end or past it.
+        """Read a window of rows. Costs 1 read, or 2 at the end of the records or below it.
 
-        With types 1 read more, of both renderings at one moment. If the rows changed in between,
-        both are read again, once.
+        A window with types costs 1 read more, which reads both renderings at one moment. If the
+        rows changed between these reads, both are repeated once.
         """
         window = await self._displayed_window(span)
         if not span.has_types:
@@ -426,7 +430,7 @@ class Loader:
                 break
             try:
                 typed = await self._typed_window(window)
-            except RowNotFound:  # the grid ends above them now
+            except RowNotFound:  # people have deleted these rows
                 if is_last:
                     raise
             else:
@@ -437,7 +441,7 @@ class Loader:
         return window
 
     async def _typed_window(self, window: Window) -> Window:
-        """Read the rows of a window again in both renderings. 1 read."""
+        """Read the rows of a window again, with displayed texts and typed values. Costs 1 read."""
         moment, title, first_row = self._moment(), self._id.title, window.span.first_row
         last_row = first_row + len(window.rows) - 1
         ranges = [
@@ -463,13 +467,9 @@ class Loader:
         )
 
     async def _displayed_window(self, span: RowSpan) -> Window:
-        """Read the displayed rows of a span. 1 read, 2 at the end or past it.
-
-        The second read has all rows below, with types if a tail shows words of booleans; at most 1
-        read more if only the second read shows such words.
-        """
+        """Read the displayed rows of a span. Costs 1 read; 2 to 3 at the end of the records."""
         moment, started = self._moment(), self._clock()
-        last_row = span.first_row + span.row_count  # one more than requested: does any row follow?
+        last_row = span.first_row + span.row_count  # one more than requested, to set has_next
         ranges = [
             a1.row_range(self._id.title, self._header_row),
             a1.rows_between(self._id.title, span.first_row, last_row),
@@ -525,7 +525,7 @@ class Loader:
     async def _read(
         self, render: Render, known: bytes | None, sheet_id: int | None, *, is_now: bool
     ) -> tuple[Rendering | None, float]:
-        """Read a rendering, None if it has the digest `known`; and the time of its sending."""
+        """Read a rendering; None if its digest is `known`. Also returns the time of sending."""
 
         async def from_google(known: bytes | None) -> Rendering | None:
             if sheet_id is not None:
@@ -545,7 +545,7 @@ class Loader:
                     extent, newest = self._header_cache.extent, shared.newest_seconds
                     if extent is not None:
                         newest = max(newest, extent.header_as_of)
-                    # Reads of other processes by the title may show another tab.
+                    # Other processes read by title, so their reads can show another tab.
                     if is_now or sheet_id is not None:
                         newest = math.inf
                     rendering = await shared.peers.rows.read(
@@ -556,14 +556,14 @@ class Loader:
         return rendering, sent_at.at_seconds or started
 
     async def _explained(self, refusal: UpstreamRefusal, row: int) -> GatewayError:
-        """The error of a refused read down to `row`. 1 read."""
+        """Return the error that explains Google's refusal to read down to `row`. Costs 1 read."""
         header_row = self._header_row
         return await explain(self._sheets, self._id, refusal, row=row, header_row=header_row)
 
     async def _take_header(self, header: Header, moment: int) -> None:
-        """Compare the header with the cached one, and log duplicates once per header.
+        """Compare a header with the cached one, and log duplicate names once per header.
 
-        Raises NoHeaderRow if its row names no field, or if it was moved.
+        Raises NoHeaderRow if it names no field, or if people moved the header to another row.
         """
         self._header_cache.compare(header, as_of=moment)
         if header.row > 1:
@@ -584,9 +584,10 @@ async def read_tab(
     render: Render,
     known: bytes | None = None,
 ) -> Rendering | None:
-    """Read cells of the tab with a sheet id. Raises `OtherTab` if it has another title.
+    """Read cells of the tab with a sheet ID. Costs 1 read.
 
-    Returns None if the answer has the digest `known`, which covers the title. 1 read.
+    Returns None if the answer has the digest `known`, which covers the title, too. Raises
+    `OtherTab` if the title is not the worksheet's.
     """
     try:
         rendering = await sheets.read_columns(
@@ -594,7 +595,7 @@ async def read_tab(
         )
         if rendering is not None:
             own_area(worksheet, rendering.range)
-    except UpstreamRefusal as refusal:  # the tab was deleted, or its grid ends above
+    except UpstreamRefusal as refusal:  # the tab was deleted, or its grid has fewer rows
         google_refused(refusal.google_message)
         raise OtherTab from refusal
     except NotFound as error:
@@ -603,10 +604,10 @@ async def read_tab(
 
 
 def form_ranges(title: str, last_row: int, header_row: int) -> list[str]:
-    """Ranges of the header and of the rows that show the forms of columns: at most two.
+    """Return one or two A1 ranges that show the header and the formats of columns.
 
-    `last_row` is a row at the end or above it. If that is the header, the end is unknown, and the
-    last filled one of the first rows replaces it.
+    `last_row` is a row at the end or above it. If it is the header row, the end is unknown, and the
+    range has the first rows; `forms_in` finds the last filled one.
     """
     if last_row <= header_row:
         return [a1.row_range(title, header_row, header_row + FORM_ROWS - 1)]
@@ -619,9 +620,9 @@ def form_ranges(title: str, last_row: int, header_row: int) -> list[str]:
 
 
 def forms_in(view: SheetView, last_row: int, block_count: int = 0) -> SheetForms:
-    """The forms of columns in a view whose first blocks, or `block_count` blocks, show them.
+    """Return the formats and validation of columns from a view of `form_ranges`.
 
-    Rows below the body of a native table are ignored.
+    Uses the first `block_count` blocks (0: all of these ranges), without rows below a native table.
     """
     header_row, table = view.blocks[0].first_row, view.table
     end, looked_at = min(table.last_row or view.rows, view.rows), last_row + 1
@@ -658,10 +659,10 @@ def forms_in(view: SheetView, last_row: int, block_count: int = 0) -> SheetForms
 
 
 def end_in(table: Table, native: NativeTable, rule: EndRule | None = None) -> int:
-    """The last record in the body of a native table, by default by the header's rule.
+    """Return the row number of the last record, in a native table's body if there is a table.
 
-    Returns the header's row if there is no record, or if only missing types would show it. Without
-    a native table all rows count.
+    `rule` defaults to the header's rule. Returns the header row if there is no record, or if only
+    typed values that were not read could show it.
     """
     if not native.id:
         return table.last_row
@@ -675,7 +676,7 @@ def end_in(table: Table, native: NativeTable, rule: EndRule | None = None) -> in
 
 
 def body_of(block: Block, table: NativeTable) -> Block:
-    """The rows of a block in the body of a native table, with other columns blank."""
+    """Return the rows of a block in a native table's body. Cells of other columns are blank."""
     count = max(0, table.last_row + 1 - block.first_row)
     own = range(table.first_column, table.end_column)
     return replace(
@@ -694,7 +695,7 @@ def body_of(block: Block, table: NativeTable) -> Block:
 
 
 def header_of(view: SheetView, layout: Layout) -> Header:
-    """The header, which is the first row of a view; blank if that is another row."""
+    """Return the header from a view, or a blank header if the view's first row is another row."""
     block = view.blocks[0]
     is_there = block.first_row == layout.header_row and block.texts
     return parse_header(block.texts[0] if is_there else (), layout)
@@ -703,9 +704,9 @@ def header_of(view: SheetView, layout: Layout) -> Header:
 async def check_place(
     sheets: Sheets, worksheet: WorksheetId, cache: HeaderCache, header: Header
 ) -> None:
-    """Raise NoHeaderRow if the last header is now in another row than `header`.
+    """Raise NoHeaderRow if people moved the last known header to another row.
 
-    No read if both headers are equal, otherwise 1 read of the first rows.
+    Costs no read if `header` equals the last known one, otherwise 1 read of the first rows.
     """
     trusted = cache.trusted_cells
     if trusted is not None and trusted != header.cells:
@@ -720,7 +721,7 @@ async def check_place(
 
 
 def check_names(header: Header) -> None:
-    """Raise NoHeaderRow if the header names no field, or not the record field of the settings."""
+    """Raise NoHeaderRow if the header names no field, or lacks the `record_field` setting."""
     if not header.columns:
         raise no_header_row(header.row)
     if header.missing_field:
@@ -728,9 +729,9 @@ def check_names(header: Header) -> None:
 
 
 class SingleFlight(Generic[K, T]):
-    """A running read, in the context of the request that started it.
+    """A running read that several requests share, in the call context of the first request.
 
-    `flights` has the read by its `key` until its end, unless it was removed or replaced before.
+    `flights` contains it by `key` until it ends, unless the caller removes or replaces it.
     """
 
     def __init__(
@@ -759,23 +760,26 @@ class SingleFlight(Generic[K, T]):
 
     @property
     def sent_seconds(self) -> float | None:
-        """Time at which its last call was sent; None while it waits for the quota."""
+        """Monotonic time at which its last call was sent; None while it waits for quota."""
         return self._sent_at.at_seconds
 
     async def outcome(self) -> T:
-        """Wait for the result, as a further beneficiary of its calls; raises the read's error."""
+        """Return the result, or raise the read's error.
+
+        Until it is sent, the read waits for quota on behalf of this request's key, too.
+        """
         self._beneficiaries.join_as(current_call_context())
         return await asyncio.shield(self._task)
 
     async def done_within(self, seconds: float) -> bool:
-        """Wait for the end for a limited time, also as a beneficiary; False after a timeout."""
+        """Wait at most `seconds` for the end of the read; False if it still runs."""
         self._beneficiaries.join_as(current_call_context())
         if seconds > 0:
             await asyncio.wait([self._task], timeout=seconds)
         return self._task.done()
 
     def _end(self, task: asyncio.Task[T]) -> None:
-        """Mark an error as retrieved, because the next read will meet it again."""
+        """Remove the read, and mark its error as retrieved, so that asyncio does not log it."""
         if self._flights.get(self._key) is self:
             del self._flights[self._key]
         if not task.cancelled():

@@ -34,10 +34,10 @@ OVERHEAD_BYTES = 500
 DIGEST_BYTES = 12
 
 PLACE_BYTES = 16
-"""Memory of a row in `_Kept` lists: two pointers, even if the row is not cached."""
+"""Bytes of a row's two list entries in `_Kept`, allocated even if the row is not cached."""
 
 ROW_OVERHEAD_BYTES = 90
-"""Approximate memory of a cached row's bytes objects besides its JSON: row and digest."""
+"""Approximate memory of a cached row besides its JSON, including its digest."""
 
 ENTRY_BYTES = 130
 """Additional memory of a row that is cached in dictionaries: two entries and a position."""

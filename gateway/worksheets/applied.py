@@ -3,9 +3,9 @@
 Rules
 - Google has certainly applied every write here, as its answer or its fence proves.
 - The gateway compares contents only to find the row numbers of created rows. It accepts equal rows
-  in the expected rows or at the end of the sheet. If the end was unknown at the time of the write,
-  it accepts them only if no other rows of the sheet are equal. In a native table the same rules
-  hold within the body of the table.
+  at the expected row or at the end of the sheet. If the end was unknown at the time of the write,
+  it also accepts the only equal rows of the sheet. In a native table the same rules hold within the
+  body of the table.
 - Created rows that people moved or changed before the gateway read them have no known number
   (`RowNumberUnknown`).
 """
@@ -58,7 +58,7 @@ from gateway.worksheets.writes import (
 Cells = Sequence[Sequence[Value]]
 
 PATCH_STEPS = 8
-"""Counted steps per cell of a changed row."""
+"""Steps per cell of a changed row, as the scheduler counts work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -437,7 +437,7 @@ def _results(
     seen: Seen,
     is_lost: bool,
 ) -> Work[Results]:
-    """Return the results of one write in the order of its slots.
+    """Return the result rows of one write, in the order of its answer.
 
     `before` is the header of the planned write, `after` the header in Google's answer. Raises
     RowNumberUnknown or HeaderChanged.
@@ -611,8 +611,9 @@ def _placed(block: Block, creates: Sequence[Rows], first: int | None) -> Sequenc
 def at_the_end(lines: Cells, creates: Sequence[Rows], *, below: int = 0) -> Work[int | None]:
     """Return the index of the first created row if the created rows are the last lines, or None.
 
-    `below` is the number of other rows that the batch appended below them. Only the columns of the
-    created rows count, because array formulas can fill other columns down to the end of the grid.
+    `below` is the number of other rows that the batch appended below them. If it is 0, only the
+    columns of the created rows count, because array formulas can fill other columns down to the end
+    of the grid.
     """
     rows = [*chain.from_iterable(creates)]
     columns: set[int] = set()
@@ -657,10 +658,11 @@ def located(
 ) -> Work[int | None]:
     """Return the index of the first created row in lines that were read later, or None if unsure.
 
-    `expected` is the index if no other writes came between, negative if the end of the sheet was
-    unknown. With a negative index the created rows must be the only equal rows. Otherwise they must
-    be at `expected` or at the end of the lines. `is_retry`: other clients may have appended equal
-    rows. Then rows at the end must also be at `expected`, or be the only equal rows.
+    The created rows count as found at the end of the lines, or at the index `expected`, which is
+    where they are if no other write came between. If the end of the sheet was unknown at the time
+    of the write, `expected` is negative, and they also count if no other rows are equal.
+    `is_retry`: other clients may have appended equal rows. Then rows at the end count only at
+    `expected`, or if no other rows are equal.
     """
     rows = [*chain.from_iterable(creates)]
     end = yield from at_the_end(lines, creates, below=below)

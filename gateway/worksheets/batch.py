@@ -78,7 +78,7 @@ Other people may append rows to the table at the same time.
 """
 
 REQUEST_STEPS = 40
-"""Counted steps for one request, or for one range of an answer."""
+"""Steps for one request, or for one range of an answer, as the scheduler counts work."""
 
 
 @dataclass(frozen=True, kw_only=True)

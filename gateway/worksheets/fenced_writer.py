@@ -1,7 +1,7 @@
 """Writer of groups of writes: each group is one batch to Google, with a fence that proves it.
 
 Rules
-- The order is: read the rows, plan, store the open writes, encode, send. The age of a read counts
+- The order is: read the rows, plan, store the writes, encode, send. The age of a read counts
   from its sending. An update is sent within one second after the read, a create while the cached
   header is fresh. After that time the rows of the plan are read again. If they have changed, the
   writes are planned again.
@@ -219,7 +219,7 @@ class FencedWriter:
             Google refuses the group      at most 4 writes, each with 1 read for the reason
             the group is too large        1 read or 1 write more than its writes one by one
             a native table refuses rows   2 reads, 1 write
-            an open write of its rows     1 to 2 reads and 1 write for each such open write; the
+            unknown earlier outcomes      1 to 2 reads and 1 write for each on the same rows; the
                                           rows are read again if the tab had another title
         """
         refusals: Sequence[GatewayError | None] = [None] * len(writes)
@@ -297,12 +297,13 @@ class FencedWriter:
         return [*map(outcomes.__getitem__, range(len(writes)))]
 
     async def resume(self, worksheet: Worksheet, write: Write, entry: Entry) -> Answer | None:
-        """Return the answer of an open write, or None if Google did not apply it and never will.
+        """Return the answer of a write whose outcome was unknown, from its stored record `entry`.
 
-        Costs 1 to 4 reads and at most 1 write. If an open removal may have moved the rows of the
-        write, the outcome of the removal is found, too: 1 read more, or at most 2 reads and 1 write
-        more. While that outcome stays unknown, raises `WriteOutcomeUnknown`, or an error with the
-        outcome `applied`. The caller must await it in the write queue.
+        Returns None if Google did not apply it and never will. The caller must await it in the
+        write queue. Costs 1 to 4 reads and at most 1 write. Raises `WriteOutcomeUnknown` while the
+        outcome is unknown. If a later removal with unknown outcome may have moved the rows, finds
+        its outcome, too: 1 read more, or at most 2 reads and 1 write more. Raises `RowsUnsettled`
+        while that outcome is unknown.
         """
         if entry.answer is None:
             if entry.fence is None:
@@ -473,7 +474,7 @@ class FencedWriter:
         return replace(plan, outcomes=outcomes, writes=writes)
 
     async def _send(self, worksheet: Worksheet, plan: Plan) -> _Sent:
-        """Store the open writes of a plan, send its batch, and read the results from the answer."""
+        """Store the writes of a plan, send its batch, and read the results from Google's answer."""
         fence, cache, id_ = self._fences.new(), worksheet.header, worksheet.id
         if self._lock is not None:
             await self._lock.opening(id_, fence)
@@ -587,8 +588,9 @@ class FencedWriter:
         """Return the request with fresh rows, and the monotonic time at which they were read.
 
         Costs no read if the rows are still fresh, otherwise 1 read, or 2 if the first one takes too
-        long. If both take too long, the time is None, and the writes must be planned again; updates
-        without a condition are sent nevertheless. Raises LookOutdated if the rows have changed.
+        long. If both take too long, writes without a condition that remove no rows are sent
+        nevertheless. For all other writes the time is None: they must be planned again. Raises
+        LookOutdated if the rows have changed.
         """
         plan, writes = request.plan, request.plan.writes
         looked_at, around = plan.looked_at, AROUND if plan.around else 0

@@ -12,8 +12,8 @@ Rules
   fresh. If the first copy was applied, Google refuses the second copy. Later the gateway burns the
   fence: it creates a fence with the same ID and another token, after which Google refuses every
   copy of the write.
-- If Google accepts used IDs, no batch is sent twice. The write counts as not applied if two
-  searches do not find its fence: one 180 s after the last copy, and one 30 s later.
+- If Google accepts two fences with the same ID, no batch is sent twice. The write counts as not
+  applied if two searches do not find its fence: one 180 s after the last copy, and one 30 s later.
 - Later batches delete a fence when Google can no longer apply any copy of its write. A fence stays
   while the stored record of its write is open.
 - A token begins with the time at which its fence was made. The gateway sends no copy more than
@@ -57,7 +57,7 @@ from gateway.telemetry.events import look_failed, used_ids_accepted
 from gateway.worksheets.write_queue import WriteTurns, no_turn
 
 BURNT = "burnt.."
-"""End of the token of a burnt fence. The random part of other tokens contains no dot."""
+"""End of the token of a burnt fence. The random end of other tokens contains no dot."""
 
 LONGEST_CALL_SECONDS = 180.0
 """Maximum time for which Google works on one call, in seconds."""
@@ -65,7 +65,7 @@ LONGEST_CALL_SECONDS = 180.0
 SEARCH_PAUSE_SECONDS = 30.0
 """Seconds between the two searches that prove that a fence does not exist.
 
-Used only if Google accepts used IDs.
+Needed only if Google accepts two fences with the same ID.
 """
 
 LIMIT_SECONDS = 15.0
@@ -73,9 +73,9 @@ LIMIT_SECONDS = 15.0
 """
 
 RETRY_SECONDS = 10
-"""`Retry-After` of a write with unknown outcome, in seconds, if Google refuses used IDs.
+"""`Retry-After` of a write with unknown outcome, in seconds; it is usually known by then.
 
-By then the outcome is usually known.
+Longer if Google accepts two fences with the same ID (`UNKNOWN_RETRY_SECONDS`).
 """
 
 FIRST_PAUSE_SECONDS = 0.1
@@ -168,11 +168,11 @@ class Fences:
         self._searched: set[str] = set()
         """Spreadsheets in which `find_earlier` has found the fences of earlier processes."""
         self._full_until: dict[str, float] = {}
-        """End of `FULL_SECONDS` by spreadsheet, if its metadata was full."""
+        """Time until which each batch deletes a fence, by spreadsheet whose metadata was full."""
         self._missed_at: dict[int, float] = {}
         """Time of the first search that did not find a fence, by fence ID.
 
-        Used only if Google accepts used IDs.
+        Needed only if Google accepts two fences with the same ID.
         """
 
     @property
@@ -284,11 +284,12 @@ class Fences:
                 raise never from error
 
     async def is_applied(self, spreadsheet: str, fence: Fence, sent_at: float) -> bool:
-        """True if Google applied an open write; False if it never will, so it can be sent again.
+        """True if Google applied a write with unknown outcome; False if Google never will.
 
-        Costs 1 read if Google applied the write, else at most 2 reads and 1 write. If the metadata
-        is full, 2 reads and 1 write more. `sent_at` is the latest time at which a copy may have
-        been sent. Raises `WriteOutcomeUnknown`.
+        After False the write can be sent again. `sent_at` is the latest time at which a copy may
+        have been sent. Costs 1 read if Google applied the write, else at most 2 reads and 1 write.
+        If the metadata is full, 2 reads and 1 write more. Raises `WriteOutcomeUnknown` if the
+        outcome stays unknown.
         """
         try:
             await self._settle(spreadsheet, _Open(fence=fence, sent_at=sent_at), None)
@@ -322,9 +323,10 @@ class Fences:
     async def _settle(
         self, spreadsheet: str, copy: _Open, error: GatewayError | None
     ) -> SheetView | None:
-        """Try to find the outcome of an open batch, with pauses, for at most `LIMIT_SECONDS`.
+        """Try to find the outcome of a batch, with pauses, for at most `LIMIT_SECONDS`.
 
-        Raises `WriteOutcomeUnknown` after that time. `error` is the reason why the batch is open.
+        Raises `WriteOutcomeUnknown` after that time. `error` is the reason why the outcome is
+        unknown.
         """
         trouble: GatewayError | TimeoutError | None = error
         pause_seconds = FIRST_PAUSE_SECONDS
@@ -348,7 +350,7 @@ class Fences:
         raise self.unknown(trouble)
 
     async def _settled(self, spreadsheet: str, copy: _Open) -> SheetView | None:
-        """Try once to find the outcome of an open batch.
+        """Try once to find the outcome of a batch.
 
         Returns None if the fence exists, or Google's answer after sending the batch again. Raises
         `NeverApplied`, or `_StillOpen` if the outcome is still unknown.
@@ -376,10 +378,10 @@ class Fences:
         raise NeverApplied
 
     async def _resend_or_burn(self, spreadsheet: str, copy: _Open) -> SheetView:
-        """Send an open batch again, or burn its fence if it must not be sent again.
+        """Send a batch again, or burn its fence: create a fence with the same ID and another token.
 
-        Raises `NeverApplied` after burning. If Google refuses the ID as used, `_settled` searches
-        again.
+        Raises `NeverApplied` after burning. If Google refuses the ID because it is in use, a copy
+        of the batch was applied, and `_settled` searches again.
         """
         forgotten = await self._spare(spreadsheet, copy, needed=1)
         with await self._write_turn(spreadsheet):
@@ -395,7 +397,7 @@ class Fences:
     def _check_age(self, copy: _Open) -> None:
         """Raise `_StillOpen` unless two searches have proved that the fence does not exist.
 
-        Used only if Google accepts used IDs.
+        Needed only if Google accepts two fences with the same ID.
         """
         now = self._clock()
         if now - copy.sent_at >= LONGEST_CALL_SECONDS:
@@ -405,7 +407,10 @@ class Fences:
         raise _StillOpen(None, is_final=True)
 
     async def _prove(self, spreadsheet: str, copy: _Open) -> None:
-        """Test if Google refuses used IDs. Costs 2 writes; if the metadata is full, 1 read more."""
+        """Test if Google refuses a second fence with a used ID. Costs 2 writes.
+
+        If the metadata is full, 1 read more.
+        """
         used, other = self.new(), self.new()
         forgotten = await self._spare(spreadsheet, copy, needed=2)
         with await self._write_turn(spreadsheet):  # the write itself may need the reserved quota

@@ -47,12 +47,12 @@ class Sending(NamedTuple):
     """A write that the gateway is about to send. A write without an `identity` gets no record.
 
     `first_row` is the expected number of the first new row, 0 if the end of the sheet is unknown.
-    `numbers` are the row numbers of `rows`. Negative numbers are appended rows, counted from the
-    end of the sheet: -1 is the last row. `updated` are the numbers of the rows that the write
-    changes, `removed` the rows that it removes or empties, both counted before the write.
-    `is_exclusive`: the write moves rows or adds rows by key, so no other write to the worksheet is
-    allowed while its outcome is unknown. If all three are empty or False, the write only appends
-    rows.
+    `rows` are the cells of its rows, `numbers` the row numbers. Negative numbers are appended rows,
+    counted from the end of the sheet: -1 is the last row. `updated` are the numbers of the rows
+    that the write changes, `removed` the rows that it removes or empties, both counted before the
+    write. `is_exclusive`: the write moves rows or adds rows by key, so no other write to the
+    worksheet is allowed while its outcome is unknown. If `updated` and `removed` are empty and
+    `is_exclusive` is False, the write only appends rows.
     """
 
     identity: WriteIdentity | None
@@ -104,7 +104,9 @@ class Entry:
 
     @property
     def row_numbers(self) -> Sequence[int]:
-        """Row numbers in the answer or, for an open write, of the existing rows that it changes."""
+        """Row numbers in the answer; without an answer, the existing rows that the write
+        changes.
+        """
         if isinstance(self.answer, HeaderChanged | RowsMoved):
             return [self.answer.row]
         if isinstance(self.answer, GatewayError):
@@ -120,12 +122,13 @@ class Entry:
 
 
 class Ledger(Protocol):
-    """Storage of idempotent writes' records and of open batches. The data survives a restart.
+    """Storage of idempotent writes' records, and of batches with unknown outcome.
 
-    `find`, `twins` and `sending` raise RecordsUnavailable if a database server is unavailable or a
-    file is locked, WriteOutcomeUnknown for a damaged record, and InternalError otherwise.
-    `check_room` raises QueueFull. All other methods must not raise errors, because the write was
-    already sent. If they fail, the record stays open until the client repeats the request.
+    The data survives a restart. `find`, `twins` and `sending` raise RecordsUnavailable if a
+    database server is unavailable or a file is locked, WriteOutcomeUnknown for a damaged record,
+    and InternalError otherwise. `check_room` raises QueueFull. All other methods must not raise
+    errors, because the write was already sent. If they fail, the record stays open until the client
+    repeats the request.
     """
 
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
@@ -146,7 +149,7 @@ class Ledger(Protocol):
         fence: Fence,
         sheet_id: int | None = None,
     ) -> Collection[WriteIdentity]:
-        """Store the writes of a batch as open, with the current time, in one transaction.
+        """Store the writes of a batch, whose outcome is unknown from now on, in one transaction.
 
         The caller must await this before each call to Google that can apply the writes. Replaces an
         open or expired record. Does nothing for writes without an identity that only append rows.
@@ -179,7 +182,7 @@ class Ledger(Protocol):
         ...
 
     async def renew(self, identity: WriteIdentity) -> None:
-        """Set the time of an open write to now, the latest time at which it may have been sent."""
+        """Set the time of a write with unknown outcome to now: the latest time of its sending."""
         ...
 
     async def drop(self, identity: WriteIdentity) -> None:
@@ -192,9 +195,9 @@ Perform = Callable[[], Awaitable[Results]]
 
 
 Resume = Callable[[Entry], Awaitable[Answer | None]]
-"""Finds the answer of an open write, or of a write whose rows an open removal may have moved.
+"""Finds the answer of a write with unknown outcome, or whose rows a removal may have moved.
 
-Returns None if the write was not applied and never will be.
+Returns None if Google did not apply the write and never will.
 """
 
 T = TypeVar("T")
@@ -344,7 +347,7 @@ def in_progress() -> IdempotencyInProgress:
 
 
 def no_fence() -> WriteOutcomeUnknown:
-    """Make the error of an open write that an older version of the gateway sent without a fence.
+    """Make the error of a write with unknown outcome that an older version sent without a fence.
 
     The gateway never sends such a write again.
     """
@@ -367,7 +370,7 @@ def number_unknown(cause: Exception | None = None) -> RowNumberUnknown:
 
 
 def rows_unsettled(retry_seconds: int) -> RowsUnsettled:
-    """Make the error of an applied write whose rows an open removal may have moved."""
+    """Make the error of an applied write whose rows another write may have moved."""
     return RowsUnsettled(outcome="applied", retry_after_seconds=retry_seconds)
 
 

@@ -140,7 +140,7 @@ class Loader:
         sheet_id: int | None = None,
         is_now: bool = False,
     ) -> tuple[Snapshot, SheetExtent]:
-        """Read all displayed rows. Returns a snapshot, and the extent for appends. Costs 1 read.
+        """Read all displayed rows as a snapshot, and the last row for appends. Costs 1 read.
 
         If the sheet still equals `known`, returns that snapshot, including typed values, with the
         new time. With `sheet_id`, reads the tab by its ID; raises `OtherTab`. `is_now`: do not use
@@ -273,12 +273,11 @@ class Loader:
     async def look_at_header(
         self, *, has_forms: bool = False, form_row: int | None = None
     ) -> tuple[SheetExtent, SheetView]:
-        """Read the header and the first data row. Returns the extent, and the view of these rows.
+        """Read the header and the first data row. Returns header and last row, and the view.
 
-        The extent has the last row of an earlier read, else the header row. `has_forms`: also cache
-        the formats of columns, from the last known row or `form_row`. Costs 1 read. With
-        `has_forms` 1 more if that row was deleted, and 1 to 2 more, without formats, if the rows
-        are too large.
+        The last row is from an earlier read, else it is the header row. `has_forms`: also cache the
+        formats of columns, from the last known row or `form_row`. Costs 1 read. With `has_forms` 1
+        more if that row was deleted, and 1 to 2 more, without formats, if the rows are too large.
         """
         known, header_row = self._header_cache.extent, self._header_row
         started, moment = self._clock(), self._moment()

@@ -184,7 +184,7 @@ def of_one_target(
 
 
 def request_of(worksheet: WorksheetId, plan: Plan, forms: SheetForms | None) -> Work[Request]:
-    """Make the request of a plan. `forms` are the formats and validation of the columns, if known.
+    """Make the batch of a plan. `forms` are the formats and validation of the columns, if known.
 
     The answer shows the formats of new rows if they are in a native table, or if the blank rows
     below have no formats. Otherwise the formats would make the answer large.
@@ -545,7 +545,7 @@ def _insertion(plan: Plan, filled: FilledRow) -> Work[Sequence[tuple[Change, Pla
 
 
 def _pieces(change: RowChange) -> Iterator[tuple[int, list[Stored]]]:
-    """Split runs of cells, so that a new number format has all cells of a piece or none of them."""
+    """Split runs of cells between cells that get a new number format and cells that get none."""
     for at, run in change.runs:
         cells = enumerate(run, at)
         for _, piece in groupby(cells, key=lambda cell: cell[0] in change.formats):

@@ -97,7 +97,7 @@ CLOCK_SECONDS = 120.0
 """Maximum difference between the clocks of processes that share a gateway's key, in seconds."""
 
 OLD_SECONDS = UNKNOWN_RETRY_SECONDS + SENT_WITHIN_SECONDS + CLOCK_SECONDS
-"""Age in seconds at which a fence of another process is certainly old."""
+"""Age in seconds of another process's fence after which Google cannot apply its write any more."""
 
 RESERVE = 2
 
@@ -492,9 +492,9 @@ class Fences:
         return await self._forgettable(spreadsheet, needed=1)
 
     async def _spare(self, spreadsheet: str, copy: _Open, *, needed: int) -> Sequence[int]:
-        """Choose fences to delete for a test or a burnt fence, if the last attempt lacked space.
+        """Choose fences to delete before creating other fences, if the last attempt lacked space.
 
-        Costs 1 read in that case. Raises `_StillOpen` if no fence can be deleted.
+        Costs 1 read in that case, otherwise none. Raises `_StillOpen` if no fence can be deleted.
         """
         if not copy.is_full:
             return []

@@ -98,8 +98,8 @@ class EndLook(NamedTuple):
     """Header, end of the records and sheet ID, from one read of the sheet.
 
     `end` is None if the read did not show the end. `is_whole`: appends need no further read of the
-    rows below `extent.last_row`. `may_append`: appends need none either if all rows are too large
-    to read.
+    rows below `extent.last_row`. `may_append`: appends can do without that read if all rows are too
+    large.
     """
 
     extent: SheetExtent

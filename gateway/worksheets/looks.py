@@ -57,8 +57,8 @@ class RowLook:
     `missing` are the requested rows that do not exist. `around` are rows above and below requested
     rows, `values` are the typed values of all these rows, and `cells` their cells with number
     formats and validation; each is empty unless the caller requested it. `sent_at` is the time of
-    the read in monotonic seconds. `last_record` is the last of all these rows that is a record even
-    at the end of the sheet, 0 if none is.
+    the read in monotonic seconds. `last_record` is the last of all these rows that is a record by
+    its own cells, 0 if none is.
     """
 
     sheet_id: int
@@ -323,7 +323,7 @@ async def _rows_in_grid(
 def _last_record(
     end: EndRule, rows: Mapping[int, Sequence[str]], values: Mapping[int, Sequence[Value]]
 ) -> int:
-    """Return the last of these rows that is a record even at the end of the sheet, or 0."""
+    """Return the last of these rows that is a record by its own cells, or 0."""
     for row, texts in sorted(rows.items(), reverse=True):
         if end.column is None and len({"", *texts}) > 2:  # a filled-down row displays FALSE only
             return row

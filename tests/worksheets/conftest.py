@@ -1,4 +1,4 @@
-"""A service over an in-memory worksheet, with every call to it counted."""
+"""The row service over an in-memory worksheet; every call to the worksheet is counted."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ TARGET = Target(WORKSHEET)
 
 
 class RowPage(NamedTuple):
-    """A list of rows as the service found it."""
+    """A list of rows as the service returned it."""
 
     records: list[Record]
     has_next: bool
@@ -56,14 +56,14 @@ class RowPage(NamedTuple):
 
 
 class RowRead(NamedTuple):
-    """A row as the service found it."""
+    """A row as the service returned it."""
 
     record: Record
     tag: str
 
 
 class PlainEncoder:
-    """Encodes so that a test can look into it; a new one knows nothing that was kept."""
+    """Encoder whose results a test can inspect. Each new encoder starts with an empty cache."""
 
     def __init__(self) -> None:
         self.pages: list[RowPage] = []
@@ -82,7 +82,7 @@ class PlainEncoder:
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """A service, the worksheet `Cities` under it, and the means to watch and disturb both."""
+    """A service, the worksheet `Cities` that it serves, and methods to watch and disturb both."""
 
     service: RowService
     sheets: ScriptedSheets
@@ -91,39 +91,39 @@ class Bench:
     clock: ManualClock
     ledger: FakeLedger
     pauses: list[float] = field(default_factory=list)
-    """The seconds that the service would have waited."""
+    """Pauses in seconds that the service requested instead of sleeping."""
 
     async def create(self, **fields: str | int | float | bool | None) -> int:
-        """Create a row, and give its number."""
+        """Create a row and return its number."""
         return (await self.created(fields)).row
 
     async def created(self, fields: Fields, target: Target = TARGET) -> Written:
-        """Create a row, and give what its answer shows."""
+        """Create a row and return the record in the answer."""
         settled = await self.service.write(target, Write.create(rows=(fields,)))
         (written,) = settled.results
         return written
 
     async def updated(self, row: int, fields: Fields, target: Target = TARGET) -> Written:
-        """Update a row, and give what its answer shows."""
+        """Update a row and return the record in the answer."""
         settled = await self.service.write(target, Write.update(row=row, fields=fields))
         (written,) = settled.results
         return written
 
     async def together(self, *writes: Write) -> list[Results | BaseException]:
-        """Carry out writes that come at the same time; the rows of each, or its error."""
+        """Carry out concurrent writes. Returns the rows of each write, or its error."""
         requests = [self.service.write(TARGET, write) for write in writes]
         ends = await asyncio.gather(*requests, return_exceptions=True)
         return [end if isinstance(end, BaseException) else end.results for end in ends]
 
     async def look(self) -> None:
-        """Have header, end and sheet id seen; the reads that it takes are not counted."""
+        """Make the service read header, end and sheet ID. These reads are not counted."""
         await self.page()
         header, first = self.cities.lines()[:2]
         await self.updated(2, {str(header[0]): first[0]})
         self.sheets.cost()
 
     async def record(self, row: int, keys: Sequence[str] | None = None) -> Record:
-        """Read a row's fields."""
+        """Read the fields of a row."""
         return (await self.read(row, keys)).record
 
     async def page(
@@ -133,13 +133,13 @@ class Bench:
         return (await self.served_page(query, target=target, no_cache=no_cache))[0]
 
     async def names(self, query: Query = EVERYTHING) -> list[object]:
-        """The names in a list of rows."""
+        """Names in a list of rows."""
         return [record["name"] for record in (await self.page(query)).records]
 
     async def served_page(
         self, query: Query = EVERYTHING, *, target: Target = TARGET, no_cache: bool = False
     ) -> tuple[RowPage, Freshness]:
-        """List rows, and say how fresh they are."""
+        """List rows, and return the freshness of the answer, too."""
         encoder = PlainEncoder()
         served = await self.service.list_rows(target, query, encoder, no_cache=no_cache)
         return encoder.pages[0], served.freshness
@@ -171,7 +171,7 @@ def events() -> Iterator[list[MutableMapping[str, Any]]]:
 
 @pytest.fixture
 def make_bench(clock: ManualClock) -> MakeBench:
-    """Makes a bench with these lines in the worksheet, and a minimum number of grid rows."""
+    """Makes a bench whose worksheet has these lines and at least this number of grid rows."""
 
     def make(
         lines: Sequence[Sequence[Held | None]] = CITIES,
@@ -221,11 +221,11 @@ def make_bench(clock: ManualClock) -> MakeBench:
 
 @pytest.fixture
 def bench(make_bench: MakeBench) -> Bench:
-    """Three cities in a grid with room for more."""
+    """Bench with three cities, and blank grid rows below them."""
     return make_bench()
 
 
 @pytest.fixture
 def kept(make_bench: MakeBench) -> Bench:
-    """Three cities, and a service that keeps what it read for five seconds."""
+    """Bench with three cities whose service caches rows for five seconds."""
     return make_bench(cache=KEPT)

@@ -1,4 +1,4 @@
-"""Write queues, and what they hand their groups to: held up and failing as a test says."""
+"""Write queues whose groups go to a fake that waits and fails as a test says."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,7 +17,7 @@ caller: ContextVar[str] = ContextVar("caller", default="nobody")
 
 
 class Desk:
-    """Carries groups out, one gate for each worksheet, and notes what goes on."""
+    """Carries out groups, with one gate per worksheet, and records what happens."""
 
     def __init__(self) -> None:
         self.groups: list[list[int]] = []
@@ -28,7 +28,7 @@ class Desk:
         self.gates: dict[str, asyncio.Event] = {}
 
     def close(self, *titles: str) -> None:
-        """Hold every group of these worksheets until `open`."""
+        """Hold every group of these worksheets until `open` is called."""
         self.gates.update({title: asyncio.Event() for title in titles})
 
     def open(self, title: str = WORKSHEET.title) -> None:
@@ -78,7 +78,7 @@ class Writer:
 
 
 def number_of(write: Write) -> int:
-    """The number that a test gave to a write."""
+    """Return the number that a test gave to a write."""
     assert write.rows is not None
     value = write.rows[0]["n"]
     assert isinstance(value, int)
@@ -101,7 +101,7 @@ def start(
 
 
 async def held(writer: Writer, desk: Desk) -> asyncio.Task[Results]:
-    """A write with the number 0 that is running until the desk opens."""
+    """Start a write with the number 0, which runs until the desk opens."""
     desk.close(WORKSHEET.title)
     task = start(writer, 0)
     await wait_all_tasks_blocked()

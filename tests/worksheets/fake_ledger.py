@@ -1,4 +1,4 @@
-"""An in-memory `Ledger`: what it notes is there to be looked at."""
+"""An in-memory `Ledger`, whose records a test can inspect."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -15,9 +15,9 @@ class FakeLedger:
         self.entries: dict[str, Entry] = {}
         self.calls: list[str] = []
         self.batches: dict[Fence, tuple[Sequence[Sending], bool | None]] = {}
-        """What was noted of each batch, and whether it was applied."""
+        """The stored writes of each batch, and whether the batch was applied."""
         self.trouble: Exception | None = None
-        """Raised instead of noting anything."""
+        """Error that the ledger raises instead of storing anything."""
         self.cannot_read: Exception | None = None
         self.lack_of_room: GatewayError | None = None
         self._clock = clock

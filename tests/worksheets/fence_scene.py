@@ -17,7 +17,7 @@ FRESH_SECONDS = 10.0
 
 
 class Scene:
-    """Fences over a fake worksheet; pauses only move the clock."""
+    """Fences over a fake worksheet. Pauses advance the clock and do not sleep."""
 
     def __init__(self, clock: ManualClock, *, repeatable_ids: bool = False) -> None:
         self.fake = FakeSheets(repeatable_ids=repeatable_ids)
@@ -26,15 +26,15 @@ class Scene:
         self.clock = clock
         self.turns = 0
         self.turn_seconds = 0.0
-        """How long each turn of a write is waited for."""
+        """Time that each write waits for quota, in seconds."""
         self.fences = self.started()
 
     def fill(self) -> None:
-        """Others take all room that the metadata has left."""
+        """Fill all space of the metadata with fences of another program."""
         self.fake.metadata_room = sum(len(each.key + each.token) for each in self.fake.fences)
 
     def started(self, recorded: Sequence[int] = ()) -> Fences:
-        """The fences of a new process, with the records of these open."""
+        """Return the fences of a new process; `recorded` fences have open records."""
         return Fences(
             self.sheets,
             key="gw",
@@ -65,7 +65,7 @@ class Scene:
         return await self.fences.commit(BOOK, batch, resend_seconds=fresh_seconds)
 
     async def outcome(self, batch: Batch, fresh_seconds: float = FRESH_SECONDS) -> str:
-        """How a batch ended, in a word."""
+        """Return the outcome of a batch as one word."""
         try:
             view = await self.commit(batch, fresh_seconds)
         except NeverApplied:
@@ -75,7 +75,7 @@ class Scene:
         return "applied" if view is not None else "applied, answer lost"
 
     def names(self) -> list[object]:
-        """The first cells of the rows after the cities."""
+        """Return the first cells of the rows below the cities."""
         return [line[0] for line in self.cities.lines()[4:]]
 
     def tokens(self, batch: Batch) -> list[str]:
@@ -85,7 +85,7 @@ class Scene:
         return [token.endswith(BURNT) for token in self.tokens(batch)] == [True]
 
     def late(self, batch: Batch) -> Callable[[], None]:
-        """A copy of a batch that takes effect when Google comes to it, if it is not refused."""
+        """A copy of a batch that Google applies when the test says, unless Google refuses it."""
 
         def land() -> None:
             with suppress(UpstreamRefusal):

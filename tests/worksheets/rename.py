@@ -1,4 +1,4 @@
-"""Twenty rows with a formula each, and updates of them."""
+"""Twenty rows with a formula in each, and updates of these rows."""
 
 from gateway.table.header import IfMatch
 from gateway.table.record import Stored
@@ -16,17 +16,17 @@ def update(row: int, *, condition: IfMatch | None = None, **fields: Stored) -> W
 
 
 def renamed(*rows: int, **fields: Stored) -> list[Write]:
-    """An update for each of these rows."""
+    """One update for each of these rows."""
     return [Write.update(row=row, fields={"name": f"new {row}", **fields}) for row in rows]
 
 
 def record(end: Results | BaseException) -> dict[str, object]:
-    """The record in the answer of an update."""
+    """Record in the answer of an update."""
     assert not isinstance(end, BaseException), end
     (written,) = end
     return dict(written.record)
 
 
 def names(bench: Bench, *rows: int) -> list[object]:
-    """The first cells of rows."""
+    """First cells of the rows."""
     return [bench.cities.cells.get((row, 1)) for row in rows]

@@ -1,4 +1,4 @@
-"""A `Sheets` around another that counts calls and plays what a test scripts around them."""
+"""A `Sheets` that wraps another one, counts its calls and runs a test's actions around them."""
 
 import asyncio
 from collections import Counter, defaultdict
@@ -23,27 +23,29 @@ _PATIENCE_SECONDS = 5.0
 
 
 class Cost(NamedTuple):
-    """Number of calls that Google would count."""
+    """Number of reads and writes that count for Google's quota."""
 
     reads: int
     writes: int
 
 
 Act = Exception | asyncio.Event | Callable[[], object]
-"""Around a call: make it fail, hold it until the event is set, or do something."""
+"""Action around a call: raise an error, wait for an event, or call a function."""
 
 
 class ScriptedSheets(ForwardingSheets):
-    """Calls of a kind are numbered from 1; `before` and `after` count from the next one on."""
+    """Counts calls by kind. `before` and `after` number calls from the next one, which is 1."""
 
     def __init__(self, inner: Sheets) -> None:
         self.most_writes_at_once: Counter[str] = Counter()
-        """By the title as it stands in the range."""
+        """Maximum number of concurrent writes, by the title in the range."""
         self.poison: dict[Value, str] = {}
-        """Values that are refused wherever they are written, with the words of the refusal, in
-        which `{index}` is the number of the request."""
+        """Values that Google refuses to write, each with the message of the refusal.
+
+        `{index}` in the message stands for the number of the request.
+        """
         self.batches: list[Batch] = []
-        """All that were sent, whatever became of them."""
+        """All batches that were sent, whatever their outcome."""
         self._inner = inner
         self._begun: Counter[Kind] = Counter()
         self._counted = Cost(0, 0)
@@ -53,20 +55,20 @@ class ScriptedSheets(ForwardingSheets):
         self._news = asyncio.Condition()
 
     def before(self, kind: Kind, *acts: Act, nth: int = 1) -> None:
-        """Play these just before the n-th next call of a kind takes effect."""
+        """Run actions just before the n-th next call of a kind takes effect."""
         self._before[kind, self._begun[kind] + nth] += acts
 
     def after(self, kind: Kind, *acts: Act, nth: int = 1) -> None:
-        """Play these once the n-th next call of a kind took effect, before its answer."""
+        """Run actions after the n-th next call of a kind took effect, before its answer."""
         self._after[kind, self._begun[kind] + nth] += acts
 
     def clear(self) -> None:
-        """Play nothing more of what is scripted."""
+        """Remove all actions that have not run."""
         self._before.clear()
         self._after.clear()
 
     async def begun(self, kind: Kind, times: int = 1) -> None:
-        """Wait until this many calls of a kind have begun."""
+        """Wait until this number of calls of a kind has begun."""
         async with asyncio.timeout(_PATIENCE_SECONDS), self._news:
             await self._news.wait_for(lambda: self._begun[kind] >= times)
 
@@ -75,7 +77,7 @@ class ScriptedSheets(ForwardingSheets):
         return self._begun[kind]
 
     def cost(self) -> Cost:
-        """The calls since this was last asked."""
+        """Calls since the last use of this property."""
         writes = sum(self._begun[kind] for kind in WRITES)
         total = Cost(self._begun.total() - writes, writes)
         before, self._counted = self._counted, total

@@ -1,4 +1,4 @@
-"""Writes to several rows at the service, for tests."""
+"""Helpers for tests of writes to several rows."""
 
 from gateway.errors import (
     UpstreamRefusal,
@@ -25,7 +25,7 @@ ABOVE_700_000 = where("population", "$gt", 700_000)
 
 
 async def carried_out(bench: Bench, write: Write) -> list[dict[str, object]]:
-    """The records of one write."""
+    """Carry out one write and return its records."""
     (results,) = await bench.together(write)
     if isinstance(results, BaseException):
         raise results

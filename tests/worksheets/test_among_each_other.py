@@ -1,4 +1,4 @@
-"""Requests of the same worksheet that overlap, and what one leaves behind for the next."""
+"""Overlapping requests to one worksheet, and their effect on the next request."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from tests.worksheets.scripted_sheets import Cost
 
 
 async def test_a_list_that_began_before_an_update_misleads_no_create(make_bench: MakeBench) -> None:
-    """A look from before a cell was emptied is not remembered: the next create looks itself."""
+    """A read from before a cell was emptied is not cached, so the next create reads the end."""
     bench = make_bench([["a", "b"], [1, 2]], rows=2)
     answered = asyncio.Event()
     bench.sheets.after("read_columns", answered)
@@ -27,7 +27,7 @@ async def test_a_list_that_began_before_an_update_misleads_no_create(make_bench:
 
 
 async def test_a_look_during_an_update_misleads_no_create(make_bench: MakeBench) -> None:
-    """The same for a look that began while the update was with Google."""
+    """A read that began during an update is not cached, so the next create reads the end."""
     bench = make_bench([["a", "b"], [1, 2]], rows=2)
     begun, answered = asyncio.Event(), asyncio.Event()
     bench.sheets.before("apply", begun)
@@ -48,7 +48,7 @@ async def test_a_look_during_an_update_misleads_no_create(make_bench: MakeBench)
 
 
 async def test_a_refused_quota_leaves_the_header_known(bench: Bench) -> None:
-    """After a 429 the next create needs no look: nothing was written, so nothing changed."""
+    """After a 429 the cached header stays, because nothing was written."""
     await bench.create(name="x")
     bench.sheets.before("apply", QuotaSpent("x", outcome="not_applied"))
     with pytest.raises(QuotaSpent):

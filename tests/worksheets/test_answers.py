@@ -1,4 +1,4 @@
-"""Encoded rows of a snapshot: which are kept, how many, and in what order they are answered."""
+"""Cache of a snapshot's encoded rows: which rows, how many, and the order of answers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ ROOM = 1_000_000
 
 @dataclass(eq=False)
 class CountingEncoder:
-    """An encoder that counts the rows, and their bytes, of each call."""
+    """An encoder that records the number of rows and bytes of each call."""
 
     empty: None = None
     is_typed: bool = False
@@ -46,7 +46,7 @@ class CountingEncoder:
 
 
 def places(rows: Sequence[int]) -> Sequence[int]:
-    """The places of rows in a worksheet whose header is row 1."""
+    """Positions of rows in a worksheet whose header is row 1."""
     if isinstance(rows, range):
         return range(rows.start - 1, rows.stop - 1)
     return [row - 1 for row in rows]
@@ -69,7 +69,7 @@ def names_in(body: bytes) -> list[str]:
     ids=str,
 )
 def test_rows_come_in_the_requested_order(rows: Sequence[int]) -> None:
-    """Whatever was kept before, the rows of an answer are those of the request."""
+    """An answer has the requested rows, whatever rows are cached."""
     kept, encoder = EncodedRows(TABLE, ROOM), CountingEncoder()
     fresh = EncodedRows(TABLE, ROOM)
 
@@ -81,7 +81,7 @@ def test_rows_come_in_the_requested_order(rows: Sequence[int]) -> None:
 
 @pytest.mark.parametrize("rows", [range(9, 17), [16, 9, 30, 9]], ids=str)
 def test_each_row_is_encoded_once(rows: Sequence[int]) -> None:
-    """A page encodes what no page before it did, in one call."""
+    """A page encodes only rows that are not cached, in one call."""
     kept, encoder = EncodedRows(TABLE, ROOM), CountingEncoder()
 
     for each in (range(10, 12), rows, rows, range(2, LAST_ROW + 1)):
@@ -94,7 +94,7 @@ def test_each_row_is_encoded_once(rows: Sequence[int]) -> None:
 @pytest.mark.parametrize("rows", [range(5, 5), range(500, 500), range(2, 2), range(9, 2), []])
 @pytest.mark.parametrize("last_row", [0, 1, LAST_ROW])
 def test_an_empty_page_encodes_nothing(rows: Sequence[int], last_row: int) -> None:
-    """A worksheet without rows and a page past the end cost nothing."""
+    """Pages of an empty worksheet and pages past the end encode nothing."""
     table = make_table([TABLE.displayed[0][:last_row]])
     kept, encoder = EncodedRows(table, ROOM), CountingEncoder()
 
@@ -103,7 +103,7 @@ def test_an_empty_page_encodes_nothing(rows: Sequence[int], last_row: int) -> No
 
 
 def test_the_limit_counts_each_selection() -> None:
-    """Selections, which clients choose, are counted with their names."""
+    """The names of a selection count for the limit, because clients choose them."""
     kept, encoder = EncodedRows(TABLE, ROOM), CountingEncoder()
 
     for number in range(20):
@@ -132,7 +132,7 @@ def test_cached_rows_have_a_bound(max_bytes: int, is_scattered: bool) -> None:
 
 
 def test_rows_that_exceed_the_limit_drop_no_others() -> None:
-    """A page over the limit is encoded, but what was cached before stays."""
+    """A page over the limit is encoded, and rows cached before stay."""
     kept, encoder, other = EncodedRows(TABLE, 10_000), CountingEncoder(), CountingEncoder()
     kept.get(encoder, None, ALL_COLUMNS, places(range(2, 8)))
 
@@ -143,7 +143,7 @@ def test_rows_that_exceed_the_limit_drop_no_others() -> None:
 
 
 def test_the_oldest_encodings_are_dropped_first() -> None:
-    """A page that does not fit is cached, and drops what was cached longest ago."""
+    """A page that does not fit is cached, and the oldest cached rows are dropped."""
     kept = EncodedRows(TABLE, 18_000)
     encoders = [CountingEncoder() for _ in range(4)]
     for encoder in encoders[:3]:
@@ -161,7 +161,7 @@ def test_the_oldest_encodings_are_dropped_first() -> None:
 
 @pytest.mark.parametrize("last_row", [20_000, MAX_PLACES + 1])
 def test_many_selections_of_a_tall_worksheet_are_cached(last_row: int) -> None:
-    """The memory of a selection depends on the requested rows, not on the worksheet's."""
+    """The memory of a selection depends on the requested rows, not on the worksheet's size."""
     table = make_table([["name", *["x"] * last_row]])
     kept, encoder = EncodedRows(table, ROOM), CountingEncoder()
 
@@ -176,7 +176,7 @@ def test_many_selections_of_a_tall_worksheet_are_cached(last_row: int) -> None:
 
 @pytest.mark.parametrize("rows", [range(2, 26), [9, 7, 9]], ids=str)
 def test_rows_of_a_tall_worksheet_are_in_no_list_of_all(rows: Sequence[int]) -> None:
-    """They are cached, and no request makes a list of so many places."""
+    """Rows of a tall worksheet are cached without lists of all positions."""
     table = make_table([["name", *["x"] * MAX_PLACES]])
     kept, encoder = EncodedRows(table, ROOM), CountingEncoder()
 
@@ -187,7 +187,7 @@ def test_rows_of_a_tall_worksheet_are_in_no_list_of_all(rows: Sequence[int]) -> 
 
 
 def test_short_cells_under_long_names_have_room() -> None:
-    """All rows fit, although they are several times as large as the cells."""
+    """All rows fit into the cache, although they are several times as large as the cells."""
     table = make_table([[name, *["ee"] * 1_000] for name in ("population", "state", "name")])
     kept, encoder = Encodings(table, 15_000).rows, CountingEncoder()
     for _ in range(2):
@@ -198,7 +198,7 @@ def test_short_cells_under_long_names_have_room() -> None:
 
 
 def test_selections_and_columns_have_rows_of_their_own() -> None:
-    """A key that does not see a column gets no row that was made for one that does."""
+    """A key that does not see a column gets no row encoded for a key that sees the column."""
     kept, encoder = EncodedRows(TABLE, ROOM), CountingEncoder()
     limited = ColumnGrant(readable=frozenset({"name"}), tag_key=b"secret")
 
@@ -216,7 +216,7 @@ def test_selections_and_columns_have_rows_of_their_own() -> None:
 
 
 def test_a_selection_without_a_field_is_refused_without_rows() -> None:
-    """An empty page names the unknown field, as a full one does."""
+    """An empty page reports the unknown field, as a full page does."""
     kept, encoder = EncodedRows(TABLE, ROOM), CountingEncoder()
 
     for rows in (range(5, 5), [], range(5, 6), [5]):

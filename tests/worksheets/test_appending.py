@@ -1,4 +1,4 @@
-"""Where created rows land, and that their answers say so."""
+"""Row numbers of created rows, and their answers."""
 
 import asyncio
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ async def test_row_lands_below_the_last(
     rows: int,
     expected: int,
 ) -> None:
-    """A new row lands below every row that is not blank, and moves none of them."""
+    """A new row is below every row that is not blank, and moves no row."""
     bench = make_bench(lines, rows=rows)
     before = bench.cities.lines()
 
@@ -49,7 +49,7 @@ async def test_row_lands_below_the_last(
 
 
 async def test_own_row_may_start_blank(make_bench: MakeBench) -> None:
-    """A created row that begins with a blank and fills the grid is the end for the next."""
+    """The next row goes below a created row whose first cell is blank, also in a full grid."""
     bench = make_bench(rows=0)
 
     rows = [await bench.create(state="NV"), await bench.create(name="Salem")]
@@ -60,7 +60,7 @@ async def test_own_row_may_start_blank(make_bench: MakeBench) -> None:
 
 
 async def test_last_row_of_a_list_may_start_blank(make_bench: MakeBench) -> None:
-    """The next row lands below the last of several, also if it begins with a blank."""
+    """The next row goes below a created list of rows whose last row begins with a blank."""
     bench = make_bench(rows=0)
     await bench.together(Write.create(rows=({"name": "Reno"}, {"state": "NV"}), is_array=True))
 
@@ -71,7 +71,7 @@ async def test_last_row_of_a_list_may_start_blank(make_bench: MakeBench) -> None
 
 
 async def test_nothing_is_answered_before_google(bench: Bench) -> None:
-    """A create waits for Google's answer, though the row may be there already."""
+    """A create waits for Google's answer, although the row may be in the sheet already."""
     gate = asyncio.Event()
     bench.sheets.after("apply", gate)
 
@@ -85,7 +85,7 @@ async def test_nothing_is_answered_before_google(bench: Bench) -> None:
 
 
 async def test_failed_append_is_told(bench: Bench) -> None:
-    """An error of Google's comes out as it is, and the next create succeeds."""
+    """The client gets Google's error unchanged, and the next create succeeds."""
     bench.sheets.before("apply", QuotaSpent("later", outcome="not_applied"))
 
     with pytest.raises(QuotaSpent):
@@ -96,7 +96,7 @@ async def test_failed_append_is_told(bench: Bench) -> None:
 
 
 async def test_failed_look_sends_nothing(bench: Bench) -> None:
-    """If the look fails, nothing is written."""
+    """If the read of the end fails, nothing is written."""
     bench.sheets.before("read_sheet", QuotaSpent("later"))
 
     with pytest.raises(QuotaSpent):
@@ -106,7 +106,7 @@ async def test_failed_look_sends_nothing(bench: Bench) -> None:
 
 
 async def test_unexplained_refusal_is_tried_once_more(bench: Bench) -> None:
-    """A refusal that only an old look may explain is tried again after a new one, then told."""
+    """A refusal that an old read might explain is tried once more after a new read."""
     await bench.create(name="Salem")
     bench.sheets.cost()
     refusal = UpstreamRefusal("Invalid requests[1].appendCells: Ungültig")

@@ -1,4 +1,4 @@
-"""Creates while persons, other creates and reads are at the same worksheet."""
+"""Creates while people, other creates and reads use the same worksheet."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ EDITS: Mapping[str, tuple[Edit, int]] = {
 
 @pytest.mark.parametrize("case", EDITS)
 async def test_person_edits_before_the_look(bench: Bench, case: str) -> None:
-    """After the header's ttl the end is looked for again, wherever a person moved it."""
+    """After the header's lifetime the end is read again, wherever a person moved it."""
     edit, expected = EDITS[case]
     await bench.create(name="Reno")
     bench.cities.delete_rows(5)
@@ -60,7 +60,7 @@ async def test_person_edits_before_the_look(bench: Bench, case: str) -> None:
     ],
 )
 async def test_person_edits_within_the_ttl(make_bench: MakeBench, case: str, rows: int) -> None:
-    """Without a look the row still lands below all others, and its number is true."""
+    """Without a read the row still goes below all rows, and its number is correct."""
     edit, _ = EDITS[case]
     bench = make_bench(rows=rows)
     await bench.look()
@@ -76,7 +76,7 @@ async def test_person_edits_within_the_ttl(make_bench: MakeBench, case: str, row
 
 
 async def test_person_edits_blank_start_within_the_ttl(bench: Bench) -> None:
-    """A row that a person added with a blank first cell is never overwritten."""
+    """A row with a blank first cell that a person added is never overwritten."""
     await bench.look()
     bench.cities.type(5, None, "FL", 442241)
 
@@ -97,7 +97,7 @@ async def test_person_edits_blank_start_within_the_ttl(bench: Bench) -> None:
     ],
 )
 async def test_cost_of_another_look(bench: Bench, edit: Edit, reads: int) -> None:
-    """After the ttl a look costs one read, also if the grid ends just above the last row."""
+    """After the header's lifetime a create costs 1 read more, also in a full grid."""
     await bench.look()
     bench.clock.advance(TTL_SECONDS)
     edit(bench.cities)
@@ -109,7 +109,7 @@ async def test_cost_of_another_look(bench: Bench, edit: Edit, reads: int) -> Non
 
 
 async def test_person_empties_the_last_row_of_a_full_grid(make_bench: MakeBench) -> None:
-    """A row that lands where the last one was: its number is true, and that of the next too."""
+    """A new row takes the place of the emptied row; its number and the next one are correct."""
     bench = make_bench(rows=0)
     await bench.look()
     bench.cities.type(4, "", "", "")
@@ -122,7 +122,7 @@ async def test_person_empties_the_last_row_of_a_full_grid(make_bench: MakeBench)
 
 
 async def test_rows_deleted_above_a_known_end(bench: Bench) -> None:
-    """A row that lands above the answer's rows is found by two or three reads more."""
+    """If the new row is above the rows in the answer, two or three more reads find it."""
     bench.cities.type(9, "far below")
     await bench.look()
     bench.cities.delete_rows(3, 7)
@@ -135,7 +135,7 @@ async def test_rows_deleted_above_a_known_end(bench: Bench) -> None:
 
 
 async def test_own_row_is_the_end_by_then(bench: Bench) -> None:
-    """The next create goes by where the last one really went, below a person's row."""
+    """The next create uses the real end, below a person's row."""
     await bench.look()
     bench.cities.type(5, "Miami")
 
@@ -146,7 +146,7 @@ async def test_own_row_is_the_end_by_then(bench: Bench) -> None:
 
 
 async def test_each_answer_shows_the_header_anew(bench: Bench) -> None:
-    """While rows are created faster than the ttl, only the first create looks."""
+    """While rows are created faster than the header's lifetime, only the first create reads."""
     costs = []
     for _ in range(4):
         await bench.create(name="Reno")
@@ -160,7 +160,7 @@ async def test_each_answer_shows_the_header_anew(bench: Bench) -> None:
 
 
 async def test_a_new_column_is_looked_for(bench: Bench) -> None:
-    """A field that the header of the last look lacks asks for a new look."""
+    """A field that the cached header lacks causes a new read."""
     await bench.look()
     bench.cities.type(1, None, None, None, "mayor")
     bench.sheets.cost()
@@ -172,7 +172,7 @@ async def test_a_new_column_is_looked_for(bench: Bench) -> None:
 
 
 async def test_header_swapped_after_the_ttl(bench: Bench) -> None:
-    """A create goes by the header of its own look, not by one from before the ttl."""
+    """A create uses the header that it read, not the one from before the lifetime's end."""
     await bench.create(name="Reno")
     bench.clock.advance(TTL_SECONDS)
     bench.cities.type(1, "state", "name")
@@ -183,7 +183,7 @@ async def test_header_swapped_after_the_ttl(bench: Bench) -> None:
 
 
 async def test_header_emptied_after_the_ttl(bench: Bench) -> None:
-    """A header that a person emptied is noticed by the next look."""
+    """The next read shows that a person emptied the header."""
     await bench.create(name="Reno")
     bench.clock.advance(TTL_SECONDS)
     bench.cities.type(1, "", "", "")
@@ -193,7 +193,7 @@ async def test_header_emptied_after_the_ttl(bench: Bench) -> None:
 
 
 async def test_forty_at_once(make_bench: MakeBench) -> None:
-    """Parallel creates are contiguous rows with true numbers, for one read and one write."""
+    """Forty parallel creates cost 1 read and 1 write, and get contiguous correct row numbers."""
     bench = make_bench(rows=0)
 
     rows = await asyncio.gather(*(bench.create(name=f"c{n}") for n in range(40)))
@@ -204,7 +204,7 @@ async def test_forty_at_once(make_bench: MakeBench) -> None:
 
 
 async def test_no_row_is_lost_to_a_read_that_began_before(bench: Bench) -> None:
-    """A list that began before a create and ends after it does not bring the old end back."""
+    """A list that began before a create and ends after it does not restore the old end."""
     gate = asyncio.Event()
     await bench.page()
     bench.sheets.after("read_columns", gate)

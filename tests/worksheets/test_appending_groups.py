@@ -1,4 +1,4 @@
-"""Creates that go to Google together: each has an end of its own."""
+"""Creates that Google gets in one batch: each one has its own result."""
 
 from collections.abc import Sequence
 
@@ -36,19 +36,19 @@ def many(*rows: Fields) -> Write:
 
 
 def rows_of(end: Results | BaseException) -> list[int]:
-    """The row numbers of a create that was written."""
+    """Row numbers of a create that was written."""
     assert not isinstance(end, BaseException), end
     return [written.row for written in end]
 
 
 def pointers(end: Results | BaseException) -> list[str]:
-    """The places that an error names."""
+    """JSON pointers in an error."""
     assert isinstance(end, InvalidBody)
     return [problem.pointer for problem in end.problems]
 
 
 async def test_rows_and_lists_of_rows_in_one_write(bench: Bench) -> None:
-    """All rows are one under the other in the order of the requests, each as it was answered."""
+    """All rows are contiguous, in the order of the requests and as in the answers."""
     ends = await bench.together(
         one(name="a"),
         many({"state": "b1"}, {"name": "b2", "population": 2}, {"name": "b3", "state": None}),
@@ -67,7 +67,7 @@ async def test_rows_and_lists_of_rows_in_one_write(bench: Bench) -> None:
 
 
 async def test_the_answer_to_one_row_has_its_tag(bench: Bench) -> None:
-    """The tag is the one that a read of the row gives; the rows of a list have none."""
+    """The tag of a single created row is that of a later read; rows of a list have no tag."""
     ends = await bench.together(one(name="a"), many({"state": "b"}, {"population": 1}))
 
     tags = [written.tag for end in ends if isinstance(end, tuple) for written in end]
@@ -75,7 +75,7 @@ async def test_the_answer_to_one_row_has_its_tag(bench: Bench) -> None:
 
 
 async def test_an_invalid_one_among_good_ones(bench: Bench) -> None:
-    """A create that names an unknown field is refused alone; the others are written."""
+    """A create with an unknown field fails alone, and the others are written."""
     ends = await bench.together(one(name="a"), one(name="b", mayor="x"), one(name="c"))
 
     assert rows_of(ends[0]) + rows_of(ends[2]) == [5, 6]
@@ -85,7 +85,7 @@ async def test_an_invalid_one_among_good_ones(bench: Bench) -> None:
 
 
 async def test_a_list_with_an_invalid_row(bench: Bench) -> None:
-    """Nothing of a list is written if one of its rows is wrong; the pointer says which."""
+    """If one row of a list is invalid, no row is written, and the pointer names the row."""
     ends = await bench.together(
         many({"name": "a"}, {"name": "b"}, {"mayor": "x", " name": "d", "name": "e"}),
         one(name="c"),
@@ -97,7 +97,7 @@ async def test_a_list_with_an_invalid_row(bench: Bench) -> None:
 
 
 async def test_a_list_with_a_row_that_would_be_blank(bench: Bench) -> None:
-    """A row without a value is refused before anything is sent, wherever in the list it is."""
+    """A row without a value is refused before anything is sent, anywhere in the list."""
     (end,) = await bench.together(many({"name": "a"}, {"name": None, "state": ""}))
 
     assert pointers(end) == ["#/1"]
@@ -105,7 +105,7 @@ async def test_a_list_with_a_row_that_would_be_blank(bench: Bench) -> None:
 
 
 async def test_a_row_left_blank_by_ignored_fields(make_bench: MakeBench) -> None:
-    """With unknown fields ignored a row of nothing else is refused, in a list with its place."""
+    """A row with only ignored unknown fields is refused, in a list with its pointer."""
     bench = make_bench(unknown_fields="ignore")
 
     ends = await bench.together(
@@ -117,7 +117,7 @@ async def test_a_row_left_blank_by_ignored_fields(make_bench: MakeBench) -> None
 
 
 async def test_all_invalid(bench: Bench) -> None:
-    """Where nothing can be written nothing is sent."""
+    """If no create is valid, nothing is sent."""
     ends = await bench.together(one(mayor="x"), one(mayor="y"))
 
     assert [pointers(end) for end in ends] == [["#/mayor"]] * 2
@@ -130,7 +130,7 @@ async def test_all_invalid(bench: Bench) -> None:
 async def test_the_poisoned_row_is_found(
     bench: Bench, words: str, size: int, is_seen: bool
 ) -> None:
-    """One row that Google refuses costs itself and a write; 49 are written."""
+    """A row that Google refuses fails alone, for one more write; 49 rows are written."""
     if is_seen:
         await bench.look()
     bench.sheets.poison["=BOOM()"] = words
@@ -153,7 +153,7 @@ async def test_the_poisoned_row_is_found(
 
 
 async def test_several_poisoned_rows(bench: Bench) -> None:
-    """One after the other is left out, as long as there are writes for it."""
+    """Refused rows are left out one after the other, within the limit of writes."""
     bench.sheets.poison |= {f"c{n}": ODD for n in (3, 7, 19, 49)}
 
     ends = await bench.together(*(one(name=f"c{n}") for n in range(50)))
@@ -165,7 +165,7 @@ async def test_several_poisoned_rows(bench: Bench) -> None:
 
 
 async def test_too_many_poisoned_rows(bench: Bench) -> None:
-    """After four more writes the rest is refused, and told so without another's reason."""
+    """After four more writes the remaining creates fail, without the reason of another row."""
     bench.sheets.poison |= {f"c{n}": ODD for n in range(6)}
 
     ends = await bench.together(*(one(name=f"c{n}") for n in range(20)))
@@ -177,7 +177,7 @@ async def test_too_many_poisoned_rows(bench: Bench) -> None:
 
 
 async def test_a_refusal_that_names_no_create_proves_nothing(bench: Bench) -> None:
-    """Google may have applied the batch before: its fence tells, and all are answered truly."""
+    """Google may have applied the batch, so its fence decides, and all answers are correct."""
     bench.sheets.after("apply", UpstreamRefusal("Unable to parse range: ?"))
 
     ends = await bench.together(one(name="a"), one(name="b"))
@@ -188,7 +188,7 @@ async def test_a_refusal_that_names_no_create_proves_nothing(bench: Bench) -> No
 
 
 async def test_a_list_is_never_taken_apart(bench: Bench) -> None:
-    """A list with a row that Google refuses is refused as a whole, and nothing of it is there."""
+    """If Google refuses one row of a list, no row of the list is written."""
     bench.sheets.poison["=BOOM()"] = ODD
 
     ends = await bench.together(
@@ -201,7 +201,7 @@ async def test_a_list_is_never_taken_apart(bench: Bench) -> None:
 
 
 async def test_one_alone_is_not_sent_again(bench: Bench) -> None:
-    """A create that Google refuses is not tried in parts: it has none."""
+    """A single create that Google refuses is not sent again."""
     bench.sheets.poison["x"] = ODD
 
     (end,) = await bench.together(many({"name": "x"}, {"name": "y"}))
@@ -211,7 +211,7 @@ async def test_one_alone_is_not_sent_again(bench: Bench) -> None:
 
 
 async def test_a_full_workbook_fails_all(bench: Bench) -> None:
-    """What is wrong with the spreadsheet is told to all, for one write and one read."""
+    """A problem of the spreadsheet fails all creates, for 1 write and 1 read."""
     bench.sheets.before("apply", UpstreamRefusal(FULL.format(index=1)))
 
     ends = await bench.together(one(name="a"), many({"name": "b"}, {"name": "c"}))
@@ -221,7 +221,7 @@ async def test_a_full_workbook_fails_all(bench: Bench) -> None:
 
 
 async def test_a_worksheet_renamed_meanwhile_has_the_rows(bench: Bench) -> None:
-    """The rows go to the tab that was looked at, whatever its name is: all hear of it."""
+    """The rows go to the tab that was read, and each answer says that it was renamed."""
     bench.sheets.before("apply", lambda: setattr(bench.cities, "title", "Towns"))
 
     ends = await bench.together(one(name="a"), one(name="b"))
@@ -233,7 +233,7 @@ async def test_a_worksheet_renamed_meanwhile_has_the_rows(bench: Bench) -> None:
 
 
 async def test_a_worksheet_that_gave_its_name_away_has_the_rows(bench: Bench) -> None:
-    """Rows of the tab that has the name now are not taken for those that were written."""
+    """Rows of the tab that has the title now do not count as the written rows."""
     await bench.look()
 
     def rename() -> None:
@@ -252,7 +252,7 @@ async def test_a_worksheet_that_gave_its_name_away_has_the_rows(bench: Bench) ->
 
 
 async def test_all_protected(bench: Bench) -> None:
-    """A protected column is protected for all that write to it: they are told by one refusal."""
+    """One refusal for a protected column fails all creates that write this column."""
     bench.sheets.poison |= {f"c{n}": PROTECTED for n in range(20)}
 
     ends = await bench.together(*(one(name=f"c{n}") for n in range(20)))
@@ -263,7 +263,7 @@ async def test_all_protected(bench: Bench) -> None:
 
 
 async def test_a_protected_column_stops_nobody_else(bench: Bench) -> None:
-    """Creates of other columns are sent again."""
+    """Creates that do not write the protected column are sent again."""
     bench.sheets.poison |= {"MA": PROTECTED, "CO": PROTECTED}
 
     ends = await bench.together(
@@ -276,7 +276,7 @@ async def test_a_protected_column_stops_nobody_else(bench: Bench) -> None:
 
 
 async def test_a_spent_quota_fails_all(bench: Bench) -> None:
-    """After a 429 nothing of the group is sent again."""
+    """After a 429 no create of the group is sent again."""
     bench.sheets.before("apply", QuotaSpent("x", outcome="not_applied"))
 
     ends = await bench.together(one(name="a"), one(name="b"))
@@ -286,7 +286,7 @@ async def test_a_spent_quota_fails_all(bench: Bench) -> None:
 
 
 async def test_a_failed_look_fails_all(bench: Bench) -> None:
-    """Without a look nothing is sent of any."""
+    """If the read of the end fails, no create of the group is sent."""
     bench.cities.type(1, "", "", "")
 
     ends = await bench.together(one(name="a"), one(name="b"))
@@ -296,7 +296,7 @@ async def test_a_failed_look_fails_all(bench: Bench) -> None:
 
 
 async def test_header_changed_before_the_second_try(bench: Bench) -> None:
-    """A try after a refusal goes by the header that its own look saw: no wrong column."""
+    """A retry after a refusal reads the header again, so no value goes to a wrong column."""
     bench.sheets.poison["=BOOM()"] = ODD
     swap = ["state", "name", "population"]
     bench.sheets.after("list_worksheets", lambda: bench.cities.type(1, *swap))
@@ -308,7 +308,7 @@ async def test_header_changed_before_the_second_try(bench: Bench) -> None:
 
 
 async def test_field_gone_before_the_second_try(bench: Bench) -> None:
-    """A create whose field is no header any more by then is refused; the others are written."""
+    """A create fails if its field is gone in the new header; the others are written."""
     bench.sheets.poison["=BOOM()"] = ODD
     bench.sheets.after("list_worksheets", lambda: bench.cities.type(1, None, "county"), nth=1)
 
@@ -323,7 +323,7 @@ async def test_field_gone_before_the_second_try(bench: Bench) -> None:
 
 
 async def test_a_new_column_is_looked_for_once(bench: Bench) -> None:
-    """A field that the header of the last look lacks asks for one look, for the whole group."""
+    """An unknown field causes one new read for the whole group."""
     await bench.look()
     bench.cities.type(1, None, None, None, "mayor")
     bench.sheets.cost()
@@ -349,7 +349,7 @@ async def test_a_group_lands_below_all(
     rows: int,
     first: int,
 ) -> None:
-    """The rows of a group are neighbours, also if some of them begin with blanks."""
+    """The rows of a group are contiguous, also if some begin with blanks."""
     bench = make_bench(lines, rows=rows)
 
     ends = await bench.together(one(state="a"), many({"name": "b"}, {"state": "c"}), one(name="d"))

@@ -1,4 +1,4 @@
-"""Creates without an answer: their fence tells whether they were applied, their cells where."""
+"""Creates without an answer: a fence proves them, and their cells show the row numbers."""
 
 import asyncio
 from collections.abc import Callable
@@ -39,7 +39,7 @@ Edit = Callable[[FakeWorksheet], object]
 
 
 async def _look(bench: Bench, is_seen: bool) -> int:
-    """Have the end seen if so; how many reads the look of a create costs then."""
+    """Read the end if so. Returns the number of reads that the next create costs."""
     if is_seen:
         await bench.look()
     return int(not is_seen)
@@ -52,7 +52,7 @@ def rows_of(end: Results | BaseException) -> list[int]:
 
 @COLD_OR_NOT
 async def test_applied_is_found(bench: Bench, is_seen: bool) -> None:
-    """A row that is there is answered with its number and what it displays, for two reads."""
+    """An applied row is answered with its number and displayed texts, for 2 reads."""
     look = await _look(bench, is_seen)
     bench.sheets.after("apply", UNANSWERED)
 
@@ -66,7 +66,7 @@ async def test_applied_is_found(bench: Bench, is_seen: bool) -> None:
 
 @COLD_OR_NOT
 async def test_not_there_is_sent_again(bench: Bench, is_seen: bool) -> None:
-    """The same batch goes once more: if the first copy lands late, Google refuses it."""
+    """The same batch is sent again. If Google applies the first copy late, the second fails."""
     look = await _look(bench, is_seen)
     bench.sheets.before("apply", UNANSWERED)
 
@@ -83,7 +83,7 @@ async def test_not_there_is_sent_again(bench: Bench, is_seen: bool) -> None:
 
 @pytest.mark.parametrize("status", [408, 409, 499, 503])
 async def test_a_status_that_may_come_after_the_write(bench: Bench, status: int) -> None:
-    """The fence tells: applied, it is answered as done; not applied, it is sent anew. One row."""
+    """After each status, the fence decides between an answer and sending again. One row."""
     refusal = GoogleRefusal(Answer(status=status, headers={}, body=b"", digest=b""))
     bench.sheets.after("apply", translated(refusal, Attempt(is_write=True)))
     applied = await bench.create(name="Reno")
@@ -95,7 +95,7 @@ async def test_a_status_that_may_come_after_the_write(bench: Bench, status: int)
 
 
 async def test_an_old_look_is_not_sent_again(bench: Bench) -> None:
-    """After the header's ttl its fence is burnt, and all is looked at anew."""
+    """After the header's lifetime the fence is burnt, and header and end are read again."""
     bench.sheets.before("apply", lambda: bench.clock.advance(TTL_SECONDS), UNANSWERED)
     bench.sheets.before("read_sheet", lambda: bench.cities.type(1, "state", "name"), nth=2)
 
@@ -108,7 +108,7 @@ async def test_an_old_look_is_not_sent_again(bench: Bench) -> None:
 
 
 async def test_a_first_copy_after_the_burn(bench: Bench) -> None:
-    """A row that was sent anew is there once: the first copy comes later, and is refused."""
+    """Google refuses the late first copy, so the row that was sent again exists once."""
     bench.sheets.before("apply", lambda: bench.clock.advance(TTL_SECONDS), UNANSWERED)
 
     row = await bench.create(name="Reno")
@@ -121,7 +121,7 @@ async def test_a_first_copy_after_the_burn(bench: Bench) -> None:
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["after the search", "after the second"])
 async def test_a_lost_answer_twice(bench: Bench, is_late: bool) -> None:
-    """Whichever copy was applied, the row is there once."""
+    """The row exists once, whichever of the two copies was applied."""
     bench.sheets.before("apply", UNANSWERED)
     (bench.sheets.after if is_late else bench.sheets.before)("apply", UNANSWERED, nth=2)
 
@@ -130,7 +130,7 @@ async def test_a_lost_answer_twice(bench: Bench, is_late: bool) -> None:
 
 
 async def test_google_cannot_be_reached(bench: Bench) -> None:
-    """It is searched for with pauses; who leaves meanwhile hears that nobody knows."""
+    """The fence is searched with pauses; a client that leaves gets "outcome unknown"."""
     bench.sheets.after("apply", UNANSWERED)
     for nth in range(1, 100):
         bench.sheets.before("fence_tokens", UpstreamTimeout("later"), nth=nth)
@@ -146,7 +146,7 @@ async def test_google_cannot_be_reached(bench: Bench) -> None:
 
 
 async def test_a_look_that_is_not_allowed(bench: Bench) -> None:
-    """What no waiting can help is answered at once, with a time to come again."""
+    """An error that waiting cannot mend is answered at once, with a time to retry."""
     bench.sheets.after("apply", UNANSWERED)
     bench.sheets.before("fence_tokens", UpstreamAuth("no token"))
 
@@ -159,7 +159,7 @@ async def test_a_look_that_is_not_allowed(bench: Bench) -> None:
 
 
 async def test_rows_of_before_are_not_taken_for_it(bench: Bench) -> None:
-    """A row that looks the same and was there before is not the one that was sent."""
+    """An equal row that was there before does not count as the sent row."""
     await bench.create(name="Reno")
     bench.sheets.before("apply", UNANSWERED)
 
@@ -168,7 +168,7 @@ async def test_rows_of_before_are_not_taken_for_it(bench: Bench) -> None:
 
 
 async def test_rows_of_others_prove_nothing(bench: Bench) -> None:
-    """A person's row that looks the same is not the one that was sent, wherever it is."""
+    """A person's equal row does not count as the sent row, wherever it is."""
     bench.sheets.before("apply", lambda: bench.cities.type(5, "Reno"), UNANSWERED)
 
     assert await bench.create(name="Reno") == 6
@@ -176,7 +176,7 @@ async def test_rows_of_others_prove_nothing(bench: Bench) -> None:
 
 
 async def test_below_a_row_of_the_meantime(bench: Bench) -> None:
-    """A row that landed below that of a person has its own number."""
+    """A row below a person's new row gets its own row number."""
     await bench.look()
     bench.cities.type(5, "Miami")
     bench.sheets.after("apply", UNANSWERED)
@@ -186,7 +186,7 @@ async def test_below_a_row_of_the_meantime(bench: Bench) -> None:
 
 @COLD_OR_NOT
 async def test_a_row_that_people_wrote_below(bench: Bench, is_seen: bool) -> None:
-    """It is where it had to land; if that is not known, it is the only row with its cells."""
+    """The row is in its expected row; if that is unknown, it is the only row with its cells."""
     await _look(bench, is_seen)
     bench.sheets.after("apply", lambda: bench.cities.type(6, "Miami"), UNANSWERED)
 
@@ -205,7 +205,7 @@ async def test_a_row_that_people_wrote_below(bench: Bench, is_seen: bool) -> Non
 )
 @COLD_OR_NOT
 async def test_a_found_row_that_moved(bench: Bench, edit: Edit, row: int, is_seen: bool) -> None:
-    """Its cells say where it is now, as long as only one row has them."""
+    """The cells show the new row number if no other row has the same cells."""
     await _look(bench, is_seen)
     bench.sheets.after("apply", lambda: edit(bench.cities), UNANSWERED)
 
@@ -225,7 +225,7 @@ async def test_a_found_row_that_moved(bench: Bench, edit: Edit, row: int, is_see
 )
 @COLD_OR_NOT
 async def test_a_found_row_that_cannot_be_told(bench: Bench, edit: Edit, is_seen: bool) -> None:
-    """It was applied, and which row it is now is not guessed; it is never sent again."""
+    """The row number is reported as unknown, and the row is never sent again."""
     await _look(bench, is_seen)
     bench.sheets.after("apply", lambda: edit(bench.cities), UNANSWERED)
 
@@ -237,7 +237,7 @@ async def test_a_found_row_that_cannot_be_told(bench: Bench, edit: Edit, is_seen
 
 
 async def test_found_but_not_displayed(bench: Bench) -> None:
-    """A row that is there but cannot be read back was applied, and is not to be sent again."""
+    """A row that was applied but cannot be read back must not be sent again."""
     await bench.look()
     bench.sheets.after("apply", UNANSWERED)
     bench.sheets.before("read_sheet", QuotaSpent("later"))
@@ -251,7 +251,7 @@ async def test_found_but_not_displayed(bench: Bench) -> None:
 
 @pytest.mark.parametrize("is_found", [False, True], ids=["answered", "found"])
 async def test_the_header_changed_at_the_same_time(bench: Bench, is_found: bool) -> None:
-    """The values may stand under other names: the answer says so, and in which row."""
+    """The answer names the row, and says that its values may be under other names."""
     await bench.look()
     bench.sheets.before("apply", lambda: bench.cities.type(1, "state", "name"))
     if is_found:
@@ -269,7 +269,7 @@ async def test_the_header_changed_at_the_same_time(bench: Bench, is_found: bool)
 
 
 async def test_the_next_one_looks(bench: Bench) -> None:
-    """Nothing that was seen before a lost answer is trusted after it."""
+    """After a lost answer, no cached header or end is used."""
     bench.sheets.after("apply", UNANSWERED)
     await bench.create(state="NV")
     bench.sheets.cost()
@@ -281,7 +281,7 @@ async def test_the_next_one_looks(bench: Bench) -> None:
 
 
 async def test_a_group_is_found_together(bench: Bench) -> None:
-    """All rows of a group that are there are answered, each with its own number."""
+    """All applied rows of a group are answered, each with its own number."""
     bench.sheets.after("apply", UNANSWERED)
 
     ends = await bench.together(*GROUP)
@@ -291,7 +291,7 @@ async def test_a_group_is_found_together(bench: Bench) -> None:
 
 
 async def test_a_group_is_sent_again_together(bench: Bench) -> None:
-    """What was not applied of one of a group was not applied of any."""
+    """If one create of a group was not applied, none was, and all are sent again."""
     bench.sheets.before("apply", UNANSWERED)
 
     ends = await bench.together(*GROUP)
@@ -301,7 +301,7 @@ async def test_a_group_is_sent_again_together(bench: Bench) -> None:
 
 
 async def test_a_group_that_people_took_apart(bench: Bench) -> None:
-    """Rows that do not lie together any more are not where they had to land: none is guessed."""
+    """Rows that people separated are not in their expected rows: their numbers are unknown."""
     bench.sheets.after("apply", lambda: bench.cities.insert_rows(7), UNANSWERED)
 
     ends = await bench.together(
@@ -314,7 +314,7 @@ async def test_a_group_that_people_took_apart(bench: Bench) -> None:
 
 
 async def test_a_group_is_unknown_together(bench: Bench) -> None:
-    """While nobody knows what became of one, nobody knows it of any."""
+    """While the outcome of one create is unknown, so is that of its whole group."""
     bench.sheets.before("apply", UNANSWERED)
     bench.sheets.before("fence_tokens", UpstreamAuth("no token"))
 
@@ -325,7 +325,7 @@ async def test_a_group_is_unknown_together(bench: Bench) -> None:
 
 
 async def test_a_refusal_of_what_is_sent_again(bench: Bench) -> None:
-    """If Google refuses the second copy, the first may still land: its fence is burnt first."""
+    """If Google refuses the second copy, the first may still be applied; so its fence is burnt."""
     words = "Invalid requests[1].appendCells: You are trying to edit a protected cell or object."
     bench.sheets.before("apply", UNANSWERED)
     for nth in (2, 3):
@@ -340,7 +340,7 @@ async def test_a_refusal_of_what_is_sent_again(bench: Bench) -> None:
 
 
 async def test_an_array_formula_beside_it(bench: Bench) -> None:
-    """A cell that the create left alone may be filled by a formula by the time of the look."""
+    """A formula may have filled a cell that the create did not write; the row is found."""
     bench.sheets.after("apply", lambda: bench.cities.type(5, None, Formatted("x", "x")))
     bench.sheets.after("apply", UNANSWERED)
 
@@ -351,7 +351,7 @@ async def test_an_array_formula_beside_it(bench: Bench) -> None:
 
 @pytest.mark.parametrize("rows", [0, 100], ids=["full-grid", "room-below"])
 async def test_the_record_says_where_to_look(make_bench: MakeBench, rows: int) -> None:
-    """With an Idempotency-Key fence, cells and a row above them are noted before the write."""
+    """With an Idempotency-Key, fence, cells and expected row are stored before the write."""
     bench = make_bench(rows=rows)
     identities = [
         WriteIdentity(scope=scope, fingerprint="f", worksheet=WORKSHEET, key_id="")
@@ -374,7 +374,7 @@ async def test_the_record_says_where_to_look(make_bench: MakeBench, rows: int) -
 
 @pytest.mark.parametrize("was_applied", [False, True], ids=["not applied", "applied"])
 async def test_a_group_is_settled_by_one_fence(bench: Bench, was_applied: bool) -> None:
-    """What a fault left open is settled for each of a group when it is repeated."""
+    """When an open create of a group is repeated, one fence shows the outcome of all."""
     requests = [
         Write.create(
             rows=({"name": scope},),
@@ -394,7 +394,7 @@ async def test_a_group_is_settled_by_one_fence(bench: Bench, was_applied: bool) 
 
 
 async def test_a_fence_that_is_needed_is_not_deleted(bench: Bench) -> None:
-    """Writes to other worksheets delete old fences, but never that of a write under way."""
+    """Writes to other worksheets delete old fences, but never the fence of a running write."""
     other = Target(WorksheetId(BOOK, "Other"))
     bench.fake.add("Other", CITIES)
     bench.clock.advance(UNKNOWN_RETRY_SECONDS)
@@ -417,7 +417,7 @@ async def test_a_fence_that_is_needed_is_not_deleted(bench: Bench) -> None:
 
 
 async def test_others_wait_for_the_search(bench: Bench) -> None:
-    """While an open write is searched no other one of the worksheet is sent."""
+    """While the outcome of a write is searched, no other write to the worksheet is sent."""
     gate = asyncio.Event()
     await bench.look()
     bench.sheets.after("apply", UNANSWERED)

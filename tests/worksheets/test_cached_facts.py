@@ -1,4 +1,4 @@
-"""Refusals that contradict what was cached of a worksheet: it is dropped, and tried once more."""
+"""Refusals that contradict cached facts of a worksheet: one new try with new facts."""
 
 from gateway.errors import RowNotRemovable
 from gateway.worksheets.writes import Write
@@ -9,7 +9,7 @@ LINES = [["name", "state"], ["Austin", "TX"], ["Boston", "MA"], ["Dallas", "TX"]
 
 
 async def emptied_behind_frozen_rows(make_bench: MakeBench) -> Bench:
-    """A sheet whose first two rows a person froze after the gateway had looked at them."""
+    """A sheet whose first two rows a person froze after the gateway read it."""
     bench = make_bench(LINES, rows=4)
     await bench.look()
     bench.cities.frozen_rows = 2
@@ -17,7 +17,7 @@ async def emptied_behind_frozen_rows(make_bench: MakeBench) -> Bench:
 
 
 async def test_frozen_rows_that_people_changed(make_bench: MakeBench) -> None:
-    """Google keeps one row that is not frozen: the last one is emptied, not removed."""
+    """Google keeps one unfrozen row, so the last one is emptied instead of removed."""
     bench = await emptied_behind_frozen_rows(make_bench)
 
     (end,) = await bench.together(
@@ -29,7 +29,7 @@ async def test_frozen_rows_that_people_changed(make_bench: MakeBench) -> None:
 
 
 async def test_the_others_of_its_group_go_on(make_bench: MakeBench) -> None:
-    """A refusal for a cached fact costs none of the writes that went together."""
+    """Other writes of the group succeed after a refusal for a wrong cached fact."""
     bench = await emptied_behind_frozen_rows(make_bench)
 
     ends = await bench.together(
@@ -42,7 +42,7 @@ async def test_the_others_of_its_group_go_on(make_bench: MakeBench) -> None:
 
 
 async def test_a_refusal_after_a_new_look_stands(make_bench: MakeBench) -> None:
-    """What Google refuses without any cached fact is the answer."""
+    """A refusal after a new read is the answer."""
     bench = make_bench(LINES)
     bench.cities.array_rows = {3, 4}
 

@@ -1,4 +1,4 @@
-"""Cached worksheets of a spreadsheet: cost, lifetime, bounds."""
+"""Cache of a spreadsheet's worksheets: cost, lifetime, size."""
 
 import asyncio
 from collections.abc import Callable
@@ -76,7 +76,7 @@ async def ask_for(
 async def test_worksheets_and_headers_take_two_reads(
     catalogue: Catalogue, sheets: ScriptedSheets
 ) -> None:
-    """All headers come with one read, including blank ones."""
+    """One read returns all headers, including blank ones."""
     served = await ask(catalogue)
 
     assert served.encoded.body == b"Cities: name, state; Empty: "
@@ -86,7 +86,7 @@ async def test_worksheets_and_headers_take_two_reads(
 async def test_what_was_read_is_kept_for_a_while(
     catalogue: Catalogue, sheets: ScriptedSheets, clock: ManualClock
 ) -> None:
-    """For a minute nothing is read again, then all of it; the age is reported."""
+    """For a minute no read is made; later everything is read again, and the age is reported."""
     first = await ask(catalogue)
     clock.advance(KEPT_SECONDS - 0.1)
     kept = await ask(catalogue)
@@ -118,7 +118,7 @@ async def test_all_that_ask_at_once_share_the_reads(
 async def test_the_reads_go_on_though_the_first_to_ask_leaves(
     catalogue: Catalogue, sheets: ScriptedSheets
 ) -> None:
-    """Google has counted them: the others are answered by them."""
+    """The reads continue for other requests, because Google has counted them."""
     gate = asyncio.Event()
     sheets.before("list_worksheets", gate)
     first, second = (asyncio.ensure_future(ask(catalogue)) for _ in range(2))
@@ -133,7 +133,7 @@ async def test_the_reads_go_on_though_the_first_to_ask_leaves(
 async def test_the_reads_have_the_call_context_of_the_key(
     catalogue: Catalogue, sheets: ScriptedSheets
 ) -> None:
-    """Both take the turn of the key that asks, among the others that wait for the budget."""
+    """Both reads wait for quota in the turn of the requesting API key."""
     call_contexts: list[str] = []
 
     def note() -> None:
@@ -147,7 +147,7 @@ async def test_the_reads_have_the_call_context_of_the_key(
 
 
 async def test_what_is_made_is_kept_by_its_way(catalogue: Catalogue) -> None:
-    """The same is not made twice; another way is another one."""
+    """A document is made once for each `way`."""
     made: list[str] = []
 
     def make(way: str) -> Encoded:
@@ -163,7 +163,7 @@ async def test_what_is_made_is_kept_by_its_way(catalogue: Catalogue) -> None:
 async def test_what_is_made_is_forgotten_with_the_worksheets(
     catalogue: Catalogue, fake: FakeSheets, clock: ManualClock
 ) -> None:
-    """After the minute a new worksheet is there, and a new header."""
+    """After a minute a new worksheet and a new header appear in the document."""
     await ask(catalogue)
     fake.add("New", [["a"]])
     fake.worksheets[0].type(1, "title")
@@ -176,7 +176,7 @@ async def test_what_is_made_is_forgotten_with_the_worksheets(
 async def test_a_failure_is_the_answer_and_is_not_kept(
     catalogue: Catalogue, sheets: ScriptedSheets, kind: Kind
 ) -> None:
-    """Never half of the worksheets; the next to ask looks again."""
+    """An error is answered, never a part of the worksheets; the next request reads again."""
     sheets.before(kind, UpstreamUnreachable("no way"))
 
     with pytest.raises(UpstreamUnreachable):
@@ -185,7 +185,7 @@ async def test_a_failure_is_the_answer_and_is_not_kept(
 
 
 async def test_a_spreadsheet_that_is_not_there_is_said_so(catalogue: Catalogue) -> None:
-    """The error of the spreadsheet comes out as it is."""
+    """Google's error about the spreadsheet is answered unchanged."""
     with pytest.raises(SpreadsheetNotFound):
         await ask(catalogue, "missing")
 
@@ -193,7 +193,7 @@ async def test_a_spreadsheet_that_is_not_there_is_said_so(catalogue: Catalogue) 
 async def test_a_worksheet_that_went_in_between_costs_another_look(
     catalogue: Catalogue, sheets: ScriptedSheets, fake: FakeSheets
 ) -> None:
-    """Renamed after the titles were read, it appears under its new name."""
+    """A worksheet that was renamed after the titles were read appears under its new name."""
 
     def rename() -> None:
         fake.worksheets[0].title = "Towns"
@@ -206,7 +206,7 @@ async def test_a_worksheet_that_went_in_between_costs_another_look(
 
 
 async def test_a_refusal_that_stays_comes_out(catalogue: Catalogue, sheets: ScriptedSheets) -> None:
-    """It is looked twice, not for ever."""
+    """The worksheets are read twice at most; then the refusal is the answer."""
     for nth in (1, 2):
         sheets.before("read_spreadsheet", UpstreamRefusal("no"), nth=nth)
 
@@ -216,7 +216,7 @@ async def test_a_refusal_that_stays_comes_out(catalogue: Catalogue, sheets: Scri
 
 
 async def test_a_spreadsheet_may_have_no_worksheets(clock: ManualClock) -> None:
-    """One with charts alone has properties only."""
+    """A spreadsheet that has only charts is answered with its properties."""
     sheets = ScriptedSheets(FakeSheets())
 
     assert (await ask(make_catalogue(sheets, clock))).encoded.body == b""
@@ -238,7 +238,7 @@ async def test_many_worksheets_with_long_titles_take_two_reads(
 
 
 async def test_worksheets_are_looked_at_as_far_as_their_columns_fit(clock: ManualClock) -> None:
-    """The worksheet whose grid is too wide for the spreadsheet ends the list."""
+    """The list ends before the worksheet that exceeds the limit of columns."""
     fake = FakeSheets()
     for title in ("First", "Wide", "Last"):
         fake.add(title, [["a"]])
@@ -255,7 +255,7 @@ async def test_worksheets_are_looked_at_as_far_as_their_columns_fit(clock: Manua
 
 
 async def test_rows_that_are_too_large_are_left_out(clock: ManualClock, fake: FakeSheets) -> None:
-    """Then the headers alone are read, which takes a call more."""
+    """If the first rows are too large, only headers are read, which costs 1 read more."""
     sheets = ScriptedSheets(fake)
     sheets.before("read_spreadsheet", SheetTooLarge("too large"))
 
@@ -266,7 +266,7 @@ async def test_rows_that_are_too_large_are_left_out(clock: ManualClock, fake: Fa
 
 
 async def test_headers_are_looked_at_as_far_as_there_is_room(clock: ManualClock) -> None:
-    """The worksheet whose header is too much for the spreadsheet ends the list."""
+    """The list ends before the worksheet that exceeds the limit of characters."""
     fake = FakeSheets()
     fake.add("First", [["a"]])
     fake.add("Wide", [["x" * MAX_CHARACTERS]])
@@ -280,7 +280,7 @@ async def test_headers_are_looked_at_as_far_as_there_is_room(clock: ManualClock)
 async def test_so_many_worksheets_are_kept(
     sheets: ScriptedSheets, fake: FakeSheets, clock: ManualClock
 ) -> None:
-    """A spreadsheet that counts for more than all that may be kept is kept alone."""
+    """A spreadsheet that exceeds the cache size is cached alone."""
     for number in range(10):
         fake.add(f"S{number}", [["a"]])
     costs = []
@@ -294,7 +294,7 @@ async def test_so_many_worksheets_are_kept(
 
 
 async def test_much_is_made_in_a_thread(clock: ManualClock) -> None:
-    """The event loop goes on while many worksheets are described, and it is made but once."""
+    """Large documents are made once, in a thread, while the event loop continues."""
     fake = FakeSheets()
     for number in range(20):
         fake.add(f"S{number}", [["a"]])

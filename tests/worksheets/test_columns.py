@@ -1,4 +1,4 @@
-"""Shared and separate state of callers: reads, groups, snapshots, windows."""
+"""Shared and separate results of API keys: reads, groups, snapshots, windows."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ SEEN = Target(WORKSHEET, Access(key_id="seen", columns=SEES))
 
 
 ENCODER = PlainEncoder()
-"""One for all, as the web layer has it: answers are kept by it."""
+"""One encoder for all tests, as in the web layer: cached answers depend on it."""
 
 
 async def page(bench: Bench, target: Target, query: Query) -> str:
@@ -68,7 +68,7 @@ async def test_kept_answers_are_for_who_sees_the_same(
 async def test_a_hidden_field_costs_what_an_unknown_one_costs(
     make_bench: MakeBench, parameter: str, name: str, is_known: bool
 ) -> None:
-    """One read without cached data, to list the fields; then none."""
+    """A hidden field costs 1 read without cached data, as an unknown field does; later none."""
     bench = make_bench(cache=KEPT)
     if is_known:
         await page(bench, TARGET, Query(order=(SortTerm("population"),)))
@@ -88,7 +88,7 @@ async def test_a_hidden_field_costs_what_an_unknown_one_costs(
 async def test_updates_side_by_side_are_judged_each_by_its_own_grant(
     bench: Bench, first: Target
 ) -> None:
-    """In one queue, a hidden field stays unknown to whom it is hidden from."""
+    """In one queue, a field is unknown to the keys that do not see it."""
     second = SEEN if first is TARGET else TARGET
     targets = [first, second, first, second]
     ends = await asyncio.gather(
@@ -108,7 +108,7 @@ async def test_updates_side_by_side_are_judged_each_by_its_own_grant(
 
 
 async def test_creates_side_by_side_are_judged_each_by_its_own_grant(bench: Bench) -> None:
-    """A row of a key that sees some columns has none in the others; each tag is its reader's."""
+    """A key with some columns writes nothing into others; each tag is for its own key."""
     fields: Sequence[tuple[Target, Mapping[str, Stored]]] = [
         (TARGET, {"name": "a", "population": 1}),
         (SEEN, {"name": "b", "population": 2}),
@@ -141,7 +141,7 @@ async def test_creates_side_by_side_are_judged_each_by_its_own_grant(bench: Benc
     ids=["create", "update", "update in blanks"],
 )
 async def test_what_may_only_be_seen_costs_no_call(bench: Bench, write: Write) -> None:
-    """The grant alone says that it may not be written."""
+    """The grant alone shows that the field is read-only, without a call."""
     with pytest.raises(NotGranted, match="state"):
         await bench.service.write(SOME, write)
 
@@ -149,7 +149,7 @@ async def test_what_may_only_be_seen_costs_no_call(bench: Bench, write: Write) -
 
 
 async def test_a_condition_is_on_the_whole_row(bench: Bench) -> None:
-    """A change of hidden cells stands in the way: another record may show the same seen cells."""
+    """A change of hidden cells breaks the condition, because the record may be another one."""
     seen = await bench.read(2, target=SEEN)
     await bench.updated(2, {"population": 5})
     old, new = (
@@ -171,7 +171,7 @@ async def test_a_condition_is_on_the_whole_row(bench: Bench) -> None:
 
 
 async def test_equal_rows_of_two_worksheets_have_different_tags(make_bench: MakeBench) -> None:
-    """What a hidden cell holds cannot be tried in a worksheet of one's own."""
+    """A caller cannot test guesses of a hidden cell in their own worksheet."""
     bench = make_bench()
     bench.fake.add("Own", bench.cities.lines())
     own = replace(SEEN, worksheet=WorksheetId(WORKSHEET.spreadsheet, "Own"))
@@ -183,7 +183,7 @@ async def test_equal_rows_of_two_worksheets_have_different_tags(make_bench: Make
 
 
 def test_row_tags_have_a_key_for_each_worksheet() -> None:
-    """Rows of another spreadsheet, which may be the caller's own, have another one, too."""
+    """Rows of another spreadsheet, which may belong to the caller, also have another secret."""
     places = [
         WORKSHEET,
         WorksheetId(WORKSHEET.spreadsheet, "Own"),
@@ -196,7 +196,7 @@ def test_row_tags_have_a_key_for_each_worksheet() -> None:
 
 
 async def check_kept_tags(bench: Bench, target: Target) -> None:
-    """The tags of rows in the cache are those of a look, with which a condition is compared."""
+    """Check that cached rows have the same tags as rows read for a condition."""
     bench.sheets.cost()
     tags = [(await bench.read(row, target=target)).tag for row in (2, 3)]
     cost = bench.sheets.cost()
@@ -214,7 +214,7 @@ async def check_kept_tags(bench: Bench, target: Target) -> None:
 async def test_rows_that_moved_in_a_snapshot_have_the_tags_of_a_look(
     kept: Bench, target: Target
 ) -> None:
-    """An update that empties the end of a row, and a delete above it."""
+    """An update empties the end of a row, and a delete above moves the row."""
     await kept.page()
     await kept.updated(3, {"population": None, "state": "New"})
     await kept.service.write(TARGET, Write.delete(row=2))
@@ -226,7 +226,7 @@ async def test_rows_that_moved_in_a_snapshot_have_the_tags_of_a_look(
 async def test_rows_that_changed_in_a_window_have_the_tags_of_a_look(
     make_bench: MakeBench, target: Target
 ) -> None:
-    """An update of a hidden cell and of a seen one."""
+    """Updates change a hidden cell and a visible cell."""
     bench = make_bench(cache={**KEPT, "window_above_cells": 1})
     await bench.page()
     bench.clock.advance(10.0)

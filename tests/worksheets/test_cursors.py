@@ -1,4 +1,4 @@
-"""Sealed cursors: equal for all processes with a pepper, closed to all others."""
+"""Encrypted cursors: equal for all processes with one pepper, unreadable for others."""
 
 import pytest
 
@@ -21,7 +21,7 @@ PLACES = [
 
 @pytest.mark.parametrize("place", PLACES)
 def test_all_processes_with_a_pepper_read_a_cursor(place: Place) -> None:
-    """And equal places have equal cursors."""
+    """Equal positions have equal cursors."""
     one, other = (Cursors(cursor_key(b"a pepper")).seal(BOOK, b"order") for _ in range(2))
 
     assert other.open(one.of(place)) == place
@@ -41,7 +41,7 @@ def test_all_processes_with_a_pepper_read_a_cursor(place: Place) -> None:
     ids=["pepper", "order", "key", "worksheet", "spreadsheet"],
 )
 def test_a_cursor_is_closed_to_others(seal: Seal) -> None:
-    """Whatever it belongs to differs."""
+    """A cursor of another key, worksheet, `where` or `order` is invalid."""
     cursor = Cursors(KEY).seal(BOOK, b"order").of(PLACES[1])
 
     with pytest.raises(InvalidQuery):
@@ -49,7 +49,7 @@ def test_a_cursor_is_closed_to_others(seal: Seal) -> None:
 
 
 def test_a_cursor_shows_nothing_of_a_cell() -> None:
-    """It is encrypted."""
+    """A cursor is encrypted."""
     place = Place(2, (Value(TEXT, None, "a text of a cell"),), bytes(6))
 
     assert "text" not in Cursors(KEY).seal(BOOK, b"").of(place)

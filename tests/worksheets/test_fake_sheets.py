@@ -1,11 +1,11 @@
-"""Edits of the in-memory Sheets by tests; the contract suite holds the rest to Google."""
+"""Edits that tests make in the in-memory Sheets; contract tests compare the rest to Google."""
 
 from gateway.google.sheets import Batch, Fence, Render, WrittenCells
 from tests.fakes import BOOK, FakeSheets, Formatted
 
 
 async def test_a_format_sets_text_and_value_apart() -> None:
-    """A formatted cell has a text and a value until it is written to."""
+    """A formatted cell has separate text and value until a write replaces both."""
     sheets = FakeSheets()
     sheets.add("T", [[Formatted(43831, "1 Jan 2020"), Formatted(0.25, "25%")]])
 
@@ -30,7 +30,7 @@ def test_a_person_types() -> None:
 
 
 def test_a_person_inserts_rows() -> None:
-    """Inserted rows are blank and push those below them down."""
+    """Inserted rows are blank and move the rows below down."""
     worksheet = FakeSheets().add("T", [["a"], ["b"]])
 
     worksheet.insert_rows(2, 2)
@@ -40,7 +40,7 @@ def test_a_person_inserts_rows() -> None:
 
 
 def test_a_person_deletes_rows() -> None:
-    """Deleted rows take their cells with them, and the grid is smaller by them."""
+    """Deleted rows disappear with their cells, and the grid gets smaller."""
     worksheet = FakeSheets().add("T", [["a"], ["b"], ["c"]])
 
     worksheet.delete_rows(2)

@@ -15,7 +15,7 @@ def scene(clock: ManualClock) -> Scene:
 
 
 async def test_fences_stay_while_a_copy_may_land(scene: Scene) -> None:
-    """After 185 s the fences of finished writes go with the next batch, but for the last two."""
+    """After 185 s the next batch deletes the fences of finished writes, except the last two."""
     for name in ("a", "b", "c"):
         await scene.commit(scene.batch(name))
     scene.clock.advance(184)
@@ -29,7 +29,7 @@ async def test_fences_stay_while_a_copy_may_land(scene: Scene) -> None:
 
 
 async def test_few_fences_stay(scene: Scene) -> None:
-    """However many writes there are in three minutes, at most 500 fences stay."""
+    """At most 500 fences stay, however many writes there are in three minutes."""
     for number in range(600):
         await scene.commit(scene.batch(f"n{number}"))
 
@@ -37,7 +37,7 @@ async def test_few_fences_stay(scene: Scene) -> None:
 
 
 async def test_fences_of_an_earlier_process(scene: Scene) -> None:
-    """They are found by one read and deleted, but for those of open writes."""
+    """One read finds them, and they are deleted, except those of open writes."""
     batches = [scene.batch(name) for name in ("a", "b")]
     for batch in batches:
         await scene.commit(batch)
@@ -57,7 +57,7 @@ async def test_fences_of_an_earlier_process(scene: Scene) -> None:
 
 
 async def test_fences_of_open_writes_do_not_pile_up(scene: Scene) -> None:
-    """The fence of a write that nobody can ask for goes when no copy can land any more."""
+    """A fence of an open write is deleted when no copy can be applied any more."""
     await scene.commit(scene.batch("a"))
     away = SpreadsheetNotShared("x", outcome="not_applied")
     scene.sheets.after("apply", LOST)
@@ -72,7 +72,7 @@ async def test_fences_of_open_writes_do_not_pile_up(scene: Scene) -> None:
 
 
 async def test_fences_of_another_process_with_the_same_key(scene: Scene) -> None:
-    """What is found may be in use: it stays while a copy of its write may land."""
+    """A found fence may be in use: it stays while a copy of its write can be applied."""
     other = scene.started()
     scene.clock.advance(186)
     batch = scene.batch("a")
@@ -84,7 +84,7 @@ async def test_fences_of_another_process_with_the_same_key(scene: Scene) -> None
 
 
 async def test_a_refused_deletion_is_left_out(scene: Scene) -> None:
-    """If Google refuses to delete an old fence, the batch is sent without the deletion."""
+    """If Google refuses to delete a fence, the batch is sent without the deletion."""
     for name in ("a", "b", "c"):
         await scene.commit(scene.batch(name))
     scene.clock.advance(200)
@@ -95,7 +95,7 @@ async def test_a_refused_deletion_is_left_out(scene: Scene) -> None:
 
 
 async def test_a_refused_deletion_takes_too_long(scene: Scene) -> None:
-    """If the quota has to be waited for meanwhile, the look is too old; nothing is sent."""
+    """If the wait for quota makes the read too old, nothing is sent."""
     for name in ("a", "b", "c"):
         await scene.commit(scene.batch(name))
     scene.clock.advance(200)

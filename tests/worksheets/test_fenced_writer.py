@@ -1,4 +1,4 @@
-"""Writes with a fence: what people do meanwhile, and what their answers say."""
+"""Writes with a fence while people edit the sheet, and their answers."""
 
 import asyncio
 from collections.abc import Callable
@@ -58,7 +58,7 @@ EDITS: dict[str, Edit] = {
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 async def test_people_edit_before_a_lost_answer_is_settled(bench: Bench, edit: Edit) -> None:
-    """A create that was applied is never called not applied, and never sent again."""
+    """An applied create is never reported as not applied, and never sent again."""
     bench.sheets.after("apply", lambda: edit(bench.cities), LOST)
 
     (end,) = await bench.together(Write.create(rows=({"name": "Reno"},)))
@@ -75,14 +75,14 @@ async def test_people_edit_before_a_lost_answer_is_settled(bench: Bench, edit: E
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 async def test_people_edit_while_a_create_is_answered(bench: Bench, edit: Edit) -> None:
-    """The answer shows the worksheet as of the write: later edits do not change it."""
+    """The answer shows the worksheet as of the write, without later edits."""
     bench.sheets.after("apply", lambda: edit(bench.cities))
 
     assert await bench.create(name="Reno") == 5
 
 
 async def test_a_fuller_row_of_a_person_is_not_taken(bench: Bench) -> None:
-    """A row that was never written is not acknowledged, whatever a person typed."""
+    """A row that a person typed is never acknowledged as the written row."""
     bench.sheets.before("apply", lambda: bench.cities.type(5, "Reno", "NV", 1), LOST)
 
     row = await bench.create(name="Reno")
@@ -92,7 +92,7 @@ async def test_a_fuller_row_of_a_person_is_not_taken(bench: Bench) -> None:
 
 
 async def test_an_equal_row_above_is_not_ours(bench: Bench) -> None:
-    """Of two equal rows the one at the end is ours: it was appended."""
+    """Of two equal rows, the one at the end is the created row."""
     bench.sheets.before("apply", lambda: bench.cities.type(5, "Reno"))
     bench.sheets.after("apply", LOST)
 
@@ -101,7 +101,7 @@ async def test_an_equal_row_above_is_not_ours(bench: Bench) -> None:
 
 
 async def test_rows_deleted_above_the_last_known_one(bench: Bench) -> None:
-    """If the worksheet is shorter than it was at the look, the rows are found further up."""
+    """If people deleted rows after the read, the created rows are found further up."""
     await bench.create(name="Reno")
     bench.sheets.before("apply", lambda: bench.cities.delete_rows(3, 3))
     bench.sheets.cost()
@@ -114,7 +114,7 @@ async def test_rows_deleted_above_the_last_known_one(bench: Bench) -> None:
 
 
 async def test_a_header_changed_under_a_create(bench: Bench) -> None:
-    """The row is written, and the error names it and says so."""
+    """The row is written, and the error names the row and the changed header."""
     bench.sheets.before("apply", lambda: bench.cities.type(1, "state", "name"))
 
     with pytest.raises(HeaderChanged) as caught:
@@ -126,14 +126,14 @@ async def test_a_header_changed_under_a_create(bench: Bench) -> None:
 
 
 async def test_another_column_changed_under_a_create(bench: Bench) -> None:
-    """A header that changed elsewhere does no harm."""
+    """A change of another column's name does not affect the create."""
     bench.sheets.before("apply", lambda: bench.cities.type(1, None, None, None, "mayor"))
 
     assert await bench.create(name="Reno") == 5
 
 
 async def test_a_tab_renamed_while_another_takes_its_title(bench: Bench) -> None:
-    """A row that went to a tab which is called otherwise by now is reported, not acknowledged."""
+    """A row that was written to a renamed tab is reported as an error."""
     await bench.create(name="Reno")
 
     def swap() -> None:
@@ -149,7 +149,7 @@ async def test_a_tab_renamed_while_another_takes_its_title(bench: Bench) -> None
 
 
 async def test_a_tab_made_anew(bench: Bench) -> None:
-    """A tab that was deleted and made anew is looked for again; the row goes to the new one."""
+    """The tab was deleted and created again: it is read again, and gets the row."""
     await bench.create(name="Reno")
     bench.fake.worksheets.clear()
     new = bench.fake.add("Cities", CITIES[:1], rows=10)
@@ -160,7 +160,7 @@ async def test_a_tab_made_anew(bench: Bench) -> None:
 
 
 async def test_an_update_is_sent_right_after_its_look(bench: Bench) -> None:
-    """If more than a second passes between look and write, the row is looked at again."""
+    """If more than a second passes between read and write, the row is read again."""
     bench.sheets.after("read_sheet", lambda: bench.clock.advance(0.5))
     tag = (await bench.read(2)).tag
     ledger_sending = bench.ledger.sending
@@ -183,7 +183,7 @@ async def test_an_update_is_sent_right_after_its_look(bench: Bench) -> None:
 
 
 async def test_an_update_that_waited_for_its_record_looks_again(bench: Bench) -> None:
-    """What takes long between look and send makes the look old: it is repeated."""
+    """If storing the record takes long, the row is read again before the write."""
 
     async def sending(*_: object) -> tuple[()]:
         bench.clock.advance(2)
@@ -200,7 +200,7 @@ async def test_an_update_that_waited_for_its_record_looks_again(bench: Bench) ->
 async def test_no_late_copy_overwrites_a_later_update(
     make_bench: MakeBench, repeatable_ids: bool
 ) -> None:
-    """An update without an answer is settled before the next one of its row is acknowledged."""
+    """The outcome of an update without an answer is found before the next update of its row."""
     bench = make_bench(repeatable_ids=repeatable_ids)
     late: list[Callable[[], object]] = []
 
@@ -232,7 +232,7 @@ async def test_no_late_copy_overwrites_a_later_update(
 
 
 async def test_an_open_update_blocks_its_row_while_it_may_land(make_bench: MakeBench) -> None:
-    """A row that waits for an open update costs only the search; after 185 s nothing can land."""
+    """A row with an open update costs only searches; after 185 s it is free."""
     bench = make_bench(repeatable_ids=True)
     bench.sheets.before("apply", LOST)
     await bench.together(Write.update(row=2, fields={"name": "a"}))
@@ -248,7 +248,7 @@ async def test_an_open_update_blocks_its_row_while_it_may_land(make_bench: MakeB
 
 
 async def test_open_updates_are_not_searched_one_after_the_other(bench: Bench) -> None:
-    """If one of them cannot be settled now, the others block their rows without a search."""
+    """If one outcome cannot be found now, other open updates block their rows unsearched."""
     away = SpreadsheetNotShared("x", outcome="not_applied")
     for row in (2, 3):
         bench.sheets.after("apply", LOST)
@@ -271,7 +271,7 @@ async def test_open_updates_are_not_searched_one_after_the_other(bench: Bench) -
 
 
 async def test_what_was_not_sent_is_sent_once_more(bench: Bench) -> None:
-    """Where no connection could be had a write is tried twice, then refused."""
+    """If no connection is possible, a write is tried twice, then it fails."""
     away = UpstreamUnreachable("x", outcome="not_applied")
     bench.sheets.before("apply", away)
     assert await bench.create(name="Reno") == 5
@@ -285,7 +285,7 @@ async def test_what_was_not_sent_is_sent_once_more(bench: Bench) -> None:
 
 
 async def test_cost_of_a_lost_answer(bench: Bench) -> None:
-    """A create whose answer is lost costs 2 reads more: the fence, and where its row is."""
+    """A create with a lost answer costs 2 reads more: for the fence and for its row."""
     bench.sheets.after("apply", LOST)
 
     await bench.create(name="Reno")
@@ -294,7 +294,7 @@ async def test_cost_of_a_lost_answer(bench: Bench) -> None:
 
 
 async def test_a_large_worksheet_is_read_to_its_end(make_bench: MakeBench) -> None:
-    """Where the end is unknown and the grid is large, one more read finds it."""
+    """If the end is unknown and the grid is large, one more read finds the end."""
     bench = make_bench(rows=5000)
 
     assert await bench.create(name="Reno") == 5
@@ -302,7 +302,7 @@ async def test_a_large_worksheet_is_read_to_its_end(make_bench: MakeBench) -> No
 
 
 async def test_a_column_of_formulas_in_front(make_bench: MakeBench) -> None:
-    """A blank first column moves no row: creates stand one under the other."""
+    """Creates go one below the other although the first column is blank or has formulas."""
     bench = make_bench([["id", "name"], [None, "a"]])
 
     rows = [await bench.create(name=f"n{number}") for number in range(3)]
@@ -311,7 +311,7 @@ async def test_a_column_of_formulas_in_front(make_bench: MakeBench) -> None:
 
 
 async def test_many_creates_in_few_writes(bench: Bench) -> None:
-    """Creates that wait while one is at Google go together in the next batch."""
+    """Creates that wait for a running batch go together in the next batch."""
     gate = asyncio.Event()
     bench.sheets.before("apply", gate)
     first = asyncio.create_task(bench.create(name="first"))
@@ -326,7 +326,7 @@ async def test_many_creates_in_few_writes(bench: Bench) -> None:
 
 
 async def test_a_header_changed_under_a_create_of_an_earlier_process(bench: Bench) -> None:
-    """Found again by its fence, a row under other names than its fields is not shown as theirs."""
+    """A row found by its fence under other field names is not answered as its fields."""
     create = Write.create(
         rows=({"name": "Reno"},),
         identity=WriteIdentity(scope="s1", fingerprint="f1", worksheet=TARGET.worksheet, key_id=""),
@@ -343,7 +343,7 @@ async def test_a_header_changed_under_a_create_of_an_earlier_process(bench: Benc
 
 
 async def test_a_header_changed_under_an_update_of_an_earlier_process(bench: Bench) -> None:
-    """Found again by its fence, a value in another column is not shown as its field's."""
+    """A value that was found in another column is not answered as its field."""
     update = Write.update(
         row=2,
         fields={"name": "Reno"},
@@ -360,7 +360,7 @@ async def test_a_header_changed_under_an_update_of_an_earlier_process(bench: Ben
 
 
 async def test_a_refusal_that_cannot_be_explained_keeps_other_errors(bench: Bench) -> None:
-    """A batch was refused and Google cannot be asked why: each write ends by itself."""
+    """If the reason of a refusal cannot be read, each write keeps its own error."""
     bench.sheets.before("apply", UpstreamRefusal("Unable to parse range"))
     bench.sheets.before("list_worksheets", UpstreamError("away"))
 

@@ -1,4 +1,4 @@
-"""The protocol of fences: what became of a batch, whatever is lost or late."""
+"""The protocol of fences: the outcome of a batch, whatever is lost or late."""
 
 import asyncio
 import random
@@ -31,7 +31,7 @@ def scene(clock: ManualClock) -> Scene:
 
 
 async def test_an_acknowledged_batch_costs_one_write(scene: Scene) -> None:
-    """A batch leaves its rows and its fence, and the answer shows them."""
+    """A batch leaves its rows and its fence, and the answer shows the rows."""
     batch = scene.batch()
 
     view = await scene.commit(batch)
@@ -43,7 +43,7 @@ async def test_an_acknowledged_batch_costs_one_write(scene: Scene) -> None:
 
 
 async def test_a_lost_answer_is_found_by_its_fence(scene: Scene) -> None:
-    """One read proves that a batch was applied."""
+    """One read of the fence proves that the batch was applied."""
     scene.sheets.after("apply", LOST)
 
     assert await scene.outcome(scene.batch()) == "applied, answer lost"
@@ -52,7 +52,7 @@ async def test_a_lost_answer_is_found_by_its_fence(scene: Scene) -> None:
 
 
 async def test_a_lost_batch_is_sent_again(scene: Scene) -> None:
-    """A batch that Google never saw is sent again unchanged; first it is proved that it may be."""
+    """The batch is sent again unchanged, after a test that Google refuses used IDs."""
     scene.sheets.before("apply", LOST)
     batch = scene.batch()
 
@@ -63,7 +63,7 @@ async def test_a_lost_batch_is_sent_again(scene: Scene) -> None:
 
 
 async def test_each_further_write_has_its_turn(scene: Scene) -> None:
-    """The turn of a batch is left to it: a proof or a burn would use it, and the batch wait."""
+    """A test or a burnt fence reserves its own quota, so the batch keeps the quota it reserved."""
     scene.sheets.before("apply", LOST)
 
     await scene.outcome(scene.batch())
@@ -72,7 +72,7 @@ async def test_each_further_write_has_its_turn(scene: Scene) -> None:
 
 
 async def test_used_ids_are_proved_once(scene: Scene) -> None:
-    """The proof is not repeated."""
+    """The test of used IDs is made once."""
     await scene.commit(scene.batch("a"))
     for name in ("b", "c"):
         scene.sheets.before("apply", LOST)
@@ -83,7 +83,7 @@ async def test_used_ids_are_proved_once(scene: Scene) -> None:
 
 
 async def test_a_refused_new_fence_proves_nothing(scene: Scene) -> None:
-    """Metadata may be full: only a refusal of a fence that is there says that its id is used."""
+    """Metadata may be full: only a refusal of an existing ID proves that used IDs are refused."""
     await scene.commit(scene.batch())
     scene.sheets.before("apply", LOST)
     scene.sheets.before("put_fence", USED)
@@ -93,7 +93,7 @@ async def test_a_refused_new_fence_proves_nothing(scene: Scene) -> None:
 
 
 async def test_a_refusal_for_lack_of_room_proves_nothing(clock: ManualClock) -> None:
-    """Where Google accepts used ids, full metadata does not make them refused: nothing doubles."""
+    """If Google accepts used IDs, full metadata does not change that, and nothing doubles."""
     scene = Scene(clock, repeatable_ids=True)
     await scene.commit(scene.batch("a"))
     scene.fill()
@@ -110,7 +110,7 @@ async def test_a_refusal_for_lack_of_room_proves_nothing(clock: ManualClock) -> 
 
 
 async def test_room_that_comes_during_the_proof(clock: ManualClock) -> None:
-    """Metadata that is full only while the used id is created again proves nothing either."""
+    """Metadata that is full only during the second creation proves nothing either."""
     scene = Scene(clock, repeatable_ids=True)
     late = scene.batch("a")
     scene.sheets.before("apply", LOST)
@@ -126,7 +126,7 @@ async def test_room_that_comes_during_the_proof(clock: ManualClock) -> None:
 
 
 async def test_a_late_first_copy_is_refused(scene: Scene) -> None:
-    """Of two copies in flight one takes effect: the second lands, the first comes too late."""
+    """The second copy is applied, and Google refuses the late first copy."""
     batch = scene.batch()
     scene.sheets.before("apply", LOST)
 
@@ -137,7 +137,7 @@ async def test_a_late_first_copy_is_refused(scene: Scene) -> None:
 
 
 async def test_a_first_copy_that_lands_before_the_second(scene: Scene) -> None:
-    """If the first copy lands between search and resend, the second is refused and it is found."""
+    """If the first copy is applied between search and second copy, the search finds it."""
     batch = scene.batch()
     scene.sheets.before("apply", LOST)
     scene.sheets.before("apply", scene.late(batch), nth=2)
@@ -147,7 +147,7 @@ async def test_a_first_copy_that_lands_before_the_second(scene: Scene) -> None:
 
 
 async def test_a_stale_batch_is_burnt(scene: Scene) -> None:
-    """A batch whose look is old is not sent again; burnt, it can never land."""
+    """A batch whose read is old is burnt instead of sent again, so it can never be applied."""
     batch = scene.batch()
     scene.sheets.before("apply", LOST)
 
@@ -159,7 +159,7 @@ async def test_a_stale_batch_is_burnt(scene: Scene) -> None:
 
 
 async def test_a_burn_that_comes_too_late(scene: Scene) -> None:
-    """If the copy lands before the burn, the burn is refused, and the write is found applied."""
+    """If the copy is applied first, Google refuses the burnt fence, and the search finds it."""
     batch = scene.batch()
     scene.sheets.before("apply", LOST)
     scene.sheets.before("put_fence", scene.late(batch), nth=3)
@@ -170,7 +170,7 @@ async def test_a_burn_that_comes_too_late(scene: Scene) -> None:
 
 @pytest.mark.parametrize("is_burnt", [False, True], ids=["not-done", "done"])
 async def test_a_burn_without_an_answer(scene: Scene, is_burnt: bool) -> None:
-    """A burn whose answer is lost is looked for, and tried again if need be."""
+    """A burnt fence whose answer is lost is searched, and created again if it is missing."""
     batch = scene.batch()
     scene.sheets.before("apply", LOST)
     (scene.sheets.after if is_burnt else scene.sheets.before)("put_fence", LOST, nth=3)
@@ -180,7 +180,7 @@ async def test_a_burn_without_an_answer(scene: Scene, is_burnt: bool) -> None:
 
 
 async def test_a_search_that_misses_a_new_fence(scene: Scene) -> None:
-    """A search that does not see what was just written leads to a refused copy, not to two rows."""
+    """A search that misses the new fence leads to a refused copy, not to two rows."""
     batch = scene.batch()
     scene.sheets.after("apply", LOST)
     hidden = scene.fake.fences
@@ -213,7 +213,7 @@ async def test_a_search_that_misses_a_new_fence(scene: Scene) -> None:
     ids=["403", "429", "refused", "unnamed"],
 )
 async def test_a_refused_second_copy_proves_nothing(scene: Scene, trouble: GatewayError) -> None:
-    """A refusal of the second copy says nothing of the first: the fence is burnt, or it is open."""
+    """A refused second copy says nothing about the first one: its fence is burnt."""
     batch = scene.batch()
     scene.sheets.before("apply", LOST)
     scene.sheets.before("apply", trouble, nth=2)
@@ -227,7 +227,7 @@ async def test_a_refused_second_copy_proves_nothing(scene: Scene, trouble: Gatew
 
 
 async def test_a_refusal_that_names_a_request_is_final(scene: Scene) -> None:
-    """Google refused the only copy, so nothing was applied, and nothing is searched."""
+    """Google refused the only copy, so nothing was applied and nothing is searched."""
     scene.sheets.before("apply", UpstreamRefusal("Invalid requests[1].appendCells: protected"))
 
     with pytest.raises(UpstreamRefusal):
@@ -245,7 +245,7 @@ async def test_a_refusal_that_names_no_request_is_open(scene: Scene) -> None:
 
 
 async def test_an_id_that_others_use(scene: Scene) -> None:
-    """An id that another write uses makes the batch fail; nothing of it can land."""
+    """A batch with an ID that another write uses fails, and nothing of it is applied."""
     other = scene.batch("other")
     await scene.commit(other)
     batch = scene.batch(fence=Fence(id=other.fence.id, key="gw", token="own"))
@@ -255,7 +255,7 @@ async def test_an_id_that_others_use(scene: Scene) -> None:
 
 
 async def test_an_id_that_others_use_after_a_lost_answer(scene: Scene) -> None:
-    """The token tells whose fence it is: another one's is no proof of ours."""
+    """The token shows that the fence belongs to another write."""
     other = scene.batch("other")
     await scene.commit(other)
     batch = scene.batch(fence=Fence(id=other.fence.id, key="gw", token="own"))
@@ -266,7 +266,7 @@ async def test_an_id_that_others_use_after_a_lost_answer(scene: Scene) -> None:
 
 
 async def test_nothing_is_proved_while_google_is_away(scene: Scene) -> None:
-    """Without an answer to the search the outcome is unknown, for ten seconds."""
+    """Without an answer to the search the outcome is unknown, and the client retries after 10 s."""
     await scene.commit(scene.batch("a"))
     scene.sheets.before("apply", LOST)
     for nth in range(1, 100):
@@ -283,7 +283,7 @@ async def test_nothing_is_proved_while_google_is_away(scene: Scene) -> None:
 
 @pytest.mark.parametrize("was_applied", [False, True])
 async def test_a_write_of_an_earlier_process(scene: Scene, was_applied: bool) -> None:
-    """Its fence tells what became of it; if nothing did, nothing can any more."""
+    """The fence shows the outcome; if the write was not applied, it no longer can be."""
     batch = scene.batch()
     (scene.sheets.after if was_applied else scene.sheets.before)("apply", RuntimeError("killed"))
     with pytest.raises(RuntimeError):
@@ -296,14 +296,14 @@ async def test_a_write_of_an_earlier_process(scene: Scene, was_applied: bool) ->
 
 
 class TestUsedIdsAccepted:
-    """Google accepts used ids: fences tell the truth, but nothing is sent again."""
+    """Google accepts used IDs: fences prove writes, but nothing is sent twice."""
 
     @pytest.fixture
     def scene(self, clock: ManualClock) -> Scene:
         return Scene(clock, repeatable_ids=True)
 
     async def test_a_lost_batch_is_open(self, scene: Scene) -> None:
-        """It is not sent again, and may be asked for in 185 seconds."""
+        """The batch is not sent again, and the client retries after 185 s."""
         scene.sheets.before("apply", LOST)
 
         with pytest.raises(WriteOutcomeUnknown) as caught:
@@ -313,14 +313,14 @@ class TestUsedIdsAccepted:
         assert scene.sheets.count("apply") == 1
 
     async def test_a_lost_answer_is_found(self, scene: Scene) -> None:
-        """A fence that is there is proof enough."""
+        """A fence that exists proves the write."""
         scene.sheets.after("apply", LOST)
 
         assert await scene.outcome(scene.batch()) == "applied, answer lost"
         assert scene.sheets.cost() == Cost(1, 1)
 
     async def test_absence_takes_two_searches(self, scene: Scene) -> None:
-        """180 s after the last copy two searches, 30 s apart, prove that nothing was applied."""
+        """Two searches prove absence: 180 s after the last copy, and 30 s later."""
         batch = scene.batch()
         scene.sheets.before("apply", LOST)
         with pytest.raises(WriteOutcomeUnknown):
@@ -337,7 +337,7 @@ class TestUsedIdsAccepted:
         assert outcomes == [None, None, None, False]
 
     async def test_a_late_effect_is_found(self, scene: Scene) -> None:
-        """A copy that lands after three minutes of doubt is applied."""
+        """A copy that is applied after three minutes is reported as applied."""
         batch = scene.batch()
         scene.sheets.before("apply", LOST)
         with pytest.raises(WriteOutcomeUnknown):
@@ -349,7 +349,7 @@ class TestUsedIdsAccepted:
 
 @pytest.mark.parametrize("repeatable_ids", [False, True], ids=["refused", "accepted"])
 async def test_random_faults_never_double_or_lose(clock: ManualClock, repeatable_ids: bool) -> None:
-    """Whatever is lost or late, what is told is true, and nothing is there twice."""
+    """Whatever is lost or late, each outcome is correct, and no row exists twice."""
     for seed in range(400):
         chance = random.Random(seed)  # noqa: S311 - no secret
         scene = Scene(clock, repeatable_ids=repeatable_ids)

@@ -1,4 +1,4 @@
-"""Which writes of a line go to Google together."""
+"""The writes of a queue that go to Google in one group."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ ROOM = WriteSettings(
 
 @dataclass(kw_only=True, eq=False)
 class Named(Waiting):
-    """A write in line that a test knows by a name."""
+    """A waiting write with a name for the test."""
 
     name: str
 
@@ -44,7 +44,7 @@ def update(name: str, key: str = "k", *, row: int = 2, size: int = 1) -> Named:
 
 
 def granted(waiting: Named, *fields: str, titles: frozenset[str] | None = None) -> Named:
-    """The same of a key that sees and writes these fields only, and hears of these worksheets."""
+    """The same write of a key that uses these fields only and sees these worksheets."""
     access = Access(key_id=waiting.key_id, titles=titles, columns=ColumnGrant(frozenset(fields)))
     assert not isinstance(waiting.write, ExclusiveTask)
     waiting.write = replace(waiting.write, access=access)
@@ -52,7 +52,7 @@ def granted(waiting: Named, *fields: str, titles: frozenset[str] | None = None) 
 
 
 def groups(*line: Named) -> list[str]:
-    """The names in each group, until the line is empty."""
+    """Names in each group, until the queue is empty."""
     queue = joined(line)
     taken: list[str] = []
     while queue.turns:
@@ -112,7 +112,7 @@ def joined(line: Iterable[Named]) -> BoundedQueue[Named]:
     ],
 )
 def test_who_goes_with_whom(line: Iterable[Named], expected: list[str]) -> None:
-    """The first write goes, and all that may go with it, in their order."""
+    """The first write goes, and all writes that can go with it, in order."""
     assert groups(*line) == expected
 
 
@@ -126,14 +126,14 @@ def test_who_goes_with_whom(line: Iterable[Named], expected: list[str]) -> None:
     ],
 )
 def test_rows_are_bounded(rows: list[int], expected: list[str]) -> None:
-    """A group has so many rows; a write of several is never taken apart."""
+    """A group has a maximum number of rows; a write of several rows is never split."""
     line = [create(name, name, rows=count) for name, count in zip("abc", rows, strict=False)]
 
     assert groups(*line) == expected
 
 
 def test_large_write_holds_its_key_back() -> None:
-    """What comes behind a write that does not fit waits for it, if it is of the same key."""
+    """Later writes of the same key wait for a write that does not fit."""
     line = [create("a"), create("b", rows=MAX_ROWS), create("c"), create("d", "l")]
 
     assert groups(*line) == ["ad", "b", "c"]
@@ -145,7 +145,7 @@ def test_large_write_holds_its_key_back() -> None:
     ids=["two fit", "one fits", "none fits"],
 )
 def test_bytes_are_bounded(size: int, expected: list[str] | None) -> None:
-    """A group has so many bytes; a larger write goes alone."""
+    """A group has a maximum size in bytes; a larger write goes alone."""
     creates = [create(name, name, size=size) for name in "abc"]
     updates = [update(name, name, row=ord(name), size=size) for name in "abc"]
 
@@ -154,7 +154,7 @@ def test_bytes_are_bounded(size: int, expected: list[str] | None) -> None:
 
 
 def test_bytes_are_those_of_utf_8() -> None:
-    """What counts is what goes over the line, not the number of characters."""
+    """UTF-8 bytes count, not characters."""
     line = [
         Named(
             key_id="k",
@@ -173,12 +173,12 @@ def test_bytes_are_those_of_utf_8() -> None:
     ids=["create", "update"],
 )
 def test_rows_of_a_write(write: Write, count: int) -> None:
-    """A create is about its rows, an update about one."""
+    """A create counts its rows, an update counts one."""
     assert write.row_count == count
 
 
 def test_a_line_keeps_what_is_not_taken() -> None:
-    """What stays keeps its place and its order."""
+    """Writes that stay in the queue keep their order."""
     line = [create("a"), update("b"), create("c"), create("d", "l"), update("e", "m", row=3)]
 
     queue = joined(line)

@@ -1,4 +1,4 @@
-"""What becomes of the other writes of a group, whatever happens to one or to all that went."""
+"""Outcomes of the other writes of a group when one write or the batch fails."""
 
 import pytest
 
@@ -59,7 +59,7 @@ EXPECTED = {
 
 
 def fail(bench: Bench, kind: Kind, failure: GatewayError) -> None:
-    """Have the next write of a kind fail, and no search find its fence."""
+    """Make the next write of a kind fail, and no search find its fence."""
     bench.sheets.before(kind, failure)
     bench.sheets.before("fence_tokens", UpstreamAuth("no token"))
 
@@ -68,7 +68,7 @@ def fail(bench: Bench, kind: Kind, failure: GatewayError) -> None:
 async def test_an_invalid_create_is_told_so_though_the_others_failed(
     bench: Bench, failure: GatewayError
 ) -> None:
-    """The error of those that were sent is theirs alone."""
+    """An invalid create gets its own error, and only sent creates get the batch's error."""
     fail(bench, "apply", failure)
     wrong, right = await bench.together(one(colour="red"), one(name="a"))
 
@@ -80,7 +80,7 @@ async def test_an_invalid_create_is_told_so_though_the_others_failed(
 async def test_updates_that_were_not_sent_end_as_they_would_alone(
     bench: Bench, failure: GatewayError
 ) -> None:
-    """Conditions, rows that are not there and unchanged rows do not share another one's failure."""
+    """Failed conditions, missing rows and unchanged rows keep their own results."""
     fail(bench, "apply", failure)
     changed, stale, unchanged, missing = await bench.together(
         Write.update(row=2, fields={"name": "Salem"}),
@@ -96,7 +96,7 @@ async def test_updates_that_were_not_sent_end_as_they_would_alone(
 
 
 async def test_creates_without_a_key_do_not_need_the_ledger(bench: Bench) -> None:
-    """Only the write that could not be noted is not sent."""
+    """Only the write that could not be stored is not sent."""
     bench.ledger.trouble = RecordsUnavailable("the database is away", outcome="not_applied")
     plain, noted = await bench.together(one(name="plain"), keyed("noted"))
 
@@ -106,7 +106,7 @@ async def test_creates_without_a_key_do_not_need_the_ledger(bench: Bench) -> Non
 
 
 async def test_a_write_that_was_not_noted_is_not_open(bench: Bench) -> None:
-    """It did not go with those whose outcome nobody knows. Updates need no key to be noted."""
+    """A write that was not sent is not open. Updates are stored even without a key."""
     bench.ledger.trouble = InternalError("the disk is full", outcome="not_applied")
     fail(bench, "apply", UNANSWERED)
     plain, noted = await bench.together(one(name="plain"), keyed("noted"))
@@ -124,7 +124,7 @@ async def test_a_write_that_was_not_noted_is_not_open(bench: Bench) -> None:
 
 
 async def test_a_create_without_a_key_touches_no_record(bench: Bench) -> None:
-    """It pays nothing, and is never held for another."""
+    """A create without a key costs no storage, and no other write waits for it."""
     for _ in range(2):
         settled = await bench.service.write(TARGET, Write.create(rows=({"name": "Salem"},)))
         assert not settled.is_replayed
@@ -134,7 +134,7 @@ async def test_a_create_without_a_key_touches_no_record(bench: Bench) -> None:
 
 
 async def test_an_update_that_is_sent_anew_is_noted_anew(bench: Bench) -> None:
-    """Its record has the fence of the batch that was applied, before it is sent."""
+    """Before it is sent again, the record gets the fence of the new batch."""
     identity = WriteIdentity(scope="u", fingerprint="u", worksheet=WORKSHEET, key_id="")
     fences = []
 

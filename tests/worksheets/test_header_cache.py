@@ -1,4 +1,4 @@
-"""Cached headers: lifetime, and what later reads make of them."""
+"""Cached headers: lifetime, and the effect of later reads."""
 
 import itertools
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def extent(header: Header, as_of: int) -> SheetExtent:
 
 
 def test_fresh_until_the_ttl(header_cache: HeaderCache, clock: ManualClock) -> None:
-    """A sighting is fresh for less than the ttl; after it, it is a hint."""
+    """A cached header is fresh until its lifetime ends; later it is a hint."""
     header_cache.keep(SEEN)
     clock.advance(9.9)
     early = header_cache.fresh()
@@ -45,7 +45,7 @@ def test_fresh_until_the_ttl(header_cache: HeaderCache, clock: ManualClock) -> N
 
 
 def test_no_ttl_trusts_nothing(clock: ManualClock, moment: Moment) -> None:
-    """A ttl of 0 reads the header each time."""
+    """With a lifetime of 0 each request reads the header."""
     header_cache = HeaderCache(ttl_seconds=0.0, clock=clock, moment=moment)
     header_cache.keep(SEEN)
 
@@ -53,7 +53,7 @@ def test_no_ttl_trusts_nothing(clock: ManualClock, moment: Moment) -> None:
 
 
 def test_age_is_that_of_the_header(header_cache: HeaderCache, clock: ManualClock) -> None:
-    """An end that is newer than its header does not make the header fresh."""
+    """A later read of the end does not make the header fresh."""
     header_cache.keep(replace(SEEN, header_as_of=990.0))
 
     assert header_cache.fresh() is None
@@ -74,7 +74,7 @@ def test_older_look_never_replaces_newer(
 
 
 def test_forgotten(header_cache: HeaderCache) -> None:
-    """A forgotten sighting is gone, and forgetting twice is no error."""
+    """A deleted entry is gone, and deleting it twice is no error."""
     header_cache.keep(SEEN)
     header_cache.forget()
     header_cache.forget()
@@ -85,7 +85,7 @@ def test_forgotten(header_cache: HeaderCache) -> None:
 def test_a_look_from_before_the_forgetting_is_not_kept(
     header_cache: HeaderCache, moment: Moment
 ) -> None:
-    """Reads that began before a change are not cached; later ones are."""
+    """Reads that began before a change are not cached; later reads are."""
     before = moment()
     header_cache.forget()
     after = moment()
@@ -99,7 +99,7 @@ def test_a_look_from_before_the_forgetting_is_not_kept(
 
 
 def test_another_header_ends_trust(header_cache: HeaderCache, moment: Moment) -> None:
-    """An extent is forgotten when a later read shows another header, and kept with the same."""
+    """A later read with another header deletes the extent; one with the same header keeps it."""
     header_cache.keep(extent(OLD, moment()))
     header_cache.compare(OLD, as_of=moment())
     same = header_cache.extent
@@ -110,7 +110,7 @@ def test_another_header_ends_trust(header_cache: HeaderCache, moment: Moment) ->
 
 
 def test_an_older_read_changes_nothing(header_cache: HeaderCache, moment: Moment) -> None:
-    """The header of the read that began later counts, in any order of arrival."""
+    """The header of the read that began later stays, in any order of arrival."""
     older, newer = moment(), moment()
     header_cache.compare(NEW, as_of=newer)
     header_cache.keep(extent(NEW, newer))
@@ -124,7 +124,7 @@ def test_an_older_read_changes_nothing(header_cache: HeaderCache, moment: Moment
 
 
 def test_the_read_that_saw_the_change_is_kept(header_cache: HeaderCache, moment: Moment) -> None:
-    """The extent of a read that shows another header is itself kept."""
+    """The extent of the read that shows another header is cached."""
     header_cache.keep(extent(OLD, moment()))
     later = moment()
     header_cache.compare(OLD, as_of=0)
@@ -140,7 +140,7 @@ def test_the_read_that_saw_the_change_is_kept(header_cache: HeaderCache, moment:
 def test_a_header_known_to_have_changed_is_not_kept(
     header_cache: HeaderCache, moment: Moment
 ) -> None:
-    """A create that ends after another read saw its header changed does not bring it back."""
+    """A create that ends after another read saw a new header does not restore the old one."""
     header_cache.compare(NEW, as_of=moment())
 
     header_cache.keep(extent(OLD, moment()))
@@ -153,7 +153,7 @@ TAB = SheetView(sheet_id=1, title="T", rows=9, blocks=())
 
 
 def test_forms_are_as_fresh_as_a_header(header_cache: HeaderCache, clock: ManualClock) -> None:
-    """They count for less than the ttl, and longer only for a look that was not sent before."""
+    """Formats are fresh for the lifetime, and longer for a write whose read came before."""
     header_cache.seen_sheet(TAB, 1000.0, forms=FORMS, header=OLD)
     clock.advance(9.9)
     early = header_cache.fresh_forms(OLD)
@@ -166,7 +166,7 @@ def test_forms_are_as_fresh_as_a_header(header_cache: HeaderCache, clock: Manual
 
 
 def test_forms_are_those_of_one_header(header_cache: HeaderCache) -> None:
-    """Under another header, their columns may be others."""
+    """With another header, the columns may be different ones."""
     header_cache.seen_sheet(TAB, 1000.0, forms=FORMS, header=OLD)
 
     assert header_cache.fresh_forms(NEW) is None
@@ -175,7 +175,7 @@ def test_forms_are_those_of_one_header(header_cache: HeaderCache) -> None:
 
 @pytest.mark.parametrize("sheet_id", [1, 2])
 def test_forms_are_those_of_one_tab(header_cache: HeaderCache, sheet_id: int) -> None:
-    """Another tab under the title has other columns."""
+    """Another tab with the title has other columns."""
     header_cache.seen_sheet(TAB, 1000.0, forms=FORMS, header=OLD)
     header_cache.seen_sheet(replace(TAB, sheet_id=sheet_id), 1001.0)
 
@@ -183,7 +183,7 @@ def test_forms_are_those_of_one_tab(header_cache: HeaderCache, sheet_id: int) ->
 
 
 def test_forms_are_forgotten_with_the_header(header_cache: HeaderCache) -> None:
-    """What is known of a worksheet is forgotten together."""
+    """Header and formats are deleted together."""
     header_cache.seen_sheet(TAB, 1000.0, forms=FORMS, header=OLD)
     header_cache.forget()
 

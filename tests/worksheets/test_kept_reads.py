@@ -1,4 +1,4 @@
-"""Reads from a snapshot: content, cost, read-your-writes."""
+"""Reads from a snapshot: content, cost, own writes."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ def _names(records: object) -> list[object]:
 
 
 async def test_a_fresh_snapshot_costs_nothing(kept: Bench) -> None:
-    """Lists, pages and rows are answered from what was read within the ttl."""
+    """Lists, pages and rows cost no call within the snapshot's lifetime."""
     await kept.page()
     kept.sheets.cost()
     kept.clock.advance(TTL_OF_ROWS_SECONDS - 0.1)
@@ -41,7 +41,7 @@ async def test_a_fresh_snapshot_costs_nothing(kept: Bench) -> None:
 
 
 async def test_after_its_ttl_it_is_read_anew(kept: Bench) -> None:
-    """A person's edit shows once the ttl has passed, for one read."""
+    """After the lifetime one read shows a person's edit."""
     await kept.page()
     kept.cities.type(2, "Bostom")
     kept.sheets.cost()
@@ -58,7 +58,7 @@ async def test_after_its_ttl_it_is_read_anew(kept: Bench) -> None:
 
 
 async def test_the_first_filter_reads_the_typed_rendering(kept: Bench) -> None:
-    """A filter after a list costs the other half; the next ones nothing."""
+    """A filter after a list reads the typed rendering; later filters cost nothing."""
     await kept.page()
     kept.sheets.cost()
 
@@ -72,7 +72,7 @@ async def test_the_first_filter_reads_the_typed_rendering(kept: Bench) -> None:
 
 
 async def test_a_filter_on_a_field_that_is_none_costs_nothing(kept: Bench) -> None:
-    """A fresh snapshot knows which fields there are."""
+    """A fresh snapshot shows that the field does not exist."""
     await kept.page()
     kept.sheets.cost()
 
@@ -83,7 +83,7 @@ async def test_a_filter_on_a_field_that_is_none_costs_nothing(kept: Bench) -> No
 
 
 async def test_who_asks_meanwhile_joins(kept: Bench) -> None:
-    """Two hundred lists and filters at once cost one read of each half."""
+    """Two hundred concurrent lists and filters cost one read of each rendering."""
     queries = [Query(), IN_TEXAS, BY_NAME, Query(limit=1)] * 50
 
     pages = await asyncio.gather(*map(kept.page, queries))
@@ -93,7 +93,7 @@ async def test_who_asks_meanwhile_joins(kept: Bench) -> None:
 
 
 async def test_one_who_leaves_hurts_nobody(kept: Bench) -> None:
-    """The read goes on though the request that began it is cancelled."""
+    """The read continues when the request that started it is cancelled."""
     gate = asyncio.Event()
     kept.sheets.before("read_columns", gate)
     first, *others = [asyncio.create_task(kept.page()) for _ in range(10)]
@@ -108,7 +108,7 @@ async def test_one_who_leaves_hurts_nobody(kept: Bench) -> None:
 
 
 async def test_a_worksheet_that_is_shared_no_more(kept: Bench) -> None:
-    """An error of access drops the snapshot for all."""
+    """An error of access drops the snapshot for all keys."""
     await kept.page()
     kept.clock.advance(TTL_OF_ROWS_SECONDS)
     kept.sheets.before("read_columns", SpreadsheetNotShared("not shared"))

@@ -1,4 +1,4 @@
-"""Long texts in the record of a write."""
+"""Long texts in the stored record of a write."""
 
 import pytest
 
@@ -13,7 +13,7 @@ TEXT = "ü" * LONG
     ids=["long", "short", "another one", "empty", "null", "number", "fraction", "boolean"],
 )
 def test_a_value_is_restored_as_it_was(value: object) -> None:
-    """Only the long text that the body has is kept as something else."""
+    """Only a long text that the body has is stored as a digest, and it is restored."""
     texts = long_texts([{"a": 1}, {"b": TEXT, "c": TEXT[:-1], "d": None}])
     kept = shortened(value, texts)
 
@@ -23,7 +23,7 @@ def test_a_value_is_restored_as_it_was(value: object) -> None:
 
 
 def test_a_digest_of_something_else_is_nothing() -> None:
-    """Only a request with another body can have one."""
+    """A digest of an unknown text raises an error: only a request with another body has it."""
     kept = shortened(TEXT, frozenset([TEXT]))
 
     assert Restorer([TEXT + "!"])(kept) is None

@@ -1,4 +1,4 @@
-"""Writes go on where developer metadata is full, and no fence goes that is needed."""
+"""Writes in a spreadsheet whose metadata is full; needed fences stay."""
 
 from dataclasses import replace
 
@@ -20,14 +20,14 @@ def scene(clock: ManualClock) -> Scene:
 
 
 def leave(scene: Scene, count: int = 3) -> list[Fence]:
-    """Fences that an earlier process left, which nobody here knows."""
+    """Create fences of an earlier process, which this process does not know."""
     fences = [scene.fences.new() for _ in range(count)]
     scene.fake.fences += fences
     return fences
 
 
 async def test_old_fences_of_earlier_processes_make_room(scene: Scene) -> None:
-    """They are found with one read, and deleted by the batch that is tried again."""
+    """One read finds old fences, and the batch deletes them when it is sent again."""
     leave(scene)
     scene.clock.advance(OLD_SECONDS + 2)
     scene.fill()
@@ -42,7 +42,7 @@ async def test_old_fences_of_earlier_processes_make_room(scene: Scene) -> None:
 
 @pytest.mark.parametrize("seconds", [0, 100, OLD_SECONDS - 2])
 async def test_young_fences_of_other_processes_stay(scene: Scene, seconds: float) -> None:
-    """They may prove a write: the batch is refused, and may be sent again when they are old."""
+    """Young fences may prove a write, so the batch fails, with the time until they are old."""
     young = leave(scene)
     scene.clock.advance(seconds)
     scene.fill()
@@ -59,7 +59,7 @@ async def test_young_fences_of_other_processes_stay(scene: Scene, seconds: float
 
 
 async def test_a_clock_that_is_behind_makes_no_fence_old(scene: Scene) -> None:
-    """A process whose clock is two minutes behind keeps its fence for 185 s all the same."""
+    """The fence of a process whose clock is two minutes behind stays for 185 s all the same."""
     other = Fences(scene.sheets, key="gw", clock=lambda: scene.clock() - 120)
     batch = scene.batch("other", fence=other.new())
     await other.commit(BOOK, batch, resend_seconds=0.0)
@@ -72,7 +72,7 @@ async def test_a_clock_that_is_behind_makes_no_fence_old(scene: Scene) -> None:
 
 
 async def test_a_fence_without_a_time_stays_until_it_was_seen_for_185_s(scene: Scene) -> None:
-    """Fences of older versions go as long after they were found as their writes may land."""
+    """Fences of older versions are deleted 185 s after they were found."""
     scene.fake.fences.append(Fence(id=7, key="gw", token="Kq3-x8_1vWnZr0aT"))
     scene.fill()
     outcomes = []
@@ -87,7 +87,7 @@ async def test_a_fence_without_a_time_stays_until_it_was_seen_for_185_s(scene: S
 
 
 async def test_fences_of_open_records_stay(scene: Scene) -> None:
-    """However old they are, the retry of their write looks for them."""
+    """Fences of open records stay at any age, because retries search them."""
     needed = leave(scene, 1)
     scene.fences = scene.started([needed[0].id])
     scene.clock.advance(OLD_SECONDS + 2)
@@ -99,7 +99,7 @@ async def test_fences_of_open_records_stay(scene: Scene) -> None:
 
 
 async def test_metadata_that_others_filled(scene: Scene) -> None:
-    """Each fence takes the place of one whose write was answered, so writes go on."""
+    """Each fence replaces one whose write was answered, so writes go on."""
     await scene.commit(scene.batch("n0"))
     scene.fill()
     scene.sheets.cost()
@@ -111,7 +111,7 @@ async def test_metadata_that_others_filled(scene: Scene) -> None:
 
 
 async def test_metadata_that_others_filled_before(scene: Scene) -> None:
-    """Without a fence of its own the gateway can do nothing; the search costs one read."""
+    """Without a fence of its own the gateway fails; the search costs 1 read."""
     scene.fill()
 
     with pytest.raises(MetadataFull) as caught:
@@ -122,7 +122,7 @@ async def test_metadata_that_others_filled_before(scene: Scene) -> None:
 
 @pytest.mark.parametrize("fresh_seconds", [0.0, 10.0], ids=["old-look", "fresh-look"])
 async def test_a_lost_write_is_settled_in_full_metadata(scene: Scene, fresh_seconds: float) -> None:
-    """Fences that were kept for it make room for the proof and for the burnt fence."""
+    """Reserved fences are deleted for the test of used IDs and for the burnt fence."""
     for name in ("a", "b"):
         await scene.commit(scene.batch(name))
     scene.clock.advance(400)
@@ -141,7 +141,7 @@ async def test_a_lost_write_is_settled_in_full_metadata(scene: Scene, fresh_seco
 
 
 async def test_a_lost_write_that_gave_up_a_fence(scene: Scene) -> None:
-    """The fence that it would have deleted is there still, so the burnt one takes its place."""
+    """The fence that the lost batch would have deleted makes space for the burnt one."""
     scene.sheets.before("apply", LOST)
     assert await scene.outcome(scene.batch("x"), 0.0) == "never"  # used ids are proved
     scene.fill()
@@ -154,7 +154,7 @@ async def test_a_lost_write_that_gave_up_a_fence(scene: Scene) -> None:
 
 
 async def test_room_cannot_be_looked_for(scene: Scene) -> None:
-    """If the search fails, what is known must do; nothing was written."""
+    """If the search fails, the known fences must suffice; nothing was written."""
     leave(scene)
     scene.clock.advance(OLD_SECONDS + 2)
     scene.fill()
@@ -166,7 +166,7 @@ async def test_room_cannot_be_looked_for(scene: Scene) -> None:
 
 
 async def test_a_batch_whose_fence_is_old_is_not_sent(scene: Scene) -> None:
-    """A process that slept sends nothing: its fence might be taken for old."""
+    """A process that slept sends nothing, because its fence may be deleted as old."""
     batch = scene.batch("a")
     scene.clock.advance(31)
 
@@ -176,7 +176,7 @@ async def test_a_batch_whose_fence_is_old_is_not_sent(scene: Scene) -> None:
 
 
 async def test_a_crash_loop_does_not_fill_metadata(scene: Scene) -> None:
-    """Ten minutes of processes that live 2 s and write 3 times a second: all are applied."""
+    """Processes that live 2 s and write 3 times a second for ten minutes: all are applied."""
     began_at = scene.clock()
     gone_young = 0
     for _ in range(300):
@@ -199,7 +199,7 @@ async def test_a_crash_loop_does_not_fill_metadata(scene: Scene) -> None:
 
 
 async def test_full_metadata_is_named_in_the_answer_of_a_create(bench: Bench) -> None:
-    """A create that finds no room has an error of its own, and is applied once there is room."""
+    """A create without space gets an error of its own, and succeeds once there is space."""
     bench.fake.metadata_room = 10
     with pytest.raises(MetadataFull) as caught:
         await bench.create(name="Reno")
@@ -210,7 +210,7 @@ async def test_full_metadata_is_named_in_the_answer_of_a_create(bench: Bench) ->
 
 
 async def test_a_slow_search_for_room(bench: Bench) -> None:
-    """A look that is too old when there is room is made again, and the write goes at once then."""
+    """If the read is too old after the search, the rows are read again, and the write is sent."""
     await bench.create(name="Reno")
     bench.fake.metadata_room = 25
     bench.clock.advance(100)
@@ -222,7 +222,7 @@ async def test_a_slow_search_for_room(bench: Bench) -> None:
 
 
 async def test_no_write_is_unknown_for_ever(scene: Scene) -> None:
-    """A lost write that others leave no room to settle is settled when a fence is old."""
+    """A lost write without space is decided when a fence is old."""
     leave(scene, 2)
     lost = scene.batch("lost")
     scene.sheets.before("apply", scene.fill, LOST)

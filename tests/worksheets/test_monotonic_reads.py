@@ -1,4 +1,4 @@
-"""No read goes back in time: what was answered once is never older in a later answer."""
+"""Later answers never show older rows than earlier answers."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,19 +20,19 @@ BY_NAME = Query(order=(SortTerm("name"),))
 
 @pytest.fixture
 def large(make_bench: MakeBench) -> Bench:
-    """Three cities in a worksheet that is read in windows, and known to be large."""
+    """Three cities in a worksheet that is known to be large, and is read in windows."""
     return make_bench(cache={**KEPT, "window_above_cells": 5})
 
 
 async def known(bench: Bench) -> None:
-    """Have it known that the worksheet is large, and its rows forgotten."""
+    """Make the size of the worksheet known, and drop its rows."""
     await bench.page()
     bench.clock.advance(10.0)
     bench.sheets.cost()
 
 
 async def test_a_newer_window_ends_an_older_one(large: Bench) -> None:
-    """A row that was read by itself is not older in the page that was kept before."""
+    """A row that was read alone is not older in a page cached before."""
     await known(large)
     await large.names(FIRST_TWO)
     large.cities.type(3, "Dover")
@@ -57,7 +57,7 @@ async def test_a_window_ends_an_older_snapshot(large: Bench) -> None:
 
 
 async def test_windows_that_agree_are_kept_together(large: Bench) -> None:
-    """Pages that overlap cost a read each, the last row two, and then none."""
+    """Overlapping pages cost 1 read each, the last one 2, and later none."""
     await known(large)
     for _ in range(2):
         for row in (2, 3, 4):
@@ -68,7 +68,7 @@ async def test_windows_that_agree_are_kept_together(large: Bench) -> None:
 
 
 async def test_a_write_is_in_the_windows_that_are_kept(large: Bench) -> None:
-    """An update is patched into a kept page, and a create below leaves it alone."""
+    """An update changes a cached page, and a create below leaves it unchanged."""
     await known(large)
     await large.names(FIRST_TWO)
     await large.updated(3, {"name": "Dover"})
@@ -80,7 +80,7 @@ async def test_a_write_is_in_the_windows_that_are_kept(large: Bench) -> None:
 
 
 async def test_a_window_overtaken_by_a_write_has_it(large: Bench) -> None:
-    """As all rows, a page is brought up to a write that ended while it was read."""
+    """A page contains a write that ended while the page was read."""
     await known(large)
     gate = asyncio.Event()
     large.sheets.after("read_ranges", gate)
@@ -96,7 +96,7 @@ async def test_a_window_overtaken_by_a_write_has_it(large: Bench) -> None:
 
 
 async def test_a_window_at_the_end_is_read_anew_after_a_create(large: Bench) -> None:
-    """The created row may belong to it."""
+    """The created row may belong to the last page, so that page is read again."""
     await known(large)
     everything = await large.names()
     await large.create(name="Reno")
@@ -105,7 +105,7 @@ async def test_a_window_at_the_end_is_read_anew_after_a_create(large: Bench) -> 
 
 
 async def test_the_row_of_a_failed_condition_counts(kept: Bench) -> None:
-    """An edit shown in a 412 is in the next list."""
+    """A row that a 412 showed is not older in the next list."""
     await kept.page()
     kept.cities.type(3, "Dover")
     update = Write.update(row=3, fields={"name": "Reno"}, condition=IfMatch(frozenset({'"x"'})))
@@ -119,7 +119,7 @@ async def test_the_row_of_a_failed_condition_counts(kept: Bench) -> None:
 async def answers_of_overlapping_reads(
     bench: Bench, queries: Sequence[Query]
 ) -> list[list[object]]:
-    """The first read is answered late, with what Google saw before a person's edit."""
+    """The first read is answered late, with rows from before a person's edit."""
     gate = asyncio.Event()
     bench.sheets.after("read_ranges", gate)
     early = asyncio.create_task(bench.names(queries[0]))
@@ -131,7 +131,7 @@ async def answers_of_overlapping_reads(
 
 
 async def test_reads_that_overlap_and_differ_are_not_kept_both(large: Bench) -> None:
-    """Their order is unknown: the one that ends last is repeated."""
+    """The order of the reads is unknown, so the one that ends last is repeated."""
     await known(large)
 
     first, second, third = await answers_of_overlapping_reads(
@@ -157,7 +157,7 @@ async def test_a_row_past_the_grid_ends_no_window(large: Bench) -> None:
 
 
 async def test_the_end_of_a_window_counts(large: Bench) -> None:
-    """After a row below it was shown, a page does not say that nothing follows it."""
+    """After a row below it was shown, a page does not say that no row follows."""
     await known(large)
     three = Query(limit=3)
     before, _ = await large.served_page(three)
@@ -170,7 +170,7 @@ async def test_the_end_of_a_window_counts(large: Bench) -> None:
 
 
 async def test_a_row_that_is_gone_is_in_no_list(kept: Bench) -> None:
-    """A row that was 404 for an update is not listed afterwards."""
+    """A row that an update did not find is not listed afterwards."""
     await kept.page()
     kept.cities.type(4, "", "", "")
     with pytest.raises(RowNotFound):
@@ -180,7 +180,7 @@ async def test_a_row_that_is_gone_is_in_no_list(kept: Bench) -> None:
 
 
 async def test_older_types_do_not_replace_newer_ones(make_bench: MakeBench) -> None:
-    """Numbers that display alike are sorted by what the last answer sorted them by."""
+    """Numbers with equal displays are sorted by the values of the last answer."""
     rows = [["name", "n"], ["Boston", Formatted(1.1, "1")], ["Denver", Formatted(1.2, "1")]]
     bench = make_bench(rows, cache=KEPT)
     by_number = Query(order=(SortTerm("n"),))
@@ -200,7 +200,7 @@ async def test_older_types_do_not_replace_newer_ones(make_bench: MakeBench) -> N
 
 
 async def test_a_search_after_lost_rows_reads_its_types_last(kept: Bench) -> None:
-    """With nothing to compare with, types that were read beside the rows might be older."""
+    """Without cached rows, the typed rendering is read after the displayed one."""
     await kept.page(BY_NAME)
     kept.cities.type(3, "Dover")
     await kept.updated(2, {"name": "Reno"})

@@ -1,4 +1,4 @@
-"""Writes that met another record than the gateway looked at: the client hears of it, lists too."""
+"""Writes that met other records than the gateway read: error to the client, correct lists."""
 
 from collections.abc import Callable, Sequence
 
@@ -28,12 +28,12 @@ Edit = Callable[[FakeWorksheet], None]
 
 @pytest.fixture
 def bench(make_bench: MakeBench) -> Bench:
-    """Five cities that are kept for five seconds once they are read."""
+    """Five cities, which are cached for five seconds after a read."""
     return make_bench(LINES, cache=KEPT)
 
 
 def reverse(sheet: FakeWorksheet) -> None:
-    """Sort the rows downwards."""
+    """Sort the rows in descending order."""
     for row, line in enumerate(reversed(sheet.lines()[1:]), start=2):
         sheet.type(row, *line)
 
@@ -52,7 +52,7 @@ async def tag_of(bench: Bench, row: int) -> IfMatch:
 
 
 async def test_conditional_update_of_another_record(bench: Bench) -> None:
-    """A sort between look and write: the error shows both records, and later lists are true."""
+    """After a sort between read and write the error has both records, and lists are correct."""
     condition = await tag_of(bench, 2)
     await bench.page()
     bench.sheets.before("apply", lambda: reverse(bench.cities))
@@ -70,7 +70,7 @@ async def test_conditional_update_of_another_record(bench: Bench) -> None:
 
 
 async def test_a_condition_counts_for_every_cell(bench: Bench) -> None:
-    """A person's edit of another cell in the same moment breaks the condition of `If-Match`."""
+    """A person's edit of another cell at the same time breaks an `If-Match`."""
     condition = await tag_of(bench, 2)
     bench.sheets.before("apply", lambda: bench.cities.type(2, None, "LA"))
 
@@ -94,7 +94,7 @@ async def test_a_condition_counts_for_every_cell(bench: Bench) -> None:
     ],
 )
 async def test_unconditional_writes_mean_the_row(bench: Bench, write: Write) -> None:
-    """Without a condition the number counts; lists show each record once all the same."""
+    """Without a condition the row number counts; lists show each record once."""
     await bench.page()
     bench.sheets.before("apply", lambda: reverse(bench.cities))
 
@@ -119,7 +119,7 @@ async def test_unconditional_writes_mean_the_row(bench: Bench, write: Write) -> 
 async def test_conditional_delete_of_another_record(
     make_bench: MakeBench, edit: Edit, met: str | None, delete: str
 ) -> None:
-    """The rows above and below show that another record was removed or cleared, or even which."""
+    """The rows above and below show that another record was removed, or even which."""
     writes = WriteSettings.model_validate({"delete": delete})
     bench = make_bench(LINES, cache=KEPT, writes=writes)
     condition = await tag_of(bench, 4)
@@ -149,7 +149,7 @@ async def test_conditional_delete_of_another_record(
     ],
 )
 async def test_edits_beside_a_removed_row(bench: Bench, edit: Edit) -> None:
-    """A cell that a person edits in the row above or below does not make it another row."""
+    """A person's edit of a cell above or below does not make it another row."""
     condition = await tag_of(bench, 3)
     bench.sheets.before("apply", lambda: edit(bench.cities))
 
@@ -163,7 +163,7 @@ async def test_edits_beside_a_removed_row(bench: Bench, edit: Edit) -> None:
     [pytest.param(5, id="it-and-the-next"), pytest.param(6, id="the-two-below")],
 )
 async def test_two_records_that_were_deleted(make_bench: MakeBench, first: int) -> None:
-    """The answer is the same whether the record was one of them: the client hears of both."""
+    """The answer is the same whether the planned record was deleted or not."""
     bench = make_bench([LINES[0], ["Akron", "OH", "no"], *LINES[1:]])
     bench.sheets.before("apply", lambda: bench.cities.delete_rows(first, 2))
     write = Write.delete_where(where=where("name", "$eq", "Denver"), max_rows=9)
@@ -210,7 +210,7 @@ def put(sheet: FakeWorksheet, **names: str) -> None:
 async def test_blank_rows_beside_a_cleared_one(
     make_bench: MakeBench, edit: Edit, *, is_told: bool
 ) -> None:
-    """Most rows beside it were blank: a change of the only other one is no sign that it stayed."""
+    """If most rows around it are blank, a changed neighbour does not prove the planned row."""
     writes = WriteSettings.model_validate({"delete": "clear"})
     bench = make_bench(SPARSE, writes=writes)
     condition = await tag_of(bench, 4)
@@ -232,7 +232,7 @@ async def test_blank_rows_beside_a_cleared_one(
 async def test_a_cleared_row_among_blank_ones(
     make_bench: MakeBench, edit: Edit, *, is_told: bool
 ) -> None:
-    """The record itself, seen elsewhere, shows that another row was cleared."""
+    """The planned record in another row shows that another row was emptied."""
     writes = WriteSettings.model_validate({"delete": "clear"})
     bench = make_bench([line for line in SPARSE if line != ["Boston"]] + [[None]], writes=writes)
     condition = await tag_of(bench, 4)
@@ -267,7 +267,7 @@ async def test_a_cleared_row_among_blank_ones(
     ],
 )
 async def test_filters_and_keys_are_conditions(bench: Bench, write: Write) -> None:
-    """A write by filter or key that met other records than it found is told so."""
+    """A write by filter or key that met other records gets the error."""
     bench.sheets.before("apply", lambda: reverse(bench.cities))
 
     with pytest.raises(RowsMoved) as raised:
@@ -278,7 +278,7 @@ async def test_filters_and_keys_are_conditions(bench: Bench, write: Write) -> No
 
 
 async def test_a_record_without_the_key_is_another_one(bench: Bench) -> None:
-    """The row of an upsert has no key any more: a person sorted, or emptied it."""
+    """The row of an upsert without its key is another record: a person sorted or emptied it."""
     bench.sheets.before("apply", lambda: bench.cities.type(3, "", "LA"))
 
     with pytest.raises(RowsMoved):
@@ -288,7 +288,7 @@ async def test_a_record_without_the_key_is_another_one(bench: Bench) -> None:
 
 
 async def test_a_filter_minds_its_own_columns(bench: Bench) -> None:
-    """A person who edits another cell of a record that a filter found is not in its way."""
+    """An edit of a column that the filter does not compare is no conflict."""
     write = Write.update_where(
         where=where("name", "$eq", "Denver"), fields={"open": "x"}, max_rows=9
     )
@@ -301,7 +301,7 @@ async def test_a_filter_minds_its_own_columns(bench: Bench) -> None:
 
 
 async def test_a_blank_row_inserted_above(bench: Bench) -> None:
-    """A conditional update lands in the blank row: that is another record, and lists are true."""
+    """A conditional update of the inserted blank row is an error, and lists are correct."""
     condition = await tag_of(bench, 3)
     await bench.page()
     bench.sheets.before("apply", lambda: bench.cities.insert_rows(3))
@@ -315,7 +315,7 @@ async def test_a_blank_row_inserted_above(bench: Bench) -> None:
 
 
 async def test_the_only_record_below_an_inserted_row(make_bench: MakeBench) -> None:
-    """A row is inserted above the only record, and removed in its place."""
+    """A row is inserted above the only record, and removed in place of the record."""
     bench = make_bench([LINES[0], AUSTIN])
     condition = await tag_of(bench, 2)
     bench.sheets.before("apply", lambda: insert_above(bench.cities))
@@ -343,7 +343,7 @@ async def test_rows_that_the_batch_writes_are_no_evidence(make_bench: MakeBench)
 
 
 async def test_only_the_write_that_met_another_record_fails(bench: Bench) -> None:
-    """Of two conditional updates that went together one met another record."""
+    """Of two conditional updates in one batch only the one with another record fails."""
     conditions = [await tag_of(bench, row) for row in (2, 3)]
     bench.sheets.before("apply", lambda: bench.cities.type(3, "Bangor", "ME"))
 
@@ -359,7 +359,7 @@ async def test_only_the_write_that_met_another_record_fails(bench: Bench) -> Non
 
 
 async def test_equal_rows_cannot_be_told_apart(make_bench: MakeBench) -> None:
-    """Where the record below equals the removed one, the right row went."""
+    """If the record below equals the removed one, the write counts as correct."""
     bench = make_bench([LINES[0], AUSTIN, BOSTON, BOSTON, DENVER])
     condition = await tag_of(bench, 3)
 
@@ -369,7 +369,7 @@ async def test_equal_rows_cannot_be_told_apart(make_bench: MakeBench) -> None:
 
 
 async def test_a_lost_answer_of_a_conditional_update(bench: Bench) -> None:
-    """The row is read again, and holds another record: it was moved before the write, or since."""
+    """The row is read again and holds another record: its number is unknown."""
     condition = await tag_of(bench, 2)
     lost = WriteOutcomeUnknown("no answer")
     bench.sheets.before("apply", lambda: reverse(bench.cities))
@@ -384,7 +384,7 @@ async def test_a_lost_answer_of_a_conditional_update(bench: Bench) -> None:
 
 
 async def test_a_moved_column_shows_no_hidden_cell(bench: Bench) -> None:
-    """The header of the look does not name the cells of the answer: the other record is left out.
+    """With another header than at the read, the error does not show the other record.
 
     The key sees `name` and `open`; a person swaps `open` and the hidden `state`.
     """
@@ -408,7 +408,7 @@ async def test_a_moved_column_shows_no_hidden_cell(bench: Bench) -> None:
 
 
 def test_a_replay_shows_both_records_again() -> None:
-    """The error is kept with its records."""
+    """The stored error has both records."""
     error = RowsMoved("moved", row=3, expected={"rowIndex": 3, "a": "x"}, met=None)
 
     kept = decode_answer(encode_answer(error))

@@ -1,4 +1,4 @@
-"""Looks that take long: their age counts from their sending, and old ones are repeated."""
+"""Reads that take long: their age counts from sending, and old reads are repeated."""
 
 from collections.abc import Callable, Sequence
 
@@ -50,7 +50,7 @@ def bench(make_bench: MakeBench) -> Bench:
 
 
 def late(bench: Bench, kind: Kind, seconds: float, *, nth: int = 1) -> None:
-    """The answer of a look comes late; it shows what was there when it was sent."""
+    """A read is answered late, with rows as of its sending."""
     bench.sheets.after(kind, lambda: bench.clock.advance(seconds), nth=nth)
 
 
@@ -69,7 +69,7 @@ async def carried_out(bench: Bench, write: Write) -> None:
 
 @pytest.mark.parametrize(("write", "kind"), WRITES)
 async def test_a_quick_look_is_enough(bench: Bench, write: Write, kind: Kind) -> None:
-    """A look that takes a second costs no read more."""
+    """A read that takes a second is not repeated."""
     await bench.look()
     late(bench, kind, FRESH_LOOK_SECONDS)
 
@@ -81,7 +81,7 @@ async def test_a_quick_look_is_enough(bench: Bench, write: Write, kind: Kind) ->
 
 @pytest.mark.parametrize(("write", "kind"), WRITES)
 async def test_an_old_look_is_repeated(bench: Bench, write: Write, kind: Kind) -> None:
-    """A slow look costs one small read more; if it shows the same rows, the write is sent."""
+    """A slow read costs 1 read more; if the rows are the same, the write is sent."""
     await bench.look()
     late(bench, kind, SLOW_SECONDS)
 
@@ -95,7 +95,7 @@ async def test_an_old_look_is_repeated(bench: Bench, write: Write, kind: Kind) -
 
 @pytest.mark.parametrize(("write", "kind"), WRITES[3:])
 async def test_rows_that_move_during_a_look(bench: Bench, write: Write, kind: Kind) -> None:
-    """People sort while a look takes six seconds: the record is found where it is then."""
+    """People sort during a slow read: the write goes to the record's new row."""
     await bench.look()
     bench.sheets.after(kind, lambda: swap(bench.cities))
     late(bench, kind, SLOW_SECONDS)
@@ -111,7 +111,7 @@ async def test_rows_that_move_during_a_look(bench: Bench, write: Write, kind: Ki
     "make", [Write.delete, lambda **given: Write.update(fields=FIELDS, **given)]
 )
 async def test_a_condition_is_compared_again(bench: Bench, make: Callable[..., Write]) -> None:
-    """If-Match holds in a slow look, and the row is another one in the small look after it."""
+    """`If-Match` holds in a slow read, but the row is another one in the second read."""
     condition = IfMatch(frozenset({(await bench.read(2)).tag}))
     bench.sheets.after("read_sheet", lambda: swap(bench.cities))
     late(bench, "read_sheet", SLOW_SECONDS)
@@ -125,7 +125,7 @@ async def test_a_condition_is_compared_again(bench: Bench, make: Callable[..., W
 
 
 async def test_other_cells_of_a_row_do_not_matter(bench: Bench) -> None:
-    """An update without a condition is sent if the cells that it writes are as they were."""
+    """An update without a condition is sent if its own cells have not changed."""
     bench.sheets.after("read_sheet", lambda: bench.cities.type(2, None, "LA"))
     late(bench, "read_sheet", SLOW_SECONDS)
 
@@ -137,7 +137,7 @@ async def test_other_cells_of_a_row_do_not_matter(bench: Bench) -> None:
 
 @pytest.mark.parametrize(("write", "kind"), WRITES[3:])
 async def test_rows_that_never_rest(bench: Bench, write: Write, kind: Kind) -> None:
-    """If each slow look shows other rows, nothing is written, and the client may repeat it."""
+    """If each slow read shows other rows, nothing is written, and the client can retry."""
     await bench.look()
     for nth in range(1, 13):
         bench.sheets.before("read_sheet", lambda: swap(bench.cities), nth=nth)
@@ -151,7 +151,7 @@ async def test_rows_that_never_rest(bench: Bench, write: Write, kind: Kind) -> N
 
 
 async def test_a_row_that_goes_during_a_look(bench: Bench) -> None:
-    """The last row goes while a look at it takes long: the update does not write below the data."""
+    """The last row is deleted during a slow read: the update writes nothing below the data."""
     bench.sheets.after("read_sheet", lambda: bench.cities.delete_rows(4))
     late(bench, "read_sheet", SLOW_SECONDS)
 
@@ -162,7 +162,7 @@ async def test_a_row_that_goes_during_a_look(bench: Bench) -> None:
 
 
 async def test_a_slow_look_at_the_header_of_a_create(bench: Bench) -> None:
-    """The header moves while a create's look takes longer than a header is trusted."""
+    """The header moves during a read that takes longer than the header's lifetime."""
     bench.sheets.after("read_sheet", lambda: bench.cities.type(1, "state", "name"))
     late(bench, "read_sheet", TTL_SECONDS + 1)
 
@@ -177,7 +177,7 @@ async def test_a_slow_look_at_the_header_of_a_create(bench: Bench) -> None:
 async def test_a_blank_cell_that_is_filled_during_a_look(
     bench: Bench, make: Callable[..., Write]
 ) -> None:
-    """A condition covers blank cells at the end of the row, too."""
+    """A condition also covers blank cells at the end of the row."""
     bench.cities.type(2, None, None, "")
     condition = IfMatch(frozenset({(await bench.read(2)).tag}))
     bench.sheets.after("read_sheet", lambda: bench.cities.type(2, None, None, "edited"))
@@ -190,7 +190,7 @@ async def test_a_blank_cell_that_is_filled_during_a_look(
 
 
 async def test_a_small_look_that_is_slow_is_repeated(bench: Bench) -> None:
-    """Its age counts from its sending, too: people sort while it takes six seconds."""
+    """The age of the second read counts from its sending, too."""
     condition = IfMatch(frozenset({(await bench.read(2)).tag}))
     late(bench, "read_sheet", SLOW_SECONDS)
     bench.sheets.after("read_sheet", lambda: swap(bench.cities), nth=2)
@@ -203,7 +203,7 @@ async def test_a_small_look_that_is_slow_is_repeated(bench: Bench) -> None:
 
 
 async def test_google_is_slow_all_the_time(bench: Bench) -> None:
-    """An update that only names its row is sent after the second small look."""
+    """An update without a condition is sent after the second repeated read."""
     for nth in range(1, 10):
         late(bench, "read_sheet", SLOW_SECONDS, nth=nth)
     await carried_out(bench, Write.update(row=2, fields=FIELDS))
@@ -214,7 +214,7 @@ async def test_google_is_slow_all_the_time(bench: Bench) -> None:
 
 @pytest.mark.parametrize(("write", "kind"), WRITES[2:])
 async def test_google_is_too_slow_for_conditions(bench: Bench, write: Write, kind: Kind) -> None:
-    """A removal, and a write that means one record, is not sent on rows that were seen long ago."""
+    """A delete or conditional write is not sent if its rows were read long ago."""
     await bench.look()
     for nth in range(1, 10):
         late(bench, kind, SLOW_SECONDS, nth=nth)
@@ -229,7 +229,7 @@ async def test_google_is_too_slow_for_conditions(bench: Bench, write: Write, kin
 
 
 async def test_rows_beside_that_change_during_a_look(bench: Bench) -> None:
-    """The small look sees them as well: the removed row is the one that was meant."""
+    """The repeated read shows the neighbours, too: the planned row is removed."""
     condition = IfMatch(frozenset({(await bench.read(3)).tag}))
     bench.sheets.after("read_sheet", lambda: bench.cities.type(2, "Ames", "IA", "no"))
     late(bench, "read_sheet", SLOW_SECONDS)
@@ -240,7 +240,7 @@ async def test_rows_beside_that_change_during_a_look(bench: Bench) -> None:
 
 
 async def test_a_row_is_not_cleared_on_slow_looks(make_bench: MakeBench) -> None:
-    """A delete that empties its row is a removal, too: it is not sent on an old look."""
+    """A delete that empties its row is not sent on an old read either."""
     bench = make_bench(LINES, writes=WriteSettings.model_validate({"delete": "clear"}))
     for nth in range(1, 10):
         late(bench, "read_sheet", SLOW_SECONDS, nth=nth)
@@ -252,7 +252,7 @@ async def test_a_row_is_not_cleared_on_slow_looks(make_bench: MakeBench) -> None
 
 
 async def test_a_small_look_that_is_too_large(bench: Bench) -> None:
-    """Its rows take more than an answer may: the writes of the group go one by one."""
+    """If the rows are too large for one answer, the writes go one by one."""
     await bench.look()
     late(bench, "read_columns", SLOW_SECONDS)
     bench.sheets.before("read_sheet", SheetTooLarge("too large"))

@@ -1,4 +1,4 @@
-"""Looks of two calls while the title goes to another tab: they are of one tab, or repeated."""
+"""Two calls of one read while another tab takes the title: one tab's rows, or a new read."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,22 +24,22 @@ from tests.worksheets.several_rows import IN_TEXAS, carried_out, where
 UNANSWERED = WriteOutcomeUnknown("no answer", outcome="unknown")
 Lines = Sequence[Sequence[Held | None]]
 OTHER: Lines = [CITIES[0], ["Salem", "OR", 1], ["Austin", "TX", 2]]
-"""The other tab: Austin is in row 3, and nothing in row 4."""
+"""The other tab: Austin is in row 3, and row 4 is blank."""
 
 
 class Tabs:
-    """Two tabs, of which one is called `Cities`."""
+    """Two tabs, one of which has the title `Cities`."""
 
     def __init__(self, bench: Bench, lines: Lines = OTHER, *, rows: int = 100) -> None:
         self.old = bench.cities
         self.new = bench.fake.add("Next", lines, rows=rows)
 
     def swap(self) -> None:
-        """Archive the first tab, and give its title to the other one."""
+        """Rename the first tab, and give its title to the other one."""
         self.old.title, self.new.title = "Archive", "Cities"
 
     def swap_again(self) -> None:
-        """Let the other one of both have the title."""
+        """Give the title to the tab that does not have it."""
         self.old.title, self.new.title = self.new.title, self.old.title
 
 
@@ -48,7 +48,7 @@ def first_cells(worksheet: FakeWorksheet) -> list[object]:
 
 
 async def test_the_end_of_a_large_worksheet(make_bench: MakeBench) -> None:
-    """A create looks for the end in the tab whose header it saw, or looks at both again."""
+    """A create reads the end of the tab whose header it read, or reads both again."""
     bench = make_bench(rows=5000)
     tabs = Tabs(bench, rows=5000)
     bench.sheets.before("read_columns", tabs.swap)
@@ -60,7 +60,7 @@ async def test_the_end_of_a_large_worksheet(make_bench: MakeBench) -> None:
 
 
 async def test_rows_that_are_kept_are_of_the_new_tab(make_bench: MakeBench) -> None:
-    """What a write read of the new tab replaces the kept rows of the other one."""
+    """Rows of the new tab that a write read replace the cached rows of the old one."""
     bench = make_bench(cache=KEPT)
     tabs = Tabs(bench)
     await bench.look()
@@ -73,7 +73,7 @@ async def test_rows_that_are_kept_are_of_the_new_tab(make_bench: MakeBench) -> N
 
 
 async def test_equal_tabs_are_told_apart(make_bench: MakeBench) -> None:
-    """Kept rows that are equal in both tabs do not hide that the title is another."""
+    """Equal rows in both tabs do not hide that the tab has changed."""
     bench = make_bench(cache=KEPT)
     await bench.look()
     await bench.page()
@@ -87,7 +87,7 @@ async def test_equal_tabs_are_told_apart(make_bench: MakeBench) -> None:
 
 
 async def test_a_spreadsheet_that_is_not_found_by_a_sheet_id(bench: Bench) -> None:
-    """A 404 may be the answer to an id that no tab has: the tab is looked for by its title."""
+    """A 404 may mean a missing sheet ID, so the tab is searched by its title."""
     await bench.look()
     bench.sheets.before("read_columns", SpreadsheetNotFound())
 
@@ -98,7 +98,7 @@ async def test_a_spreadsheet_that_is_not_found_by_a_sheet_id(bench: Bench) -> No
 
 
 async def test_tabs_that_swap_at_each_look(bench: Bench) -> None:
-    """Nothing is written, and the error says so."""
+    """If the tabs swap at each read, nothing is written, and the error says so."""
     tabs = Tabs(bench)
     tabs.new.title = "Archive"
     for nth in range(1, 9):
@@ -118,7 +118,7 @@ async def test_tabs_that_swap_at_each_look(bench: Bench) -> None:
 
 
 async def test_a_blank_row_that_is_slowly_looked_at(make_bench: MakeBench) -> None:
-    """A look that is done again after a second is compared with the rows below, too."""
+    """A read that is repeated after a second is compared with the rows below, too."""
     bench = make_bench([*CITIES, [], ["Waco"]])
     tabs = Tabs(bench)
     bench.sheets.after("read_columns", lambda: bench.clock.advance(2), tabs.swap)
@@ -131,7 +131,7 @@ async def test_a_blank_row_that_is_slowly_looked_at(make_bench: MakeBench) -> No
 
 
 async def test_rows_past_the_grid_of_another_tab(bench: Bench) -> None:
-    """Which rows are in the grid is asked of the tab that is looked at."""
+    """The grid size is that of the tab whose rows were read."""
     tabs = Tabs(bench, rows=3)
     tabs.swap()
     bench.sheets.after("list_worksheets", tabs.swap_again, nth=2)
@@ -143,7 +143,7 @@ async def test_rows_past_the_grid_of_another_tab(bench: Bench) -> None:
 
 
 async def test_a_write_under_the_old_title_lands_after_the_look(bench: Bench) -> None:
-    """A write under the new title looks again: the rows have moved since its look."""
+    """A write under the new title reads again, because rows moved since its first read."""
     gate, landed = asyncio.Event(), asyncio.Event()
     bench.sheets.before("apply", gate)
     bench.sheets.after("apply", landed.set)
@@ -163,7 +163,7 @@ async def test_a_write_under_the_old_title_lands_after_the_look(bench: Bench) ->
 
 
 async def test_a_removal_that_google_refuses_after_the_title_went_away(bench: Bench) -> None:
-    """The refusal is of another tab than the one with the title: that one is looked at."""
+    """The refusal is about another tab: the tab with the title is read."""
     tabs = Tabs(bench)
 
     def swap() -> None:
@@ -180,7 +180,7 @@ async def test_a_removal_that_google_refuses_after_the_title_went_away(bench: Be
 
 
 async def test_a_removal_that_google_refuses_after_the_grid_shrank(make_bench: MakeBench) -> None:
-    """A person removed the other rows after the look: the last one is emptied."""
+    """A person removed the other rows: the last row is emptied."""
     bench = make_bench(rows=4)
     bench.cities.frozen_rows = 1
 
@@ -197,7 +197,7 @@ async def test_a_removal_that_google_refuses_after_the_grid_shrank(make_bench: M
 
 
 async def test_a_key_is_created_under_the_old_title_during_a_slow_look(bench: Bench) -> None:
-    """An upsert under the new title looks at all rows again, although its small look is fresh."""
+    """An upsert under the new title reads all rows again, although it read its rows just before."""
     gate, landed = asyncio.Event(), asyncio.Event()
     bench.sheets.before("apply", gate)
     bench.sheets.after("apply", landed.set)
@@ -226,7 +226,7 @@ async def test_a_key_is_created_under_the_old_title_during_a_slow_look(bench: Be
 async def test_a_page_at_the_end_of_a_large_worksheet(
     make_bench: MakeBench, lines: Lines, expected: list[str]
 ) -> None:
-    """Its rows, and whether others follow, are those of one tab."""
+    """The page's rows and its next page are those of one tab."""
     bench = make_bench(cache={**KEPT, "window_above_cells": 5})
     await bench.page()
     bench.clock.advance(10.0)
@@ -241,7 +241,7 @@ async def test_a_page_at_the_end_of_a_large_worksheet(
 
 @pytest.mark.parametrize("rows", [4, 5, 6], ids=lambda rows: f"grid of {rows} rows")
 async def test_a_page_at_the_end_of_the_grid(make_bench: MakeBench, rows: int) -> None:
-    """Two reads at most, wherever the grid ends."""
+    """A page costs at most 2 reads, wherever the grid ends."""
     bench = make_bench(rows=rows, cache={**KEPT, "window_above_cells": 5})
     await bench.page()
     bench.clock.advance(10.0)
@@ -254,7 +254,7 @@ async def test_a_page_at_the_end_of_the_grid(make_bench: MakeBench, rows: int) -
 
 
 async def test_a_lost_answer(bench: Bench) -> None:
-    """An equal row of another tab is not taken for the one that was written."""
+    """An equal row of another tab does not count as the written row."""
     bench.sheets.after("apply", UNANSWERED)
     bench.sheets.before("fence_tokens", Tabs(bench, [*CITIES, ["Reno"]]).swap)
 

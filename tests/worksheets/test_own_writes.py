@@ -1,4 +1,4 @@
-"""Read-your-writes: later answers contain every write, even if a read ran at the same time."""
+"""Read-your-writes: later answers contain each write, also if a read ran at the same time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -42,7 +42,7 @@ async def test_a_create_shows_at_once(kept: Bench) -> None:
 
 
 async def test_an_update_shows_at_once(kept: Bench) -> None:
-    """An updated cell is found by its new value and no more by its old one; its tag is true."""
+    """An updated cell is found by its new value, not by its old one; its tag is correct."""
     await kept.page(IN_TEXAS)
     kept.sheets.cost()
 
@@ -55,7 +55,7 @@ async def test_an_update_shows_at_once(kept: Bench) -> None:
 
 
 async def test_an_emptied_last_row_is_gone_at_once(kept: Bench) -> None:
-    """After an update that empties the last row, nothing lists or reads it."""
+    """An emptied last row is not listed or read any more."""
     await kept.page()
 
     await kept.updated(4, {"name": None, "state": None, "population": None})
@@ -64,7 +64,7 @@ async def test_an_emptied_last_row_is_gone_at_once(kept: Bench) -> None:
 
 
 async def test_a_write_keeps_the_age(kept: Bench) -> None:
-    """A snapshot that was patched is no younger for it."""
+    """A write does not reset the age of the snapshot."""
     await kept.page()
     kept.clock.advance(TTL_OF_ROWS_SECONDS - 1)
     await kept.create(name="Reno")
@@ -75,7 +75,7 @@ async def test_a_write_keeps_the_age(kept: Bench) -> None:
 
 
 async def test_rows_of_others_in_between_are_not_left_out(kept: Bench) -> None:
-    """If others wrote below what we had read, the snapshot is not patched, but read anew."""
+    """If other clients appended rows below the known ones, the snapshot is read again."""
     await kept.page()
     kept.cities.type(5, "Reno")
     kept.clock.advance(1.0)
@@ -89,7 +89,7 @@ async def test_rows_of_others_in_between_are_not_left_out(kept: Bench) -> None:
 
 
 async def test_an_update_that_saw_more_than_the_snapshot(kept: Bench) -> None:
-    """If the look before an update shows another row than was read, all is read anew."""
+    """If an update read another row than the snapshot has, all rows are read again."""
     await kept.page()
     kept.cities.type(3, "Aurora")
 
@@ -111,7 +111,7 @@ WRITES: Mapping[str, Write] = {
 async def test_an_older_read_does_not_bring_the_old_rows_back(
     kept: Bench, write: str, query: Query
 ) -> None:
-    """A read that began before a write and ends after it is not what later readers see."""
+    """A read that began before a write and ends after it does not replace newer rows."""
     gate = asyncio.Event()
     kept.sheets.after("read_columns", gate)
     early = asyncio.create_task(kept.page(query))
@@ -127,7 +127,7 @@ async def test_an_older_read_does_not_bring_the_old_rows_back(
 async def test_who_comes_after_a_write_does_not_wait_for_an_older_read(
     kept: Bench, write: str
 ) -> None:
-    """A reader after the write has a read of its own, while the older one still hangs."""
+    """A read after the write starts its own call, while an older call still runs."""
     kept.sheets.after("read_columns", asyncio.Event())
     early = asyncio.create_task(kept.page())
     await kept.sheets.begun("read_columns")
@@ -142,7 +142,7 @@ async def test_who_comes_after_a_write_does_not_wait_for_an_older_read(
 async def test_an_overtaken_read_is_brought_up_to_the_write(
     kept: Bench, write: str, is_seen: bool
 ) -> None:
-    """The read is cached, whether Google read before or after the write."""
+    """The read is cached with the write, whether Google read before or after the write."""
     await kept.page()
     kept.clock.advance(TTL_OF_ROWS_SECONDS)
     gate = asyncio.Event()
@@ -162,7 +162,7 @@ async def test_an_overtaken_read_is_brought_up_to_the_write(
 
 @pytest.mark.parametrize("write", WRITES)
 async def test_types_are_brought_up_to_the_write(kept: Bench, write: str) -> None:
-    """A number that was read before it was written is not searched for by its old value."""
+    """A number that was read before it was written is not found by its old value."""
     await kept.page(BY_NAME)
     kept.clock.advance(TTL_OF_ROWS_SECONDS)
     gate = asyncio.Event()
@@ -183,7 +183,7 @@ async def test_types_are_brought_up_to_the_write(kept: Bench, write: str) -> Non
 
 
 async def test_a_read_overtaken_by_an_open_write_is_done_again(kept: Bench) -> None:
-    """The result of such a write is unknown; only a later read shows it."""
+    """Only a read after the open write shows its result."""
     await kept.page()
     kept.clock.advance(TTL_OF_ROWS_SECONDS)
     gate = asyncio.Event()
@@ -201,7 +201,7 @@ async def test_a_read_overtaken_by_an_open_write_is_done_again(kept: Bench) -> N
 
 
 async def test_an_open_write_has_the_rows_read_anew(kept: Bench) -> None:
-    """After a write with unknown outcome, the snapshot is no longer fresh."""
+    """After a write with unknown outcome the snapshot is no longer fresh."""
     await kept.page()
     kept.sheets.before("apply", UNANSWERED)
     kept.sheets.before("fence_tokens", UpstreamAuth("no token"))
@@ -216,7 +216,7 @@ async def test_an_open_write_has_the_rows_read_anew(kept: Bench) -> None:
 
 
 async def test_an_applied_row_that_cannot_be_found_is_not_missed(kept: Bench) -> None:
-    """Where nobody knows its place, what was read before it is not served any more."""
+    """If the row number is unknown, older cached rows are not served any more."""
     await kept.page()
     kept.sheets.after("apply", lambda: kept.cities.type(5, "Las Vegas"), UNANSWERED)
     with pytest.raises(RowNumberUnknown):
@@ -229,7 +229,7 @@ async def test_an_applied_row_that_cannot_be_found_is_not_missed(kept: Bench) ->
 
 @pytest.mark.parametrize("write", WRITES)
 async def test_a_write_that_was_found_shows_at_once(kept: Bench, write: str) -> None:
-    """A lost answer is no excuse for a later read that misses the write."""
+    """After a lost answer, later reads contain the write."""
     await kept.page()
     kept.sheets.after("apply", UNANSWERED)
     await WRITES[write](kept)
@@ -238,7 +238,7 @@ async def test_a_write_that_was_found_shows_at_once(kept: Bench, write: str) -> 
 
 
 async def test_an_update_that_changes_nothing_shows_what_it_saw(kept: Bench) -> None:
-    """After an update that had nothing to write, no list shows an older row than its answer."""
+    """After an unchanged update no list shows an older row than its answer."""
     await kept.page()
     kept.cities.type(2, "Bostonia")
 
@@ -248,7 +248,7 @@ async def test_an_update_that_changes_nothing_shows_what_it_saw(kept: Bench) -> 
 
 
 async def test_an_update_that_changes_nothing_is_never_missed(make_bench: MakeBench) -> None:
-    """Rows from before its answer are not even served while Google fails."""
+    """Rows from before the answer are not served, even while Google fails."""
     bench = make_bench(cache=KEPT)
     await bench.page()
     bench.cities.type(2, "Bostonia")
@@ -260,7 +260,7 @@ async def test_an_update_that_changes_nothing_is_never_missed(make_bench: MakeBe
 
 
 async def test_an_update_that_changes_nothing_keeps_what_fits(kept: Bench) -> None:
-    """If the update saw what was read before, that goes on being served."""
+    """If the update read the same row as cached, the cached rows stay."""
     await kept.page()
 
     await kept.updated(2, {"name": "Boston"})
@@ -271,7 +271,7 @@ async def test_an_update_that_changes_nothing_keeps_what_fits(kept: Bench) -> No
 
 
 async def test_made_up_names_do_not_hide_a_write(make_bench: MakeBench) -> None:
-    """However many other worksheets are asked for, an older read does not bring old rows back."""
+    """Requests for many missing worksheets do not let an older read restore old rows."""
     bench = make_bench(cache={**KEPT, "max_worksheets": 3})
     gate = asyncio.Event()
     bench.sheets.after("read_columns", gate)

@@ -1,4 +1,4 @@
-"""The pool of worksheets: its bounds, and who goes first."""
+"""The pool of worksheets: its limits, and which worksheet is dropped first."""
 
 import asyncio
 from collections.abc import Sequence
@@ -47,13 +47,13 @@ def make_snapshot() -> Snapshot:
 
 
 def searched(table: Table) -> int:
-    """The bytes of the indexes after a query."""
+    """Bytes of the indexes after a query."""
     finish(evaluate(table, QUERY, table.header.whole))
     return table.index_bytes
 
 
 def test_a_query_adds_to_what_a_snapshot_takes() -> None:
-    """Each structure counts: 20 to 200 bytes a row for two columns."""
+    """Each index counts: 20 to 200 bytes per row for two columns."""
     snapshot = make_snapshot()
     before = snapshot.byte_count
 
@@ -64,7 +64,7 @@ def test_a_query_adds_to_what_a_snapshot_takes() -> None:
 
 
 class Stage:
-    """A pool of at most three worksheets with a limit for the bytes of rows."""
+    """A pool of at most three worksheets, with a limit for the bytes of rows."""
 
     def __init__(self, max_bytes: int = 2**30) -> None:
         settings = CacheSettings(max_bytes=max_bytes)
@@ -93,7 +93,7 @@ async def nothing(_: Worksheet, __: Sequence[Write]) -> Sequence[Outcome]:
 
 
 def test_indexes_push_out_the_rows_renewed_longest_ago() -> None:
-    """Rows with their indexes take the place of other rows."""
+    """Rows with their indexes replace the rows that were read longest ago."""
     snapshot, other = make_snapshot(), make_snapshot()
     stage = Stage(2 * snapshot.byte_count + ROWS)
     stage[OTHER].keep(other, began=0)
@@ -107,7 +107,7 @@ def test_indexes_push_out_the_rows_renewed_longest_ago() -> None:
 
 
 def test_indexes_that_leave_no_room_are_dropped() -> None:
-    """The rows stay, and the next query makes its index anew."""
+    """The rows stay, and the next query makes its index again."""
     snapshot = make_snapshot()
     stage = Stage(snapshot.byte_count + ROWS)
     stage[WORKSHEET].keep(snapshot, began=0)
@@ -124,7 +124,7 @@ def worksheets(*titles: str) -> list[WorksheetId]:
 
 
 def test_a_worksheet_is_one_object() -> None:
-    """Its identity is title and spreadsheet."""
+    """A worksheet is identified by title and spreadsheet."""
     stage = Stage()
 
     assert stage[WORKSHEET] is stage[WorksheetId(spreadsheet="book", title="Cities")]
@@ -133,7 +133,7 @@ def test_a_worksheet_is_one_object() -> None:
 
 
 def test_made_up_names_push_out_no_worksheet() -> None:
-    """Worksheets with rows stay while there are others of which nothing was seen."""
+    """Worksheets with rows stay while there are worksheets that were never read."""
     stage = Stage()
     first, second, *made_up = worksheets("a", "b", "c", "d", "e")
     known = [stage[first], stage[second]]
@@ -147,7 +147,7 @@ def test_made_up_names_push_out_no_worksheet() -> None:
 
 
 def test_the_worksheet_used_longest_ago_goes() -> None:
-    """Its rows go with it, and count no more."""
+    """The worksheet used longest ago is dropped with its rows."""
     stage = Stage()
     first, second, third, fourth = worksheets("a", "b", "c", "d")
     known = {}
@@ -164,7 +164,7 @@ def test_the_worksheet_used_longest_ago_goes() -> None:
 
 
 async def test_a_busy_worksheet_stays() -> None:
-    """Its write queue must not be there twice."""
+    """A busy worksheet stays, because its write queue must not exist twice."""
     stage = Stage()
     first, *others = worksheets("a", "b", "c", "d", "e")
     busy, gate = stage[first], asyncio.Event()

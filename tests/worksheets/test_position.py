@@ -1,4 +1,4 @@
-"""Where created rows are that were certainly written."""
+"""Row numbers of created rows that were certainly written."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ def test_rows_in_the_answer_of_their_write(
     creates: Sequence[Sequence[Sequence[Stored]]],
     first: int | None,
 ) -> None:
-    """They are the last rows with a value in their columns, or nobody knows where they are."""
+    """The created rows are the last rows with a value in their columns, or not found."""
     assert finish(at_the_end(lines, creates)) == first
 
 
@@ -57,7 +57,7 @@ def test_rows_seen_later(
     first: int | None,
     retry_first: int | None,
 ) -> None:
-    """They are where they had to land, or at the end: equal rows anywhere else prove nothing."""
+    """The rows count at their expected row or at the end; equal rows elsewhere prove nothing."""
     found, found_by_retry = (
         finish(located(lines, creates, expected=1, below=below, is_retry=is_retry))
         for is_retry in (False, True)
@@ -79,7 +79,7 @@ def test_rows_seen_later(
 def test_rows_of_a_write_that_did_not_know_the_end(
     lines: Sequence[Sequence[Value]], first: int | None
 ) -> None:
-    """They are the only ones with their cells."""
+    """Without a known end, the rows count if no other rows have their cells."""
     assert finish(located(lines, [A], expected=-1, below=0, is_retry=True)) == first
 
 
@@ -98,5 +98,5 @@ def test_rows_of_a_write_that_did_not_know_the_end(
     ],
 )
 def test_cells_are_compared_with_their_types(cell: Value, written: Stored, is_same: bool) -> None:
-    """A cell that was not written may hold anything."""
+    """Cells are compared with their types; a cell that was not written can have any value."""
     assert holds([cell], [written]) is is_same

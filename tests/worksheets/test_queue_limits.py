@@ -1,4 +1,4 @@
-"""Admission to a worksheet's queue, and order of turns."""
+"""Limits of a worksheet's write queue, and the order of keys' turns."""
 
 from collections.abc import Mapping
 
@@ -37,7 +37,7 @@ def update(key: str, *, row: int) -> Waiting:
 
 
 def made(*waiting: Waiting, **settings: int) -> BoundedQueue[Waiting]:
-    """A line with its own memory, and these in it."""
+    """A queue with its own memory limit and these writes."""
     chosen = WriteSettings.model_validate(settings)
     line: BoundedQueue[Waiting] = BoundedQueue(chosen, memory_limit(chosen.max_waiting_bytes))
     for each in waiting:
@@ -59,7 +59,7 @@ def is_let_in(line: BoundedQueue[Waiting], waiting: Waiting) -> bool:
 
 
 def groups(line: BoundedQueue[Waiting]) -> list[str]:
-    """The keys of each group, until the line is empty."""
+    """The keys of each group, until the queue is empty."""
     taken = []
     while line.turns:
         taken.append("".join(each.key_id for each in line.take_group()))
@@ -67,7 +67,7 @@ def groups(line: BoundedQueue[Waiting]) -> list[str]:
 
 
 def test_a_key_keeps_no_other_from_waiting() -> None:
-    """However much one key sends, each other is let in, with its second write too."""
+    """However much one key sends, writes of each other key are accepted, a second one, too."""
     line = made(create("a", rows=MAX_ROWS))
     refused = [joined(line, create("a", rows=MAX_ROWS)), joined(line, create("a"))]
     others = joined(line, *(create(key) for key in "bcdbcd"))
@@ -77,7 +77,7 @@ def test_a_key_keeps_no_other_from_waiting() -> None:
 
 
 def test_full_queue_gives_a_retry_time() -> None:
-    """The write was not applied."""
+    """A full queue refuses a write as not applied, with a time to retry."""
     line = made(create("a", rows=MAX_ROWS))
 
     with pytest.raises(QueueFull) as caught:
@@ -86,14 +86,14 @@ def test_full_queue_gives_a_retry_time() -> None:
 
 
 def test_a_crowd_of_one_key_is_let_in() -> None:
-    """Many clients may share a key, as those of a web page do."""
+    """Many clients with one key are accepted, such as the visitors of a web page."""
     line = made(*(create("a") for _ in range(CLIENTS)))
 
     assert groups(line) == ["a" * CLIENTS]
 
 
 def test_a_key_with_nothing_here_is_let_in_above_the_bound_of_rows() -> None:
-    """Many keys may fill a line; then each of them has one write in it, and no more."""
+    """In a queue full of many keys, each other key can have one waiting write."""
     line = made(*(create(key, rows=3) for key in "ab"), max_waiting_rows=6)
 
     assert joined(line, create("a")) == 0
@@ -101,7 +101,7 @@ def test_a_key_with_nothing_here_is_let_in_above_the_bound_of_rows() -> None:
 
 
 def test_what_left_makes_room() -> None:
-    """A write that is with Google, or was given up, takes no room any more."""
+    """A write that was sent or cancelled frees its space in the queue."""
     first, second = create("a", rows=MAX_ROWS), create("b")
     line = made(first, second)
     line.take_group()
@@ -114,7 +114,7 @@ def test_what_left_makes_room() -> None:
 
 
 def test_keys_take_turns() -> None:
-    """Behind one key's many groups another waits for one of them, however often it comes."""
+    """Another key waits for one group of a busy key, however many groups wait."""
     line = made(create("b"), max_waiting_rows_per_key=10 * MAX_ROWS)
     assert joined(line, *(create("a", rows=MAX_ROWS) for _ in range(4))) == 4
     first = line.take_group()
@@ -127,9 +127,7 @@ def test_keys_take_turns() -> None:
 
 @pytest.mark.parametrize("is_create", [True, False], ids=["create", "update"])
 def test_what_goes_along_costs_no_turn(is_create: bool) -> None:
-    """A write that cannot go with those of another key gets its turn, even if others of its own key
-    go along each time.
-    """
+    """A write that cannot share a group gets its turn, even if its key's other writes go first."""
     along = update("a", row=6) if is_create else create("a")
     patient = create("a") if is_create else update("a", row=6)
     busy = [update("b", row=5) if is_create else create("b", rows=MAX_ROWS - 1) for _ in range(2)]
@@ -145,7 +143,7 @@ def test_what_goes_along_costs_no_turn(is_create: bool) -> None:
 
 
 def test_the_room_of_a_group_is_shared() -> None:
-    """If not all fit into one group, each key gets its share, in order of arrival."""
+    """If not all writes fit into a group, each key gets its share, in order of arrival."""
     rendering = MAX_ROWS // 2
     line = made(*(create("a", rows=rendering) for _ in range(2)), create("b", rows=rendering))
 
@@ -153,7 +151,7 @@ def test_the_room_of_a_group_is_shared() -> None:
 
 
 def test_a_turn_may_be_one_to_be_alone() -> None:
-    """Exclusive tasks take turns with writes by key."""
+    """Exclusive tasks and writes take turns by key."""
     line = made(create("a"), create("b"))
     line.join(Waiting(key_id="c", write=ExclusiveTask(work=nothing)))
     line.take_group()
@@ -163,7 +161,7 @@ def test_a_turn_may_be_one_to_be_alone() -> None:
 
 
 def test_memory_is_bounded_for_each_key() -> None:
-    """One key has its share of the memory of all queues; the others have theirs."""
+    """One key has a share of the memory of all queues; other keys have theirs."""
     large = [create("a", text=LARGE) for _ in range(9)]
     line = made(**ROOM_FOR_ALL)
 
@@ -172,7 +170,7 @@ def test_memory_is_bounded_for_each_key() -> None:
 
 
 def test_memory_is_bounded_in_all() -> None:
-    """A worksheet's line takes so much, and no key is let in beyond that."""
+    """A queue has a memory limit, above which no key's write is accepted."""
     line = made(**ROOM_FOR_ALL)
     many = joined(line, *(create(key, text=LARGE) for key in "abcdefghijklmnopqrstuvwxyz"))
 
@@ -181,7 +179,7 @@ def test_memory_is_bounded_in_all() -> None:
 
 
 def test_memory_is_bounded_over_all_worksheets() -> None:
-    """Lines of several worksheets share one bound, a key's part of it too."""
+    """The queues of several worksheets share one memory limit, also for each key."""
     settings = WriteSettings(max_waiting_bytes=SHARE * 350_000)
     all_lines = memory_limit(settings.max_waiting_bytes)
     lines: list[BoundedQueue[Waiting]] = [BoundedQueue(settings, all_lines) for _ in range(20)]
@@ -198,7 +196,7 @@ def test_memory_is_bounded_over_all_worksheets() -> None:
 
 @pytest.mark.parametrize("size", [400_000, 2_000_000], ids=["than its share", "than all"])
 def test_what_is_larger_than_its_bound_is_let_in_alone(size: int) -> None:
-    """A write that the API takes can always be made at some time."""
+    """A write that is larger than the memory limit is accepted when no other write waits."""
     large = create("a", text="x" * size)
     line = made(**ROOM_FOR_ALL)
 
@@ -207,7 +205,7 @@ def test_what_is_larger_than_its_bound_is_let_in_alone(size: int) -> None:
 
 
 def test_wide_texts_count_as_what_they_are() -> None:
-    """One wide character in a text makes all of them wide in memory."""
+    """One wide character in a text makes all its characters wide in memory."""
     line = made(**ROOM_FOR_ALL)
 
     assert joined(line, *(create("a", text=LARGE + "🏙") for _ in range(3))) == 1

@@ -18,7 +18,7 @@ TWICE = [["name", "name", "state", "state"], ["a", "b", "c", "d"]]
 
 
 def _tear(bench: Bench, number: int) -> None:
-    """Have a person change a text between the renderings of the `number`-th next pair."""
+    """Make a person change a text between the two reads of the `number`-th next pair."""
     gate = asyncio.Event()
     edit = partial(bench.cities.type, 2, f"city {number}", "TX")
     bench.sheets.after("read_columns", edit, gate.set, nth=2 * number - 1)
@@ -27,7 +27,7 @@ def _tear(bench: Bench, number: int) -> None:
 
 @pytest.mark.parametrize("is_seen", [False, True], ids=["cold", "header-seen"])
 async def test_renderings_that_differ_are_read_again(bench: Bench, is_seen: bool) -> None:
-    """If a text changes between the two halves, both are read again."""
+    """If a text changes between the two reads, both are repeated."""
     if is_seen:
         await bench.read(2)
         bench.sheets.cost()
@@ -40,7 +40,7 @@ async def test_renderings_that_differ_are_read_again(bench: Bench, is_seen: bool
 
 
 async def test_renderings_that_differ_twice_are_read_a_third_time(bench: Bench) -> None:
-    """Rows and the values that chose them are of one state."""
+    """Answered rows and the values that chose them are from one state."""
     await bench.read(2)
     bench.sheets.cost()
     _tear(bench, 1)
@@ -53,7 +53,7 @@ async def test_renderings_that_differ_twice_are_read_a_third_time(bench: Bench) 
 
 
 async def test_known_fields_are_read_side_by_side(bench: Bench) -> None:
-    """With the header seen, the second half does not wait for the first."""
+    """With a cached header the two renderings are read in parallel."""
     await bench.read(2)
     gate = asyncio.Event()
     bench.sheets.before("read_columns", gate)
@@ -66,7 +66,7 @@ async def test_known_fields_are_read_side_by_side(bench: Bench) -> None:
 
 
 async def test_renamed_column_within_the_ttl(bench: Bench) -> None:
-    """A field that the last look did not know is looked for, and found."""
+    """A field that the cached header lacks causes a read, which finds it."""
     await bench.read(2)
     bench.cities.type(1, None, "land")
     bench.sheets.cost()
@@ -78,7 +78,7 @@ async def test_renamed_column_within_the_ttl(bench: Bench) -> None:
 
 
 async def test_errors_of_one_rendering_are_raised(bench: Bench) -> None:
-    """An error of either half is the error of the request."""
+    """An error of either rendering is the error of the request."""
     await bench.read(2)
     bench.sheets.before("read_columns", QuotaSpent("later"), nth=2)
 
@@ -89,7 +89,7 @@ async def test_errors_of_one_rendering_are_raised(bench: Bench) -> None:
 async def test_duplicates_are_reported_once(
     make_bench: MakeBench, events: list[MutableMapping[str, Any]]
 ) -> None:
-    """A header's duplicates are logged when it is first seen, in any operation."""
+    """Duplicate names are logged when the header is first read, by any operation."""
     bench = make_bench(TWICE)
     for _ in range(2):
         await bench.page()
@@ -104,7 +104,7 @@ async def test_duplicates_are_reported_once(
 async def test_other_duplicates_are_reported_again(
     make_bench: MakeBench, events: list[MutableMapping[str, Any]]
 ) -> None:
-    """A changed header is a new one."""
+    """A changed header is logged again."""
     bench = make_bench(TWICE)
     await bench.page()
     bench.cities.type(1, None, "city")

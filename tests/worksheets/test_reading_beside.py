@@ -1,4 +1,4 @@
-"""Worksheets of one spreadsheet that are due are read with the one that is asked for."""
+"""Expired worksheets of a spreadsheet are read together with the requested worksheet."""
 
 from anyio import wait_all_tasks_blocked
 
@@ -15,7 +15,7 @@ BY_STATE = Query(where=parse_where({"state": "MI"}))
 
 
 async def both_read(bench: Bench, query: Query = EVERYTHING) -> None:
-    """Both worksheets are in use, and their rows are due."""
+    """Both worksheets are in use, and their rows have expired."""
     bench.fake.add("Lakes", [["name", "state"], ["Erie", "OH"]])
     await bench.page()
     await bench.page(query, target=LAKES)
@@ -24,7 +24,7 @@ async def both_read(bench: Bench, query: Query = EVERYTHING) -> None:
 
 
 async def test_what_is_due_is_read_too(kept: Bench) -> None:
-    """The next request for it costs nothing."""
+    """The next request for the other worksheet costs nothing."""
     await both_read(kept)
     kept.fake.worksheets[1].type(2, "Huron")
 
@@ -64,7 +64,7 @@ async def test_what_is_fresh_or_unused_is_left_alone(kept: Bench) -> None:
 
 
 async def test_a_worksheet_that_was_never_read_brings_no_others(kept: Bench) -> None:
-    """Invented titles must not have others read."""
+    """Requests for missing titles do not cause reads of other worksheets."""
     await both_read(kept)
     kept.fake.add("Seas", [["name"], ["North"]])
 

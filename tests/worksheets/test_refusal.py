@@ -1,4 +1,4 @@
-"""What Google's refusals mean to a client."""
+"""Errors that clients get when Google refuses a request."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
@@ -48,7 +48,7 @@ OPERATIONS: Mapping[str, Operation] = {
 
 @pytest.mark.parametrize(("text", "meaning"), MEANINGS)
 async def test_refused_create(bench: Bench, text: str, meaning: type[GatewayError]) -> None:
-    """A refused create is explained for one read, is not applied, and is not sent again."""
+    """A refused create costs 1 read for the reason, is not applied and not sent again."""
     refusal = UpstreamRefusal(f"Invalid requests[1].appendCells: {text}")
     bench.sheets.before("apply", refusal)
 
@@ -63,7 +63,7 @@ async def test_refused_create(bench: Bench, text: str, meaning: type[GatewayErro
 
 @pytest.mark.parametrize(("text", "meaning"), MEANINGS)
 async def test_refused_update(bench: Bench, text: str, meaning: type[GatewayError]) -> None:
-    """A refused update is explained like a create, whatever Google puts before its words."""
+    """A refused update is explained like a create, whatever precedes Google's message."""
     refusal = UpstreamRefusal(f"Invalid requests[1].updateCells: {text}")
     bench.sheets.before("apply", refusal)
 
@@ -77,7 +77,7 @@ async def test_refused_update(bench: Bench, text: str, meaning: type[GatewayErro
 
 
 async def test_refusal_with_a_fresh_header(bench: Bench) -> None:
-    """A refusal that is explained is not tried again after a look."""
+    """A refusal with a known reason is not tried again after a read."""
     await bench.look()
     refusal = UpstreamRefusal(f"Invalid requests[1].appendCells: {PROTECTED}")
     bench.sheets.before("apply", refusal)
@@ -91,7 +91,7 @@ async def test_refusal_with_a_fresh_header(bench: Bench) -> None:
 async def test_google_words_are_for_the_log(
     bench: Bench, events: list[MutableMapping[str, Any]]
 ) -> None:
-    """Known words of Google are logged, others may repeat cells; none is in the message."""
+    """Known messages of Google are logged, others may quote cells; no error contains them."""
     words = (
         "Invalid requests[1].appendCells: You are trying to edit a protected cell or object: Ann"
     )
@@ -107,7 +107,7 @@ async def test_google_words_are_for_the_log(
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_absent_worksheet(bench: Bench, operation: str) -> None:
-    """A title that no worksheet has is not found, and those that there are are told."""
+    """A title that no worksheet has gets 404, and the error has the existing titles."""
     with pytest.raises(WorksheetNotFound) as caught:
         await OPERATIONS[operation](bench, Target(WorksheetId(WORKSHEET.spreadsheet, "Citys")))
 
@@ -118,7 +118,7 @@ async def test_absent_worksheet(bench: Bench, operation: str) -> None:
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("title", ["cities", "CITIES"])
 async def test_other_spelling_of_case(bench: Bench, operation: str, title: str) -> None:
-    """Google finds a title in any case, the API does not, and writes nothing there."""
+    """Google ignores the case of titles, but the gateway does not, and writes nothing."""
     before = bench.cities.lines()
 
     with pytest.raises(WorksheetNotFound) as caught:
@@ -130,7 +130,7 @@ async def test_other_spelling_of_case(bench: Bench, operation: str, title: str) 
 
 
 async def test_deleted_worksheet_within_the_ttl(bench: Bench) -> None:
-    """A worksheet that a person deleted since the last look is not found, nothing written."""
+    """A worksheet that a person deleted since the last read gets 404, and nothing is written."""
     await bench.look()
     bench.fake.worksheets.clear()
 

@@ -1,4 +1,4 @@
-"""Kept rows after removals: they follow without a read, and show what a read would show."""
+"""Cached rows after removals: no new read, and the same rows as a new read would show."""
 
 import asyncio
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def large(make_bench: MakeBench) -> Bench:
 
 
 async def test_searches_follow_without_a_read(kept: Bench) -> None:
-    """Orders, filters, totals and single rows are those of the rows left."""
+    """Orders, filters, totals and single rows are those of the remaining rows."""
     for query in (BY_NAME, IN_TEXAS, LARGE):
         await kept.page(query)
     kept.sheets.cost()
@@ -55,7 +55,7 @@ async def test_searches_follow_without_a_read(kept: Bench) -> None:
 
 
 async def test_writes_after_a_delete_follow_too(kept: Bench) -> None:
-    """Rows that moved up are updated where they are, and a created row comes below them."""
+    """Rows that moved up are updated at their new numbers; a created row is below them."""
     await kept.page(BY_NAME)
     await kept.look()
     await delete(kept, 3)
@@ -73,7 +73,7 @@ async def test_writes_after_a_delete_follow_too(kept: Bench) -> None:
 async def test_rows_read_while_a_delete_is_sent_lose_it_once(
     make_bench: MakeBench, is_large: bool
 ) -> None:
-    """They may show the removal already, among rows that are alike: they are read again."""
+    """Rows read during a delete may or may not contain it, so they are read again."""
     cache = {**KEPT, "window_above_cells": 1} if is_large else KEPT
     bench = make_bench([["name"], *[["same"]] * 4], cache=cache)
     await bench.page()
@@ -90,7 +90,7 @@ async def test_rows_read_while_a_delete_is_sent_lose_it_once(
 
 @pytest.mark.parametrize("query", [Query(), BY_NAME], ids=["list", "order"])
 async def test_a_read_that_ran_meanwhile_is_repeated(kept: Bench, query: Query) -> None:
-    """It is not known which rows it saw."""
+    """It is unknown which rows the read saw, so the read is repeated."""
     gate = asyncio.Event()
     kept.sheets.after("read_columns", gate)
     early = asyncio.create_task(kept.names(query))
@@ -103,7 +103,7 @@ async def test_a_read_that_ran_meanwhile_is_repeated(kept: Bench, query: Query) 
 
 
 async def test_a_window_that_was_read_meanwhile_is_read_again(large: Bench) -> None:
-    """It may have seen the rows before they went, or after."""
+    """The window may show the rows before or after the removal, so it is read again."""
     await large.page()
     large.clock.advance(10.0)
     gate = asyncio.Event()
@@ -135,7 +135,7 @@ async def test_the_end_that_a_read_saw_before_a_removal_is_unknown(kept: Bench) 
 
 
 async def test_windows_with_the_end_follow_without_a_read(large: Bench) -> None:
-    """Nothing is below the last page, so all rows that move into it are known."""
+    """No row follows the last page, so all rows that move into it are known."""
     await large.page()
     large.clock.advance(10.0)
     everything = Query(limit=5)
@@ -151,7 +151,7 @@ async def test_windows_with_the_end_follow_without_a_read(large: Bench) -> None:
 
 
 def test_many_rows_may_go() -> None:
-    """The rows left are kept, however many went."""
+    """The remaining rows stay cached, however many rows were removed."""
     snapshot = snapshot_of([["a", "1"] for _ in range(4_000)])
     rows = range(2, 3_002)
     effect = Effect(header=HEADER, removed=rows, before=dict.fromkeys(rows, ("a", "1")))
@@ -164,7 +164,7 @@ def test_many_rows_may_go() -> None:
 
 @pytest.mark.parametrize("seed", range(100))
 def test_any_series_of_writes_leaves_what_a_read_would_show(seed: int) -> None:
-    """All rows, and those windows that are kept, are those of the cells."""
+    """All cached rows and windows equal the cells of the sheet."""
     random = Random(seed)  # noqa: S311
     rows: Rows = [
         [random.choice("abc"), random.choice("012")] for _ in range(random.randint(1, 12))
@@ -186,7 +186,7 @@ def test_any_series_of_writes_leaves_what_a_read_would_show(seed: int) -> None:
 
 
 def make_effect(rows: Rows, random: Random) -> tuple[Effect, Rows]:
-    """A write at random, and the rows after it."""
+    """A random write, and the rows after it."""
     numbers = range(2, len(rows) + 2)
     kind = random.choice(("remove", "remove", "update", "create")) if rows else "create"
     if kind == "remove":
@@ -215,7 +215,7 @@ def make_effect(rows: Rows, random: Random) -> tuple[Effect, Rows]:
 
 
 def columns_of(rows: Rows) -> tuple[tuple[str, ...], ...]:
-    """As Google gives them: without blank cells at the end."""
+    """Columns as Google returns them: without trailing blank cells."""
     columns = [[name, *(row[at] for row in rows)] for at, name in enumerate(HEADER.cells)]
     for column in columns:
         while column[-1] == "":
@@ -261,5 +261,5 @@ def window_of(rows: Rows, span: RowSpan) -> Window:
 
 
 def trimmed(rows: Sequence[Sequence[str]]) -> Rows:
-    """Rows as lists, without blank cells at their ends."""
+    """Rows as lists, without trailing blank cells."""
     return [[*"|".join(row).rstrip("|").split("|")] if any(row) else [] for row in rows]

@@ -1,4 +1,4 @@
-"""Reports of changes are taken in at most once in two seconds, and none is lost."""
+"""Reports of changes are processed at most once in two seconds, and none is lost."""
 
 import asyncio
 

@@ -41,7 +41,7 @@ COSTS = {  # nothing cached, header seen
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_cost_with_nothing_cached(bench: Bench, operation: str) -> None:
-    """The first request for a worksheet costs what the table of `RowService` says."""
+    """The first request for a worksheet has the cost in the table of `RowService`."""
     await OPERATIONS[operation](bench)
 
     assert bench.sheets.cost() == COSTS[operation][0]
@@ -49,7 +49,7 @@ async def test_cost_with_nothing_cached(bench: Bench, operation: str) -> None:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_cost_with_header_seen(bench: Bench, operation: str) -> None:
-    """A header seen within the ttl saves what the table of `RowService` says."""
+    """With a fresh header a request has the lower cost in the table of `RowService`."""
     await bench.look()
     bench.clock.advance(TTL_SECONDS - 0.1)
 
@@ -60,7 +60,7 @@ async def test_cost_with_header_seen(bench: Bench, operation: str) -> None:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_cost_after_the_ttl(bench: Bench, operation: str) -> None:
-    """Once the header's ttl has passed, everything costs what it did at first."""
+    """After the header's lifetime each request costs what the first one did."""
     await bench.look()
     bench.clock.advance(TTL_SECONDS)
 
@@ -71,7 +71,7 @@ async def test_cost_after_the_ttl(bench: Bench, operation: str) -> None:
 
 @pytest.mark.parametrize("operation", ["list", "where", "read", "create", "update"])
 async def test_worksheet_without_header(make_bench: MakeBench, operation: str) -> None:
-    """A worksheet whose row 1 names no field is answered so, for one read."""
+    """A worksheet whose row 1 names no field gets an error, for 1 read."""
     bench = make_bench([["", " ", "rowIndex"], ["x"], ["y"]])
 
     with pytest.raises(NoHeaderRow):

@@ -1,4 +1,4 @@
-"""Slices of counted work: fair turns, and room for everything else between them."""
+"""Slices of counted work: fair turns, and time for all other work between slices."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from gateway.table.steps import Metered, OutOfSteps, Work
 from gateway.worksheets.scheduler import MAX_WAITING, SLICE_STEPS, Scheduler
 
 LONG = 10
-"""Slices of long work."""
+"""Number of slices of long work."""
 
 
 def slices(count: int, note: Callable[[], None] = lambda: None) -> Work[str]:
-    """Work of this many slices; each is recorded."""
+    """Work of this number of slices; each slice is recorded."""
     for _ in range(count):
         yield SLICE_STEPS
         note()
@@ -22,7 +22,7 @@ def slices(count: int, note: Callable[[], None] = lambda: None) -> Work[str]:
 
 
 async def query(scheduler: Scheduler, work: Metered[str], key_id: str) -> str:
-    """As the service has a query answered."""
+    """Run a query as the service does."""
     if scheduler.try_at_once(work, key_id):
         return work.result
     return await scheduler.finish(work, key_id)
@@ -39,7 +39,7 @@ def scheduler() -> Scheduler:
 
 
 async def test_short_work_is_done_at_once(scheduler: Scheduler) -> None:
-    """Work that fits into a slice does not wait, even beside long work."""
+    """Work that fits into a slice does not wait, even while long work runs."""
     long = asyncio.create_task(query(scheduler, Metered(slices(LONG)), "long"))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -52,7 +52,7 @@ async def test_short_work_is_done_at_once(scheduler: Scheduler) -> None:
 
 
 async def test_others_run_between_slices(scheduler: Scheduler) -> None:
-    """The loop comes round after each slice."""
+    """Other tasks of the event loop run after each slice."""
     seen: list[str] = []
     work = asyncio.create_task(
         query(scheduler, Metered(slices(LONG, lambda: seen.append("slice"))), "key")
@@ -66,7 +66,7 @@ async def test_others_run_between_slices(scheduler: Scheduler) -> None:
 
 
 async def test_keys_take_turns_slice_by_slice(scheduler: Scheduler) -> None:
-    """A key with much to do does not keep another waiting."""
+    """A key with long work does not make another key wait."""
     seen: list[str] = []
 
     def begun(key: str, count: int) -> asyncio.Task[str]:
@@ -81,7 +81,7 @@ async def test_keys_take_turns_slice_by_slice(scheduler: Scheduler) -> None:
 
 
 async def test_queries_of_a_key_go_one_after_the_other(scheduler: Scheduler) -> None:
-    """The memory of one is freed before the next begins."""
+    """One query of a key frees its memory before the next one begins."""
     seen: list[int] = []
     tasks = [
         query(scheduler, Metered(slices(3, lambda number=number: seen.append(number))), "key")  # type: ignore[misc]
@@ -94,7 +94,7 @@ async def test_queries_of_a_key_go_one_after_the_other(scheduler: Scheduler) -> 
 
 
 async def test_building_rows_has_every_second_turn(scheduler: Scheduler) -> None:
-    """However many keys compute, rows are there soon, for they serve everybody."""
+    """Every second turn builds rows, however many keys have work, because all keys need rows."""
     seen: list[str] = []
     tasks = [
         asyncio.create_task(
@@ -111,7 +111,7 @@ async def test_building_rows_has_every_second_turn(scheduler: Scheduler) -> None
 
 
 async def test_few_long_queries_of_a_key_wait(scheduler: Scheduler) -> None:
-    """Those beyond are refused, and one of another key is not."""
+    """Further long queries of a key are refused, and queries of other keys are not."""
     busy = [query(scheduler, Metered(slices(1_000)), "busy") for _ in range(MAX_WAITING + 9)]
     other = query(scheduler, Metered(slices(LONG)), "other")
 
@@ -124,7 +124,7 @@ async def test_few_long_queries_of_a_key_wait(scheduler: Scheduler) -> None:
 
 
 async def test_many_queries_at_once_take_one_slice_before_others_run(scheduler: Scheduler) -> None:
-    """All queries of a key that arrive in one round of the loop together get one slice at once."""
+    """All queries of a key in one round of the loop share one slice at once."""
     seen: list[int] = []
     tasks = [
         asyncio.create_task(query(scheduler, Metered(slices(1, lambda: seen.append(1))), "key"))
@@ -138,7 +138,7 @@ async def test_many_queries_at_once_take_one_slice_before_others_run(scheduler: 
 
 
 async def test_many_short_queries_of_a_key_are_all_answered(scheduler: Scheduler) -> None:
-    """They wait for room, not in the queue of long ones."""
+    """Short queries wait for the next slice, not in the queue of long queries."""
     tasks = [
         asyncio.create_task(query(scheduler, Metered(renderings()), "key"))
         for _ in range(20 * MAX_WAITING)
@@ -148,7 +148,7 @@ async def test_many_short_queries_of_a_key_are_all_answered(scheduler: Scheduler
 
 
 async def test_short_queries_of_a_key_are_answered_in_turn(scheduler: Scheduler) -> None:
-    """First come, first served: a newcomer does not take the room of those who wait."""
+    """First come, first served: a new query does not overtake waiting ones."""
     seen: list[int] = []
 
     async def ask(number: int) -> None:
@@ -164,7 +164,7 @@ async def test_short_queries_of_a_key_are_answered_in_turn(scheduler: Scheduler)
 
 
 async def test_a_dropped_query_takes_no_room(scheduler: Scheduler) -> None:
-    """A query cancelled before its first slice makes way for the next."""
+    """A query cancelled before its first slice makes space for the next."""
     tasks = [asyncio.create_task(query(scheduler, Metered(slices(1)), "key")) for _ in range(4)]
     await asyncio.sleep(0)
     for task in tasks[1:3]:
@@ -175,7 +175,7 @@ async def test_a_dropped_query_takes_no_room(scheduler: Scheduler) -> None:
 
 
 async def test_short_queries_are_never_refused(scheduler: Scheduler) -> None:
-    """Neither the rest of a key's room nor its long queries put them into the queue."""
+    """Long queries of the key do not put its short ones into the queue of long queries."""
 
     def short() -> Work[str]:
         for _ in range(6):
@@ -192,7 +192,7 @@ async def test_short_queries_are_never_refused(scheduler: Scheduler) -> None:
 
 
 async def test_long_blocks_cost_turns(scheduler: Scheduler) -> None:
-    """A key whose blocks are many slices long takes no more steps than others."""
+    """A key with blocks of many slices gets no more steps than other keys."""
     seen = dict.fromkeys(("long", "short"), 0)
 
     def work(key: str, steps: int) -> Work[str]:
@@ -210,7 +210,7 @@ async def test_long_blocks_cost_turns(scheduler: Scheduler) -> None:
 
 
 async def test_a_query_past_its_budget_ends(scheduler: Scheduler) -> None:
-    """The others of the key go on."""
+    """Other queries of the key continue."""
     costly = query(scheduler, Metered(slices(LONG), 3 * SLICE_STEPS), "key")
     fine = query(scheduler, Metered(slices(LONG)), "key")
 
@@ -221,7 +221,7 @@ async def test_a_query_past_its_budget_ends(scheduler: Scheduler) -> None:
 
 
 async def test_work_that_nobody_waits_for_is_dropped(scheduler: Scheduler) -> None:
-    """A request that was cancelled takes no more slices."""
+    """A cancelled request takes no more slices."""
     seen: list[int] = []
     gone = [
         asyncio.create_task(query(scheduler, Metered(slices(1_000, lambda: seen.append(1))), "key"))
@@ -238,7 +238,7 @@ async def test_work_that_nobody_waits_for_is_dropped(scheduler: Scheduler) -> No
 
 
 async def test_first_slices_of_many_keys_take_turns(scheduler: Scheduler) -> None:
-    """However many keys wait for theirs, the loop comes round after a slice or so."""
+    """However many keys wait for a first slice, other tasks run after a slice or so."""
     begun: list[int] = []
 
     def note(key: int) -> Work[str]:

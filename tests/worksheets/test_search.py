@@ -1,4 +1,4 @@
-"""Searches in the rows of a worksheet: their lanes."""
+"""Searches in the rows of a worksheet: lanes of the scheduler."""
 
 import asyncio
 from typing import Any, cast
@@ -26,7 +26,7 @@ def slices(count: int) -> Work[int]:
 
 
 async def test_a_write_does_not_wait_for_the_queries_of_its_key() -> None:
-    """All writes to its worksheet would wait for it."""
+    """A write has its own lane, because all writes to its worksheet would wait for it."""
     worksheet = make_worksheet()
     tasks: list[asyncio.Task[Any]] = [
         asyncio.create_task(worksheet.search(ROWS, slices(1_000), "key"))

@@ -42,7 +42,7 @@ from tests.worksheets.several_rows import (
 
 
 async def test_rows_are_deleted_by_their_numbers_of_before(bench: Bench) -> None:
-    """Waiting deletes share a write, from the bottom up; a number named twice means two rows."""
+    """Waiting deletes share a batch, from the bottom up; the same number twice removes two rows."""
     ends = await bench.together(Write.delete(row=2), Write.delete(row=4), Write.delete(row=2))
 
     assert ends == [(), (), ()]
@@ -94,7 +94,7 @@ async def test_a_row_is_emptied_if_numbers_must_stay(make_bench: MakeBench) -> N
     "write", [Write.delete(row=4), Write.delete_where(where=IN_TEXAS, max_rows=9)]
 )
 async def test_the_record_of_a_row_to_empty_names_it(make_bench: MakeBench, write: Write) -> None:
-    """After a kill nothing else tells that a late copy may still empty the row."""
+    """After a kill only the record shows that a late copy may still empty the row."""
     bench = make_bench(writes=WriteSettings(delete="clear"))
     bench.sheets.before("apply", RuntimeError("killed"))
     identity = WriteIdentity(scope="s", fingerprint="f", worksheet=WORKSHEET, key_id="")
@@ -104,7 +104,7 @@ async def test_the_record_of_a_row_to_empty_names_it(make_bench: MakeBench, writ
 
 
 async def test_a_row_that_google_keeps(bench: Bench) -> None:
-    """Google's words may be in any language, and quote cells: they are for the log."""
+    """Google's message can be in any language and quote cells, so it goes to the log only."""
     words = "Invalid requests[1].deleteDimension: \u00ab900 EUR\u00bb ist Teil einer Matrix."
     bench.sheets.before("apply", UpstreamRefusal(words))
 
@@ -146,7 +146,7 @@ async def test_a_filter_of_numbers_needs_no_types(bench: Bench) -> None:
 async def test_rows_that_move_out_of_the_grid_are_found_again(
     make_bench: MakeBench, write: Write, numbers: list[int]
 ) -> None:
-    """If a person deletes a row above just before the write, that names no row of the request."""
+    """If a person deletes a row above just before the write, the rows are read again."""
     bench = make_bench(rows=0)
     bench.sheets.before("apply", lambda: bench.cities.delete_rows(2), PAST_THE_GRID)
 
@@ -169,7 +169,7 @@ async def test_waiting_filters_share_a_read_and_a_write(bench: Bench) -> None:
 
 
 async def test_filters_of_many_rows_do_not_share_a_write(make_bench: MakeBench) -> None:
-    """A batch has so many rows; a larger write goes alone."""
+    """A batch has a maximum number of rows; a larger write goes alone."""
     names = [*["a"] * 300, *["b"] * 300, *["c"] * 200]
     bench = make_bench([CITIES[0], *([name, "", ""] for name in names)])
     await bench.together(
@@ -208,7 +208,7 @@ async def test_a_filter_sees_what_one_before_it_emptied(make_bench: MakeBench) -
 
 
 async def test_deletes_by_filter_share_a_write(bench: Bench) -> None:
-    """Each tells the numbers that its rows had after the one before it."""
+    """Each answer has the row numbers after the delete before it."""
     await bench.look()
     ends = await bench.together(
         Write.delete_where(where=where("name", "$eq", "Boston"), max_rows=9),
@@ -248,7 +248,7 @@ async def test_kinds_do_not_mix(bench: Bench) -> None:
 
 
 async def test_kept_rows_follow(make_bench: MakeBench) -> None:
-    """A delete costs readers no call."""
+    """Cached rows are updated after a delete without a call."""
     bench = make_bench(cache=KEPT)
     await bench.page()
     await bench.look()
@@ -263,7 +263,7 @@ async def test_kept_rows_follow(make_bench: MakeBench) -> None:
 
 
 async def test_a_window_ends_above_removed_rows(make_bench: MakeBench) -> None:
-    """Rows above the last one may be blank: how far the worksheet goes then is unknown."""
+    """Rows above the last one may be blank, so the new end is unknown."""
     blank = ["", "", ""]
     lines = [*CITIES, blank, blank, ["Reno", "NV", 1]]
     bench = make_bench(lines, cache={**KEPT, "window_above_cells": 1})
@@ -290,7 +290,7 @@ async def test_a_delete_without_an_answer_is_settled(bench: Bench, was_applied: 
 
 
 async def test_a_delete_that_broke_off_is_settled_first(bench: Bench) -> None:
-    """Whatever broke off: it may have been sent."""
+    """After any interruption the delete may have been sent."""
     bench.sheets.after("apply", RuntimeError("broken"))
     (end,) = await bench.together(Write.delete(row=2))
     await bench.create(name="Reno")
@@ -300,7 +300,7 @@ async def test_a_delete_that_broke_off_is_settled_first(bench: Bench) -> None:
 
 
 async def test_nothing_is_written_while_a_delete_is_open(make_bench: MakeBench) -> None:
-    """It may land late, and move every row: all writes wait for its outcome."""
+    """A late delete could move every row, so all writes wait for its outcome."""
     bench = make_bench(repeatable_ids=True)
     late: list[Batch] = []
     bench.sheets.before("apply", WriteOutcomeUnknown("lost"))
@@ -324,7 +324,7 @@ async def test_nothing_is_written_while_a_delete_is_open(make_bench: MakeBench) 
 
 
 async def test_what_waits_behind_an_open_delete_is_not_written(make_bench: MakeBench) -> None:
-    """Also if both came at the same time, and could not go together."""
+    """Writes that came at the same time, but in another group, are not sent either."""
     bench = make_bench(repeatable_ids=True)
     bench.sheets.before("apply", WriteOutcomeUnknown("lost"))
     ends = await bench.together(

@@ -1,4 +1,4 @@
-"""Reads under way that others join."""
+"""Running reads that several requests share."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ def timers() -> ManualTimers:
 
 @pytest.fixture
 async def bucket(timers: ManualTimers) -> Bucket:
-    """Calls go one by one, and one key has three of them in line."""
+    """Calls go one by one, and three calls of one key are waiting."""
     made = Bucket(
         Rate(PER_MINUTE),
         is_write=False,
@@ -42,7 +42,7 @@ async def call(bucket: Bucket) -> str:
 async def asked(
     call_context: CallContext, flight: SingleFlight[str, str], *, stays: bool = True
 ) -> str:
-    """The result of a request that joins a read, or waits for it for a limited time."""
+    """Result of a request that joins a read, or waits for it for a limited time."""
     with in_call_context(call_context):
         if not stays:
             await flight.done_within(0.0)
@@ -54,7 +54,7 @@ async def asked(
 async def test_who_joins_a_read_puts_a_turn_into_it(
     bucket: Bucket, timers: ManualTimers, stays: bool
 ) -> None:
-    """It is sent at the turn of the quietest of them, and the others of its key wait on."""
+    """The read is sent at the earliest turn of its keys; other calls of the keys wait."""
     with in_call_context(BUSY):
         others = [asyncio.create_task(call(bucket)) for _ in range(3)]
         await wait_all_tasks_blocked()
@@ -73,7 +73,7 @@ async def test_who_joins_a_read_puts_a_turn_into_it(
 async def test_turns_are_handed_on_to_what_a_read_waits_for(
     bucket: Bucket, timers: ManualTimers
 ) -> None:
-    """A read that waits for another one brings all into it who wait for itself."""
+    """If a read waits for another read, the other read gets all its keys, too."""
 
     async def outer() -> str:
         return await inner.outcome()

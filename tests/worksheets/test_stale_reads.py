@@ -1,4 +1,4 @@
-"""Reads while Google fails, is slow, or may not be called; and `no-cache`."""
+"""Reads while Google fails, is slow, or must not be called; and `no-cache`."""
 
 import asyncio
 
@@ -39,7 +39,7 @@ FAILURES = [
 async def test_an_older_snapshot_stands_in(
     kept: Bench, failure: GatewayError, reason: str, query: Query
 ) -> None:
-    """If the rows cannot be read anew, the old ones are served, and marked."""
+    """If the rows cannot be read again, the old rows are served and marked as stale."""
     before = await kept.page(query)
     kept.clock.advance(100.0)
     kept.sheets.before("read_columns", failure)
@@ -53,7 +53,7 @@ async def test_an_older_snapshot_stands_in(
 
 
 async def test_not_older_than_allowed(kept: Bench) -> None:
-    """Past `max_stale_seconds` the failure is the answer."""
+    """After `max_stale_seconds` the failure is the answer."""
     await kept.page()
     kept.clock.advance(3601.0)
     kept.sheets.before("read_columns", UpstreamError("503"))
@@ -63,7 +63,7 @@ async def test_not_older_than_allowed(kept: Bench) -> None:
 
 
 async def test_nothing_kept_is_no_answer(kept: Bench) -> None:
-    """A worksheet never read before has nothing that could stand in."""
+    """A worksheet that was never read has no rows to serve."""
     kept.sheets.before("read_columns", UpstreamError("503"))
 
     with pytest.raises(UpstreamError):
@@ -71,7 +71,7 @@ async def test_nothing_kept_is_no_answer(kept: Bench) -> None:
 
 
 async def test_after_a_failure_google_is_left_alone_for_a_moment(kept: Bench) -> None:
-    """If an old snapshot can be served, a failed read is not retried at once."""
+    """After a failed read, old rows are served for a while without a new try."""
     await kept.page()
     kept.clock.advance(TTL_OF_ROWS_SECONDS)
     kept.sheets.before("read_columns", UpstreamError("503"))
@@ -88,7 +88,7 @@ async def test_after_a_failure_google_is_left_alone_for_a_moment(kept: Bench) ->
 
 
 async def test_a_read_under_way_for_long_is_not_waited_for(kept: Bench) -> None:
-    """While a read hangs, later readers are served what there is, at once."""
+    """While a read is slow, later requests are answered with old rows at once."""
     await kept.page()
     kept.clock.advance(TTL_OF_ROWS_SECONDS)
     gate = asyncio.Event()
@@ -106,7 +106,7 @@ async def test_a_read_under_way_for_long_is_not_waited_for(kept: Bench) -> None:
 
 
 async def test_an_acknowledged_write_is_never_missed_by_a_stale_answer(kept: Bench) -> None:
-    """Stale rows include created ones."""
+    """Stale rows contain acknowledged creates."""
     await kept.page()
     row = await kept.create(name="Reno")
     kept.clock.advance(100.0)
@@ -118,7 +118,7 @@ async def test_an_acknowledged_write_is_never_missed_by_a_stale_answer(kept: Ben
 
 
 async def test_one_failed_rendering_keeps_the_other(kept: Bench) -> None:
-    """A filter is answered from the last full snapshot though only the other half was renewed."""
+    """A filter uses the last complete snapshot, although one rendering was read later."""
     await kept.page(IN_TEXAS)
     kept.clock.advance(TTL_OF_ROWS_SECONDS)
     kept.cities.type(2, "Bostom")
@@ -132,7 +132,7 @@ async def test_one_failed_rendering_keeps_the_other(kept: Bench) -> None:
 
 
 async def test_a_search_shows_what_a_list_showed_before(make_bench: MakeBench) -> None:
-    """Once a list has shown an edit, no search answers from what was read before it."""
+    """Once a list has shown an edit, no search uses rows from before the edit."""
     bench = make_bench(cache={**KEPT, "rows_ttl_seconds": 60.0})
     await bench.page(IN_TEXAS)
     bench.cities.type(4, None, "CA")
@@ -146,7 +146,7 @@ async def test_a_search_shows_what_a_list_showed_before(make_bench: MakeBench) -
 
 
 async def test_no_cache_reads_anew(kept: Bench) -> None:
-    """`no-cache` is answered with what the worksheet shows now."""
+    """`no-cache` is answered with the current rows of the worksheet."""
     await kept.page()
     kept.cities.type(2, "Bostom")
     kept.sheets.cost()
@@ -160,7 +160,7 @@ async def test_no_cache_reads_anew(kept: Bench) -> None:
 
 @pytest.mark.parametrize("query", [Query(), IN_TEXAS], ids=["list", "where"])
 async def test_no_cache_is_obeyed_now_and_then(kept: Bench, query: Query) -> None:
-    """Within ten seconds of a forced read, `no-cache` gets what any reader gets."""
+    """Within ten seconds of a forced read, `no-cache` gets the cached rows."""
     await kept.page(query)
     await kept.page(query, no_cache=True)
     kept.sheets.cost()
@@ -176,7 +176,7 @@ async def test_no_cache_is_obeyed_now_and_then(kept: Bench, query: Query) -> Non
 
 
 async def test_no_cache_is_never_answered_with_old_rows(kept: Bench) -> None:
-    """If fresh rows cannot be had, the answer says so, why, and when to ask again."""
+    """If fresh rows cannot be read, the error has the reason and a time to retry."""
     await kept.page()
     kept.clock.advance(TTL_OF_ROWS_SECONDS)
     kept.sheets.before("read_columns", QuotaSpent("The quota is spent.", retry_after_seconds=7))
@@ -189,7 +189,7 @@ async def test_no_cache_is_never_answered_with_old_rows(kept: Bench) -> None:
 
 
 async def test_a_short_budget_raises_the_ttl_of_all(make_bench: MakeBench) -> None:
-    """If the budget cannot refresh all worksheets in time, all live longer by the same factor."""
+    """If the quota cannot refresh all worksheets in time, all lifetimes grow by the same factor."""
     bench = make_bench(cache=KEPT, reads_per_second=1.0)
     refs = [WorksheetId(spreadsheet=BOOK, title=f"T{number}") for number in range(20)]
     for ref in refs:
@@ -207,7 +207,7 @@ async def test_a_short_budget_raises_the_ttl_of_all(make_bench: MakeBench) -> No
 
 
 async def test_made_up_names_stretch_nothing(make_bench: MakeBench) -> None:
-    """Missing worksheets do not reduce the lifetime of others."""
+    """Requests for missing worksheets do not change the lifetime of others."""
     bench = make_bench(cache=KEPT, reads_per_second=1.0)
     await bench.page()
     for number in range(50):
@@ -221,7 +221,7 @@ async def test_made_up_names_stretch_nothing(make_bench: MakeBench) -> None:
 
 
 async def test_what_an_open_write_left_alone_is_fresh_again(kept: Bench) -> None:
-    """After an open write one read settles what is served, also where it finds nothing new."""
+    """After an open write one read makes the rows fresh again, also if they are unchanged."""
     await kept.page()
     kept.sheets.before("apply", UNANSWERED)
     kept.sheets.before("fence_tokens", UpstreamAuth("no token"))
@@ -237,7 +237,7 @@ async def test_what_an_open_write_left_alone_is_fresh_again(kept: Bench) -> None
 
 
 async def test_a_read_that_waits_for_its_turn_is_not_waited_for(make_bench: MakeBench) -> None:
-    """While a read is not even sent, later readers are served what there is."""
+    """While a read waits for quota, later requests are answered with old rows."""
     bench = make_bench(cache=KEPT, is_counted=False)
     await bench.page()
     bench.clock.advance(TTL_OF_ROWS_SECONDS)
@@ -255,7 +255,7 @@ async def test_a_read_that_waits_for_its_turn_is_not_waited_for(make_bench: Make
 
 
 async def test_stale_and_new_renderings_are_not_combined(kept: Bench) -> None:
-    """If the displayed half could not be renewed, a search does not serve it beside new values."""
+    """If the displayed rendering cannot be read, a search does not mix it with new values."""
     await kept.page()
     kept.clock.advance(100.0)
     kept.cities.type(2, None, None, 999_999)
@@ -267,7 +267,7 @@ async def test_stale_and_new_renderings_are_not_combined(kept: Bench) -> None:
 
 
 async def test_no_cache_after_one_that_failed(kept: Bench) -> None:
-    """A second `no-cache` is not answered with what was read before the first, which failed."""
+    """A second `no-cache` is not answered with rows from before the failed first one."""
     await kept.page()
     kept.clock.advance(TTL_OF_ROWS_SECONDS - 1.0)
     kept.sheets.before("read_columns", UpstreamError("503"))

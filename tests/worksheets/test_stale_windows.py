@@ -1,4 +1,4 @@
-"""Pages and rows of a large worksheet while Google fails, is slow, or may not be called."""
+"""Pages and rows of a large worksheet while Google fails, is slow, or must not be called."""
 
 import asyncio
 
@@ -47,7 +47,7 @@ def large(make_bench: MakeBench) -> Bench:
 
 @pytest.fixture
 async def in_windows(large: Bench) -> Bench:
-    """A worksheet of which the rows 2 to 7 were read, and never all; some time ago."""
+    """A worksheet of which only rows 2 to 7 were read, some time ago."""
     large.sheets.before("read_columns", SheetTooLarge("too large"))
     await large.page(Query(limit=6))
     large.clock.advance(100.0)
@@ -56,7 +56,7 @@ async def in_windows(large: Bench) -> Bench:
 
 
 def fail(bench: Bench, failure: GatewayError | None = None) -> None:
-    """Have the next read of a window fail."""
+    """Make the next read of a window fail."""
     bench.sheets.before("read_ranges", failure or UpstreamError("503"))
 
 
@@ -64,7 +64,7 @@ def fail(bench: Bench, failure: GatewayError | None = None) -> None:
 async def test_all_rows_stand_in_for_a_window(
     large: Bench, failure: GatewayError, reason: str
 ) -> None:
-    """The first read of a worksheet takes all of it; its pages are in there."""
+    """The first read of a worksheet has all rows, which contain each page."""
     await large.page()
     large.clock.advance(100.0)
     fail(large, failure)
@@ -119,7 +119,7 @@ async def test_rows_that_are_not_cached_have_no_stand_in(in_windows: Bench, quer
 
 
 async def test_a_row_of_a_window_is_as_it_was(in_windows: Bench) -> None:
-    """The tag, too: it is that of the whole row."""
+    """A stale row has the tag of the whole row."""
     fail(in_windows)
     stale = await in_windows.read(4)
     in_windows.clock.advance(HOLD_SECONDS)
@@ -129,7 +129,7 @@ async def test_a_row_of_a_window_is_as_it_was(in_windows: Bench) -> None:
 
 
 async def test_below_the_last_window_there_are_no_rows(large: Bench) -> None:
-    """A window that ends the worksheet stands in for all pages below its begin."""
+    """A window at the end of the worksheet answers all pages below its first row."""
     large.sheets.before("read_columns", SheetTooLarge("too large"))
     await large.page(Query(skip=8, limit=5))
     large.clock.advance(100.0)
@@ -148,7 +148,7 @@ async def test_below_the_last_window_there_are_no_rows(large: Bench) -> None:
 
 
 async def test_the_newest_rows_stand_in(large: Bench) -> None:
-    """Of all rows and a window that was read later, the window."""
+    """The window is served if it was read later than all rows."""
     await large.page()
     large.clock.advance(50.0)
     large.cities.type(3, "new")
@@ -207,7 +207,7 @@ async def test_a_window_that_takes_long_is_not_waited_for(in_windows: Bench) -> 
 
 @pytest.mark.parametrize("is_whole", [True, False], ids=["all rows", "a window"])
 async def test_a_stale_window_never_misses_a_write(large: Bench, is_whole: bool) -> None:
-    """An acknowledged one is in it; after one that is open the rows are stale at most."""
+    """An acknowledged write is in the window; after an open write the rows are stale."""
     if not is_whole:
         large.sheets.before("read_columns", SheetTooLarge("too large"))
     await large.page(Query(limit=6))
@@ -225,7 +225,7 @@ async def test_a_stale_window_never_misses_a_write(large: Bench, is_whole: bool)
 
 
 async def test_rows_that_may_be_elsewhere_do_not_stand_in(large: Bench) -> None:
-    """A created row below a window that ended the worksheet: nobody knows the window now."""
+    """A created row below the last window has an unknown page, so the window is not served."""
     large.sheets.before("read_columns", SheetTooLarge("too large"))
     await large.page(Query(skip=8, limit=5))
     await large.create(name="below")
@@ -239,7 +239,7 @@ async def test_rows_that_may_be_elsewhere_do_not_stand_in(large: Bench) -> None:
 async def test_a_page_of_rows_alike_is_answered_if_all_rows_are_too_large(
     make_bench: MakeBench,
 ) -> None:
-    """Its cursor leads on, as long as the rows around it differ enough."""
+    """If all rows are too large, a cursor still works while the rows around it differ."""
     lines = [["name", "n"], *([f"c{row // 2}", "x"] for row in range(2, 40))]
     bench = make_bench(lines, cache={**KEPT, "window_above_cells": 5})
     seal = Cursors(bytes(32)).seal(TARGET, b"")

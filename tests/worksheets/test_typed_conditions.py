@@ -1,4 +1,4 @@
-"""Conditions of typed writes: they cover values under their displays until the write is applied."""
+"""Conditions of typed writes also cover values whose display stays the same."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ SLOW_SECONDS = 6.0
 
 @pytest.fixture
 def bench(make_bench: MakeBench) -> Bench:
-    """Two cities with equal displays of their numbers."""
+    """Two cities whose numbers have equal displays."""
     return make_bench(LINES)
 
 
@@ -36,7 +36,7 @@ async def tag_of(bench: Bench, row: int) -> IfMatch:
 
 
 def change(bench: Bench) -> None:
-    """A person changes a value under its display."""
+    """A person changes a value, but its display stays the same."""
     bench.cities.type(2, None, Formatted(12.4, "12"))
 
 
@@ -52,7 +52,7 @@ def delete(condition: IfMatch) -> Write:
 async def test_a_condition_is_compared_again(
     bench: Bench, make: Callable[[IfMatch], Write]
 ) -> None:
-    """A value that changes while a look is slow breaks the condition, and nothing is written."""
+    """A value that changes during a slow read breaks the condition; nothing is written."""
     condition = await tag_of(bench, 2)
     bench.sheets.after("read_sheet", lambda: change(bench))
     bench.sheets.after("read_sheet", lambda: bench.clock.advance(SLOW_SECONDS))
@@ -68,7 +68,7 @@ async def test_a_condition_is_compared_again(
 async def test_a_condition_that_holds_costs_no_more(
     bench: Bench, make: Callable[[IfMatch], Write]
 ) -> None:
-    """A typed write with a condition takes the calls of one without types."""
+    """A typed write with a condition costs as many calls as one without types."""
     condition = await tag_of(bench, 2)
     await bench.service.write(TARGET, make(condition))
 
@@ -76,7 +76,7 @@ async def test_a_condition_that_holds_costs_no_more(
 
 
 async def test_a_value_that_changes_within_the_write_is_reported(bench: Bench) -> None:
-    """A value changes between the look and the write: the answer is 4095, not silence."""
+    """If a value changes between read and write, the answer is 4095."""
     condition = await tag_of(bench, 2)
     bench.sheets.before("apply", lambda: change(bench))
 
@@ -87,7 +87,7 @@ async def test_a_value_that_changes_within_the_write_is_reported(bench: Bench) -
 
 
 async def test_displayed_conditions_cover_displays_alone(bench: Bench) -> None:
-    """Without types a value under an equal display is no conflict, as ever."""
+    """Without types, a changed value with an equal display is no conflict."""
     condition = IfMatch(frozenset({(await bench.read(2)).tag}))
     bench.sheets.before("apply", lambda: change(bench))
 
@@ -104,7 +104,7 @@ BY_NUMBER = where("n", "$eq", 12.3)
 async def test_the_value_that_found_a_row_is_reported_if_it_changes(
     make_bench: MakeBench, way: str, *, is_typed: bool
 ) -> None:
-    """A filter or key compares values, so their change under a display within the write counts."""
+    """A filter or key compares values, so a changed value with an equal display is an error."""
     bench = make_bench([*LINES[:2], ["Boston", Formatted(7, "7"), False]])
     await bench.look()
     bench.sheets.before("apply", lambda: change(bench))
@@ -123,7 +123,7 @@ async def test_the_value_that_found_a_row_is_reported_if_it_changes(
 
 
 async def test_another_value_that_changes_is_no_other_record(bench: Bench) -> None:
-    """A row that a name found is the same record, whatever its number is under its display."""
+    """A row found by its name is the same record, whatever value another cell has."""
     bench.sheets.before("apply", lambda: change(bench))
     write = Write.update_where(
         where=where("name", "$eq", "Austin"), fields={"open": False}, max_rows=9
@@ -135,7 +135,7 @@ async def test_another_value_that_changes_is_no_other_record(bench: Bench) -> No
 
 
 async def test_digits_beyond_those_that_google_prints_do_not_count(bench: Bench) -> None:
-    """The look and the answer of the write are different calls."""
+    """Google may return different last digits in the read and in the answer."""
     number = Formatted(12.3 * (1 + 1e-15), "12")
     bench.sheets.before("apply", lambda: bench.cities.type(2, None, number))
     write = Write.update_where(where=BY_NUMBER, fields={"open": False}, max_rows=9)
@@ -146,13 +146,13 @@ async def test_digits_beyond_those_that_google_prints_do_not_count(bench: Bench)
 
 
 async def numbers(bench: Bench) -> list[object]:
-    """The numbers of a typed list."""
+    """Numbers of a typed list."""
     served = await bench.service.list_rows(TARGET, Query(), TYPED_ENCODERS["null"])
     return [row["n"] for row in json.loads(served.encoded.body)["results"]]
 
 
 async def test_no_list_is_older_than_a_refusal(make_bench: MakeBench) -> None:
-    """A 412 shows a value that changed under its display: the kept rows are read again."""
+    """After a 412 with a changed value, the cached rows are read again."""
     bench = make_bench(LINES, cache=KEPT)
     condition = await tag_of(bench, 2)
     change(bench)
@@ -163,7 +163,7 @@ async def test_no_list_is_older_than_a_refusal(make_bench: MakeBench) -> None:
 
 
 async def test_no_list_is_older_than_the_tag_of_a_write(make_bench: MakeBench) -> None:
-    """A formula's value changes under its display with the write: kept rows have what it shows."""
+    """Cached rows get a formula's new value, although its display is equal."""
     bench = make_bench(LINES, cache=KEPT)
     assert await numbers(bench) == [12.3, 12.3]
     bench.sheets.before("apply", lambda: change(bench))

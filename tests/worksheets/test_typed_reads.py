@@ -1,4 +1,4 @@
-"""Typed reads beside writes, people's edits and failures: both renderings of one row agree."""
+"""Typed reads during writes, people's edits and failures: both renderings agree."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ def large(make_bench: MakeBench) -> Bench:
 
 @pytest.fixture
 async def in_windows(large: Bench) -> Bench:
-    """A worksheet of which all rows were read long ago."""
+    """A worksheet whose rows were all read long ago."""
     await large.page()
     large.clock.advance(10_000.0)
     large.sheets.cost()
@@ -37,7 +37,7 @@ async def in_windows(large: Bench) -> Bench:
 
 
 async def typed(bench: Bench, query: Query = PAGE) -> tuple[list[dict[str, Any]], Freshness]:
-    """The rows of a typed page."""
+    """Rows of a typed page."""
     served = await bench.service.list_rows(TARGET, query, TYPED_ENCODERS["null"])
     return json.loads(served.encoded.body)["results"], served.freshness
 
@@ -47,7 +47,7 @@ def numbers(rows: list[dict[str, Any]]) -> list[object]:
 
 
 async def test_a_window_is_kept_and_follows_writes(in_windows: Bench) -> None:
-    """A typed window costs 2 reads, and none after own writes, which it shows with their types."""
+    """A typed window costs 2 reads, and none after own writes, which it contains."""
     rows, _ = await typed(in_windows)
     cold = in_windows.sheets.cost()
     await in_windows.updated(4, {"n": False})
@@ -64,7 +64,7 @@ async def test_a_window_is_kept_and_follows_writes(in_windows: Bench) -> None:
 
 
 async def test_a_typed_window_stands_in_for_a_displayed_one(in_windows: Bench) -> None:
-    """While Google fails a displayed page is served of typed rows, as stale; not the reverse."""
+    """While Google fails, typed rows answer a displayed page as stale; not the reverse."""
     await typed(in_windows)
     in_windows.clock.advance(100.0)
     in_windows.sheets.before("read_ranges", UpstreamError("503"))
@@ -83,7 +83,7 @@ async def test_a_typed_window_stands_in_for_a_displayed_one(in_windows: Bench) -
 async def test_a_window_that_changes_between_its_reads_is_read_again(
     in_windows: Bench, edit: str
 ) -> None:
-    """Texts and values are those of one moment, and the page has all of its rows."""
+    """Texts and values are from one moment, and the page has all its rows."""
 
     def change() -> None:
         if edit == "value":
@@ -102,7 +102,7 @@ async def test_a_window_that_changes_between_its_reads_is_read_again(
 async def test_a_value_that_changes_alone_between_the_reads_costs_no_more(
     in_windows: Bench,
 ) -> None:
-    """The read of both renderings is of one moment: equal displays need no other read."""
+    """Both renderings are read in one call, so equal displays need no other read."""
     in_windows.sheets.before(
         "read_sheet", lambda: in_windows.cities.type(4, "c4", Formatted(4.5, "4"))
     )
@@ -113,7 +113,7 @@ async def test_a_value_that_changes_alone_between_the_reads_costs_no_more(
 
 
 async def test_equal_requests_share_their_reads(make_bench: MakeBench) -> None:
-    """Typed lists that come together cost 2 reads, and the displayed one among them none."""
+    """Concurrent typed lists cost 2 reads, and a displayed list among them none."""
     bench = make_bench(LINES, cache=KEPT)
     pages = await asyncio.gather(typed(bench), typed(bench), bench.page(PAGE))
 
@@ -122,7 +122,7 @@ async def test_equal_requests_share_their_reads(make_bench: MakeBench) -> None:
 
 
 async def test_moments_of_a_window_are_read_in_short_turns(make_bench: MakeBench) -> None:
-    """A page of a large worksheet full of dates does not hold the event loop."""
+    """A page full of dates is converted in short turns of the event loop."""
     day = Formatted(46_054.4375, "2/1/2026 10:30:00 AM")
     lines = [[f"f{at}" for at in range(100)], *([day] * 100 for _ in range(40))]
     bench = make_bench(lines, cache={**KEPT, "window_above_cells": 5})

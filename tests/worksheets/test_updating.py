@@ -1,4 +1,4 @@
-"""Updates: the row is looked at, then only what is named and differs is written."""
+"""Updates: read the row, then write only named cells that differ."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -46,7 +46,7 @@ def _row(bench: Bench, row: int) -> list[object]:
 
 
 async def test_cell_past_the_end_of_its_row(bench: Bench) -> None:
-    """A cell that was blank, as all to its right were, is shown as it is now."""
+    """A written cell right of the last filled cell is in the answer."""
     bench.cities.type(3, None, "", "", "", "")
 
     written = await bench.updated(3, {"open": True})
@@ -56,7 +56,7 @@ async def test_cell_past_the_end_of_its_row(bench: Bench) -> None:
 
 
 async def test_equal_number_is_written(bench: Bench) -> None:
-    """Only strings are compared with what is displayed: a number is typed, and written."""
+    """Only strings are compared with the display; a number is always written."""
     bench.cities.type(3, None, "0.5")
 
     await bench.updated(3, {"share": 0.5})
@@ -65,7 +65,7 @@ async def test_equal_number_is_written(bench: Bench) -> None:
 
 
 async def test_blank_row_between(make_bench: MakeBench) -> None:
-    """A blank row with rows below it is a row, for one read more."""
+    """A blank row with rows below exists, for 1 read more."""
     bench = make_bench([*LINES, [], ["Austin"]])
 
     await bench.updated(4, {"name": "X"})
@@ -78,7 +78,7 @@ async def test_blank_row_between(make_bench: MakeBench) -> None:
     ("rows", "row"), [(3, 4), (9, 4), (9, 10), (9, 99_999_999)], ids=lambda value: str(value)
 )
 async def test_row_that_is_not_there(make_bench: MakeBench, rows: int, row: int) -> None:
-    """A row below the last is not found, in the grid or past it, and the grid never grows."""
+    """A row below the last one gets 404, also below the grid, and the grid never grows."""
     bench = make_bench(LINES, rows=rows)
 
     with pytest.raises(RowNotFound):
@@ -102,7 +102,7 @@ def _insert_column(sheet: FakeWorksheet) -> None:
     ],
 )
 async def test_header_is_never_trusted(bench: Bench, edit: Callable[[FakeWorksheet], None]) -> None:
-    """An update looks at the header itself, however fresh the one that was seen."""
+    """An update reads the header itself, however fresh the cached one is."""
     await bench.page()
     edit(bench.cities)
 
@@ -113,7 +113,7 @@ async def test_header_is_never_trusted(bench: Bench, edit: Callable[[FakeWorkshe
 
 
 async def test_changed_header_is_not_used_by_creates(bench: Bench) -> None:
-    """If an update sees another header, the next create looks at it."""
+    """If an update reads another header, the next create reads the header again."""
     await bench.page()
     bench.cities.type(1, "since", None, "name")
     await bench.updated(3, {"name": "X"})
@@ -126,7 +126,7 @@ async def test_changed_header_is_not_used_by_creates(bench: Bench) -> None:
 
 
 async def test_emptied_last_row_is_filled_again(bench: Bench) -> None:
-    """After an update empties the last row, the next create looks for the end and uses it."""
+    """After an update empties the last row, the next create reads the end and uses that row."""
     await bench.updated(3, {"share": None, "since": "", "open": None})
     await bench.page()
     await bench.updated(3, {"name": ""})
@@ -135,7 +135,7 @@ async def test_emptied_last_row_is_filled_again(bench: Bench) -> None:
 
 
 async def test_rows_below_a_blank_one_that_take_long(make_bench: MakeBench) -> None:
-    """If the rows below a blank one are read slowly, the row is looked at again, and written."""
+    """If the read below a blank row is slow, the row is read again and written."""
     bench = make_bench([["name"], ["Boston"], [], ["Austin"]])
     for nth in range(1, 6):
         bench.sheets.before("read_columns", lambda: bench.clock.advance(2), nth=nth)
@@ -147,7 +147,7 @@ async def test_rows_below_a_blank_one_that_take_long(make_bench: MakeBench) -> N
 
 
 async def test_row_deleted_below_a_blank_one(make_bench: MakeBench) -> None:
-    """A grid that ends above the row by the second look has no such row."""
+    """A blank row gets 404 if it is below the grid in the second read."""
     bench = make_bench([*LINES, [], ["Austin"]], rows=5)
     bench.sheets.before("read_columns", lambda: bench.cities.delete_rows(3, 3))
 
@@ -156,7 +156,7 @@ async def test_row_deleted_below_a_blank_one(make_bench: MakeBench) -> None:
 
 
 async def test_rows_deleted_between_looks_concern_their_own_update(make_bench: MakeBench) -> None:
-    """The update of a row past the grid is refused, and none that came with it."""
+    """Only the update of the deleted row fails; other updates of the group are written."""
     bench = make_bench(rows=0)
     row = len(bench.cities.lines())
     shrink = partial(bench.cities.delete_rows, row)
@@ -171,7 +171,7 @@ async def test_rows_deleted_between_looks_concern_their_own_update(make_bench: M
 
 
 async def test_blank_rows_deleted_between_looks(make_bench: MakeBench) -> None:
-    """Nothing is below them any more: they do not exist, and the other row is updated."""
+    """Blank rows with no row below get 404, and the other row is updated."""
     bench = make_bench([*LINES, [], ["Austin"]], rows=5)
     bench.sheets.before("read_columns", lambda: bench.cities.delete_rows(3, 3))
 
@@ -181,7 +181,7 @@ async def test_blank_rows_deleted_between_looks(make_bench: MakeBench) -> None:
 
 
 async def test_rows_that_go_on_going(make_bench: MakeBench) -> None:
-    """If each look finds fewer rows, the writes are given up, in clear words."""
+    """If each read finds fewer rows, the writes fail with a clear message."""
     bench = make_bench(rows=40)
     for nth in range(1, 12):
         bench.sheets.before(
@@ -196,7 +196,7 @@ async def test_rows_that_go_on_going(make_bench: MakeBench) -> None:
 
 
 async def test_an_applied_update_is_found(bench: Bench) -> None:
-    """An update whose answer is lost is found by its fence: two reads, and no write more."""
+    """An update with a lost answer is found by its fence: 2 reads and no other write."""
     bench.sheets.after("apply", UNANSWERED)
 
     written = await bench.updated(2, {"name": "X", "open": False})
@@ -208,7 +208,7 @@ async def test_an_applied_update_is_found(bench: Bench) -> None:
 
 
 async def test_an_update_is_sent_again_while_its_look_is_fresh(bench: Bench) -> None:
-    """The same batch, within a second; before that it is proved once that ids are unique."""
+    """The same batch is sent again within a second, after the test of used IDs."""
     bench.sheets.before("apply", UNANSWERED)
 
     written = await bench.updated(2, {"name": "X", "open": False})
@@ -221,7 +221,7 @@ async def test_an_update_is_sent_again_while_its_look_is_fresh(bench: Bench) -> 
 
 
 async def test_an_update_is_looked_for_anew_once_its_look_is_old(bench: Bench) -> None:
-    """Its fence is burnt, so that the first copy cannot land any more; then all is as new."""
+    """The fence is burnt, so the first copy cannot be applied; then all rows are read again."""
     bench.sheets.before("apply", lambda: bench.clock.advance(1.0), UNANSWERED)
     bench.sheets.before(
         "put_fence", lambda: bench.cities.type(2, None, None, None, None, "b"), nth=3
@@ -237,7 +237,7 @@ async def test_an_update_is_looked_for_anew_once_its_look_is_old(bench: Bench) -
 
 
 async def test_an_open_update_meets_its_condition_again(bench: Bench) -> None:
-    """If a person changed the row before it is sent anew, the condition fails: true for good."""
+    """If a person changed the row meanwhile, the condition fails for good."""
     tag = (await bench.read(2)).tag
     update = Write.update(row=2, fields={"name": "X"}, condition=IfMatch(tags=frozenset({tag})))
     edit = partial(bench.cities.type, 2, None, None, None, None, "b")
@@ -250,7 +250,7 @@ async def test_an_open_update_meets_its_condition_again(bench: Bench) -> None:
 
 
 async def test_an_update_of_which_nobody_can_know(bench: Bench) -> None:
-    """While Google cannot be asked its outcome is open, and updates of its row wait."""
+    """While Google is unavailable the outcome stays unknown, and updates of the row wait."""
     bench.sheets.before("apply", UNANSWERED)
     for nth in (1, 2):
         bench.sheets.before("fence_tokens", UpstreamAuth("no token"), nth=nth)
@@ -271,7 +271,7 @@ async def test_an_update_of_which_nobody_can_know(bench: Bench) -> None:
 
 
 async def test_a_found_update_of_a_row_that_changed(bench: Bench) -> None:
-    """It was applied, but the row shows something else by now: nobody can say where it is."""
+    """The update was applied, but the row has changed, so its number is unknown."""
     edit = partial(bench.cities.type, 2, "theirs")
     bench.sheets.after("apply", edit, UNANSWERED)
 
@@ -284,7 +284,7 @@ async def test_a_found_update_of_a_row_that_changed(bench: Bench) -> None:
 
 
 async def test_a_found_update_that_cannot_be_read_back(bench: Bench) -> None:
-    """It was applied, whatever fails afterwards."""
+    """The update was applied, whatever fails afterwards."""
     bench.sheets.after("apply", UNANSWERED)
     bench.sheets.before("read_sheet", QuotaSpent("later"), nth=2)
 
@@ -296,7 +296,7 @@ async def test_a_found_update_that_cannot_be_read_back(bench: Bench) -> None:
 
 
 async def test_an_update_of_a_tab_that_gave_its_name_away(bench: Bench) -> None:
-    """The cells were written to the tab that was looked at, and the answer says so."""
+    """The cells were written to the tab that was read, and the answer says so."""
 
     def rename() -> None:
         bench.cities.title = "Towns"
@@ -320,7 +320,7 @@ async def test_two_names_for_a_column(bench: Bench) -> None:
 
 
 async def test_answers_of_updates_renew_the_header(bench: Bench) -> None:
-    """They show it, so that the next create need not look; an update without a write does not."""
+    """Answers of updates show the header, so the next create needs no read."""
     costs = []
     for value in ("X", "X"):
         await bench.page()

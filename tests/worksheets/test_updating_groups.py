@@ -1,4 +1,4 @@
-"""Updates that go to Google together: each has an end of its own."""
+"""Updates that go to Google in one batch: each has its own result."""
 
 from collections.abc import Sequence
 
@@ -18,12 +18,12 @@ def typed(row: int, fields: Fields) -> Write:
 
 @pytest.fixture
 def bench(make_bench: MakeBench) -> Bench:
-    """The twenty rows in a grid of 100."""
+    """Twenty rows in a grid of 100 rows."""
     return make_bench(LINES)
 
 
 async def test_one_read_and_one_write(bench: Bench) -> None:
-    """Updates of different rows are looked at together and written together."""
+    """Updates of different rows share one read and one write."""
     ends = await bench.together(*renamed(2, 9, 21))
 
     assert [record(end) for end in ends] == [
@@ -34,7 +34,7 @@ async def test_one_read_and_one_write(bench: Bench) -> None:
 
 
 async def test_formulas_beside_stay(bench: Bench) -> None:
-    """Only the named cells are written; several runs of several rows each find their answer."""
+    """Only the named cells are written; each answer finds its runs of cells."""
     ends = await bench.together(
         update(2, name="a", note="b"), update(3, note=None), update(4, note=7, name="c")
     )
@@ -49,7 +49,7 @@ async def test_formulas_beside_stay(bench: Bench) -> None:
 
 
 async def test_each_answer_has_the_tag_of_its_row(bench: Bench) -> None:
-    """The tags in the answers are those that reads of the rows give."""
+    """Each tag in an answer is that of a later read of the row."""
     ends = await bench.together(update(2, name="a", note="b"), update(3, note=None))
 
     tags = [written.tag for end in ends if isinstance(end, tuple) for written in end]
@@ -57,7 +57,7 @@ async def test_each_answer_has_the_tag_of_its_row(bench: Bench) -> None:
 
 
 async def test_each_is_refused_for_itself(bench: Bench) -> None:
-    """What is wrong with one update is told to it alone; the good ones are written."""
+    """An invalid update gets its own error; the valid updates are written."""
     ends = await bench.together(
         update(2, name="a"),
         update(3, mayor="x"),
@@ -98,7 +98,7 @@ async def test_nothing_new_beside_something_new(bench: Bench) -> None:
     ],
 )
 async def test_no_forms_are_read_for_other_updates(bench: Bench, own: Write) -> None:
-    """After a change of the header, a typed update that needs no forms costs the others nothing."""
+    """After a change of the header, a typed update without dates costs other updates nothing."""
     await bench.together(typed(2, {"name": "2026-02-01"}))
     bench.cities.type(1, "name", "sum", "remark")
     bench.sheets.cost()
@@ -138,7 +138,7 @@ async def test_updates_of_one_row_see_each_other(bench: Bench) -> None:
 async def test_rows_past_the_grid(
     make_bench: MakeBench, rows: int, asked: Sequence[int], found: Sequence[int]
 ) -> None:
-    """A row that the grid has not is not found; the others are written, the grid stays."""
+    """A row below the grid gets 404; other rows are written, and the grid stays."""
     bench = make_bench(LINES, rows=rows)
 
     ends = await bench.together(*renamed(*asked))
@@ -153,7 +153,7 @@ async def test_rows_past_the_grid(
 
 
 async def test_rows_past_the_grid_of_a_tab_that_loses_its_title(bench: Bench) -> None:
-    """Rows count as missing by a grid only, not because no tab has the title any more."""
+    """A row is missing only if the grid shows it, not if no tab has the title."""
 
     def rename() -> None:
         bench.cities.title = "Away"
@@ -178,7 +178,7 @@ async def test_rows_past_the_grid_of_a_tab_that_loses_its_title(bench: Bench) ->
 async def test_blank_rows(
     bench: Bench, blank: Sequence[int], asked: Sequence[int], found: Sequence[int], reads: int
 ) -> None:
-    """A blank row is one only above the last that is not blank: at most one read more for all."""
+    """A blank row above the last filled row exists: at most 1 read more for all updates."""
     for row in blank:
         bench.cities.type(row, "", "", "")
 

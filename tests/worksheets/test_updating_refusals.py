@@ -1,4 +1,4 @@
-"""Groups of updates that Google refuses, or of which it does not say what became."""
+"""Groups of updates that Google refuses, or whose outcome is unknown."""
 
 from functools import partial
 
@@ -28,13 +28,13 @@ UNANSWERED = WriteOutcomeUnknown("?")
 
 @pytest.fixture
 def bench(make_bench: MakeBench) -> Bench:
-    """The twenty rows in a grid of 100."""
+    """Twenty rows in a grid of 100 rows."""
     return make_bench(LINES)
 
 
 @pytest.mark.parametrize("bad", [2, 11, 21])
 async def test_the_named_culprit_is_left_out(bench: Bench, bad: int) -> None:
-    """Google says which request is to blame: one more write, and all others are there."""
+    """Google names the refused request: one more write, and all other updates are written."""
     bench.sheets.poison[f"new {bad}"] = NAMED
 
     ends = await bench.together(*renamed(*range(2, 22), note="y"))
@@ -46,7 +46,7 @@ async def test_the_named_culprit_is_left_out(bench: Bench, bad: int) -> None:
 
 
 async def test_the_culprit_of_several_runs(bench: Bench) -> None:
-    """Requests are counted over all rows: a row of two runs has two of them."""
+    """Requests are counted over all rows: a row with two runs of cells has two requests."""
     bench.sheets.poison["bad"] = NAMED
 
     ends = await bench.together(
@@ -58,7 +58,7 @@ async def test_the_culprit_of_several_runs(bench: Bench) -> None:
 
 
 async def test_several_named_culprits(bench: Bench) -> None:
-    """One after the other is left out, as long as there are writes for it."""
+    """Refused updates are left out one after the other, within the limit of writes."""
     bench.sheets.poison |= {f"new {row}": NAMED for row in (3, 5, 8, 13)}
 
     ends = await bench.together(*renamed(*range(2, 22)))
@@ -71,7 +71,7 @@ async def test_several_named_culprits(bench: Bench) -> None:
 
 
 async def test_too_many_named_culprits(bench: Bench) -> None:
-    """After four more writes the rest is refused, and told so without another's reason."""
+    """After four more writes the remaining updates fail, without the reason of another one."""
     bench.sheets.poison |= {f"new {row}": NAMED for row in range(2, 8)}
 
     ends = await bench.together(*renamed(*range(2, 22)))
@@ -86,7 +86,7 @@ async def test_too_many_named_culprits(bench: Bench) -> None:
     "words", ["?", "Invalid requests[7].updateCells: ?", "requests[999999999]"]
 )
 async def test_a_refusal_that_names_no_update_proves_nothing(bench: Bench, words: str) -> None:
-    """Google may have applied the batch before: its fence tells, and all are answered truly."""
+    """Google may have applied the batch, so its fence decides, and all answers are correct."""
     bench.sheets.after("apply", UpstreamRefusal(words))
 
     ends = await bench.together(update(2, name="a"), update(3, name="b"))
@@ -97,7 +97,7 @@ async def test_a_refusal_that_names_no_update_proves_nothing(bench: Bench, words
 
 
 async def test_a_refusal_on_and_on_that_names_no_update(bench: Bench) -> None:
-    """Nobody knows whose fault it is: nothing was written, and all are told so."""
+    """The refused update is unknown: nothing was written, and each answer says so."""
     bench.sheets.poison["=BOOM()"] = "Ungültig"
 
     ends = await bench.together(update(2, name="a"), update(3, name="=BOOM()"))
@@ -107,7 +107,7 @@ async def test_a_refusal_on_and_on_that_names_no_update(bench: Bench) -> None:
 
 
 async def test_row_past_the_grid_between_look_and_write(bench: Bench) -> None:
-    """A row that the grid has no more by the time of the write is not found; others are done."""
+    """A row that is below the grid at the write gets 404; other updates are written."""
     refusal = UpstreamRefusal(PLACE.format(index=2) + "Out of range")
     bench.sheets.before("apply", lambda: bench.cities.delete_rows(20, 81), refusal)
 
@@ -119,7 +119,7 @@ async def test_row_past_the_grid_between_look_and_write(bench: Bench) -> None:
 
 
 async def test_worksheet_renamed_between_look_and_write(bench: Bench) -> None:
-    """The cells go to the tab that was looked at, whatever its name is: all hear of it."""
+    """The cells go to the tab that was read, and each answer says that it was renamed."""
     bench.sheets.before("apply", lambda: setattr(bench.cities, "title", "Towns"))
 
     ends = await bench.together(*renamed(2, 3, 4))
@@ -130,7 +130,7 @@ async def test_worksheet_renamed_between_look_and_write(bench: Bench) -> None:
 
 
 async def test_worksheet_deleted_between_look_and_write(bench: Bench) -> None:
-    """Nothing was written, and all hear why."""
+    """Nothing was written, and each answer has the reason."""
     bench.sheets.before("apply", bench.fake.worksheets.clear)
 
     ends = await bench.together(*renamed(2, 3, 4))
@@ -140,7 +140,7 @@ async def test_worksheet_deleted_between_look_and_write(bench: Bench) -> None:
 
 
 async def test_a_spent_quota_fails_all(bench: Bench) -> None:
-    """After a 429 nothing of the group is sent again."""
+    """After a 429 no update of the group is sent again."""
     bench.sheets.before("apply", QuotaSpent("x", outcome="not_applied"))
 
     ends = await bench.together(*renamed(2, 3))
@@ -154,7 +154,7 @@ async def test_a_spent_quota_fails_all(bench: Bench) -> None:
 async def test_an_open_group_is_settled_together(
     bench: Bench, is_applied: bool, seconds: float
 ) -> None:
-    """A group without an answer is found by its fence, or sent again as a whole."""
+    """A group without an answer is found by its fence, or sent again completely."""
     script = bench.sheets.after if is_applied else bench.sheets.before
     script("apply", lambda: bench.clock.advance(seconds), UNANSWERED)
 
@@ -168,7 +168,7 @@ async def test_an_open_group_is_settled_together(
 
 
 async def test_a_found_group_with_a_changed_row(bench: Bench) -> None:
-    """All of it was applied; only of the row that a person changed since it is not shown."""
+    """All updates were applied; only the row that a person changed is not answered."""
     bench.sheets.after("apply", lambda: bench.cities.type(3, "theirs"), UNANSWERED)
 
     ends = await bench.together(*renamed(2, 3, 9))
@@ -180,7 +180,7 @@ async def test_a_found_group_with_a_changed_row(bench: Bench) -> None:
 
 @pytest.mark.parametrize("is_found", [False, True], ids=["answered", "found"])
 async def test_a_group_under_another_header(bench: Bench, is_found: bool) -> None:
-    """If a person changed the header at the same time, it is told for the columns that changed."""
+    """If a person changed the header at the same time, updates of changed columns get the error."""
     swap = partial(bench.cities.type, 1, "note", None, "name")
     bench.sheets.before("apply", swap)
     if is_found:
@@ -195,7 +195,7 @@ async def test_a_group_under_another_header(bench: Bench, is_found: bool) -> Non
 
 
 async def test_an_open_group_that_is_sent_anew_goes_by_the_new_header(bench: Bench) -> None:
-    """Nothing is sent again under an old header once its fence is burnt."""
+    """After its fence is burnt, no update is sent with an old header."""
     swap = partial(bench.cities.type, 1, "note", None, "name")
     bench.sheets.before("apply", lambda: bench.clock.advance(1.0), swap, UNANSWERED)
 
@@ -209,7 +209,7 @@ async def test_an_open_group_that_is_sent_anew_goes_by_the_new_header(bench: Ben
 
 
 async def test_an_open_culprit(bench: Bench) -> None:
-    """A group that is sent again and then refused by name still finds its culprit."""
+    """A group that is sent again and then refused still finds the refused update."""
     bench.sheets.before("apply", UNANSWERED)
     bench.sheets.poison["new 3"] = NAMED
 

@@ -1,4 +1,4 @@
-"""Keys of upserts: a row has a key exactly where `$eq` matches each of its values."""
+"""Keys of upserts: a row has a key exactly if `$eq` matches each of its values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ SHEETS = 400
 
 
 def planned(table: Table, keys: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Planned:
-    """The plan of an upsert, in a worksheet where a new row of `false` alone is a record."""
+    """Plan of an upsert, in a worksheet where a new row with only `false` is a record."""
     table = replace(table, header=replace(table.header, end=BLANK_ONLY))
     write = Write.upsert(keys=tuple(keys), rows=tuple(rows), is_array=True)
     work: Work[Planned] = PLANNER.planned(0, write, table)
@@ -32,13 +32,13 @@ def planned(table: Table, keys: Sequence[str], rows: Sequence[Mapping[str, Any]]
 
 
 def number(slot: Written | RowChange | int) -> int | None:
-    """The row of a result; None if it is new."""
+    """Row number of a result; None for a new row."""
     return None if isinstance(slot, int) else slot.row
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_row_has_a_key_where_eq_matches(seed: int) -> None:
-    """For cells and values of every kind, in one column and in two."""
+    """Cells and values of every kind, in one column and in two."""
     random = Random(seed)  # noqa: S311
     found = 0
     for _ in range(SHEETS // 8):
@@ -66,7 +66,7 @@ def test_a_row_has_a_key_where_eq_matches(seed: int) -> None:
 
 
 def test_two_keys_of_a_body_are_apart_or_refused() -> None:
-    """Each row of a body gets the row that it would get alone, unless both would get the same."""
+    """Each row of a body gets the row that it would get alone, unless two would get the same."""
     random = Random(9)  # noqa: S311
     refused = 0
     for _ in range(3 * SHEETS):

@@ -17,7 +17,7 @@ from tests.worksheets.several_rows import (
 
 
 async def test_a_nightly_list_is_one_write(make_bench: MakeBench) -> None:
-    """400 rows, 100 of them new: 2 reads + 1 write, once the sheet id is known."""
+    """400 rows, 100 of them new, cost 2 reads and 1 write, once the sheet ID is known."""
     bench = make_bench([["sku", "price"], *([f"sku {n}", n] for n in range(300))])
     await bench.updated(2, {"price": 0})
     bench.sheets.cost()
@@ -31,7 +31,7 @@ async def test_a_nightly_list_is_one_write(make_bench: MakeBench) -> None:
 
 
 async def test_numbers_are_keys_by_their_value(make_bench: MakeBench) -> None:
-    """Texts are keys as they are; a number is the text in its plain notation, too."""
+    """Texts are keys as they are; a number also matches the text of its plain notation."""
     bench = make_bench([["sku", "price"], [7, 1], ["007", 2], ["7.5", 3]])
     rows: tuple[Fields, ...] = (
         {"sku": 7, "price": 10},
@@ -71,7 +71,7 @@ async def test_upserts_of_different_new_keys_share_a_write(bench: Bench) -> None
 async def test_an_upsert_waits_for_a_new_cell_that_may_display_its_key(
     make_bench: MakeBench,
 ) -> None:
-    """In a column of numbers with a format; another key goes with the first."""
+    """In a column of formatted numbers an upsert waits for a new row that may have its key."""
     bench = make_bench([["price"], [Formatted(7, "$7.00")]])
     await bench.look()
     rows: Sequence[Fields] = [{"price": 5}, {"price": "$5.00"}, {"price": "$6.00"}]
@@ -83,7 +83,7 @@ async def test_an_upsert_waits_for_a_new_cell_that_may_display_its_key(
 
 
 async def test_upserts_of_existing_rows_share_a_write(bench: Bench) -> None:
-    """Their keys stay as they are."""
+    """Upserts of existing rows share a batch, because their keys stay unchanged."""
     await bench.look()
     rows: tuple[Fields, ...] = ({"name": "Boston", "state": "x"}, {"name": "Denver", "state": "x"})
     ends = await bench.together(*(Write.upsert(keys=("name",), rows=(row,)) for row in rows))

@@ -1,4 +1,4 @@
-"""A window after writes, and beside other readings of the same rows."""
+"""A cached window after writes, and compared with other reads of the same rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -62,7 +62,7 @@ CHANGES: Mapping[str, tuple[bool, Effect, Sequence[Sequence[str]] | None]] = {
 def test_after_a_write(
     has_next: bool, write: Effect, expected: Sequence[Sequence[str]] | None
 ) -> None:
-    """It has what the write left, or is no use any more."""
+    """After a write a window has the new rows, or is dropped."""
     changed = window(has_next=has_next).changed(write)
 
     assert (changed and changed.rows) == expected
@@ -72,7 +72,7 @@ def test_after_a_write(
 def test_typed_values_follow_the_texts(
     has_next: bool, write: Effect, expected: Sequence[Sequence[str]] | None
 ) -> None:
-    """A window with types has the value of each cell after a write, or is no use any more."""
+    """After a write a typed window has the value of each cell, or is dropped."""
 
     def typed(rows: Iterable[Sequence[str]]) -> list[list[object]]:
         return [[int(text) if text.isdigit() else text or None for text in row] for row in rows]
@@ -93,7 +93,7 @@ def test_typed_values_follow_the_texts(
 
 
 def test_a_write_whose_values_are_not_known_drops_typed_rows() -> None:
-    """Texts alone do not show which value a cell has now."""
+    """Texts alone do not show the typed value of a cell."""
     typed = replace(
         window(has_next=True), span=RowSpan(2, 3, has_types=True), values=[["a", 1], ["b", 2], []]
     )
@@ -114,7 +114,7 @@ def test_a_write_whose_values_are_not_known_drops_typed_rows() -> None:
 def test_typed_windows_agree_in_values(
     own: Sequence[Sequence[object]], other: Sequence[Sequence[object]], agrees: bool
 ) -> None:
-    """Equal displays are no agreement if both have types; a displayed window has none."""
+    """Two typed windows must agree in values; a displayed window has no values."""
     span = RowSpan(2, 3, has_types=True)
     one, two = (replace(window(has_next=True), span=span, values=values) for values in (own, other))
 
@@ -137,7 +137,7 @@ def test_typed_windows_agree_in_values(
 def test_rows_move_up_into_the_last_window(
     removed: Mapping[int, Sequence[str]], rows: Sequence[Sequence[str]]
 ) -> None:
-    """Nothing is below it, so all rows that move are its own; one with rows below is no use."""
+    """No row follows the last window, so all moved rows are known; others are dropped."""
     changed = window(first_row=5, has_next=False).changed(removal(removed))
 
     assert changed is not None
@@ -166,7 +166,7 @@ def test_blank_rows_at_the_end_go_with_the_last_row() -> None:
     ids=["the same", "blank end", "a cell", "other rows", "rows below the end", "no such row"],
 )
 def test_agreement(rows: Sequence[Sequence[str]], first_row: int, ends: bool, agrees: bool) -> None:
-    """Rows that are in both count, also blank ones at the end, and where the worksheet ends."""
+    """Rows in both windows count, with blank rows at the end, and the end of the worksheet."""
     other = window(rows, first_row=first_row, has_next=False)
 
     assert other.agrees(window(has_next=not ends)) is agrees
@@ -177,7 +177,7 @@ def test_agreement(rows: Sequence[Sequence[str]], first_row: int, ends: bool, ag
     ("cell", "has_next", "agrees"), [("2", False, True), ("9", False, False), ("2", True, False)]
 )
 def test_agreement_with_all_rows(cell: str, has_next: bool, agrees: bool) -> None:
-    """All rows of a worksheet are compared as a window is."""
+    """All rows of a worksheet are compared like a window."""
     table = make_table([("name", "a", "b", "c"), ("n", "1", cell)])
 
     assert window(has_next=has_next).agrees(table) is agrees

@@ -1,4 +1,4 @@
-"""Telling one's own worksheet from Google's echo."""
+"""Comparison of the requested worksheet with the range in Google's answer."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.worksheets.conftest import WORKSHEET
 
 @pytest.mark.parametrize("title", ["Cities", "it's", "D3", " lead", "a!b:c", "日本"])
 def test_own_worksheet(title: str) -> None:
-    """An echo of the title asked for is read, quotes and all."""
+    """A range with the requested title is parsed, including quotes."""
     quoted = title.replace("'", "''")
 
     area = own_area(WorksheetId(WORKSHEET.spreadsheet, title), f"'{quoted}'!B2:C9")
@@ -27,13 +27,13 @@ def test_own_worksheet(title: str) -> None:
     ],
 )
 def test_foreign_echo(echo: str, error: type[GatewayError]) -> None:
-    """Another spelling is another worksheet; what cannot be read is Google's failure."""
+    """Another spelling is another worksheet; a range that cannot be parsed is Google's error."""
     with pytest.raises(error):
         own_area(WORKSHEET, echo)
 
 
 def test_long_title_is_cut() -> None:
-    """The message quotes no more than 100 characters of the title asked for."""
+    """The message quotes at most 100 characters of the requested title."""
     error = worksheet_not_found(WorksheetId(WORKSHEET.spreadsheet, "x" * 5000), [])
 
     assert "x" * 100 in error.message

@@ -1,4 +1,4 @@
-"""Bounds of one write: what it may look at, send and get back."""
+"""Limits of one write: rows that it reads, values that it sends, and its answer."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ def wide(bench: MakeBench, *, rows: int, text: str, columns: int = COLUMNS) -> B
 
 
 def asked(bench: Bench) -> Sequence[str]:
-    """The ranges that the last batch asked back, without the worksheet's name."""
+    """Ranges of the last batch's answer, without the name of the worksheet."""
     return [each.rpartition("!")[2] for each in bench.sheets.batches[-1].ranges]
 
 
@@ -36,7 +36,7 @@ def sent_rows(bench: Bench) -> list[int]:
 
 
 async def test_a_write_by_filter_sends_8_mib_at_most(make_bench: MakeBench) -> None:
-    """Fields times rows count; nothing is written, and a smaller one is."""
+    """Fields times matched rows count; a larger write is refused, a smaller one is written."""
     rows, bytes_ = 100, planning.MAX_WRITTEN_BYTES
     bench = wide(make_bench, rows=rows, text="y", columns=4)
     before = data(bench)
@@ -54,7 +54,7 @@ async def test_a_write_by_filter_sends_8_mib_at_most(make_bench: MakeBench) -> N
 
 @pytest.fixture
 def most_cells() -> Iterator[int]:
-    """A smaller bound of the cells of a look, for smaller worksheets."""
+    """A smaller limit of the cells that a write reads, for smaller worksheets."""
     assert looks.MAX_TARGET_CELLS == 500_000
     cells = 6_000
     with (
@@ -67,7 +67,7 @@ def most_cells() -> Iterator[int]:
 async def test_rows_of_one_request_have_500_000_cells_at_most(
     make_bench: MakeBench, most_cells: int
 ) -> None:
-    """An update of such a list is refused after its look; those beside it are carried out."""
+    """An update of a large list fails after its read; other updates are carried out."""
     bench = wide(make_bench, rows=32, text="y", columns=most_cells // 30)
     listed = Write.update_rows(rows=tuple((2 + at, {"f1": "new"}) for at in range(31)))
     single = Write.update(row=33, fields={"f1": "single"})
@@ -82,7 +82,7 @@ async def test_rows_of_one_request_have_500_000_cells_at_most(
 async def test_updates_that_are_too_large_together_go_one_by_one(
     make_bench: MakeBench, most_cells: int
 ) -> None:
-    """Of several requests each is within the bound: all are carried out."""
+    """Each request is within the limit, so all are carried out one by one."""
     bench = wide(make_bench, rows=40, text="y", columns=most_cells // 30)
     halves = [
         Write.update_rows(rows=tuple((row, {"f1": f"new {row}"}) for row in rows))
@@ -98,7 +98,7 @@ async def test_updates_that_are_too_large_together_go_one_by_one(
 async def test_rows_that_a_filter_finds_have_500_000_cells_at_most(
     make_bench: MakeBench, most_cells: int
 ) -> None:
-    """Updates, deletes and upserts are refused alike."""
+    """Updates, deletes and upserts get the same error."""
     columns = most_cells // 30
     names = [f"f{column}" for column in range(columns)]
     lines = [["x", f"k{at}", *["y"] * (columns - 2)] for at in range(31)]
@@ -117,7 +117,7 @@ async def test_rows_that_a_filter_finds_have_500_000_cells_at_most(
 
 
 async def test_what_is_asked_back(bench: Bench) -> None:
-    """The whole rows that change, and rows beside a removed one."""
+    """The answer shows changed rows completely, and the rows beside a removed one."""
     await bench.together(Write.update(row=2, fields={"state": "ma"}))
     assert asked(bench) == ["1:1", "2:2"]
 
@@ -132,7 +132,7 @@ async def test_what_is_asked_back(bench: Bench) -> None:
 
 
 async def test_a_create_does_not_ask_for_a_whole_wide_worksheet(make_bench: MakeBench) -> None:
-    """If the end is unknown, it is read first: the answer to the write would be too large."""
+    """If the end is unknown, it is read first, because the answer would be too large."""
     bench = wide(make_bench, rows=300, text="y", columns=400)
     bench.sheets.cost()
 
@@ -143,7 +143,7 @@ async def test_a_create_does_not_ask_for_a_whole_wide_worksheet(make_bench: Make
 
 
 async def test_a_large_answer_is_not_asked_for(make_bench: MakeBench) -> None:
-    """A write by filter is answered without its rows, which are read again for the next list."""
+    """A write by filter is answered without its rows, which are read for the next list."""
     rows = 60
     bench = wide(make_bench, rows=rows, text="y", columns=3)
     await bench.page()
@@ -158,7 +158,7 @@ async def test_a_large_answer_is_not_asked_for(make_bench: MakeBench) -> None:
 
 
 async def test_a_list_is_answered_by_its_written_cells(make_bench: MakeBench) -> None:
-    """Long texts between written columns are left out of the answer, and stay as they are."""
+    """The answer leaves out long texts between written columns, which stay unchanged."""
     rows, text = 60, "y" * 3_000
     bench = wide(make_bench, rows=rows, text=text)
     await bench.page()
@@ -178,7 +178,7 @@ async def test_a_list_is_answered_by_its_written_cells(make_bench: MakeBench) ->
 
 
 async def test_the_tag_of_a_huge_row_is_not_claimed(make_bench: MakeBench) -> None:
-    """The answer shows the written cells alone; a read of the row gives its tag."""
+    """The answer shows only the written cells; a read of the row returns its tag."""
     bench = wide(make_bench, rows=1, text="y" * 49_000, columns=30)
 
     written = await bench.updated(2, {"f1": "new"})
@@ -189,7 +189,7 @@ async def test_the_tag_of_a_huge_row_is_not_claimed(make_bench: MakeBench) -> No
 
 
 async def test_a_write_that_google_refuses_for_its_size(bench: Bench) -> None:
-    """It is not sent again."""
+    """A write that Google refuses for its size is not sent again."""
     bench.sheets.before("apply", WriteTooLarge("large", outcome="not_applied"))
     before = data(bench)
 
@@ -200,7 +200,7 @@ async def test_a_write_that_google_refuses_for_its_size(bench: Bench) -> None:
 
 
 async def test_a_batch_that_google_refuses_for_its_size(bench: Bench) -> None:
-    """Its writes go one by one: only the one that is too large by itself has the error."""
+    """The writes are sent one by one: only the one that is too large fails."""
     large = WriteTooLarge("large", outcome="not_applied")
     bench.sheets.before("apply", large)  # all three
     bench.sheets.before("apply", large, nth=3)  # the second of them
@@ -213,7 +213,7 @@ async def test_a_batch_that_google_refuses_for_its_size(bench: Bench) -> None:
 
 
 async def test_a_row_that_is_too_large_to_look_at(bench: Bench) -> None:
-    """Its update is refused; an update of another row beside it is carried out."""
+    """The update of a huge row fails; an update of another row is carried out."""
     for nth in (1, 2):  # together, then by itself
         bench.sheets.before("read_sheet", SheetTooLarge("large"), nth=nth)
 
@@ -226,7 +226,7 @@ async def test_a_row_that_is_too_large_to_look_at(bench: Bench) -> None:
 
 
 async def test_upserts_that_depend_on_each_other_are_matched_in_turn(bench: Bench) -> None:
-    """A write that cannot go with those before it is not matched before its turn."""
+    """An upsert that cannot share a batch is matched only in its turn."""
     count, matched = 12, 0
     original = planning._rows_of
 
@@ -250,7 +250,7 @@ async def test_upserts_that_depend_on_each_other_are_matched_in_turn(bench: Benc
 
 
 async def test_a_wrong_create_costs_no_look_at_a_fresh_header(bench: Bench) -> None:
-    """Only a field that the header lacks may be in a newer one."""
+    """A read is made only if a newer header may have the field."""
     await bench.look()
 
     with pytest.raises(InvalidBody):

@@ -40,11 +40,11 @@ from tests.worksheets.conftest import KEPT, WORKSHEET, Bench, MakeBench
 COLUMNS, ROWS, TYPED_ROWS = 900, 60, 20
 NAMES = [f"f{column}" for column in range(COLUMNS)]
 MOST_INSTRUCTIONS = 1_500_000
-"""Of one turn: about 30 ms."""
+"""Maximum instructions of one turn of the loop: about 30 ms."""
 MOST_TYPED_INSTRUCTIONS = 1_300_000
-"""Of a turn of a typed write: the moments of one row, and what is looked at."""
+"""Maximum instructions of a turn of a typed write, with the dates of one row."""
 BESIDE = 60 * COLUMNS
-"""Instructions once for each column, such as a view of the header."""
+"""Instructions that run once per column, such as for a view of the header."""
 KEYS = 16
 
 PLANNER = Planner(ignore_unknown=False)
@@ -76,7 +76,7 @@ def wide_table() -> Table:
 
 
 def new_fields(row: int, count: int = COLUMNS - 1) -> dict[str, str]:
-    """Values for the columns behind the first, which tells the rows apart."""
+    """Values for all columns but the first, which identifies the rows."""
     return {NAMES[1 + column]: f"new {row}" for column in range(count)}
 
 
@@ -104,14 +104,14 @@ def upserted(upsert: Write = UPSERT, table: Table | None = None) -> Work[Planned
 
 
 def numbers(count: int) -> Table:
-    """A worksheet whose key columns are all numbers."""
+    """A worksheet whose key columns contain only numbers."""
     columns: list[list[object]] = [[f"k{at}", *range(at, at + count)] for at in range(KEYS)]
     columns.append(["v", *["old"] * count])
     return finish(make_table([[*map(str, column)] for column in columns]).with_typed(columns))
 
 
 def numeric_upsert(patterns: int, count: int = 500) -> Write:
-    """Rows whose keys are numbers and texts in so many patterns."""
+    """Rows whose keys are numbers and texts in this number of patterns."""
     return Write.upsert(
         keys=tuple(f"k{at}" for at in range(KEYS)),
         rows=tuple(
@@ -140,7 +140,7 @@ def answer(lines: int, columns: int) -> Work[object]:
 
 
 def in_instructions(work: Work[object]) -> Work[object]:
-    """Work whose steps are bytes, which take fewer instructions."""
+    """Work whose steps are bytes, which take fewer instructions per step."""
     while True:
         try:
             byte_count = next(work)
@@ -166,7 +166,7 @@ FORMATS = {at: NumberFormat("DATE") for at in range(COLUMNS)}
 
 
 def requested(planned: Planned) -> Work[object]:
-    """The request of a write, whose new rows get number formats."""
+    """The request of a write whose new rows get number formats."""
     forms = SheetForms(formats=FORMATS, are_in_place=False)
     return request_of(ID, plan_of(planned), forms)
 
@@ -200,12 +200,12 @@ WORKS: Mapping[str, Callable[[], Work[object]]] = {
 
 @pytest.mark.parametrize("make", WORKS.values(), ids=list(WORKS))
 def test_all_that_a_write_does_is_counted(make: Callable[[], Work[object]]) -> None:
-    """No block runs many more instructions than it has steps."""
+    """No block runs many more instructions than its number of steps."""
     assert uncounted(make(), BESIDE) == ""
 
 
 def test_a_read_is_compared_with_one_write_at_a_time() -> None:
-    """A block walks the cells of one of the writes that ended while it ran."""
+    """One block walks the cells of one of the writes that ended during the read."""
     table = wide_table()
     read = Origin(began_seconds=0.0, byte_count=0)
     encodings = Encodings(table, 0)
@@ -226,12 +226,12 @@ _gathered: Callable[[RowChange], Mapping[int, object]] = vars(RowChange)["values
 
 
 def rebuilding(change: RowChange) -> Mapping[int, object]:
-    """A planted bug: all written cells are gathered once for each column."""
+    """A planted bug: all written cells are collected once for each column."""
     return [_gathered(change) for _ in range(COLUMNS // 3)][-1]
 
 
 def in_all_forms(value: object) -> Operand:
-    """A planted bug: a value is compared once for each set of the keys."""
+    """A planted bug: a value is compared once for each set of keys."""
     for _ in range(2**KEYS):
         pass
     return make_operand(value)  # type: ignore[arg-type]
@@ -243,7 +243,7 @@ def uncounted_loop() -> Work[object]:
 
 
 def test_uncounted_work_is_found() -> None:
-    """The check finds each of the planted bugs."""
+    """The check finds each planted bug."""
     change = finish(by_number()).changes[0]
 
     def patched() -> Work[object]:
@@ -257,7 +257,7 @@ def test_uncounted_work_is_found() -> None:
 
 
 async def wide_bench(make_bench: MakeBench) -> Bench:
-    """A wide worksheet whose rows are in memory."""
+    """A wide worksheet whose rows are cached."""
     bench = make_bench([NAMES, *map(line, range(ROWS))], cache=KEPT, rows=ROWS + 1)
     await bench.page()
     return bench
@@ -275,7 +275,7 @@ WRITES: Mapping[str, Write] = {
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=list(WRITES))
 async def test_a_large_write_lets_others_run(make_bench: MakeBench, write: Write) -> None:
-    """From the request to its answer, no turn of the loop runs many instructions."""
+    """From request to answer no turn of the loop runs many instructions."""
     bench = await wide_bench(make_bench)
     before = bench.cities.lines()
 
@@ -300,7 +300,7 @@ TYPED_WRITES: Mapping[str, Write] = {
 async def test_typed_records_that_are_sent_back_let_others_run(
     make_bench: MakeBench, write: Write
 ) -> None:
-    """One cell of each record changes, and all its moments are answered."""
+    """One cell of each record changes, and the answer has all dates of the record."""
     day = Formatted(46_054.4375, "2/1/2026 10:30:00 AM")
     lines = [[f"v{row}", *[day] * (COLUMNS - 1)] for row in range(TYPED_ROWS)]
     bench = make_bench([NAMES, *lines], cache=KEPT, rows=TYPED_ROWS + 1)
@@ -310,7 +310,7 @@ async def test_typed_records_that_are_sent_back_let_others_run(
 
 
 async def test_a_long_turn_is_found(make_bench: MakeBench) -> None:
-    """The check of turns finds the cells of a change gathered once for each column."""
+    """The check of turns finds cells that are collected once for each column."""
     bench = await wide_bench(make_bench)
 
     with patch.object(RowChange, "values", property(rebuilding)):
@@ -319,7 +319,7 @@ async def test_a_long_turn_is_found(make_bench: MakeBench) -> None:
 
 
 async def test_rows_that_come_while_others_are_patched(make_bench: MakeBench) -> None:
-    """They are patched in counted steps too, before the write is taken in."""
+    """Rows that arrive during a write are patched in counted steps, too."""
     bench = await wide_bench(make_bench)
     worksheet = bench.service._pool.get(WORKSHEET, bench.service._resources)
     rows = range(2, 2 + ROWS)

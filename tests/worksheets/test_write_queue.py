@@ -1,4 +1,4 @@
-"""The line of writes in front of each worksheet."""
+"""The queue of writes of each worksheet."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -34,7 +34,7 @@ def desk() -> Desk:
 
 @pytest.fixture
 async def writer(desk: Desk) -> AsyncIterator[Writer]:
-    """A writer with room for three waiting rows, that has nothing to do at the end."""
+    """A writer with space for three waiting rows, which must be idle at the end."""
     made = Writer(desk.perform, WriteSettings(max_waiting_rows=3, max_waiting_seconds=30))
     yield made
     for title in list(desk.gates):
@@ -43,7 +43,7 @@ async def writer(desk: Desk) -> AsyncIterator[Writer]:
 
 
 async def test_those_that_wait_go_together(desk: Desk, writer: Writer) -> None:
-    """While a group is under way all others wait; then they are one group, in their order."""
+    """While a group runs all other writes wait; then they form one group, in their order."""
     first = await held(writer, desk)
     tasks = [start(writer, n) for n in range(1, 4)]
     await wait_all_tasks_blocked()
@@ -57,7 +57,7 @@ async def test_those_that_wait_go_together(desk: Desk, writer: Writer) -> None:
 
 
 async def test_those_of_one_instant_go_together(desk: Desk, writer: Writer) -> None:
-    """Others go before them, at once."""
+    """Writes of one instant form a group; other writes go before them at once."""
     instant = asyncio.get_running_loop().time() + 0.01
     tasks = [start(writer, n, not_before=instant) for n in range(1, 4)]
     tasks.append(start(writer, 0))
@@ -67,7 +67,7 @@ async def test_those_of_one_instant_go_together(desk: Desk, writer: Writer) -> N
 
 
 async def test_creates_and_updates_go_apart(desk: Desk, writer: Writer) -> None:
-    """Creates are a group and updates are one; the kind of the first in line goes first."""
+    """Creates and updates are separate groups; the kind of the first write goes first."""
     first = await held(writer, desk)
     update = Write.update(row=2, fields={"n": 2}, access=Access(key_id="b"))
     tasks = [
@@ -83,7 +83,7 @@ async def test_creates_and_updates_go_apart(desk: Desk, writer: Writer) -> None:
 
 
 async def test_worksheets_do_not_wait_for_each_other(desk: Desk, writer: Writer) -> None:
-    """A write that hangs holds up its own worksheet only."""
+    """A slow write delays only the queue of its own worksheet."""
     hanging = await held(writer, desk)
 
     (written,) = await start(writer, 1, OTHER)
@@ -94,7 +94,7 @@ async def test_worksheets_do_not_wait_for_each_other(desk: Desk, writer: Writer)
 
 @pytest.mark.parametrize("rows", [1, 3], ids=["one by one", "at once"])
 async def test_full_line_refuses(desk: Desk, writer: Writer, rows: int) -> None:
-    """More rows than may wait are refused at once and never written; the others are."""
+    """Rows above the limit are refused at once and never written; others are written."""
     tasks = [await held(writer, desk)]
     tasks += [start(writer, n, rows=rows) for n in range(1, 4, rows)]
     await wait_all_tasks_blocked()
@@ -110,7 +110,7 @@ async def test_full_line_refuses(desk: Desk, writer: Writer, rows: int) -> None:
 
 
 async def test_more_rows_than_may_wait_need_not_wait(desk: Desk, writer: Writer) -> None:
-    """A write that is larger than the line is taken where nobody else waits."""
+    """A write that is larger than the queue is accepted if no other write waits."""
     under_way = await held(writer, desk)
     large = start(writer, 1, rows=9)
     await wait_all_tasks_blocked()
@@ -123,7 +123,7 @@ async def test_more_rows_than_may_wait_need_not_wait(desk: Desk, writer: Writer)
 
 
 async def test_waiting_is_bounded(desk: Desk) -> None:
-    """A write that waits too long is refused and never carried out; one under way is not cut."""
+    """A write that waits too long is refused and never carried out; a running one continues."""
     writer = Writer(desk.perform, WriteSettings(max_waiting_seconds=0.01))
     first = await held(writer, desk)
     with pytest.raises(QueueFull) as caught:
@@ -139,7 +139,7 @@ async def test_waiting_is_bounded(desk: Desk) -> None:
 
 
 async def test_client_leaves_after_sending(desk: Desk, writer: Writer) -> None:
-    """A group that is with Google is completed though a client of it has gone."""
+    """A group that was sent is completed although a client has left."""
     desk.close(WORKSHEET.title)
     leaving, staying = start(writer, 0), start(writer, 1)
     await wait_all_tasks_blocked()
@@ -157,7 +157,7 @@ async def test_client_leaves_after_sending(desk: Desk, writer: Writer) -> None:
 
 
 async def test_cancelled_in_line(desk: Desk, writer: Writer) -> None:
-    """A write that is cancelled before its turn is never carried out, and says so."""
+    """A write that is cancelled before its turn is never carried out, and reports this."""
     first = await held(writer, desk)
     waiting, next_ = start(writer, 1), start(writer, 2)
     await wait_all_tasks_blocked()
@@ -172,7 +172,7 @@ async def test_cancelled_in_line(desk: Desk, writer: Writer) -> None:
 
 
 async def test_client_leaves_before_a_failure(desk: Desk, writer: Writer) -> None:
-    """The error of a write whose client has gone disturbs nobody."""
+    """The error of a write whose client has left affects no other write."""
     desk.failures[0] = ValueError("x")
     leaving = await held(writer, desk)
     leaving.cancel()
@@ -185,7 +185,7 @@ async def test_client_leaves_before_a_failure(desk: Desk, writer: Writer) -> Non
 
 @pytest.mark.parametrize("error", [GatewayError("x"), ZeroDivisionError()], ids=["known", "bug"])
 async def test_failure_is_its_own(desk: Desk, writer: Writer, error: Exception) -> None:
-    """An error of one write of a group comes out of that one, and the line goes on."""
+    """An error of one write of a group is its own, and the queue continues."""
     desk.failures[1] = error
 
     results = await asyncio.gather(*(start(writer, n) for n in range(3)), return_exceptions=True)
@@ -198,7 +198,7 @@ async def test_failure_is_its_own(desk: Desk, writer: Writer, error: Exception) 
 
 @pytest.mark.parametrize("error", [GatewayError("x"), ZeroDivisionError()], ids=["known", "bug"])
 async def test_a_group_that_fails_as_a_whole(desk: Desk, writer: Writer, error: Exception) -> None:
-    """What the whole group ends with comes out of all its writes, and the line goes on."""
+    """An error of the whole group is the error of all its writes, and the queue continues."""
     desk.breakdown = error
 
     results = await asyncio.gather(*(start(writer, n) for n in range(3)), return_exceptions=True)
@@ -209,7 +209,7 @@ async def test_a_group_that_fails_as_a_whole(desk: Desk, writer: Writer, error: 
 
 
 async def test_line_is_new_after_it_was_empty(desk: Desk, writer: Writer) -> None:
-    """A worksheet whose line ran empty is written to again."""
+    """A worksheet whose queue was empty accepts writes again."""
     await start(writer, 0)
     await wait_all_tasks_blocked()
 
@@ -217,7 +217,7 @@ async def test_line_is_new_after_it_was_empty(desk: Desk, writer: Writer) -> Non
 
 
 async def test_a_group_runs_in_the_context_of_its_first(desk: Desk, writer: Writer) -> None:
-    """What a group does counts for the request that brought its first write."""
+    """The calls of a group count for the request of its first write."""
     tasks = [await held(writer, desk)]
     for n, name in enumerate(["ann", "bob", "eve"], start=1):
         caller.set(name)
@@ -231,7 +231,7 @@ async def test_a_group_runs_in_the_context_of_its_first(desk: Desk, writer: Writ
 
 
 async def test_what_is_done_alone_is_done_between_groups(desk: Desk, writer: Writer) -> None:
-    """While it goes on no write does, and writes of both sides of it go together before."""
+    """During an exclusive task no write runs; writes before and after do not mix."""
     first = await held(writer, desk)
     gate = asyncio.Event()
 
@@ -256,7 +256,7 @@ async def test_what_is_done_alone_is_done_between_groups(desk: Desk, writer: Wri
 
 
 async def test_what_is_done_alone_fails_by_itself(desk: Desk, writer: Writer) -> None:
-    """Its error comes out where it was asked for, and the line goes on."""
+    """The error of an exclusive task goes to its caller, and the queue continues."""
 
     async def work() -> None:
         raise InvalidBody("no")
@@ -270,7 +270,7 @@ async def test_what_is_done_alone_fails_by_itself(desk: Desk, writer: Writer) ->
 
 
 async def test_what_is_done_alone_waits_no_longer_than_writes(desk: Desk, writer: Writer) -> None:
-    """It takes the room of a row in the line."""
+    """An exclusive task takes the space of one row in the queue."""
     first = await held(writer, desk)
     waiting = start(writer, 1, rows=3)
     await wait_all_tasks_blocked()
@@ -285,9 +285,9 @@ async def test_what_is_done_alone_waits_no_longer_than_writes(desk: Desk, writer
 
 
 async def test_a_key_that_fills_its_line_keeps_no_other_out(desk: Desk) -> None:
-    """Beside one key's greatest arrays each other key waits for one group of its, and is written.
+    """Beside one key's largest lists each other key waits for one group and is written.
 
-    What that key sends beyond its part is refused, and it alone.
+    Writes of that key above its share are refused, and no others.
     """
     writer = Writer(desk.perform, WriteSettings())
     first = await held(writer, desk)
@@ -302,7 +302,7 @@ async def test_a_key_that_fills_its_line_keeps_no_other_out(desk: Desk) -> None:
 
 
 async def test_a_group_waits_at_google_for_the_earliest_turn_of_its_keys(desk: Desk) -> None:
-    """No write stands behind what else the key asks that the group was begun by."""
+    """A group's call does not wait behind other calls of the key that started the group."""
     told: list[str] = []
 
     async def perform(ref: WorksheetId, group: Sequence[Write]) -> Sequence[Outcome]:
@@ -323,7 +323,7 @@ async def test_a_group_waits_at_google_for_the_earliest_turn_of_its_keys(desk: D
 
 @dataclass
 class Turns:
-    """Turns at Google that come when a test says so; what was taken is given back at the end."""
+    """Quota reservations that a test grants; used ones are given back at the end."""
 
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     error: Exception | None = None
@@ -332,7 +332,7 @@ class Turns:
 
     @property
     def keys(self) -> list[str]:
-        """The keys that wait for a turn, turn by turn."""
+        """The keys that wait for quota, for each reservation."""
         return [key_id for group in self.groups for key_id in group.key_ids]
 
     async def __call__(self, _spreadsheet: str) -> AbstractContextManager[None]:
@@ -353,7 +353,7 @@ class Turns:
 
 
 async def test_a_group_is_formed_when_its_turn_has_come(desk: Desk) -> None:
-    """Who comes while the quota is waited for goes along, and the turn is waited for by its key."""
+    """Writes that come during the wait for quota join the group; its key waits for it."""
     turns = Turns()
     writer = Writer(desk.perform, WriteSettings(), write_turn=turns)
     first = start(writer, 1, key_id="a")
@@ -371,7 +371,7 @@ async def test_a_group_is_formed_when_its_turn_has_come(desk: Desk) -> None:
 
 
 async def test_without_a_turn_the_group_is_refused(desk: Desk) -> None:
-    """Nothing was looked at and nothing sent; the writes that come later have another turn."""
+    """Nothing was read or sent; later writes make another reservation."""
     turns = Turns(error=QuotaSpent("spent", outcome="not_applied"))
     turns.gate.set()
     writer = Writer(desk.perform, WriteSettings(), write_turn=turns)
@@ -384,7 +384,7 @@ async def test_without_a_turn_the_group_is_refused(desk: Desk) -> None:
 
 
 async def test_a_turn_that_nobody_waits_for_any_more_is_given_back(desk: Desk) -> None:
-    """All left while the quota was waited for."""
+    """All clients left during the wait for quota, so the reservation is given back."""
     turns = Turns()
     writer = Writer(desk.perform, WriteSettings(), write_turn=turns)
     task = start(writer, 1)

@@ -1,4 +1,4 @@
-"""What becomes of the lines of writes when the gateway closes."""
+"""Write queues when the gateway closes."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ def writer(desk: Desk) -> Writer:
 
 
 async def test_closing_drains_and_refuses(desk: Desk, writer: Writer) -> None:
-    """Closing finishes the writes in line, takes no more, and ends when they are done."""
+    """Closing finishes waiting writes, refuses new ones, and ends after the last one."""
     tasks = [await held(writer, desk), *(start(writer, n) for n in range(1, 3))]
     await wait_all_tasks_blocked()
     closing = asyncio.create_task(writer.aclose())
@@ -40,7 +40,7 @@ async def test_closing_drains_and_refuses(desk: Desk, writer: Writer) -> None:
 
 
 async def test_closing_is_bounded(desk: Desk) -> None:
-    """Closing waits so long only; what has not begun by then is refused and never carried out."""
+    """Closing has a maximum time; writes that have not begun by then are refused."""
     writer = Writer(desk.perform, WriteSettings(), closing_seconds=0.01)
     begun = await held(writer, desk)
     waiting = start(writer, 1)
@@ -57,7 +57,7 @@ async def test_closing_is_bounded(desk: Desk) -> None:
 
 
 async def test_closing_with_nothing_to_do(writer: Writer) -> None:
-    """A writer that was never used closes at once, also twice."""
+    """An unused writer closes at once, also twice."""
     await writer.aclose()
     await writer.aclose()
 
@@ -66,7 +66,7 @@ async def test_closing_with_nothing_to_do(writer: Writer) -> None:
 
 
 async def test_closing_refuses_writes_that_have_not_joined(desk: Desk, writer: Writer) -> None:
-    """Neither at their instant, nor when their requests are cancelled before it."""
+    """Writes with a later instant are refused, also when their requests are cancelled."""
     now = asyncio.get_running_loop().time()
     soon, late = start(writer, 1, not_before=now + 0.01), start(writer, 2, not_before=now + 3600)
     await wait_all_tasks_blocked()

@@ -1,4 +1,4 @@
-"""The line of writes, and the lock that is held around each group."""
+"""The write queue and the lock that is held for each group."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ from tests.worksheets.desk import Desk
 
 
 class Lock:
-    """Waits at `gate` until it is held, takes a while at its end, and may fail there."""
+    """A lock that waits at `gate`, takes time at its end, and can fail there."""
 
     def __init__(self) -> None:
         self.gate = asyncio.Event()
@@ -46,7 +46,7 @@ def update(number: int) -> Write:
 
 
 async def test_known_outcomes_outlive_the_end_of_the_lock() -> None:
-    """What was carried out is answered so, even if leaving the lock fails."""
+    """Writes that were carried out are answered so, even if releasing the lock fails."""
     desk, lock = Desk(), Lock()
     lock.gate.set()
     lock.end = RuntimeError("the transport is closed")
@@ -57,7 +57,7 @@ async def test_known_outcomes_outlive_the_end_of_the_lock() -> None:
 
 
 async def test_writes_that_gave_up_meanwhile_harm_no_later_one() -> None:
-    """The lock comes when nobody waits any more; a write that comes later is carried out."""
+    """The lock is acquired when no write waits any more; a later write is carried out."""
     desk, lock = Desk(), Lock()
     queue = queue_of(desk, lock, seconds=0.05)
     with pytest.raises(QueueFull):
@@ -73,7 +73,7 @@ async def test_writes_that_gave_up_meanwhile_harm_no_later_one() -> None:
 
 
 async def test_a_process_alone_keeps_no_news(bench: Bench) -> None:
-    """Nobody asks for what its writes did."""
+    """A single process stores no news of its writes, because no other process reads it."""
     for number in range(3):
         await bench.service.write(TARGET, Write.create(rows=({"name": f"n{number}"},)))
 

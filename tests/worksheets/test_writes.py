@@ -13,7 +13,7 @@ HEADER = parse_header(["name", "", "state", "note"])
     ("is_array", "paths"), [(False, ["#", "#"]), (True, ["#/0", "#/1"])], ids=["object", "list"]
 )
 def test_where_a_row_is_in_the_body(is_array: bool, paths: list[str]) -> None:
-    """Errors point at the object itself, or at its place in the list."""
+    """Errors point to the object itself, or to its index in the list."""
     create = Write.create(rows=({"a": 1}, {"a": 2}), is_array=is_array)
 
     assert [create.path(number) for number in range(2)] == paths
@@ -21,7 +21,7 @@ def test_where_a_row_is_in_the_body(is_array: bool, paths: list[str]) -> None:
 
 @pytest.mark.parametrize("value", ["x" * 1000, "€" * 400, 10**15, 1.5, True, None, ""])
 def test_bytes_are_not_underrated(value: str | int | float | bool | None) -> None:
-    """A value counts at least as much as it takes in the request to Google, quotes included."""
+    """A value counts at least its bytes in the request to Google, including quotes."""
     sent = len(str(value).encode()) + 2
 
     assert Write.update(row=2, fields={"a": value}).byte_count >= sent
@@ -29,7 +29,7 @@ def test_bytes_are_not_underrated(value: str | int | float | bool | None) -> Non
 
 
 def test_memory_is_that_of_texts_and_of_many_fields() -> None:
-    """Wide texts count as they are kept, and so does each row; a list counts all its rows."""
+    """Wide texts count as stored, and so does each row; a list counts all its rows."""
     narrow, wide = {"a": "x" * 1000}, {"a": "x" * 999 + "🏙"}
     many = {str(number): 1 for number in range(1000)}
     sizes = [Write.create(rows=(row,)).memory_bytes for row in (narrow, wide, many)]
@@ -42,7 +42,7 @@ def test_memory_is_that_of_texts_and_of_many_fields() -> None:
 
 
 def test_an_answer_shows_the_written_fields() -> None:
-    """They are in sheet order, empty ones are null, and the tag is over the whole row."""
+    """Fields are in sheet order, empty ones are null, and the tag covers the whole row."""
     displayed = ["Reno", "hidden", "", "7"]
     placement = Placement(cells={3: 7, 2: "", 1: "x"}, ignored=("mayor",))
 
@@ -54,7 +54,7 @@ def test_an_answer_shows_the_written_fields() -> None:
 
 
 def test_cells_past_the_end_of_the_row_are_empty() -> None:
-    """Google leaves blank cells at the end of a row out."""
+    """Google leaves out blank cells at the end of a row."""
     placement = Placement(cells={0: "Reno", 3: ""})
 
     written = written_row(5, placement, HEADER.whole, ["Reno"], has_tag=False)

@@ -1,4 +1,4 @@
-"""Writes through the whole service, while they wait for Google and each other."""
+"""Writes through the whole service, while they wait for Google and for each other."""
 
 import asyncio
 
@@ -35,7 +35,7 @@ async def test_one_write_in_flight_per_worksheet(bench: Bench) -> None:
 
 
 async def test_two_worksheets_in_parallel(bench: Bench) -> None:
-    """A write that Google holds up does not hold up another worksheet."""
+    """A slow write does not delay another worksheet."""
     other = bench.fake.add("Other", CITIES)
     gate = asyncio.Event()
     bench.sheets.before("apply", gate)
@@ -52,7 +52,7 @@ async def test_two_worksheets_in_parallel(bench: Bench) -> None:
 
 
 async def test_full_queue_sends_nothing(make_bench: MakeBench) -> None:
-    """A write for which there is no room in the line never reaches Google."""
+    """A write that does not fit into the queue never reaches Google."""
     bench = make_bench(writes=WriteSettings(max_waiting_rows=1))
     gate = asyncio.Event()
     bench.sheets.before("apply", gate)
@@ -72,7 +72,7 @@ async def test_full_queue_sends_nothing(make_bench: MakeBench) -> None:
 
 
 async def test_cancelled_create_is_completed_and_remembered(bench: Bench) -> None:
-    """A create that is cancelled while it is with Google is completed, and known to be there."""
+    """A create that is cancelled after sending is completed, and later reads contain it."""
     gate = asyncio.Event()
     bench.sheets.before("apply", gate)
     leaving = asyncio.create_task(bench.create(state="x"))
@@ -90,7 +90,7 @@ async def test_cancelled_create_is_completed_and_remembered(bench: Bench) -> Non
 
 
 async def test_failed_write_does_not_stop_the_line(bench: Bench) -> None:
-    """A group that Google refused fails as a whole, and the next one is written."""
+    """A group that Google refused fails completely, and the next group is written."""
     gate = asyncio.Event()
     bench.sheets.before("apply", gate)
     bench.sheets.before("apply", QuotaSpent("x", outcome="not_applied"), nth=2)
@@ -108,7 +108,7 @@ async def test_failed_write_does_not_stop_the_line(bench: Bench) -> None:
 
 
 async def test_closing_service_finishes_what_waits(bench: Bench) -> None:
-    """Closing waits for the writes in line and refuses new ones; reads go on."""
+    """Closing waits for waiting writes and refuses new ones; reads continue."""
     tasks = [asyncio.create_task(bench.create(name=f"c{n}")) for n in range(3)]
     await bench.sheets.begun("read_sheet")
 
@@ -121,7 +121,7 @@ async def test_closing_service_finishes_what_waits(bench: Bench) -> None:
 
 
 async def test_calls_count_for_the_right_request(bench: Bench) -> None:
-    """The calls of a group count for the request that brought its first write."""
+    """The calls of a group count for the request of its first write."""
     sheets = CountedSheets(bench.sheets)
     service = RowService(
         sheets,

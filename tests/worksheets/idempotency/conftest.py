@@ -1,4 +1,4 @@
-"""Requests with an Idempotency-Key in front of a Google that does what a test says."""
+"""Requests with an Idempotency-Key, over a fake Google that does what a test says."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ RESULTS: Results = (Written(row=5, record={"rowIndex": 5}, tag='"t"', ignored=()
 
 
 class Google:
-    """Carries out writes and settles open ones as a test says, and counts both."""
+    """Carries out writes and finds unknown outcomes as a test says, and counts both."""
 
     def __init__(self, ledger: FakeLedger) -> None:
         self.sent = 0
@@ -48,7 +48,7 @@ class Google:
         return RESULTS
 
     async def exclusively(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
-        """The write queue of the worksheet, which nobody else is in."""
+        """The write queue of the worksheet, which has no other writes."""
         if self.line_error is not None:
             raise self.line_error
         if self.before_turn is not None:
@@ -79,7 +79,7 @@ Run = Callable[..., "asyncio.Future[Settled]"]
 
 @pytest.fixture
 def run(ledger: FakeLedger, google: Google) -> Run:
-    """Starts a request with a ticket."""
+    """Start a request with an Idempotency-Key."""
     idempotency = Idempotency(ledger, lambda _: google)
 
     def start(identity: WriteIdentity = TICKET) -> "asyncio.Future[Settled]":
@@ -89,7 +89,7 @@ def run(ledger: FakeLedger, google: Google) -> Run:
 
 
 async def outcome(request: "asyncio.Future[Settled]") -> GatewayError:
-    """The error that a request ends with."""
+    """Return the error of a request."""
     with pytest.raises(GatewayError) as failure:
         async with asyncio.timeout(PATIENCE_SECONDS):
             await request
@@ -97,7 +97,7 @@ async def outcome(request: "asyncio.Future[Settled]") -> GatewayError:
 
 
 async def left_open(run: Run, google: Google, *, error: Exception | None = None) -> None:
-    """A request whose write was sent, and of which nothing is known."""
+    """A request whose write was sent and whose outcome is unknown."""
     google.write_error = error or RuntimeError("killed")
     with pytest.raises(type(google.write_error)):
         await run()

@@ -1,4 +1,4 @@
-"""Writes with an Idempotency-Key, apart from how they are sent."""
+"""Idempotent writes, without the calls that send them."""
 
 import asyncio
 from dataclasses import replace
@@ -26,7 +26,7 @@ MISPLACED = UpstreamError("misplaced", outcome="applied")
 
 
 async def test_a_write_is_sent_once_and_answered_alike(run: Run, google: Google) -> None:
-    """The second request gets the answer of the first, marked."""
+    """The second request gets the answer of the first, marked as replayed."""
     first = await run()
     second = await run()
 
@@ -36,7 +36,7 @@ async def test_a_write_is_sent_once_and_answered_alike(run: Run, google: Google)
 
 
 async def test_another_body_is_refused(run: Run, google: Google) -> None:
-    """A key that belongs to another write gets neither its answer nor a write."""
+    """A key of another write gets neither that write's answer nor a write."""
     await run()
     error = await outcome(run(replace(TICKET, fingerprint="f2")))
 
@@ -48,7 +48,7 @@ async def test_another_body_is_refused(run: Run, google: Google) -> None:
 async def test_a_write_whose_record_has_no_room_is_not_sent(
     run: Run, google: Google, ledger: FakeLedger
 ) -> None:
-    """It leaves no record, and may be sent again under its key when there is room."""
+    """The write leaves no record. It can be repeated with its key when there is space."""
     ledger.lack_of_room = QueueFull("full", outcome="not_applied")
     error = await outcome(run())
     sent = google.sent
@@ -61,7 +61,7 @@ async def test_a_write_whose_record_has_no_room_is_not_sent(
 
 
 async def test_a_twin_in_flight_is_told_so(run: Run, google: Google) -> None:
-    """While the first is not answered, its twin waits elsewhere; what it wrote is not known."""
+    """While the first request runs, a second one with its key gets 409: the outcome is unknown."""
     google.gate.clear()
     first = run()
     await wait_all_tasks_blocked()
@@ -80,7 +80,7 @@ async def test_a_twin_in_flight_is_told_so(run: Run, google: Google) -> None:
 
 
 async def test_keys_do_not_hold_each_other_up(run: Run, google: Google) -> None:
-    """Only twins wait for each other."""
+    """A request waits only for requests with the same key."""
     google.gate.clear()
     first = run()
     second = run(replace(TICKET, scope="s2"))
@@ -103,7 +103,7 @@ async def test_keys_do_not_hold_each_other_up(run: Run, google: Google) -> None:
 async def test_what_was_not_applied_leaves_no_record(
     run: Run, google: Google, ledger: FakeLedger, error: GatewayError
 ) -> None:
-    """The key is free for the request that comes next, whatever its body."""
+    """After a failed write the next request can use the key, with any body."""
     google.write_error = error
     first = await outcome(run())
     entries = dict(ledger.entries)
@@ -117,7 +117,7 @@ async def test_what_was_not_applied_leaves_no_record(
 
 
 async def test_an_error_after_which_the_row_is_there_is_kept(run: Run, google: Google) -> None:
-    """A misplaced row is misplaced for each who asks, and never written again."""
+    """An error of an applied write is repeated to each client, and the row is not written again."""
     google.write_error = MISPLACED
     first = await outcome(run())
     is_first_marked = first.is_replayed
@@ -131,7 +131,7 @@ async def test_an_error_after_which_the_row_is_there_is_kept(run: Run, google: G
 
 
 class SlowLedger(FakeLedger):
-    """Notes ends of writes only when it is let."""
+    """Stores the outcomes of writes only after a test allows it."""
 
     gate: asyncio.Event
 
@@ -142,7 +142,7 @@ class SlowLedger(FakeLedger):
 async def test_a_request_that_ends_while_noting_is_answered(
     clock: ManualClock, google: Google
 ) -> None:
-    """The row is there: that its record stays open is no reason to say otherwise."""
+    """The row was written, so the answer says so although its record stays open."""
     ledger = SlowLedger(clock)
     ledger.gate = asyncio.Event()
     request = asyncio.ensure_future(

@@ -1,4 +1,4 @@
-"""Writes with an Idempotency-Key of which nobody knows what became."""
+"""Idempotent writes whose outcome is unknown."""
 
 from dataclasses import replace
 
@@ -43,7 +43,7 @@ OPEN_ENDS = [
 async def test_an_open_write_that_was_applied_is_found(
     run: Run, google: Google, error: Exception
 ) -> None:
-    """The retry settles it, completes the record, and answers; a third one need not look."""
+    """The retry finds and stores the answer; a third request needs no search."""
     await left_open(run, google, error=error)
     google.was_applied = True
     second = await run()
@@ -58,7 +58,7 @@ async def test_an_open_write_that_was_applied_is_found(
 async def test_an_open_write_that_never_will_be_applied_is_sent_anew(
     run: Run, google: Google, error: Exception
 ) -> None:
-    """Its first sending is proved to be void: there is nothing to wait for."""
+    """The retry sends the write again, because the first copy can no longer be applied."""
     await left_open(run, google, error=error)
     settled = await run()
     again = await run()
@@ -71,7 +71,7 @@ async def test_an_open_write_that_never_will_be_applied_is_sent_anew(
 async def test_an_open_write_that_stays_open_is_not_sent(
     run: Run, google: Google, ledger: FakeLedger
 ) -> None:
-    """The answer says when to ask again; the record is as open as before, with its age."""
+    """The answer says when to retry. The record stays open and keeps its age."""
     await left_open(run, google)
     before = ledger.entries[TICKET.scope]
     google.look_error = STILL_OPEN
@@ -85,7 +85,7 @@ async def test_an_open_write_that_stays_open_is_not_sent(
 async def test_a_write_sent_anew_needs_no_more_room(
     run: Run, google: Google, ledger: FakeLedger
 ) -> None:
-    """Where open records fill all the room, repeating those is what makes room again."""
+    """If open records fill the storage, they can be repeated, which makes space."""
     await left_open(run, google)
     ledger.lack_of_room = QueueFull("full", outcome="not_applied")
     settled = await run()
@@ -97,7 +97,7 @@ async def test_a_write_sent_anew_needs_no_more_room(
 async def test_an_open_write_has_its_age_from_when_it_surely_had_been_sent(
     run: Run, google: Google, clock: ManualClock
 ) -> None:
-    """A write that was under way for long when it ended open may have left right before."""
+    """A write that took long and ended open may have been sent just before its end."""
     google.gate.clear()
     google.write_error = WriteOutcomeUnknown("no answer", outcome="unknown")
     first = run()
@@ -116,7 +116,7 @@ async def test_an_open_write_has_its_age_from_when_it_surely_had_been_sent(
 async def test_a_write_that_ended_in_a_fault_has_its_age_from_then(
     run: Run, google: Google, clock: ManualClock
 ) -> None:
-    """Whatever the error was, the write may have left right before it."""
+    """After any error the write may have been sent just before."""
     google.gate.clear()
     google.write_error = RuntimeError("a fault")
     first = run()
@@ -136,7 +136,7 @@ async def test_a_write_that_ended_in_a_fault_has_its_age_from_then(
 async def test_a_write_sent_anew_has_its_age_again(
     run: Run, google: Google, clock: ManualClock
 ) -> None:
-    """Its second sending may land as late as the first."""
+    """The second copy can be applied as late as the first one could."""
     await left_open(run, google)
     clock.advance(185)
     await left_open(run, google)
@@ -161,7 +161,7 @@ async def test_a_write_sent_anew_has_its_age_again(
 async def test_a_look_that_fails_leaves_it_open(
     run: Run, google: Google, ledger: FakeLedger, trouble: GatewayError, wait: int
 ) -> None:
-    """Nothing is sent, and nothing is said of what became of it."""
+    """Nothing is sent, and the answer says that the outcome is unknown."""
     await left_open(run, google)
     google.look_error = trouble
     refused = await outcome(run())
@@ -174,7 +174,7 @@ async def test_a_look_that_fails_leaves_it_open(
 
 
 async def test_an_open_write_keeps_its_body(run: Run, google: Google) -> None:
-    """Another body is refused before anything is looked for."""
+    """A request with another body is refused before the outcome is searched."""
     await left_open(run, google)
     error = await outcome(run(replace(TICKET, fingerprint="f2")))
 
@@ -183,7 +183,7 @@ async def test_an_open_write_keeps_its_body(run: Run, google: Google) -> None:
 
 
 async def test_a_request_that_ends_while_looking_says_unknown(run: Run, google: Google) -> None:
-    """When the server stops, an open write is as open as before."""
+    """When the server stops during the search, the record stays open."""
     await left_open(run, google)
     google.gate.clear()
     retry = run()
@@ -204,7 +204,7 @@ async def test_a_request_that_ends_while_looking_says_unknown(run: Run, google: 
 async def test_a_line_without_room_leaves_it_open(
     run: Run, google: Google, trouble: GatewayError
 ) -> None:
-    """That the look was not begun does not say that the write was not applied."""
+    """A full queue means that no search began; it does not mean that the write was not applied."""
     await left_open(run, google)
     google.line_error = trouble
     refused = await outcome(run())
@@ -217,7 +217,7 @@ async def test_a_line_without_room_leaves_it_open(
 async def test_a_record_that_cannot_be_read_leaves_it_open(
     run: Run, google: Google, ledger: FakeLedger
 ) -> None:
-    """It is read again once it is its turn; if that fails nobody knows its fence."""
+    """The record is read again in the queue. If that fails, its fence is unknown."""
     await left_open(run, google)
 
     async def break_down() -> None:
@@ -234,7 +234,7 @@ async def test_a_record_that_cannot_be_read_leaves_it_open(
 async def test_found_rows_that_cannot_be_shown_are_answered_so_for_good(
     run: Run, google: Google, ledger: FakeLedger
 ) -> None:
-    """The write was applied, whatever is known of its rows: it is never sent again."""
+    """The write was applied although its rows cannot be shown, so it is never sent again."""
     await left_open(run, google)
     google.was_applied = True
     google.cannot_show = RowNumberUnknown("moved")
@@ -249,7 +249,7 @@ async def test_found_rows_that_cannot_be_shown_are_answered_so_for_good(
 async def test_a_record_that_changed_in_line_is_the_one_that_counts(
     run: Run, google: Google, ledger: FakeLedger, clock: ManualClock
 ) -> None:
-    """It is read again once it is its turn: here it was sent anew meanwhile."""
+    """The record is read again in the queue; here another request has sent the write meanwhile."""
     await left_open(run, google)
     clock.advance(300)
     google.before_turn = lambda: ledger.renew(TICKET)
@@ -262,7 +262,7 @@ async def test_a_record_that_changed_in_line_is_the_one_that_counts(
 async def test_a_record_that_ended_in_line_needs_no_look(
     run: Run, google: Google, ledger: FakeLedger, is_gone: bool
 ) -> None:
-    """An answer is given again; without a record the write is a new one."""
+    """A stored answer is replayed. Without a record the write is sent as a new one."""
     await left_open(run, google)
     google.before_turn = lambda: (
         ledger.drop(TICKET) if is_gone else ledger.complete(TICKET, RESULTS)

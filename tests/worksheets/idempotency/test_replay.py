@@ -1,4 +1,4 @@
-"""Answers of writes as text."""
+"""Answers of writes, stored as JSON text."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ ROW = Written(row=5, record={"rowIndex": 5, "b": "ü 🏙", "a": None}, tag='"t"
 
 @pytest.mark.parametrize("rows", [(ROW,), (ROW, replace(ROW, row=6))], ids=["one", "two"])
 def test_rows_come_back_as_they_were(rows: tuple[Written, ...]) -> None:
-    """Every member, and the order of the fields."""
+    """Every member of the rows and the order of the fields come back."""
     decoded = decode_answer(encode_answer(rows))
 
     assert decoded == rows
@@ -41,7 +41,7 @@ def test_rows_come_back_as_they_were(rows: tuple[Written, ...]) -> None:
     ids=lambda error: type(error).__name__,
 )
 def test_an_error_comes_back_as_it_was(error: GatewayError) -> None:
-    """Its class, words, places, outcome and row; nothing that Google said."""
+    """Class, message, pointers, outcome and row of an error come back, but no message of Google."""
     text = encode_answer(error)
     decoded = decode_answer(text)
 
@@ -54,7 +54,7 @@ def test_an_error_comes_back_as_it_was(error: GatewayError) -> None:
 
 
 def test_an_error_that_is_no_more_is_one_of_googles() -> None:
-    """A record may be older than the program."""
+    """An error class that was removed from the program comes back as an error of Google."""
     decoded = decode_answer(encode_answer(UpstreamError("m")).replace("UpstreamError", "Gone1"))
 
     assert type(decoded) is UpstreamError

@@ -1,4 +1,4 @@
-"""A service whose processes end at bad moments, over a worksheet and a ledger that stay."""
+"""A service that is restarted at bad moments, over a worksheet and a ledger that survive."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
@@ -59,18 +59,18 @@ METHODS = [name for name in vars(Ledger) if not name.startswith("_")]
 
 
 def changed(ledger: SqlLedger, **methods: Callable[..., Awaitable[object]]) -> Ledger:
-    """The ledger with other methods of these names."""
+    """The ledger, with other methods under these names."""
     own = {name: getattr(ledger, name) for name in METHODS}
     return cast(Ledger, SimpleNamespace(**{**own, **methods}))
 
 
 async def dies(results: Sequence[tuple[WriteIdentity, Results]]) -> None:
-    """In place of `completed`: the process ends when it is to note what landed."""
+    """Replacement for `completed`: the process ends before it stores an applied write."""
     raise RuntimeError("killed")
 
 
 async def forgets(*_: object) -> None:
-    """In place of `completed` and `complete`: no answer is kept, as on a full disk."""
+    """Replacement for `completed` and `complete`: no answer is stored, as on a full disk."""
 
 
 def restarted(
@@ -82,7 +82,7 @@ def restarted(
     recorded: Callable[[], Collection[int]] = tuple,
     writes: WriteSettings | None = None,
 ) -> RowService:
-    """A service that has seen nothing yet, but for the open writes of an earlier process."""
+    """A service with empty caches that knows only the open writes of an earlier process."""
 
     async def no_pause(_: float) -> None:
         return None
@@ -105,14 +105,14 @@ def create(*rows: Mapping[str, Stored], identity: WriteIdentity | None = TICKET)
 
 
 def names(cities: FakeWorksheet) -> Sequence[Value]:
-    """The first cell of each row, from row 5."""
+    """First cell of each row, from row 5."""
     return [line[0] if line else "" for line in cities.lines()[4:]]
 
 
 async def killed(
     service: RowService, sheets: ScriptedSheets, sent: Write, *, was_applied: bool
 ) -> None:
-    """A create whose process ended before or after Google applied it."""
+    """A create whose process was killed before or after Google applied it."""
     play = sheets.after if was_applied else sheets.before
     play("apply", RuntimeError("killed"))
     with pytest.raises(RuntimeError):
@@ -130,7 +130,7 @@ async def left_open(
     *,
     was_applied: bool = False,
 ) -> None:
-    """A create without an answer, for which Google cannot be asked either."""
+    """A create without an answer, while Google is unavailable for a search, too."""
     play = sheets.after if was_applied else sheets.before
     play("apply", LOST)
     sheets.before("fence_tokens", UpstreamAuth("no token"))
@@ -139,7 +139,7 @@ async def left_open(
 
 
 async def ends(*requests: Awaitable[Settled]) -> list[int | str]:
-    """Of requests side by side the row, or the name of the error."""
+    """For each concurrent request the row number, or the name of its error."""
     found = await asyncio.gather(*requests, return_exceptions=True)
     return [
         type(each).__name__ if isinstance(each, BaseException) else each.results[0].row

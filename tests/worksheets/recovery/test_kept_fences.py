@@ -1,4 +1,4 @@
-"""Fences stay while the record of their write is open: a retry must find them."""
+"""Fences of writes with an open record are not deleted, because a retry must find them."""
 
 import pytest
 
@@ -17,7 +17,7 @@ OTHER = create({"name": "Basel"}, identity=None)
 async def test_a_write_that_could_not_be_shown_is_found_later(
     service: RowService, sheets: ScriptedSheets, clock: ManualClock, cities: FakeWorksheet
 ) -> None:
-    """If its fence was found but its row was not read, a retry minutes later finds both."""
+    """If the first read of the row failed, a retry minutes later finds fence and row."""
     await service.write(TARGET, OTHER)
     sheets.after("apply", LOST)
     sheets.before("read_sheet", UpstreamError("away"))
@@ -36,7 +36,7 @@ async def test_a_write_that_could_not_be_shown_is_found_later(
 async def test_a_write_whose_answer_could_not_be_kept_is_found_later(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, cities: FakeWorksheet
 ) -> None:
-    """On a full disk the record stays open, and so does the fence."""
+    """On a full disk the record stays open, so its fence is not deleted."""
     service = restarted(
         sheets,
         changed(ledger, completed=forgets, complete=forgets),

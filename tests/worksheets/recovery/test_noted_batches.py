@@ -1,4 +1,4 @@
-"""Batches without an Idempotency-Key that a killed process left: late copies overwrite nothing."""
+"""Batches without an Idempotency-Key after a kill: late copies overwrite no other write."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -77,7 +77,7 @@ Restart = Callable[[], Any]
 
 @pytest.fixture
 def restart(tmp_path: Path, sheets: ScriptedSheets, clock: ManualClock) -> Restart:
-    """Opens the next process's service, on the same store."""
+    """Start the service of the next process on the same storage."""
 
     @asynccontextmanager
     async def opened(*, clears: bool = False) -> AsyncIterator[RowService]:
@@ -95,7 +95,7 @@ def restart(tmp_path: Path, sheets: ScriptedSheets, clock: ManualClock) -> Resta
 
 
 def land_late(fake: FakeSheets, batch: Batch) -> None:
-    """Google applies the call of the killed process, unless its fence is used."""
+    """Make Google apply the batch of the killed process, unless its fence's ID is used."""
     with suppress(UpstreamRefusal):
         fake.land(batch)
 
@@ -119,7 +119,7 @@ async def test_a_late_copy_overwrites_no_later_update(
     *,
     clears: bool,
 ) -> None:
-    """An acknowledged conditional update stays, whenever the batch of the killed process lands."""
+    """An acknowledged update stays, whenever Google applies the killed process's batch."""
     late = await left(sheets, ledger, clock, write, clears=clears)
     async with restart() as service:
         await service.write(TARGET, MINE)
@@ -136,7 +136,7 @@ async def test_a_late_copy_overwrites_no_later_update(
 async def test_only_the_noted_rows_wait(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, restart: Restart, name: str
 ) -> None:
-    """Others and creates go on while Google cannot be asked, and settle nothing."""
+    """Creates and updates of other rows work while Google cannot be asked for the outcome."""
     await left(sheets, ledger, clock, CHANGES[name], clears=False)
     async with restart() as service:
         sheets.before("fence_tokens", UpstreamAuth("no token"))
@@ -157,7 +157,7 @@ async def test_a_note_holds_up_its_rows_for_the_longest_call_only(
     clock: ManualClock,
     restart: Restart,
 ) -> None:
-    """After that no copy can land, and the note is deleted."""
+    """After 185 s no copy can be applied, so the record is deleted and its rows are free."""
     await left(sheets, ledger, clock, CHANGES["update"], clears=False)
     async with restart() as service:
         clock.advance(186)
@@ -173,7 +173,7 @@ async def test_a_note_holds_up_its_rows_for_the_longest_call_only(
 async def test_a_settled_note_costs_a_restart_one_read(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, restart: Restart, name: str
 ) -> None:
-    """It is deleted with the next commit, which a kill may precede."""
+    """The next commit deletes the record. If a kill comes first, a restart costs 1 read."""
     await carried_out(restarted(sheets, ledger, clock), CHANGES[name])
     sheets.cost()
     async with restart() as service:
@@ -187,7 +187,7 @@ async def test_a_settled_note_costs_a_restart_one_read(
 async def test_a_clean_stop_leaves_nothing_to_settle(
     sheets: ScriptedSheets, clock: ManualClock, restart: Restart
 ) -> None:
-    """The next process waits for no write."""
+    """After a clean stop the next process has no open write."""
     async with restart() as service:
         await service.write(TARGET, Write.update(row=3, fields=LATE))
     sheets.cost()
@@ -210,7 +210,7 @@ async def test_a_renamed_tab_is_known_by_its_id(
     restart: Restart,
     name: str,
 ) -> None:
-    """What was sent under its old title lands no more; while that is open, writes wait."""
+    """A batch under the old title is blocked by its fence; until that is proved, writes wait."""
     late = await left(sheets, ledger, clock, {**CHANGES, **CLEARINGS}[name], clears=False)
     cities.title = "Towns"
     async with restart() as service:
@@ -235,7 +235,7 @@ async def test_a_look_from_before_a_renamed_batch_landed_is_repeated(
     cities: FakeWorksheet,
     restart: Restart,
 ) -> None:
-    """The condition is checked against the rows as the earlier batch left them."""
+    """The condition is checked against the rows after the earlier batch."""
     late = await left(sheets, ledger, clock, CHANGES["update"], clears=False)
     cities.title = "Towns"
     async with restart() as service:
@@ -253,7 +253,7 @@ async def test_a_write_left_open_counts_after_its_tab_is_renamed(
     fake: FakeSheets,
     cities: FakeWorksheet,
 ) -> None:
-    """Within one process, too."""
+    """The open write also counts within the same process."""
     service = restarted(sheets, ledger, clock, recorded=ledger.open_fences)
     sheets.before("apply", LOST)
     sheets.before("fence_tokens", UpstreamAuth("no token"))
@@ -274,7 +274,7 @@ async def test_other_tabs_of_the_spreadsheet_wait_for_nothing(
     fake: FakeSheets,
     restart: Restart,
 ) -> None:
-    """Their sheet ids differ from that of the open batch."""
+    """Writes to tabs with other sheet IDs do not wait for the open batch."""
     await left(sheets, ledger, clock, CHANGES["upsert that adds"], clears=False)
     fake.add("Towns", CITIES, rows=100)
     async with restart() as service:
@@ -286,7 +286,7 @@ async def test_other_tabs_of_the_spreadsheet_wait_for_nothing(
 async def updated_and_killed(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, row: int
 ) -> int:
-    """The open fences of a process that is killed after one acknowledged update."""
+    """Open fences of a process that was killed after one acknowledged update."""
     later = await next_ledger(ledger, clock)
     service = restarted(
         sheets, later, clock, open_writes=later.open_writes, recorded=later.open_fences
@@ -296,7 +296,7 @@ async def updated_and_killed(
 
 
 async def next_ledger(ledger: SqlLedger, clock: ManualClock) -> SqlLedger:
-    """The ledger of the next process, which is not closed."""
+    """The ledger of the next process, which the test does not close."""
     later = SqlLedger(ledger._engine, clock, max_bytes=10**9)
     await later.load()
     return later
@@ -305,7 +305,7 @@ async def next_ledger(ledger: SqlLedger, clock: ManualClock) -> SqlLedger:
 async def test_notes_of_killed_processes_do_not_pile_up(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, cities: FakeWorksheet
 ) -> None:
-    """The next process deletes those that are provably old, although none lives for 185 s."""
+    """The next process deletes certainly old records, although no process runs for 185 s."""
     for row in range(5, 65):
         cities.type(row, "Reno")
     opened: list[int] = []
@@ -323,7 +323,7 @@ async def test_notes_of_killed_processes_do_not_pile_up(
 async def test_a_turn_settles_a_few_batches_only(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, cities: FakeWorksheet
 ) -> None:
-    """A delete waits for all of them, with 503, and each repeat settles some more."""
+    """A delete with many open batches gets 503; each repetition finds some more outcomes."""
     for row in range(5, 17):
         cities.type(row, "Reno")
     for life in range(12):
@@ -345,7 +345,7 @@ async def test_a_turn_settles_a_few_batches_only(
 
 @contextmanager
 def commits_before(ledger: SqlLedger, sheets: ScriptedSheets) -> Iterator[list[int]]:
-    """The number of commits before each batch is sent."""
+    """Number of commits before each batch is sent."""
     counts: list[int] = []
     found: list[str] = []
 
@@ -380,7 +380,7 @@ def commits_before(ledger: SqlLedger, sheets: ScriptedSheets) -> Iterator[list[i
 async def test_a_batch_takes_one_commit(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, writes: Sequence[Write]
 ) -> None:
-    """Before it is sent; the outcome of the one before it is stored with it, but for a removal."""
+    """One commit before the batch also stores the outcome of the last batch, except a removal."""
     service = restarted(sheets, ledger, clock)
     with commits_before(ledger, sheets) as counts:
         for write in writes:
@@ -395,7 +395,7 @@ async def test_a_batch_takes_one_commit(
 async def test_a_write_that_cannot_be_noted_is_not_sent(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock
 ) -> None:
-    """Without a note its late copy could overwrite a later update."""
+    """Without a stored record a late copy could overwrite a later update."""
     async with ledger._engine.begin() as connection:
         await connection.exec_driver_sql("DROP TABLE row_removals")
     with pytest.raises(GatewayError) as failure:

@@ -1,4 +1,4 @@
-"""Settling the write of an open record by its fence."""
+"""Finding the outcome of a write with an open record, by its fence."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -42,7 +42,7 @@ from tests.worksheets.scripted_sheets import Cost, ScriptedSheets
 async def test_rows_are_found_where_they_were_sent(
     service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
 ) -> None:
-    """The retry costs two reads and no write, and answers as the first request would have."""
+    """The retry costs 2 reads and no write, and gets the answer of the first request."""
     expected = await service.write(TARGET, create(BERN, {"name": "Basel"}, identity=None))
     sent = create(BERN, {"name": "Basel"})
     await killed(service, sheets, sent, was_applied=True)
@@ -65,7 +65,7 @@ async def test_rows_are_found_where_they_were_sent(
 async def test_a_retry_is_answered_with_what_its_key_sees(
     service: RowService, sheets: ScriptedSheets, clock: ManualClock
 ) -> None:
-    """The row that is found has no more in its answer than a row just written, and its tag."""
+    """The answer with the found row has the same fields and tag as that of a new row."""
     grant = ColumnGrant(frozenset({"name"}), tag_key=b"key")
     target = Target(WORKSHEET, Access(columns=grant))
     sent = create({"name": "Bern"})
@@ -84,7 +84,7 @@ async def test_a_retry_is_answered_with_what_its_key_sees(
 async def test_rows_are_found_when_only_the_note_of_their_answer_is_lacking(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, cities: FakeWorksheet
 ) -> None:
-    """A process that ended between Google's answer and the note of it leaves one row too."""
+    """A process that was killed before it stored Google's answer leaves exactly one row."""
     dying = restarted(sheets, changed(ledger, completed=dies), clock)
     with pytest.raises(RuntimeError):
         await dying.write(TARGET, create())
@@ -98,7 +98,7 @@ async def test_rows_are_found_when_only_the_note_of_their_answer_is_lacking(
 async def test_rows_are_found_below_those_of_others(
     service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
 ) -> None:
-    """A person who was quicker, or inserted rows, moved them down."""
+    """Rows that people appended or inserted have moved the written rows down."""
     await killed(service, sheets, create(), was_applied=True)
     cities.insert_rows(3, 2)
     settled = await service.write(TARGET, create())
@@ -109,7 +109,7 @@ async def test_rows_are_found_below_those_of_others(
 async def test_rows_are_found_after_any_time(
     service: RowService, sheets: ScriptedSheets, clock: ManualClock
 ) -> None:
-    """Nothing deletes the fence of an open write, and its record says where its row had to land."""
+    """The fence of an open write is never deleted, and its record has the expected row."""
     await service.write(TARGET, create({"name": "Aarau"}, identity=None))
     await killed(service, sheets, create(), was_applied=True)
     for _ in range(5):
@@ -123,7 +123,7 @@ async def test_rows_are_found_after_any_time(
 async def test_rows_of_a_write_that_did_not_know_the_end(
     service: RowService, sheets: ScriptedSheets
 ) -> None:
-    """The first create after a start: its row is found as long as no other one is equal."""
+    """The row of the first create after a start is found if no other row is equal."""
     await killed(service, sheets, create(), was_applied=True)
     await service.write(TARGET, create({"name": "Basel"}, identity=None))
     settled = await service.write(TARGET, create())
@@ -134,7 +134,7 @@ async def test_rows_of_a_write_that_did_not_know_the_end(
 async def test_rows_that_are_not_there_are_sent_anew(
     service: RowService, sheets: ScriptedSheets, fake: FakeSheets, cities: FakeWorksheet
 ) -> None:
-    """A row like it from before is not it. First the fence is burnt: the first copy is void."""
+    """An equal older row does not count. The fence is burnt before the write is sent again."""
     cities.type(4, "Bern", "", 1)
     await killed(service, sheets, create(), was_applied=False)
     settled = await service.write(TARGET, create())
@@ -150,7 +150,7 @@ async def test_rows_that_are_not_there_are_sent_anew(
 async def test_rows_that_land_late_are_found(
     service: RowService, sheets: ScriptedSheets, fake: FakeSheets, cities: FakeWorksheet
 ) -> None:
-    """The first copy may land up to the moment at which its fence is burnt."""
+    """The first copy may be applied until its fence is burnt."""
     await killed(service, sheets, create(), was_applied=False)
     (late,) = sheets.batches
     # The first two prove that ids are unique.
@@ -164,7 +164,7 @@ async def test_rows_that_land_late_are_found(
 async def test_rows_are_as_open_as_before_while_google_cannot_be_asked(
     service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
 ) -> None:
-    """Then the retry says so, and the next one finds them."""
+    """While Google is unavailable a retry reports "unknown"; the next one finds the rows."""
     await killed(service, sheets, create(), was_applied=True)
     sheets.before("fence_tokens", UpstreamAuth("no token"))
     with pytest.raises(WriteOutcomeUnknown) as caught:
@@ -179,7 +179,7 @@ async def test_rows_are_as_open_as_before_while_google_cannot_be_asked(
 async def test_where_ids_can_be_used_twice_time_must_pass(
     ledger: SqlLedger, clock: ManualClock
 ) -> None:
-    """A fence proves that nothing landed only when nothing can land any more, by two searches."""
+    """If Google accepts used IDs, two late searches must prove that no fence exists."""
     fake = FakeSheets(repeatable_ids=True)
     cities, sheets = fake.add("Cities", CITIES, rows=100), ScriptedSheets(fake)
     service = restarted(sheets, ledger, clock)
@@ -201,7 +201,7 @@ async def test_where_ids_can_be_used_twice_time_must_pass(
 async def test_a_grid_that_ends_above_is_no_trouble(
     service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
 ) -> None:
-    """In a full grid the rows are below its end when they are sent anew."""
+    """In a full grid the rows are below its end when they are sent again."""
     cities.rows = 4
     await killed(service, sheets, create(), was_applied=False)
     settled = await service.write(TARGET, create())
@@ -224,7 +224,7 @@ async def test_found_rows_that_people_changed_are_applied_for_good(
     cities: FakeWorksheet,
     edit: Callable[[FakeWorksheet], object],
 ) -> None:
-    """Which row it is now is not guessed, and the answer stays the same."""
+    """The row number is reported as unknown, and later answers are the same."""
     await killed(service, sheets, create(), was_applied=True)
     edit(cities)
     errors = []
@@ -238,7 +238,7 @@ async def test_found_rows_that_people_changed_are_applied_for_good(
 
 
 async def update(service: RowService) -> tuple[int, Mapping[str, object], bool]:
-    """Row, record and replay mark of a keyed update of row 3."""
+    """Row, record and replay header of an update of row 3 with an Idempotency-Key."""
     change = Write.update(row=3, fields={"state": "=1", "population": 7}, identity=CHANGE)
     settled = await service.write(TARGET, change)
     return settled.results[0].row, settled.results[0].record, settled.is_replayed
@@ -250,7 +250,7 @@ UPDATED = {"rowIndex": 3, "state": "=1", "population": "7"}
 async def test_an_update_that_was_applied_is_found(
     service: RowService, sheets: ScriptedSheets
 ) -> None:
-    """Its fence is there, and the row shows what it wrote: nothing is written again. 2 reads."""
+    """The fence and the written cells prove the update, so nothing is written again. 2 reads."""
     sheets.after("apply", RuntimeError("killed"))
     with pytest.raises(RuntimeError):
         await update(service)
@@ -264,7 +264,7 @@ async def test_an_update_that_was_applied_is_found(
 async def test_an_update_that_only_seems_applied_is_not(
     service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
 ) -> None:
-    """That the row holds what was to be written may be a person's doing: only the fence counts."""
+    """A person may have typed the same values; only the fence proves the update."""
     sheets.before("apply", RuntimeError("killed"))
     with pytest.raises(RuntimeError):
         await update(service)
@@ -278,7 +278,7 @@ async def test_an_update_that_only_seems_applied_is_not(
 async def test_an_update_that_was_not_applied_is_sent_anew(
     service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet, is_deleted: bool
 ) -> None:
-    """Once the first cannot come after it any more; if the row is gone then, it is not there."""
+    """It is sent again when the first copy cannot be applied any more; else 404 without row."""
     sheets.before("apply", RuntimeError("killed"))
     with pytest.raises(RuntimeError):
         await update(service)
@@ -296,7 +296,7 @@ async def test_an_update_that_was_not_applied_is_sent_anew(
 async def test_a_found_update_of_a_row_that_changed_since(
     service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
 ) -> None:
-    """It was applied; the row may be another one by now."""
+    """The update was applied, but its row number is unknown."""
     sheets.after("apply", RuntimeError("killed"))
     with pytest.raises(RuntimeError):
         await update(service)
@@ -313,7 +313,7 @@ async def test_a_found_update_of_a_row_that_changed_since(
 async def test_open_writes_of_one_batch_are_settled_once(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, count: int
 ) -> None:
-    """They have one fence, so further ones cost nothing."""
+    """One search of the shared fence answers all writes of the batch."""
     fence = Fence(id=5, key="gw", token="t")
     left = [
         OpenWrite(
@@ -333,7 +333,7 @@ async def test_open_writes_of_one_batch_are_settled_once(
 async def test_an_open_update_of_a_dead_process_holds_its_row(
     sheets: ScriptedSheets, ledger: SqlLedger, tmp_path: Path, clock: ManualClock
 ) -> None:
-    """A late copy would overwrite a later update: that one waits until the first is settled."""
+    """A later update of the row waits for the outcome, because a late copy would overwrite it."""
     service = restarted(sheets, ledger, clock)
     sheets.before("apply", RuntimeError("killed"))
     with pytest.raises(RuntimeError):
@@ -357,7 +357,7 @@ async def test_an_open_update_of_a_dead_process_holds_its_row(
 async def test_an_update_without_a_change_is_answered_again(
     service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
 ) -> None:
-    """What was not written because it was there already is not written later either."""
+    """A retry of an update that changed nothing writes nothing either."""
     change = Write.update(row=3, fields={"state": "CO"}, identity=CHANGE)
     await service.write(TARGET, change)
     cities.type(3, None, "XX")
@@ -385,7 +385,7 @@ async def test_an_open_write_without_a_fence_stays_unknown(
     tmp_path: Path,
     repeat: Callable[[RowService], Awaitable[Settled]],
 ) -> None:
-    """Nothing proves what became of a write of an earlier version: it is never sent again."""
+    """A write that an older version sent without a fence is never sent again."""
     await ledger.sending(WORKSHEET, [Sending(TICKET, 5, [["Bern"]], [2])], Fence.random("gw"))
     take_fences(tmp_path / "keys.db", TICKET.scope)
     async with KeyStore.open(tmp_path / "keys.db") as store, store.open_ledger(clock) as later:

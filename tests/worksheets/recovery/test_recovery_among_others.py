@@ -1,4 +1,4 @@
-"""Rows that look alike: each belongs to one request, and its fence says to which."""
+"""Equal rows in a sheet: each belongs to one request, and a fence proves which were written."""
 
 import asyncio
 from collections.abc import Collection
@@ -28,7 +28,7 @@ from tests.worksheets.recovery.conftest import (
 from tests.worksheets.scripted_sheets import ScriptedSheets
 
 TOO_LARGE = SheetTooLarge("large")
-"""Error of reads after which the end of the sheet is not known."""
+"""Error of reads that leaves the end of the sheet unknown."""
 
 
 @pytest.mark.parametrize("other", [None, replace(TICKET, scope="s2")], ids=["unkeyed", "keyed"])
@@ -40,7 +40,7 @@ async def test_a_row_of_somebody_else_is_not_taken(
     clock: ManualClock,
     other: WriteIdentity | None,
 ) -> None:
-    """A row that looks the same and was acknowledged to another request stays that one's."""
+    """An equal row that another request was answered with stays the row of that request."""
     await killed(service, sheets, create(), was_applied=False)
     later = restarted(sheets, ledger, clock)
     acknowledged = await later.write(TARGET, create(identity=other))
@@ -54,7 +54,7 @@ async def test_a_row_of_somebody_else_is_not_taken(
 async def test_rows_among_those_that_look_the_same_are_applied(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, cities: FakeWorksheet
 ) -> None:
-    """Each was applied once, but which of the rows is whose is not guessed."""
+    """Each write was applied once, but the row numbers are reported as unknown."""
     identities = [replace(TICKET, scope=scope) for scope in ("a", "b", "c")]
     for identity in identities:
         begun = restarted(sheets, ledger, clock)
@@ -74,7 +74,7 @@ async def test_rows_among_those_that_look_the_same_are_applied(
 async def test_an_equal_record_from_before_is_not_taken(
     service: RowService, sheets: ScriptedSheets
 ) -> None:
-    """A write that did not know the end of the sheet has no row that it had to land in."""
+    """A write that did not know the end of the sheet has no expected row."""
     boston = {"name": "Boston"}
     for read in ("read_sheet", "read_columns"):
         sheets.before(read, TOO_LARGE)
@@ -90,7 +90,7 @@ async def test_an_equal_record_from_before_is_not_taken(
 async def test_a_row_among_others_is_found(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock
 ) -> None:
-    """Of rows that differ each is told its own number, in whatever order they are asked for."""
+    """If the rows differ, each retry gets its own row number, in any order of retries."""
     bodies = {scope: {"name": scope, "population": 1.0} for scope in ("a", "b", "c")}
     for scope, body in bodies.items():
         begun = restarted(sheets, ledger, clock)
@@ -110,9 +110,9 @@ async def test_a_row_among_others_is_found(
 async def test_of_two_retries_each_has_its_row(
     service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
 ) -> None:
-    """Two open creates alike, of which one was applied: the other one is sent anew.
+    """Of two equal open creates one was applied; the other one is sent again.
 
-    Which one is first depends on the threads that read their records.
+    Which one comes first depends on the threads that read their records.
     """
     first, second = TICKET, replace(TICKET, scope="s2")
     await left_open(service, sheets, second)
@@ -131,7 +131,7 @@ async def test_of_two_retries_each_has_its_row(
 async def test_a_write_under_way_does_not_hold_its_retry_up_for_ever(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, cities: FakeWorksheet
 ) -> None:
-    """A retry waits in line until what Google is at is answered, and takes no row of it."""
+    """A retry waits in the queue until Google answers the running write."""
     is_found = asyncio.Event()
 
     async def find(scope: str, texts: Collection[str] = ()) -> Entry | None:
@@ -162,7 +162,7 @@ async def test_a_row_that_a_person_added_to_is_found(
     cities: FakeWorksheet,
     clock: ManualClock,
 ) -> None:
-    """Cells that were not written may hold anything by now."""
+    """Cells that the create did not write can have any value."""
     await service.write(TARGET, create({"name": "Aarau"}, identity=None))
     await killed(service, sheets, create(), was_applied=True)
     later = restarted(sheets, ledger, clock)
@@ -188,7 +188,7 @@ async def test_found_rows_that_cannot_be_shown_are_applied(
     header: list[str],
     expected: type[GatewayError],
 ) -> None:
-    """That is the answer for good, and the row is in it if it is known."""
+    """Later retries get the same answer, with the row number if it is known."""
     await left_open(service, sheets, TICKET, was_applied=True)
     cities.type(1, *header)
     outcomes = []

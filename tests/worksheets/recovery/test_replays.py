@@ -1,4 +1,4 @@
-"""Answers to repeated requests after rows were removed or emptied: verbatim, or 4094."""
+"""Repeated requests after deletes: the same answer again, or 4094 if the rows moved."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ from tests.worksheets.recovery.conftest import (
 from tests.worksheets.scripted_sheets import Cost, ScriptedSheets
 
 CREATE = create()
-"""In row 5."""
+"""A create whose row is row 5."""
 KEYED: Sequence[Write] = [
     Write.update(row=3, fields={"state": "x"}, identity=TICKET),
     Write.update_where(
@@ -33,7 +33,7 @@ KEYED: Sequence[Write] = [
     ),
     Write.upsert(keys=("name",), rows=({"name": "Denver", "state": "x"},), identity=TICKET),
 ]
-"""All of row 3."""
+"""An update of all cells of row 3."""
 DELETES: Sequence[Write] = [
     Write.delete(row=3, identity=replace(TICKET, removes_rows=True)),
     Write.delete_where(
@@ -50,7 +50,7 @@ async def carried_out(service: RowService, write: Write) -> Settled:
 
 @pytest.fixture(params=["shift", "clear"])
 def clears(request: pytest.FixtureRequest) -> bool:
-    """Whether deletes empty rows, which move none."""
+    """True if deletes empty rows, so that no other row moves."""
     return bool(request.param == "clear")
 
 
@@ -67,7 +67,7 @@ def service(
 async def test_an_answer_is_given_again_unless_its_rows_moved(
     service: RowService, sheets: ScriptedSheets, write: Write, row: int, *, clears: bool
 ) -> None:
-    """Without a call; a delete below changes nothing, a clearing nothing but its own row."""
+    """A replay costs no call. A delete below, or emptying another row, changes nothing."""
     first = await carried_out(service, write)
     await carried_out(service, Write.delete(row=row))
     sheets.cost()
@@ -87,7 +87,7 @@ async def test_an_answer_is_given_again_unless_its_rows_moved(
 async def test_a_delete_has_its_answer_for_good(
     service: RowService, cities: FakeWorksheet, write: Write
 ) -> None:
-    """Its numbers are those of before it."""
+    """The answer of a delete has row numbers from before the delete."""
     first = await carried_out(service, write)
     await carried_out(service, Write.delete(row=2))
     rows = cities.lines()
@@ -101,7 +101,7 @@ async def test_a_delete_has_its_answer_for_good(
 async def test_a_created_row_that_was_emptied_or_moved_is_not_told(
     service: RowService, cities: FakeWorksheet, row: int, *, clears: bool
 ) -> None:
-    """No second row is created for it either."""
+    """The row number is reported as unknown, and no second row is created."""
     await carried_out(service, CREATE)
     await carried_out(service, Write.delete(row=row))
     lines = cities.lines()
@@ -117,7 +117,7 @@ async def test_a_created_row_that_was_emptied_or_moved_is_not_told(
 async def left_open(
     service: RowService, sheets: ScriptedSheets, row: int, *, was_applied: bool
 ) -> None:
-    """A delete without an answer, for which Google cannot be asked either."""
+    """A delete without an answer, while Google is unavailable for a search, too."""
     play = sheets.after if was_applied else sheets.before
     play("apply", LOST)
     sheets.before("fence_tokens", UpstreamAuth("no token"))
@@ -130,7 +130,7 @@ async def left_open(
 async def test_an_answer_waits_for_an_open_delete(
     service: RowService, sheets: ScriptedSheets, *, was_applied: bool
 ) -> None:
-    """A repeat settles it: 503 as long as that fails, and the write counts as applied."""
+    """A repetition finds the outcome of the delete. While that fails, it gets 503 `applied`."""
     write = KEYED[0]
     first = await carried_out(service, write)
     await left_open(service, sheets, 3, was_applied=was_applied)
@@ -152,7 +152,7 @@ async def test_an_answer_waits_for_an_open_delete(
 async def test_an_open_delete_below_is_no_matter(
     service: RowService, sheets: ScriptedSheets
 ) -> None:
-    """No call, and no wait."""
+    """A delete below the row costs no call and no wait."""
     await carried_out(service, KEYED[0])
     await left_open(service, sheets, 4, was_applied=True)
     again = await carried_out(service, KEYED[0])
@@ -164,7 +164,7 @@ async def test_an_open_delete_below_is_no_matter(
 async def test_a_repeat_after_a_restart_settles_the_delete(
     service: RowService, sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock
 ) -> None:
-    """Nobody else may ever write to the worksheet again."""
+    """The repetition finds the outcome itself, because no other write might ever do so."""
     await carried_out(service, KEYED[0])
     await left_open(service, sheets, 3, was_applied=True)
 
@@ -181,7 +181,7 @@ async def test_an_open_write_whose_rows_moved_is_applied(
     *,
     is_create: bool,
 ) -> None:
-    """Its fence proves that, and its rows are not looked for."""
+    """The fence proves that the write was applied; its moved rows are not searched."""
     write = CREATE if is_create else KEYED[0]
     if is_create:
         await killed(service, sheets, CREATE, was_applied=True)

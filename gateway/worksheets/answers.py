@@ -132,7 +132,7 @@ class Bodies(msgspec.Struct, frozen=True):
 
 
 def with_digests(rows: list[bytes], covered: list[bytes] | None = None) -> Bodies:
-    """Return encoded rows with a digest of each element of `covered`, or of each row if None."""
+    """Return encoded rows with the digest of each element of `covered` (None: of each row)."""
     covered = rows if covered is None else covered
     return Bodies(rows, b"".join([sha256(each).digest()[:DIGEST_BYTES] for each in covered]))
 
@@ -145,7 +145,7 @@ _Way = tuple[Encoder, Selection | None, frozenset[str] | None]
 
 
 class _Sparse(dict[int, bytes]):
-    """Encoded rows by position. A missing row is b"", as in a list of all rows."""
+    """Encoded rows by position; b"" for a position that is not cached."""
 
     def __missing__(self, _place: int) -> bytes:
         return b""

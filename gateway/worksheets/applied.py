@@ -84,6 +84,8 @@ class _Found(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AppliedReader:
+    """Makes the results of applied writes, and updates the cached rows."""
+
     sheets: Sheets
     scheduler: Scheduler
     ignore_unknown: bool

@@ -4,9 +4,9 @@ Rules
 - The answer shows the changed rows, to make their ETags and to prove that they are the planned
   records. For removed rows it shows the rows above and below.
 - The answer has a maximum size. If whole rows exceed `MAX_ASKED_BYTES`, the answer shows the cells
-  from the first to the last one that the write changes or compares; if these exceed it, only the
-  written cells; for a write by filter then none. Rows that are not shown completely get no ETag,
-  and cells that are not shown do not update the cached rows.
+  from the first to the last one that the write changes or compares. If these exceed it, the answer
+  shows only the written cells, and for a write by filter no cells. Rows that are not shown
+  completely get no ETag, and cells that are not shown do not update the cached rows.
 - The new rows of all writes into a native table are one request, because Google would write several
   such requests to the same rows.
 - New rows get the number formats of the row above, unless the blank cells have formats already.

@@ -130,7 +130,7 @@ class _Again(Enum):
     OLD_LOOK = auto()
     """The rows or the header changed after they were read."""
     SLOW_LOOKS = auto()
-    """Google answers reads so slowly that the rows are too old to be written."""
+    """Google answered reads so slowly that the rows may have changed before the write."""
     FAILED = auto()
     """Google did not apply the batch, for a temporary reason."""
     OTHER_TABLE = auto()
@@ -197,9 +197,9 @@ class FencedWriter:
         self._scheduler = scheduler
         self._open_writes = OpenWrites(fences, ledger, clock=clock, earlier=open_writes, lock=lock)
         self._tabs: dict[tuple[str, int], dict[str, float]] = {}
-        """Monotonic end of the last batch to a tab, by spreadsheet and sheet ID, then by title.
+        """Monotonic time at which the last batch to a tab ended, by tab, then by title.
 
-        Infinity while a batch is being sent.
+        A tab is a spreadsheet and a sheet ID. The time is infinity while a batch is being sent.
         """
 
     async def write(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[Outcome]:
@@ -633,7 +633,7 @@ class FencedWriter:
             await self._ledger.completed(results)
 
     def _leave_open(self, worksheet: Worksheet, plan: Plan, fence: Fence) -> None:
-        """Record a batch with unknown outcome, and drop the cached header and rows."""
+        """Record a batch with unknown outcome, and mark the cached header and rows as outdated."""
         self._open_writes.note(worksheet.id, plan, fence)
         if self._lock is not None:
             self._lock.left_open(worksheet.id, fence)

@@ -57,7 +57,7 @@ from gateway.telemetry.events import look_failed, used_ids_accepted
 from gateway.worksheets.write_queue import WriteTurns, no_turn
 
 BURNT = "burnt.."
-"""End of the token of a burnt fence. The random end of other tokens contains no dot."""
+"""End of the token of a burnt fence, which blocks its write. Other tokens end without a dot."""
 
 LONGEST_CALL_SECONDS = 180.0
 """Maximum time for which Google works on one call, in seconds."""
@@ -203,7 +203,7 @@ class Fences:
     async def commit(
         self, spreadsheet: str, batch: Batch, *, resend_seconds: float
     ) -> SheetView | None:
-        """Send a batch until its outcome is known. Returns Google's answer, or None if it was lost.
+        """Send a batch and find its outcome. Returns Google's answer, or None if it was lost.
 
         In both cases Google applied the batch. `resend_seconds` is the time for which the batch's
         read of the sheet stays fresh.
@@ -430,7 +430,9 @@ class Fences:
     async def _create(
         self, spreadsheet: str, copy: _Open, fences: Sequence[Fence], forgotten: Sequence[int]
     ) -> None:
-        """Delete the fences `forgotten`, then create fences. Sets `copy.is_full` if space lacks."""
+        """Delete the fences `forgotten`, then create fences. Sets `copy.is_full` if space is
+        lacking.
+        """
         copy.is_full = False
         left = self._left.setdefault(spreadsheet, OrderedDict())
         with self._deleting(spreadsheet, forgotten):

@@ -233,6 +233,8 @@ class Settled:
 
 
 class Idempotency:
+    """Runs idempotent writes: each one once, with its stored answer for repetitions."""
+
     def __init__(
         self,
         ledger: Ledger,

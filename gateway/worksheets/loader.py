@@ -211,7 +211,7 @@ class Loader:
         *,
         before: Mapping[int, Unlike] = MappingProxyType({}),
     ) -> Snapshot:
-        """Add a typed rendering to a snapshot. Its table `is_mixed` if the two renderings disagree.
+        """Add a typed rendering to a snapshot. Sets `table.is_mixed` if the renderings disagree.
 
         If the table `ends_by_types`, the typed rendering must have been read right after the
         displayed one. `before` are columns with unexplained cells in an earlier pair of reads.

@@ -98,13 +98,13 @@ class Bench:
         return (await self.created(fields)).row
 
     async def created(self, fields: Fields, target: Target = TARGET) -> Written:
-        """Create a row and return the record in the answer."""
+        """Create a row and return it as in the answer."""
         settled = await self.service.write(target, Write.create(rows=(fields,)))
         (written,) = settled.results
         return written
 
     async def updated(self, row: int, fields: Fields, target: Target = TARGET) -> Written:
-        """Update a row and return the record in the answer."""
+        """Update a row and return it as in the answer."""
         settled = await self.service.write(target, Write.update(row=row, fields=fields))
         (written,) = settled.results
         return written

@@ -302,7 +302,7 @@ async def test_a_large_worksheet_is_read_to_its_end(make_bench: MakeBench) -> No
 
 
 async def test_a_column_of_formulas_in_front(make_bench: MakeBench) -> None:
-    """Creates go one below the other although the first column is blank or has formulas."""
+    """Creates go one below the other although the first column is blank."""
     bench = make_bench([["id", "name"], [None, "a"]])
 
     rows = [await bench.create(name=f"n{number}") for number in range(3)]

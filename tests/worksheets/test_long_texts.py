@@ -23,7 +23,7 @@ def test_a_value_is_restored_as_it_was(value: object) -> None:
 
 
 def test_a_digest_of_something_else_is_nothing() -> None:
-    """A digest of an unknown text raises an error: only a request with another body has it."""
+    """A digest whose text the body lacks gives None: the record is of another body."""
     kept = shortened(TEXT, frozenset([TEXT]))
 
     assert Restorer([TEXT + "!"])(kept) is None

@@ -154,7 +154,7 @@ async def test_a_lost_write_that_gave_up_a_fence(scene: Scene) -> None:
 
 
 async def test_room_cannot_be_looked_for(scene: Scene) -> None:
-    """If the search fails, the known fences must suffice; nothing was written."""
+    """If the search fails, the write fails with `MetadataFull`; the next write succeeds."""
     leave(scene)
     scene.clock.advance(OLD_SECONDS + 2)
     scene.fill()

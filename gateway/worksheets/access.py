@@ -78,8 +78,8 @@ def worksheet_not_found(
     because the API key might not see them.
     """
     error = WorksheetNotFound(
-        f"The spreadsheet has no worksheet named {quoted(worksheet.title)}. The name is on the "
-        f"tab; case and blanks count. GET /v2/sheets lists the worksheets.{hint}"
+        f"The spreadsheet has no worksheet named {quoted(worksheet.title)}; case and blanks count. "
+        f"GET /v2/sheets lists the worksheets.{hint}"
     )
     error.titles = titles
     return error

@@ -430,8 +430,8 @@ class Fences:
     async def _create(
         self, spreadsheet: str, copy: _Open, fences: Sequence[Fence], forgotten: Sequence[int]
     ) -> None:
-        """Delete the fences `forgotten`, then create fences. Sets `copy.is_full` if space is
-        lacking.
+        """Delete the fences `forgotten`, then create fences. Sets `copy.is_full` if no space is
+        left.
         """
         copy.is_full = False
         left = self._left.setdefault(spreadsheet, OrderedDict())

@@ -104,9 +104,7 @@ class Entry:
 
     @property
     def row_numbers(self) -> Sequence[int]:
-        """Row numbers in the answer; without an answer, the existing rows that the write
-        changes.
-        """
+        """Row numbers in the answer; without an answer, existing rows that the write changes."""
         if isinstance(self.answer, HeaderChanged | RowsMoved):
             return [self.answer.row]
         if isinstance(self.answer, GatewayError):

@@ -393,5 +393,5 @@ def test_titles_are_escaped_and_cut() -> None:
     """Neither the name that was sent nor those that there are move a terminal or fill a page."""
     told = message("a\n", ["b\u202e", "x" * 101])
 
-    assert 'named "a\\n".' in told
+    assert 'named "a\\n";' in told
     assert f'It has "b\\u202e", "{"x" * 100}…".' in told

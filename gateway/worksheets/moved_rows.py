@@ -1,24 +1,25 @@
-"""Evidence in the answer to a write that it changed another record than the planned one.
+"""Detect from Google's response that a write changed another record than the planned one.
 
 Rules
-- A look and its write are two calls, and people may sort, insert or delete rows between them. The
-  answer to the write shows the rows at the time of the write.
-- Only constant cells are evidence: results of formulas may follow from the write. A cell that is
-  blank now counts if its row has no formula, or if the row was found by this cell. Otherwise it is
-  hidden: the row may not be the record, such as a filled-down row with only an unticked checkbox.
-- People also edit cells of a record. So a row is another record if a cell by which it was found
-  changed or, if no such cell is known, if half of the cells changed. With `If-Match` no cell may
-  have changed.
-- Cells by which a row was found, and all cells of a typed `If-Match`, are compared by value, too;
-  other cells by their displays.
-- The answer cannot show a removed row. It shows the rows above and below: the removed row was
-  another one if two of them are others, if most of their cells changed, or if the planned row is
-  among them; not if they show that one row was inserted or deleted further down. Rows that were
-  blank show neither.
-- So two rows that people deleted below give the error, too: one of them may have been the planned
-  row. If all rows but one were blank, an edit of its only cell gives the error, because it looks
-  like a sort. A false error is preferred to silence.
-- After a lost answer the rows are read again. Removed rows have no evidence then.
+- The gateway reads rows to plan a write, and then sends the write. People can sort, insert or
+  delete rows between these two calls. Google's response shows the rows at the time of the write.
+- Only constant cells are compared, because the write itself can change results of formulas. A cell
+  that is blank in the response is compared if its row has no formula, or if the write found the row
+  by this cell. Otherwise the cell counts as hidden: the row might not be the record, for example a
+  row with only filled-down formulas and an unticked checkbox.
+- People also edit cells of a record. So a row counts as another record if a cell by which the write
+  found it has changed. If the response shows no such cell, at least half of the compared cells must
+  have changed. With `If-Match`, one changed cell is enough.
+- Cells by which a row was found are compared by typed value and by displayed text. So are all cells
+  of a typed write with `If-Match`. Other cells are compared by displayed text only.
+- The response cannot show a removed row. It shows the rows above and below. Another row was removed
+  if two of these neighbours are other records, if most of their cells changed, or if the planned
+  row is among them. It was not if they show that one row further down was inserted or deleted. Rows
+  that were blank are not evidence.
+- Two rows that people deleted below also give the error, because one of them might be the planned
+  row. If all rows but one were blank, an edit of the only filled cell looks like a sort and gives
+  the error. A false error is better than a silent wrong write.
+- If the response was lost, the gateway reads the rows again. Removed rows then have no evidence.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -40,9 +41,9 @@ C = TypeVar("C")
 
 
 class _Compared(NamedTuple):
-    """Columns of a row's constant cells: unchanged ones and changed ones.
+    """Columns of a row's constant cells, grouped by the result of the comparison.
 
-    `hidden` are columns of cells that are blank now, in a row with formulas.
+    `hidden` are columns of cells that are blank in the response, in a row with formulas.
     """
 
     same: Collection[int]
@@ -51,12 +52,16 @@ class _Compared(NamedTuple):
 
     @property
     def is_it(self) -> bool:
-        """True if the row holds the same record, unchanged."""
+        """True if compared cells exist and all are unchanged."""
         return bool(self.same) and not (self.changed or self.hidden)
 
 
 class _Passed(NamedTuple):
-    """Evidence on removed rows: `is_another` if others were removed; `met` is that record."""
+    """Result of comparing the neighbours of removed rows.
+
+    `is_as_planned`: the neighbours do not contradict the plan. `is_another`: another record was
+    removed. `met` has the displayed texts of that other record, or None if they are unknown.
+    """
 
     is_as_planned: bool = False
     is_another: bool = True
@@ -71,10 +76,12 @@ def met_others(
     *,
     has_header: bool,
 ) -> Work[tuple[Mapping[int, RowsMoved], bool]]:
-    """The errors of conditional writes to other records, by index; True if no row had changed.
+    """Return the errors of conditional writes that changed another record, by index of the write.
 
-    `seen` has the changed rows in the answer, `edges` the rows beside removed ones. `has_header`:
-    the header is the same as in the look, so that it names the cells of the answer, too.
+    The second value is True if no compared row had changed. `seen` has the changed rows in Google's
+    response, `edges` the rows above and below removed rows. `has_header`: the header in the
+    response equals the header of the planning read, so that it also names the cells of the
+    response.
     """
     errors: dict[int, RowsMoved] = {}
     is_as_planned = True
@@ -124,7 +131,7 @@ def met_others(
 
 
 def _is_other(write: Planned, found: _Compared) -> bool:
-    """True if the row of a conditional write held another record than it was planned for."""
+    """True if the write changed another record than the planned one."""
     if write.has_condition:
         return bool(found.changed)
     if not write.compared.isdisjoint((*found.same, *found.changed)):
@@ -133,11 +140,12 @@ def _is_other(write: Planned, found: _Compared) -> bool:
 
 
 def _passed(edge: Edge, block: Block, rows: Mapping[int, Sequence[str]]) -> _Passed:
-    """Evidence that other records than `rows` were removed or emptied.
+    """Compare the neighbours of removed or emptied rows with the response.
 
-    If the planned record is now above, a row further up was deleted at the same time, and the row
-    below the record was removed; below likewise. This is known if the next rows on both sides are
-    in their expected places.
+    If the planned record is now in the row above, somebody deleted a row further up, and the write
+    removed the row below the record. If it is in the row below, somebody inserted a row, and the
+    write removed the row above the record. `met` is set only if the next rows on both sides confirm
+    it.
     """
 
     def is_at(texts: Sequence[str], row: int) -> bool:
@@ -168,9 +176,10 @@ def _passed(edge: Edge, block: Block, rows: Mapping[int, Sequence[str]]) -> _Pas
 
 
 def _stayed(edge: Edge, block: Block) -> bool:
-    """True if the rows above and below are unchanged, apart from one inserted or deleted row.
+    """True if the neighbours are unchanged but for one row inserted or deleted below.
 
-    A row that is not blank has to show this; below an inserted or deleted row, another one.
+    At least one filled row must confirm it. After an inserted or deleted row, a filled row below
+    must.
     """
     above = _standing(block, edge.above, count(edge.row, -1))
     if above is None:
@@ -189,13 +198,16 @@ def _stayed(edge: Edge, block: Block) -> bool:
 
 
 def _standing(block: Block, rows: Sequence[Sequence[str]], numbers: Iterable[int]) -> int | None:
-    """Number of filled rows, if the rows at these numbers are all unchanged; otherwise None."""
+    """Count the filled rows, or return None if one of the rows has changed."""
     found = [_compared_row(texts, block, row) for texts, row in zip(rows, numbers, strict=False)]
     return None if any(each.changed for each in found) else sum(each.is_it for each in found)
 
 
 def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
-    """Compare a row of a block with its earlier texts; empty if the block lacks the row."""
+    """Compare a row of a block with its earlier texts.
+
+    The result is empty if the row is above the block.
+    """
     at = row - block.first_row
     if at < 0:
         return _Compared((), ())
@@ -208,9 +220,9 @@ def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
 def _compared_change(
     change: RowChange, spans: Sequence[Span], keys: Collection[int], values: Mapping[int, object]
 ) -> _Compared:
-    """Compare unwritten cells of a changed row with the cells in the answer.
+    """Compare the cells that the write did not change with the cells in the response.
 
-    Cells in `values` are also compared by value.
+    Cells in `values` are also compared by typed value.
     """
     same, changed, written = list[int](), list[int](), change.values
     for span in spans:
@@ -238,7 +250,10 @@ def _compared(
     computed: Collection[int],
     keys: Collection[int] = (),
 ) -> _Compared:
-    """Compare constant cells with their earlier texts; `keys` are the cells that found the row."""
+    """Compare constant cells with their earlier texts.
+
+    `keys` are columns by which the write found the row. Their blank cells count as changed.
+    """
     same, changed, hidden = list[int](), list[int](), list[int]()
     for at, text in cells:
         was = text_at(before, at)
@@ -252,9 +267,10 @@ def _compared(
 
 
 def shown_row(before: Sequence[C], shown: Sequence[tuple[int, Sequence[C]]], blank: C) -> list[C]:
-    """Texts or values of a row after the write; cells that the answer does not show are as before.
+    """Return the texts or values of a row after the write.
 
-    `shown` are the runs of cells in the answer, each with its first column.
+    `shown` are the runs of cells in the response, each with its first column. Cells that the
+    response does not show keep their value from `before`.
     """
     row = [*before]
     for first, cells in shown:
@@ -266,13 +282,11 @@ def shown_row(before: Sequence[C], shown: Sequence[tuple[int, Sequence[C]]], bla
 def _error(
     write: Planned, header: Header, row: int, texts: Sequence[str], met: Sequence[str] | None
 ) -> RowsMoved:
-    """The error with both records as the caller sees them."""
     columns = header.seen_with(write.write.access.columns).select(None)
     return RowsMoved(
-        f"The write was applied at row {row}, but another record stood there: people moved or "
-        "changed rows in the moment between the gateway's look and its write. 'expected' is the "
-        "record that it looked at, 'met' the other one, if it is known. Look at the worksheet, and "
-        "do not send the write again.",
+        f"The write was applied to row {row}, but the row held another record ('met', null if "
+        "unknown) than the gateway had read ('expected'), because people moved or changed rows at "
+        "the same time. Check the worksheet, and do not send the write again.",
         row=row,
         expected=row_record(row, columns, texts),
         met=None if met is None else row_record(row, columns, met),

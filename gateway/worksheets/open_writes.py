@@ -1,9 +1,13 @@
-"""Open writes that later writes must wait for, because they may still change or move rows.
+"""Open writes: Google has not confirmed them, so they can still change or move rows.
 
-Rules: updates and deletes of a row wait for its open updates. All writes wait for an open removal
-of rows, and for an open upsert that adds rows. No write waits for an open create. An answer to a
-repeated request waits for an open removal that may have moved its rows. A renamed tab is recognised
-by the sheet id in a plan.
+Rules
+- An update or delete of a row waits for open updates of that row.
+- All writes wait for an open removal of rows, and for an open upsert that adds rows.
+- No write waits for an open create.
+- A repeated idempotent request waits for an open removal that might have moved its rows.
+- A write is open from a lost response until its fence is found or can no longer appear. A fence is
+  metadata that a batch leaves in its spreadsheet (`fences`).
+- The sheet id in a plan identifies a renamed worksheet tab.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,13 +23,17 @@ from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.writes import Write
 
 MAX_SETTLED = 5
-"""Maximum number of open batches that one turn settles; with more, its writes wait."""
+"""Maximum number of open batches whose outcome one group of writes looks up.
+
+With more open batches, the group gets QueueFull.
+"""
 
 
 class OpenWrites:
-    """Open writes of this process and of earlier ones (`earlier`); `clock` is the fences' clock.
+    """Writes whose outcome is unknown, sent by this process or by `earlier` ones.
 
-    `lock` has the open fences of other processes; None for a single process.
+    `clock` must be the clock of `fences`. `lock` stores the open fences of other processes. It is
+    None for a single process.
     """
 
     def __init__(
@@ -42,16 +50,19 @@ class OpenWrites:
         self._ledger = ledger
         self._clock = clock
         self.open = [each for each in earlier if each.updated_rows or each.is_exclusive]
-        """Open writes that this process knows; with a lock there may be others."""
+        """Open writes that this process knows. With a lock, other processes can have more."""
 
     async def refusals(
         self, worksheet: Worksheet, writes: Sequence[Write]
     ) -> Sequence[GatewayError | None]:
-        """Errors for writes that have to wait, or that another process carries out; else None.
+        """Return for each write None if it can start, else the error.
 
-        At most 2 reads and 1 write for each of at most `MAX_SETTLED` open writes. An update cannot
-        be applied after 185 s; the outcome of a removal must be known for answers to earlier
-        writes.
+        A write must wait for open writes, and for a write with its Idempotency-Key in another
+        process.
+
+        Costs at most 2 reads and 1 write for each of at most `MAX_SETTLED` open writes. An open
+        update is dropped after 185 s, because Google cannot apply it later. An open removal stays
+        until its outcome is known, because answers to earlier writes depend on it.
         """
         lock, still_open = self._lock, list[OpenWrite]()
         must_all_wait = lock is not None and not await self._settled_earlier(worksheet, lock)
@@ -84,10 +95,11 @@ class OpenWrites:
     async def settle_renamed(
         self, worksheet: Worksheet, sheet_id: int, writes: Sequence[Write]
     ) -> bool:
-        """Settle writes sent under the tab's earlier titles; True if an earlier look is outdated.
+        """Look up the outcomes of open writes that used an earlier title of this worksheet tab.
 
-        Costs nothing if no write collides, else as `refusals`. Raises QueueFull while one is open.
-        For a single process: several ones know open writes by title only.
+        Returns True if there was one, so that the rows must be read again. Raises QueueFull if an
+        outcome stays unknown. Costs nothing if no write collides, else the same as `refusals`. Only
+        for a single process: several processes know open writes by title only.
         """
         here = worksheet.id
         in_the_way = [
@@ -105,7 +117,7 @@ class OpenWrites:
     async def _still_open(
         self, worksheet: Worksheet, batches: Sequence[OpenWrite]
     ) -> list[OpenWrite]:
-        """Settle batches; returns those that stay open."""
+        """Look up the outcomes of batches, and return the batches whose outcome stays unknown."""
         still_open: list[OpenWrite] = []
         settled = 0
         for each in batches:
@@ -126,9 +138,10 @@ class OpenWrites:
     async def settle(
         self, worksheet: Worksheet, fence: Fence, sent_at: float, *, forgets: bool = False
     ) -> bool:
-        """Settle an open write; True if it was applied. Raises `WriteOutcomeUnknown`.
+        """Look up the outcome of an open write. Returns True if Google applied it.
 
-        Everything read is dropped (`forgets`), at least if the write may have moved rows.
+        Raises WriteOutcomeUnknown. Drops the cached rows and header if `forgets`, or if the write
+        adds or removes rows.
         """
         is_applied = await self._fences.is_applied(worksheet.id.spreadsheet, fence, sent_at)
         if self._lock is not None:
@@ -142,7 +155,10 @@ class OpenWrites:
         return is_applied
 
     async def _settled_earlier(self, worksheet: Worksheet, lock: WriteLock) -> bool:
-        """Settle the open fence of the last holder of the lock; False if it stays open."""
+        """Look up the outcome that the last holder of the lock left open.
+
+        False if it stays unknown.
+        """
         earlier = lock.earlier(worksheet.id)
         open_fence = earlier and earlier.fence
         self.open = [  # others were settled by other processes
@@ -157,7 +173,7 @@ class OpenWrites:
         return True
 
     def note(self, worksheet: WorksheetId, plan: Plan, fence: Fence) -> None:
-        """Note the writes of a plan whose outcome is open."""
+        """Remember the writes of a plan whose outcome is unknown."""
         rows = frozenset(change.row for each in plan.writes for change in each.changes)
         is_exclusive = any(each.is_exclusive for each in plan.writes)
         is_removal = any(each.removed_rows for each in plan.writes)
@@ -175,9 +191,9 @@ class OpenWrites:
             )
 
     def refusal(self) -> GatewayError:
-        """The error of a write that has to wait."""
+        """Return the error for a write that must wait."""
         return QueueFull(
-            "The outcome of an earlier write is not known yet, and that write may change or "
+            "The outcome of an earlier write is not known yet, and that write can still change or "
             "move this row. Send the request again after Retry-After.",
             outcome="not_applied",
             retry_after_seconds=self._fences.retry_seconds,
@@ -185,7 +201,7 @@ class OpenWrites:
 
 
 def _collides(write: Write, earlier: OpenWrite) -> bool:
-    """True if a late effect of an open write would change or move the rows of this write."""
+    """True if the open write could still change or move the rows of this write."""
     if earlier.is_exclusive or write.kind == "search" or write.rows is None:
         return True
     return not earlier.updated_rows.isdisjoint(write.numbers)

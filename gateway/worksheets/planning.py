@@ -1,11 +1,13 @@
-"""Planning of writes: the rows and cells that they change, found by a look at the worksheet.
+"""Plan writes: find the rows and cells that each write changes.
 
 Rules
-- A look is a header for appended rows, some rows for writes by number, or all rows for writes by
-  filter or key. The rows are from one moment.
-- A batch takes as many writes as have the same result when carried out one after the other; the
-  other writes are planned again after it.
-- Planning makes no call: it is counted work, in the lane of the key's writes.
+- The gateway plans a write from rows that it has read before (the planning read). An append needs
+  the header only, a write by row number needs some rows, and a write by filter or key needs all
+  rows. All rows of a planning read show the worksheet at the same time.
+- A batch takes as many writes as have the same result when carried out one after the other. The
+  remaining writes are planned again after the batch.
+- Planning makes no call to Google. The scheduler runs it in slices, in the queue for writes of the
+  key.
 """
 
 from bisect import bisect_left
@@ -67,51 +69,51 @@ from gateway.worksheets.writes import (
 )
 
 FRESH_LOOK_SECONDS = 1.0
-"""Maximum age of a look when an update is sent."""
+"""Maximum age of the planning read when an update is sent."""
 
 MAX_COMPARED = 16
-"""Maximum number of columns of filters or keys that a plan compares."""
+"""Maximum number of key or filter columns whose cells are compared after the write."""
 
 UPDATE_STEPS = 24
-"""Steps per field of a row, from its name to the changed cell."""
+"""Scheduler steps per field of a row, from the field name to the changed cell."""
 
 MOST_STEPS = 16_384
-"""Maximum steps of a block, about 1 ms."""
+"""Maximum number of steps without a pause, about 1 ms."""
 
 STEPS_PER_ROW = 4
-"""Steps per row with one value of a key."""
+"""Scheduler steps per existing row that holds a value of a key."""
 
 KEY_STEPS = 20
-"""Steps per key value of the body."""
+"""Scheduler steps per key value of the body."""
 
 TYPED_STEPS = 160
-"""Steps per value that may be a moment."""
+"""Scheduler steps to check if a value is a date or time."""
 
 FIELD_STEPS = (UPDATE_STEPS, UPDATE_STEPS + TYPED_STEPS)
-"""Steps per field of a row to find its change, or to answer it: displayed, and typed."""
+"""Scheduler steps per field of a row: for displayed values, and for typed values."""
 
 CELLS_OF_STEP = 4
-"""Number of cells taken from their columns in one step."""
+"""Number of cells that one scheduler step copies."""
 
 MAX_WRITTEN_BYTES = 8 * 1024 * 1024
-"""Maximum size of the values that a write by filter sends to all its rows together."""
+"""Maximum total size of the values that one write by filter sends to all matching rows."""
 
 
 NewKey = tuple[tuple[int, Hashable], ...]
-"""Ascending columns of a key, and the forms of its values (`record.key_form`)."""
+"""Key of a row: pairs of column and comparable form of the value (`record.key_form`), by column."""
 
 Look = Header | RowLook | Table
-"""A look for planning: a header, rows by their numbers, or all rows."""
+"""Result of a planning read: the header, rows by number, or all rows."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NewRows:
-    """Rows to append, as cells from column A."""
+    """Rows to append. Each row has its cells from column A."""
 
     placements: Sequence[Placement]
     rows: Sequence[list[Stored]]
     formats: Sequence[Mapping[int, NumberFormat]] = ()
-    """Number formats of the cells of each row by column, if a row has new ones."""
+    """Number formats by column for each row, or empty if all rows need none."""
 
     @property
     def columns(self) -> frozenset[int]:
@@ -120,9 +122,10 @@ class NewRows:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowChange:
-    """Change of an existing row; `displayed` is the row in the look.
+    """Change of an existing row.
 
-    A row to empty has no placement.
+    `displayed` are the texts of the row in the planning read. `placement` has no cells if the write
+    empties the row. `runs` are the written cells, as runs that start at a column.
     """
 
     row: int
@@ -130,7 +133,6 @@ class RowChange:
     displayed: Sequence[str]
     runs: Sequence[tuple[int, list[Stored]]]
     formats: Mapping[int, NumberFormat] = field(default_factory=dict)
-    """New number formats of written cells by column."""
 
     @property
     def columns(self) -> frozenset[int]:
@@ -138,12 +140,12 @@ class RowChange:
 
     @cached_property
     def values(self) -> Mapping[int, Stored]:
-        """The written values by column, in ascending order."""
+        """Written values by column, in ascending order."""
         return {column + at: value for column, run in self.runs for at, value in enumerate(run)}
 
     @property
     def cells(self) -> list[Stored]:
-        """The written cells of the row from column A; None for unchanged cells."""
+        """Written cells from column A, with None for cells that stay unchanged."""
         cells: list[Stored] = []
         for column, run in self.runs:
             cells += [None] * (column - len(cells))
@@ -153,9 +155,10 @@ class RowChange:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Planned:
-    """A write that can be sent: its changes, appended rows or removals.
+    """A write that is ready to send: its changed, appended or removed rows.
 
-    `slots` are its results in order: a known result, a change, or the index of an appended row.
+    `slots` has one entry for each result, in order. An entry is a known result, a change of an
+    existing row, or the index of an appended row.
     """
 
     index: int
@@ -164,56 +167,56 @@ class Planned:
     changes: Sequence[RowChange] = ()
     created: NewRows | None = None
     removed: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    """Displayed texts of the rows to remove."""
+    """Displayed texts of the rows to remove, by row number."""
     new_keys: Sequence[NewKey] = ()
-    """The keys of rows that an upsert appends."""
+    """Keys of the rows that an upsert appends."""
     compared: frozenset[int] = frozenset()
-    """Columns by which its rows were found, at most `MAX_COMPARED`."""
+    """Columns by which the write found its rows, at most `MAX_COMPARED`."""
     values: Mapping[int, Mapping[int, object]] = field(default_factory=dict)
     """Typed values of the `compared` columns in existing rows, by row and column."""
     typed: Mapping[int, Sequence[object]] = field(default_factory=dict)
-    """Typed cells in the look of the rows of a typed write."""
+    """Typed cells of each row in the planning read, for a typed write."""
 
     @property
     def columns(self) -> frozenset[int]:
-        """Columns that the write changes."""
         created = self.created.columns if self.created else frozenset()
         return created.union(*(change.columns for change in self.changes))
 
     @property
     def rows(self) -> Sequence[int]:
-        """Existing rows that the write changes or removes."""
+        """Numbers of the existing rows that the write changes or removes."""
         return [*self.removed, *(change.row for change in self.changes)]
 
     @property
     def removed_rows(self) -> Sequence[int]:
-        """Rows that the write removes, or empties instead."""
+        """Numbers of the rows that the write removes, or empties in place of removing them."""
         return self.rows if self.write.rows is None else ()
 
     @property
     def has_condition(self) -> bool:
-        """True if the row must have the tag of an `If-Match`."""
+        """True if the write has an `If-Match` with an ETag, which the row must have."""
         condition = self.write.condition
         return condition is not None and not condition.is_any
 
     @property
     def is_conditional(self) -> bool:
-        """True if the write is meant only for the planned records."""
+        """True if the response must prove that the write changed the planned records."""
         if self.write.kind == "search":
             return bool(self.compared)  # a filter of row numbers compares none
         return self.has_condition
 
     @property
     def is_exclusive(self) -> bool:
-        """True if no other write to the worksheet may be sent while the outcome is open."""
+        """True if other writes must wait while the outcome of this write is unknown."""
         return bool(self.removed) or (self.write.kind == "search" and self.created is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Writes that one batch can carry out, and the outcomes of others by their index.
+    """Writes that one batch can carry out, and the outcomes of writes that need no batch.
 
-    The remaining writes are planned again after this batch. Either all writes remove rows or none.
+    `outcomes` maps the index of a write to its result or error. All writes remove rows, or no write
+    does. Writes that are in neither are planned again after the batch.
     """
 
     outcomes: Mapping[int, Outcome]
@@ -221,33 +224,42 @@ class Plan:
     header: Header
     sheet_id: int
     after_row: int = 0
-    """Row above the created rows."""
+    """Number of the row above the created rows."""
     is_end: bool = True
-    """True if `after_row` was the last record, or the last row of the table, in the look."""
+    """True if `after_row` was the last record, or the last row of its native table."""
     table: NativeTable = NO_TABLE
-    """Native table for created rows; without one they go below all records."""
+    """Native table to which new rows belong, or `NO_TABLE` if they go below all records."""
     filled: FilledRow | None = None
-    """Filled-down row below `after_row`: new rows are inserted; otherwise they are appended."""
+    """Row below `after_row` that holds filled-down formulas.
+
+    If it is set, new rows are inserted.
+    """
     beside: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    """Existing rows next to inserted ones."""
+    """Displayed texts of the existing rows next to inserted rows, by row number."""
     emptied: frozenset[int] = frozenset()
-    """Rows to empty instead of removing them, because Google keeps one unfrozen row."""
+    """Numbers of the rows to empty. Google does not allow to remove the last unfrozen row."""
     grid_rows: int = 0
-    """Number of rows of the grid in the look, including blank ones; 0 if unknown."""
+    """Number of rows of the sheet in the planning read, including blank rows. 0 if unknown."""
     around: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    """The rows next to removed or emptied ones."""
+    """Displayed texts of the rows next to removed or emptied rows, by row number."""
     looked_at: float
-    """Time at which the look was sent, in monotonic seconds."""
+    """Time at which the planning read was sent, in monotonic seconds."""
     fresh_seconds: float = FRESH_LOOK_SECONDS
-    """Maximum age of the look when the batch is sent; then the rows are read again."""
+    """Maximum age of the planning read when the batch is sent.
+
+    If it is older, the rows are read again.
+    """
     is_cached: bool = False
-    """True if sheet id, frozen rows or header were seen earlier."""
+    """True if the sheet id, frozen rows or header came from the cache."""
     cells: Mapping[int, Sequence[SeenCell]] = field(default_factory=dict)
-    """Rows of the look with the forms of their cells, if it has forms."""
+    """Cells of the planning read with number formats, by row number.
+
+    Empty if formats were not read.
+    """
 
 
 def needs_types(write: Write) -> bool:
-    """True if the write needs typed cells to select its rows, or to find its changes."""
+    """True if the gateway needs typed values to find the rows of the write or its changes."""
     by = write.selector
     if isinstance(by, ByFilter) and any(each.field != ROW_INDEX for each in comparisons(by.where)):
         return True
@@ -256,7 +268,7 @@ def needs_types(write: Write) -> bool:
 
 @dataclass(kw_only=True)
 class _Batch:
-    """Collected writes of a batch, with the rows and columns that they change."""
+    """Writes collected for one batch, with the rows and columns that they change."""
 
     writes: list[Planned] = field(default_factory=list)
     rows: set[int] = field(default_factory=set)
@@ -265,9 +277,9 @@ class _Batch:
     new_keys: set[NewKey] = field(default_factory=set)
 
     def may_take(self, write: Write, header: Header, *, removes: bool) -> bool:
-        """True if no collected write changes cells that select the rows of this write.
+        """True if no collected write changes a cell by which this write finds its rows.
 
-        A batch removes rows or changes them.
+        Also false if it would mix writes that remove rows with other writes.
         """
         read_columns = _read_columns(write, header.seen_with(write.access.columns))
         if self.writes and removes != bool(self.removed):
@@ -281,7 +293,10 @@ class _Batch:
         return read_columns.isdisjoint(self.columns)
 
     def takes(self, planned: Planned) -> bool:
-        """Add a write, unless collected ones change its rows or use the room; True if added."""
+        """Add a write and return True.
+
+        Returns False if collected writes change the same rows or keys, or if the batch is full.
+        """
         rows = {slot.row for slot in planned.slots if not isinstance(slot, int)}
         rows |= {*planned.removed, *(change.row for change in planned.changes)}
         if self.writes and (
@@ -308,7 +323,11 @@ class _Batch:
 
 @dataclass(frozen=True, kw_only=True)
 class Planner:
-    """Plans writes; `clears`: a delete empties its row, so that no other row moves."""
+    """Plans writes.
+
+    `ignore_unknown`: fields that the header lacks are ignored. `clears`: a delete empties the row
+    in place of removing it, so that no other row moves.
+    """
 
     ignore_unknown: bool
     clears: bool = False
@@ -316,9 +335,10 @@ class Planner:
     async def plan(
         self, worksheet: Worksheet, writes: Mapping[int, Write], look: Look
     ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
-        """The writes that one batch can carry out, and the results or errors of others by index.
+        """Return the writes for one batch, and the results or errors of writes that need no batch.
 
-        The remaining writes are planned again after the batch.
+        Results and errors are by index. Writes that are in neither are planned again after the
+        batch.
         """
         table = look if isinstance(look, Table) else None
         batch, outcomes = _Batch(), dict[int, Outcome]()
@@ -344,7 +364,7 @@ class Planner:
         return batch.writes, outcomes
 
     def planned(self, index: int, write: Write, look: Look) -> Work[Planned]:
-        """Plan one write; without changes if all rows already have its values."""
+        """Plan one write. The plan has no changes if all rows already have the values."""
         by = write.selector
         if isinstance(look, RowLook):
             return self._by_number(index, write, look)
@@ -357,7 +377,7 @@ class Planner:
         raise TypeError("rows of a table are found by a filter or by keys")
 
     def lacks_fields(self, header: Header, creates: Iterable[Write]) -> bool:
-        """True if creates name fields that the header does not have."""
+        """True if a create has a field that the header lacks and that must not be ignored."""
         return not self.ignore_unknown and any(
             view.find(name) is None
             for create in creates
@@ -367,7 +387,7 @@ class Planner:
         )
 
     def _append(self, index: int, write: Write, view: View, end: EndRule) -> Work[Planned]:
-        """Plan new rows, each of which must be a record by the rule `end`."""
+        """Plan new rows. Raises InvalidBody for a row that is not a record by `end`."""
         placements: list[Placement] = []
         rows: list[list[Stored]] = []
         skips_false = end.skips_false and end.column is None
@@ -385,7 +405,11 @@ class Planner:
         return Planned(index=index, write=write, slots=range(len(rows)), created=new)
 
     def _by_number(self, index: int, write: Write, look: RowLook) -> Work[Planned]:
-        """Plan writes to rows that exist and, with an `If-Match`, have its tag."""
+        """Plan a write by row number.
+
+        Raises RowNotFound for a row that does not exist, and PreconditionFailed for a row whose
+        ETag does not match.
+        """
         view = write.view(look.header)
         condition = write.condition
         for row in write.numbers:
@@ -425,8 +449,9 @@ class Planner:
         page = yield from evaluate(table, query, view)
         if page.total is not None and page.total > by.max_rows:
             raise TooManyRowsAffected(
-                f"{page.total} rows match, and this request may change at most {by.max_rows}. "
-                "Narrow 'where', or raise max-affected as far as the key's plan allows.",
+                f"{page.total} rows match, but this request is allowed to change at most "
+                f"{by.max_rows}. Narrow 'where', or raise max-affected up to the limit of the "
+                "key's plan.",
                 outcome="not_applied",
             )
         numbers = page.rows
@@ -543,7 +568,7 @@ class Planner:
         rows: Mapping[int, Sequence[str]],
         header: Header,
     ) -> Work[Planned]:
-        """Plan the removal or emptying of rows; `rows` are their displayed cells."""
+        """Plan the removal or emptying of rows. `rows` maps row numbers to displayed texts."""
         if not self.clears:
             return Planned(index=index, write=write, slots=slots, removed=rows)
 
@@ -562,15 +587,16 @@ class Planner:
 def _too_costly(write: Write, table: Table | None, error: OutOfSteps) -> QueryTooCostly:
     if table is None:
         return QueryTooCostly(
-            "The rows of this request take more steps than one request may take. Send fewer "
-            "rows at once.",
+            "This request has too many rows or fields to process at once. Send fewer rows per "
+            "request.",
             outcome="not_applied",
         )
     if isinstance(write.selector, ByFilter):
         return too_costly(Query(where=write.selector.where), table, error)
     return QueryTooCostly(
         f"The worksheet has too many rows ({table.last_row - table.header.row:,}) to find the rows "
-        "of an upsert in the steps that a request may take."
+        "of this upsert within the limits of one request. Write by rowIndex, or use a "
+        "worksheet with fewer rows."
     )
 
 
@@ -585,9 +611,10 @@ def row_change(
     kept: frozenset[int] = frozenset(),
     has_tag: bool = False,
 ) -> Written | RowChange:
-    """The change of a row, without the columns `kept`; the result if the row has all values.
+    """Return the change of a row, or the result of the write if the row already has all values.
 
-    `typed` are the typed cells of the row for a typed write; `is_form` if the values are a form's.
+    Columns in `kept` are not written. `typed` are the typed cells of the row, for a typed write.
+    `is_form`: the values come from an HTML form, so that all are texts.
     """
     cells = placement.cells
     if kept:
@@ -608,7 +635,7 @@ def row_change(
 
 
 def _read_columns(write: Write, view: View) -> frozenset[int | None]:
-    """Columns that select the rows of a write; None stands for row numbers."""
+    """Columns by which the write finds its rows. None stands for the row number."""
     by = write.selector
     names = by.names if isinstance(by, ByKey) else ()
     if isinstance(by, ByFilter):
@@ -617,7 +644,6 @@ def _read_columns(write: Write, view: View) -> frozenset[int | None]:
 
 
 def _compared(write: Write, view: View) -> frozenset[int]:
-    """Columns by which rows are found, at most `MAX_COMPARED`."""
     columns = [column for column in _read_columns(write, view) if column is not None]
     return frozenset(columns[:MAX_COMPARED])
 
@@ -625,13 +651,14 @@ def _compared(write: Write, view: View) -> frozenset[int]:
 def _rows_of(
     table: Table, columns: Sequence[int], keys: Sequence[Sequence[Stored]], *, is_form: bool
 ) -> Work[Mapping[int, int]]:
-    """Find the row of each existing key, by the key's number.
+    """Find the existing row of each key, by the position of the key in `keys`.
 
-    A row has a key if its cells equal the values, as `$eq` compares them. A text of a form may be a
-    boolean.
+    A row has a key if its cells equal the values by the rules of `$eq`. A text of a form also
+    matches a boolean. Raises InvalidBody if two keys match one row, and DuplicateKey if two rows
+    match one key.
     """
     candidates: Mapping[int, Set[int]] | None = None
-    """Possible keys of each place, by the columns compared so far."""
+    """Positions of the matching keys by row position, for the columns compared so far."""
     for at, column in enumerate(columns):
         index = table.index(column)
         if (yield from index.keys()).odd:
@@ -666,7 +693,9 @@ def _rows_of(
     for each, both in (candidates or {}).items():
         yield STEPS_PER_ROW
         if len(both) > 1:
-            raise InvalidBody("Two rows of the body have the key of the same row.")
+            raise InvalidBody(
+                "Two rows of the body match the same row of the worksheet. Send only one of them."
+            )
         (number,) = both
         rows.setdefault(number, []).append(each + table.header.row)
     for several_rows in rows.values():
@@ -682,9 +711,10 @@ def _rows_of(
 def _new_keys(
     table: Table, columns: Sequence[int], keys: Mapping[int, Sequence[Stored]], upsert: Write
 ) -> Work[Sequence[NewKey]]:
-    """Forms of the keys of new rows by column; `$5.00` may be 5 in a column of formatted numbers.
+    """Return the comparable keys of new rows.
 
-    Raises InvalidBody if one cell could match two of them.
+    In a column that displays formatted numbers, a new text such as `$5.00` can equal 5. Raises
+    InvalidBody if one cell could match two of the keys.
     """
     forms_of: list[Callable[[Stored], Hashable]] = []
     for column in columns:
@@ -696,7 +726,9 @@ def _new_keys(
         forms = [form_of(value) for form_of, value in zip(forms_of, key, strict=True)]
         first = same_key(key, forms, number, seen)
         if first is not None:
-            detail = f"The row at {upsert.path(first)} has the same key, as cells display it."
+            detail = (
+                f"The row at {upsert.path(first)} has the same key, as the sheet would display it."
+            )
             raise not_written([Problem(upsert.path(number), detail)])
         found.append(tuple(sorted(zip(columns, forms, strict=True))))
     return found

@@ -1,16 +1,19 @@
-"""Reads: serve cached rows, read them again, or serve stale ones.
+"""Serve reads from cached rows, from a new read, or from stale rows.
 
 Rules
-- Rows are served for their ttl, then read again. If Google is slow, fails, or may not be called,
-  they are served stale (stale-if-error), up to `cache.max_stale_seconds`.
-- A read of a worksheet also reads worksheets of the same spreadsheet that are in use and due.
-- `no-cache` reads rows again, for all requests together at most once in `NO_CACHE_SECONDS`; it is
-  never answered with stale rows.
-- Each worksheet in use costs one or two reads per ttl, paid by the accounts that reach it. If their
-  read budget is too small for all of their worksheets, the ttl of these grows by the same factor:
-  all are refreshed, a little later.
-- Plain pages and rows of a large worksheet are read in windows; filters, sorts and totals need all
-  rows. If a window cannot be read, older rows that contain it are served stale.
+- Cached rows are served for their TTL. Then the next request reads them again. If Google is slow,
+  fails or must not be called, older rows are served up to `cache.max_stale_seconds`
+  (stale-if-error).
+- A read of one worksheet also refreshes other worksheets of the spreadsheet that are in use and
+  past their TTL.
+- `no-cache` reads rows again, at most once in `NO_CACHE_SECONDS` for all requests together. Its
+  answer never has stale rows.
+- Each worksheet in use costs one or two reads per TTL. The service accounts that can open it share
+  the cost. If the read quota of the accounts is too small, the TTL of all their worksheets grows by
+  the same factor.
+- Plain pages and single rows of a large worksheet are read as windows, without the other rows.
+  Filters, sorts and totals need all rows. If Google fails, older rows that contain the window are
+  served.
 """
 
 import math
@@ -50,22 +53,25 @@ from gateway.worksheets.worksheet import Demand, Worksheet
 T = TypeVar("T")
 
 NO_CACHE_SECONDS = 10.0
-"""Minimum interval of reads for `no-cache`, per worksheet."""
+"""Minimum time between two reads of a worksheet for `no-cache`."""
 
 PATIENCE_SECONDS = 2.0
-"""Maximum time of a read before stale rows are served."""
+"""Time after which a slow read is answered with stale rows."""
 
 QUEUE_PATIENCE_SECONDS = 0.25
-"""Maximum wait of a read for the quota before stale rows are served."""
+"""Time after which a read that still waits for quota is answered with stale rows."""
 
 HOLD_SECONDS = 1.0
-"""Pause after a failure, if stale rows can be served."""
+"""Time after a failed read in which stale rows are served without a new read."""
 
 BUDGET_SHARE = 0.8
-"""Share of the read budget for refreshing; the rest is for new worksheets and writes."""
+"""Share of the read quota for refreshing cached rows.
+
+The remainder is for new worksheets and writes.
+"""
 
 SHORTEST_ACTIVITY_SECONDS = 10.0
-"""Minimum time for which a worksheet is active after a request, even if its ttl is shorter."""
+"""Minimum time that a worksheet counts as in use after a request, even if its TTL is shorter."""
 
 _LOOK_SECONDS = 1.0
 _RETRY_SECONDS = 5
@@ -80,27 +86,25 @@ _REASONS: Mapping[type[GatewayError], str] = {
 }
 
 DEGRADING = tuple(_REASONS)
-"""Failures of Google or of the connection to it, for which stale rows may be served."""
+"""Errors of Google or of the connection, after which stale rows are allowed."""
 
 ReadBudget = Callable[[str], Mapping[str, float]]
-"""Returns the reads per second of each account that reaches a spreadsheet, by account name."""
+"""Returns the reads per second of each account that can open a spreadsheet, by account name."""
 
 _PAST = math.nextafter(0.0, -math.inf)
-"""Upper bound of the `ttl` of stale rows, which is always negative."""
+"""Largest allowed `ttl_seconds` of stale rows: just below 0."""
 
 
 class Read(msgspec.Struct, frozen=True):
-    """Rows and their freshness."""
-
     rows: Rows
     freshness: Freshness
 
 
 class Reader:
-    """Serves reads.
+    """Serves reads of worksheets.
 
-    `demands` returns the demand for each worksheet with rows, `beside` the worksheets of the same
-    spreadsheet.
+    `demands` returns the demand for each worksheet that has cached rows. `beside` returns the other
+    worksheets of the same spreadsheet.
     """
 
     def __init__(
@@ -118,7 +122,10 @@ class Reader:
         self._clock = clock
 
     def fresh(self, worksheet: Worksheet, part: Part) -> Read | None:
-        """The cached rows if they are fresh. No call to Google."""
+        """Return the cached rows if they are within their TTL, else None.
+
+        Makes no call to Google.
+        """
         block = worksheet.blocks.get(part)
         if block is None or block.rows.is_expired:
             return None
@@ -139,12 +146,14 @@ class Reader:
         *,
         no_cache: bool = False,
     ) -> Read:
-        """A part of the worksheet: cached if it is new enough, else read, else stale.
+        """Return displayed rows, typed rows or a row range: cached if fresh, else read, else stale.
 
-        Displayed rows: 1 read, 2 if types show the last record. A span is read with all rows, or
-        alone if these are too large: 1 to 4. With types: 2 reads, in parallel if a fresh header has
-        all fields of the query, and 1 if the worksheet lacks one of them (UnknownField); 2 more if
-        the worksheet changed in between.
+        Cost in Google calls: displayed rows 1 read, or 2 if only typed values show the last record.
+        Typed rows 2 reads, at the same time if the cached header is fresh and has all fields of the
+        query. 2 more if the worksheet changed between the two. A row range 1 to 4 reads if the
+        worksheet is large, otherwise all rows are read.
+
+        Raises UnknownField, after at most 1 read.
         """
         if isinstance(part, RowSpan):
             if not worksheet.is_large:
@@ -211,9 +220,10 @@ class Reader:
         *,
         no_cache: bool,
     ) -> tuple[Snapshot | None, Read | None]:
-        """Displayed rows that still need types, or stale rows with types as the answer.
+        """Return displayed rows to which types can be added, or stale typed rows as the answer.
 
-        Both are None if both renderings must be read. Raises UnknownField.
+        Both are None if the displayed rows and the typed values must both be read. Raises
+        UnknownField.
         """
         displayed, reason = _newer(worksheet, DISPLAYED, since), ""
         extent = worksheet.header.fresh()
@@ -233,7 +243,10 @@ class Reader:
         return None if reason else displayed, None
 
     async def _impatience(self, flight: SingleFlight[Part, Rows], now: float) -> str:
-        """Wait for a read for a limited time: "" if it ends, else the reason for stale rows."""
+        """Wait for a read for a limited time.
+
+        Returns "" if the read ends, else the reason for stale rows.
+        """
         if await flight.done_within(flight.began_seconds + QUEUE_PATIENCE_SECONDS - now):
             return ""
         if flight.sent_seconds is None:
@@ -242,7 +255,10 @@ class Reader:
         return "" if await flight.done_within(seconds) else "slow"
 
     def _read_beside(self, worksheet: Worksheet, now: float, ttl_seconds: float) -> None:
-        """Read other due worksheets of the spreadsheet; reads that begin together are one call."""
+        """Refresh other worksheets of the spreadsheet past their TTL.
+
+        Reads that start together share a call.
+        """
         since = now - max(2 * ttl_seconds, SHORTEST_ACTIVITY_SECONDS)
         for other in self._beside(worksheet):
             part = TYPED if other.demand.typed_seconds >= since else DISPLAYED
@@ -257,7 +273,7 @@ class Reader:
                 other.read(part)
 
     def _stale(self, worksheet: Worksheet, part: Part, reason: str) -> Read | None:
-        """The newest cached rows that contain the part, if they may be served stale."""
+        """Return the newest cached rows that contain the part, or None if they are too old."""
         rows = worksheet.containing(part)
         if rows is None:
             return None
@@ -277,7 +293,7 @@ class Reader:
 
 
 def _newer(worksheet: Worksheet, part: Part, since: float) -> Rows | None:
-    """The cached rows of a part, if their read began after `since`."""
+    """Return the cached rows of a part if the gateway began to read them after `since`."""
     block = worksheet.blocks.get(part)
     if block is None or block.rows.is_expired:
         return None
@@ -285,7 +301,7 @@ def _newer(worksheet: Worksheet, part: Part, since: float) -> Rows | None:
 
 
 def _unknown_field(header: Header, query: Query, columns: ColumnGrant) -> UnknownField | None:
-    """The error of a query with a field that the header lacks; None without such a field."""
+    """Return the error for the first field of the query that the header lacks, or None."""
     view = header.seen_with(columns)
     try:
         columns_of(comparisons(query.where), sort_terms(query, view), view)
@@ -295,19 +311,21 @@ def _unknown_field(header: Header, query: Query, columns: ColumnGrant) -> Unknow
 
 
 def too_costly(query: Query, table: Table, error: OutOfSteps) -> QueryTooCostly:
-    """The error of a query that exceeded its budget of steps."""
+    """Return the error for a query that exceeds its step budget."""
     conditions = len(comparisons(query.where))
     return QueryTooCostly(
         f"This query takes more than {error.budget_steps:,} steps on the "
         f"{table.last_row - table.header.row:,} rows of the worksheet, with {conditions} "
         f"conditions and {len(query.order)} order terms. Use fewer conditions or order terms, "
-        "or a worksheet with fewer rows. A repetition may take fewer steps, because the "
-        "indexes are kept."
+        "or send the same query again: it takes fewer steps with the indexes built so far."
     )
 
 
 class AdaptiveTtl:
-    """Lifetime of cached rows by the demand for all worksheets. A ttl of 0 stays 0."""
+    """Computes the TTL of cached rows from the demand for all worksheets and the read quota.
+
+    A configured TTL of 0 stays 0.
+    """
 
     def __init__(
         self,
@@ -319,7 +337,7 @@ class AdaptiveTtl:
         self._read_budget = read_budget
         self._demands = demands
         self._ttls: Mapping[str, float] = {}
-        """The ttl of each spreadsheet in use."""
+        """TTL of each spreadsheet in use, in seconds."""
         self._looked_seconds = float("-inf")
 
     def seconds(self, spreadsheet: str, now: float) -> float:
@@ -329,12 +347,12 @@ class AdaptiveTtl:
         return self._ttls.get(spreadsheet, self._least_seconds)
 
     def _affordable(self, now: float) -> Mapping[str, float]:
-        """The shortest ttl of each spreadsheet, in seconds, that the quota for reads allows.
+        """Return the shortest TTL of each spreadsheet that the read quota allows, in seconds.
 
         The accounts of a spreadsheet share its reads equally.
         """
         reads: dict[str, int] = {}
-        """The reads per refresh of all worksheets in use."""
+        """Reads that one refresh of all worksheets in use costs, by spreadsheet."""
         for demand in self._demands():
             ttl_seconds = self._ttls.get(demand.spreadsheet, self._least_seconds)
             since = now - max(2 * ttl_seconds, SHORTEST_ACTIVITY_SECONDS)
@@ -343,7 +361,7 @@ class AdaptiveTtl:
                 reads[demand.spreadsheet] = reads.get(demand.spreadsheet, 0) + cost
         budgets: dict[str, Mapping[str, float]] = {}
         seconds: dict[str, float] = {}
-        """Time that each account needs to refresh its share of all."""
+        """Seconds that each account needs for its share of one refresh."""
         for spreadsheet, count in reads.items():
             budget = budgets[spreadsheet] = self._read_budget(spreadsheet)
             for account, per_second in budget.items():
@@ -357,13 +375,14 @@ class AdaptiveTtl:
 
 
 def reason_for(error: GatewayError) -> str:
-    """`detail` of a failure in `Cache-Status`."""
+    """Return the `detail` of `Cache-Status` for an error of Google."""
     return next(word for kind, word in _REASONS.items() if isinstance(error, kind))
 
 
 def not_fresh(error: GatewayError) -> NotFresh:
-    """The error for a `no-cache` request."""
+    """Return the error for a `no-cache` request that got no fresh rows."""
     return NotFresh(
-        f"Fresh rows are not available: {error.message} Leave out no-cache to get older ones.",
+        f"Fresh rows are not available: {error.message} Send the request without "
+        "no-cache to get older rows.",
         retry_after_seconds=error.retry_after_seconds or _RETRY_SECONDS,
     )

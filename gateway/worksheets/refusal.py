@@ -1,4 +1,4 @@
-"""Reasons for a refused request, because Google's 400 INVALID_ARGUMENT does not explain it."""
+"""Find out why Google rejected a request, which its 400 INVALID_ARGUMENT does not say."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -22,7 +22,7 @@ from gateway.telemetry.events import google_refused
 from gateway.worksheets.access import WorksheetId, worksheet_not_found
 
 SHEET_WIDE = (WorksheetNotFound, StorageFull)
-"""Errors of a whole refused group; other errors may concern one write."""
+"""Errors that concern all writes of a rejected group. Other errors can concern a single write."""
 
 # Google's English words are the last resort: they may be localised, then it is a 502.
 _WORDS: Mapping[str, Callable[[], GatewayError]] = {
@@ -46,12 +46,12 @@ async def explain(
     sheet_id: int | None = None,
     grid_rows: int = 0,
 ) -> GatewayError:
-    """Find the error for a refusal. 1 read: the worksheets' titles and sizes.
+    """Return the error for a request that Google rejected.
 
-    `row` is the last row that the request named; it named the header, too. LookOutdated if a write
-    was planned for a tab that has another title by now, by its `sheet_id`, or for a grid that had
-    another size. For an unexplained refusal the result is a new UpstreamRefusal with the same
-    message, because an exception cannot be raised from itself.
+    Costs 1 read, of the titles and sizes of the worksheets. `row` is the last row that the request
+    named. The request named `header_row`, too. The result is LookOutdated if a write was planned
+    for another `sheet_id` or another number of `grid_rows` than the worksheet has now. Without a
+    known reason the result is a new UpstreamRefusal, because an exception cannot be its own cause.
     """
     google_refused(refusal.google_message)
     worksheets = {each.title: each for each in await sheets.list_worksheets(worksheet.spreadsheet)}
@@ -76,7 +76,7 @@ async def explain(
 async def explaining(
     sheets: Sheets, worksheet: WorksheetId, *, header_row: int
 ) -> AsyncIterator[None]:
-    """Translate a refusal of the block's call by `explain`."""
+    """Replace an UpstreamRefusal that the block raises by the error of `explain`."""
     try:
         yield
     except UpstreamRefusal as refusal:
@@ -90,9 +90,10 @@ def row_not_found(
     below: Iterable[Sequence[object]] = (),
     view: View | None = None,
 ) -> RowNotFound:
-    """The error of a row that is not a record.
+    """Return the error for a row number that is not a record.
 
-    Its message has more advice if a row `below` the last record displays something in the view.
+    `below` are rows under the last record. The message has more advice if one of these rows
+    displays a text in a column of `view`.
     """
     end = "last row that is not blank"
     columns = () if view is None else view.columns.values()
@@ -107,54 +108,57 @@ def row_not_found(
 def no_header_row(header_row: int) -> NoHeaderRow:
     if header_row == 1:
         return NoHeaderRow(
-            "Row 1 of the worksheet names no field. Put the field names into its first row."
+            "Row 1 of the worksheet has no field names. Put the field names into that row."
         )
     return NoHeaderRow(
-        f"Row {header_row} of the worksheet, its header by the gateway's settings, names no field. "
-        "Put the field names into it, or ask the gateway's operator to correct header_row."
+        f"Row {header_row} of the worksheet should be its header, but has no field names. Put the "
+        "field names into that row, or ask the gateway's operator to correct header_row."
     )
 
 
 def no_record_field(header_row: int) -> NoHeaderRow:
-    """The error of a header without the record field, whose name some keys may not see."""
+    """Return the error for a header without the configured record field.
+
+    The message omits the field name, because some keys must not see it.
+    """
     return NoHeaderRow(
-        f"Row {header_row} of the worksheet, its header, lacks the record_field of the gateway's "
-        "settings. Put that field name back, or ask the gateway's operator to correct "
+        f"The header in row {header_row} of the worksheet lacks the field that the setting "
+        "record_field names. Put the field name back, or ask the gateway's operator to correct "
         "record_field."
     )
 
 
 def header_moved(row: int, header_row: int) -> NoHeaderRow:
-    """The error of a worksheet whose header is in another row than in its settings."""
+    """Return the error for a header that is in another row than the settings say."""
     return NoHeaderRow(
         f"The header of the worksheet is in row {row} now, because rows above it were "
-        f"inserted or deleted; the gateway's settings say row {header_row}. Move it back, or "
-        f"ask the gateway's operator to set header_row = {row}."
+        f"inserted or deleted, but the gateway's settings say row {header_row}. Move the header "
+        f"back, or ask the gateway's operator to set header_row = {row}."
     )
 
 
 def undecided() -> UpstreamError:
-    """The error of a write that Google repeatedly refused together with others."""
+    """Return the error for a write that Google repeatedly rejected together with other writes."""
     return UpstreamError(
-        "Google refused a group of writes, and the cause may be another write of the group. "
-        "This one was not written; send it again.",
+        "Google rejected this write together with other writes, which might be the cause. "
+        "This write was not applied: send the request again.",
         outcome="not_applied",
     )
 
 
 def tabs_changing() -> UpstreamError:
-    """The error of a write whose worksheet title belonged to another tab at each look."""
+    """Return the error for a write whose worksheet tab changed during each planning read."""
     return UpstreamError(
-        "The worksheet was renamed or replaced at the same time. Nothing was written; send "
+        "The worksheet was renamed or replaced at the same time. Nothing was written: send "
         "the request again.",
         outcome="not_applied",
     )
 
 
 def other_tab() -> UpstreamError:
-    """The error of a write after which its worksheet had another name."""
+    """Return the error for an applied write whose worksheet was renamed at the same time."""
     return UpstreamError(
-        "The write was applied, but the worksheet was renamed at the same time: the rows are "
-        "in the tab that had its name before. Look there, and do not send the request again.",
+        "The write was applied, but the worksheet was renamed at the same time, so the rows are "
+        "in the tab that had this title before. Check that tab, and do not send the request again.",
         outcome="applied",
     )

@@ -1,7 +1,9 @@
-"""Stored answers of writes as JSON text, with digests in place of long texts.
+"""Answers to idempotent writes, stored as JSON text with digests in place of long texts.
 
-Rules: only a text of the write's body becomes a digest, and a record is read only for a write with
-the same body. A text that Google changed is stored in full.
+Rules
+- Only a text from the body of the write becomes a digest. The stored answer is read only for a
+  repeated request with the same body, which supplies the text.
+- A text that Google changed is stored in full.
 """
 
 import hashlib
@@ -18,15 +20,15 @@ from gateway.worksheets.idempotency import Answer
 from gateway.worksheets.writes import Results
 
 LONG = 1000
-"""Minimum number of characters of a long text."""
+"""Minimum number of characters of a text that is stored as a digest."""
 
 _DIGEST = "sha256"
 _ERROR = {"error": None}
-"""The typed value of an error cell, which is null but not an empty cell."""
+"""Stored form of an error cell. The client gets null, but the cell is not empty."""
 
 
 def long_texts(rows: Iterable[Mapping[str, Stored]]) -> frozenset[str]:
-    """The long texts among the values of a body."""
+    """Return the texts of a body that have at least `LONG` characters."""
     return frozenset(
         value
         for fields in rows
@@ -36,7 +38,11 @@ def long_texts(rows: Iterable[Mapping[str, Stored]]) -> frozenset[str]:
 
 
 def shortened(value: object, texts: frozenset[str]) -> object:
-    """Stored form of a value: an object with a digest for one of the texts, or for an error."""
+    """Return the stored form of a value.
+
+    The form is an object with a digest for a text in `texts`, an object for an error cell, else the
+    value itself.
+    """
     if value is ERROR:
         return _ERROR
     if isinstance(value, str) and len(value) >= LONG and value in texts:
@@ -45,13 +51,13 @@ def shortened(value: object, texts: frozenset[str]) -> object:
 
 
 class Restorer:
-    """Restores texts from their digests."""
+    """Replaces digests by the texts of a repeated request."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = {_digest(text): text for text in texts}
 
     def __call__(self, value: Any) -> Any:
-        """Restore a value; None for the digest of an unknown text."""
+        """Return the original value, or None for the digest of an unknown text."""
         if value == _ERROR:
             return ERROR
         return self._texts.get(value.get(_DIGEST, "")) if isinstance(value, dict) else value
@@ -80,7 +86,10 @@ _AS_KEPT = Restorer(())
 
 
 def encode_answer(answer: Answer, texts: frozenset[str] = frozenset()) -> str:
-    """Encode an answer as JSON, with digests for `texts`; for an error its own attributes."""
+    """Encode an answer as JSON, with digests for `texts`.
+
+    An error is encoded with its attributes.
+    """
     if not isinstance(answer, GatewayError):
         has_errors = any(ERROR in written.record.values() for written in answer)
         results = answer
@@ -101,7 +110,7 @@ def encode_answer(answer: Answer, texts: frozenset[str] = frozenset()) -> str:
 
 
 def decode_answer(text: str, restored: Callable[[object], object] = _AS_KEPT) -> Answer:
-    """Decode an answer; an error of a removed class becomes UpstreamError."""
+    """Decode an answer. An error whose class no longer exists becomes UpstreamError."""
     kept = msgspec.json.decode(text, type=_Kept)
     if kept.failure is None:
         return _with_values(kept.results or (), restored)

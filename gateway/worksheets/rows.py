@@ -357,8 +357,9 @@ class RowService:
                     raise too_costly(query, table, error) from None
             if len(page.places) > max_rows:
                 raise InvalidQuery(
-                    f"{page.total:,} rows match, and an export on the plan of this key has at most "
-                    f"{max_rows:,}. Send a limit, with skip for the rest, or narrow where."
+                    f"{page.total:,} rows match, but the plan of this key allows at most "
+                    f"{max_rows:,} rows in one export. Export with limit and skip, or "
+                    "narrow 'where'."
                 )
             export = Export(
                 table=table,

@@ -1,13 +1,13 @@
-"""Scheduler of counted work on the event loop: slices and fair turns.
+"""Run long computations on the event loop in short slices, with fair turns for the API keys.
 
 Rules
-- One slice runs, then everything else that is ready: long work delays others by one slice at most,
-  and needs no thread, which would hold the interpreter lock for longer.
-- In each round of the loop, the queries of a key share one immediate slice. A query that needs more
-  joins its key's queue of at most `MAX_WAITING` queries.
-- Keys take turns, slice by slice; every second turn builds rows, which serve all keys. A lane that
-  took more than a slice, in a long block, skips turns for it. Within a lane: first come, first
-  served.
+- After each slice the event loop runs everything else that is ready. So a long job delays other
+  requests by one slice at most. A thread would hold the interpreter lock for longer.
+- All queries of a key together can use one slice in each iteration of the event loop. A query that
+  needs more joins the queue of its key, which has at most `MAX_WAITING` queries.
+- Keys take turns, one slice each. Every second turn goes to building rows, which all keys use. A
+  queue whose slice was too long skips turns in return. Within a queue, the order is first come,
+  first served.
 """
 
 import asyncio
@@ -21,16 +21,16 @@ from gateway.table.steps import Metered, Work
 T = TypeVar("T")
 
 SLICE_STEPS = 20_000
-"""Steps of a slice, which takes about 1 to 2 ms."""
+"""Number of steps of a slice. They take about 1 to 2 ms."""
 
 MAX_WAITING = 32
 """Maximum number of waiting queries of one key."""
 
 MAX_SECONDS = 60.0
-"""Maximum time from a query's start to its end."""
+"""Maximum time from the start of a query to its end."""
 
 Lane = str | None
-"""The queries or the writes of a key, the exports of all keys, or None for building rows."""
+"""Name of a queue: of a key's queries, of a key's writes, or of all exports. None builds rows."""
 
 
 class _Job(NamedTuple):
@@ -39,28 +39,29 @@ class _Job(NamedTuple):
 
 
 class Scheduler:
-    """The queue for work that takes more than a slice.
+    """Runs long work in slices.
 
-    `max_steps` is the budget of a search.
+    `max_steps` is the step budget of one search.
     """
 
     def __init__(self, max_steps: float = inf) -> None:
         self.max_steps = max_steps
         self._lanes: OrderedDict[Lane, deque[_Job]] = OrderedDict()
-        """Jobs by lane, in the order of the lanes' turns; only lanes with jobs."""
+        """Jobs by lane, in the order of the lanes' turns. Lanes without jobs are removed."""
         self._debts: dict[Lane, int] = {}
-        """Steps of each lane beyond its slices."""
+        """Number of steps that each lane took beyond its slices."""
         self._room_steps: dict[Lane, int] = {}
-        """Steps that a lane may still take at once in this round of the loop."""
+        """Number of steps that each lane can still take in this iteration of the event loop."""
         self._beginners: dict[Lane, deque[_Job]] = {}
-        """Jobs that wait for their first slice."""
+        """Jobs whose first slice has not ended."""
         self._is_round_due = False
         self._task: asyncio.Task[None] | None = None
 
     def try_at_once(self, work: Metered[Any], lane: Lane) -> bool:
-        """Run the rest of the first slice, if the lane has room; True if the work is done.
+        """Run work at once, up to the end of its first slice. Returns True if the work is done.
 
-        Raises OutOfSteps past its budget.
+        Runs nothing if the lane has used its slice. Raises OutOfSteps if the work exceeds its
+        budget.
         """
         if lane in self._beginners:
             return False
@@ -75,10 +76,10 @@ class Scheduler:
             self._room_steps[lane] = room - (work.steps - before)
 
     async def finish(self, work: Metered[T], lane: Lane) -> T:
-        """Run work after `try_at_once` has not finished it.
+        """Run work that `try_at_once` has not finished.
 
-        Raises OutOfSteps past its budget, and TooManyInFlight if many queries of the key wait, or
-        if they take too long.
+        Raises OutOfSteps if the work exceeds its budget. Raises TooManyInFlight if too many queries
+        of the key wait, or if the work takes longer than `MAX_SECONDS`.
         """
         job = _Job(work, asyncio.get_running_loop().create_future())
         if work.steps < SLICE_STEPS:
@@ -90,13 +91,13 @@ class Scheduler:
             async with asyncio.timeout(None if lane is None else MAX_SECONDS):
                 await job.done
         except TimeoutError:
-            raise _too_many("The long queries of this key take too much time.") from None
+            raise _too_many("The long queries of this key took too long.") from None
         return work.result
 
     async def build(self, work: Work[T], lane: Lane = None) -> T:
-        """Run work without a budget: for all keys (lane None) or for a lane.
+        """Run work without a step budget, in a lane.
 
-        Raises as `finish`.
+        Raises TooManyInFlight for the lane of a key.
         """
         metered = Metered(work)
         if self.try_at_once(metered, lane):
@@ -104,13 +105,13 @@ class Scheduler:
         return await self.finish(metered, lane)
 
     def _see_to_round(self) -> None:
-        """Schedule a round for the next turn of the loop."""
+        """Call `_begin_round` in the next iteration of the event loop."""
         if not self._is_round_due:
             self._is_round_due = True
             asyncio.get_running_loop().call_soon(self._begin_round)
 
     def _begin_round(self) -> None:
-        """Begin a round: each lane may use a new slice; waiting lanes share one, in turn."""
+        """Give each lane a new slice. Lanes with waiting first slices share one slice in turn."""
         self._is_round_due = False
         self._room_steps.clear()
         for lane in [*self._beginners]:
@@ -125,7 +126,7 @@ class Scheduler:
             self._see_to_round()
 
     def _has_begun(self, job: _Job, lane: Lane) -> bool:
-        """True if a job's first slice is complete, after using the lane's room."""
+        """Run the first slice of a job as far as the lane can. True if the slice is complete."""
         if job.done.done():
             return True
         try:
@@ -142,13 +143,13 @@ class Scheduler:
     def _queue(self, job: _Job, lane: Lane) -> None:
         jobs = self._lanes.setdefault(lane, deque())
         if lane is not None and sum(not job.done.done() for job in jobs) >= MAX_WAITING:
-            raise _too_many(f"This key has {MAX_WAITING} long queries under way.")
+            raise _too_many(f"This key has {MAX_WAITING} long queries in progress.")
         jobs.append(job)
         if self._task is None:
             self._task = asyncio.create_task(self._take_turns())
 
     async def _take_turns(self) -> None:
-        """Run slices until no lane is left."""
+        """Run slices until all lanes are empty."""
         is_for_rows = False
         try:
             while self._lanes:
@@ -161,7 +162,7 @@ class Scheduler:
             self._task = None
 
     def _next_key(self) -> Lane:
-        """Lane of the next key; None if only rows are built."""
+        """Return the lane of the next key, or None if only the building of rows is queued."""
         keys = [lane for lane in self._lanes if lane is not None]
         least = min((self._debts.get(key, 0) for key in keys), default=0)
         for key in keys:
@@ -181,7 +182,7 @@ class Scheduler:
 
 
 def _run_slice(job: _Job) -> bool:
-    """Run a slice of a job; True if it is done or was cancelled."""
+    """Run a slice of a job. True if the job is done or was cancelled."""
     if job.done.done():
         return True
     try:
@@ -195,4 +196,4 @@ def _run_slice(job: _Job) -> bool:
 
 
 def _too_many(reason: str) -> TooManyInFlight:
-    return TooManyInFlight(f"{reason} Wait for the answer to one of them.", retry_after_seconds=1)
+    return TooManyInFlight(f"{reason} Wait until one of them is answered.", retry_after_seconds=1)

@@ -1,10 +1,11 @@
-"""State of a worksheet that several gateway processes share; a single process shares nothing.
+"""State of a worksheet that several gateway processes share. A single process does not use it.
 
 Rules
-- All cached rows of one epoch show the same state. A write, and a read that finds another state,
-  begin a new epoch before they are answered. Rows of an earlier epoch are not served as fresh.
-- Writes are carried out under the worksheet's lock. Before a batch is sent, its fence is stored
-  with the lock: a successor settles it first.
+- An epoch is the version of a worksheet's cached rows. All cached rows of one epoch show the same
+  state. A write begins a new epoch before it is answered. So does a read that finds other rows.
+  Rows of an earlier epoch are not served as fresh.
+- A process writes only while it holds the lock of the worksheet. Before it sends a batch, it stores
+  the batch's fence with the lock. The next holder first looks up if that batch was applied.
 """
 
 import asyncio
@@ -19,24 +20,24 @@ from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.snapshot import Effect, HeaderCache
 
 PUBLISHING_SECONDS = 0.25
-"""Maximum wait of a read for the end of a write that its rows show."""
+"""Maximum time that a read waits until a write that its rows show is published."""
 
 
 class Written(NamedTuple):
-    """A write changed the worksheet."""
+    """News for other processes: a write changed the worksheet."""
 
     effect: Effect
 
 
 class Seen(NamedTuple):
-    """Rows as a write's look or answer showed them, by number."""
+    """News for other processes: rows by number, as a read or response of a write showed them."""
 
     header: Header
     rows: Mapping[int, Sequence[str]]
 
 
 class Missed(NamedTuple):
-    """A row does not exist."""
+    """News for other processes: the row does not exist."""
 
     row: int
 
@@ -44,13 +45,14 @@ class Missed(NamedTuple):
 News = Written | Seen | Missed
 
 ReadRendering = Callable[[bytes | None], Awaitable[Rendering | None]]
-"""Reads a rendering from Google; None if it has the digest."""
+"""Reads a rendering from Google. Returns None if the rendering still has the given digest."""
 
 
 class SharedState:
-    """State of a worksheet among several processes; unused by a single process.
+    """State of a worksheet among several processes.
 
-    `learn`, `expire` and `forget` are methods of the worksheet.
+    `learn` applies news of other processes, `expire` and `forget` invalidate cached rows. All are
+    methods of `Worksheet`.
     """
 
     def __init__(
@@ -70,30 +72,33 @@ class SharedState:
         self.forget = forget
         self._expire = expire
         self.epoch: str | None = None
-        """Epoch of all cached rows; None if unknown."""
+        """Epoch of the cached rows, or None if unknown."""
         self.own_epoch: str | None = None
-        """Epoch of the last write under the lock; None if another process wrote it."""
+        """Epoch of the last write under the lock, or None if another process wrote last."""
         self.changes = 0
-        """Number of certain or possible changes by other processes."""
+        """Number of actual or possible changes by other processes."""
         self.writes = 0
-        """Number of changes by this process, so that no earlier answer is published."""
+        """Number of changes by this process.
+
+        A read is not published if a change came after its start.
+        """
         self.newest_seconds = float("-inf")
-        """Time at which the newest rows that this process may have served were seen."""
+        """Time of the newest rows that this process might have served, in monotonic seconds."""
         self.overtaken_at = -1
-        """Moment at which this process last noticed changes by others."""
+        """Event number (`Worksheet.moment`) of the last change that another process made."""
         self.is_alone = False
-        """True if other processes may not know of the last write yet."""
+        """True if other processes might not know the last write."""
         self.digests: dict[Render, bytes] = {}
-        """Digests of the renderings that this process published or found last."""
+        """Digest of each rendering that this process last published or found published."""
         self.catching_up = asyncio.Lock()
         self.is_written = False
-        """True if this process holds the lock."""
+        """True if this process holds the write lock."""
         self._is_published = asyncio.Event()
         self._is_published.set()
         self._news: list[News] | None = []
 
     def changed(self, epoch: str | None) -> None:
-        """Record that other processes changed the worksheet, or may have."""
+        """Record that other processes changed the worksheet, or might have."""
         if epoch is None or epoch != self.epoch:
             self.epoch = epoch
             self.changes += 1
@@ -101,14 +106,13 @@ class SharedState:
             self.forget()
 
     def overtaken(self) -> None:
-        """Record that earlier reads may be older than a change by other processes."""
+        """Record that reads so far can be older than a change by another process."""
         self.overtaken_at = self.header.moment()
 
     def add_news(self, news: "News | None") -> None:
-        """Add the news of a write of this process for other processes; None if unknown.
+        """Add news of this process for other processes. None means that the change is unknown.
 
-        News of moved rows are dropped, because other processes cannot apply them to rows that they
-        read meanwhile.
+        News of moved rows is dropped, because other processes might have read newer rows.
         """
         if not self.is_written:  # news of other processes, or a single process
             return
@@ -120,24 +124,24 @@ class SharedState:
             self._news.append(news)
 
     def take_news(self) -> "Sequence[News] | None":
-        """Return and clear the news; None if they are incomplete."""
+        """Return the collected news and clear it. None if the news is incomplete."""
         news, self._news = self._news, []
         return news
 
     def wrote(self, epoch: str | None) -> None:
-        """Record the epoch that a write of this process began; cached rows are patched with it."""
+        """Record the epoch of a write by this process. The cached rows already show the write."""
         self.epoch = epoch
         self.writes += 1
 
     def found_new(self, epoch: str) -> None:
-        """Record the epoch of a read of this process; older rows of another epoch expire."""
+        """Record the epoch of a read by this process. If the epoch is new, cached rows expire."""
         if epoch != self.epoch:
             self.epoch = epoch
             self._expire()
 
     @contextmanager
     def written(self) -> Iterator[None]:
-        """Mark the worksheet as written to during the block; its end publishes the write."""
+        """Mark the worksheet as written to. At the end of the block the write is published."""
         self.is_written = True
         try:
             yield
@@ -146,12 +150,12 @@ class SharedState:
             self._is_published.set()
 
     def show(self) -> None:
-        """Record that cached rows show an unpublished write of this process."""
+        """Record that cached rows show a write that is not published yet."""
         if self.is_written:
             self._is_published.clear()
 
     async def may_be_shown(self) -> bool:
-        """Wait until the writes in the cached rows are published.
+        """Wait until the writes that cached rows show are published.
 
         Returns False after `PUBLISHING_SECONDS`.
         """
@@ -162,16 +166,22 @@ class SharedState:
         return self._is_published.is_set()
 
     def seen(self, seconds: float, news: News | None) -> None:
-        """Record rows that this process may serve now; no earlier rows may replace them."""
+        """Record that this process can now serve rows of the time `seconds`.
+
+        No older rows are served afterwards.
+        """
         self.newest_seconds = max(self.newest_seconds, seconds)
         self.add_news(news)
 
 
 class Sharing(Protocol):
-    """Rows shared by processes."""
+    """Rows that processes share through the state store."""
 
     async def is_current(self, state: SharedState) -> bool:
-        """Update the cached rows to the current epoch, or drop them; False if it is unknown."""
+        """Bring cached rows to the current epoch, or drop them.
+
+        Returns False if the epoch is unknown.
+        """
         ...
 
     async def read(
@@ -183,42 +193,44 @@ class Sharing(Protocol):
         newer_than: float,
         from_google: ReadRendering,
     ) -> Rendering | None:
-        """A rendering that a process read for all, or reads now; None if it is the known one.
+        """Return a rendering from another process, or read it from Google.
 
-        Its read was sent later than `newer_than` (infinity: now), and at most `max_age_seconds` of
-        the call context ago; `record_sent_at` receives the time.
+        Returns None if the rendering has the digest `known`.
+
+        The read was sent after `newer_than` (infinity: a new read), and at most `max_age_seconds`
+        ago, as the call context says. `record_sent_at` gets the time at which the read was sent.
         """
         ...
 
     async def announce(self, state: SharedState) -> None:
-        """Begin an epoch before a write is answered."""
+        """Begin a new epoch, before a write is answered."""
         ...
 
     def change(self, worksheet: WorksheetId) -> None:
-        """Begin an epoch soon, after a reported change."""
+        """Begin a new epoch soon, after a client reported a change."""
         ...
 
 
 class OpenFence(NamedTuple):
-    """The fence of a batch whose outcome is open; `sent_at` is on the wall clock, in seconds."""
+    """Fence of a batch whose outcome is unknown. `sent_at` is wall-clock time in seconds."""
 
     fence: Fence
     sent_at: float
 
 
 class WriteLock(Protocol):
-    """Write lock of worksheets across processes; each worksheet has at most one open fence."""
+    """Write lock of worksheets across processes. Each worksheet has at most one open fence."""
 
     def held(self, state: SharedState) -> AbstractAsyncContextManager[None]:
-        """Hold the lock during the block; its end publishes the write.
+        """Hold the lock during the block, and publish the write at the end.
 
-        Raises RecordsUnavailable, `not_applied`, before the block only; QueueFull after too long a
-        wait. All other methods must be called within the block.
+        Raises RecordsUnavailable (`not_applied`), or QueueFull if the wait was too long, both
+        before the block begins. The other methods are allowed only within the block.
         """
         ...
 
     def earlier(self, worksheet: WorksheetId) -> OpenFence | None:
-        """The fence that an earlier holder left open, until it is `settled`."""
+        """Return the fence that an earlier holder left open, or None after `settled`."""
         ...
 
     def settled(self, worksheet: WorksheetId, fence: Fence) -> None:
@@ -233,7 +245,7 @@ class WriteLock(Protocol):
         ...
 
     def left_open(self, worksheet: WorksheetId, fence: Fence) -> None:
-        """Record that the outcome of a batch is unknown at the end of the block."""
+        """Record that the outcome of a batch is still unknown at the end of the block."""
         ...
 
 

@@ -1,10 +1,10 @@
-"""Typed writes whose values become numbers, booleans and number formats by their columns.
+"""Store values of typed writes as numbers, booleans, dates or texts, by the type of the column.
 
 Rules
-- A plan is made from the values as sent. Open values, whose stored form depends on the kind of
-  their column, are replaced before the plan is sent. So the forms of columns are read only for
-  values that are written.
-- Cells of a new row without a format here get the formats of all new rows (`batch`).
+- A plan has the values as the client sent them. The stored form of an open value depends on the
+  type of its column. Open values are replaced before the plan is sent, so that column types are
+  read only for values that are written.
+- A new cell without a number format here gets the number format of new rows from `batch`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,10 @@ _WALL_CLOCK = (
 
 
 def open_spans(planned: Sequence[Planned]) -> Work[tuple[dict[int, tuple[int, int]], bool]]:
-    """First and last column of open values in each existing row; True if new rows have any."""
+    """Find the open values of planned writes.
+
+    Returns their first and last column by existing row, and True if new rows have open values.
+    """
     spans: dict[int, tuple[int, int]] = {}
     has_new = False
     for each in planned:
@@ -49,8 +52,8 @@ def with_stored_values(
 ) -> Work[Planned]:
     """Replace the open values of a write by stored values and number formats.
 
-    `own` are the cells of the changed rows in the look. Raises InvalidBody for a moment with a UTC
-    offset, and for a new row that is not a record by the rule of the header.
+    `own` are the cells of the changed rows in the planning read. Raises InvalidBody for a date and
+    time with a UTC offset, and for a new row that is not a record by the header's rule.
     """
     write = planned.write
     if not write.has_open_values:

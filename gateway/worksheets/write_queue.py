@@ -323,7 +323,7 @@ class WriteQueue:
                 raise _shutting_down() from None
             raise WriteOutcomeUnknown(
                 "The gateway is shutting down, and Google has not answered this write yet. "
-                "Look at the worksheet before you send it again.",
+                "Check the worksheet before you send it again.",
                 outcome="unknown",
                 retry_after_seconds=UNKNOWN_RETRY_SECONDS,
             ) from None

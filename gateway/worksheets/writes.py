@@ -1,4 +1,4 @@
-"""Writes to a worksheet, and their results."""
+"""Requests to write to a worksheet, and their results."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,25 +13,25 @@ from gateway.table.sent_values import is_open
 from gateway.worksheets.access import FULL_ACCESS, Access, WorksheetId
 
 MIN_BYTES = 500
-"""Approximate memory of a waiting write besides its values."""
+"""Approximate memory of a waiting write without its values, in bytes."""
 
 Fields = Mapping[str, Stored]
-"""Values by field name, as the client wrote the names."""
+"""Values by field name, with the names as the client wrote them."""
 
 
 class FormFields(dict[str, Stored]):
-    """Fields of a form: texts without types, which a typed write reads by their columns."""
+    """Fields of an HTML form. All values are texts, and the column decides the stored type."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WriteIdentity:
     """Identity of an idempotent write.
 
-    Requests with the same `scope` are one write; a different `fingerprint` is then a mistake.
+    Requests with the same `scope` are the same write. A different `fingerprint` is a client error.
 
-    `scope` is a digest of API key, Idempotency-Key, method, path and spreadsheet, `fingerprint` a
-    digest of the body. `removes_rows`: the write may remove rows, and its answer has their numbers
-    before it. `texts` are the long texts of the body, which its record stores as digests.
+    `scope` is a digest of API key, Idempotency-Key, method, path and spreadsheet. `fingerprint` is
+    a digest of the body. `removes_rows`: the write can remove rows, and its answer has row numbers
+    from before the removal. `texts` are the long texts of the body, which are stored as digests.
     """
 
     scope: str
@@ -44,14 +44,14 @@ class WriteIdentity:
 
 @dataclass(frozen=True, kw_only=True)
 class Append:
-    """Selects new rows below the last one."""
+    """Appends rows below the last record."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ByNumber:
-    """Selects existing data rows by their numbers, each once.
+    """Selects existing rows by number, without repetition.
 
-    A write to a single row may have a `condition`, which must hold for the row.
+    A write to a single row can have a `condition` (If-Match).
     """
 
     rows: tuple[int, ...]
@@ -60,7 +60,7 @@ class ByNumber:
 
 @dataclass(frozen=True, kw_only=True)
 class ByFilter:
-    """Selects all matching rows; raises TooManyRowsAffected above `max_rows`."""
+    """Selects all rows that match. Planning raises TooManyRowsAffected above `max_rows`."""
 
     where: Condition
     max_rows: int
@@ -68,10 +68,10 @@ class ByFilter:
 
 @dataclass(frozen=True, kw_only=True)
 class ByKey:
-    """Selects, for each row of the body, the row where all fields of `names` are equal.
+    """Selects the row whose fields `names` equal the values of a row in the body (upsert).
 
-    Without such a row a new one is appended. `merges`: the other fields of existing rows are
-    written; otherwise existing rows are not changed. The rows of one body have different keys.
+    Appends a new row if no row matches. `merges`: other fields of an existing row are written. If
+    False, existing rows stay unchanged. All rows of a body have different keys.
     """
 
     names: tuple[str, ...]
@@ -79,15 +79,15 @@ class ByKey:
 
 
 Selector = Append | ByNumber | ByFilter | ByKey
-"""Selection of the rows of a write."""
+"""Selects the rows of a write."""
 
 
 Kind = Literal["create", "update", "delete", "search"]
-"""Kinds of writes; a search finds rows by their cells."""
+"""Kinds of writes. A `search` finds its rows by filter or key."""
 
 
 class Sent(TypedDict, total=False):
-    """Members of each write besides selector and effect."""
+    """Keyword arguments that all constructors of `Write` accept."""
 
     identity: WriteIdentity | None
     access: Access
@@ -98,10 +98,10 @@ class Sent(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Write:
-    """A write as sent, applied to all of its rows or none: a selector and an effect.
+    """A write as sent by a client. Google applies it to all of its rows, or to no row.
 
-    `rows` are the fields to set: one element for each selected row in order, or one for all rows of
-    a filter. None: the selected rows are removed. `is_array`: the body is a list.
+    `rows` are the fields to set: one entry for each selected row in order, or one entry for all
+    rows of a filter. None removes the selected rows. `is_array`: the body is a JSON array.
     """
 
     selector: Selector
@@ -110,11 +110,11 @@ class Write:
     identity: WriteIdentity | None = None
     access: Access = FULL_ACCESS
     unknown: tuple[str, ...] = ()
-    """Names of unknown parameters, none of which may be a field."""
+    """Unknown query parameters. The write fails if a field has one of these names."""
     is_typed: bool = False
-    """True if values are sent and answered typed, otherwise as displayed texts."""
+    """True if values are typed JSON values, False if they are displayed texts."""
     not_before: float = 0.0
-    """Instant by the event loop's clock at which the write joins the queue; 0 for at once."""
+    """Event-loop time before which the write does not join the queue. 0 for no delay."""
 
     @classmethod
     def create(
@@ -127,7 +127,7 @@ class Write:
     def update(
         cls, *, row: int, fields: Fields, condition: IfMatch | None = None, **sent: Unpack[Sent]
     ) -> "Write":
-        """Write cells of an existing row, if the condition holds for it."""
+        """Write cells of an existing row."""
         return cls(selector=ByNumber(rows=(row,), condition=condition), rows=(fields,), **sent)
 
     @classmethod
@@ -139,7 +139,7 @@ class Write:
 
     @classmethod
     def delete(cls, *, row: int, condition: IfMatch | None = None, **sent: Unpack[Sent]) -> "Write":
-        """Delete an existing row, if the condition holds for it."""
+        """Delete an existing row."""
         return cls(selector=ByNumber(rows=(row,), condition=condition), rows=None, **sent)
 
     @classmethod
@@ -164,13 +164,13 @@ class Write:
         is_array: bool = False,
         **sent: Unpack[Sent],
     ) -> "Write":
-        """Update the rows with the keys of the body, and append rows for the other keys."""
+        """Update the rows whose keys are in the body, and append rows for the other keys."""
         selector = ByKey(names=keys, merges=merges)
         return cls(selector=selector, rows=rows, is_array=is_array, **sent)
 
     @cached_property
     def kind(self) -> Kind:
-        """Kind of the write; a group has writes of one kind."""
+        """Kind of the write. The queue groups writes of the same kind."""
         if isinstance(self.selector, ByFilter | ByKey):
             return "search"
         if isinstance(self.selector, Append):
@@ -179,7 +179,7 @@ class Write:
 
     @cached_property
     def numbers(self) -> tuple[int, ...]:
-        """Numbers of the rows that the write names."""
+        """Row numbers that the client sent. Empty for other selectors."""
         return self.selector.rows if isinstance(self.selector, ByNumber) else ()
 
     @cached_property
@@ -188,28 +188,28 @@ class Write:
 
     @cached_property
     def has_tag(self) -> bool:
-        """True if the answer has the row's tag: for one row, created or updated by its number."""
+        """True if the answer has an ETag: for one row, created or updated by number."""
         return not self.is_array and self.kind in ("create", "update")
 
     @cached_property
     def row_count(self) -> int:
-        """Number of rows that the write names or contains, 1 for a filter."""
+        """Number of rows that the client named or sent, or 1 for a filter."""
         return 1 if self.rows is None else len(self.rows)
 
     @cached_property
     def is_form(self) -> bool:
-        """True if the values were sent as a form, so that they are texts."""
+        """True if the values come from an HTML form, so that all are texts."""
         return any(isinstance(fields, FormFields) for fields in (self.rows or ())[:1])
 
     @cached_property
     def has_open_values(self) -> bool:
-        """True if the stored form of any value depends on the kind of its column."""
+        """True if the stored form of a value depends on the type of its column."""
         return self.is_typed and any(
             any(map(self.is_open, fields.values())) for fields in self.rows or ()
         )
 
     def is_open(self, value: Stored) -> bool:
-        """True if the stored form of a value depends on the kind of its column."""
+        """True if the stored form of the value depends on the type of its column."""
         return is_open(value, is_form=self.is_form)
 
     @cached_property
@@ -220,16 +220,19 @@ class Write:
 
     @cached_property
     def memory_bytes(self) -> int:
-        """Approximate memory of the waiting write, in bytes."""
+        """Approximate memory of the write while it waits, in bytes."""
         is_small = self.rows is None or isinstance(self.selector, ByFilter)
         return MIN_BYTES * is_small + sum(map(_memory_bytes, self.rows or ()))
 
     def path(self, number: int) -> str:
-        """JSON pointer to a row in the body."""
+        """JSON pointer to a row of the body, for problem details."""
         return pointer(str(number)) if self.is_array else WHOLE_BODY
 
     def view(self, header: Header) -> View:
-        """The client's view of the fields. Raises InvalidQuery if an unknown parameter is one."""
+        """Return the fields that the client can see.
+
+        Raises InvalidQuery if an unknown query parameter has the name of a field.
+        """
         view = header.seen_with(self.access.columns)
         if self.unknown:
             view.check_parameters(self.unknown)
@@ -238,7 +241,7 @@ class Write:
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """A written row: number, cells as the client reads them, tag, ignored fields."""
+    """Result for one row: number, cells as the client reads them, ETag, and ignored fields."""
 
     row: int
     record: Mapping[str, object]
@@ -247,10 +250,10 @@ class Written:
 
 
 Results = tuple[Written, ...]
-"""The written rows of a write."""
+"""Results of a write, one for each row."""
 
 Outcome = Results | Exception
-"""End of one write of a group."""
+"""Results of one write of a group, or its error."""
 
 
 def written_row(
@@ -262,10 +265,10 @@ def written_row(
     *,
     has_tag: bool,
 ) -> Written:
-    """Make a written row, with fields in sheet order; `displayed` has all cells of the row.
+    """Return the result for a row, with fields in sheet order.
 
-    The answer of a typed write uses the `typed` cells of the row, too. Only the answer of a write
-    to a single row `has_tag`.
+    `displayed` are the texts of all cells of the row, `typed` its typed cells for a typed write.
+    `has_tag` adds the ETag, for a write to a single row.
     """
     names = view.names
     columns = {column: names[column] for column in sorted(names.keys() & placement.cells.keys())}
@@ -275,13 +278,16 @@ def written_row(
 
 
 def with_created(written: Written, *, is_new: bool) -> Written:
-    """Add `created` after the number of an upserted row, in place of a field of that name."""
+    """Add `created` after `rowIndex` in the result of an upsert.
+
+    It hides a field named `created`.
+    """
     new = {"created": is_new}
     return replace(written, record={ROW_INDEX: written.row, **new, **written.record, **new})
 
 
 def number_only(row: int, ignored: tuple[str, ...] = ()) -> Written:
-    """A row of a write by filter, whose answer has only its number."""
+    """Return the result for a row of a write by filter, which has only the row number."""
     return Written(row=row, record={ROW_INDEX: row}, tag="", ignored=ignored)
 
 
@@ -292,5 +298,5 @@ def byte_count(fields: Fields) -> int:
 
 
 def _memory_bytes(fields: Fields) -> int:
-    """Approximate memory of the fields in bytes; rows of a list share the texts of names."""
+    """Approximate memory of the values and of the mapping in bytes, without the shared names."""
     return sys.getsizeof(fields) + sum(map(sys.getsizeof, fields.values()))

@@ -1,29 +1,37 @@
-"""The row service: list, read, and all writes; and the pool of worksheets.
+"""Row service: lists, reads and writes rows, and holds the pool of worksheets.
 
-    operation          nothing cached      header seen within `cache.header_ttl_seconds`
+The table gives the Google calls of each operation.
+
+    operation          empty cache         header read within `cache.header_ttl_seconds`
     list               1 read              1 read
-    list, where        2 reads             2 reads, side by side
-    list, read typed   2 reads             2 reads, side by side
-    export             1 read as displayed, 2 with types, a filter, an order, or texts to guard
+    list, where        2 reads             2 reads at the same time
+    list, read typed   2 reads             2 reads at the same time
+    export             1 read of displayed rows; 2 with typed values, a filter or an order, or if a
+                       text looks like a formula
     read               1 read              1 read
-    create             1 read + 1 write    1 write, if the sheet id was seen too
-    update, delete     1 read + 1 write    1 read + 1 write (1 read more for a row that is blank or
-                                           shows only FALSE, another if all below show no more)
+    create             1 read + 1 write    1 write, if the sheet id is cached too
+    update, delete     1 read + 1 write    1 read + 1 write (1 more read if the row is blank or
+                                           displays only FALSE, and 1 more if the rows below do too)
     write by filter    3 reads + 1 write   2 reads + 1 write (1 read less for row numbers only)
     upsert             3 reads + 1 write   2 reads + 1 write
 
-Reads cost nothing while a snapshot is fresh (`cache.rows_ttl_seconds`, longer when the budget is
-short), and concurrent requests share these calls. One or two more reads if the sheet changed
-between its renderings or between overlapping reads, again for each further time. A worksheet whose
-last row shows only one word, which may be a boolean, is always read with types. Worksheets known to
-be large are listed and read in windows: 1 read, 1 more if no row follows a window, or a row that
-may not be a record (2 if only such words follow a blank row), 1 more with types.
+Reads cost nothing while a snapshot is fresh (`cache.rows_ttl_seconds`, longer if the read quota is
+short). Concurrent requests share these calls. Exceptions:
 
-Writes of one kind that wait for the same worksheet share their calls. A refused group costs at most
-4 writes more, and a read for each; a write whose answer is lost at most 3 reads and 2 writes more;
-a repeated request whose record is open 1 to 4 reads and at most 1 write more. Errors that need no
-look at the sheet cost nothing, an unknown field one read at most. A failed read may be tried twice
-more (`gateway.google.pipeline`).
+- One or two more reads if the worksheet changed between the reads of a request, and as many again
+  for each further change.
+- A worksheet whose last row displays only one word is always read with typed values, because the
+  word can be a boolean.
+- A worksheet known to be large is listed and read in windows. A window costs 1 read, 1 more read if
+  no row follows it or if the next row might not be a record, and 1 more with typed values. It costs
+  2 more reads if only words that can be booleans follow a blank row.
+- Writes of one kind that wait for the same worksheet share their calls.
+- A rejected group costs at most 4 more writes, and 1 read for each of them.
+- A write whose response is lost costs at most 3 more reads and 2 more writes.
+- A repeated idempotent request with unknown outcome costs 1 to 4 reads and at most 1 more write.
+- An error that the gateway finds without the worksheet costs nothing. An unknown field costs at
+  most 1 read.
+- A failed read is retried at most twice (`gateway.google.pipeline`).
 """
 
 from collections import OrderedDict
@@ -66,15 +74,18 @@ from gateway.worksheets.write_queue import WriteQueues, WriteTurns, no_turn
 from gateway.worksheets.writes import Write
 
 ONE_ROW = Query()
-"""Query for one row by its number."""
+"""Query that stands for a read of one row by number."""
 
 MAX_PUBLISHED = 10_000
 PUBLISHED_SECONDS = 3_600.0
-"""Size and lifetime of the cache of writes that all processes know of."""
+"""Maximum size and lifetime of the cache of writes that all processes know."""
 
 
 def span_of(query: Query, place: Place | None, header_row: int, *, has_types: bool) -> RowSpan:
-    """Rows to read for a plain list; after a cursor with margins around its earlier row."""
+    """Return the rows to read for a list without filter or order.
+
+    After a cursor, the span has extra rows around the row at which the last page ended.
+    """
     if place is None or not place.row:
         count = query.limit + AHEAD if query.wants_place and query.limit else query.limit
         return RowSpan(header_row + 1 + query.skip, count, has_types)
@@ -83,15 +94,15 @@ def span_of(query: Query, place: Place | None, header_row: int, *, has_types: bo
 
 
 class InMemory(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """State of a worksheet in memory: its cached rows and waiting writes."""
+    """Cached rows and waiting writes of a worksheet, for the admin API."""
 
     spreadsheet: str
     worksheet: str
     rows: int
     is_window: bool
-    """True if only windows are cached."""
+    """True if only windows are cached, not all rows."""
     age_seconds: float | None
-    """Seconds since the start of the latest read; None if no rows are cached."""
+    """Seconds since the start of the latest read, or None if no rows are cached."""
     bytes: int
     waiting_writes: int
 
@@ -119,7 +130,7 @@ class RowService:
         self._published: TTLCache[str, bool] = TTLCache(
             MAX_PUBLISHED, PUBLISHED_SECONDS, timer=clock
         )
-        """Scopes of writes that all other processes know."""
+        """Scopes of idempotent writes that all other processes know."""
         self._clock = clock
         self._pool = pool = Pool(max_worksheets=cache.max_worksheets, max_bytes=cache.max_bytes)
         self._scheduler = scheduler = Scheduler(api.max_query_steps)
@@ -171,11 +182,13 @@ class RowService:
         unknown: Sequence[str] = (),
         seal: Seal | None = None,
     ) -> Served:
-        """The page of rows for a query; after its cursor, if any, which `seal` opens.
+        """Return a page of rows for a query, after its cursor if the query has one.
 
-        Raises UnknownField, and InvalidQuery if a name of `unknown` parameters is a field, or for a
-        cursor of another list; CursorLost if its place is not found.
-        The encoded page is cached with the rows for all callers who see the same columns.
+        `seal` opens the cursor. The encoded page is cached with the rows for all callers who can
+        read the same columns.
+
+        Raises UnknownField. Raises InvalidQuery if a field has a name of `unknown`, or if the
+        cursor belongs to another list. Raises CursorLost if the row of the cursor is not found.
         """
         columns = target.access.columns
         place = None if seal is None else seal.open(query.cursor or "")
@@ -270,9 +283,10 @@ class RowService:
         *,
         is_all: bool = False,
     ) -> Encoded | None:
-        """The page of a window; None if its place is not found here, so that all rows are needed.
+        """Return the page from a window, or None if all rows are needed to find the cursor's row.
 
-        `is_all`: no more rows can be read, so a cursor among equal rows has no digest of all cells.
+        `is_all`: all rows are too large to read. A new cursor then has no digest of all cells,
+        although equal rows exist.
         """
         view, is_in_grid = window.header.seen_with(target.access.columns), bool(window.header.cells)
         selected = view.select(query.keys) if is_in_grid else {}
@@ -329,10 +343,13 @@ class RowService:
         no_cache: bool = False,
         unknown: Sequence[str] = (),
     ) -> Export:
-        """All rows for a query, from one snapshot; `query.limit` is at most `max_rows` plus one.
+        """Return the rows of an export, all from one snapshot.
 
-        If it `needs_classes` and a cell displays a possible formula, types are read, too.
-        Raises as `list_rows`, and InvalidQuery if more rows than `max_rows` would be exported.
+        `query.limit` is at most `max_rows` + 1.
+
+        `needs_classes`: typed values are also read if a cell displays a text that looks like a
+        formula. Raises the errors of `list_rows`, and InvalidQuery if more than `max_rows` rows
+        match.
         """
         columns, key_id = target.access.columns, target.access.key_id
         worksheet = self._pool.get(target.worksheet, self._resources)
@@ -387,9 +404,10 @@ class RowService:
         no_cache: bool = False,
         unknown: Sequence[str] = (),
     ) -> Served:
-        """Read one row. Raises RowNotFound above the first data row and below the last record.
+        """Read one row.
 
-        Raises UnknownField, and InvalidQuery if a name of `unknown` parameters is a field.
+        Raises RowNotFound above the first data row and below the last record. Raises UnknownField,
+        and InvalidQuery if a field has a name of `unknown`.
         """
         worksheet = self._pool.get(target.worksheet, self._resources)
         if row <= worksheet.header_row:
@@ -437,12 +455,14 @@ class RowService:
         return Served(encoded, freshness)
 
     async def write(self, target: Target, write: Write) -> Settled:
-        """Carry out a write.
+        """Carry out a write, and return its results.
 
-        Raises RowNotFound, NotGranted, or InvalidBody for a blank new row, before any look at the
-        worksheet. Results: one for each row of the body, in its order (for an upsert with `created`
-        in the record); for a write by filter the `rowIndex` of each matching row before the write;
-        for a delete of one row none.
+        The results have one entry for each row of the body, in order. An upsert adds `created` to
+        each record. A write by filter returns the `rowIndex` of each matching row before the write.
+        A delete of one row returns no result.
+
+        Before it reads the worksheet, it raises RowNotFound, NotGranted, or InvalidBody for a blank
+        new row.
         """
         if write.numbers:
             first_row = self._pool.get(target.worksheet, self._resources).header_row + 1
@@ -486,11 +506,14 @@ class RowService:
         return replace(settled, is_alone=is_alone)
 
     def no_row(self, target: Target, row: int) -> RowNotFound:
-        """The error for a row that the worksheet does not have."""
+        """Return the error for a row that the worksheet does not have."""
         return row_not_found(row, self._layouts.of(target.worksheet).header_row)
 
     def kept_count(self, worksheet: WorksheetId, *, max_age_seconds: float) -> int | None:
-        """Number of records by a read of at most this age; None without one. No call."""
+        """Return the number of records from cached rows of at most this age, else None.
+
+        Makes no call to Google.
+        """
         found = self._pool.find(worksheet)
         since = self._clock() - max_age_seconds
         snapshots = [] if found is None else found.snapshots()
@@ -503,7 +526,10 @@ class RowService:
         return None if newest is None else newest.last_row - newest.header.row
 
     def in_memory(self) -> Iterator[InMemory]:
-        """Worksheets with cached rows or waiting writes, the last used at the end. No call."""
+        """Iterate over worksheets with cached rows or waiting writes, the last used one at the end.
+
+        Makes no call to Google.
+        """
         for each in self._pool.in_use():
             kept = [(part, rows) for part, (rows, _) in each.blocks.items()]
             began = max((rows.began_seconds(part) for part, rows in kept), default=None)
@@ -522,10 +548,10 @@ class RowService:
                 )
 
     def report_change(self, target: Target, name: str) -> None:
-        """Record a reported change of the worksheet. No call; later requests read again.
+        """Record that a client reported a change of the worksheet. Later requests read it again.
 
-        Without a call the exact title is unknown: it may be `name`, as the client wrote it, or the
-        title of any visible worksheet with the same NFC form.
+        Makes no call to Google, so the exact title is unknown. `name` is the title as the client
+        wrote it. All visible worksheets whose title has the same Unicode NFC form count as changed.
         """
         plain, form = target.worksheet, composed(target.worksheet.title)
         loaded = [each.id.title for each in self._pool.loaded(plain.spreadsheet)]
@@ -544,7 +570,7 @@ class RowService:
     async def _read(
         self, worksheet: Worksheet, target: Target, query: Query, span: RowSpan, *, no_cache: bool
     ) -> Read:
-        """The rows for a query, or for a span: cached and fresh, or read from Google."""
+        """Return rows for a query or a span, from fresh cached rows or from Google."""
         shared = worksheet.shared
         is_known = shared is None or await shared.peers.rows.is_current(shared)
         whole = TYPED if query.needs_types else span.whole
@@ -565,7 +591,7 @@ class RowService:
     async def _is_alone(
         self, write: Write, target: Target, peers: Peers, *, is_replayed: bool
     ) -> bool:
-        """True if other processes may not know of an answered write yet."""
+        """True if other processes might not know the write that is being answered."""
         shared, identity = self._pool.get(target.worksheet, self._resources).shared, write.identity
         if shared is None:
             return False
@@ -575,11 +601,13 @@ class RowService:
 
 
 class Pool:
-    """Pool of worksheets, bounded in number and in the memory of rows.
+    """Pool of worksheets, with limits of their number and of the memory of rows.
 
-    A worksheet with a running read or a queued write stays. Worksheets that were never read are
-    evicted first, so that invented names displace no others; then the worksheets whose rows were
-    read longest ago. Uses are not recorded, because rows in use are read every few seconds.
+    A worksheet with a running read or a queued write stays. Above the limit of their number,
+    worksheets that were never read are evicted first, so that invented names displace no real
+    worksheet, and then the longest unused worksheet. Above the limit of memory, the worksheet with
+    the oldest last read loses its rows. That order needs no record of uses, because rows in use are
+    read every few seconds.
     """
 
     def __init__(self, *, max_worksheets: int, max_bytes: int) -> None:
@@ -587,11 +615,11 @@ class Pool:
         self._max_bytes = max_bytes
         self._worksheets: OrderedDict[WorksheetId, Worksheet] = OrderedDict()
         self._weights: dict[WorksheetId, int] = {}
-        """Memory of the rows of each worksheet, in the order of their last reads."""
+        """Bytes of cached rows by worksheet, in the order of the last reads."""
         self._byte_count = 0
 
     def get(self, worksheet_id: WorksheetId, resources: Resources) -> Worksheet:
-        """The pooled worksheet, or a new one."""
+        """Return the pooled worksheet, or add a new one."""
         worksheet = self._worksheets.get(worksheet_id)
         if worksheet is not None:
             self._worksheets.move_to_end(worksheet_id)
@@ -602,30 +630,30 @@ class Pool:
         return worksheet
 
     def find(self, worksheet_id: WorksheetId) -> Worksheet | None:
-        """The pooled worksheet, if any."""
+        """Return the pooled worksheet, or None."""
         return self._worksheets.get(worksheet_id)
 
     def in_use(self) -> Iterator[Worksheet]:
-        """All worksheets, the last requested one at the end."""
+        """Iterate over all worksheets, the last requested one at the end."""
         return iter(self._worksheets.values())
 
     def loaded(self, spreadsheet: str) -> Iterator[Worksheet]:
-        """The worksheets of a spreadsheet that have rows."""
+        """Iterate over the worksheets of a spreadsheet that have cached rows."""
         return (self._worksheets[each] for each in self._weights if each.spreadsheet == spreadsheet)
 
     def demands(self) -> Iterator[Demand]:
-        """The demand for each worksheet with rows."""
+        """Iterate over the demand for each worksheet that has cached rows."""
         return (self._worksheets[each].demand for each in self._weights)
 
     def beside(self, worksheet: Worksheet) -> Iterator[Worksheet]:
-        """The other worksheets of the spreadsheet that have rows."""
+        """Iterate over the other worksheets of the same spreadsheet that have cached rows."""
         spreadsheet = worksheet.id.spreadsheet
         for each in self._weights:
             if each.spreadsheet == spreadsheet and each != worksheet.id:
                 yield self._worksheets[each]
 
     def weigh(self, worksheet: Worksheet) -> None:
-        """Count the memory of a worksheet whose rows changed, and evict others."""
+        """Count the memory of a worksheet whose rows changed, and evict rows above the limit."""
         if self._worksheets.get(worksheet.id) is not worksheet:
             return  # evicted meanwhile
         byte_count = worksheet.byte_count
@@ -642,7 +670,7 @@ class Pool:
         snapshots_kept(len(self._weights), self._byte_count)
 
     def _make_room(self) -> None:
-        """Evict worksheets that were never read, or the one read longest ago."""
+        """Evict idle worksheets: all that were never read, else the longest unused one."""
         idle = [each for each in self._worksheets.values() if each.is_idle]
         unseen = [each for each in idle if not each.blocks and each.header.extent is None]
         for worksheet in unseen or idle[: len(self._worksheets) - self._max_worksheets + 1]:

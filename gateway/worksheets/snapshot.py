@@ -1,9 +1,11 @@
-"""Cached state of a worksheet, as read and patched with our own writes: header, end and rows.
+"""Cached header, extent and rows of a worksheet, patched with the gateway's own writes.
 
 Rules
-- A snapshot has all rows, a window some of them.
-- The header cache has the header and extent of a worksheet's last read. It saves a read for
-  creates, and waiting time for lists; updates never rely on it. Older data never replaces newer.
+- A snapshot has all rows of a worksheet. A window has a range of rows.
+- The header cache has the header and last row (the extent) of the last read. With these a create
+  needs no read, and a list can start its reads at the same time. Updates never rely on the cache.
+- Older data never replaces newer data.
+- An event number orders reads and writes of a worksheet in this process (`Worksheet.moment`).
 """
 
 import hashlib
@@ -29,13 +31,13 @@ from gateway.worksheets.answers import Bodies, Encoder, Encodings, with_digests
 
 
 class Whole(NamedTuple):
-    """All rows as displayed, or also with types."""
+    """A read of all rows: displayed texts only, or also typed values."""
 
     has_types: bool
 
 
 class RowSpan(NamedTuple):
-    """A range of rows as displayed, or also with types."""
+    """A read of a range of rows: displayed texts only, or also typed values."""
 
     first_row: int
     row_count: int
@@ -43,52 +45,54 @@ class RowSpan(NamedTuple):
 
     @property
     def whole(self) -> Whole:
-        """All rows, with types if this span has them."""
+        """The read of all rows that contains this range."""
         return TYPED if self.has_types else DISPLAYED
 
 
 Part = Whole | RowSpan
-"""Unit of a read."""
+"""Rows and renderings that one read covers."""
 
 MOST_COMPARED = 1000
-"""Maximum number of cells of a column that `lags` compares; after an inserted row all differ."""
+"""Maximum number of changed cells of a column that `lags` compares.
+
+After an inserted row all differ.
+"""
 
 CELL_BYTES = 65
-"""Approximate memory of a cell besides its characters."""
+"""Approximate memory of a cell without its characters, in bytes."""
 
 DISPLAYED, TYPED = Whole(has_types=False), Whole(has_types=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SheetExtent:
-    """A worksheet's header and the end of its records, or of the native table under the header.
+    """Header of a worksheet and its last row: of the records, or of the native table.
 
-    `as_of` is the moment at which the last row was known: the start of the read or the end of our
-    append, as counted by `Worksheet.moment`. `header_as_of` is the start of the header's read in
-    monotonic seconds.
+    `as_of` is the event number at which the last row was known: at the start of a read, or at the
+    end of an append. `header_as_of` is the start of the header's read in monotonic seconds.
     """
 
     header: Header
     last_row: int
-    """Number of the last record, or of a row above it."""
+    """Number of the last record, or of a row above the last record."""
     is_end: bool = False
-    """True if `last_row` was the last record when it was seen."""
+    """True if `last_row` was the last record at that time."""
     table_id: str = ""
-    """Id of the native table that ends there; "" without a native table."""
+    """Id of the native table that ends at `last_row`, or ""."""
     header_as_of: float
     as_of: int
 
 
 def digest_of(header: Header) -> bytes:
-    """Digest of a header's cells, and of its row number unless that is 1."""
+    """Digest of a header's cells, and of its row number if the header is below row 1."""
     row = f"{header.row}\n" if header.row > 1 else ""
     return hashlib.sha256((row + "\0".join(header.cells)).encode()).digest()
 
 
 class HeaderCache:
-    """Cached header, extent, sheet id and forms of a worksheet.
+    """Cache of the header, extent, sheet id and column types of a worksheet.
 
-    `clock` is monotonic, in seconds; `moment` numbers the events of the worksheet.
+    `clock` is monotonic, in seconds. `moment` returns the next event number of the worksheet.
     """
 
     def __init__(
@@ -98,22 +102,23 @@ class HeaderCache:
         self.clock = clock
         self.moment = moment
         self.extent: SheetExtent | None = None
-        """The extent of any age, as a hint where to read."""
+        """Extent of any age. Reads use it as a guess of the last row."""
         self._as_of = -1
-        """Moment of the extent, or of a change since which no extent is known."""
+        """Event number of the extent, or of a later change that made the extent unknown."""
         self._seen: tuple[tuple[str, ...], int] | None = None
-        """Cells of the header in its last read, and the moment at which that began."""
+        """Cells of the last read header, and the event number at which that read began."""
         self._sheet: tuple[int, float] | None = None
         self._forms: tuple[SheetForms, tuple[str, ...], float] | None = None
         self.frozen_rows = 0
-        """Number of frozen rows, as last seen with the sheet id."""
+        """Number of frozen rows in the last read with the sheet id."""
         self.table: NativeTable = NO_TABLE
-        """Native table under the header, as last seen with the sheet id."""
+        """Native table under the header in the last read with the sheet id."""
         self.unfilled_until = 0.0
-        """Time until which no rows below the last record count as filled down, because a look at
-        the end showed none, or a record had no computed cells. -inf if a look showed some."""
+        """Monotonic seconds until which no filled-down rows are expected. -inf if a read found
+        some.
+        """
         self.trusted_cells: tuple[str, ...] | None = None
-        """Cells of the last header with field names, if its row is below row 1."""
+        """Cells of the last header with field names, for a header below row 1."""
 
     def seen_sheet(
         self,
@@ -123,7 +128,7 @@ class HeaderCache:
         forms: SheetForms | None = None,
         header: Header | None = None,
     ) -> None:
-        """Cache the sheet id with its time, and the forms of columns, if seen with a header."""
+        """Cache the sheet id of a read, and the column types if they were read with a header."""
         is_same = self._sheet is not None and self._sheet[0] == view.sheet_id
         if forms is not None and header is not None:
             self._forms = (forms, header.cells, seconds)
@@ -144,21 +149,21 @@ class HeaderCache:
                 self.unfilled_until = seconds + self.ttl_seconds
 
     def fresh_sheet(self) -> int | None:
-        """The sheet id, if it is as fresh as a header, because another tab may take the title."""
+        """Return the sheet id, or None after the TTL, because another tab can take the title."""
         if self._sheet is None or self.clock() - self._sheet[1] >= self.ttl_seconds:
             return None
         return self._sheet[0]
 
     def last_sheet(self) -> int | None:
-        """The sheet id of any age."""
+        """Return the sheet id of any age, or None if it is unknown."""
         return self._sheet and self._sheet[0]
 
     def fresh_forms(
         self, header: Header | None = None, *, since: float = math.inf
     ) -> SheetForms | None:
-        """The cached forms of cells; None if they are stale, or belong to another header.
+        """Return the cached column types, or None if they are stale or belong to another header.
 
-        They are stale if they are older than the ttl and were read before `since`.
+        Column types are fresh within the TTL, or if they were read after `since`.
         """
         if self._forms is None:
             return None
@@ -168,29 +173,29 @@ class HeaderCache:
         return forms if is_fresh and is_same else None
 
     def fresh(self) -> SheetExtent | None:
-        """The extent, if its header is fresh, and it belongs to the last seen table."""
+        """Return the extent if its header is fresh, and its native table is the last one read."""
         extent = self.extent
         if extent is None or self.clock() - extent.header_as_of >= self.ttl_seconds:
             return None
         return extent if extent.table_id == self.table.id else None
 
     def keep(self, extent: SheetExtent) -> None:
-        """Cache an extent, unless a newer one or a later change is known."""
+        """Cache an extent, unless a newer extent or a later change is known."""
         is_same = self._seen is None or self._seen[0] == extent.header.cells
         if is_same and self._as_of <= extent.as_of:
             self.extent, self._as_of = extent, extent.as_of
 
     def forget(self) -> None:
-        """Discard everything read so far, including reads that are running."""
+        """Drop all cached values. Reads that run now are not cached."""
         self.extent, self._as_of, self._sheet = None, self.moment(), None
         self._forms, self.table = None, NO_TABLE
 
     def adopt(
         self, sheet_id: int | None, header_digest: bytes | None, last_row: int | None, *, as_of: int
     ) -> None:
-        """Adopt the end of the rows after another process's writes, known at `as_of`.
+        """Take the last row from another process, which wrote at the local event number `as_of`.
 
-        Later reads of this process take precedence. All is dropped if the other process knew
+        A later read of this process has priority. Drops all cached values if the other process saw
         another tab or header.
         """
         extent, sheet = self.extent, self._sheet
@@ -209,10 +214,10 @@ class HeaderCache:
             self.extent = replace(extent, last_row=last_row, is_end=False, as_of=self._as_of)
 
     def compare(self, header: Header, *, as_of: int) -> None:
-        """Record the header of a read that began at `as_of`.
+        """Record the header of a read that began at event number `as_of`.
 
-        Drops an extent with another header, unless it is from a later read, and the sheet id,
-        because the header may belong to another tab that has the title now.
+        If the header differs, drops the cached extent and the sheet id, because another tab might
+        have the title now. Does nothing if a later read is known.
         """
         if self._seen is not None and as_of < self._seen[1]:
             return
@@ -223,13 +228,15 @@ class HeaderCache:
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """Effect of our own write: its header, and the displayed rows after it.
+    """Effect of a confirmed write on the cached rows.
 
-    `before` has the displayed rows before the write, without appended ones. `removed` are the
-    removed rows, ascending; rows below moved up. A write removes rows or patches them. `last_row`
-    is a row at the end or above it after the write, 0 if unknown. `sent_at` is the moment at which
-    a write that removes rows was sent. `is_inside`: new rows are in a native table, and rows below
-    it may have moved down.
+    `header` is the header of the write. `before` maps row numbers to displayed texts before the
+    write, without appended rows. `rows` are the patches of changed and appended rows. `removed` are
+    the numbers of removed rows, ascending. A write removes rows or patches them, never both.
+
+    `last_row` is the last record after the write or a row above it, or 0 if unknown. `sent_at` is
+    the event number at which a removal was sent. `is_inside`: new rows are in a native table, so
+    that rows below the table might have moved down.
     """
 
     header: Header
@@ -242,21 +249,19 @@ class Effect:
 
     @cached_property
     def patches(self) -> Mapping[int, RowPatch]:
-        """The changes by row."""
         return {patch.row: patch for patch in self.rows}
 
     @cached_property
     def new_rows(self) -> Sequence[int]:
-        """The appended rows in ascending order."""
+        """Numbers of the appended rows, ascending."""
         return sorted(patch.row for patch in self.rows if patch.row not in self.before)
 
     @cached_property
     def empties_cells(self) -> bool:
-        """True if a cell of an existing row is blank now."""
         return any("" in each.texts.values() for each in self.rows if each.row in self.before)
 
     def may_end_rows(self, end: EndRule) -> bool:
-        """True if an existing row, if it is the last one, may no longer be a record."""
+        """True if an existing row might not count as a record after the write."""
         return any(
             not last_record(end, [[text] for text in _with_texts(before, each.texts)])
             for each in self.rows
@@ -265,7 +270,7 @@ class Effect:
 
     @cached_property
     def cell_count(self) -> int:
-        """Number of changed cells, plus the earlier cells of their rows."""
+        """Number of written cells plus the earlier cells of their rows, as a measure of work."""
         count = sum(map(len, self.before.values()))
         for patch in self.rows:
             count += len(patch.texts)
@@ -273,7 +278,7 @@ class Effect:
 
 
 def texts_of(effects: Sequence[Effect]) -> Mapping[int, Mapping[int, str]]:
-    """The final displayed texts after consecutive writes, by row and column."""
+    """Displayed texts after consecutive writes, by row and column."""
     texts: dict[int, dict[int, str]] = {}
     for effect in effects:
         for patch in effect.rows:
@@ -283,22 +288,22 @@ def texts_of(effects: Sequence[Effect]) -> Mapping[int, Mapping[int, str]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """The read behind a rendering; no digest if our own write has changed it since."""
+    """The read behind a rendering. `digest` is None after the gateway changed the rendering."""
 
     began_seconds: float
     byte_count: int
     digest: bytes | None = None
     columns: Sequence[Column] = ()
-    """All columns as read, if the last record is found by the types of cells only; else empty."""
+    """All columns as read, if only typed values show the last record. Otherwise empty."""
     as_of: int = 0
-    """Moment of the read of `columns`."""
+    """Event number of the read of `columns`."""
     encoded: tuple[object, ...] = ()
-    """References that keep the columns in memory, so that later renderings share them."""
+    """Encoded columns, kept in memory so that later renderings can share them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Snapshot:
-    """All rows of a worksheet, the reads behind its renderings, and its cached answers."""
+    """All rows of a worksheet, the reads that they come from, and the cached answers."""
 
     table: Table
     grid_rows: int
@@ -306,7 +311,7 @@ class Snapshot:
     typed: Origin | None = None
     encodings: Encodings
     is_expired: bool = False
-    """True if the rows may have changed since, so that they may only be served stale."""
+    """True if the worksheet might have changed, so that the rows are only served stale."""
 
     @cached_property
     def header(self) -> Header:
@@ -318,18 +323,21 @@ class Snapshot:
 
     @property
     def below(self) -> Sequence[Sequence[str]]:
-        """The first rows below the last record, as displayed, if columns are filled down there."""
+        """Displayed texts of the first filled-down rows below the last record."""
         return self.table.below
 
     def began_seconds(self, part: Part) -> float:
-        """Start of the read of a part; for both renderings, of the earlier read."""
+        """Start of the read in monotonic seconds.
+
+        For displayed and typed rows, the start of the earlier one.
+        """
         if part is not TYPED or self.typed is None:
             return self.displayed.began_seconds
         return min(self.displayed.began_seconds, self.typed.began_seconds)
 
     @property
     def byte_count(self) -> int:
-        """Approximate maximum memory: rows, their indexes, and cached answers."""
+        """Approximate maximum memory in bytes of the rows, their indexes and the cached answers."""
         byte_count = self.displayed.byte_count + self.encodings.max_bytes
         if self.typed is not None:
             byte_count += self.typed.byte_count
@@ -339,21 +347,21 @@ class Snapshot:
 
     @property
     def digests(self) -> tuple[bytes | None, bytes | None]:
-        """Digests of both renderings as read."""
+        """Digests of the displayed and the typed rendering, as read."""
         return self.displayed.digest, None if self.typed is None else self.typed.digest
 
     def displays_as(self, other: "Snapshot") -> bool:
-        """True if both have equal displayed rows."""
         digest = self.displayed.digest
         return (
             digest is not None and digest == other.displayed.digest
         ) or self.table.displayed == other.table.displayed
 
     def lags(self, before: "Snapshot") -> bool:
-        """True if the types seem older than the displayed rows, compared with an earlier snapshot.
+        """True if the typed values seem older than the displayed texts.
 
-        Then a number has a new display but its old value, or is no longer displayed in plain
-        notation. Its format may have changed: only a later read of the types can show this.
+        Compares with an earlier snapshot. True if a number has a new display and its old value, or
+        if a plain number now has another number format. Only a later read of the typed values can
+        show which rendering is older.
         """
         typed, typed_before = self.table.typed or (), before.table.typed or ()
         columns = zip(
@@ -368,7 +376,7 @@ class Snapshot:
         )
 
     def shows(self, header: Header, texts: Mapping[int, Mapping[int, str]]) -> bool:
-        """True if the cells of some rows, by row and column, display these texts."""
+        """True if the cells display these texts, by row and column."""
         return self.table.header.cells == header.cells and all(
             self.table.text(row, column) == text
             for row, cells in texts.items()
@@ -381,7 +389,7 @@ class Snapshot:
         rows: Mapping[int, Sequence[str]],
         values: Mapping[int, Sequence[object]],
     ) -> bool:
-        """True if whole rows display these texts, from column A, and have the values if known."""
+        """True if the rows display these texts, from column A, and hold the known typed values."""
         table = self.table
         if table.header.cells != header.cells or _has_records(table, rows):
             return False
@@ -398,9 +406,9 @@ class Snapshot:
         )
 
     def after(self, effects: Sequence[Effect]) -> "Work[Snapshot | None]":
-        """The snapshot after consecutive writes; None if it contradicts them.
+        """Return the snapshot after consecutive writes, or None if it contradicts them.
 
-        The read behind it may have seen the first ones already.
+        The read might already show the first of the writes.
         """
         for seen in range(len(effects) + 1):
             if (yield from self._fits(effects, seen)):
@@ -408,16 +416,13 @@ class Snapshot:
         return None
 
     def changed(self, effect: Effect) -> "Work[Snapshot | None]":
-        """The snapshot after a write; None if its header or rows do not match the write."""
+        """Return the snapshot after a write, or None if its header or rows contradict the write."""
         if not (yield from self._fits([effect], 0)):
             return None
         return (yield from self._patched([effect]))
 
     def _fits(self, effects: Sequence[Effect], seen: int) -> Work[bool]:
-        """True if the rows show exactly the first `seen` writes.
-
-        They may show cells of a later write, but not its removals.
-        """
+        """True if the rows show the first `seen` writes, and no removal of a later write."""
         table = self.table
         for effect in effects:
             if effect.header.cells != table.header.cells:
@@ -428,7 +433,6 @@ class Snapshot:
                 return False
         last_row = table.last_row
         written: dict[int, dict[int, str]] = {}
-        """Texts of the writes so far."""
         for effect in effects[seen:]:
             yield effect.cell_count
             if effect.removed:
@@ -466,9 +470,10 @@ class Snapshot:
         return True
 
     def _patched(self, effects: Sequence[Effect]) -> "Work[Snapshot | None]":
-        """The snapshot after matching writes: one removal of rows, or any other writes.
+        """Return the snapshot after writes that fit: one removal of rows, or any other writes.
 
-        None if its records end elsewhere now, and only missing types show where.
+        Returns None if the last record changed and only typed values, which are missing, can show
+        it.
         """
         rows, grid_rows = list[RowPatch](), self.grid_rows
         for effect in effects:
@@ -497,7 +502,10 @@ class Snapshot:
 
 
 def _lags(cell: tuple[object, object], before: tuple[object, object]) -> bool:
-    """True if a cell (text and value) seems to have an older value than its display."""
+    """True if the value of a cell seems older than its display.
+
+    A cell is a pair of text and value.
+    """
     (text, value), (text_before, value_before) = cell, before
     if isinstance(value, str):
         return False
@@ -511,9 +519,9 @@ def _plain(value: object) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Window:
-    """The displayed rows of a span, down to the last record.
+    """Displayed rows of a span, down to the last record.
 
-    A span with types has the typed `values` of the same rows.
+    A span with typed values also has the `values` of the same rows.
     """
 
     span: RowSpan
@@ -522,7 +530,7 @@ class Window:
     values: Sequence[Sequence[object]] = ()
     has_next: bool
     below: Sequence[Sequence[object]] = ()
-    """Displayed first row of the span below the last record, if it was read."""
+    """Displayed texts of the first row below the last record, if the read covered that row."""
     read_seconds: float
     """Start of the read in monotonic seconds."""
     is_expired: bool = False
@@ -534,14 +542,14 @@ class Window:
 
     @property
     def last_row(self) -> int:
-        """The last record within the window."""
+        """Number of the last record within the window."""
         return self._end - 1 if self.has_next else self.span.first_row + len(self.rows) - 1
 
     def began_seconds(self, _: Part) -> float:
         return self.read_seconds
 
     def contains(self, span: RowSpan) -> bool:
-        """True if the window has all rows of a span; below the worksheet's end there are none."""
+        """True if the window has all rows of the span. Rows below the last record do not count."""
         is_above_end = span.first_row + span.row_count <= self._end
         return (
             span.first_row >= self.span.first_row
@@ -550,7 +558,7 @@ class Window:
         )
 
     def cut(self, span: RowSpan) -> "Window":
-        """The part of this window for a span within it."""
+        """Return the rows of this window that a smaller span covers."""
         first = span.first_row - self.span.first_row
         end = first + span.row_count
         has_next = self.has_next or end < len(self.rows)
@@ -563,12 +571,12 @@ class Window:
         )
 
     def seen(self, columns: Sequence[int]) -> Seen:
-        """Cells of the window in some columns."""
+        """Return the cells of the window in some columns."""
         cells = [[text_at(row, column) for row in self.rows] for column in columns]
         return Seen(cells, self.span.first_row - 1, is_whole=False)
 
     def typed_rows(self, selected: Mapping[int, str], limit: int) -> Work[list[list[object]]]:
-        """Typed answers of the first rows."""
+        """Return the first `limit` rows with typed values for an answer."""
         return typed_rows(zip(self.rows[:limit], self.values[:limit], strict=True), selected)
 
     def encoded(
@@ -578,7 +586,7 @@ class Window:
         limit: int,
         typed: Sequence[Sequence[object]] | None = None,
     ) -> Bodies:
-        """Encode the first rows as a snapshot does; `typed` are their `typed_rows`."""
+        """Encode the first `limit` rows for an answer. `typed` is the result of `typed_rows`."""
 
         def made(rows: Iterable[Sequence[object]]) -> list[bytes]:
             lines = enumerate(rows, self.span.first_row)
@@ -593,9 +601,10 @@ class Window:
         return with_digests(bodies, [*map(add, bodies, displayed)])
 
     def agrees(self, other: "Window | Table") -> bool:
-        """True if common rows, headers and ends are equal, and typed values if both have them.
+        """True if the common rows, the headers and the last records are equal.
 
-        A window past the grid has no header.
+        Compares typed values if both have them. A window below the last row of the sheet has no
+        header.
         """
         own, others = self.header.cells, other.header.cells
         if own and others and own != others:
@@ -616,14 +625,14 @@ class Window:
         )
 
     def is_ended_before(self, other: "Window") -> bool:
-        """True if the worksheet ends in this window, and the other has rows below it."""
+        """True if this window has the last record, but the other window has rows below it."""
         if self.has_next:
             return False
         last = other._end if other.has_next else other.span.first_row + len(other.rows) - 1
         return last >= self._end
 
     def shows(self, header: Header, texts: Mapping[int, Mapping[int, str]]) -> bool:
-        """True if rows in the window display these texts, by row and column."""
+        """True if rows in the window display these texts."""
         if self.header.cells and self.header.cells != header.cells:
             return False
         if not self.has_next and any(
@@ -643,7 +652,7 @@ class Window:
         rows: Mapping[int, Sequence[str]],
         values: Mapping[int, Sequence[object]],
     ) -> bool:
-        """True if whole rows in the window display these texts, and hold the values if known."""
+        """True if the rows in the window display these texts and hold the known typed values."""
         if self.header.cells and self.header.cells != header.cells:
             return False
         if not self.has_next and _has_records(self, rows):
@@ -655,9 +664,9 @@ class Window:
         )
 
     def after(self, effects: Sequence[Effect]) -> "Window | None":
-        """The window after consecutive writes; None if it contradicts them.
+        """Return the window after consecutive writes, or None if it contradicts them.
 
-        The read behind it may have seen the first ones already.
+        The read might already show the first of the writes.
         """
         for seen in range(len(effects) + 1):
             if seen == 0 or self.shows(effects[0].header, texts_of(effects[:seen])):
@@ -669,7 +678,7 @@ class Window:
         return None
 
     def changed(self, effect: Effect) -> "Window | None":
-        """The window after a write; None if its rows are then unknown."""
+        """Return the window after a write, or None if its rows are then unknown."""
         if self.header.cells != effect.header.cells:
             return None
         if effect.removed and not self.has_next:
@@ -705,7 +714,7 @@ class Window:
         return replace(self, rows=rows, values=values)
 
     def _ended(self, effect: Effect) -> "Window | None":
-        """The window after removals, if the worksheet ended in it, so that no rows move in."""
+        """Return the window after removals, if it has the last record."""
         first_row, removed = self.span.first_row, effect.removed
         inside = removed[bisect_left(removed, first_row) :]
         if inside and inside[-1] > self.last_row:
@@ -727,12 +736,11 @@ class Window:
 
     @property
     def _end(self) -> int:
-        """The first row below the span."""
+        """Number of the first row below the span."""
         return self.span.first_row + self.span.row_count
 
     @property
     def _numbers(self) -> range:
-        """The row numbers of the span."""
         return range(self.span.first_row, self._end)
 
     def _row(self, row: int) -> Sequence[str]:
@@ -756,9 +764,9 @@ Rows = Snapshot | Window
 
 
 def _has_records(kept: Table | Window, rows: Mapping[int, Sequence[str]]) -> bool:
-    """True if some of these displayed rows may be records below the last one of cached rows.
+    """True if some of these rows could be records below the last record of the cached rows.
 
-    Rows of booleans are not records if types showed where the cached rows end.
+    Rows that display only booleans do not count if typed values showed the last record.
     """
     none = (0, None) if isinstance(kept, Table) and kept.ends_by_types else (0,)
     for row, texts in rows.items():
@@ -769,20 +777,22 @@ def _has_records(kept: Table | Window, rows: Mapping[int, Sequence[str]]) -> boo
 
 
 def is_same(row: Sequence[str], other: Sequence[str]) -> bool:
-    """True if two rows have equal texts, apart from trailing blank ones."""
+    """True if two rows have equal texts. Trailing blank texts do not count."""
     width = min(len(row), len(other))
     return [*row[:width]] == [*other[:width]] and not any(row[width:]) and not any(other[width:])
 
 
 def _may_be_written(shown: Sequence[str], before: Sequence[str] | None, patch: RowPatch) -> bool:
-    """True if a row is displayed as before a write, or as after it; a new row as after it."""
+    """True if a row displays its texts before or after a write.
+
+    A new row must display its new texts.
+    """
     if before is None:
         return all(text_at(shown, column) == text for column, text in patch.texts.items())
     return is_same(shown, before) or is_same(shown, _with_texts(before, patch.texts))
 
 
 def _with_texts(texts: Sequence[str], written: Mapping[int, str]) -> list[str]:
-    """Replace some texts of a row."""
     row = [*texts, *[""] * (max(written, default=-1) + 1 - len(texts))]
     for column, text in written.items():
         row[column] = text

@@ -1,15 +1,17 @@
-"""A worksheet: its header, cached rows, running reads and write queue.
+"""A worksheet in memory: its header, cached rows, running reads and write queue.
 
 Rules
-- Single-flight: each part (all rows displayed, all rows with types, a window) has at most one
-  running read. Other requests join it, unless a write has ended since it was sent.
+- A rendering is all displayed texts or all typed values of the sheet, as one read returns them.
+- Single-flight: at most one read runs for all displayed rows, one for all typed rows, and one for
+  each window. Other requests join the running read. They do not join it if a write has ended since
+  the read was sent.
 - Read-your-writes: all cached rows contain every finished write. A read that ran at the same time
-  is patched with it.
-- Monotonic reads: only cached rows are served, and older rows never replace them. A read that
-  cannot be patched, or that differs from rows served while it ran, is repeated, finally in the
-  write queue and while no other read begins.
-- An error of the worksheet itself drops its rows; a failure of Google does not.
-- Reported changes are processed at most once in `REPORT_SECONDS`.
+  as a write is patched with the write.
+- Monotonic reads: only cached rows are served, and older rows never replace newer rows. A read is
+  repeated if it cannot be patched, or if it differs from rows served while it ran. The last
+  attempts run in the write queue, while no other read begins.
+- An error of the worksheet itself drops the cached rows. A failure of Google does not.
+- Changes that clients report are processed at most once in `REPORT_SECONDS`.
 """
 
 import asyncio
@@ -62,38 +64,38 @@ from gateway.worksheets.writes import Outcome, Write
 T = TypeVar("T")
 
 ABANDONED_SECONDS = 8.0
-"""Age from which a running read is no longer joined, because Google may have recovered since."""
+"""Seconds after which requests do not join a running read, because a new one might be faster."""
 
 FREE_TRIES = 2
 LAST_TRIES = 3
-"""Maximum attempts of one read, first in parallel with other reads, then alone."""
+"""Maximum attempts of one read: first at the same time as other reads, then alone."""
 
 TAB_TRIES = 3
-"""Maximum attempts to read a tab by its sheet id: with a cached id, then with new ones."""
+"""Maximum attempts to read a tab by its sheet id: first the cached id, then new ids."""
 
 MAX_WINDOWS = 500
-"""Maximum number of windows of one worksheet: each read is compared with all of them."""
+"""Maximum number of windows of one worksheet. Each read is compared with all of them."""
 
 WINDOW_SHARE = 8
-"""Divisor of the memory for all rows, for the windows of one worksheet."""
+"""Share of `cache.max_bytes` for the windows of one worksheet: 1 / `WINDOW_SHARE`."""
 
 MAX_EFFECTS = 64
-"""Maximum number of writes and reads that end during a read; with more it is repeated."""
+"""Maximum number of writes that end during a read. With more, the read is repeated."""
 
 MAX_COMPARED_CELLS = 4_000_000
-"""Maximum number of cells of writes that a read is compared with; each write counts once."""
+"""Maximum cells of writes, times the number of writes, with which a read is compared."""
 
 REPORT_SECONDS = 2.0
 
 TOO_FAST = "The worksheet changes faster than it can be read."
 
 LOST = (NotFound, Forbidden, NoHeaderRow, TooLarge, UnsupportedDocument)
-"""Errors of the worksheet itself, after which its rows are dropped."""
+"""Errors of the worksheet itself, which drop its cached rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
-    """Collaborators that all worksheets share."""
+    """Objects that all worksheets use together."""
 
     sheets: Sheets
     scheduler: Scheduler
@@ -102,14 +104,14 @@ class Resources:
     clock: Callable[[], float]
     perform: Callable[["Worksheet", Sequence[Write]], Awaitable[Sequence[Outcome]]]
     weigh: Callable[["Worksheet"], None]
-    """Counts the memory of a worksheet whose rows changed."""
+    """Counts the memory of a worksheet whose cached rows changed."""
     peers: Peers | None = None
     layouts: Layouts = DEFAULT_LAYOUTS
 
 
 @dataclass(kw_only=True)
 class Demand:
-    """Last requests for a worksheet, and result of its last read; times are monotonic seconds."""
+    """Times of the last requests for a worksheet, in monotonic seconds, and the last failure."""
 
     spreadsheet: str
     asked_seconds: float = float("-inf")
@@ -119,11 +121,15 @@ class Demand:
     """Time of the last read for `no-cache`."""
     failed_seconds: float = float("-inf")
     failure: str = ""
-    """Failure of the last read, one word."""
+    """Failure of the last read as one word for `Cache-Status`, or ""."""
 
 
 class Reports:
-    """`take_in` is called for a report at once, or for all that came meanwhile at the end."""
+    """Calls `take_in` for reported changes, at most once in `REPORT_SECONDS`.
+
+    The first report calls at once. All reports that follow share one call at the end of the
+    interval.
+    """
 
     def __init__(self, take_in: Callable[[], None], *, clock: Callable[[], float]) -> None:
         self._take_in = take_in
@@ -146,7 +152,7 @@ class Reports:
 
 
 class Block(NamedTuple):
-    """Cached rows of a part, and the moment at which they were cached."""
+    """Cached rows, and the event number at which they were cached."""
 
     rows: Rows
     landed: int
@@ -159,12 +165,12 @@ class Worksheet:
         self.header_row = self.layout.header_row
         self.demand = Demand(spreadsheet=worksheet.spreadsheet)
         self.is_large = False
-        """True if plain reads use windows."""
+        """True if lists without filter or order, and reads of one row, use windows."""
         settings = resources.settings
         self.now = resources.clock
-        """Seconds of the monotonic clock."""
+        """Current time in monotonic seconds."""
         self.moment: Callable[[], int] = itertools.count().__next__
-        """Returns a number for the present, larger than all earlier moments."""
+        """Returns the next event number of this worksheet, to order reads and writes."""
         self.header = HeaderCache(
             ttl_seconds=settings.header_ttl_seconds, clock=self.now, moment=self.moment
         )
@@ -199,22 +205,24 @@ class Worksheet:
         self._max_window_bytes = settings.max_bytes // WINDOW_SHARE
         self.reports = Reports(self._reported, clock=self.now)
         self.blocks: dict[Part, Block] = {}
-        """Kept rows, however old: all as displayed, the latest with types (mostly the same), and
-        windows."""
+        """Cached rows of any age: displayed rows, typed rows (often the same snapshot), windows."""
         self._lost = -1
-        """The last moment at which rows were cached that have been dropped since."""
+        """Event number at which the newest of the dropped rows were cached, or -1."""
         self._flights: dict[Part, SingleFlight[Part, Rows]] = {}
-        """Running reads that other requests may join."""
+        """Running reads that other requests can join."""
         self._began: list[int] = []
-        """Moments at which the running reads began."""
+        """Event numbers at which the running reads began."""
         self._ended: list[tuple[int, Effect | None]] = []
-        """Writes that ended since the first running read began; None for an unknown effect."""
+        """Event number and effect of each write that ended since the first running read began.
+
+        The effect is None if it is unknown.
+        """
         self._alone = asyncio.Lock()
-        """Held by a repeated read; no other read begins meanwhile."""
+        """Lock of a repeated read. No other read begins while it is held."""
 
     @property
     def is_idle(self) -> bool:
-        """True if no read or write runs or waits."""
+        """True if no read and no write is running or waiting."""
         return not self._flights and not self._began and self.queue.is_idle
 
     @property
@@ -227,7 +235,7 @@ class Worksheet:
         return total
 
     def containing(self, part: Part) -> Rows | None:
-        """The newest cached rows of any age that contain a part."""
+        """Return the newest cached rows that contain a part, of any age, or None."""
         if not isinstance(part, RowSpan):
             block = self.blocks.get(part)
             return None if block is None else block.rows
@@ -247,11 +255,11 @@ class Worksheet:
         return found
 
     def read(self, part: Part, base: Snapshot | None = None) -> SingleFlight[Part, Rows]:
-        """The running read of a part, or a new one.
+        """Return the running read of a part, or start a new read.
 
-        All rows displayed: 1 read, 2 if types show the last record; with types 2, or 1 with a
-        displayed rendering (`base`), and 2 more if the worksheet changed between the two; a window
-        1 to 4.
+        Cost in Google calls: displayed rows 1 read, or 2 if only typed values show the last record.
+        Typed rows 2 reads, or 1 with displayed rows (`base`), and 2 more if the worksheet changed
+        between the two reads. A window 1 to 4 reads.
         """
         now, under_way = self.now(), self._flights.get(part)
         if under_way is not None and not under_way.is_over:
@@ -262,9 +270,10 @@ class Worksheet:
         return SingleFlight(self._flights, part, self._fly(part, base), now)
 
     async def look_for_append(self) -> EndLook:
-        """Read the header, the end of the records, and the sheet id. 1 read.
+        """Read the header, the last record and the sheet id. Costs 1 read.
 
-        Up to 4 reads more if a large end is unknown; all again if another tab has the title.
+        Costs up to 4 more reads if the last record of a large worksheet is unknown, and all reads
+        again if another tab has the title.
         """
         for _ in range(TAB_TRIES):
             look, native = await self._loader.look_at_end()
@@ -299,10 +308,11 @@ class Worksheet:
         raise tabs_changing()
 
     async def read_in_turn(self, part: Whole, *, has_forms: bool = False) -> tuple[int, Snapshot]:
-        """Read the sheet id, and all rows of this tab.
+        """Read the sheet id and all rows of its tab. Call only in the write queue.
 
-        1 read, 2 with types, 1 more for an unknown sheet id, with forms of columns (`has_forms`);
-        more if the worksheet or its title changes meanwhile. Must be awaited in the write queue.
+        Costs 1 read, or 2 with typed values, and 1 more if the sheet id is not cached. `has_forms`:
+        that read also gets column types. Costs more if the worksheet or its title changes at the
+        same time.
         """
         for _ in range(TAB_TRIES):
             try:
@@ -324,9 +334,10 @@ class Worksheet:
         rows: Mapping[int, Sequence[str]],
         values: Mapping[int, Sequence[object]] | None = None,
     ) -> None:
-        """Record rows read for a write, which a client may see in an answer.
+        """Record rows that were read for a write, because a client might see them in an answer.
 
-        `values` are the typed cells of these rows, if they were read.
+        `values` are the typed cells of these rows, if they were read. Cached rows that differ
+        expire.
         """
         typed = values or {}
         if self.shared is not None:
@@ -345,14 +356,14 @@ class Worksheet:
         self._doubt(lambda kept: not kept.has_rows(header, rows, typed))
 
     def missed(self, row: int) -> None:
-        """Record the answer to a client that this row does not exist."""
+        """Record that a client got the answer that this row does not exist."""
         if self.shared is not None:
             self.shared.seen(self.now(), Missed(row))
         self._note(None)
         self._doubt(lambda kept: kept.last_row >= row)
 
     async def take_in(self, effect: Effect) -> None:
-        """Record a confirmed write as `written` does, in steps that let other requests run."""
+        """Record a confirmed write like `written`, but patch snapshots in short slices."""
         changed: dict[Rows, Rows | None] = {}
         while others := {*self.snapshots()} - changed.keys():
             for each in others:
@@ -360,10 +371,10 @@ class Worksheet:
         self.written(effect, changed)
 
     def written(self, effect: Effect, changed: Mapping[Rows, Rows | None] | None = None) -> None:
-        """Record a confirmed write, so that all later answers include it.
+        """Record a confirmed write, so that all later answers include the write.
 
-        `changed` are snapshots after the write. A read that ran while rows were removed is
-        repeated, or dropped if it is cached already: the rows that it saw are unknown.
+        `changed` maps cached snapshots to snapshots after the write. After a removal of rows, a
+        read that ran at the same time is repeated or dropped, because it might show either state.
         """
 
         if self.shared is not None:
@@ -389,7 +400,7 @@ class Worksheet:
         self._resources.weigh(self)
 
     def learn(self, news: News) -> None:
-        """Record news of another process about the worksheet."""
+        """Apply news of another process to the cached rows."""
         match news:
             case Written(effect):
                 self.written(effect)
@@ -399,21 +410,21 @@ class Worksheet:
                 self.missed(row)
 
     def may_be_written(self) -> None:
-        """Record a write with unknown outcome, after which cached rows must be read again."""
+        """Record a write whose outcome is unknown, so that the rows are read again."""
         if self.shared is not None:
             self.shared.seen(self.now(), None)
         self._overtake(None)
         self.expire()
 
     def forget(self) -> None:
-        """Drop everything read, because the worksheet was written to at an unknown place."""
+        """Drop all cached rows, because it is unknown what a write changed."""
         if self.shared is not None:
             self.shared.add_news(None)
         self._overtake(None)
         self.drop_rows()
 
     def expire(self) -> None:
-        """Require a new read before the rows are served as fresh."""
+        """Mark all cached rows as expired, so that they are only served stale."""
         expired: dict[Rows, Rows] = {}
         for part, (rows, landed) in self.blocks.items():
             if rows not in expired:
@@ -426,7 +437,7 @@ class Worksheet:
         self._resources.weigh(self)
 
     def make_lighter(self) -> bool:
-        """Drop older types or an index; False if only the latest rows are left."""
+        """Free memory: drop older typed rows or one index. Returns False if neither is left."""
         latest, typed = self._snapshot(DISPLAYED), self._snapshot(TYPED)
         if typed is not None and typed is not latest:
             del self.blocks[TYPED]
@@ -437,7 +448,7 @@ class Worksheet:
         return True
 
     async def build(self, work: Work[T], key_id: str | None = None) -> T:
-        """Run counted work without a budget, for a key or for all keys (None).
+        """Run work in slices without a step budget, for a key, or for all keys (None).
 
         Raises TooManyInFlight for a key.
         """
@@ -451,11 +462,14 @@ class Worksheet:
     async def search(
         self, table: Table | None, work: Work[T], key_id: str, *, is_write: bool = False
     ) -> T:
-        """Run counted work for a request, on a table of cached rows or on its own rows.
+        """Run the search of a request in slices.
 
-        Searches of writes have their own lane beside the queries of their key, because other writes
-        to the worksheet wait for them. Raises OutOfSteps and, if many queries of the key wait,
-        TooManyInFlight; `not_applied` for a write, which is planned before it is sent.
+        `table` has the cached rows that it searches, or is None if it uses rows of the request
+        only.
+
+        Searches for writes have their own queue per key, because other writes to the worksheet wait
+        for them. Raises OutOfSteps, and TooManyInFlight if too many queries of the key wait. For a
+        write, the outcome of the error is `not_applied`, because the write is not sent yet.
         """
         scheduler, lane = self._resources.scheduler, f"{key_id} write" if is_write else key_id
         metered = Metered(work, scheduler.max_steps)
@@ -492,7 +506,10 @@ class Worksheet:
             raise
 
     def _lose(self, error: GatewayError) -> None:
-        """Drop the rows of a missing or too large worksheet; windows of a large one can be read."""
+        """Drop the cached rows after an error of the worksheet.
+
+        Windows stay if the worksheet is only too large.
+        """
         if isinstance(error, TooLarge):
             self._drop(DISPLAYED)
             self._resources.weigh(self)
@@ -500,9 +517,10 @@ class Worksheet:
             self.drop_rows()
 
     async def _read_alone(self, part: Part, sheet_id: int | None = None) -> Rows:
-        """Read a part while no other read begins, so that only running ones can contradict it.
+        """Read a part while no other read begins, so that only reads running now can contradict it.
 
-        With a `sheet_id` all rows are read by that; raises `OtherTab`.
+        With `sheet_id`, reads all rows of that tab. Raises OtherTab if the title belongs to another
+        tab.
         """
         async with self._alone:
             for _ in range(LAST_TRIES):
@@ -519,9 +537,10 @@ class Worksheet:
         is_alone: bool = False,
         sheet_id: int | None = None,
     ) -> Rows | None:
-        """Read rows and cache them; None if they cannot be cached.
+        """Read rows and cache them. Returns None if they must be read again.
 
-        Alone it joins no other read, which would wait for this one.
+        `is_alone`: the caller holds the lock that stops other reads, so that this read joins no
+        other read.
         """
         with self._reading() as began:
             if isinstance(part, RowSpan):
@@ -541,11 +560,13 @@ class Worksheet:
     async def _both(
         self, base: Snapshot | None, began: int, *, is_alone: bool, sheet_id: int | None
     ) -> tuple[int, Snapshot] | None:
-        """Read both renderings; returns the moment at which their reads began, too.
+        """Read displayed texts and typed values.
 
-        The types are read last if displayed rows exist, or older rows were dropped; otherwise both
-        in parallel. 1 more read if the types seem older, 2 more if the states seem to differ. None
-        if they still do.
+        Returns the event number at which the read began, and the snapshot.
+
+        Reads typed values last if displayed rows exist or older rows were dropped, otherwise both
+        at the same time. Costs 1 more read if the typed values seem older, and 2 more if the two
+        seem to show different states. Returns None if they still do.
         """
         known, loader = self._snapshot(TYPED), self._loader
         # Another process may have requested its types before these rows existed.
@@ -585,7 +606,7 @@ class Worksheet:
         return None if later.table.is_mixed and not both.table.is_mixed else (began, later)
 
     async def _displayed(self, *, is_alone: bool, sheet_id: int | None) -> Snapshot:
-        """Read all rows as displayed; unless alone, by a read that other requests may join."""
+        """Read all displayed rows. If not `is_alone`, other requests can join the read."""
         if not is_alone:
             return _whole(await self.read(DISPLAYED).outcome())
         latest = self._snapshot(DISPLAYED)
@@ -595,7 +616,10 @@ class Worksheet:
     async def _land(
         self, began: int, snapshot: Snapshot, types: Origin | None = None
     ) -> Snapshot | None:
-        """Cache all rows; None if they must be read again. `types` were known at the start."""
+        """Cache all rows. Returns None if they must be read again.
+
+        `types` is the read of the typed values that were cached when this read began.
+        """
         landed: Snapshot | None = snapshot
         effects = self._effects_since(began)
         while effects:  # others run while it is patched, and may write
@@ -608,9 +632,9 @@ class Worksheet:
         return self.keep(landed, began, types)
 
     def keep(self, snapshot: Snapshot, began: int, types: Origin | None = None) -> Snapshot | None:
-        """Cache all rows, unless they differ from rows that were cached after the read began.
+        """Cache all rows. Returns None if they differ from rows cached after this read began.
 
-        The typed rendering of those rows may differ if it is still the earlier `types`.
+        Typed values are not compared if the cached ones still come from the earlier read `types`.
         """
         latest = self.blocks.get(DISPLAYED)
         if latest is not None and latest.landed > began:
@@ -638,7 +662,7 @@ class Worksheet:
         return snapshot
 
     def _keep_window(self, read: Window, began: int) -> Window | None:
-        """Cache a window; None if it must be read again."""
+        """Cache a window. Returns None if it must be read again."""
         effects = self._effects_since(began)
         if effects is None or began < self._lost:
             return None
@@ -678,7 +702,10 @@ class Worksheet:
 
     @contextmanager
     def _reading(self) -> Iterator[int]:
-        """Record the effects of writes that end during the block; yields its first moment."""
+        """Record the effects of writes that end during the block.
+
+        Yields the event number of its start.
+        """
         began = self.moment()
         self._began.append(began)
         try:
@@ -690,12 +717,15 @@ class Worksheet:
                 self._ended = [each for each in self._ended if each[0] > first]
 
     def _note(self, effect: Effect | None) -> None:
-        """Record the effect of an ended write; None if unknown."""
+        """Record the effect of a write for the running reads. None if the effect is unknown."""
         if self._began:
             self._ended.append((self.moment(), effect))
 
     def _effects_since(self, began: int) -> Sequence[Effect] | None:
-        """Effects of writes since a moment; None if some are unknown, or if there are too many."""
+        """Return the effects of writes since an event number.
+
+        Returns None if an effect is unknown, or if there are too many.
+        """
         if not self._ended:
             return ()
         ended = [effect for moment, effect in self._ended if moment > began]
@@ -711,14 +741,20 @@ class Worksheet:
             self.shared.peers.rows.change(self.id)
 
     def _overtake(self, effect: Effect | None) -> None:
-        """Record the end of a write. Later requests join no earlier read: it may be outdated."""
+        """Record the end of a write.
+
+        Later requests join no read that was sent before, because its rows can be outdated.
+        """
         self._note(effect)
         for part, flight in [*self._flights.items()]:
             if flight.sent_seconds is not None:
                 del self._flights[part]
 
     def _doubt(self, contradicts: Callable[[Rows], bool]) -> None:
-        """Drop windows that contradict seen rows; expire all rows if a snapshot does."""
+        """Drop windows that contradict rows just read.
+
+        Expire all rows if a snapshot contradicts them.
+        """
         if any(map(contradicts, self.snapshots())):
             self.expire()
         for part, (rows, _) in [*self.blocks.items()]:
@@ -726,7 +762,10 @@ class Worksheet:
                 self._drop(part)
 
     def _drop(self, part: Part) -> None:
-        """Drop rows, and let no running read restore older ones; types go with the latest rows."""
+        """Drop rows, and stop running reads from restoring older rows.
+
+        Also drops typed rows if `part` is the displayed rows.
+        """
         block = self.blocks.pop(part, None)
         if part is DISPLAYED:
             self.blocks.pop(TYPED, None)

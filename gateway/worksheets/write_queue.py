@@ -1,25 +1,26 @@
-"""Write queue of a worksheet: one group of writes at a time is at Google.
+"""Write queue of a worksheet. It sends one group of writes at a time to Google.
 
 Rules
-- Two appends to one worksheet never overlap, because Google would lose rows. A write that has begun
-  is finished, also without its client.
-- Google's quota comes first: a group is formed when a write may be sent, so that no wait separates
-  its look from its write.
-- Waiting writes are bounded per key and in total, in rows, memory and time, so that no key blocks
-  the others. A key without waiting writes may always join, unless memory is full: its first write
-  waits for one turn of the others, not for all their writes. An empty queue accepts any size.
-- Keys take turns: a group begins with the key whose turn it is, and all keys add writes in
-  rotation. Within a group writes keep their order of arrival. Only the key of the first write uses
-  its turn. Otherwise the creates of a key could wait for ever while its updates join groups, or the
-  reverse.
-- A group is bounded in bytes and rows, and has one kind: creates, updates, deletes, or writes by
-  filter and upserts. An exclusive task is a group by itself.
-- The writes of one key and kind keep their order: after a write that stays, no other of its kind is
-  taken. Writes of different kinds have no order before they are answered.
-- A write with `not_before` joins at that instant, so that all writes of the instant are one group.
-  Until then it is not counted; the key's plan bounds concurrent requests.
-- A group has at most one update of a row, so that each update sees the result of the one before it.
-  The same holds for deletes, whose row numbers depend on earlier deletes.
+- Two appends to one worksheet never run at the same time, because Google would lose rows. A write
+  that has begun is finished, even if its client disconnects.
+- The queue waits for Google's write quota before it forms a group, so that no wait separates the
+  group's planning read from its write.
+- Waiting writes have limits per key and in total: rows, memory and time. So no key blocks the
+  others. A key without waiting writes can always join, unless memory is full. Its first write waits
+  for one group of the others, not for all their writes. An empty queue accepts any size.
+- Keys take turns (round robin): a group begins with the key whose turn it is, and all keys add
+  writes in rotation. Within a group, writes keep their order of arrival. Only the key of the first
+  write uses its turn. Otherwise a key's creates could wait for ever while its updates join groups
+  of other keys, or the reverse.
+- A group has limits of bytes and rows, and one kind: creates, updates, deletes, or writes by filter
+  and upserts. An exclusive task is a group by itself.
+- Writes of one key and kind keep their order: if a write does not fit into a group, later writes of
+  the key and kind wait, too. Writes of different kinds have no order until they are answered.
+- A write with `not_before` joins at that time, so that all writes of the same time are one group.
+  Until then the limits do not count it. The key's plan limits its concurrent requests.
+- A group has at most one update of each row, so that each update sees the result of the update
+  before. A group also has at most one delete of each row number, because earlier deletes change row
+  numbers.
 """
 
 import asyncio
@@ -50,24 +51,24 @@ from gateway.worksheets.writes import Outcome, Write
 
 MAX_ROWS = 500
 MAX_BYTES = 1_048_576
-"""Maximum size of a group; its first write may be larger."""
+"""Maximum rows and bytes of a group. Its first write can be larger."""
 
 SHARE = 4
-"""Divisor of the total memory for the maximum of one key."""
+"""One key can use 1 / `SHARE` of the total memory for waiting writes."""
 
 CLOSING_SECONDS = 4.0
-"""Time for waiting writes when the gateway closes, after the time of their requests."""
+"""Seconds to finish waiting writes at shutdown, after the server's time for requests."""
 
 RETRY_SECONDS = 5
 
 Perform = Callable[[Sequence[Write]], Awaitable[Sequence[Outcome]]]
-"""Carries out a group of writes of one kind with all calls, and returns their outcomes."""
+"""Carries out a group of writes of one kind, with all Google calls, and returns their outcomes."""
 
 WriteTurns = Callable[[str], Awaitable[AbstractContextManager[None]]]
-"""Waits until a write may be sent, and reserves it for the block. Raises QuotaSpent."""
+"""Waits until the quota allows a write, and reserves quota for the block. Raises QuotaSpent."""
 
 Held = Callable[[], AbstractAsyncContextManager[None]]
-"""Holds the lock for writes of all processes; raises GatewayError before the block only."""
+"""Holds the write lock that all processes share. Raises GatewayError only before the block."""
 
 T = TypeVar("T")
 
@@ -84,17 +85,17 @@ class ExclusiveTask:
 
 @dataclass(kw_only=True, eq=False)
 class Waiting:
-    """A write in the queue of its worksheet."""
+    """A write that waits in the queue of its worksheet."""
 
     key_id: str
     write: Write | ExclusiveTask
     number: int = 0
-    """Number in the order of arrival of all writes."""
+    """Position in the order of arrival of all writes."""
 
 
 @dataclass(kw_only=True, eq=False)
 class _Request(Waiting):
-    """A write of a request; a group runs in the context of its first write's request."""
+    """A write with the future for its outcome. A group runs in the context of its first write."""
 
     answer: asyncio.Future[Any]
     context: Context
@@ -104,7 +105,11 @@ W = TypeVar("W", bound=Waiting)
 
 
 class Limit:
-    """Limit of a quantity of waiting writes. `is_hard`: the total limit has no exception."""
+    """Limit of waiting rows or bytes, per key and in total.
+
+    The first write of a key can exceed the limits. If `is_hard`, it can exceed the total limit only
+    if no other write waits.
+    """
 
     def __init__(self, *, per_key: int, in_all: int, is_hard: bool) -> None:
         self._per_key = per_key
@@ -114,7 +119,7 @@ class Limit:
         self._taken = 0
 
     def take(self, key_id: str, amount: int) -> bool:
-        """Count an amount of a key; False if the limit does not allow it."""
+        """Count an amount for a key. Returns False if the limit does not allow it."""
         own = self._by_key.get(key_id, 0)
         if own and own + amount > self._per_key:
             return False
@@ -134,12 +139,12 @@ class Limit:
 
 
 def memory_limit(in_all: int) -> Limit:
-    """A hard limit of memory in bytes; one key may use a part of it."""
+    """Return a hard limit of memory in bytes, of which one key can use 1 / `SHARE`."""
     return Limit(per_key=in_all // SHARE, in_all=in_all, is_hard=True)
 
 
 class BoundedQueue(Generic[W]):
-    """Waiting writes of one worksheet; `of_all` limits the memory of all worksheets together."""
+    """Waiting writes of one worksheet. `of_all` limits the memory of all worksheets together."""
 
     def __init__(self, settings: WriteSettings, of_all: Limit) -> None:
         self._rows = Limit(
@@ -151,7 +156,7 @@ class BoundedQueue(Generic[W]):
         self._of_all = of_all
         self._number = itertools.count()
         self.turns: dict[str, dict[W, None]] = {}
-        """Waiting writes by key, in order of arrival; the keys in the order of their turns."""
+        """Waiting writes by key, in order of arrival. Keys are in the order of their turns."""
 
     def join(self, waiting: W) -> None:
         """Add a write at the end. Raises QueueFull."""
@@ -170,7 +175,7 @@ class BoundedQueue(Generic[W]):
         self.turns.setdefault(key_id, {})[waiting] = None
 
     def leave(self, waiting: W) -> bool:
-        """Remove a write; False if it has left already."""
+        """Remove a write. Returns False if it is not in the queue."""
         key_id, size = waiting.key_id, waiting.write.memory_bytes
         own = self.turns.get(key_id, {})
         if waiting not in own:
@@ -184,7 +189,7 @@ class BoundedQueue(Generic[W]):
         return True
 
     def take_group(self) -> list[W]:
-        """Remove the next write and those sent with it; then other keys have their turn."""
+        """Remove and return the next group of writes. Other keys have their turn after it."""
         leader, own = next(iter(self.turns.items()))
         group = [next(iter(own))]
         if len(own) > 1 or len(self.turns) > 1:
@@ -196,7 +201,7 @@ class BoundedQueue(Generic[W]):
         return group
 
     def _going_with(self, first: W) -> list[W]:
-        """The first write and all that may join its group, in order of arrival."""
+        """Return the first write and all writes that fit into its group, in order of arrival."""
         if isinstance(first.write, ExclusiveTask):
             return [first]
         group: list[W] = []
@@ -223,7 +228,7 @@ class BoundedQueue(Generic[W]):
 
 
 class WriteQueues:
-    """Limits, memory and end of the write queues of all worksheets."""
+    """Settings, memory limit and shutdown of the write queues of all worksheets."""
 
     def __init__(
         self,
@@ -240,7 +245,7 @@ class WriteQueues:
         self._closing_seconds = closing_seconds
 
     async def aclose(self) -> None:
-        """Refuse new writes, and carry out waiting ones within `CLOSING_SECONDS`."""
+        """Reject new writes, and carry out waiting writes within `CLOSING_SECONDS`."""
         self.is_closing = True
         if self.at_work:
             await asyncio.wait([*self.at_work], timeout=self._closing_seconds)
@@ -249,7 +254,7 @@ class WriteQueues:
 
 
 class WriteQueue:
-    """Write queue of one worksheet; `held` takes the lock of several processes, None without."""
+    """Write queue of one worksheet. `held` takes the lock of several processes, or is None."""
 
     def __init__(
         self,
@@ -264,11 +269,11 @@ class WriteQueue:
         self._held = held or nullcontext
         self._line: BoundedQueue[_Request] = BoundedQueue(queues.settings, queues.memory)
         self._instants: dict[float, asyncio.Event] = {}
-        """Events of the instants at which further writes join, each set at its time."""
+        """Events that start writes with `not_before`, by time."""
         self._turn_keys: Beneficiaries | None = None
-        """Keys whose writes wait for the present turn; None without one."""
+        """Keys whose writes wait for write quota now, or None if no write does."""
         self.is_idle = True
-        """False while a task carries out groups."""
+        """False while a task carries out groups of writes."""
 
     @property
     def waiting_count(self) -> int:
@@ -277,21 +282,22 @@ class WriteQueue:
     async def exclusively(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
         """Wait in the queue, then run work while no write to the worksheet runs.
 
-        Like a write the work is finished once it has begun. Raises its errors.
+        Work that has begun is finished, even if the caller is cancelled. Raises the errors of the
+        work.
         """
         made: T = await self.write(ExclusiveTask(work=work, key_id=key_id))
         return made
 
     def refuse_all(self) -> None:
-        """Refuse all waiting writes, because the gateway shuts down."""
+        """Reject all waiting writes, because the gateway shuts down."""
         while self._line.turns:
             for waiting in self._line.take_group():
                 _refuse(waiting, _shutting_down())
 
     async def write(self, write: Write | ExclusiveTask) -> Any:
-        """Wait in the queue until the write is carried out. Raises its errors.
+        """Wait until the write is carried out. Raises its errors.
 
-        Returns the `Results` of a write, or the result of a task's work.
+        Returns the `Results` of a write, or the result of an exclusive task.
         """
         queues, loop = self._queues, asyncio.get_running_loop()
         if queues.is_closing:
@@ -331,7 +337,10 @@ class WriteQueue:
             timer.cancel()
 
     async def _reached(self, instant: float) -> None:
-        """Wait until an instant. Its writes share one timer, so that they join together."""
+        """Wait until a time of the event loop.
+
+        Writes of the same time share one timer and join together.
+        """
         event = self._instants.get(instant)
         if event is None:
             event = self._instants[instant] = asyncio.Event()
@@ -345,7 +354,7 @@ class WriteQueue:
         self._instants.pop(instant).set()
 
     def _give_up(self, waiting: _Request) -> None:
-        """End a wait that took too long; a write that has begun has left the queue."""
+        """Remove a write that waited too long. A write that has begun goes on."""
         if self._line.leave(waiting):
             _refuse(waiting, too_busy())
 
@@ -373,9 +382,9 @@ class WriteQueue:
             self.is_idle = True
 
     async def _next_group(self) -> tuple[Sequence[_Request], Sequence[Any]]:
-        """Wait for the turn of a write, then carry it out with its group.
+        """Wait for write quota, then carry out the next group.
 
-        Returns the writes and their outcomes; empty if all gave up meanwhile.
+        Returns the writes and their outcomes, or two empty sequences if all waiting writes gave up.
         """
         line = self._line
         turn: AbstractContextManager[None] = nullcontext()
@@ -404,7 +413,7 @@ class WriteQueue:
     async def _performed(
         self, group: Sequence[_Request], turn: AbstractContextManager[None]
     ) -> Sequence[Any]:
-        """Carry out a group, and return its outcomes."""
+        """Carry out a group, and return its outcomes or errors."""
         try:
             with turn:
                 writes: list[Write] = []
@@ -420,7 +429,7 @@ class WriteQueue:
 
 
 async def no_turn(_spreadsheet: str) -> AbstractContextManager[None]:
-    """A turn without a wait, if no quota limits writes."""
+    """Return an empty context manager at once: no quota limits writes."""
     return nullcontext()
 
 

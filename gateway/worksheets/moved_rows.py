@@ -41,9 +41,9 @@ C = TypeVar("C")
 
 
 class _Compared(NamedTuple):
-    """Columns of a row's constant cells, grouped by the result of the comparison.
+    """Columns of a row's constant cells: unchanged, changed, or `hidden`.
 
-    `hidden` are columns of cells that are blank in the response, in a row with formulas.
+    Hidden cells are blank in the response, in a row with formulas.
     """
 
     same: Collection[int]
@@ -79,9 +79,8 @@ def met_others(
     """Return the errors of conditional writes that changed another record, by index of the write.
 
     The second value is True if no compared row had changed. `seen` has the changed rows in Google's
-    response, `edges` the rows above and below removed rows. `has_header`: the header in the
-    response equals the header of the planning read, so that it also names the cells of the
-    response.
+    response, `edges` the rows above and below removed rows. `has_header`: the response has the
+    header of the planning read, so that the error can name the cells.
     """
     errors: dict[int, RowsMoved] = {}
     is_as_planned = True
@@ -91,7 +90,7 @@ def met_others(
             gone[row] = write, texts
         for change in write.changes:
             yield REQUEST_STEPS + len(change.displayed)
-            if not change.placement.cells:  # it is emptied
+            if not change.placement.cells:  # the write empties the row
                 gone[change.row] = write, change.displayed
                 continue
             spans = seen.get(change, ())
@@ -110,7 +109,7 @@ def met_others(
                 )
     for edge, block in edges:
         above = header.row + 1 - block.first_row
-        if above > 0:  # the header is no evidence
+        if above > 0:  # skip the header
             block = replace(
                 block,
                 first_row=header.row + 1,
@@ -142,10 +141,9 @@ def _is_other(write: Planned, found: _Compared) -> bool:
 def _passed(edge: Edge, block: Block, rows: Mapping[int, Sequence[str]]) -> _Passed:
     """Compare the neighbours of removed or emptied rows with the response.
 
-    If the planned record is now in the row above, somebody deleted a row further up, and the write
-    removed the row below the record. If it is in the row below, somebody inserted a row, and the
-    write removed the row above the record. `met` is set only if the next rows on both sides confirm
-    it.
+    If the planned record is now one row above, a row further up was deleted, and the write removed
+    the row below the record. If it is one row below, the write removed the row above. The removed
+    record is known if the next rows on both sides confirm this.
     """
 
     def is_at(texts: Sequence[str], row: int) -> bool:
@@ -169,7 +167,7 @@ def _passed(edge: Edge, block: Block, rows: Mapping[int, Sequence[str]]) -> _Pas
     same, changed = sum(len(each.same) for each in found), sum(len(each.changed) for each in found)
     is_another = len(others) > 1 or changed > same
     if not is_another and any(meant[0]) and not any(meant[0] == texts for texts, _ in beside):
-        # The answer shows one row more on both sides.
+        # The response shows one more row on each side.
         places = [edge.row - len(edge.above), edge.row_below + len(edge.below)]
         is_another = any(is_at(meant[0], row) for row in [*places, *(row for _, row in beside)])
     return _Passed(is_as_planned=not found and not is_another, is_another=is_another)
@@ -178,8 +176,7 @@ def _passed(edge: Edge, block: Block, rows: Mapping[int, Sequence[str]]) -> _Pas
 def _stayed(edge: Edge, block: Block) -> bool:
     """True if the neighbours are unchanged but for one row inserted or deleted below.
 
-    At least one filled row must confirm it. After an inserted or deleted row, a filled row below
-    must.
+    A filled row must confirm this. If a row was inserted or deleted, a filled row below it must.
     """
     above = _standing(block, edge.above, count(edge.row, -1))
     if above is None:
@@ -204,10 +201,6 @@ def _standing(block: Block, rows: Sequence[Sequence[str]], numbers: Iterable[int
 
 
 def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
-    """Compare a row of a block with its earlier texts.
-
-    The result is empty if the row is above the block.
-    """
     at = row - block.first_row
     if at < 0:
         return _Compared((), ())
@@ -220,9 +213,9 @@ def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
 def _compared_change(
     change: RowChange, spans: Sequence[Span], keys: Collection[int], values: Mapping[int, object]
 ) -> _Compared:
-    """Compare the cells that the write did not change with the cells in the response.
+    """Compare unwritten cells of a row with the response.
 
-    Cells in `values` are also compared by typed value.
+    Cells in `values` must keep their typed value.
     """
     same, changed, written = list[int](), list[int](), change.values
     for span in spans:
@@ -236,9 +229,9 @@ def _compared_change(
         for at in found.same:
             text, now = span.texts[at - span.first], span.values[at - span.first]
             was = values.get(at, now)
-            is_same = was == now or text in ERRORS  # some explain an error
+            is_same = was == now or text in ERRORS  # values of one error can differ
             if isinstance(was, int | float) and isinstance(now, int | float):
-                # How many digits Google prints may depend on the call.
+                # Google's number of digits can depend on the call.
                 is_same = isclose(was, now, rel_tol=1e-13)
             (same if is_same else changed).append(at)
     return _Compared(same, changed)
@@ -250,9 +243,9 @@ def _compared(
     computed: Collection[int],
     keys: Collection[int] = (),
 ) -> _Compared:
-    """Compare constant cells with their earlier texts.
+    """Compare constant cells with earlier texts.
 
-    `keys` are columns by which the write found the row. Their blank cells count as changed.
+    A cell in a column of `keys` that is blank now counts as changed.
     """
     same, changed, hidden = list[int](), list[int](), list[int]()
     for at, text in cells:
@@ -267,10 +260,9 @@ def _compared(
 
 
 def shown_row(before: Sequence[C], shown: Sequence[tuple[int, Sequence[C]]], blank: C) -> list[C]:
-    """Return the texts or values of a row after the write.
+    """Return a row after the write, from `before` and the runs of cells that the response shows.
 
-    `shown` are the runs of cells in the response, each with its first column. Cells that the
-    response does not show keep their value from `before`.
+    Each run of `shown` has its first column.
     """
     row = [*before]
     for first, cells in shown:

@@ -23,9 +23,7 @@ from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.writes import Write
 
 MAX_SETTLED = 5
-"""Maximum number of open batches whose outcome one group of writes looks up.
-
-With more open batches, the group gets QueueFull.
+"""Maximum number of open batches that one group looks up. With more, the group must wait.
 """
 
 
@@ -121,9 +119,9 @@ class OpenWrites:
         still_open: list[OpenWrite] = []
         settled = 0
         for each in batches:
-            if each not in self.open:  # settled with another write of its batch
+            if each not in self.open:  # known since an earlier loop
                 continue
-            # A search may take 15 s, and would fail like the one before.
+            # A search can take 15 s, and would fail like the previous one.
             if still_open or settled == MAX_SETTLED:
                 still_open.append(each)
                 continue
@@ -161,7 +159,7 @@ class OpenWrites:
         """
         earlier = lock.earlier(worksheet.id)
         open_fence = earlier and earlier.fence
-        self.open = [  # others were settled by other processes
+        self.open = [  # other processes settled the others
             each for each in self.open if each.worksheet != worksheet.id or each.fence == open_fence
         ]
         if earlier is None:

@@ -189,7 +189,7 @@ class Planned:
 
     @property
     def removed_rows(self) -> Sequence[int]:
-        """Numbers of the rows that the write removes, or empties in place of removing them."""
+        """Numbers of the rows that the write removes or empties."""
         return self.rows if self.write.rows is None else ()
 
     @property
@@ -200,9 +200,9 @@ class Planned:
 
     @property
     def is_conditional(self) -> bool:
-        """True if the response must prove that the write changed the planned records."""
+        """True if the gateway must check that the write changed the planned records."""
         if self.write.kind == "search":
-            return bool(self.compared)  # a filter of row numbers compares none
+            return bool(self.compared)  # a filter of row numbers has no columns
         return self.has_condition
 
     @property
@@ -230,9 +230,9 @@ class Plan:
     table: NativeTable = NO_TABLE
     """Native table to which new rows belong, or `NO_TABLE` if they go below all records."""
     filled: FilledRow | None = None
-    """Row below `after_row` that holds filled-down formulas.
+    """Row of filled-down formulas below `after_row`.
 
-    If it is set, new rows are inserted.
+    If set, new rows are inserted, not appended.
     """
     beside: Mapping[int, Sequence[str]] = field(default_factory=dict)
     """Displayed texts of the existing rows next to inserted rows, by row number."""
@@ -245,17 +245,11 @@ class Plan:
     looked_at: float
     """Time at which the planning read was sent, in monotonic seconds."""
     fresh_seconds: float = FRESH_LOOK_SECONDS
-    """Maximum age of the planning read when the batch is sent.
-
-    If it is older, the rows are read again.
-    """
+    """Maximum age of the planning read when the batch is sent. Older rows are read again."""
     is_cached: bool = False
     """True if the sheet id, frozen rows or header came from the cache."""
     cells: Mapping[int, Sequence[SeenCell]] = field(default_factory=dict)
-    """Cells of the planning read with number formats, by row number.
-
-    Empty if formats were not read.
-    """
+    """Cells with number formats by row number, if the planning read had formats."""
 
 
 def needs_types(write: Write) -> bool:
@@ -268,8 +262,6 @@ def needs_types(write: Write) -> bool:
 
 @dataclass(kw_only=True)
 class _Batch:
-    """Writes collected for one batch, with the rows and columns that they change."""
-
     writes: list[Planned] = field(default_factory=list)
     rows: set[int] = field(default_factory=set)
     columns: set[int] = field(default_factory=set)
@@ -277,10 +269,7 @@ class _Batch:
     new_keys: set[NewKey] = field(default_factory=set)
 
     def may_take(self, write: Write, header: Header, *, removes: bool) -> bool:
-        """True if no collected write changes a cell by which this write finds its rows.
-
-        Also false if it would mix writes that remove rows with other writes.
-        """
+        """True if the batch changes no cell by which the write finds its rows."""
         read_columns = _read_columns(write, header.seen_with(write.access.columns))
         if self.writes and removes != bool(self.removed):
             return False
@@ -293,9 +282,9 @@ class _Batch:
         return read_columns.isdisjoint(self.columns)
 
     def takes(self, planned: Planned) -> bool:
-        """Add a write and return True.
+        """Add a write, unless it shares rows with the batch or exceeds its limits.
 
-        Returns False if collected writes change the same rows or keys, or if the batch is full.
+        True if added.
         """
         rows = {slot.row for slot in planned.slots if not isinstance(slot, int)}
         rows |= {*planned.removed, *(change.row for change in planned.changes)}
@@ -305,7 +294,7 @@ class _Batch:
             or not self.new_keys.isdisjoint(planned.new_keys)
         ):
             return False
-        if self.removed:  # they went before
+        if self.removed:  # earlier removals move the rows
             slots = [
                 number_only(slot.row - bisect_left(self.removed, slot.row))
                 if isinstance(slot, Written)
@@ -357,7 +346,7 @@ class Planner:
                 if not (planned.changes or planned.created or planned.removed):
                     known = [slot for slot in planned.slots if isinstance(slot, Written)]
                     outcomes[index] = tuple(known)
-                elif table is None:  # its group names each row once
+                elif table is None:  # rows in a group are different
                     batch.writes.append(planned)
                 else:
                     batch.takes(planned)
@@ -405,11 +394,6 @@ class Planner:
         return Planned(index=index, write=write, slots=range(len(rows)), created=new)
 
     def _by_number(self, index: int, write: Write, look: RowLook) -> Work[Planned]:
-        """Plan a write by row number.
-
-        Raises RowNotFound for a row that does not exist, and PreconditionFailed for a row whose
-        ETag does not match.
-        """
         view = write.view(look.header)
         condition = write.condition
         for row in write.numbers:

@@ -65,10 +65,7 @@ HOLD_SECONDS = 1.0
 """Time after a failed read in which stale rows are served without a new read."""
 
 BUDGET_SHARE = 0.8
-"""Share of the read quota for refreshing cached rows.
-
-The remainder is for new worksheets and writes.
-"""
+"""Share of the read quota for refreshing rows. The remainder is for new worksheets and writes."""
 
 SHORTEST_ACTIVITY_SECONDS = 10.0
 """Minimum time that a worksheet counts as in use after a request, even if its TTL is shorter."""
@@ -122,10 +119,7 @@ class Reader:
         self._clock = clock
 
     def fresh(self, worksheet: Worksheet, part: Part) -> Read | None:
-        """Return the cached rows if they are within their TTL, else None.
-
-        Makes no call to Google.
-        """
+        """Return the cached rows within their TTL, else None. Makes no call to Google."""
         block = worksheet.blocks.get(part)
         if block is None or block.rows.is_expired:
             return None
@@ -172,7 +166,7 @@ class Reader:
         since = now - ttl_seconds
         if no_cache and now - demand.forced_seconds >= NO_CACHE_SECONDS:
             demand.forced_seconds = since = now
-        elif no_cache:  # read for an earlier `no-cache`, or later
+        elif no_cache:  # rows of the last `no-cache` read, or newer
             since = max(since, math.nextafter(demand.forced_seconds, -math.inf))
         base: Snapshot | None = None
         if part is TYPED:
@@ -195,7 +189,7 @@ class Reader:
             self._read_beside(worksheet, now, ttl_seconds)
         if not no_cache and self._stale(worksheet, part, "slow") is not None:
             reason = await self._impatience(flight, now)
-            # A write may have changed or dropped the rows meanwhile.
+            # A write during the wait might have changed or dropped the rows.
             stale = self._stale(worksheet, part, reason) if reason else None
             if stale is not None:
                 return stale
@@ -220,10 +214,9 @@ class Reader:
         *,
         no_cache: bool,
     ) -> tuple[Snapshot | None, Read | None]:
-        """Return displayed rows to which types can be added, or stale typed rows as the answer.
+        """Return displayed rows that lack typed values, or stale rows that can answer the request.
 
-        Both are None if the displayed rows and the typed values must both be read. Raises
-        UnknownField.
+        Returns two None if displayed rows and typed values must both be read. Raises UnknownField.
         """
         displayed, reason = _newer(worksheet, DISPLAYED, since), ""
         extent = worksheet.header.fresh()
@@ -233,7 +226,7 @@ class Reader:
             read = await self.rows(worksheet, DISPLAYED, query, columns, no_cache=no_cache)
             displayed, reason = read.rows, read.freshness.reason
             stale = self._stale(worksheet, TYPED, reason) if reason else None
-            if stale is not None:  # after waiting for Google already
+            if stale is not None:  # no second wait for Google
                 return None, stale
         if not isinstance(displayed, Snapshot):
             return None, None
@@ -243,9 +236,9 @@ class Reader:
         return None if reason else displayed, None
 
     async def _impatience(self, flight: SingleFlight[Part, Rows], now: float) -> str:
-        """Wait for a read for a limited time.
+        """Wait a limited time for a read.
 
-        Returns "" if the read ends, else the reason for stale rows.
+        Returns "" if it ended, else the reason for stale rows.
         """
         if await flight.done_within(flight.began_seconds + QUEUE_PATIENCE_SECONDS - now):
             return ""
@@ -255,10 +248,7 @@ class Reader:
         return "" if await flight.done_within(seconds) else "slow"
 
     def _read_beside(self, worksheet: Worksheet, now: float, ttl_seconds: float) -> None:
-        """Refresh other worksheets of the spreadsheet past their TTL.
-
-        Reads that start together share a call.
-        """
+        """Refresh other worksheets of the spreadsheet that are in use and past their TTL."""
         since = now - max(2 * ttl_seconds, SHORTEST_ACTIVITY_SECONDS)
         for other in self._beside(worksheet):
             part = TYPED if other.demand.typed_seconds >= since else DISPLAYED
@@ -301,7 +291,6 @@ def _newer(worksheet: Worksheet, part: Part, since: float) -> Rows | None:
 
 
 def _unknown_field(header: Header, query: Query, columns: ColumnGrant) -> UnknownField | None:
-    """Return the error for the first field of the query that the header lacks, or None."""
     view = header.seen_with(columns)
     try:
         columns_of(comparisons(query.where), sort_terms(query, view), view)
@@ -322,10 +311,7 @@ def too_costly(query: Query, table: Table, error: OutOfSteps) -> QueryTooCostly:
 
 
 class AdaptiveTtl:
-    """Computes the TTL of cached rows from the demand for all worksheets and the read quota.
-
-    A configured TTL of 0 stays 0.
-    """
+    """Computes the TTL of cached rows from the demand and the read quota. A TTL of 0 stays 0."""
 
     def __init__(
         self,
@@ -347,10 +333,7 @@ class AdaptiveTtl:
         return self._ttls.get(spreadsheet, self._least_seconds)
 
     def _affordable(self, now: float) -> Mapping[str, float]:
-        """Return the shortest TTL of each spreadsheet that the read quota allows, in seconds.
-
-        The accounts of a spreadsheet share its reads equally.
-        """
+        """Return the shortest TTL in seconds that the read quota allows, by spreadsheet."""
         reads: dict[str, int] = {}
         """Reads that one refresh of all worksheets in use costs, by spreadsheet."""
         for demand in self._demands():

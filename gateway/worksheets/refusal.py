@@ -24,7 +24,7 @@ from gateway.worksheets.access import WorksheetId, worksheet_not_found
 SHEET_WIDE = (WorksheetNotFound, StorageFull)
 """Errors that concern all writes of a rejected group. Other errors can concern a single write."""
 
-# Google's English words are the last resort: they may be localised, then it is a 502.
+# Texts of Google's messages are the last resort. If Google translates them, the error is a 502.
 _WORDS: Mapping[str, Callable[[], GatewayError]] = {
     "You are trying to edit a protected": lambda: ProtectedCells(outcome="not_applied"),
     "increase the number of cells in the workbook": lambda: StorageFull(
@@ -117,9 +117,9 @@ def no_header_row(header_row: int) -> NoHeaderRow:
 
 
 def no_record_field(header_row: int) -> NoHeaderRow:
-    """Return the error for a header without the configured record field.
+    """Return the error for a header without the record field.
 
-    The message omits the field name, because some keys must not see it.
+    Some keys must not see the field's name.
     """
     return NoHeaderRow(
         f"The header in row {header_row} of the worksheet lacks the field that the setting "

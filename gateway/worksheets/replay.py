@@ -38,10 +38,9 @@ def long_texts(rows: Iterable[Mapping[str, Stored]]) -> frozenset[str]:
 
 
 def shortened(value: object, texts: frozenset[str]) -> object:
-    """Return the stored form of a value.
+    """Return a value to store: an object with a digest for a text in `texts` or for an error cell.
 
-    The form is an object with a digest for a text in `texts`, an object for an error cell, else the
-    value itself.
+    Other values are returned unchanged.
     """
     if value is ERROR:
         return _ERROR
@@ -86,10 +85,7 @@ _AS_KEPT = Restorer(())
 
 
 def encode_answer(answer: Answer, texts: frozenset[str] = frozenset()) -> str:
-    """Encode an answer as JSON, with digests for `texts`.
-
-    An error is encoded with its attributes.
-    """
+    """Encode results or an error as JSON, with digests for `texts`."""
     if not isinstance(answer, GatewayError):
         has_errors = any(ERROR in written.record.values() for written in answer)
         results = answer

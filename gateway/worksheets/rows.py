@@ -82,9 +82,9 @@ PUBLISHED_SECONDS = 3_600.0
 
 
 def span_of(query: Query, place: Place | None, header_row: int, *, has_types: bool) -> RowSpan:
-    """Return the rows to read for a list without filter or order.
+    """Return the rows to read for a plain list.
 
-    After a cursor, the span has extra rows around the row at which the last page ended.
+    After a cursor, the span has extra rows on both sides.
     """
     if place is None or not place.row:
         count = query.limit + AHEAD if query.wants_place and query.limit else query.limit
@@ -285,8 +285,7 @@ class RowService:
     ) -> Encoded | None:
         """Return the page from a window, or None if all rows are needed to find the cursor's row.
 
-        `is_all`: all rows are too large to read. A new cursor then has no digest of all cells,
-        although equal rows exist.
+        `is_all`: all rows are too large to read, so that equal rows do not force None.
         """
         view, is_in_grid = window.header.seen_with(target.access.columns), bool(window.header.cells)
         selected = view.select(query.keys) if is_in_grid else {}
@@ -343,13 +342,10 @@ class RowService:
         no_cache: bool = False,
         unknown: Sequence[str] = (),
     ) -> Export:
-        """Return the rows of an export, all from one snapshot.
+        """Return the rows of an export from one snapshot. `query.limit` is at most `max_rows` + 1.
 
-        `query.limit` is at most `max_rows` + 1.
-
-        `needs_classes`: typed values are also read if a cell displays a text that looks like a
-        formula. Raises the errors of `list_rows`, and InvalidQuery if more than `max_rows` rows
-        match.
+        `needs_classes`: typed values are also read if a displayed text looks like a formula. Raises
+        the errors of `list_rows`, and InvalidQuery if more than `max_rows` rows match.
         """
         columns, key_id = target.access.columns, target.access.key_id
         worksheet = self._pool.get(target.worksheet, self._resources)
@@ -510,7 +506,7 @@ class RowService:
         return row_not_found(row, self._layouts.of(target.worksheet).header_row)
 
     def kept_count(self, worksheet: WorksheetId, *, max_age_seconds: float) -> int | None:
-        """Return the number of records from cached rows of at most this age, else None.
+        """Return the number of records if rows of at most this age are cached.
 
         Makes no call to Google.
         """
@@ -526,10 +522,7 @@ class RowService:
         return None if newest is None else newest.last_row - newest.header.row
 
     def in_memory(self) -> Iterator[InMemory]:
-        """Iterate over worksheets with cached rows or waiting writes, the last used one at the end.
-
-        Makes no call to Google.
-        """
+        """Iterate over worksheets with cached rows or waiting writes, least recently used first."""
         for each in self._pool.in_use():
             kept = [(part, rows) for part, (rows, _) in each.blocks.items()]
             began = max((rows.began_seconds(part) for part, rows in kept), default=None)
@@ -583,7 +576,7 @@ class RowService:
                 )
         if shared is not None:
             is_known = is_known and await shared.may_be_shown()
-            # Processes do not share windows: another one may have served newer rows.
+            # Processes do not share windows, so another process might have served newer rows.
             if not is_known or isinstance(read.rows, Window):
                 return replaced(read, freshness=replaced(read.freshness, is_alone=True))
         return read
@@ -596,18 +589,17 @@ class RowService:
         if shared is None:
             return False
         if is_replayed and identity is not None and identity.scope not in self._published:
-            await peers.rows.announce(shared)  # its writer may not have published it
+            await peers.rows.announce(shared)  # the process that wrote might not have published it
         return shared.is_alone
 
 
 class Pool:
     """Pool of worksheets, with limits of their number and of the memory of rows.
 
-    A worksheet with a running read or a queued write stays. Above the limit of their number,
-    worksheets that were never read are evicted first, so that invented names displace no real
-    worksheet, and then the longest unused worksheet. Above the limit of memory, the worksheet with
-    the oldest last read loses its rows. That order needs no record of uses, because rows in use are
-    read every few seconds.
+    Above the limit of number, worksheets that were never read are evicted first, so that invented
+    names displace no real worksheet, then the longest unused worksheet. A worksheet with a running
+    read or a queued write stays. Above the limit of memory, the worksheet with the oldest last read
+    loses its rows.
     """
 
     def __init__(self, *, max_worksheets: int, max_bytes: int) -> None:
@@ -655,7 +647,7 @@ class Pool:
     def weigh(self, worksheet: Worksheet) -> None:
         """Count the memory of a worksheet whose rows changed, and evict rows above the limit."""
         if self._worksheets.get(worksheet.id) is not worksheet:
-            return  # evicted meanwhile
+            return  # evicted during a read
         byte_count = worksheet.byte_count
         while byte_count > self._max_bytes and worksheet.make_lighter():
             byte_count = worksheet.byte_count

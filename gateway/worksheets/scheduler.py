@@ -30,7 +30,10 @@ MAX_SECONDS = 60.0
 """Maximum time from the start of a query to its end."""
 
 Lane = str | None
-"""Name of a queue: of a key's queries, of a key's writes, or of all exports. None builds rows."""
+"""Queue of a key's queries, of a key's writes, or of all exports.
+
+None is the queue of row building.
+"""
 
 
 class _Job(NamedTuple):
@@ -39,10 +42,7 @@ class _Job(NamedTuple):
 
 
 class Scheduler:
-    """Runs long work in slices.
-
-    `max_steps` is the step budget of one search.
-    """
+    """Runs long work in slices. `max_steps` is the step budget of one search."""
 
     def __init__(self, max_steps: float = inf) -> None:
         self.max_steps = max_steps
@@ -95,23 +95,22 @@ class Scheduler:
         return work.result
 
     async def build(self, work: Work[T], lane: Lane = None) -> T:
-        """Run work without a step budget, in a lane.
-
-        Raises TooManyInFlight for the lane of a key.
-        """
+        """Run work without a step budget. Raises TooManyInFlight in the lane of a key."""
         metered = Metered(work)
         if self.try_at_once(metered, lane):
             return metered.result
         return await self.finish(metered, lane)
 
     def _see_to_round(self) -> None:
-        """Call `_begin_round` in the next iteration of the event loop."""
         if not self._is_round_due:
             self._is_round_due = True
             asyncio.get_running_loop().call_soon(self._begin_round)
 
     def _begin_round(self) -> None:
-        """Give each lane a new slice. Lanes with waiting first slices share one slice in turn."""
+        """Give each lane a new slice.
+
+        Lanes that waited for their first slice share one slice in turn.
+        """
         self._is_round_due = False
         self._room_steps.clear()
         for lane in [*self._beginners]:
@@ -121,7 +120,7 @@ class Scheduler:
             while jobs and self._has_begun(jobs[0], lane):
                 jobs.popleft()
             if jobs:
-                self._beginners[lane] = jobs  # behind the other lanes
+                self._beginners[lane] = jobs  # moves to the end
         if self._beginners:
             self._see_to_round()
 
@@ -149,7 +148,6 @@ class Scheduler:
             self._task = asyncio.create_task(self._take_turns())
 
     async def _take_turns(self) -> None:
-        """Run slices until all lanes are empty."""
         is_for_rows = False
         try:
             while self._lanes:

@@ -78,10 +78,7 @@ class SharedState:
         self.changes = 0
         """Number of actual or possible changes by other processes."""
         self.writes = 0
-        """Number of changes by this process.
-
-        A read is not published if a change came after its start.
-        """
+        """Number of changes by this process. A read that began before a change is not published."""
         self.newest_seconds = float("-inf")
         """Time of the newest rows that this process might have served, in monotonic seconds."""
         self.overtaken_at = -1
@@ -114,7 +111,7 @@ class SharedState:
 
         News of moved rows is dropped, because other processes might have read newer rows.
         """
-        if not self.is_written:  # news of other processes, or a single process
+        if not self.is_written:  # learned from other processes, or no sharing
             return
         effect = news.effect if isinstance(news, Written) else None
         has_moved = effect is not None and (effect.removed or effect.is_inside)
@@ -155,10 +152,7 @@ class SharedState:
             self._is_published.clear()
 
     async def may_be_shown(self) -> bool:
-        """Wait until the writes that cached rows show are published.
-
-        Returns False after `PUBLISHING_SECONDS`.
-        """
+        """Wait until cached rows show published writes only. False after `PUBLISHING_SECONDS`."""
         if not self._is_published.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(PUBLISHING_SECONDS):
@@ -166,10 +160,7 @@ class SharedState:
         return self._is_published.is_set()
 
     def seen(self, seconds: float, news: News | None) -> None:
-        """Record that this process can now serve rows of the time `seconds`.
-
-        No older rows are served afterwards.
-        """
+        """Record that this process can now serve rows of the time `seconds`, and no older rows."""
         self.newest_seconds = max(self.newest_seconds, seconds)
         self.add_news(news)
 
@@ -238,10 +229,7 @@ class WriteLock(Protocol):
         ...
 
     async def opening(self, worksheet: WorksheetId, fence: Fence) -> None:
-        """Store the fence of a batch before it is sent.
-
-        Raises RecordsUnavailable, or QueueFull if the lock is lost.
-        """
+        """Store the fence of a batch before it is sent. Raises RecordsUnavailable, or QueueFull."""
         ...
 
     def left_open(self, worksheet: WorksheetId, fence: Fence) -> None:

@@ -53,10 +53,7 @@ Part = Whole | RowSpan
 """Rows and renderings that one read covers."""
 
 MOST_COMPARED = 1000
-"""Maximum number of changed cells of a column that `lags` compares.
-
-After an inserted row all differ.
-"""
+"""Maximum number of changed cells of a column that `lags` compares."""
 
 CELL_BYTES = 65
 """Approximate memory of a cell without its characters, in bytes."""
@@ -114,11 +111,12 @@ class HeaderCache:
         self.table: NativeTable = NO_TABLE
         """Native table under the header in the last read with the sheet id."""
         self.unfilled_until = 0.0
-        """Monotonic seconds until which no filled-down rows are expected. -inf if a read found
-        some.
-        """
+        """Until this monotonic time, no filled-down rows are expected. -inf if a read found any."""
         self.trusted_cells: tuple[str, ...] | None = None
-        """Cells of the last header with field names, for a header below row 1."""
+        """Cells of a header below row 1.
+
+        If they move to another row, the gateway raises NoHeaderRow.
+        """
 
     def seen_sheet(
         self,
@@ -288,7 +286,10 @@ def texts_of(effects: Sequence[Effect]) -> Mapping[int, Mapping[int, str]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """The read behind a rendering. `digest` is None after the gateway changed the rendering."""
+    """Read from which a rendering was made.
+
+    `digest` is None after a write changed the rendering.
+    """
 
     began_seconds: float
     byte_count: int
@@ -327,10 +328,7 @@ class Snapshot:
         return self.table.below
 
     def began_seconds(self, part: Part) -> float:
-        """Start of the read in monotonic seconds.
-
-        For displayed and typed rows, the start of the earlier one.
-        """
+        """Start of the read in monotonic seconds. For typed rows, the earlier of two reads."""
         if part is not TYPED or self.typed is None:
             return self.displayed.began_seconds
         return min(self.displayed.began_seconds, self.typed.began_seconds)
@@ -359,9 +357,8 @@ class Snapshot:
     def lags(self, before: "Snapshot") -> bool:
         """True if the typed values seem older than the displayed texts.
 
-        Compares with an earlier snapshot. True if a number has a new display and its old value, or
-        if a plain number now has another number format. Only a later read of the typed values can
-        show which rendering is older.
+        So they seem if, compared with `before`, a number has a new text and its old value, or is
+        now displayed in another number format.
         """
         typed, typed_before = self.table.typed or (), before.table.typed or ()
         columns = zip(
@@ -457,11 +454,11 @@ class Snapshot:
                 else:
                     new.append(patch.row)
             if new and min(new) != last_row + 1:
-                return False  # rows of others, which the table lacks, lie in between
+                return False  # other people's rows are in between
             for patch, cells in zip(known, table.texts(rows) if rows else (), strict=True):
                 row, before = patch.row, effect.before.get(patch.row)
                 shown = _with_texts(cells, written[row]) if row in written else cells
-                is_moved = before is None and effect.is_inside  # so are the rows below it
+                is_moved = before is None and effect.is_inside  # rows below the table moved
                 if is_moved or not _may_be_written(shown, before, patch):
                     return False
             for patch in effect.rows:
@@ -470,10 +467,9 @@ class Snapshot:
         return True
 
     def _patched(self, effects: Sequence[Effect]) -> "Work[Snapshot | None]":
-        """Return the snapshot after writes that fit: one removal of rows, or any other writes.
+        """Return the snapshot after writes.
 
-        Returns None if the last record changed and only typed values, which are missing, can show
-        it.
+        None if only unread typed values show the new last record.
         """
         rows, grid_rows = list[RowPatch](), self.grid_rows
         for effect in effects:
@@ -488,7 +484,7 @@ class Snapshot:
         elif rows:
             table = yield from self.table.patched(rows)
         else:
-            return self  # only reads for writes, with the same rows
+            return self  # reads for writes that changed nothing
         if table.ends_by_types and table.typed is None:
             return None
         return replace(
@@ -502,10 +498,7 @@ class Snapshot:
 
 
 def _lags(cell: tuple[object, object], before: tuple[object, object]) -> bool:
-    """True if the value of a cell seems older than its display.
-
-    A cell is a pair of text and value.
-    """
+    """True if the value of a cell, a pair of text and value, seems older than its text."""
     (text, value), (text_before, value_before) = cell, before
     if isinstance(value, str):
         return False
@@ -684,20 +677,20 @@ class Window:
         if effect.removed and not self.has_next:
             return self._ended(effect)
         if effect.removed:
-            # Other removals move unknown rows into the window.
+            # Removals above the end of the window move unknown rows into it.
             is_below = self._end <= effect.removed[0] and self._end <= effect.last_row
             return self if is_below else None
         if effect.empties_cells or effect.may_end_rows(self.header.end):
-            return None  # the worksheet may end elsewhere now
+            return None  # the last record might be another row now
         first_row, rows, patches = self.span.first_row, [*self.rows], effect.patches
         values = [*self.values]
         last_row, new_rows = first_row + len(rows) - 1, effect.new_rows
         if new_rows and new_rows[0] < (self._end if effect.is_inside else first_row):
-            return None  # rows below new ones in a table have moved; others are below all rows
+            return None  # a new row in a table moved rows of the window
         if not self.has_next and (
             (new_rows and new_rows[-1] > last_row) or any(row >= self._end for row in patches)
         ):
-            return None  # the worksheet ends elsewhere now
+            return None  # the last record is another row now
         for at in range(len(rows)):
             patch = patches.get(first_row + at)
             if patch is None:
@@ -723,11 +716,13 @@ class Window:
             return None
         gone = frozenset(inside)
         kept = [at for at in range(len(self.rows)) if first_row + at not in gone]
-        kept = kept[len(removed) - len(inside) :]  # others moved up and out
+        kept = kept[
+            len(removed) - len(inside) :
+        ]  # removals above the window moved its first rows out
         while kept:
             last = last_record(self.header.end, [[text] for text in self.rows[kept[-1]]])
             if last is None:
-                return None  # only types show where the worksheet ends now
+                return None  # only typed values show the last record now
             if last:
                 break
             kept.pop()
@@ -783,10 +778,7 @@ def is_same(row: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def _may_be_written(shown: Sequence[str], before: Sequence[str] | None, patch: RowPatch) -> bool:
-    """True if a row displays its texts before or after a write.
-
-    A new row must display its new texts.
-    """
+    """True if a row displays its texts from before or after a write (a new row: from after it)."""
     if before is None:
         return all(text_at(shown, column) == text for column, text in patch.texts.items())
     return is_same(shown, before) or is_same(shown, _with_texts(before, patch.texts))

@@ -26,10 +26,7 @@ _WALL_CLOCK = (
 
 
 def open_spans(planned: Sequence[Planned]) -> Work[tuple[dict[int, tuple[int, int]], bool]]:
-    """Find the open values of planned writes.
-
-    Returns their first and last column by existing row, and True if new rows have open values.
-    """
+    """Find open values: first and last column by existing row, and True if new rows have some."""
     spans: dict[int, tuple[int, int]] = {}
     has_new = False
     for each in planned:

@@ -83,7 +83,7 @@ MAX_EFFECTS = 64
 """Maximum number of writes that end during a read. With more, the read is repeated."""
 
 MAX_COMPARED_CELLS = 4_000_000
-"""Maximum cells of writes, times the number of writes, with which a read is compared."""
+"""Maximum product of the number of writes during a read and the number of their cells."""
 
 REPORT_SECONDS = 2.0
 
@@ -125,11 +125,7 @@ class Demand:
 
 
 class Reports:
-    """Calls `take_in` for reported changes, at most once in `REPORT_SECONDS`.
-
-    The first report calls at once. All reports that follow share one call at the end of the
-    interval.
-    """
+    """Calls `take_in` for reported changes: at once, but at most once in `REPORT_SECONDS`."""
 
     def __init__(self, take_in: Callable[[], None], *, clock: Callable[[], float]) -> None:
         self._take_in = take_in
@@ -213,10 +209,7 @@ class Worksheet:
         self._began: list[int] = []
         """Event numbers at which the running reads began."""
         self._ended: list[tuple[int, Effect | None]] = []
-        """Event number and effect of each write that ended since the first running read began.
-
-        The effect is None if it is unknown.
-        """
+        """Event numbers and effects of writes that ended since the first running read began."""
         self._alone = asyncio.Lock()
         """Lock of a repeated read. No other read begins while it is held."""
 
@@ -384,7 +377,7 @@ class Worksheet:
         after: dict[Rows, Rows | None] = dict(changed or ())
         for part, (rows, landed) in [*self.blocks.items()]:
             if part not in self.blocks:
-                continue  # dropped with the latest rows
+                continue  # dropped with the displayed rows
             if effect.removed and landed > effect.sent_at:
                 self._drop(part)
                 continue
@@ -448,10 +441,7 @@ class Worksheet:
         return True
 
     async def build(self, work: Work[T], key_id: str | None = None) -> T:
-        """Run work in slices without a step budget, for a key, or for all keys (None).
-
-        Raises TooManyInFlight for a key.
-        """
+        """Run work in slices without a step budget. With a key, raises TooManyInFlight."""
         scheduler, metered = self._resources.scheduler, Metered(work)
         if not scheduler.try_at_once(metered, key_id):
             await scheduler.finish(metered, key_id)
@@ -462,14 +452,11 @@ class Worksheet:
     async def search(
         self, table: Table | None, work: Work[T], key_id: str, *, is_write: bool = False
     ) -> T:
-        """Run the search of a request in slices.
-
-        `table` has the cached rows that it searches, or is None if it uses rows of the request
-        only.
+        """Run the search of a request in slices, on the cached rows of `table` if it is not None.
 
         Searches for writes have their own queue per key, because other writes to the worksheet wait
         for them. Raises OutOfSteps, and TooManyInFlight if too many queries of the key wait. For a
-        write, the outcome of the error is `not_applied`, because the write is not sent yet.
+        write, the outcome of TooManyInFlight is `not_applied`.
         """
         scheduler, lane = self._resources.scheduler, f"{key_id} write" if is_write else key_id
         metered = Metered(work, scheduler.max_steps)
@@ -480,7 +467,7 @@ class Worksheet:
             error.outcome = "not_applied" if is_write else None
             raise
         finally:
-            # An index takes at least as many steps, and memory.
+            # Work that builds an index takes at least as many steps.
             if table is not None and metered.steps > table.last_row // 4:
                 self._resources.weigh(self)
         return metered.result
@@ -497,7 +484,7 @@ class Worksheet:
                     return landed
             try:
                 return await self.queue.exclusively(lambda: self._read_alone(part))
-            except RecordsUnavailable:  # no process writes
+            except RecordsUnavailable:  # without the lock no process writes
                 return await self._read_alone(part)
             except QueueFull as error:
                 raise UpstreamError(TOO_FAST) from error
@@ -506,10 +493,7 @@ class Worksheet:
             raise
 
     def _lose(self, error: GatewayError) -> None:
-        """Drop the cached rows after an error of the worksheet.
-
-        Windows stay if the worksheet is only too large.
-        """
+        """Drop the cached rows after an error. Windows stay if the worksheet is only too large."""
         if isinstance(error, TooLarge):
             self._drop(DISPLAYED)
             self._resources.weigh(self)
@@ -517,10 +501,9 @@ class Worksheet:
             self.drop_rows()
 
     async def _read_alone(self, part: Part, sheet_id: int | None = None) -> Rows:
-        """Read a part while no other read begins, so that only reads running now can contradict it.
+        """Read a part while no other read begins.
 
-        With `sheet_id`, reads all rows of that tab. Raises OtherTab if the title belongs to another
-        tab.
+        With `sheet_id`, raises OtherTab if that tab is not it.
         """
         async with self._alone:
             for _ in range(LAST_TRIES):
@@ -537,10 +520,10 @@ class Worksheet:
         is_alone: bool = False,
         sheet_id: int | None = None,
     ) -> Rows | None:
-        """Read rows and cache them. Returns None if they must be read again.
+        """Read rows and cache them, or return None if they must be read again.
 
-        `is_alone`: the caller holds the lock that stops other reads, so that this read joins no
-        other read.
+        With `is_alone`, the caller holds the lock for which other reads wait, so this read joins
+        none.
         """
         with self._reading() as began:
             if isinstance(part, RowSpan):
@@ -560,23 +543,21 @@ class Worksheet:
     async def _both(
         self, base: Snapshot | None, began: int, *, is_alone: bool, sheet_id: int | None
     ) -> tuple[int, Snapshot] | None:
-        """Read displayed texts and typed values.
+        """Read displayed texts and typed values. Returns the event number of the start, and rows.
 
-        Returns the event number at which the read began, and the snapshot.
-
-        Reads typed values last if displayed rows exist or older rows were dropped, otherwise both
-        at the same time. Costs 1 more read if the typed values seem older, and 2 more if the two
-        seem to show different states. Returns None if they still do.
+        Reads the typed values last if displayed rows exist or older rows were dropped, otherwise
+        both at the same time. Costs 1 more read if the typed values seem older, 2 more if the
+        renderings seem to differ, and returns None if they still do.
         """
         known, loader = self._snapshot(TYPED), self._loader
-        # Another process may have requested its types before these rows existed.
+        # Another process might have read the typed values before these rows existed.
         is_single, is_in_turn = self.shared is None, True
         if base is not None:
             displayed, typed = base, await loader.typed(known, sheet_id=sheet_id)
         elif not is_alone and known is not None and known.table.ends_by_types:
             displayed = await self._displayed(is_alone=False, sheet_id=sheet_id)
             if displayed.table.ends_by_types:
-                return began, displayed  # its read had the types, too
+                return began, displayed  # its read also got typed values
             typed = await loader.typed(known)
         elif is_single and known is None and self._lost >= 0:
             displayed = await self._displayed(is_alone=is_alone, sheet_id=sheet_id)
@@ -592,11 +573,11 @@ class Worksheet:
             began, again = self.moment(), await loader.both_again(both, sheet_id=sheet_id)
             return None if again is None else (began, again)
         if is_in_turn and is_single:
-            return began, both  # types requested after the rows existed are not older
+            return began, both  # typed values were read after the rows
         answered = self._snapshot(TYPED)
         if answered is not None:
             may_lag = both.lags(answered)
-        else:  # without earlier types they may lag, unless no rows were served so far
+        else:  # without earlier typed values, assume a lag if rows were served
             may_lag = self._lost >= 0
             for rows, landed in self.blocks.values():
                 may_lag = may_lag or (isinstance(rows, Window) and landed > began)
@@ -616,13 +597,10 @@ class Worksheet:
     async def _land(
         self, began: int, snapshot: Snapshot, types: Origin | None = None
     ) -> Snapshot | None:
-        """Cache all rows. Returns None if they must be read again.
-
-        `types` is the read of the typed values that were cached when this read began.
-        """
+        """Cache all rows. Returns None if they must be read again. `types` is used by `keep`."""
         landed: Snapshot | None = snapshot
         effects = self._effects_since(began)
-        while effects:  # others run while it is patched, and may write
+        while effects:  # other tasks can write between slices
             landed = await self._resources.scheduler.build(snapshot.after(effects))
             count, effects = len(effects), self._effects_since(began)
             if effects is not None and len(effects) == count:
@@ -654,7 +632,7 @@ class Worksheet:
         self.blocks = {DISPLAYED: block}
         if snapshot.typed is not None:
             self.blocks[TYPED] = block
-        elif older is not None:  # a search must not show rows that a list no longer shows
+        elif older is not None:  # a search must not show rows that a list does not show
             self.blocks[TYPED] = older._replace(rows=replace(older.rows, is_expired=True))
         cells = sum(map(len, snapshot.table.displayed))
         self.is_large = cells > self._resources.settings.window_above_cells
@@ -680,11 +658,11 @@ class Worksheet:
                 self.expire()
         for each in others:
             self._drop(each.span)
-        self.blocks.pop(window.span, None)  # the newest come last
+        self.blocks.pop(window.span, None)  # the newest window is last
         self.blocks[window.span] = Block(window, self.moment())
         windows = self._windows()
         left = self._max_window_bytes - sum(each.byte_count for each in windows)
-        for at, each in enumerate(windows[:-1]):  # those read longest ago go
+        for at, each in enumerate(windows[:-1]):  # drop the oldest reads
             if left >= 0 and len(windows) - at <= MAX_WINDOWS:
                 break
             left += each.byte_count
@@ -702,10 +680,7 @@ class Worksheet:
 
     @contextmanager
     def _reading(self) -> Iterator[int]:
-        """Record the effects of writes that end during the block.
-
-        Yields the event number of its start.
-        """
+        """Record writes that end during the block. Yields the event number of the block's start."""
         began = self.moment()
         self._began.append(began)
         try:
@@ -722,9 +697,9 @@ class Worksheet:
             self._ended.append((self.moment(), effect))
 
     def _effects_since(self, began: int) -> Sequence[Effect] | None:
-        """Return the effects of writes since an event number.
+        """Return effects of writes since an event number.
 
-        Returns None if an effect is unknown, or if there are too many.
+        None if one is unknown, or if there are too many.
         """
         if not self._ended:
             return ()
@@ -741,20 +716,14 @@ class Worksheet:
             self.shared.peers.rows.change(self.id)
 
     def _overtake(self, effect: Effect | None) -> None:
-        """Record the end of a write.
-
-        Later requests join no read that was sent before, because its rows can be outdated.
-        """
+        """Record the end of a write. Later requests do not join reads that were sent before."""
         self._note(effect)
         for part, flight in [*self._flights.items()]:
             if flight.sent_seconds is not None:
                 del self._flights[part]
 
     def _doubt(self, contradicts: Callable[[Rows], bool]) -> None:
-        """Drop windows that contradict rows just read.
-
-        Expire all rows if a snapshot contradicts them.
-        """
+        """Drop windows that contradict rows just read. If a snapshot does, all rows expire."""
         if any(map(contradicts, self.snapshots())):
             self.expire()
         for part, (rows, _) in [*self.blocks.items()]:
@@ -762,10 +731,7 @@ class Worksheet:
                 self._drop(part)
 
     def _drop(self, part: Part) -> None:
-        """Drop rows, and stop running reads from restoring older rows.
-
-        Also drops typed rows if `part` is the displayed rows.
-        """
+        """Drop rows, and stop running reads from restoring older rows."""
         block = self.blocks.pop(part, None)
         if part is DISPLAYED:
             self.blocks.pop(TYPED, None)

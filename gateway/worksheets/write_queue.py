@@ -189,7 +189,7 @@ class BoundedQueue(Generic[W]):
         return True
 
     def take_group(self) -> list[W]:
-        """Remove and return the next group of writes. Other keys have their turn after it."""
+        """Remove and return the next group of writes. The next group begins with another key."""
         leader, own = next(iter(self.turns.items()))
         group = [next(iter(own))]
         if len(own) > 1 or len(self.turns) > 1:
@@ -207,7 +207,7 @@ class BoundedQueue(Generic[W]):
         group: list[W] = []
         kind, rows, size, named = first.write.kind, 0, 0, set[int]()
         held_keys: set[str] = set()
-        # The first of each key, then the second of each, and so on.
+        # The first write of each key, then the second write of each key, and so on.
         for waiting in filter(None, itertools.chain(*itertools.zip_longest(*self.turns.values()))):
             write = waiting.write
             if isinstance(write, ExclusiveTask) or write.kind != kind:
@@ -321,8 +321,8 @@ class WriteQueue:
         try:
             return await asyncio.shield(answer)
         except asyncio.CancelledError:
-            # The server cancels requests at the end of its time to stop. A waiting write is
-            # withdrawn; one that has begun goes on.
+            # The server cancels requests at the end of its shutdown. A waiting write is withdrawn.
+            # A write that has begun goes on.
             if answer.done():
                 return answer.result()
             if self._line.leave(waiting):
@@ -347,7 +347,7 @@ class WriteQueue:
             asyncio.get_running_loop().call_at(instant, self._reach, instant)
         try:
             await event.wait()
-        except asyncio.CancelledError:  # the server's time to stop is over
+        except asyncio.CancelledError:  # the server's shutdown time is over
             raise _shutting_down() from None
 
     def _reach(self, instant: float) -> None:
@@ -359,7 +359,6 @@ class WriteQueue:
             _refuse(waiting, too_busy())
 
     async def _drain(self) -> None:
-        """Carry out groups until the queue is empty."""
         try:
             while self._line.turns:
                 group: Sequence[_Request] = ()
@@ -367,8 +366,8 @@ class WriteQueue:
                 try:
                     async with self._held():
                         group, outcomes = await self._next_group()
-                except Exception as error:  # handed to the requests, which answer or log it
-                    if outcomes:  # they are known, whatever the end of the lock was
+                except Exception as error:  # the requests answer or log it
+                    if outcomes:  # a failed unlock does not change known outcomes
                         request_failed(current_event(), error)
                     else:
                         group = group or (self._line.take_group() if self._line.turns else ())
@@ -384,7 +383,7 @@ class WriteQueue:
     async def _next_group(self) -> tuple[Sequence[_Request], Sequence[Any]]:
         """Wait for write quota, then carry out the next group.
 
-        Returns the writes and their outcomes, or two empty sequences if all waiting writes gave up.
+        Empty if all waiting writes gave up.
         """
         line = self._line
         turn: AbstractContextManager[None] = nullcontext()
@@ -392,7 +391,7 @@ class WriteQueue:
             return (), ()
         first = next(iter(next(iter(line.turns.values()))))
         if not isinstance(first.write, ExclusiveTask):
-            # Its calls to Google wait for the earliest turn of all keys that wait.
+            # The wait for quota ends at the earliest turn of any waiting key.
             self._turn_keys = keys = Beneficiaries(line.turns)
             try:
                 with in_call_context(CallContext(first.key_id, beneficiaries=keys)):
@@ -403,7 +402,7 @@ class WriteQueue:
             finally:
                 self._turn_keys = None
         if not line.turns:
-            with turn:  # gives it back
+            with turn:  # gives the quota back
                 pass
             return (), ()
         group = line.take_group()
@@ -413,18 +412,19 @@ class WriteQueue:
     async def _performed(
         self, group: Sequence[_Request], turn: AbstractContextManager[None]
     ) -> Sequence[Any]:
-        """Carry out a group, and return its outcomes or errors."""
         try:
             with turn:
                 writes: list[Write] = []
                 for each in group:
-                    if isinstance(each.write, ExclusiveTask):  # it is a group by itself
+                    if isinstance(
+                        each.write, ExclusiveTask
+                    ):  # an exclusive task is alone in its group
                         return [await each.write.work()]
                     writes.append(each.write)
                 keys = Beneficiaries([waiting.key_id for waiting in group])
                 with in_call_context(replace(current_call_context(), beneficiaries=keys)):
                     return await self._perform(writes)
-        except Exception as error:  # handed to the requests, which answer or log it
+        except Exception as error:  # the requests answer or log it
             return [error] * len(group)
 
 
@@ -435,7 +435,7 @@ async def no_turn(_spreadsheet: str) -> AbstractContextManager[None]:
 
 def _refuse(waiting: _Request, error: Exception) -> None:
     waiting.answer.set_exception(error)
-    waiting.answer.exception()  # looked at here, as its client may be gone
+    waiting.answer.exception()  # marks the error as retrieved, because the client might be gone
 
 
 def too_busy() -> QueueFull:

@@ -49,10 +49,7 @@ class Append:
 
 @dataclass(frozen=True, kw_only=True)
 class ByNumber:
-    """Selects existing rows by number, without repetition.
-
-    A write to a single row can have a `condition` (If-Match).
-    """
+    """Selects existing rows by number. A single row can have a `condition` (If-Match)."""
 
     rows: tuple[int, ...]
     condition: IfMatch | None = None
@@ -229,9 +226,9 @@ class Write:
         return pointer(str(number)) if self.is_array else WHOLE_BODY
 
     def view(self, header: Header) -> View:
-        """Return the fields that the client can see.
+        """Return the fields that the client sees.
 
-        Raises InvalidQuery if an unknown query parameter has the name of a field.
+        Raises InvalidQuery if `unknown` names a field.
         """
         view = header.seen_with(self.access.columns)
         if self.unknown:
@@ -278,10 +275,7 @@ def written_row(
 
 
 def with_created(written: Written, *, is_new: bool) -> Written:
-    """Add `created` after `rowIndex` in the result of an upsert.
-
-    It hides a field named `created`.
-    """
+    """Add `created` after `rowIndex` in the result of an upsert, in place of a field `created`."""
     new = {"created": is_new}
     return replace(written, record={ROW_INDEX: written.row, **new, **written.record, **new})
 
@@ -298,5 +292,4 @@ def byte_count(fields: Fields) -> int:
 
 
 def _memory_bytes(fields: Fields) -> int:
-    """Approximate memory of the values and of the mapping in bytes, without the shared names."""
     return sys.getsizeof(fields) + sum(map(sys.getsizeof, fields.values()))

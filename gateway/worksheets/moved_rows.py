@@ -262,7 +262,7 @@ def _compared(
 def shown_row(before: Sequence[C], shown: Sequence[tuple[int, Sequence[C]]], blank: C) -> list[C]:
     """Return a row after the write, from `before` and the runs of cells that the response shows.
 
-    Each run of `shown` has its first column.
+    Each entry of `shown` has the first column and the cells of a run.
     """
     row = [*before]
     for first, cells in shown:

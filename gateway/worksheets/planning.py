@@ -216,7 +216,7 @@ class Plan:
     """Writes that one batch can carry out, and the outcomes of writes that need no batch.
 
     `outcomes` maps the index of a write to its result or error. All writes remove rows, or no write
-    does. Writes that are in neither are planned again after the batch.
+    does. The remaining writes are planned again after the batch.
     """
 
     outcomes: Mapping[int, Outcome]
@@ -326,8 +326,8 @@ class Planner:
     ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
         """Return the writes for one batch, and the results or errors of writes that need no batch.
 
-        Results and errors are by index. Writes that are in neither are planned again after the
-        batch.
+        Results and errors are by index of the write. The remaining writes are planned again after
+        the batch.
         """
         table = look if isinstance(look, Table) else None
         batch, outcomes = _Batch(), dict[int, Outcome]()

@@ -216,7 +216,8 @@ class Reader:
     ) -> tuple[Snapshot | None, Read | None]:
         """Return displayed rows that lack typed values, or stale rows that can answer the request.
 
-        Returns two None if displayed rows and typed values must both be read. Raises UnknownField.
+        Both results are None if displayed rows and typed values must both be read. Raises
+        UnknownField.
         """
         displayed, reason = _newer(worksheet, DISPLAYED, since), ""
         extent = worksheet.header.fresh()
@@ -263,7 +264,7 @@ class Reader:
                 other.read(part)
 
     def _stale(self, worksheet: Worksheet, part: Part, reason: str) -> Read | None:
-        """Return the newest cached rows that contain the part, or None if they are too old."""
+        """Return the newest cached rows that contain `part`, or None if all are too old."""
         rows = worksheet.containing(part)
         if rows is None:
             return None
@@ -283,7 +284,7 @@ class Reader:
 
 
 def _newer(worksheet: Worksheet, part: Part, since: float) -> Rows | None:
-    """Return the cached rows of a part if the gateway began to read them after `since`."""
+    """Return the cached rows of `part` if their read began after `since`."""
     block = worksheet.blocks.get(part)
     if block is None or block.rows.is_expired:
         return None

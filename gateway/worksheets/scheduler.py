@@ -47,11 +47,11 @@ class Scheduler:
     def __init__(self, max_steps: float = inf) -> None:
         self.max_steps = max_steps
         self._lanes: OrderedDict[Lane, deque[_Job]] = OrderedDict()
-        """Jobs by lane, in the order of the lanes' turns. Lanes without jobs are removed."""
+        """Jobs by queue, in the order of the queues' turns. Empty queues are removed."""
         self._debts: dict[Lane, int] = {}
-        """Number of steps that each lane took beyond its slices."""
+        """Number of steps that the jobs of each queue took beyond their slices."""
         self._room_steps: dict[Lane, int] = {}
-        """Number of steps that each lane can still take in this iteration of the event loop."""
+        """Number of steps that each queue can still run in this iteration of the event loop."""
         self._beginners: dict[Lane, deque[_Job]] = {}
         """Jobs whose first slice has not ended."""
         self._is_round_due = False
@@ -60,7 +60,7 @@ class Scheduler:
     def try_at_once(self, work: Metered[Any], lane: Lane) -> bool:
         """Run work at once, up to the end of its first slice. Returns True if the work is done.
 
-        Runs nothing if the lane has used its slice. Raises OutOfSteps if the work exceeds its
+        Runs nothing if the queue `lane` has used its slice. Raises OutOfSteps above the step
         budget.
         """
         if lane in self._beginners:
@@ -95,7 +95,7 @@ class Scheduler:
         return work.result
 
     async def build(self, work: Work[T], lane: Lane = None) -> T:
-        """Run work without a step budget. Raises TooManyInFlight in the lane of a key."""
+        """Run work without a step budget. Raises TooManyInFlight in the queue of a key."""
         metered = Metered(work)
         if self.try_at_once(metered, lane):
             return metered.result
@@ -107,10 +107,7 @@ class Scheduler:
             asyncio.get_running_loop().call_soon(self._begin_round)
 
     def _begin_round(self) -> None:
-        """Give each lane a new slice.
-
-        Lanes that waited for their first slice share one slice in turn.
-        """
+        """Give each queue a new slice. Jobs that wait for a first slice use one slice together."""
         self._is_round_due = False
         self._room_steps.clear()
         for lane in [*self._beginners]:
@@ -125,7 +122,7 @@ class Scheduler:
             self._see_to_round()
 
     def _has_begun(self, job: _Job, lane: Lane) -> bool:
-        """Run the first slice of a job as far as the lane can. True if the slice is complete."""
+        """Run the first slice of a job as far as possible now. True if the slice is complete."""
         if job.done.done():
             return True
         try:
@@ -160,7 +157,7 @@ class Scheduler:
             self._task = None
 
     def _next_key(self) -> Lane:
-        """Return the lane of the next key, or None if only the building of rows is queued."""
+        """Return the queue of the next key, or None if only row building is queued."""
         keys = [lane for lane in self._lanes if lane is not None]
         least = min((self._debts.get(key, 0) for key in keys), default=0)
         for key in keys:

@@ -49,10 +49,10 @@ ReadRendering = Callable[[bytes | None], Awaitable[Rendering | None]]
 
 
 class SharedState:
-    """State of a worksheet among several processes.
+    """State of a worksheet in this process, which several processes share.
 
-    `learn` applies news of other processes, `expire` and `forget` invalidate cached rows. All are
-    methods of `Worksheet`.
+    `learn` applies news of other processes, `expire` and `forget` invalidate cached rows. All three
+    are methods of `Worksheet`.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class SharedState:
 
 
 class Sharing(Protocol):
-    """Rows that processes share through the state store."""
+    """Rows that processes share through Redis."""
 
     async def is_current(self, state: SharedState) -> bool:
         """Bring cached rows to the current epoch, or drop them.

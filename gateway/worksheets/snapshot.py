@@ -357,8 +357,8 @@ class Snapshot:
     def lags(self, before: "Snapshot") -> bool:
         """True if the typed values seem older than the displayed texts.
 
-        So they seem if, compared with `before`, a number has a new text and its old value, or is
-        now displayed in another number format.
+        This is so if, since the snapshot `before`, a number got a new text but kept its value, or
+        got another number format.
         """
         typed, typed_before = self.table.typed or (), before.table.typed or ()
         columns = zip(

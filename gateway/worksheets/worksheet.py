@@ -228,7 +228,7 @@ class Worksheet:
         return total
 
     def containing(self, part: Part) -> Rows | None:
-        """Return the newest cached rows that contain a part, of any age, or None."""
+        """Return the newest cached rows of any age that contain `part`, or None."""
         if not isinstance(part, RowSpan):
             block = self.blocks.get(part)
             return None if block is None else block.rows
@@ -248,7 +248,7 @@ class Worksheet:
         return found
 
     def read(self, part: Part, base: Snapshot | None = None) -> SingleFlight[Part, Rows]:
-        """Return the running read of a part, or start a new read.
+        """Return the running read of `part`, or start a new read.
 
         Cost in Google calls: displayed rows 1 read, or 2 if only typed values show the last record.
         Typed rows 2 reads, or 1 with displayed rows (`base`), and 2 more if the worksheet changed
@@ -473,7 +473,7 @@ class Worksheet:
         return metered.result
 
     async def _fly(self, part: Part, base: Snapshot | None) -> Rows:
-        """Read a part until the result can be cached."""
+        """Read rows again until the result can be cached."""
         try:
             for _ in range(FREE_TRIES):
                 if self._alone.locked():
@@ -501,10 +501,7 @@ class Worksheet:
             self.drop_rows()
 
     async def _read_alone(self, part: Part, sheet_id: int | None = None) -> Rows:
-        """Read a part while no other read begins.
-
-        With `sheet_id`, raises OtherTab if that tab is not it.
-        """
+        """Read rows while no other read begins. Raises OtherTab if tab `sheet_id` was renamed."""
         async with self._alone:
             for _ in range(LAST_TRIES):
                 landed = await self._attempt(part, None, is_alone=True, sheet_id=sheet_id)
@@ -522,8 +519,8 @@ class Worksheet:
     ) -> Rows | None:
         """Read rows and cache them, or return None if they must be read again.
 
-        With `is_alone`, the caller holds the lock for which other reads wait, so this read joins
-        none.
+        With `is_alone`, the caller holds the lock for which other reads wait. Then this read joins
+        no other read.
         """
         with self._reading() as began:
             if isinstance(part, RowSpan):

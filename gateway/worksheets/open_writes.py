@@ -23,8 +23,7 @@ from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.writes import Write
 
 MAX_SETTLED = 5
-"""Maximum number of open batches that one group looks up. With more, the group must wait.
-"""
+"""Maximum number of open batches that one group looks up. With more, the group must wait."""
 
 
 class OpenWrites:

@@ -506,7 +506,7 @@ class RowService:
         return row_not_found(row, self._layouts.of(target.worksheet).header_row)
 
     def kept_count(self, worksheet: WorksheetId, *, max_age_seconds: float) -> int | None:
-        """Return the number of records if rows of at most this age are cached.
+        """Return the number of records in cached rows, or None if all are older.
 
         Makes no call to Google.
         """

@@ -383,7 +383,7 @@ class WriteQueue:
     async def _next_group(self) -> tuple[Sequence[_Request], Sequence[Any]]:
         """Wait for write quota, then carry out the next group.
 
-        Empty if all waiting writes gave up.
+        Both results are empty if all waiting writes gave up.
         """
         line = self._line
         turn: AbstractContextManager[None] = nullcontext()

@@ -39,7 +39,10 @@ KEYS: Mapping[str, KeyRequest] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """One request; `target` goes after `/v2/sheets/`, or is whole if it begins with a slash."""
+    """A request.
+
+    `target` goes after `/v2/sheets/`, or is the whole path if it begins with a slash.
+    """
 
     method: str
     target: str
@@ -47,7 +50,7 @@ class Ask:
     headers: Headers = ()
     key: str | None = KEY
     is_typed: bool = True
-    """The body is sent as `application/json`."""
+    """True if the body is sent as `application/json`."""
 
     def __str__(self) -> str:
         lines = [f"{self.method} {self.target}"]
@@ -226,7 +229,7 @@ _MASKS: Sequence[tuple[re.Pattern[str], str]] = (
 
 
 def record(surface: Surface, asks: Sequence[Ask]) -> str:
-    """The requests of a case with their answers, and the cells that they changed."""
+    """Return the requests of a case with their answers, and the cells that they changed."""
     surface.reset()
     before = surface.cells()
     told = []
@@ -246,7 +249,7 @@ def record(surface: Surface, asks: Sequence[Ask]) -> str:
 
 
 def _usual(answer: Answer) -> Mapping[str, str]:
-    """The headers that nearly all answers have; only differences from them are recorded."""
+    """Return the headers that nearly all answers have. Only differences from them are recorded."""
     return {
         "cache-control": "no-store" if answer.status_code >= 400 else "private, no-cache",
         "content-length": str(len(answer.content)),

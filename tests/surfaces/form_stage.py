@@ -14,7 +14,7 @@ PAGE = "https://shop.example"
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data; boundary=b-1"
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
-"""`Accept` of a browser that follows a form."""
+"""`Accept` header of a browser that sends a form."""
 
 
 def create_only(**others: Any) -> Grants:
@@ -47,7 +47,7 @@ def form_request(
     origin: str | None = PAGE,
     headers: Headers = (),
 ) -> dict[str, Any]:
-    """The arguments of `Surface.send` for a form whose URL has the key."""
+    """Return the arguments of `Surface.send` for a form with the key in its URL."""
     own = [("Content-Type", media_type), ("Accept", accept)]
     return {
         "method": "POST",
@@ -64,7 +64,7 @@ def post(surface: Surface, fields: Fields, **options: Any) -> Answer:
 
 
 def multipart(*parts: tuple[str, str], end: str = "--") -> bytes:
-    """A body of `MULTIPART`; the first text of a part follows `form-data; `."""
+    """Return a `MULTIPART` body. The first text of each part follows `form-data; `."""
     texts = [
         f"--b-1\r\nContent-Disposition: form-data; {head}\r\n\r\n{value}\r\n"
         for head, value in parts
@@ -73,6 +73,6 @@ def multipart(*parts: tuple[str, str], end: str = "--") -> bytes:
 
 
 def stored(surface: Surface) -> Sequence[Sequence[object]]:
-    """The rows below the header."""
+    """Return the rows below the header."""
     lines: Any = surface.cells()["New"]
     return [tuple(cell for cell in line if cell != "") for line in lines[1:]]

@@ -34,7 +34,7 @@ NO_DELETE = (
     "Rows cannot be deleted with this key: ask the operator for one made with --delete, on a "
     "plan with deletes, or empty their cells with an update of nulls."
 )
-"""The advice of a refused DELETE."""
+"""Advice in the error for a DELETE that is not allowed."""
 KEYS: Mapping[str, KeyRequest] = keys_to(BOOK)
 WORKBOOK: Mapping[str, Sequence[Sequence[str | int]]] = {
     "Cities": [
@@ -57,7 +57,7 @@ FIELDS = ", ".join(f'"{name}"' for name in WORKBOOK["Cities"][0])
 
 @dataclass
 class Calls(ForwardingSheets):
-    """Counts calls, and makes all of them fail while there is a `failure`."""
+    """Counts calls, and makes all of them fail while `failure` is set."""
 
     inner: Sheets
     reads: int = 0
@@ -74,7 +74,7 @@ class Calls(ForwardingSheets):
 
 @dataclass(frozen=True, kw_only=True)
 class Surface:
-    """A client of the application; by default with a key and the spreadsheet ID."""
+    """A client of the application, by default with a key and the spreadsheet ID."""
 
     keys: Mapping[str, str]
     sheets: FakeSheets
@@ -103,7 +103,7 @@ class Surface:
         headers: Headers = (),
         body: bytes = b"",
     ) -> Answer:
-        """`target` goes after `/v2/sheets/`, or is whole if it begins with a slash."""
+        """Send a request. `target` goes after `/v2/sheets/`, or is the whole path with a slash."""
         pairs = [*headers]
         if key is not None:
             pairs.append(("Authorization", f"Bearer {self.keys[key]}"))
@@ -125,7 +125,7 @@ class Surface:
     def refused(
         self, method: str, target: str, *, reads: int = 0, **options: Any
     ) -> tuple[tuple[int, int], Answer]:
-        """Status and code of a refusal that changes no cell and costs `reads` calls at most."""
+        """Return status and code of an error, after a check of cells and number of reads."""
         before, spent = self.cells(), self.calls.reads
 
         answer = self.send(method, target, **options)
@@ -145,7 +145,7 @@ def open_surface(
     requests: Mapping[str, KeyRequest] = KEYS,
     overrides: Mapping[str, object] | None = None,
 ) -> Iterator[Surface]:
-    """The application with its database in this folder."""
+    """Open the application with its database in this folder."""
     database, changed = folder / "keys.db", overrides or {}
     revoked = [name for name in requests if name == "revoked"]
     keys = asyncio.run(create_keys(database, requests, revoked=revoked, overrides=changed))

@@ -63,7 +63,7 @@ def surface(opened: Surface) -> Surface:
 
 
 def sheet(surface: Surface, title: str) -> FakeWorksheet:
-    """The worksheet of a title that only one has."""
+    """Return the title of a worksheet that only this test uses."""
     (found,) = [each for each in surface.sheets.worksheets if each.title == title]
     return found
 
@@ -106,7 +106,7 @@ RECORDS: Mapping[str, str] = {
 
 @pytest.mark.parametrize("path", RECORDS)
 def test_a_record(surface: Surface, path: str) -> None:
-    """`rowIndex`, then each field with a header, in sheet order, as displayed; so in a list."""
+    """A record has `rowIndex`, then each field in sheet order, with displayed texts."""
     worksheet, _, rest = path.partition("/")
     row, _, query = rest.partition("?")
     page = text_of(surface, f"{worksheet}?skip={int(row) - 2}&limit=1&{query}")
@@ -167,7 +167,7 @@ LISTS: Mapping[str, tuple[Sequence[int], bool]] = {
 
 @pytest.mark.parametrize("path", LISTS, ids=lambda path: path[:60])
 def test_the_rows_of_a_list(surface: Surface, path: str) -> None:
-    """24 rows unless `limit` says otherwise, 100 at most; filter, order and page in this order."""
+    """A list has 24 rows by default and at most 100. It filters, orders, then pages."""
     page = json.loads(text_of(surface, path))
     rows, has_next = LISTS[path]
 
@@ -191,7 +191,7 @@ LARGEST: Mapping[str, str] = {
 
 @pytest.mark.parametrize("limit", LARGEST)
 def test_a_filter_at_its_limit(surface: Surface, limit: str) -> None:
-    """A filter as deep, as long and of as many conditions as allowed is carried out."""
+    """A filter with the maximum depth, length and number of conditions is accepted."""
     where = quote(LARGEST[limit], safe="[]{}:,$")
     found = surface.send("GET", f"Mixed?where={where}").json()["results"]
 
@@ -200,7 +200,7 @@ def test_a_filter_at_its_limit(surface: Surface, limit: str) -> None:
 
 @pytest.mark.parametrize("path", ["Mixed", "Mixed/2", "Mixed?limit=0", "Mixed?skip=999"])
 def test_keys_without_a_field(surface: Surface, path: str) -> None:
-    """The error lists the fields, also where no row would be answered."""
+    """An unknown field in `keys` is an error that lists the fields, even if no row matches."""
     mark = "&" if "?" in path else "?"
     code, answer = surface.refused("GET", f"{path}{mark}keys=unknown", reads=1)
 
@@ -212,7 +212,10 @@ def test_keys_without_a_field(surface: Surface, path: str) -> None:
     "query", ["where={}", 'where={"name":"a"}', "order=name", "order=rowIndex"]
 )
 def test_a_plan_without_filter_and_order(surface: Surface, query: str) -> None:
-    """403, not a list of everything; empty parameters and pages are for all plans."""
+    """A plan without searches gets 403 for a filter or order.
+
+    Empty parameters and pages are allowed.
+    """
     code, _ = surface.refused("GET", target(f"Cities?{query}"), key="free")
     empty = surface.send("GET", "Cities?where=&order=&limit=&skip=&keys=", key="free")
     page = surface.send("GET", "Cities?limit=1&skip=1&keys=name", key="free")
@@ -312,7 +315,10 @@ WRITES: Mapping[str, tuple[str, str, str, str, Sequence[Any]]] = {
 
 @pytest.mark.parametrize("name", WRITES)
 def test_what_a_write_leaves(surface: Surface, name: str) -> None:
-    """The answer has the sent fields as displayed; cells have what was sent, all others stay."""
+    """The answer shows the sent fields as displayed.
+
+    The cells have the sent values, other cells stay.
+    """
     method, path, body, said, held = WRITES[name]
     title, _, row = path.partition("/")
     before = dict(sheet(surface, title).cells)
@@ -342,7 +348,7 @@ TEXTS = [
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: ascii(text)[:30])
 def test_a_text_is_stored_as_it_is(surface: Surface, text: str) -> None:
-    """In a create and an update; it is listed as valid JSON, and a filter by it finds it."""
+    """A text is stored unchanged, listed as valid JSON, and found by a filter."""
     body = json.dumps({"name": text}).encode()
     answers = [
         surface.send("POST", "HeaderOnly", body=body),
@@ -362,7 +368,7 @@ def test_a_text_is_stored_as_it_is(surface: Surface, text: str) -> None:
 
 
 def test_a_list_of_rows(surface: Surface) -> None:
-    """One write; each record is where it says, with the fields that were sent for it."""
+    """A list of rows costs one write, and each answer has its row number and the sent fields."""
     body = (
         b'[{"name":"Austin","population":961855},{"country":"USA"},'
         b'{"rowIndex":2,"population":true,"name":"=1+1","state":null}]'
@@ -385,7 +391,7 @@ def test_a_list_of_rows(surface: Surface) -> None:
 
 
 def test_the_largest_list_of_rows(surface: Surface) -> None:
-    """500 rows are one write; one row more is refused before anything is asked."""
+    """500 rows are one write. 501 rows are rejected without a call."""
     rows = [{"name": f"n{number}"} for number in range(500)]
     code, refusal = surface.refused(
         "POST", "HeaderOnly", body=json.dumps([*rows, {"name": "more"}]).encode()
@@ -432,7 +438,10 @@ def test_empty_cells_are_as_configured(tmp_path: Path, setting: str, shown: obje
 
 
 def test_unknown_fields_can_be_ignored(tmp_path: Path) -> None:
-    """The header names them, escaped and once; without a known field a row is refused."""
+    """Ignored fields are named in a header, escaped and once.
+
+    A row without known fields is an error.
+    """
     cases = {
         '{"name":"a","größe":1,"a,b":2,"line\\nbreak":3,"🏙":null}': (
             '"gr\\u00f6\\u00dfe", "a,b", "line\\nbreak", "\\ud83c\\udfd9"'
@@ -472,7 +481,7 @@ def test_unknown_fields_can_be_ignored(tmp_path: Path) -> None:
     [(5, "", 5), (5, "100", 5), (5, "4", 4), (120, "", 24), (120, "125", 120)],
 )
 def test_a_plan_has_its_own_maximum(tmp_path: Path, maximum: int, limit: str, count: int) -> None:
-    """`max_limit` is the most rows of a list, and other plans keep theirs; so with filters."""
+    """`max_limit` is the largest `limit` of a plan, with and without a filter."""
     own = {
         "plans.paid.max_limit": maximum,
         "plans.paid.where_and_order": False,
@@ -495,7 +504,7 @@ def tag_of(surface: Surface, path: str, key: str = "paid") -> str:
 @pytest.mark.parametrize("path", ["Cities/2", "Cities", "Cities?where=%7B%22name%22%3A%22x%22%7D"])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_what_a_client_has_is_not_sent_again(surface: Surface, method: str, path: str) -> None:
-    """`If-None-Match` with the tag of the answer, weak or strong, gives 304 without a body."""
+    """`If-None-Match` with the current ETag, weak or strong, gives 304 without a body."""
     tag = tag_of(surface, path)
 
     for value in (tag, f'"x", {tag}', f"W/{tag.removeprefix('W/')}", "*"):
@@ -511,7 +520,7 @@ def test_what_a_client_has_is_not_sent_again(surface: Surface, method: str, path
 @pytest.mark.parametrize("value", ['"x"', "", "null", 'W/"x", "y"'])
 @pytest.mark.parametrize("path", ["Cities/2", "Cities"])
 def test_what_a_client_does_not_have_is_sent(surface: Surface, path: str, value: str) -> None:
-    """Other tags and malformed ones get the whole answer."""
+    """`If-None-Match` with another or malformed ETag gives the whole answer."""
     answer = surface.send("GET", path, headers=[("If-None-Match", value)])
 
     assert answer.content.decode() == text_of(surface, path)
@@ -530,7 +539,7 @@ def test_what_a_client_does_not_have_is_sent(surface: Surface, path: str, value:
 def test_other_errors_come_before_a_condition(
     surface: Surface, path: str, body: bytes, code: tuple[int, int], if_match: str
 ) -> None:
-    """A condition matters only for a request that would succeed without it, in a read too."""
+    """Other errors win over a conditional header, in reads too."""
     update = surface.send("PATCH", path, headers=[("If-Match", if_match)], body=body)
     read = surface.send("GET", path, headers=[("If-None-Match", "*")])
 
@@ -539,7 +548,10 @@ def test_other_errors_come_before_a_condition(
 
 
 def test_an_update_under_a_tag(surface: Surface) -> None:
-    """A tag of a row, alone or in a list of tags, lets it through; that of a list never does."""
+    """An update with the ETag of the row, also in a list, succeeds.
+
+    The ETag of a list page fails.
+    """
     page, rest = tag_of(surface, "Cities?limit=2"), tag_of(surface, "Cities?skip=2")
     tags = ["*", tag_of(surface, "Cities/2"), f'"x,y", {tag_of(surface, "Cities/2")}', page]
     answers = [

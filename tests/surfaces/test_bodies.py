@@ -43,7 +43,7 @@ VALUES: Mapping[str, str] = {
 
 
 def deep(pointer: str) -> tuple[list[str], str]:
-    """The place and the words for a body that Python's JSON parser refuses before version 3.13."""
+    """Return the pointer and message for a body that Python's parser rejects before 3.13."""
     return (["#"], "nested too deep") if sys.version_info < (3, 13) else ([pointer], "")
 
 
@@ -192,7 +192,7 @@ LISTS: Sequence[Case] = [
     (text({"name": ""}), JSON, ["#"], "value"),
     (text({"name": "", "state": None}), JSON, ["#"], "value"),
 ]
-"""Refused by creates; updates take no list, and may empty cells."""
+"""Lists that creates reject. Updates take no list, and can empty cells."""
 
 
 def check_refused(surface: Surface, method: str, path: str, case: Case, *, reads: int = 0) -> None:
@@ -210,13 +210,13 @@ def check_refused(surface: Surface, method: str, path: str, case: Case, *, reads
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: f"{case[0][:25]!r} {case[1]}")
 @pytest.mark.parametrize(("method", "path"), WRITES)
 def test_body_that_is_refused(surface: Surface, method: str, path: str, case: Case) -> None:
-    """The error points at every problem, and its message at the first one, without a call."""
+    """The error points to every problem, its message describes the first, and no call is made."""
     check_refused(surface, method, path, case)
 
 
 @pytest.mark.parametrize("case", LISTS, ids=lambda case: f"{case[0][:25]!r} {case[1]}")
 def test_body_that_a_create_refuses(surface: Surface, case: Case) -> None:
-    """A list is refused as a whole, with the place of each problem; a row needs a value."""
+    """A list is rejected as a whole, with a pointer to each problem. A row needs a value."""
     reads = 1 if case[3] == "value" else 0
 
     check_refused(surface, "POST", "Cities", case, reads=reads)
@@ -257,7 +257,7 @@ def test_update_takes_no_list(
 def test_field_that_is_no_header(
     surface: Surface, method: str, path: str, body: Mapping[str, object], pointers: list[str]
 ) -> None:
-    """The error lists the fields of the worksheet; it costs a read of the header at most."""
+    """The error lists the fields of the worksheet and costs at most a read of the header."""
     check_refused(surface, method, path, (text(body), JSON, pointers, FIELDS), reads=1)
 
 
@@ -295,7 +295,7 @@ def test_field_of_a_list_that_is_no_header(
 def test_header_that_is_no_field(
     surface: Surface, method: str, row: str, worksheet: str, body: Mapping[str, str]
 ) -> None:
-    """Columns without a name, and one called rowIndex, cannot be written."""
+    """Columns without a name, and a column named `rowIndex`, cannot be written."""
     code, _ = surface.refused(method, f"{worksheet}{row}", body=text(body), reads=2)
 
     assert code == (400, 104)
@@ -324,7 +324,7 @@ def test_header_that_is_no_field(
 def test_body_of_another_type(
     surface: Surface, method: str, path: str, headers: Mapping[str, str], said: str, body: bytes
 ) -> None:
-    """Neither JSON nor a form, or compressed: the error names a type that is read."""
+    """A compressed body, or one that is neither JSON nor a form, gets an error with valid types."""
     code, answer = surface.refused(method, path, headers=[*headers.items()], body=body)
 
     assert code == (415, 4150)
@@ -353,9 +353,9 @@ def test_body_of_another_type(
     ids=str,
 )
 def test_body_that_is_read(surface: Surface, headers: Mapping[str, str], body: bytes) -> None:
-    """A JSON object is recognised by its first character, a form by its type.
+    """A body that begins like a JSON object is JSON, and a form needs its type.
 
-    Credentials and `rowIndex` in a body are dropped.
+    The key and `rowIndex` in a body are dropped.
     """
     updated = surface.send("PUT", "D3/2", headers=[*headers.items()], body=body)
     created = surface.send("POST", "D3", headers=[*headers.items()], body=body)
@@ -369,7 +369,7 @@ def test_body_that_is_read(surface: Surface, headers: Mapping[str, str], body: b
     "content_type", ["", "text/plain", FORM, "application/octet-stream", "application/ld+json"]
 )
 def test_list_that_is_read(surface: Surface, content_type: str) -> None:
-    """A list is recognised by its first character, too."""
+    """A body that begins like a JSON list is JSON, too."""
     headers = [("Content-Type", content_type)] if content_type else []
 
     created = surface.send("POST", "D3", headers=headers, body=b'\n [{"name":"x"}]')
@@ -389,7 +389,7 @@ def test_list_that_is_read(surface: Surface, content_type: str) -> None:
     ],
 )
 def test_body_after_a_byte_order_mark(surface: Surface, content_type: str, body: bytes) -> None:
-    """The mark, which Windows programs put before a text, is no part of it."""
+    """A byte order mark before the body, which Windows programs write, is ignored."""
     headers = [("Content-Type", content_type)] if content_type else []
 
     created = surface.send("POST", "D3", headers=headers, body=b"\xef\xbb\xbf" + body)
@@ -399,7 +399,7 @@ def test_body_after_a_byte_order_mark(surface: Surface, content_type: str, body:
 
 
 def test_list_of_updates_after_a_byte_order_mark(surface: Surface) -> None:
-    """The mark does not hide that the body is a list."""
+    """A list of updates is recognised after a byte order mark."""
     body = b'\xef\xbb\xbf [{"rowIndex":2,"name":"x"}]'
 
     answer = surface.send("PATCH", "D3", headers=[("Content-Type", JSON)], body=body)
@@ -423,7 +423,7 @@ def test_list_of_updates_after_a_byte_order_mark(surface: Surface) -> None:
     ids=range(9),
 )
 def test_rows_inside_an_object(surface: Surface, body: object, place: str, said: str) -> None:
-    """The envelope of another service is refused, with advice to send what is in it."""
+    """Rows inside an object are rejected with the advice to send the rows alone."""
     code, answer = surface.refused("POST", "Cities", body=text(body))
 
     assert code == (400, 104)

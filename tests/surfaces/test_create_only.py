@@ -90,7 +90,7 @@ def surface(opened: Surface) -> Surface:
 
 
 def leaks(answer: Answer) -> list[str]:
-    """The canaries in an answer, the rows' numbers and tags among them."""
+    """Return the canaries in an answer, including row numbers and ETags."""
     text = "\n".join(f"{name}: {value}" for name, value in answer.headers.items())
     text += answer.content.decode()
     places = [each for each in ("location", "etag") if each in answer.headers]
@@ -107,7 +107,7 @@ def send(
 
 
 def test_the_canaries_are_found(surface: Surface) -> None:
-    """A key that may read gets them, so that a leak would be seen."""
+    """A key that can read gets the canaries, so that the test can find a leak."""
     for name in ("list", "read", "create", "export", "schema", "worksheets"):
         assert leaks(send(surface, SENT[name], key="staff")) != []
 
@@ -123,7 +123,7 @@ ADDED = [
 
 @pytest.mark.parametrize("name", SENT)
 def test_every_request_is_refused_or_one_row(surface: Surface, name: str) -> None:
-    """With each parameter and header: 403 4036, a wrong request, or a row that was created."""
+    """With any parameter and header, a request gets 403 4036, an error, or one created row."""
     sent = SENT[name]
     for query, headers in ADDED:
         before, writes = surface.cells(), surface.calls.writes
@@ -174,7 +174,7 @@ def test_every_request_is_refused_or_one_row(surface: Surface, name: str) -> Non
 def test_every_path_has_nothing_of_the_sheet(
     surface: Surface, method: str, path: str, status: int
 ) -> None:
-    """Methods without an operation, and other paths, have their fixed answers."""
+    """Other methods and other paths have fixed answers."""
     body = b'{"name":"x"}' if method in ("POST", "PUT", "PATCH") else b""
     answer = surface.send(method, path, key="form", headers=[JSON] if body else [], body=body)
 
@@ -216,7 +216,7 @@ def test_bodies(surface: Surface, name: str) -> None:
 def test_other_fields_are_as_missing_ones(
     surface: Surface, key: str, others: Mapping[str, str]
 ) -> None:
-    """A refusal does not show which fields there are that the key may not write."""
+    """Fields that the key must not write get the same error as missing fields."""
 
     def refusal(name: str) -> tuple[int, str]:
         body = json.dumps({**others, name: "1"}).encode()
@@ -230,7 +230,10 @@ def test_other_fields_are_as_missing_ones(
 
 
 def test_a_repeated_create_has_the_same_answer(surface: Surface) -> None:
-    """Also from the record, and another body with its key gets a fixed text."""
+    """A repeated create has the same answer.
+
+    Another body with its Idempotency-Key gets a fixed text.
+    """
     keyed = ("Idempotency-Key", "form-1")
     first, again = (send(surface, SENT["create"], headers=[keyed]) for _ in range(2))
     other = surface.send(
@@ -244,7 +247,7 @@ def test_a_repeated_create_has_the_same_answer(surface: Surface) -> None:
 
 
 def test_a_shared_error_is_hidden_from_it_alone(surface: Surface) -> None:
-    """Writes that fail together have one error; a key that may read gets its text."""
+    """Writes that fail together have one error. Only a key that can read gets its text."""
     problem = Problem("#/name", "canary")
     surface.calls.failure = StorageFull("canary text", problems=[problem])
     own, other = (send(surface, SENT["create"], key=key) for key in ("form", "staff"))
@@ -256,7 +259,10 @@ def test_a_shared_error_is_hidden_from_it_alone(surface: Surface) -> None:
 
 
 def test_its_key_may_be_in_the_url_of_a_post(surface: Surface) -> None:
-    """That of another key may not, and says the same as before."""
+    """A create-only key is accepted in the URL of a POST.
+
+    Another key there gets the usual error.
+    """
 
     def post(key: str, headers: Headers = ()) -> Answer:
         target = f"Cities?apiKey={surface.keys[key]}"
@@ -278,7 +284,7 @@ def test_its_key_may_be_in_the_url_of_a_post(surface: Surface) -> None:
 
 @pytest.mark.parametrize(("key", "status"), [("form", 403), ("staff", 200)])
 def test_an_earlier_version_refuses_its_key(tmp_path: Path, key: str, status: int) -> None:
-    """It knows the flags and the plan of a key, and no rights."""
+    """An earlier version, which knows only flags and plans, rejects a create-only key."""
     with open_surface(tmp_path, KEYS, {"plans.staff.deletes": True}) as surface:
         with closing(sqlite3.connect(tmp_path / "keys.db")) as database, database:
             database.execute("UPDATE api_keys SET rights = NULL")
@@ -291,7 +297,7 @@ def test_an_earlier_version_refuses_its_key(tmp_path: Path, key: str, status: in
 
 
 def test_its_description_is_the_general_one(surface: Surface) -> None:
-    """`/openapi.json` has the bytes that it has without a key."""
+    """`/openapi.json` for a create-only key has the same bytes as without a key."""
     own = surface.send("GET", "/openapi.json", key="form")
     general = surface.send("GET", "/openapi.json", key=None, spreadsheet=None)
 
@@ -301,7 +307,7 @@ def test_its_description_is_the_general_one(surface: Surface) -> None:
 
 @pytest.mark.parametrize("kind", [*concrete_errors()], ids=lambda kind: kind.__name__)
 async def test_an_error_shows_nothing_of_the_sheet(kind: type[GatewayError]) -> None:
-    """Whatever its text, its problems and its rows are; the sent names stay."""
+    """An error hides its text, problems and rows, but shows the names that the client sent."""
     record = {"rowIndex": 770_017_700_177, "canary field": "canary cell"}
     own: Mapping[type[GatewayError], GatewayError] = {
         **OWN_WORDS,

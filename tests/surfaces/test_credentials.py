@@ -38,7 +38,7 @@ def with_keys(surface: Surface, pairs: Headers) -> Headers:
     ids=": ".join,
 )
 def test_key_in_a_header(surface: Surface, header: tuple[str, str], method: str) -> None:
-    """Four headers may hold the key, with and without the scheme Bearer."""
+    """Four headers can hold the key, with and without the scheme Bearer."""
     sent = with_keys(surface, [header])
 
     answer = surface.send(method, "Cities/2", key=None, headers=sent, body=ROW)
@@ -81,7 +81,7 @@ def test_key_of_a_read_in_the_url(surface: Surface, method: str, path: str, quer
 )
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_no_key(surface: Surface, method: str, path: str, headers: Headers, query: str) -> None:
-    """Every operation needs a key; the error says where it goes."""
+    """Every operation needs a key. The error says where to send it."""
     sent = with_keys(surface, headers)
     target = f"{path}{'&' if '?' in path else '?'}{query}"
 
@@ -113,7 +113,7 @@ def test_no_key(surface: Surface, method: str, path: str, headers: Headers, quer
 @pytest.mark.parametrize("header", HEADERS)
 @BOTH
 def test_text_that_is_no_key(surface: Surface, header: str, value: str, method: str) -> None:
-    """Any other text in the place of a key is an invalid key."""
+    """Any other text in place of a key is an invalid key."""
     sent = with_keys(surface, [(header, value)])
 
     code, _ = surface.refused(method, "Cities/2", key=None, headers=sent, body=ROW)
@@ -132,7 +132,7 @@ def test_scheme_in_a_header_without_one(surface: Surface, header: str) -> None:
 @pytest.mark.parametrize("value", ["%ff", "%00", "x%0d%0ay", "null", "k" * 7000, "%F0%9F%94%91"])
 @BOTH
 def test_text_that_is_no_key_in_the_url(surface: Surface, value: str, method: str) -> None:
-    """It is answered like a wrong key, and not as a valid one in the URL of a write."""
+    """An invalid key in the URL gets the error of a wrong key, in reads and writes."""
     code, _ = surface.refused(method, f"Cities/2?apiKey={value}", key=None, body=ROW)
 
     assert code == (401, 4011)
@@ -149,7 +149,7 @@ def test_text_that_is_no_key_in_the_url(surface: Surface, value: str, method: st
     ],
 )
 def test_a_wrong_key_counts_once(tmp_path: Path, method: str, query: str, headers: Headers) -> None:
-    """Three are refused as wrong keys, if the limit of an address is three."""
+    """Each request with a wrong key counts once for the limit of its address."""
     with open_surface(tmp_path, overrides={"access.failures_per_minute": 3}) as surface:
         for _ in range(2):
             surface.send(method, f"Cities/2{query}", key=None, headers=headers, body=ROW)
@@ -203,7 +203,10 @@ def test_invalid_keys_answer_alike(surface: Surface, spreadsheet: str | None) ->
 )
 @BOTH
 def test_different_keys(surface: Surface, headers: Headers, query: str, method: str) -> None:
-    """Two keys in one request are an error, whichever is valid; neither is repeated."""
+    """Two different keys in one request are an error, even if one is valid.
+
+    The error repeats neither key.
+    """
     sent = with_keys(surface, headers)
     target = f"Cities/2?{query.format_map(surface.keys)}"
 
@@ -217,8 +220,9 @@ def test_different_keys(surface: Surface, headers: Headers, query: str, method: 
 
 @BOTH
 def test_same_key_everywhere(surface: Surface, method: str) -> None:
-    """Equal keys in several places are one key, even in the URL of a write; blank ones do not
-    count.
+    """The same key in several places is one key, even in the URL of a write.
+
+    Blank keys do not count.
     """
     key = surface.keys["paid"]
     sent = [(name, text) for name in HEADERS for text in (key, "", " ", key)]
@@ -269,7 +273,10 @@ def test_key_of_a_write_outside_its_headers(
 
 
 def test_advice_on_forms_is_for_writes(surface: Surface) -> None:
-    """A read of a form's type gets none, and a form with a key is written."""
+    """A read with the content type of a form gets no advice on forms.
+
+    A form with a key is written.
+    """
     _, answer = surface.refused("GET", "Cities", key=None, headers=[("Content-Type", FORM)])
     created = surface.send("POST", "New", headers=[("Content-Type", FORM)], body=b"name=x")
 
@@ -289,7 +296,7 @@ def test_advice_on_forms_is_for_writes(surface: Surface) -> None:
     ],
 )
 def test_spreadsheet_id(surface: Surface, headers: Headers, query: str, method: str) -> None:
-    """Reads and writes may name the spreadsheet in a header or in the URL."""
+    """Reads and writes can name the spreadsheet in a header or in the URL."""
     answer = surface.send(
         method, f"Cities/2?{query}", key="two", spreadsheet=None, headers=headers, body=ROW
     )
@@ -300,7 +307,7 @@ def test_spreadsheet_id(surface: Surface, headers: Headers, query: str, method: 
 @pytest.mark.parametrize("sent", [[], [("X-Spreadsheet-Id", "")], [("X-Spreadsheet-Id", "  ")]])
 @pytest.mark.parametrize("key", ["paid", "cities", "read-only"])
 def test_only_granted_spreadsheet_needs_no_id(surface: Surface, key: str, sent: Headers) -> None:
-    """A key with one spreadsheet means that one."""
+    """A key with only one spreadsheet needs no spreadsheet ID."""
     answer = surface.send("GET", "Cities/2", key=key, spreadsheet=None, headers=sent)
 
     assert answer.json()["name"] == "New York"
@@ -312,7 +319,7 @@ def test_only_granted_spreadsheet_needs_no_id(surface: Surface, key: str, sent: 
 def test_key_of_several_spreadsheets_needs_an_id(
     surface: Surface, method: str, path: str, body: bytes, key: str
 ) -> None:
-    """An ID in the body does not count."""
+    """A key with several spreadsheets needs an ID. An ID in the body does not count."""
     code, answer = surface.refused(method, path, key=key, spreadsheet=None, body=body)
 
     assert code == (400, 101)
@@ -340,7 +347,7 @@ def test_key_of_several_spreadsheets_needs_an_id(
 def test_text_that_is_no_spreadsheet_id(
     surface: Surface, key: str, header: str, value: str, method: str
 ) -> None:
-    """An ID becomes part of a path at Google, so nothing else passes."""
+    """A malformed spreadsheet ID is rejected, because it becomes part of Google's URL."""
     code, _ = surface.refused(
         method, "Cities/2", key=key, spreadsheet=None, headers=[(header, value)], body=ROW
     )
@@ -356,7 +363,7 @@ def test_text_that_is_no_spreadsheet_id(
     ],
 )
 def test_text_that_is_no_spreadsheet_id_in_the_url(surface: Surface, value: str) -> None:
-    """It is refused before Google is called."""
+    """A malformed spreadsheet ID in the URL is rejected before Google is called."""
     target = f"Cities/2?spreadsheetId={value}"
 
     assert surface.refused("GET", target, key="any", spreadsheet=None)[0] == (400, 101)
@@ -380,7 +387,7 @@ def test_text_that_is_no_spreadsheet_id_in_the_url(surface: Surface, value: str)
 def test_different_spreadsheet_ids(
     surface: Surface, headers: Headers, query: str, method: str
 ) -> None:
-    """Two IDs in one request are an error, whether the key may use them or not."""
+    """Two IDs in one request are an error, whether the key can use them or not."""
     for order in (headers, headers[::-1]):
         code, answer = surface.refused(
             method, f"Cities/2?{query}", key="two", spreadsheet=None, headers=order, body=ROW
@@ -411,7 +418,7 @@ def test_different_spreadsheet_ids(
 )
 @BOTH
 def test_text_around_a_key(surface: Surface, value: str, said: str, method: str) -> None:
-    """The error names the scheme or sign, and repeats no part of the key."""
+    """The error names the scheme or character around the key, and repeats nothing of the key."""
     sent = with_keys(surface, [("Authorization", value)])
 
     code, answer = surface.refused(method, "Cities/2", key=None, headers=sent, body=ROW)

@@ -62,7 +62,7 @@ def page(surface: Surface, parameters: str, cursor: str | None = "", key: str = 
 
 
 def walked(surface: Surface, parameters: str, key: str = "paid") -> list[int]:
-    """The row numbers of all pages."""
+    """Return the row numbers of all pages."""
     found: list[int] = []
     cursor: str | None = ""
     while cursor is not None:
@@ -74,7 +74,7 @@ def walked(surface: Surface, parameters: str, key: str = "paid") -> list[int]:
 
 
 def listed(surface: Surface, parameters: str) -> list[int]:
-    """The row numbers of a list by pages of other numbers."""
+    """Return the row numbers of a list, read by page numbers."""
     found: list[int] = []
     while True:
         body = page(surface, f"{parameters}&limit=100&skip={len(found)}", None)
@@ -87,7 +87,7 @@ def listed(surface: Surface, parameters: str) -> list[int]:
 @pytest.mark.parametrize("values", ["displayed", "typed"])
 @pytest.mark.parametrize("parameters", LISTS)
 def test_a_walk_gives_every_row_once(surface: Surface, parameters: str, values: str) -> None:
-    """In the order of the list, with any `where` and `order`."""
+    """Cursors give every row once, in the order of the list, with any `where` and `order`."""
     wanted = listed(surface, parameters)
 
     assert walked(surface, f"{parameters}&limit=77&values={values}") == wanted
@@ -95,7 +95,7 @@ def test_a_walk_gives_every_row_once(surface: Surface, parameters: str, values: 
 
 @pytest.mark.parametrize("parameters", LISTS)
 def test_a_walk_of_kept_rows_costs_no_call(surface: Surface, parameters: str) -> None:
-    """All pages are of rows that are read once."""
+    """All pages of cached rows cost no further call."""
     page(surface, parameters)
     surface.calls.reads = 0
 
@@ -106,7 +106,7 @@ def test_a_walk_of_kept_rows_costs_no_call(surface: Surface, parameters: str) ->
 
 @pytest.mark.parametrize("surface", ["windows"], indirect=True)
 def test_a_page_of_a_large_worksheet_costs_one_read(surface: Surface) -> None:
-    """Rows around the old row are read, and all only if the place is not among them."""
+    """Only rows near the last row are read, and all rows if it is not among them."""
     page(surface, "limit=3")
     cursor = page(surface, "limit=100")["cursor"]
     surface.calls.reads = 0
@@ -129,7 +129,7 @@ def test_a_page_of_a_large_worksheet_costs_one_read(surface: Surface) -> None:
 def test_a_shifted_row_is_neither_lost_nor_given_twice(
     surface: Surface, parameters: str, edit: str
 ) -> None:
-    """Rows above the place, or the last row given, come and go between two pages."""
+    """Rows inserted or deleted between two pages neither hide nor repeat a row."""
     first = page(surface, f"{parameters}&limit=20")
     names = [row["name"] for row in first["results"]]
     last = first["results"][-1]["rowIndex"]
@@ -148,7 +148,7 @@ def test_a_shifted_row_is_neither_lost_nor_given_twice(
 
 @pytest.mark.parametrize("surface", ["read each time", "windows"], indirect=True)
 def test_a_sorted_sheet_has_lost_the_place(surface: Surface) -> None:
-    """410, which is not worth a repetition; with `order` nothing is lost."""
+    """After a sort of the sheet a cursor gets 410, not retryable. With `order` it loses nothing."""
     plain = page(surface, "limit=20")["cursor"]
     by_name = page(surface, "limit=20&order=name")["cursor"]
     shuffled = sorted(ROWS, key=lambda row: hash((row[1], row[0][::-1])))
@@ -164,7 +164,10 @@ def test_a_sorted_sheet_has_lost_the_place(surface: Surface) -> None:
 
 
 def test_limit_keys_values_and_count_may_change(surface: Surface) -> None:
-    """From page to page; `total` is always that of all rows that match."""
+    """These parameters can change from page to page.
+
+    `total` is always the number of matching rows.
+    """
     cursor = page(surface, f"{WHERE}&limit=10")["cursor"]
 
     body = page(surface, f"{WHERE}&limit=2&keys=name&values=typed&count=true&no-cache=true", cursor)
@@ -177,7 +180,7 @@ def test_limit_keys_values_and_count_may_change(surface: Surface) -> None:
 
 
 def test_limit_0_gives_a_cursor_of_the_same_place(surface: Surface) -> None:
-    """At the beginning and later."""
+    """A page with `limit` 0 gives a cursor at the same row, on the first and on later pages."""
     begin = page(surface, "limit=0")
     cursor = page(surface, "limit=5")["cursor"]
     later = page(surface, "limit=0", cursor)
@@ -197,7 +200,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("case", OTHERS)
 def test_a_cursor_of_another_request_is_refused(surface: Surface, case: str) -> None:
-    """400 without a call, whatever it is that differs."""
+    """A cursor from another list gets 400 without a call."""
     parameters, key = OTHERS[case]
     cursor = page(surface, "limit=5")["cursor"]
     surface.calls.reads = 0
@@ -210,7 +213,7 @@ def test_a_cursor_of_another_request_is_refused(surface: Surface, case: str) -> 
 
 
 def test_a_damaged_cursor_is_refused(surface: Surface) -> None:
-    """Cut, longer, with any character changed: 400 without a call."""
+    """A cursor that is cut, extended or changed in any character gets 400 without a call."""
     cursor = page(surface, "limit=5")["cursor"]
     changed = [
         cursor[:at] + ("A" if cursor[at] != "A" else "B") + cursor[at + 1 :]
@@ -224,7 +227,7 @@ def test_a_damaged_cursor_is_refused(surface: Surface) -> None:
 
 
 def test_a_cursor_depends_on_the_pepper(tmp_path: Path, surface: Surface) -> None:
-    """With another pepper it is one of another gateway."""
+    """A gateway with another pepper rejects the cursor."""
     cursor = page(surface, "limit=5")["cursor"]
     (tmp_path / "b").mkdir()
     with open_surface(
@@ -245,14 +248,14 @@ def test_a_cursor_depends_on_the_pepper(tmp_path: Path, surface: Surface) -> Non
     st.text(max_size=40) | st.binary(max_size=60).map(base64.urlsafe_b64encode).map(bytes.decode)
 )
 def test_any_text_as_a_cursor_is_refused(surface: Surface, text: str) -> None:
-    """Never a failure of the gateway; only the empty text asks for the first page."""
+    """Any text as a cursor gets a client error, except the empty text, which is the first page."""
     answer = surface.send("GET", f"Cities?cursor={quote(text, errors='replace')}")
 
     assert answer.status_code == (400 if text else 200)
 
 
 def test_hidden_cells_are_in_no_cursor_and_no_link(surface: Surface) -> None:
-    """Sheets that differ in hidden cells alone give equal answers."""
+    """Sheets that differ only in hidden cells give equal answers."""
     before = surface.send("GET", "Long?limit=5&cursor=", key="named")
     plain = surface.send("GET", "Long?limit=5&order=state&count=true", key="named")
     for number, row in enumerate(ROWS, 2):
@@ -268,7 +271,7 @@ def test_hidden_cells_are_in_no_cursor_and_no_link(surface: Surface) -> None:
 
 
 def test_edits_of_hidden_cells_lose_no_place(surface: Surface) -> None:
-    """A key that does not see a field goes on as if nothing had changed."""
+    """Edits of hidden cells do not affect the cursor of a key that cannot see them."""
     cursor = page(surface, "limit=5", key="named")["cursor"]
     for number in range(2, 302):
         sheet(surface).type(number, *ROWS[number - 2][:2], "changed")
@@ -279,7 +282,7 @@ def test_edits_of_hidden_cells_lose_no_place(surface: Surface) -> None:
 
 
 def linked(answer: Answer) -> dict[str, dict[str, str]]:
-    """The parameters of each link by its relation."""
+    """Return the parameters of each link by its relation."""
     text = answer.headers.get("link", "")
     found = re.findall(r'<\?([^>]*)>; rel="([a-z]+)"', text)
     assert ", ".join(f'<?{query}>; rel="{name}"' for query, name in found) == text
@@ -287,7 +290,7 @@ def linked(answer: Answer) -> dict[str, dict[str, str]]:
 
 
 def test_links_lead_through_all_pages(surface: Surface) -> None:
-    """The first page needs no `cursor`; following pages have one."""
+    """Links lead through all pages, and the link to the first page has no `cursor`."""
     target, found = f"Long?limit=90&{WHERE}&order=-name", list[str]()
     while target:
         answer = surface.send("GET", target)
@@ -320,12 +323,12 @@ LINKS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 
 @pytest.mark.parametrize("parameters", LINKS)
 def test_a_list_with_skip_has_links_with_skip(surface: Surface, parameters: str) -> None:
-    """To the next, the first and the previous page, each if there is one."""
+    """A list with `skip` links to the next, first and previous page, if they exist."""
     assert linked(surface.send("GET", f"Long?{parameters}")) == LINKS[parameters]
 
 
 def test_a_link_has_all_parameters_but_keys_and_ignored_ones(surface: Surface) -> None:
-    """No API key, no cache buster; the spreadsheet's ID if the URL has it."""
+    """A link has no API key and no cache buster, and the spreadsheet ID only if the URL has it."""
     key = surface.keys["paid"]
     sent = f"limit=2&keys=name&_=1&apiKey={key}&spreadsheetId={BOOK}&{WHERE}&nonsense=1"
 
@@ -350,7 +353,7 @@ def test_a_link_has_all_parameters_but_keys_and_ignored_ones(surface: Surface) -
 
 
 def test_no_page_behind_the_last_has_no_link(surface: Surface) -> None:
-    """Neither a link nor a cursor."""
+    """A page behind the last row has neither link nor cursor."""
     answer = surface.send("GET", "Cities?cursor=")
 
     assert answer.json()["cursor"] is None
@@ -358,7 +361,7 @@ def test_no_page_behind_the_last_has_no_link(surface: Surface) -> None:
 
 
 def test_head_and_304_have_the_same_links(surface: Surface) -> None:
-    """And `X-Total-Count`, as 200 has."""
+    """HEAD and 304 have the links and `X-Total-Count` of the 200."""
     answer = surface.send("GET", "Long?limit=2&count=true")
     head = surface.send("HEAD", "Long?limit=2&count=true")
     tag = ("If-None-Match", answer.headers["etag"])
@@ -371,7 +374,7 @@ def test_head_and_304_have_the_same_links(surface: Surface) -> None:
 
 
 def test_pages_may_read_both_headers(surface: Surface) -> None:
-    """CORS exposes them."""
+    """CORS exposes `Link` and `X-Total-Count`."""
     answer = surface.send("GET", "Long?limit=2", headers=[("Origin", "https://a.example")])
 
     exposed = answer.headers["access-control-expose-headers"].split(", ")
@@ -379,7 +382,7 @@ def test_pages_may_read_both_headers(surface: Surface) -> None:
 
 
 def test_a_link_is_safe_in_a_header(surface: Surface) -> None:
-    """Characters that a URL has encoded are encoded, and a long link is left out."""
+    """Characters in a link are percent-encoded, and a long link is left out."""
     odd = surface.send("GET", 'Long?limit=2&keys=["name"]')
     long = surface.send("GET", f"Long?limit=2&keys=name,{'x' * 2000}")
 
@@ -388,7 +391,7 @@ def test_a_link_is_safe_in_a_header(surface: Surface) -> None:
 
 
 def test_each_key_has_links_of_its_own(surface: Surface) -> None:
-    """Keys that see the same columns share kept answers, but no cursor."""
+    """Keys that see the same columns share cached answers, but not cursors."""
     cursors = [
         linked(surface.send("GET", "Long?limit=2", key=key))["next"]["cursor"]
         for key in ("paid", "other", "paid")
@@ -399,7 +402,7 @@ def test_each_key_has_links_of_its_own(surface: Surface) -> None:
 
 
 def test_the_tag_of_a_page_is_stable(surface: Surface) -> None:
-    """Cursors of the same place are equal, also when rows are read again."""
+    """The ETag and cursor of a page are equal after the rows are read again."""
     tags = [
         surface.send("GET", f"Long?limit=9&cursor=&no-cache={each}").headers["etag"]
         for each in ("false", "true", "true")
@@ -409,7 +412,7 @@ def test_the_tag_of_a_page_is_stable(surface: Surface) -> None:
 
 
 def test_log_lines_have_no_cursor(surface: Surface, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nor any value of a parameter."""
+    """Log lines have no cursor and no other parameter value."""
     cursor = page(surface, "limit=9")["cursor"]
     page(surface, "limit=9", cursor)
     surface.send("GET", f"Long?limit=9&cursor={cursor}x")
@@ -419,7 +422,7 @@ def test_log_lines_have_no_cursor(surface: Surface, capsys: pytest.CaptureFixtur
 
 
 def test_an_order_field_that_the_key_no_longer_sees_is_refused(surface: Surface) -> None:
-    """It is no field for it."""
+    """A cursor is rejected if the key cannot see the order field now."""
     cursor = page(surface, "limit=9&order=secret")["cursor"]
     sheet(surface).type(1, "name", "state", "renamed")
 
@@ -430,7 +433,10 @@ def test_an_order_field_that_the_key_no_longer_sees_is_refused(surface: Surface)
 
 @pytest.mark.parametrize("surface", ["few steps"], indirect=True)
 def test_a_place_that_takes_too_many_steps_has_no_link(surface: Surface) -> None:
-    """A list of rows alike is answered without `Link`; with `cursor` it is refused."""
+    """If equal rows make a cursor too costly, the list has no `Link`.
+
+    With `cursor` it is an error.
+    """
     surface.sheets.add("Same", [["a", "b"], *[["x", "y"]] * 1_000])
 
     plain = surface.send("GET", "Same?limit=2")

@@ -21,7 +21,7 @@ PAYLOADS: Sequence[str] = (
     *("-A1", "-cmd|' /C calc'!A0", "-2+3+cmd|' /C calc'!A0", "-1(2)", "-1!2", "-1|2", "-1=1"),
     *("-x", "-SUM(A1)", "-@x", "-12h", "- a list item", "+1E5", "-Ж"),
 )  # fmt: skip
-"""Each begins with a sign; those with `+` and `-` have a letter or a mark behind it."""
+"""Texts that begin with a formula sign. After `+` and `-` a letter or a sign follows."""
 
 HONEST: Sequence[str] = (
     *("-5.00", "-5", "-0.5", "-1,234.50", "-$5.00", "-5%", "-", "--", "---", "-1-2", "-1+2"),
@@ -45,7 +45,7 @@ NOT_TEXTS: Sequence[Formatted | bool | float] = (
     Formatted(False, "=no"),
     -1e21,
 )
-"""Numbers, moments and booleans that display what a text would be guarded for."""
+"""Numbers, dates and booleans whose displayed text looks like a formula."""
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
 
 
 def exported(surface: Surface, cells: Sequence[Held], query: str) -> list[list[str]]:
-    """The lines of an export of one column, or of the header if they are its fields."""
+    """Return the lines of an export of one column, or the header line of its fields."""
     title = f"F{len(surface.sheets.worksheets)}"
     surface.sheets.add(title, [["id", "cell"], *([at, cell] for at, cell in enumerate(cells))])
     answer = surface.send("GET", f"{title}?format=csv{query}")
@@ -72,26 +72,26 @@ def cells_of(lines: Sequence[Sequence[str]]) -> list[str]:
 
 
 def test_there_are_payloads_enough() -> None:
-    """60 to guard, and 40 that are honest."""
+    """The tables have at least 60 texts to guard and 40 other texts."""
     assert len({*PAYLOADS}) == len(PAYLOADS) >= 60
     assert len({*HONEST}) == len(HONEST) >= 40
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_formulas_get_an_apostrophe(opened: Surface, way: str) -> None:
-    """A text that spreadsheet programs may run stays text."""
+    """A text that spreadsheet programs can run gets an apostrophe."""
     assert cells_of(exported(opened, PAYLOADS, way)) == [f"'{text}" for text in PAYLOADS]
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_honest_texts_stay(opened: Surface, way: str) -> None:
-    """Amounts, phone numbers and all that begins otherwise are exported as they are."""
+    """Amounts, phone numbers and all other texts are exported unchanged."""
     assert cells_of(exported(opened, HONEST, way)) == [*HONEST]
 
 
 @pytest.mark.parametrize("way", ["", "&order=id"])
 def test_cells_that_are_no_texts_stay(opened: Surface, way: str) -> None:
-    """The class of a cell decides, not its display alone."""
+    """The class of a cell decides, not only its displayed text."""
     shown = [
         each.text if isinstance(each, Formatted) else "TRUE" if each is True else "-1E+21"
         for each in NOT_TEXTS
@@ -104,7 +104,7 @@ def test_cells_that_are_no_texts_stay(opened: Surface, way: str) -> None:
 
 
 def test_typed_cells_that_are_no_texts_stay(opened: Surface) -> None:
-    """Also durations, whose typed values begin as a formula may."""
+    """Typed cells that are not texts stay unchanged, for example durations."""
     cells: Sequence[Held] = [Formatted(-0.5, "-12:00:00"), -5, Formatted(-1, "-24:00:00"), "-PT12H"]
 
     assert cells_of(exported(opened, cells, "&values=typed")) == [
@@ -117,7 +117,7 @@ def test_typed_cells_that_are_no_texts_stay(opened: Surface) -> None:
 
 @pytest.mark.parametrize("values", ["displayed", "typed"])
 def test_field_names_are_texts(opened: Surface, values: str) -> None:
-    """The header line is guarded as cells are, and only by what the key selects of it."""
+    """The header line is guarded like the cells, and only selected fields are checked."""
     names = [name for name in (*PAYLOADS, *HONEST) if name.strip() and "\n" not in name]
     title = f"H{values}"
     opened.sheets.add(title, [names, ["x"] * len(names)])
@@ -140,7 +140,7 @@ def test_raw_formulas_stay(opened: Surface, way: str) -> None:
 @pytest.mark.parametrize("form", ["ndjson", "json"])
 @pytest.mark.parametrize("values", ["displayed", "typed"])
 def test_json_is_never_changed(opened: Surface, form: str, values: str) -> None:
-    """It has no formulas."""
+    """JSON exports are never changed, because JSON has no formulas."""
     title = f"J{form}{values}"
     opened.sheets.add(title, [["=cell"], *([text] for text in PAYLOADS)])
     answer = opened.send("GET", f"{title}?format={form}&values={values}")
@@ -150,7 +150,7 @@ def test_json_is_never_changed(opened: Surface, form: str, values: str) -> None:
 
 
 def test_many_texts_are_guarded_one_by_one(tmp_path: Path) -> None:
-    """In each block, among cells of all classes."""
+    """Texts are guarded one by one in each block, among cells of all classes."""
     cells: Sequence[Held] = [
         "=1+1" if at % 701 == 0 else Formatted(-at, f"-{at} kg") if at % 7 == 0 else f"x{at}"
         for at in range(3000)

@@ -58,14 +58,14 @@ ODD: Sequence[Cells] = [
 def opened(
     folder: Path, lines: Sequence[Cells] = ODD, settings: Mapping[str, object] | None = None
 ) -> Iterator[Surface]:
-    """The application with the worksheet `Odd`, of which nothing is kept."""
+    """Open the application with the worksheet `Odd`, of which nothing is cached."""
     with open_surface(folder, KEYS, {**SETTINGS, **(settings or {})}) as surface:
         surface.sheets.add("Odd", lines)
         yield surface
 
 
 def get(surface: Surface, target: str, **more: Any) -> tuple[Answer, int]:
-    """The answer, and its reads."""
+    """Return the answer and its reads."""
     before = surface.calls.reads
     answer = surface.send("GET", target, **more)
     return answer, surface.calls.reads - before
@@ -110,7 +110,7 @@ TYPED = (
 
 @pytest.mark.parametrize(("values", "expected"), [("displayed", DISPLAYED), ("typed", TYPED)])
 def test_csv_has_a_line_for_each_row(tmp_path: Path, values: str, expected: bytes) -> None:
-    """RFC 4180 in UTF-8: the names first, then cells as displayed or typed, empty ones empty."""
+    """CSV follows RFC 4180 in UTF-8: the names first, then cells as displayed or typed."""
     with opened(tmp_path) as surface:
         answer, _ = get(surface, f"Odd?format=csv&values={values}")
 
@@ -123,7 +123,7 @@ def test_csv_has_a_line_for_each_row(tmp_path: Path, values: str, expected: byte
 @pytest.mark.parametrize("values", ["displayed", "typed"])
 @pytest.mark.parametrize("empty", ["null", "", "omit"])
 def test_json_is_as_lists_have_it(tmp_path: Path, values: str, empty: str) -> None:
-    """JSON lines have a record each, and the JSON of a list has all rows."""
+    """JSON Lines has one record per line, and the JSON document has all rows."""
     with opened(tmp_path, settings={"api.empty_cell": empty}) as surface:
         records = records_of(surface, f"values={values}")
         lines, _ = get(surface, f"Odd?format=ndjson&values={values}")
@@ -158,7 +158,7 @@ def test_json_is_as_lists_have_it(tmp_path: Path, values: str, empty: str) -> No
 def test_an_export_has_the_rows_that_match(
     tmp_path: Path, query: str, rows: Sequence[int], total: str, settings: Mapping[str, object]
 ) -> None:
-    """Each format has the same rows; the total is that of all rows that match."""
+    """All formats have the same rows, and the total is the number of matching rows."""
     with opened(tmp_path, settings=settings) as surface:
         as_csv, as_lines, as_json = (
             get(surface, f"Odd?format={each}&{query}")[0] for each in ("csv", "ndjson", "json")
@@ -171,7 +171,7 @@ def test_an_export_has_the_rows_that_match(
 
 
 def test_an_export_has_the_selected_fields(tmp_path: Path) -> None:
-    """In the order of the worksheet, as lists have them."""
+    """An export has the selected fields in the order of the worksheet."""
     with opened(tmp_path) as surface:
         answer, _ = get(surface, "Odd?format=csv&keys=amount,name&limit=1")
 
@@ -205,7 +205,10 @@ ACCEPTS: Mapping[str, str] = {
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("accept", ACCEPTS)
 def test_accept_chooses_the_format(tmp_path: Path, accept: str, method: str) -> None:
-    """By the weights of the header; what names no format of exports gets the list."""
+    """The weights in `Accept` choose the format.
+
+    A header without an export format gets the list.
+    """
     with opened(tmp_path) as surface:
         answer = surface.send(method, "Odd", headers=[("Accept", accept)])
         without = surface.send(method, "Odd")
@@ -219,7 +222,7 @@ def test_accept_chooses_the_format(tmp_path: Path, accept: str, method: str) -> 
 
 
 def test_accept_chooses_among_several_lines(tmp_path: Path) -> None:
-    """Several lines of the header are one list."""
+    """Several `Accept` lines count as one."""
     with opened(tmp_path) as surface:
         answer = surface.send(
             "GET", "Odd", headers=[("Accept", "application/json;q=0.1"), ("Accept", "text/csv")]
@@ -239,7 +242,7 @@ def test_accept_chooses_among_several_lines(tmp_path: Path) -> None:
     ],
 )
 def test_format_wins(tmp_path: Path, query: str, accept: str, kind: str) -> None:
-    """An empty one is absent."""
+    """`format` wins over `Accept`. An empty `format` counts as absent."""
     with opened(tmp_path) as surface:
         answer = surface.send("GET", f"Odd?{query}", headers=[("Accept", accept)])
 
@@ -264,7 +267,7 @@ def test_format_wins(tmp_path: Path, query: str, accept: str, kind: str) -> None
     ],
 )
 def test_what_is_not_understood_is_refused(tmp_path: Path, target: str, word: str) -> None:
-    """It names what is right, and costs no call."""
+    """An invalid parameter gets an error that names valid values, without a call."""
     with opened(tmp_path) as surface:
         outcome, answer = surface.refused("GET", target)
 
@@ -285,7 +288,7 @@ def test_what_is_not_understood_is_refused(tmp_path: Path, target: str, word: st
 def test_a_plan_may_exclude_exports(
     tmp_path: Path, key: str, target: str, expected: tuple[int, int]
 ) -> None:
-    """And filters and orders of exports, as of lists."""
+    """A plan can exclude exports, and their filters and orders."""
     with opened(tmp_path) as surface:
         answer, reads = get(surface, target, key=key)
 
@@ -308,14 +311,17 @@ def test_a_plan_may_exclude_exports(
 def test_more_rows_than_the_plan_allows_are_refused(
     tmp_path: Path, query: str, expected: Sequence[int] | None
 ) -> None:
-    """Before the first byte, with both numbers; a smaller limit passes."""
+    """Too many rows are an error before the first byte, with both numbers.
+
+    A smaller limit passes.
+    """
     with opened(tmp_path) as surface:
         answer, _ = get(surface, f"Odd?format=csv&{query}", key="small")
 
     if expected is None:
         assert refused(answer) == (400, 4002)
-        assert answer.json()["message"].startswith("5 rows match, and ")
-        assert " at most 3." in answer.json()["message"]
+        assert answer.json()["message"].startswith("5 rows match, but ")
+        assert " at most 3 rows" in answer.json()["message"]
     else:
         assert [int(line[0]) for line in lines_of(answer)[1:]] == expected
 
@@ -346,7 +352,7 @@ def test_a_large_limit_is_no_smaller_one(tmp_path: Path) -> None:
 def test_an_export_costs_one_or_two_calls(
     tmp_path: Path, target: str, cold: int, warm: int
 ) -> None:
-    """Types are read if a cell displays what may be a formula, else only if they are needed."""
+    """Typed values are read if they are requested, or if a displayed text looks like a formula."""
     with opened(tmp_path) as surface:
         _, first = get(surface, target)
         _, again = get(surface, target)
@@ -355,7 +361,7 @@ def test_an_export_costs_one_or_two_calls(
 
 
 def test_calls_do_not_depend_on_hidden_columns(tmp_path: Path) -> None:
-    """A text in a hidden column that may be a formula is not looked at."""
+    """A text in a hidden column that looks like a formula causes no read."""
     with opened(tmp_path) as surface:
         answer, reads = get(surface, "Odd?format=csv", key="clerk")
 
@@ -368,7 +374,7 @@ FIELDS = ["name", "amount", "day", "done", "note"]
 
 
 def spelled(cell: object) -> str:
-    """A JSON value as CSV has it."""
+    """Return a JSON value as CSV has it."""
     if cell is None:
         return ""
     return str(cell).lower() if isinstance(cell, bool) else str(cell)
@@ -376,7 +382,7 @@ def spelled(cell: object) -> str:
 
 @pytest.mark.parametrize("values", ["displayed", "typed"])
 def test_readers_of_csv_find_the_cells(tmp_path: Path, values: str) -> None:
-    """The csv module and pandas read back what a list answers."""
+    """Python's csv module and pandas read the same values as a list."""
     with opened(tmp_path) as surface:
         records = records_of(surface, f"values={values}")
         answer, _ = get(surface, f"Odd?format=csv&formulas=raw&values={values}")
@@ -389,7 +395,7 @@ def test_readers_of_csv_find_the_cells(tmp_path: Path, values: str) -> None:
 
 
 def test_pandas_reads_json_lines(tmp_path: Path) -> None:
-    """With types: numbers and booleans are what they are."""
+    """pandas reads typed JSON Lines with numbers and booleans."""
     with opened(tmp_path) as surface:
         records = records_of(surface, "values=typed")
         answer, _ = get(surface, "Odd?format=ndjson&values=typed")
@@ -419,12 +425,12 @@ def test_pandas_reads_json_lines(tmp_path: Path) -> None:
     ],
 )
 def test_the_file_has_the_name_of_the_worksheet(title: str, expected: str) -> None:
-    """RFC 6266: nothing of a title ends the name or the line."""
+    """The file name in `Content-Disposition` (RFC 6266) is the title, safely encoded."""
     assert disposition(title, ".csv") == expected
 
 
 def test_pages_may_read_the_headers_of_exports(tmp_path: Path) -> None:
-    """They are exposed, beside those of all answers."""
+    """CORS exposes the headers of exports and of all answers."""
     with opened(tmp_path) as surface:
         answer = surface.send("GET", "Odd?format=csv", headers=[("Origin", "https://page.example")])
     exposed = b", ".join(
@@ -437,7 +443,7 @@ def test_pages_may_read_the_headers_of_exports(tmp_path: Path) -> None:
 
 
 def test_head_makes_no_rows(tmp_path: Path) -> None:
-    """It has the header lines of the export, and is charged as one request."""
+    """HEAD has the headers of the export, and is charged as one request."""
     with opened(tmp_path, numbered(2000)) as surface, capture_logs() as logs:
         head = surface.send("HEAD", "Odd?format=csv", key="slow")
         got = surface.send("GET", "Odd?format=csv", key="slow")
@@ -453,7 +459,7 @@ def test_head_makes_no_rows(tmp_path: Path) -> None:
     ("rows", "left"), [(0, 9), (999, 9), (1000, 8), (5999, 4), (9999, 0), (20_000, 0)]
 )
 def test_an_export_is_charged_by_its_rows(tmp_path: Path, rows: int, left: int) -> None:
-    """One request, and another for each 1,000 rows; a price above the burst is paid over time."""
+    """An export costs one request, and one more for each 1,000 rows, even above the burst."""
     with opened(tmp_path, numbered(20_000)) as surface:
         answer = surface.send("GET", f"Odd?format=ndjson&limit={rows}", key="slow")
         after = surface.send("GET", "Odd?limit=1", key="slow")
@@ -467,7 +473,7 @@ def test_an_export_is_charged_by_its_rows(tmp_path: Path, rows: int, left: int) 
 
 @pytest.mark.parametrize("query", ["", "&no-cache=true"])
 def test_an_export_beyond_the_rate_is_paid_over_time(tmp_path: Path, query: str) -> None:
-    """It is answered, whatever it costs, and later requests wait until all of it is paid."""
+    """An export above the rate is answered, and later requests wait until it is paid."""
     with opened(tmp_path, numbered(9000)) as surface:
         surface.send("GET", "Odd?limit=1", key="slow")
         answer = surface.send("GET", f"Odd?format=ndjson{query}", key="slow")
@@ -480,7 +486,7 @@ def test_an_export_beyond_the_rate_is_paid_over_time(tmp_path: Path, query: str)
 
 
 def test_the_line_of_the_log_has_rows_and_bytes(tmp_path: Path) -> None:
-    """Only that of an export has them."""
+    """The log line of an export has rows and bytes. Other lines do not."""
     with opened(tmp_path) as surface, capture_logs() as logs:
         answer = surface.send("GET", "Odd?format=csv")
         surface.send("GET", "Odd")
@@ -503,7 +509,7 @@ LONG += [[f"{at}" * (at * 37 % 1500), at] for at in range(3000)]
 @pytest.mark.parametrize("values", ["displayed", "typed"])
 @pytest.mark.parametrize("order", ["", "&order=-number"])
 def test_many_blocks_are_one_export(tmp_path: Path, values: str, order: str) -> None:
-    """Rows of any length: each is there once, in its order."""
+    """A large export has each row once and in order."""
     with opened(tmp_path, LONG, {"plans.paid.max_limit": 1000}) as surface:
         target = f"Odd?values={values}{order}"
         pages = [
@@ -526,7 +532,7 @@ def test_many_blocks_are_one_export(tmp_path: Path, values: str, order: str) -> 
 
 
 class Reading:
-    """A client that takes the parts of an answer as a test says."""
+    """A client that reads parts of an answer when the test says so."""
 
     def __init__(self, surface: Surface, target: str, key: str = "paid") -> None:
         self._surface, self._target, self._key = surface, target, key
@@ -579,7 +585,7 @@ def run(surface: Surface, scenario: Callable[[], Any]) -> Any:
 
 
 def test_a_block_is_made_when_the_last_one_was_taken(tmp_path: Path) -> None:
-    """A client that does not read holds one part, of a limited size."""
+    """A client that does not read keeps one part of limited size in memory."""
     with opened(tmp_path, numbered(20_000)) as surface:
         reading = Reading(surface, "Odd?format=json")
 
@@ -602,7 +608,7 @@ def test_a_block_is_made_when_the_last_one_was_taken(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("values", ["displayed", "typed"])
 def test_an_export_is_of_one_snapshot(tmp_path: Path, values: str) -> None:
-    """Rows that are written, deleted or read again meanwhile change nothing of it."""
+    """Rows written, deleted or read again during an export do not change it."""
     with opened(tmp_path, numbered(10_000)) as surface:
         reading = Reading(surface, f"Odd?format=ndjson&values={values}")
 
@@ -630,7 +636,7 @@ def test_an_export_is_of_one_snapshot(tmp_path: Path, values: str) -> None:
 
 
 def test_a_worksheet_that_changes_before_its_types_are_read(tmp_path: Path) -> None:
-    """The rows and their number are those of the later read."""
+    """The rows and their number come from the later read."""
     with opened(tmp_path) as surface:
         surface.send("GET", "Odd")
         for _ in range(3):
@@ -644,7 +650,7 @@ def test_a_worksheet_that_changes_before_its_types_are_read(tmp_path: Path) -> N
 
 
 def test_a_fifth_export_is_refused(tmp_path: Path) -> None:
-    """Four run at once, of all keys; lists go on, and a place is free at the end of one."""
+    """At most four exports run at once for all keys. Lists are still answered."""
     with opened(tmp_path, numbered(20_000)) as surface:
         keys = ["paid", "free"] * (MAX_EXPORTS // 2)
         readings = [Reading(surface, "Odd?format=csv", key) for key in keys]
@@ -672,7 +678,7 @@ def test_a_fifth_export_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_third_export_of_a_key_is_refused(tmp_path: Path) -> None:
-    """A client that does not read leaves places to other keys."""
+    """At most two exports of a key run at once, so that other keys can export."""
     with opened(tmp_path, numbered(20_000)) as surface:
         readings = [Reading(surface, "Odd?format=csv") for _ in range(MAX_EXPORTS_OF_KEY)]
 
@@ -694,7 +700,7 @@ def test_a_third_export_of_a_key_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_fails_before_the_first_byte_is_an_error(tmp_path: Path) -> None:
-    """The answer has the form of all errors; here, a text that is no Unicode."""
+    """A failure before the first byte, here invalid Unicode, is a usual error answer."""
     with opened(tmp_path, [["name"], ["\ud800"]]) as surface, capture_logs():
         answer = surface.send("GET", "Odd?format=ndjson")
 
@@ -702,7 +708,7 @@ def test_what_fails_before_the_first_byte_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_client_that_goes_frees_its_place(tmp_path: Path) -> None:
-    """However often exports are cut, others are answered."""
+    """Clients that disconnect during exports do not block later exports."""
     with opened(tmp_path, numbered(20_000)) as surface:
 
         async def cut() -> None:
@@ -720,7 +726,7 @@ def test_a_client_that_goes_frees_its_place(tmp_path: Path) -> None:
 
 
 def test_what_fails_in_between_has_no_end(tmp_path: Path) -> None:
-    """The connection is cut, and the fault is in the log; here, a text that is no Unicode."""
+    """After a later failure, here invalid Unicode, the connection is cut and the error logged."""
     with opened(tmp_path, [*numbered(9_000), ["\ud800"]]) as surface, capture_logs() as logs:
         reading = Reading(surface, "Odd?format=ndjson")
 

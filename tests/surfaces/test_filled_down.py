@@ -56,7 +56,7 @@ SETTINGS: Mapping[str, object] = {
     ],
 }
 BELOW = 20
-"""Rows that are filled down."""
+"""Rows below the records that are filled down."""
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
 def add(
     surface: Surface, title: str, tail: Sequence[Held | None] = (), rows: Rows = RECORDS
 ) -> None:
-    """A worksheet with records, and rows below them that are filled down."""
+    """Add a worksheet with records and filled-down rows below them."""
     lines = [FIELDS, *rows, *[tail] * (BELOW if tail else 0)]
     surface.sheets.add(title, lines, rows=len(lines) + 5)
 
@@ -110,11 +110,11 @@ OPERATIONS: Mapping[str, tuple[str, str, object, int]] = {
     "delete by filter": ("DELETE", where({"done": False}), None, 0),
     "delete of all": ("DELETE", where({"rowIndex": {"$gte": 0}}), None, 1),
 }
-"""Method, target, body, and the reads more than without the tail."""
+"""Method, target, body, and the extra reads with filled-down rows."""
 
 
 def compare(surface: Surface, name: str, title: str = "Filled", key: str = "paid") -> int:
-    """Assert that an operation has the answer that it has without the tail; its reads more."""
+    """Assert that an operation has the same answer with and without filled-down rows."""
     method, target, body, _ = OPERATIONS[name]
     expected, costs = ask(surface, method, f"Plain{target}", body, key=key)
     answer, calls = ask(surface, method, f"{title}{target}", body, key=key)
@@ -150,7 +150,7 @@ def comparable(answer: Answer) -> Any:
 def test_each_operation_does_what_it_does_without_the_tail(
     shared: Surface, name: str, tail: str
 ) -> None:
-    """Answers and records are equal; the types cost 1 read where they are not read anyway."""
+    """Answers and records are equal. Typed values cost 1 more read if they are not read anyway."""
     add_both(shared, TAILS[tail], tail)
 
     more = compare(shared, name, tail)
@@ -163,7 +163,7 @@ def test_each_operation_does_what_it_does_without_the_tail(
 def test_who_sees_no_checkbox_has_the_same_records(
     tmp_path: Path, changed: Mapping[str, object], key: str
 ) -> None:
-    """The records end for all keys at the same row; nothing shows what hidden cells hold."""
+    """The last record is the same for all keys, and no answer shows hidden cells."""
     with opened(tmp_path, changed) as surface:
         for name in OPERATIONS:
             if name in ("not done", "order", "update by filter", "delete by filter"):
@@ -177,7 +177,7 @@ def test_who_sees_no_checkbox_has_the_same_records(
 @pytest.mark.parametrize("values", ["displayed", "typed"])
 @pytest.mark.parametrize("tail", TAILS)
 def test_windows_end_with_the_last_record(tmp_path: Path, tail: str, values: str) -> None:
-    """Pages and rows of a large worksheet, by themselves, one after another."""
+    """Pages and single rows of a large worksheet end with the last record."""
     with opened(tmp_path, WINDOWS) as surface:
         add_both(surface, TAILS[tail])
         targets = [f"?skip={skip}&limit={limit}" for skip in range(7) for limit in range(4)]
@@ -208,7 +208,7 @@ def test_windows_end_with_the_last_record(tmp_path: Path, tail: str, values: str
 def test_windows_at_the_tail_cost_one_read_more(
     tmp_path: Path, target: str, reads: int, typed_reads: int
 ) -> None:
-    """What follows is read in both renderings at once."""
+    """The rows below a window are read in both renderings at once."""
     with opened(tmp_path, WINDOWS) as surface:
         add_both(surface, TAILS["checkboxes"])
         ask(surface, "GET", "Filled")
@@ -220,7 +220,7 @@ def test_windows_at_the_tail_cost_one_read_more(
 
 
 def test_kept_rows_cost_nothing(tmp_path: Path) -> None:
-    """Both renderings are kept together, and outlive writes to the last record."""
+    """Both renderings are cached together and survive writes to the last record."""
     with opened(tmp_path, KEPT) as surface:
         add_both(surface, TAILS["checkboxes"])
 
@@ -239,7 +239,7 @@ def test_kept_rows_cost_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("changed", [KEPT, {**WINDOWS, "cache.rows_ttl_seconds": 600}])
 def test_own_writes_move_the_end(tmp_path: Path, changed: Mapping[str, object]) -> None:
-    """A record that is emptied, or unchecked, is none any more; removed ones neither."""
+    """A record that a write empties, unchecks or removes does not count as a record."""
     with opened(tmp_path, changed) as surface:
         surface.reset()
         add(surface, "Filled", TAILS["checkboxes"], [*RECORDS, [None, None, None, True]])
@@ -265,7 +265,7 @@ def test_own_writes_move_the_end(tmp_path: Path, changed: Mapping[str, object]) 
 
 
 def test_text_that_says_false_is_data(shared: Surface) -> None:
-    """The typed rendering decides, not the word; both are read."""
+    """The typed value decides, not the displayed word. Both are read."""
     check_texts(shared)
 
 
@@ -288,7 +288,7 @@ def check_texts(surface: Surface) -> None:
 
 
 def test_checked_rows_and_single_fields_are_data(shared: Surface) -> None:
-    """A TRUE is a record, and so is each FALSE of a worksheet with one field."""
+    """A TRUE is a record. So is each FALSE in a worksheet with one field."""
     shared.reset()
     add(shared, "Checked", TAILS["checkboxes"], [*RECORDS, [None, None, None, True]])
     shared.sheets.add("Answers", [["agreed"], [True], [False], [False]])
@@ -314,7 +314,7 @@ CHOSEN_TAIL: Sequence[Held | None] = [None, "new", Formatted(0, "$0.00"), False]
 def test_a_record_field_decides_alone(
     tmp_path: Path, changed: Mapping[str, object], key: str
 ) -> None:
-    """Defaults of other columns are no records; no rendering is read more than without them."""
+    """With a record field, other columns make no records, and no more renderings are read."""
     with opened(tmp_path, changed) as surface:
         for name in OPERATIONS:
             if key == "clerk" and "done" in json.dumps(OPERATIONS[name]):
@@ -337,7 +337,7 @@ def test_a_record_field_decides_alone(
 def test_a_header_without_the_record_field_is_refused(
     tmp_path: Path, changed: Mapping[str, object], method: str, target: str, body: object, key: str
 ) -> None:
-    """The error names the setting, and no field that a key might not see; nothing is written."""
+    """The error names the setting but no hidden field, and nothing is written."""
     with opened(tmp_path, changed) as surface:
         surface.reset()
         add(surface, "Lacking")
@@ -353,7 +353,7 @@ def test_a_header_without_the_record_field_is_refused(
 
 
 class ByDisplays(ForwardingSheets):
-    """A planted bug: what displays the word of a boolean is one."""
+    """Planted bug: a row that displays the word of a boolean counts as filled down."""
 
     def __init__(self, inner: Sheets) -> None:
         self._inner = inner
@@ -377,7 +377,7 @@ class ByDisplays(ForwardingSheets):
 
 
 def test_a_tail_decided_by_displays_alone_is_noticed(tmp_path: Path) -> None:
-    """The test of texts fails if the gateway takes their words for booleans."""
+    """The test of texts fails if the gateway takes words for booleans."""
     with opened(tmp_path) as surface:
         surface.calls.inner = ByDisplays(surface.sheets)
 
@@ -406,7 +406,7 @@ def test_created_rows_are_records(tmp_path: Path, grid_rows: int, calls: tuple[i
 
 
 def test_worksheets_count_their_records(tmp_path: Path) -> None:
-    """The list of worksheets has the number of records that lists have."""
+    """The list of worksheets has the same number of records as the lists."""
     with opened(tmp_path, KEPT) as surface:
         add_both(surface, TAILS["checkboxes"])
         ask(surface, "GET", "Filled")
@@ -422,7 +422,7 @@ def test_worksheets_count_their_records(tmp_path: Path) -> None:
 def test_cursors_end_with_the_last_record(
     tmp_path: Path, changed: Mapping[str, object], query: str
 ) -> None:
-    """Each record is given once, and the last page has no cursor."""
+    """Cursors give each record once, and the last page has no cursor."""
     with opened(tmp_path, changed) as surface:
         add_both(surface, TAILS["checkboxes"])
         ask(surface, "GET", "Filled")
@@ -437,7 +437,7 @@ def test_cursors_end_with_the_last_record(
 
 
 class SeenRows(ForwardingSheets):
-    """Counts the rows that views show; one with more than `most` rows is too large."""
+    """Counts the rows that reads show. A read of more than `most` rows is too large."""
 
     def __init__(self, inner: Sheets, most: int = 10_000) -> None:
         self._inner = inner
@@ -457,7 +457,7 @@ class SeenRows(ForwardingSheets):
 @pytest.mark.parametrize("is_listed", [False, True], ids=["cold", "listed"])
 @pytest.mark.parametrize("tail", TAILS)
 def test_first_rows_that_are_too_large(tmp_path: Path, tail: str, is_listed: bool) -> None:
-    """The displayed rows show where the records end."""
+    """If typed rows are too large, the displayed rows show the last record."""
     with opened(tmp_path) as surface:
         surface.reset()
         surface.sheets.add("Long", [FIELDS, *RECORDS, *[TAILS[tail]] * 1_500], rows=1_600)
@@ -471,22 +471,22 @@ def test_first_rows_that_are_too_large(tmp_path: Path, tail: str, is_listed: boo
 
 
 MANY = 3_000
-"""Rows that are filled down below the records."""
+"""Filled-down rows below the records."""
 Typed = tuple[int, Sequence[Held | None]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LongTail:
-    """Creates in a long worksheet: its title, records, calls of each create, and edits before.
+    """Case of creates in a long worksheet: title, records, calls of each create, earlier edits.
 
-    `edits` are rows that others type before the second create.
+    `edits` are rows that people type before the second create.
     """
 
     title: str = "Filled"
     tail: Sequence[Held | None] = (None, None, None, False)
     records: Rows = tuple(RECORDS)
     blank: int = 0
-    """Blank rows between the records and those that are filled down."""
+    """Number of blank rows between the records and the filled-down rows."""
     edits: Sequence[Typed] = ()
     calls: Sequence[tuple[int, int]]
     rows: Sequence[int] = (LAST + 1, LAST + 2, LAST + 3)
@@ -515,7 +515,7 @@ LONG_TAILS = {
 
 @pytest.mark.parametrize("case", LONG_TAILS.values(), ids=LONG_TAILS)
 def test_a_create_looks_at_few_rows(tmp_path: Path, case: LongTail) -> None:
-    """However many rows are filled down, 1 read of some rows next to the end, and 1 write."""
+    """A create costs 1 read of a few rows and 1 write, however many rows are filled down."""
     with opened(tmp_path) as surface:
         surface.reset()
         lines = [FIELDS, *case.records, *[[]] * case.blank, *[case.tail] * MANY]

@@ -28,7 +28,7 @@ PROXY: Mapping[str, object] = {"access.trusted_proxies": ["127.0.0.1"]}
 
 @pytest.fixture
 def surface(tmp_path: Path) -> Iterator[Surface]:
-    """A gateway behind a proxy, with the limits of forms as they are by default."""
+    """A gateway behind a proxy, with the default limits of forms."""
     with open_surface(tmp_path, KEYS, {**PROXY, "forms.writes_per_minute": 0}) as surface:
         yield surface
 
@@ -38,7 +38,7 @@ def of(address: str) -> dict[str, Any]:
 
 
 def test_an_address_sends_five_forms_a_minute(surface: Surface) -> None:
-    """The sixth gets 429 with the time to wait; other addresses go on."""
+    """The sixth form of an address gets 429 with the time to wait. Other addresses can send."""
     answers = [post(surface, {"name": "Ann"}, **of("192.0.2.1")) for _ in range(6)]
     other = post(surface, {"name": "Bob"}, **of("192.0.2.2"))
 
@@ -70,7 +70,7 @@ EVIL = ("Origin", "https://evil.example")
 def test_an_address_does_not_use_up_the_rate_of_the_key(
     tmp_path: Path, changed: dict[str, Any], status: int
 ) -> None:
-    """What its limit refuses is not charged to the key, whatever else is wrong with it."""
+    """A form above the limit of its address is never charged to the key."""
     settings = {**PROXY, "plans.paid.requests_per_minute": 10, "forms.writes_per_minute": 0}
     with open_surface(tmp_path, KEYS, settings) as surface:
         sent = {**form_request(surface, {"name": "A"}, **of("192.0.2.1")), **changed}
@@ -99,7 +99,7 @@ def test_an_address_does_not_use_up_the_rate_of_the_key(
 def test_what_is_counted(
     surface: Surface, key: str, body: bytes, media_type: str, addresses: str, is_limited: bool
 ) -> None:
-    """Forms, and each create of a key with origins, by the address that the proxy names."""
+    """Forms, and creates of keys with origins, are counted by the address that the proxy names."""
     answers = [
         post(surface, body, key=key, media_type=media_type, **of(addresses.format(number)))
         for number in range(1, 7)
@@ -109,7 +109,7 @@ def test_what_is_counted(
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Jumps over the time in which nothing happens, when other threads have had their turn."""
+    """Selector that skips idle time after other threads had a chance to run."""
 
     jumped_seconds = 0.0
 
@@ -121,7 +121,7 @@ class _JumpingSelector(selectors.DefaultSelector):
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
-    """An event loop whose minute passes as soon as nothing is left to do in it."""
+    """Event loop that skips idle time, so that a minute passes at once."""
 
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()
@@ -133,7 +133,7 @@ class JumpingLoop(asyncio.SelectorEventLoop):
 
 @dataclass
 class SlowSheets(ForwardingSheets):
-    """Google, which takes 300 ms for a write."""
+    """A Google that takes 300 ms for a write."""
 
     inner: Sheets
     writes: int = 0
@@ -151,7 +151,7 @@ COUNT, ADDRESSES, SECONDS = 500, 200, 60.0
 async def minute_of_forms(
     database: Path, overrides: Mapping[str, object]
 ) -> tuple[int, Counter[int], int]:
-    """Writes, statuses and rows of a minute of forms, evenly from many addresses."""
+    """Return writes, statuses and rows for a minute of forms from many addresses."""
     keys = await create_keys(database, KEYS)
     fake = FakeSheets()
     fake.add("New", WORKBOOK["New"])
@@ -200,7 +200,7 @@ async def minute_of_forms(
 def test_a_minute_of_forms_makes_few_writes(
     tmp_path: Path, overrides: Mapping[str, object], least: int, most: int
 ) -> None:
-    """500 forms of 200 addresses are 500 rows and at most 12 writes; without the limit, many."""
+    """500 forms are at most 12 writes. Without `forms.writes_per_minute`, many more."""
     with asyncio.Runner(loop_factory=JumpingLoop) as runner:
         writes, statuses, count = runner.run(minute_of_forms(tmp_path / "keys.db", overrides))
 

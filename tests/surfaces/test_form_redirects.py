@@ -115,14 +115,14 @@ ACCEPTED = {
 
 
 def test_there_are_enough_of_them() -> None:
-    """All are different."""
+    """All cases are different, and there are enough of them."""
     assert len(set(REFUSED)) == len(REFUSED) >= 60
 
 
 @pytest.mark.parametrize("url", REFUSED, ids=map(repr, REFUSED))
 @pytest.mark.parametrize("key", ["form", "open"])
 def test_an_open_redirect_is_refused(surface: Surface, url: str, key: str) -> None:
-    """400 as a page without a redirect, and nothing is written; so for a key without origins."""
+    """A foreign `_next` gets 400 as a page without redirect, and nothing is written."""
     answer = post(surface, {"name": "Ann", "_next": url}, key=key)
 
     assert (answer.status_code, answer.headers.get("location")) == (400, None)
@@ -132,7 +132,7 @@ def test_an_open_redirect_is_refused(surface: Surface, url: str, key: str) -> No
 
 @pytest.mark.parametrize(("url", "location"), ACCEPTED.items(), ids=ACCEPTED)
 def test_a_page_of_the_key_is_next(surface: Surface, url: str, location: str) -> None:
-    """Its URL, with the origin as the key has it."""
+    """The redirect goes to an origin of the key, written as the key has it."""
     surface.reset()
 
     answer = post(surface, {"name": "Ann", "_next": url})

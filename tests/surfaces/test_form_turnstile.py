@@ -16,7 +16,7 @@ from tests.surfaces.turnstile import SECRET, Siteverify, running_siteverify
 TOKEN = "cf-turnstile-response"
 JSON = "application/json"
 EXPIRED = {"success": False, "error-codes": ["timeout-or-duplicate"]}
-"""Cloudflare's verdict on a token that was used, or is older than 5 minutes."""
+"""Cloudflare's verdict on a token that was used or is older than 5 minutes."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    """A gateway whose Cloudflare is a stand-in."""
+    """Open a gateway with a stand-in for Cloudflare."""
     with running_siteverify() as cloudflare:
         settings = {**UNLIMITED, "turnstile.secret": SECRET, "turnstile.url": cloudflare.url}
         folder = tmp_path_factory.mktemp("turnstile")
@@ -47,7 +47,7 @@ def scene(opened: Scene) -> Scene:
 def send_as_person(
     surface: Surface, fields: Mapping[str, str], *, title: str = "New", **options: Any
 ) -> int:
-    """The status of a form, or of JSON, with the key that needs a person."""
+    """Return the status of a form or JSON body, sent with a key that needs a token."""
     is_json = options.get("media_type") == JSON
     body = json.dumps(fields).encode() if is_json else fields
     request = form_request(surface, body, key="person", **{"accept": "*/*", **options})
@@ -57,7 +57,10 @@ def send_as_person(
 
 @pytest.mark.parametrize("media_type", ["form", JSON])
 def test_a_person_is_stored(scene: Scene, media_type: str) -> None:
-    """Of a form and of JSON; the token is asked about once, and stored nowhere."""
+    """A form or JSON body with a valid token is stored.
+
+    The token is verified once and not stored.
+    """
     fields = {"name": "Ann", TOKEN: "good-1"}
     options = {} if media_type == "form" else {"media_type": JSON}
     body = fields if media_type == "form" else json.dumps(fields).encode()
@@ -81,7 +84,7 @@ def test_a_person_is_stored(scene: Scene, media_type: str) -> None:
     ],
 )
 def test_others_are_refused(scene: Scene, body: dict[str, str] | bytes, asked: int) -> None:
-    """400 code 4037, and nothing is written."""
+    """A missing or invalid token gets 400 4037, and nothing is written."""
     answer = post(scene.surface, body, key="person", accept="*/*")
 
     assert (answer.status_code, answer.json()["code"]) == (400, 4037)
@@ -104,7 +107,7 @@ def test_others_are_refused(scene: Scene, body: dict[str, str] | bytes, asked: i
     ],
 )
 def test_without_a_verdict_nothing_is_stored(scene: Scene, status: int, text: str) -> None:
-    """503 code 5030 with `Retry-After`."""
+    """Without Cloudflare's verdict the answer is 503 5030 with `Retry-After`."""
     scene.cloudflare.status, scene.cloudflare.text = status, text or "oops"
 
     answer = post(scene.surface, {"name": "Ann", TOKEN: "good-1"}, key="person", accept="*/*")
@@ -126,7 +129,7 @@ def test_without_a_verdict_nothing_is_stored(scene: Scene, status: int, text: st
     ],
 )
 def test_without_cloudflare_nothing_is_stored(tmp_path: Path, settings: dict[str, str]) -> None:
-    """503 code 5030, also if the operator forgot the secret."""
+    """If Cloudflare fails or the secret is missing, the answer is 503 5030."""
     with open_surface(tmp_path, KEYS, {**UNLIMITED, **settings}) as surface:
         answer = post(surface, {"name": "Ann", TOKEN: "good-1"}, key="person", accept="*/*")
 
@@ -140,7 +143,7 @@ REPEATED = pytest.mark.parametrize("way", get_args(Way))
 
 
 def marked(way: Way, key: str) -> tuple[Mapping[str, str], Mapping[str, Any]]:
-    """Fields and options of `send_as_person` for a submission with this idempotency key."""
+    """Return fields and options of `send_as_person` for a submission with this idempotency key."""
     if way == "_id":
         return {"_id": key}, {}
     media_type = {"media_type": JSON} if way == "JSON" else {}
@@ -149,7 +152,7 @@ def marked(way: Way, key: str) -> tuple[Mapping[str, str], Mapping[str, Any]]:
 
 @REPEATED
 def test_a_token_counts_once(scene: Scene, way: Way) -> None:
-    """A repetition passes and is one row; other text, sheets and forms with it are refused."""
+    """A repetition with the same token is the same row. Other data with the token is rejected."""
     own, options = marked(way, "once")
 
     def send(name: str, title: str = "New", **others: Any) -> int:
@@ -165,7 +168,10 @@ def test_a_token_counts_once(scene: Scene, way: Way) -> None:
 
 @REPEATED
 def test_a_repetition_passes_when_its_token_has_expired(scene: Scene, way: Way) -> None:
-    """Its row is answered again without a question. Another token, or none, shows nothing of it."""
+    """A repetition after expiry gets its answer without a call.
+
+    Another token or none gets nothing.
+    """
     own, options = marked(way, "expired")
 
     def send(name: str, token: str) -> int:
@@ -184,7 +190,7 @@ def test_a_repetition_passes_when_its_token_has_expired(scene: Scene, way: Way) 
 
 
 def test_a_program_costs_no_question(scene: Scene) -> None:
-    """A form with `_gotcha` is discarded before; other keys need no token."""
+    """A form with `_gotcha` is dropped before Cloudflare is called. Other keys need no token."""
     post(scene.surface, {"name": "Ann", "_gotcha": "x"}, key="person")
     post(scene.surface, {"name": "Ann"}, key="form")
 

@@ -33,14 +33,14 @@ ACCEPT_JSON = "*/*"
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
-    """One gateway for all cases, without limits."""
+    """One gateway without limits for all cases."""
     with open_surface(tmp_path_factory.mktemp("forms"), KEYS, UNLIMITED) as surface:
         yield surface
 
 
 @pytest.fixture
 def surface(app: Surface) -> Surface:
-    """It with its cells as they were."""
+    """The gateway with its initial cells."""
     app.reset()
     return app
 
@@ -75,7 +75,7 @@ AS_PARTS = multipart(
 def test_a_form_is_a_row(
     surface: Surface, body: bytes, media_type: str, row: tuple[str, ...]
 ) -> None:
-    """Both encodings store the same, without the fields of the form itself; 1 write."""
+    """Both encodings store the same row without the fields of the form itself, in 1 write."""
     answer = post(surface, body, media_type=media_type)
 
     assert answer.status_code in (201, 303)
@@ -105,7 +105,7 @@ def test_a_browser_gets_the_next_page(
     status: int,
     location: str | None,
 ) -> None:
-    """303 or a page only if `Accept` prefers HTML; JSON has the sent fields."""
+    """The answer is 303 or a page only if `Accept` prefers HTML. JSON has the sent fields."""
     answer = post(surface, {"name": "Ann", **fields}, key=key, accept=accept)
 
     assert (answer.status_code, answer.headers.get("location")) == (status, location)
@@ -120,7 +120,7 @@ def test_a_browser_gets_the_next_page(
 @pytest.mark.parametrize("header", KEY_HEADERS)
 @pytest.mark.parametrize(("key", "status"), [("form", 201), ("form", 400), ("paid", 400)])
 def test_a_program_gets_json(surface: Surface, header: bytes, key: str, status: int) -> None:
-    """Java's `Accept` prefers HTML by default, but no browser's form has the key in a header."""
+    """A program with its key in a header gets JSON, even if its `Accept` prefers HTML."""
     accept = "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2"
     fields = {"name" if status == 201 else "nmae": "Ann"}
     keyed = [(header.decode(), surface.keys[key])]
@@ -224,7 +224,7 @@ REFUSED: Sequence[tuple[str, int, int, Mapping[str, object]]] = [
 def test_an_error_is_a_page_with_the_text_of_the_json(
     surface: Surface, status: int, code: int, options: dict[str, object]
 ) -> None:
-    """Status and text are equal; nothing is written."""
+    """An error page has the status and text of the JSON error, and nothing is written."""
     page = post(surface, **options)  # type: ignore[arg-type]
     plain = post(surface, **options, accept=ACCEPT_JSON)  # type: ignore[arg-type]
     found = plain.json()
@@ -251,7 +251,7 @@ SEND_AGAIN, ASK, BACK = "Send it again in 7 seconds", "before you send it again"
 def test_a_page_invites_to_send_only_what_was_not_stored(
     surface: Surface, outcome: Outcome, shown: Sequence[str]
 ) -> None:
-    """A form without `_id` that may be stored would be a second row."""
+    """A page suggests to send a form again only if no second row can result."""
     surface.calls.failure = StorageFull("", outcome=outcome, retry_after_seconds=7)
     page = post(surface, {"name": "Ann"}).content.decode()
 
@@ -260,14 +260,14 @@ def test_a_page_invites_to_send_only_what_was_not_stored(
 
 @pytest.mark.parametrize("name", ["Your näme", "a/b~1", "100%25", "<b>"])
 def test_an_error_page_names_fields_as_they_were_sent(surface: Surface, name: str) -> None:
-    """The pointers of the JSON are encoded."""
+    """An error page shows plain field names. JSON errors have encoded pointers."""
     page = post(surface, {name: "Ann"}).content.decode()
 
     assert f"<li>{escape(name)}: " in page
 
 
 def test_a_key_without_origins_takes_a_form_of_any_page(surface: Surface) -> None:
-    """Also without `Origin`, as from a file."""
+    """A key without origins accepts forms of any page, also without `Origin`."""
     answers = [post(surface, {"name": "Ann"}, key="open", origin=each) for each in (None, "null")]
 
     assert [each.status_code for each in answers] == [201, 201]
@@ -284,7 +284,7 @@ def test_a_key_without_origins_takes_a_form_of_any_page(surface: Surface) -> Non
     ],
 )
 def test_the_page_has_a_link_back(surface: Surface, referer: str, link: str | None) -> None:
-    """To the page with the form, if the browser names it."""
+    """The page links back to the form if the browser sends its URL."""
     answer = post(surface, {"nam": "Ann"}, headers=[("Referer", referer)]).content.decode()
 
     assert (f'<a href="{link}">' in answer) == (link is not None)
@@ -293,7 +293,7 @@ def test_the_page_has_a_link_back(surface: Surface, referer: str, link: str | No
 
 @pytest.mark.parametrize("accept", [BROWSER, ACCEPT_JSON])
 def test_a_filled_gotcha_is_discarded(surface: Surface, accept: str) -> None:
-    """The answer is that of a stored form, Google is not called, and the form is counted."""
+    """A form with `_gotcha` gets a usual answer and is counted, but Google is not called."""
     fields = {"name": "Ann", "_next": f"{PAGE}/ok"}
     usual = post(surface, fields, accept=accept)
     calls, counted = (surface.calls.reads, surface.calls.writes), tallies.discarded_forms
@@ -307,7 +307,7 @@ def test_a_filled_gotcha_is_discarded(surface: Surface, accept: str) -> None:
 
 
 def test_a_double_click_is_one_row(surface: Surface) -> None:
-    """Equal forms with an `_id` are one row, also at once; other text is another one, never 422."""
+    """Equal forms with an `_id` are one row, even at the same time. Another text is another row."""
     first = {"name": "Ann", "state": "hello", "_id": "contact"}
 
     with ThreadPoolExecutor(4) as threads:

@@ -16,7 +16,7 @@ from tests.surfaces.stage import Surface, open_surface
 GOLDEN = Path(__file__).with_name("golden.txt")
 BETWEEN = "\n\n"
 CASES = {"\n".join(map(str, asks)): asks for asks in cases()}
-"""By their requests."""
+"""Cases by their requests."""
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
 
 @pytest.fixture(scope="module")
 def recorded() -> Mapping[str, str]:
-    """The recorded cases by their requests."""
+    """Return the recorded cases by their requests."""
     texts = GOLDEN.read_text(encoding="utf-8").split(BETWEEN)
     return dict(zip(CASES, texts, strict=True))
 
@@ -36,7 +36,7 @@ def recorded() -> Mapping[str, str]:
 def test_answers_are_those_recorded(
     opened: Surface, recorded: Mapping[str, str], requests: str
 ) -> None:
-    """Status, headers, body, calls of Google and changed cells of a case are as recorded."""
+    """Status, headers, body, Google calls and changed cells of each case are as recorded."""
     assert record(opened, CASES[requests]) == recorded[requests]
 
 

@@ -46,7 +46,7 @@ TARGETS = {
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_long_answers_are_compressed(opened: Surface, method: str, target: str) -> None:
-    """The same body and header lines, but for its coding and length; again and again."""
+    """A compressed answer has the same body and headers, except for coding and length."""
     plain = opened.send("GET", target)
     for _ in range(2):
         packed = opened.send(method, target, headers=[GZIP])
@@ -65,7 +65,7 @@ def test_long_answers_are_compressed(opened: Surface, method: str, target: str) 
 @pytest.mark.parametrize("codings", ["identity", "br", "gzip;q=0", "*", "", "identity, gzip;q=0.5"])
 @pytest.mark.parametrize("target", ["Many?limit=100", "Many?format=csv", "/openapi.json"])
 def test_who_does_not_take_gzip_gets_none(opened: Surface, target: str, codings: str) -> None:
-    """As without the header."""
+    """A client that does not accept gzip gets the plain answer."""
     plain = opened.send("GET", target)
     answer = opened.send("GET", target, headers=[("Accept-Encoding", codings)])
 
@@ -75,7 +75,7 @@ def test_who_does_not_take_gzip_gets_none(opened: Surface, target: str, codings:
 
 @pytest.mark.parametrize("target", ["Cities?limit=1", "Cities/2", "Cities/x", "/livez"])
 def test_short_answers_are_not_compressed(opened: Surface, target: str) -> None:
-    """Up to 1 KiB."""
+    """Answers of up to 1 KiB are not compressed."""
     answer = opened.send("GET", target, headers=[GZIP])
 
     assert "content-encoding" not in answer.headers
@@ -84,7 +84,7 @@ def test_short_answers_are_not_compressed(opened: Surface, target: str) -> None:
 
 
 def test_a_row_has_a_strong_tag_and_is_not_compressed(opened: Surface) -> None:
-    """Its tag names its bytes, by which updates are conditional."""
+    """A row is not compressed, because its strong ETag identifies the bytes."""
     opened.sheets.add("Long", [["name"], ["x" * 5000]])
     row = opened.send("GET", "Long/2", headers=[GZIP])
     listed = opened.send("GET", "Long", headers=[GZIP])
@@ -96,7 +96,7 @@ def test_a_row_has_a_strong_tag_and_is_not_compressed(opened: Surface) -> None:
 
 @pytest.mark.parametrize("target", ["Many?limit=100", "/openapi.json", "Wide/schema"])
 def test_both_codings_have_one_tag(opened: Surface, target: str) -> None:
-    """A client that has one of them is told so, whichever it would get."""
+    """Both codings have the same ETag, so that either gives a 304."""
     tag = opened.send("GET", target, headers=[GZIP]).headers["etag"]
     for headers in ([GZIP], []):
         again = opened.send("GET", target, headers=[*headers, ("If-None-Match", tag)])
@@ -117,7 +117,7 @@ def test_both_codings_have_one_tag(opened: Surface, target: str) -> None:
     ],
 )
 def test_answers_vary(opened: Surface, target: str, headers: list[tuple[str, str]]) -> None:
-    """By what chooses format and coding, and by the origin as before."""
+    """`Vary` names the headers that choose format and coding, and `Origin`."""
     answer = opened.send("GET", target, headers=headers)
     lines = [value.decode() for name, value in answer.pairs if name == b"vary"]
 
@@ -125,7 +125,7 @@ def test_answers_vary(opened: Surface, target: str, headers: list[tuple[str, str
 
 
 def test_parts_of_an_export_are_compressed_as_they_are_made(opened: Surface) -> None:
-    """One stream, which a client can read from its beginning."""
+    """An export is one gzip stream that a client can read from the beginning."""
     answer = opened.send("GET", "Many?format=ndjson", headers=[GZIP])
     start = zlib.decompressobj(31).decompress(answer.content[:2000])
 

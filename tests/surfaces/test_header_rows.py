@@ -75,10 +75,10 @@ WINDOWS: Mapping[str, object] = {"cache.window_above_cells": 1, "cache.rows_ttl_
 CLEARS: Mapping[str, object] = {"writes.delete": "clear"}
 
 _ROWS = re.compile(r"(?:\brow|\bRows|\bbegin at) [\d, and]*\d")
-"""Numbers of rows in messages."""
+"""Pattern of row numbers in messages."""
 
 Target = Callable[[int], str]
-"""What goes after the title, by the number of rows above the header."""
+"""What follows the title in the URL, by the number of rows above the header."""
 Body = Callable[[int], object]
 
 
@@ -86,7 +86,7 @@ Body = Callable[[int], object]
 def opened(
     folder: Path, settings: Mapping[str, object] | None = None, *, frozen: bool = False
 ) -> Iterator[Surface]:
-    """The application with the same rows in `Plain`, and below title rows in `Titled`."""
+    """Open the application with the same rows in `Plain`, and below title rows in `Titled`."""
     with open_surface(folder, KEYS, {**SETTINGS, **(settings or {})}) as surface:
         add_sheets(surface, frozen=frozen)
         yield surface
@@ -117,7 +117,7 @@ def ask(
     *headers: tuple[str, str],
     key: str = "paid",
 ) -> tuple[Answer, tuple[int, int]]:
-    """The answer to a request, and its reads and writes."""
+    """Return the answer to a request, and its reads and writes."""
     calls = surface.calls
     before = calls.reads, calls.writes
     sent = b""
@@ -134,7 +134,7 @@ def where(condition: object, **others: object) -> str:
 
 
 def moved(value: Any, above: int) -> Any:
-    """An answer, its rows numbered as if there were so many rows more above the header."""
+    """Return an answer with row numbers increased by the rows above the header."""
     match value:
         case dict():
             return {
@@ -236,7 +236,7 @@ OPERATIONS: Mapping[str, tuple[str, Target, Body | None]] = {
 def test_each_operation_does_what_it_does_without_title_rows(
     tmp_path: Path, changed: Mapping[str, object], frozen: bool, key: str
 ) -> None:
-    """Answers, cells and Google calls are equal, but for the numbers of the rows."""
+    """Answers, cells and Google calls are equal, except for the row numbers."""
     with opened(tmp_path, changed, frozen=frozen) as surface:
         for name in OPERATIONS:
             add_sheets(surface, frozen=frozen)
@@ -250,7 +250,7 @@ def test_each_operation_does_what_it_does_without_title_rows(
 def test_sheets_without_records_are_like_those_without_title_rows(
     tmp_path: Path, changed: Mapping[str, object]
 ) -> None:
-    """The first record comes below the header."""
+    """The first record goes directly below the header."""
     with opened(tmp_path, changed) as surface:
         for name in OPERATIONS:
             add_sheets(surface, ROWS[:1])
@@ -262,7 +262,7 @@ def test_sheets_without_records_are_like_those_without_title_rows(
 
 @pytest.mark.parametrize("name", ["create", "create of a form", "typed create", "upsert"])
 def test_the_end_of_a_large_sheet_is_found_in_the_same_way(tmp_path: Path, name: str) -> None:
-    """A create reads all rows of a grid of more than 2,000, if its end is not known."""
+    """A create reads all rows of a sheet of more than 2,000 rows if the last record is unknown."""
     with opened(tmp_path) as surface:
         for title in ("Plain", "Titled"):
             sheet(surface, title).rows = 3_000 + (title == "Titled") * ABOVE
@@ -271,7 +271,7 @@ def test_the_end_of_a_large_sheet_is_found_in_the_same_way(tmp_path: Path, name:
 
 
 class RangesRead(ForwardingSheets):
-    """Notes the first row of each range of `Titled` that is read, or shown by a write."""
+    """Records the first row of each range of `Titled` that a read or write response shows."""
 
     def __init__(self, inner: Sheets) -> None:
         self._inner = inner
@@ -322,7 +322,7 @@ class RangesRead(ForwardingSheets):
 def test_nothing_above_the_header_is_read(
     tmp_path: Path, changed: Mapping[str, object], rows: Sequence[Sequence[Held | None]]
 ) -> None:
-    """No range of any operation begins above it, in lost answers either."""
+    """No operation reads a range above the header, even after a lost response."""
     with opened(tmp_path, changed) as surface:
         ranges = RangesRead(surface.sheets)
         surface.calls.inner = scripted = ScriptedSheets(ranges)
@@ -343,7 +343,7 @@ def test_nothing_above_the_header_is_read(
 def test_any_operations_do_what_they_do_without_title_rows(
     titled: Surface, names: Sequence[str]
 ) -> None:
-    """One after the other, whatever the header cache knows."""
+    """Random sequences of operations have the same results, with any cached header."""
     add_sheets(titled)
 
     for name in names:
@@ -374,7 +374,7 @@ def compare(surface: Surface, name: str, *, key: str = "paid") -> None:
 @pytest.mark.parametrize("row", [1, 2, 3])
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 def test_rows_down_to_the_header_do_not_exist(titled: Surface, method: str, row: int) -> None:
-    """They are 404 by number, without a call, and say where data rows begin."""
+    """Row numbers up to the header get 404 without a call. The message names the first data row."""
     add_sheets(titled)
 
     body = {"name": "x"} if method == "PUT" else None
@@ -387,7 +387,7 @@ def test_rows_down_to_the_header_do_not_exist(titled: Surface, method: str, row:
 
 @pytest.mark.parametrize("row", [1, 2, 3])
 def test_a_list_of_updates_may_not_name_rows_down_to_the_header(titled: Surface, row: int) -> None:
-    """One of them refuses the whole list."""
+    """A list of updates is rejected if it names a row up to the header."""
     add_sheets(titled)
 
     rows = [{"rowIndex": 4, "name": "x"}, {"rowIndex": row, "name": "y"}]
@@ -403,7 +403,7 @@ def test_a_list_of_updates_may_not_name_rows_down_to_the_header(titled: Surface,
 def test_cursors_go_on_where_they_do_without_title_rows(
     tmp_path: Path, changed: Mapping[str, object], query: str
 ) -> None:
-    """All pages are the same, also after rows came in between, and cost the same calls."""
+    """Pages are the same and cost the same calls, also after rows were inserted."""
     with opened(tmp_path, changed) as surface:
         pages: dict[str, list[object]] = {"Plain": [], "Titled": []}
         for title, above in (("Plain", 0), ("Titled", ABOVE)):
@@ -424,7 +424,7 @@ def test_cursors_go_on_where_they_do_without_title_rows(
 
 
 def test_rows_are_found_by_digits_of_their_numbers(titled: Surface) -> None:
-    """`$text` of `rowIndex` looks at the numbers of the sheet."""
+    """`$text` on `rowIndex` searches the row numbers of the sheet."""
     add_sheets(titled)
 
     answer, _ = ask(titled, "GET", "Titled" + where({"rowIndex": {"$text": "4"}}))
@@ -433,7 +433,7 @@ def test_rows_are_found_by_digits_of_their_numbers(titled: Surface) -> None:
 
 
 def test_an_alias_of_the_title_has_the_same_header(titled: Surface) -> None:
-    """The setting counts for the tab, in whatever form a request or the setting names it."""
+    """The setting applies to the tab, whatever Unicode form of the title is used."""
     add_sheets(titled)
     titled.sheets.add("Cafe\u0301", [["A list"], ["name"], ["Boston"]], rows=9)
 
@@ -446,7 +446,7 @@ def test_an_alias_of_the_title_has_the_same_header(titled: Surface) -> None:
 
 
 def test_the_list_of_worksheets_counts_data_rows(titled: Surface) -> None:
-    """`/v2/sheets` has the fields of the header, and the number of rows below it."""
+    """`/v2/sheets` has the fields of the header and the number of rows below it."""
     add_sheets(titled)
     for title in ("Plain", "Titled"):
         ask(titled, "GET", f"{title}?count=true")
@@ -461,7 +461,7 @@ def test_the_list_of_worksheets_counts_data_rows(titled: Surface) -> None:
 
 
 def test_the_document_has_the_fields_of_the_header(titled: Surface) -> None:
-    """`/openapi.json` reads the same row; a sheet without that row is left out."""
+    """`/openapi.json` reads the same row, and leaves out a sheet without that row."""
     add_sheets(titled)
     titled.sheets.add("Caf\u00e9", [["name"]])
 
@@ -481,7 +481,7 @@ def test_the_document_has_the_fields_of_the_header(titled: Surface) -> None:
 def test_a_sheet_without_the_row_has_no_header(
     tmp_path: Path, changed: Mapping[str, object], lines: Sequence[Sequence[Held | None]]
 ) -> None:
-    """Every operation is 409 102, which names the row and the setting; nothing is written."""
+    """Every operation gets 409 102, which names the row and the setting. Nothing is written."""
     with open_surface(tmp_path, KEYS, {**SETTINGS, **changed}) as surface:
         surface.sheets.add("Titled", lines)
         for name, (method, target, body) in OPERATIONS.items():
@@ -505,7 +505,7 @@ def test_a_sheet_without_the_row_has_no_header(
 def test_lost_answers_are_settled_as_without_title_rows(
     tmp_path: Path, changed: Mapping[str, object]
 ) -> None:
-    """An applied write whose answer is lost is found by its fence, and its rows by their place."""
+    """After a lost response, the fence proves the write, and the rows are found by position."""
     with opened(tmp_path, changed) as surface:
         surface.calls.inner = scripted = ScriptedSheets(surface.sheets)
         for name, (method, _, _) in OPERATIONS.items():
@@ -542,7 +542,7 @@ EDITS = pytest.mark.parametrize("edit", [insert_above, insert_title, delete_abov
 def test_a_header_that_was_moved_is_named(
     tmp_path: Path, changed: Mapping[str, object], edit: Callable[[FakeWorksheet], int]
 ) -> None:
-    """Nothing is read or written by another row; once the header is back, all goes on."""
+    """A moved header is an error that names its row. After it is moved back, requests succeed."""
     rows = {"cache.rows_ttl_seconds": 0, "cache.header_ttl_seconds": 0, **changed}
     with opened(tmp_path, rows) as surface:
         for name, (method, target, body) in OPERATIONS.items():
@@ -573,7 +573,7 @@ def test_a_header_that_was_moved_is_named(
 def test_a_create_by_a_known_header_writes_to_its_columns(
     titled: Surface, edit: Callable[[FakeWorksheet], int]
 ) -> None:
-    """People move the header, which a create does not read again: its answer says what happened."""
+    """A create with a cached header reports in its answer that people moved the header."""
     add_sheets(titled)
     ask(titled, "POST", "Titled", {"name": "Reno"})
     worksheet = sheet(titled, "Titled")
@@ -588,7 +588,7 @@ def test_a_create_by_a_known_header_writes_to_its_columns(
 
 
 def test_a_renamed_column_is_a_new_header(titled: Surface) -> None:
-    """1 read more finds that the header stands nowhere else; then it counts."""
+    """After a rename, 1 read proves that the header did not move. Then the new name is used."""
     add_sheets(titled)
     ask(titled, "GET", "Titled")
     sheet(titled, "Titled").type(3, "city")
@@ -604,7 +604,7 @@ def test_a_renamed_column_is_a_new_header(titled: Surface) -> None:
 def test_an_update_that_met_a_moved_header_says_so(
     titled: Surface, tagged: bool, edit: Callable[[FakeWorksheet], int]
 ) -> None:
-    """Between look and write: the cells are in the columns of their fields, whatever the row."""
+    """An update reports a header that moved during it. Its cells are in the right columns."""
     add_sheets(titled)
     worksheet = sheet(titled, "Titled")
     headers = [("If-Match", ask(titled, "GET", "Titled/5")[0].headers["etag"])] if tagged else []
@@ -619,7 +619,7 @@ def test_an_update_that_met_a_moved_header_says_so(
 
 
 class FromTheTop(ForwardingSheets):
-    """A planted bug: the rows above the header are read and counted, too."""
+    """Planted bug: the rows above the header are read and counted."""
 
     def __init__(self, inner: Sheets) -> None:
         self._inner = inner

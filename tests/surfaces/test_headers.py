@@ -13,7 +13,7 @@ from tests.surfaces.stage import Headers, Surface
 @pytest.mark.parametrize("given", ["a", "7f.A_z-9", "r" * 64])
 @pytest.mark.parametrize("path", ["Cities/2", "Cities/99", "/nowhere", "/livez"])
 def test_request_id(surface: Surface, path: str, given: str) -> None:
-    """Letters, digits, dot, dash and underscore; the answer repeats it once."""
+    """A valid X-Request-Id, of letters, digits, dot, dash and underscore, is returned once."""
     answer = surface.send("GET", path, headers=[("X-Request-Id", given)])
 
     assert [value for name, value in answer.pairs if name == b"x-request-id"] == [given.encode()]
@@ -24,7 +24,7 @@ def test_request_id(surface: Surface, path: str, given: str) -> None:
     "given", [None, "", "r" * 65, "a b", "a/b", "<x>", "a,b", "\xe4", "{}", "a\tb", "%0a", 'a"b']
 )
 def test_request_id_of_the_gateway(surface: Surface, given: str | None) -> None:
-    """Without a valid ID each request gets a new one."""
+    """Without a valid X-Request-Id, each request gets a new ID."""
     headers = [] if given is None else [("X-Request-Id", given)]
 
     answers = [surface.send("GET", "Cities/2", headers=headers) for _ in range(5)]
@@ -47,7 +47,7 @@ def test_request_id_of_the_gateway(surface: Surface, given: str | None) -> None:
 def test_invalid_idempotency_key(
     surface: Surface, method: str, path: str, values: Sequence[str]
 ) -> None:
-    """A key has 1 to 255 visible ASCII characters; another could be mistaken for it."""
+    """An Idempotency-Key has 1 to 255 visible ASCII characters. Others are rejected."""
     headers = [JSON, *(("Idempotency-Key", value) for value in values)]
 
     code, _ = surface.refused(method, path, headers=headers, body=b'{"name":"x"}')
@@ -59,7 +59,7 @@ def test_invalid_idempotency_key(
 def test_x_idempotency_key_beside_idempotency_key(
     surface: Surface, other: str, status: int
 ) -> None:
-    """The same key in both headers is one key; two keys could be mistaken for each other."""
+    """The same key in both headers is one key. Two different keys are an error."""
     headers = [JSON, ("Idempotency-Key", "k"), ("X-Idempotency-Key", other)]
 
     answer = surface.send("POST", "Cities", headers=headers, body=b'{"name":"x"}')
@@ -68,7 +68,7 @@ def test_x_idempotency_key_beside_idempotency_key(
 
 
 def test_idempotency_key_of_a_read_is_ignored(surface: Surface) -> None:
-    """Even an invalid key changes nothing."""
+    """A read ignores even an invalid Idempotency-Key."""
     answer = surface.send("GET", "Cities/2", headers=[("Idempotency-Key", "a b")])
 
     assert answer.status_code == 200
@@ -89,7 +89,7 @@ def test_idempotency_key_of_a_read_is_ignored(surface: Surface) -> None:
     ids=str,
 )
 def test_encoding_of_text(surface: Surface, method: str, target: str, headers: Headers) -> None:
-    """Every text says that it is UTF-8: some clients assume Latin-1 otherwise."""
+    """Every text answer declares UTF-8, because some clients assume Latin-1 otherwise."""
     answer = surface.send(method, target, headers=headers, body=b'{"name":"Z\xc3\xbcrich"}')
 
     assert answer.headers["content-type"].endswith("; charset=utf-8")

@@ -21,11 +21,11 @@ from tests.surfaces.stage import GRANTED, Headers, open_surface
 
 ROOT = str(Path(gateway.__file__).parent)
 SLACK, FILE_SLACK = 6, 2
-"""By how much a number may be too large: what is made once per process may be made already."""
+"""Allowed difference below each limit, because objects made once per process can exist already."""
 BESIDE = frozenset({"LastUse._keep_all", "KeyStore.touch", "_set_up_connection"})
-"""Functions that run beside requests now and then."""
+"""Functions that run in the background of requests now and then."""
 ATTEMPTS = 3
-"""On a busy machine a slice of work may end in a second turn, which takes a function more."""
+"""Number of attempts. On a busy machine a slice of work can take one more function."""
 KEYED = ("Idempotency-Key", "a-1")
 JSON = ("Content-Type", "application/json")
 BODY = b'{"name":"X","population":5}'
@@ -35,7 +35,7 @@ SETTINGS = {"cache.rows_ttl_seconds": 60, "plans.paid.deletes": True}
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """A request, the one before it, and the functions and files that it may pass through."""
+    """A request, the request before it, and its maximum number of functions and files."""
 
     method: str
     target: str
@@ -47,13 +47,13 @@ class Ask:
 
 
 def listed(population: int) -> str:
-    """A filtered and sorted list."""
+    """Return a filtered and sorted list."""
     where = json.dumps({"population": {"$gte": population}})
     return "Cities?" + urlencode({"where": where, "order": "-name"})
 
 
 def chosen(name: str, state: str) -> str:
-    """The target of a write by filter."""
+    """Return the target of a write by filter."""
     return "Cities?" + urlencode({"where": json.dumps({"name": name, "state": state})})
 
 
@@ -100,16 +100,16 @@ JOURNEYS = {
 
 @dataclass(kw_only=True)
 class Journey:
-    """The functions that were entered, each as its file and its qualified name.
+    """Functions that were entered, each as file and qualified name.
 
-    Comprehensions and lambdas are left out: later versions of Python inline the former.
+    Comprehensions and lambdas do not count, because later versions of Python inline comprehensions.
     """
 
     functions: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def size(self) -> tuple[int, int]:
-        """The number of functions, and of their files."""
+        """Number of functions, and of their files."""
         return len(self.functions), len({file for file, _ in self.functions})
 
     def note(self, frame: FrameType, event: str, _: object) -> None:
@@ -120,9 +120,9 @@ class Journey:
 
 
 def travelled(folder: Path, ask: Ask) -> Journey:
-    """The journey of a request, in an application that served others before.
+    """Return the journey of a request in an application that has served other requests.
 
-    No parameters were parsed before: an earlier attempt sent the same ones.
+    Clears the caches of parsed parameters, because earlier attempts sent the same values.
     """
     journey = Journey()
     for each in vars(parameters).values():
@@ -149,7 +149,7 @@ def travelled(folder: Path, ask: Ask) -> Journey:
 
 @pytest.mark.parametrize("ask", JOURNEYS.values(), ids=JOURNEYS)
 def test_journeys_grow_no_longer(tmp_path: Path, ask: Ask) -> None:
-    """A request passes through as many functions and files as noted, or a few less."""
+    """A request passes through at most as many functions and files as the table says."""
     for attempt in range(ATTEMPTS):
         folder = tmp_path / str(attempt)
         folder.mkdir()

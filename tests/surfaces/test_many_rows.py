@@ -49,7 +49,7 @@ OWN: Mapping[str, KeyRequest] = {
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
-    """The application, with plans and keys that may delete."""
+    """Open the application with plans and keys that can delete."""
     with open_surface(tmp_path_factory.mktemp("deletes"), OWN, PLANS) as surface:
         yield surface
 
@@ -98,7 +98,7 @@ NO_ROW = (
 
 
 def not_an_operation(method: str, allowed: str, words: str) -> bytes:
-    """The whole answer to a method that is no operation, headers and body."""
+    """Return the whole answer to a method that is not allowed, headers and body."""
     body = (
         '{"type":"SheetsonError","name":"MethodNotAllowed","code":4051,"message":"'
         f'{method} is not supported at this path; allowed: {allowed}. {words}","status":405,'
@@ -141,7 +141,7 @@ def not_an_operation(method: str, allowed: str, words: str) -> bytes:
 def test_a_delete_without_the_right_is_no_operation(
     surface: Surface, key: str | None, target: str, allowed: str
 ) -> None:
-    """Its answer has the same bytes for every key: the right needs the key and its plan."""
+    """The key and its plan must allow deletes. Otherwise all keys get the same bytes."""
     answer = surface.send("DELETE", target, key=key, headers=[("X-Request-Id", "r1")])
 
     assert answer.said == not_an_operation("DELETE", allowed, NO_DELETE)
@@ -152,7 +152,7 @@ def test_a_delete_without_the_right_is_no_operation(
 def test_a_patch_without_filter_and_list_is_no_operation(
     surface: Surface, key: str | None, body: bytes
 ) -> None:
-    """Its answer has the same bytes for every key."""
+    """A PATCH without filter and list gets the same bytes for every key."""
     answer = surface.send("PATCH", "Cities", key=key, headers=[("X-Request-Id", "r1")], body=body)
 
     assert answer.said == not_an_operation("PATCH", ON_ROWS, NO_ROW)
@@ -163,12 +163,12 @@ def test_a_patch_without_filter_and_list_is_no_operation(
 def test_methods_are_the_same_for_all_keys(
     surface: Surface, key: str, target: str, allowed: str
 ) -> None:
-    """`OPTIONS` is answered without a look at the key."""
+    """`OPTIONS` has the same answer for all keys."""
     assert surface.send("OPTIONS", target, key=key).headers["allow"] == allowed
 
 
 def test_pages_may_ask_for_deletes(surface: Surface) -> None:
-    """A preflight has no key: it allows what a key might."""
+    """A preflight, which has no key, allows everything that a key might allow."""
     answer = surface.send(
         "OPTIONS",
         "Cities/2",
@@ -196,7 +196,7 @@ def test_pages_may_ask_for_deletes(surface: Surface) -> None:
 def test_grants_are_those_of_all_writes(
     surface: Surface, sent: Sent, key: str, refusal: Refusal
 ) -> None:
-    """Spreadsheet, worksheet and the plan's writes."""
+    """The key must allow the spreadsheet and worksheet, and the plan must allow writes."""
     assert refuse(surface, sent, key=key)[0] == refusal
 
 
@@ -207,7 +207,7 @@ def test_grants_are_those_of_all_writes(
 def test_writes_of_several_rows_need_a_key_that_writes(
     surface: Surface, sent: Sent, key: str | None, refusal: Refusal
 ) -> None:
-    """Keys that may only read, and wrong ones, are refused."""
+    """Read-only keys and invalid keys get an error."""
     found, answer = refuse(surface, sent, key=key)
 
     assert found == refusal
@@ -216,7 +216,7 @@ def test_writes_of_several_rows_need_a_key_that_writes(
 
 @pytest.mark.parametrize("sent", EVERY.values(), ids=EVERY)
 def test_origins_are_those_of_all_writes(surface: Surface, sent: Sent) -> None:
-    """A page of an origin that the key does not allow writes nothing."""
+    """A page of an origin that the key does not allow cannot write."""
     headers = [("Origin", "https://evil.example")]
 
     assert refuse(surface, sent, headers, key="page")[0] == (403, 4031)
@@ -224,7 +224,7 @@ def test_origins_are_those_of_all_writes(surface: Surface, sent: Sent) -> None:
 
 @pytest.mark.parametrize("sent", EVERY.values(), ids=EVERY)
 def test_a_key_in_the_url_writes_nothing(surface: Surface, sent: Sent) -> None:
-    """It is valid for reads only."""
+    """A key in the URL is valid for reads only."""
     method, target, body = sent
     join = "&" if "?" in target else "?"
     target = f"{target}{join}apiKey={surface.keys['staff']}"
@@ -235,7 +235,7 @@ def test_a_key_in_the_url_writes_nothing(surface: Surface, sent: Sent) -> None:
 @pytest.mark.parametrize("sent", [DELETE_WHERE, UPDATE_WHERE])
 @pytest.mark.parametrize("key", ["narrow", "single"])
 def test_plans_without_writes_by_filter(surface: Surface, sent: Sent, key: str) -> None:
-    """A plan needs searches, and a number of rows that is not 0."""
+    """A plan must allow searches and at least one row per write by filter."""
     found, answer = refuse(surface, sent, key=key)
 
     assert found == (403, 4034)
@@ -246,7 +246,10 @@ def test_plans_without_writes_by_filter(surface: Surface, sent: Sent, key: str) 
 def test_a_plan_that_demands_conditions_of_deletes(
     surface: Surface, headers: Sequence[tuple[str, str]]
 ) -> None:
-    """A delete needs the tag of its row; `*` is not enough."""
+    """With a plan that requires conditions, a delete needs the ETag of its row.
+
+    `*` is not enough.
+    """
     found, answer = refuse(surface, DELETE_ROW, headers, key="careful")
 
     assert found == (428, 4280)
@@ -258,7 +261,7 @@ def test_a_plan_that_demands_conditions_of_deletes(
 def test_a_plan_that_demands_conditions_takes_single_rows(
     surface: Surface, sent: Sent, headers: Sequence[tuple[str, str]]
 ) -> None:
-    """A write to several rows cannot have any."""
+    """A plan that requires conditions rejects writes to several rows."""
     found, answer = refuse(surface, sent, headers, key="careful")
 
     assert found == (428, 4280)
@@ -267,7 +270,7 @@ def test_a_plan_that_demands_conditions_takes_single_rows(
 
 @pytest.mark.parametrize("sent", [DELETE_WHERE, UPDATE_WHERE, UPDATE_ROWS, UPSERT])
 def test_a_condition_is_of_one_row(surface: Surface, sent: Sent) -> None:
-    """It is refused where it would be ignored."""
+    """A condition is rejected where the gateway would ignore it."""
     found, answer = refuse(surface, sent, [("If-Match", '"a"')])
 
     assert found == (400, 4000)
@@ -275,7 +278,7 @@ def test_a_condition_is_of_one_row(surface: Surface, sent: Sent) -> None:
 
 
 def test_an_upsert_takes_no_condition_for_existing_rows(surface: Surface) -> None:
-    """It may create rows, which `If-Match: *` would forbid."""
+    """An upsert rejects `If-Match: *`, because it can create rows."""
     found, answer = refuse(surface, UPSERT, [("If-Match", "*")])
 
     assert found == (400, 4000)
@@ -319,7 +322,7 @@ def test_an_upsert_takes_no_condition_for_existing_rows(surface: Surface) -> Non
 def test_filter_that_is_none(
     surface: Surface, method: str, body: bytes, query: str, words: str
 ) -> None:
-    """Nothing is written without a condition, nor with one that is ignored in part."""
+    """A filter without conditions, or with an ignored condition, writes nothing."""
     found, answer = refuse(surface, (method, f"Cities{query}", body))
 
     assert found == (400, 4002)
@@ -329,7 +332,7 @@ def test_filter_that_is_none(
 @pytest.mark.parametrize("where", ['{"rowIndex":{"$gte":2}}', '{"rowIndex":{"$exists":true}}'])
 @pytest.mark.parametrize(("method", "body"), [("DELETE", b""), ("PATCH", b'{"name":"x"}')])
 def test_all_rows_on_purpose(surface: Surface, method: str, body: bytes, where: str) -> None:
-    """A condition on the number of the row says which rows are meant, even if these are all."""
+    """A condition on `rowIndex` can select all rows, because it names them on purpose."""
     answer = surface.send(method, f"Cities?where={where}", key="staff", body=body)
 
     assert (answer.status_code, answer.json()["count"]) == (200, 3)
@@ -339,7 +342,7 @@ def test_all_rows_on_purpose(surface: Surface, method: str, body: bytes, where: 
 def test_a_bound_does_not_replace_a_filter(
     surface: Surface, prefer: Sequence[tuple[str, str]]
 ) -> None:
-    """A filter that every row meets is refused, even if the number of rows is bounded."""
+    """A filter that every row meets is rejected, even with a maximum number of rows."""
     target = 'Cities?where={"name":{"$text":""}}&max-affected=100'
 
     found, answer = refuse(surface, ("DELETE", target, b""), prefer)
@@ -350,7 +353,7 @@ def test_a_bound_does_not_replace_a_filter(
 
 @pytest.mark.parametrize("where", ["", "{}", '{"name":{"$text":""}}', '{"name":{"$nin":[]}}'])
 def test_a_list_may_have_every_row(surface: Surface, where: str) -> None:
-    """A read is not refused for a filter that every row meets."""
+    """A read is allowed with a filter that every row meets."""
     answer = surface.send("GET", f"Cities?where={where}")
 
     assert (answer.status_code, len(answer.json()["results"])) == (200, 3)
@@ -358,7 +361,7 @@ def test_a_list_may_have_every_row(surface: Surface, where: str) -> None:
 
 @pytest.mark.parametrize("query", ["", "?max-affected=3", "?wherever=x"])
 def test_delete_without_row_and_filter(surface: Surface, query: str) -> None:
-    """It is refused, whatever other parameters it has."""
+    """A delete without row and filter is rejected, with any other parameters."""
     found, answer = refuse(surface, ("DELETE", f"Cities{query}", b""))
 
     assert found == (400, 4002)
@@ -367,7 +370,7 @@ def test_delete_without_row_and_filter(surface: Surface, query: str) -> None:
 
 @pytest.mark.parametrize("sent", [DELETE_WHERE, UPDATE_WHERE])
 def test_preference_that_is_no_number(surface: Surface, sent: Sent) -> None:
-    """A write by filter with an unreadable bound writes nothing."""
+    """A write by filter with an invalid maximum in `Prefer` writes nothing."""
     found, answer = refuse(surface, sent, [("Prefer", "max-affected=many")])
 
     assert found == (400, 4000)
@@ -387,7 +390,7 @@ def test_preference_that_is_no_number(surface: Surface, sent: Sent) -> None:
 def test_row_that_cannot_be_deleted(
     surface: Surface, target: str, refusal: Refusal, words: str
 ) -> None:
-    """Row 1, other texts than numbers, and a row with a filter are refused."""
+    """Row 1, texts that are not numbers, and a row with a filter are rejected."""
     found, answer = refuse(surface, ("DELETE", target, b""))
 
     assert found == refusal
@@ -396,7 +399,7 @@ def test_row_that_cannot_be_deleted(
 
 @pytest.mark.parametrize("sent", EVERY.values(), ids=EVERY)
 def test_bad_idempotency_key(surface: Surface, sent: Sent) -> None:
-    """Each write refuses it."""
+    """Each write rejects an invalid Idempotency-Key."""
     assert refuse(surface, sent, [("Idempotency-Key", '"')])[0] == (400, 4004)
 
 
@@ -427,7 +430,7 @@ A_ROW = {"rowIndex": 2, "name": "x"}
 def test_list_of_updates_that_is_refused(
     surface: Surface, rows: object, problems: Mapping[str, str]
 ) -> None:
-    """As a whole, with the place of each problem."""
+    """A list of updates is rejected as a whole, with a pointer to each problem."""
     found, answer = refuse(surface, ("PATCH", "Cities", json.dumps(rows).encode()))
 
     places = {each["pointer"]: each["detail"] for each in answer.json()["errors"]}
@@ -455,7 +458,7 @@ def test_list_that_is_no_json(surface: Surface, body: bytes, words: str) -> None
 
 @pytest.mark.parametrize("row", [1, 0, -3, 100_000_000, 2**53])
 def test_row_of_a_list_that_is_never_there(surface: Surface, row: int) -> None:
-    """The header, and numbers that no path may have: as in updates of a single row."""
+    """The header row and numbers that no path can have are rejected like in single updates."""
     body = json.dumps([A_ROW, {"rowIndex": row, "name": "x"}]).encode()
 
     found, answer = refuse(surface, ("PATCH", "Cities", body))
@@ -466,7 +469,7 @@ def test_row_of_a_list_that_is_never_there(surface: Surface, row: int) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'[{"rowIndex":2,"name":"x"}]', b"{}", b'"x"'])
 def test_body_of_an_update_by_filter_is_an_object(surface: Surface, body: bytes) -> None:
-    """Lists, empty objects and other values are refused."""
+    """The body of an update by filter must be an object with fields."""
     assert refuse(surface, ("PATCH", f"Cities?{DONE}", body))[0] == (400, 104)
 
 
@@ -485,7 +488,7 @@ def test_body_of_an_update_by_filter_is_an_object(surface: Surface, body: bytes)
     ],
 )
 def test_key_fields_that_are_none(surface: Surface, query: str, words: str) -> None:
-    """Rows that were meant as upserts are never just created."""
+    """An upsert without key fields is rejected, and never creates rows."""
     found, answer = refuse(surface, ("POST", f"Cities?{query}", b'{"name":"x"}'))
 
     assert found == (400, 4002)
@@ -515,7 +518,7 @@ def test_key_fields_that_are_none(surface: Surface, query: str, words: str) -> N
 def test_rows_of_an_upsert_without_a_key_of_their_own(
     surface: Surface, keys: str, body: object, problems: Mapping[str, str]
 ) -> None:
-    """All of them are pointed at, without a call."""
+    """The error points to all rows without a key or with the same key, without a call."""
     sent = ("POST", f"Cities?on_conflict={keys}", json.dumps(body).encode())
 
     found, answer = refuse(surface, sent)
@@ -538,7 +541,7 @@ def test_rows_of_an_upsert_without_a_key_of_their_own(
 def test_first_row_of_an_upsert_without_its_key(
     surface: Surface, keys: str, body: object, pointers: Sequence[str]
 ) -> None:
-    """A field that the worksheet has and the row lacks is pointed at."""
+    """The error points to a key field that the worksheet has and the row lacks."""
     sent = ("POST", f"Cities?on_conflict={keys}", json.dumps(body).encode())
 
     found, answer = refuse(surface, sent, reads=2)
@@ -549,7 +552,7 @@ def test_first_row_of_an_upsert_without_its_key(
 
 
 def test_rows_of_an_upsert_by_a_sign_that_composes_to_a_letter(surface: Surface) -> None:
-    """The Kelvin sign is K in NFC, so that two rows have one key of this name."""
+    """The Kelvin sign equals K in NFC, so that two rows have the same key."""
     surface.sheets.add("Kelvin", [["\u212a", "n"], ["a", "1"]])
     body = json.dumps([{"\u212a": "b", "n": "2"}, {"\u212a": "b", "n": "3"}]).encode()
 
@@ -574,7 +577,7 @@ def test_key_field_that_is_no_field(surface: Surface, keys: str, body: object) -
 
 @pytest.mark.parametrize("name", ["nmae", "population"])
 def test_hidden_key_field(surface: Surface, name: str) -> None:
-    """A field that the key may not see is no field, and the error does not list it."""
+    """A hidden key field is an unknown field, and the error does not list it."""
     sent = ("POST", f"Cities?on_conflict={name}", b'{"name":"a"}')
 
     found, answer = refuse(surface, sent, key="names", reads=2)
@@ -588,12 +591,12 @@ def test_hidden_key_field(surface: Surface, name: str) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"{", b'{"rowIndex":3}', b'[{"name":{}}]'])
 def test_body_of_an_upsert_is_that_of_a_create(surface: Surface, body: bytes) -> None:
-    """Bodies that no create takes are refused."""
+    """An upsert rejects the same bodies as a create."""
     assert refuse(surface, ("POST", "Cities?on_conflict=name", body))[0] == (400, 104)
 
 
 def test_resolution_that_is_none(surface: Surface) -> None:
-    """The message names the resolutions that there are."""
+    """The error for an unknown resolution lists the valid resolutions."""
     found, answer = refuse(surface, UPSERT, [("Prefer", "resolution=overwrite")])
 
     assert found == (400, 4000)
@@ -601,7 +604,7 @@ def test_resolution_that_is_none(surface: Surface) -> None:
 
 
 def test_failures_of_deletes_count_as_wrong_keys(tmp_path: Path) -> None:
-    """A delete is no way to guess keys: too many are refused elsewhere, but look the same here."""
+    """Deletes with wrong keys count for the limit of wrong keys, but have the same answer."""
     wrong = [("Authorization", "Bearer sgw_wrong"), ("X-Request-Id", "r1")]
     with open_surface(tmp_path, overrides={"access.failures_per_minute": 20}) as surface:
         answers = [

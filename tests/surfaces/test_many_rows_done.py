@@ -30,7 +30,7 @@ LAST_ROWS = 'where={"rowIndex":{"$gte":3}}'
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """A request, its answer, the rows after it, and its reads; each costs one write."""
+    """A request, its answer, the rows after it, and its reads. Each case costs one write."""
 
     method: str
     target: str
@@ -199,7 +199,7 @@ NUMBERS = count()
 
 
 def title(surface: Surface) -> str:
-    """A worksheet of which nothing is known yet, with the rows of Cities."""
+    """Return a worksheet with the rows of Cities, of which nothing is cached."""
     (cities,) = [each for each in surface.sheets.worksheets if each.title == "Cities"]
     cities.title = f"Cities{next(NUMBERS)}"
     return cities.title
@@ -219,7 +219,7 @@ def send(surface: Surface, name: str, done: Done) -> Any:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_it_is_done(surface: Surface, case: Done) -> None:
-    """Answer, cells and calls of a write are those of its case."""
+    """Answer, cells and calls of a write are as the case says."""
     name = title(surface)
 
     answer = send(surface, name, case)
@@ -299,7 +299,7 @@ REFUSALS: Mapping[str, tuple[Done, tuple[int, int], int]] = {
 
 @pytest.mark.parametrize(("case", "expected", "reads"), REFUSALS.values(), ids=REFUSALS)
 def test_it_is_refused(surface: Surface, case: Done, expected: tuple[int, int], reads: int) -> None:
-    """Nothing is written, and no call is made beyond those of the case."""
+    """Nothing is written, and only the calls of the case are made."""
     name = title(surface)
     target = case.target.replace("Cities", name)
     body = b"" if case.body is None else json.dumps(case.body).encode()
@@ -321,7 +321,7 @@ BOUNDS: Mapping[tuple[str, str], tuple[bool, str | None]] = {
     ("&max-affected=80", "max-affected=4"): (True, "max-affected=4"),
     ("", "handling=lenient, missing=default"): (True, None),
 }
-"""Parameter and preference: whether a write of two rows passes, and what is said to be applied."""
+"""Parameter and preference; True if a write of 2 rows passes; preference in the answer."""
 
 
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
@@ -329,7 +329,7 @@ BOUNDS: Mapping[tuple[str, str], tuple[bool, str | None]] = {
 def test_the_smallest_number_of_rows_counts(
     surface: Surface, query: str, prefer: str, method: str
 ) -> None:
-    """Of the parameter and the preference; the answer says what was preferred."""
+    """The smaller of parameter and preference is the limit."""
     passes, applied = BOUNDS[query, prefer]
     body = {"state": "x"} if method == "PATCH" else None
     headers = [("Prefer", prefer), ("Origin", "https://page.example")]
@@ -344,7 +344,7 @@ def test_the_smallest_number_of_rows_counts(
 
 
 def test_a_plan_bounds_the_rows_of_a_write(tmp_path: Path) -> None:
-    """A larger parameter does not change it."""
+    """A larger parameter does not raise the limit of the plan."""
     with open_surface(tmp_path, OWN, {**PLANS, "plans.staff.max_affected": 1}) as surface:
         answer = surface.send("DELETE", f"Cities?{LARGE}&max-affected=80", key=KEY)
 
@@ -353,7 +353,7 @@ def test_a_plan_bounds_the_rows_of_a_write(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("prefer", ["resolution=merge-duplicates", "handling=strict, missing=x"])
 def test_existing_rows_are_merged(surface: Surface, prefer: str) -> None:
-    """By default, too; the answer says what was preferred."""
+    """Existing rows are merged by default. The answer names the applied preference."""
     case = replace(CASES["upsert an object"], headers=[("Prefer", prefer)])
     answer = send(surface, title(surface), case)
 
@@ -363,7 +363,7 @@ def test_existing_rows_are_merged(surface: Surface, prefer: str) -> None:
 
 
 def test_google_keeps_a_row(surface: Surface) -> None:
-    """The answer says so, and nothing went."""
+    """If Google keeps a row, the answer says so, and nothing is removed."""
     surface.sheets.worksheets[0].array_rows.add(2)
     before = surface.cells()
 

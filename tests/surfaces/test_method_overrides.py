@@ -31,7 +31,7 @@ SAME = [
 def test_header_of_another_effect(
     surface: Surface, method: str, target: str, other: str, header: str
 ) -> None:
-    """The request is refused, nothing is written, and the message names the header."""
+    """A header that names another method is rejected and named, and nothing is written."""
     code, answer = surface.refused(method, target, headers=[JSON, (header, other)], body=ROW)
 
     assert code == (400, 4000)
@@ -43,7 +43,7 @@ def test_header_of_another_effect(
 def test_header_of_the_same_effect(
     surface: Surface, method: str, target: str, other: str, header: str
 ) -> None:
-    """The request is done as without the header."""
+    """A header that names the request's own method changes nothing."""
     answer = surface.send(method, target, headers=[JSON, (header, other)], body=ROW)
 
     assert answer.status_code == (201 if target == "Cities" and method == "POST" else 200)
@@ -51,7 +51,7 @@ def test_header_of_the_same_effect(
 
 @pytest.mark.parametrize("is_cached", [False, True], ids=["cold", "warm"])
 def test_override_of_a_read(surface: Surface, is_cached: bool) -> None:
-    """A read is refused, too, whether its key is cached or not."""
+    """An override of a read is rejected, even if the key is cached."""
     if is_cached:
         surface.send("GET", "Cities")
 
@@ -81,7 +81,7 @@ def test_method_in_the_query_of_a_read(surface: Surface, target: str, other: str
 )
 @pytest.mark.parametrize("sign", ["=", "%3D"])
 def test_another_name_of_an_override_in_a_query(surface: Surface, name: str, sign: str) -> None:
-    """Frameworks read these, too: a read and a create are refused, the same method is harmless."""
+    """Other names of override parameters are rejected if they would change the method."""
     codes = [
         surface.refused(method, f"Cities?{name}{sign}DELETE", body=body)[0]
         for method, body in (("GET", b""), ("POST", ROW))
@@ -95,12 +95,12 @@ def test_another_name_of_an_override_in_a_query(surface: Surface, name: str, sig
 
 @pytest.mark.parametrize("name", ["method", "x-method", "_methods"])
 def test_another_word_than_an_override(surface: Surface, name: str) -> None:
-    """It is ignored like any other word."""
+    """A similar header that is not an override is ignored."""
     assert surface.send("GET", f"Cities?{name}=DELETE").status_code == 200
 
 
 def test_method_in_the_query_of_a_write(surface: Surface) -> None:
-    """A create with the method of a delete writes nothing; an update as PATCH is done."""
+    """A create with the method of a delete writes nothing. An update as PATCH is carried out."""
     code, _ = surface.refused("POST", "Cities?_method=DELETE", headers=[JSON], body=ROW)
     updated = surface.send("POST", "Cities/2?_method=PATCH", headers=[JSON], body=ROW)
 
@@ -133,7 +133,7 @@ def test_method_in_a_form(surface: Surface, target: str, body: bytes) -> None:
     ],
 )
 def test_method_of_the_same_effect_in_a_form(surface: Surface, body: bytes) -> None:
-    """`_method` that changes nothing is left out of the fields."""
+    """`_method` that changes nothing is not stored as a field."""
     answer = surface.send("POST", "Cities/2", headers=[FORM], body=body)
 
     assert answer.json() == {"rowIndex": 2, "name": "x"}
@@ -149,7 +149,7 @@ def test_method_of_the_same_effect_in_a_form(surface: Surface, body: bytes) -> N
     ids=["JSON", "JSON as a form", "another word"],
 )
 def test_field_called_method(surface: Surface, content_type: str, body: bytes) -> None:
-    """In JSON, and with another word than a method, `_method` is a field as any other."""
+    """In JSON, and with a value that is not a method, `_method` is a usual field."""
     surface.sheets.add("Payments", [["_method"], ["cash"]])
 
     answer = surface.send("POST", "Payments", headers=[("Content-Type", content_type)], body=body)
@@ -158,7 +158,7 @@ def test_field_called_method(surface: Surface, content_type: str, body: bytes) -
 
 
 def test_override_without_a_key(surface: Surface) -> None:
-    """The key is asked for first."""
+    """A request without a key gets the error for the key first."""
     code, _ = surface.refused("GET", "Cities", key=None, headers=[(HEADERS[0], "DELETE")])
 
     assert code == (401, 4010)

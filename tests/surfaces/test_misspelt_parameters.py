@@ -14,7 +14,7 @@ MATCHING = 'where={"country":"USA"}'
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
-    """The application, with a key that may delete."""
+    """Open the application with a key that can delete."""
     deleter = KeyRequest(
         name="deleter", plan="paid", grants=Grants(spreadsheets=GRANTED, may_delete=True)
     )
@@ -33,7 +33,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
 )
 @pytest.mark.parametrize("is_cached", [False, True], ids=["cold", "warm"])
 def test_misspelt_parameter(surface: Surface, target: str, right: str, is_cached: bool) -> None:
-    """A read refuses it and names the parameter, without a call, whether it is cached or not."""
+    """A read rejects and names a misspelt parameter without a call, even if it is cached."""
     if is_cached:
         surface.send("GET", "Cities")
 
@@ -44,7 +44,7 @@ def test_misspelt_parameter(surface: Surface, target: str, right: str, is_cached
 
 
 def test_misspelt_key_of_the_description(surface: Surface) -> None:
-    """Without a key the description is general, but not if the key's parameter is misspelt."""
+    """A misspelt key parameter of the description is an error."""
     code, answer = surface.refused("GET", "/openapi.json?api-key=x", key=None, spreadsheet=None)
 
     assert code == (400, 4002)
@@ -62,7 +62,7 @@ def test_misspelt_key_of_the_description(surface: Surface) -> None:
 )
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 def test_a_misspelt_bound(surface: Surface, method: str, query: str) -> None:
-    """A write by filter is refused, whose bound would be ignored otherwise."""
+    """A write by filter with a misspelt maximum is rejected."""
     body = b'{"name":"x"}' if method == "PATCH" else b""
 
     code, answer = surface.refused(method, f"Cities?{MATCHING}&{query}", key="deleter", body=body)
@@ -87,7 +87,7 @@ def test_a_misspelt_bound(surface: Surface, method: str, query: str) -> None:
 def test_a_misspelt_parameter_of_a_write(
     surface: Surface, method: str, target: str, body: bytes, right: str
 ) -> None:
-    """Every write refuses it and names the parameter; nothing is written."""
+    """Every write rejects and names a misspelt parameter, and nothing is written."""
     code, answer = surface.refused(method, target, key="deleter", body=body)
 
     assert code == (400, 4002)
@@ -103,7 +103,7 @@ def test_a_misspelt_parameter_of_a_write(
     ],
 )
 def test_a_misspelt_preference(surface: Surface, header: str, code: int) -> None:
-    """It is refused, and of several numbers the smallest counts: nothing is written."""
+    """A misspelt preference is rejected, and nothing is written."""
     found, _ = surface.refused(
         "DELETE", f"Cities?{MATCHING}", reads=3, key="deleter", headers=[("Prefer", header)]
     )

@@ -57,14 +57,14 @@ PLACES = ["City, State", "n", "City", "State", "-delta", "delta"]
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
-    """A gateway with keys that were granted names in either spelling."""
+    """Open a gateway with keys that were granted names in either spelling."""
     with open_surface(tmp_path_factory.mktemp("names"), KEYS, OPTIONS) as surface:
         yield surface
 
 
 @pytest.fixture
 def surface(opened: Surface) -> Surface:
-    """Worksheets whose names have decomposed letters, commas and signs."""
+    """Return worksheets whose names have decomposed letters, commas and signs."""
     opened.reset()
     for title in (CAFE, REPORTS):
         opened.sheets.add(nfd(title), [[nfd(SIZE), "n"], [nfd("\u00e9"), "1"], ["z", "2"]])
@@ -79,7 +79,7 @@ def surface(opened: Surface) -> Surface:
 
 
 def path(title: str, row: int | str = "", **parameters: str) -> str:
-    """The target of a request."""
+    """Return the target of a request."""
     target = quote(title, safe="") + (f"/{row}" if row else "")
     return f"{target}?{urlencode(parameters)}" if parameters else target
 
@@ -100,14 +100,14 @@ def worksheet(surface: Surface, title: str) -> FakeWorksheet:
 
 @pytest.mark.parametrize("spell", BOTH.values(), ids=BOTH)
 def test_a_worksheet_is_found_in_either_spelling(surface: Surface, spell: Spell) -> None:
-    """The only tab whose name is the same in NFC answers."""
+    """The only tab whose title is the same in NFC is used."""
     assert rows(surface.send("GET", path(spell(CAFE)))) == [2, 3]
     assert surface.send("GET", path(spell(CAFE), 3)).json()["n"] == "2"
 
 
 @pytest.mark.parametrize("spell", BOTH.values(), ids=BOTH)
 def test_the_exact_name_of_a_worksheet_comes_first(surface: Surface, spell: Spell) -> None:
-    """Two tabs that look alike answer to their own spelling each."""
+    """Of two tabs with equal NFC titles, the exact title selects one."""
     found = surface.send("GET", path(spell(TWINS), 2)).json()
 
     assert (
@@ -119,7 +119,10 @@ def test_the_exact_name_of_a_worksheet_comes_first(surface: Surface, spell: Spel
 
 
 def test_another_spelling_costs_calls_once(surface: Surface) -> None:
-    """Two reads to find that no tab has the name; then a read costs what it always costs."""
+    """The first read of another spelling costs two more reads.
+
+    Later reads cost the same as usual.
+    """
     surface.send("GET", path(nfd(REPORTS)))
     spent = surface.calls.reads
     surface.send("GET", path(nfd(REPORTS)))
@@ -155,7 +158,7 @@ READS = {
 def test_parameters_name_fields_in_either_spelling(
     surface: Surface, parameters: dict[str, str]
 ) -> None:
-    """A field's name is found in `where` and `order`, a value in `where`."""
+    """`where` and `order` accept either spelling of a field, and `where` of a value."""
     expected = [2] if "order" in parameters else [3]
 
     assert rows(surface.send("GET", path(nfd(CAFE), **parameters))) == expected
@@ -179,14 +182,14 @@ def test_parameters_name_fields_in_either_spelling(
 def test_text_values_compare_in_nfc(
     surface: Surface, condition: dict[str, object], expected: list[int]
 ) -> None:
-    """A decomposed letter of a cell is the letter that the client sends, in capitals or not."""
+    """Decomposed and composed letters of values are equal, with and without case."""
     where = json.dumps({SIZE: condition})
 
     assert rows(surface.send("GET", path(nfd(CAFE), where=where))) == expected
 
 
 def test_keys_name_fields_in_either_spelling(surface: Surface) -> None:
-    """The answer has the name of the sheet."""
+    """`keys` accepts either spelling. The answer has the name of the sheet."""
     answer = surface.send("GET", path(nfd(CAFE), 3, keys=SIZE))
 
     assert answer.json() == {"rowIndex": 3, nfd(SIZE): "z"}
@@ -250,7 +253,7 @@ def test_bodies_name_fields_in_either_spelling(
 def test_two_spellings_of_a_field_or_key_are_refused(
     surface: Surface, target: str, body: object
 ) -> None:
-    """One value would be lost; nothing is written."""
+    """Two spellings of one field are rejected, and nothing is written."""
     answer = send_json(surface, "POST", target, body)
 
     assert refused(answer) == (400, 104)
@@ -258,7 +261,7 @@ def test_two_spellings_of_a_field_or_key_are_refused(
 
 
 def test_both_fields_may_be_sent_if_the_worksheet_has_both(surface: Surface) -> None:
-    """A record is sent back as it was read."""
+    """A record with both spellings as two fields can be written back."""
     record = surface.send("GET", path(TWINS, 2)).json()
     record[nfd(SIZE)] = "changed"
 
@@ -273,7 +276,7 @@ def test_both_fields_may_be_sent_if_the_worksheet_has_both(surface: Surface) -> 
 def test_a_grant_in_another_spelling_is_for_the_only_such_name(
     surface: Surface, key: str, asked: Spell
 ) -> None:
-    """Worksheets and fields alike; reads, writes and the document agree."""
+    """A grant in another spelling applies to the only tab or field with the same NFC name."""
     read = surface.send("GET", path(asked(CAFE), 2), key=key)
     written = send_json(surface, "PATCH", path(asked(CAFE), 2), {asked(SIZE): "y"}, key=key)
     withheld = send_json(surface, "PATCH", path(asked(CAFE), 2), {"n": "9"}, key=key)
@@ -286,7 +289,7 @@ def test_a_grant_in_another_spelling_is_for_the_only_such_name(
 @pytest.mark.parametrize("asked", BOTH.values(), ids=BOTH)
 @pytest.mark.parametrize(("key", "cell"), [("nfc", "composed"), ("nfd", "decomposed")])
 def test_a_grant_is_never_for_a_twin(surface: Surface, key: str, cell: str, asked: Spell) -> None:
-    """Where two tabs and two columns look alike, a key gets those that it was granted."""
+    """If two tabs or columns have equal NFC names, a grant applies to the exact name only."""
     spell = BOTH[key]
     read = surface.send("GET", path(asked(TWINS), 2), key=key)
     where = json.dumps({asked(SIZE): cell})
@@ -303,7 +306,7 @@ def test_a_grant_is_never_for_a_twin(surface: Surface, key: str, cell: str, aske
 
 @pytest.mark.parametrize("key", BOTH)
 def test_only_granted_worksheets_are_described_and_named(surface: Surface, key: str) -> None:
-    """The document and the advice of an error have the tabs of the grant, no twins."""
+    """The document and error messages name the granted tabs only, and no similar tab."""
     document = surface.send("GET", "/openapi.json", key=key).json()
     missing = surface.send("GET", path(NEVER_ASKED), key=key).json()["message"]
     tags = [tag["name"] for tag in document["tags"]]
@@ -332,14 +335,14 @@ def test_only_granted_worksheets_are_described_and_named(surface: Surface, key: 
 def test_order_may_be_a_name_with_a_comma_or_a_minus(
     surface: Surface, order: str, expected: list[int]
 ) -> None:
-    """A text that is a field's name is that field, whatever other fields there are."""
+    """A text in `order` that is the name of a field is that field."""
     assert rows(surface.send("GET", path("Places", order=order))) == expected
 
 
 @pytest.mark.parametrize("name", ["[]", "-", "City,", ",", "-,-", "[ ]"])
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_order_may_be_a_name_of_signs(surface: Surface, name: str, sign: str) -> None:
-    """A field is found, even if its name is an empty list or holds terms without a name."""
+    """A field is found in `order` even if its name looks like an empty list or has empty terms."""
     surface.sheets.add(name, [["City", name], ["a", "2"], ["b", "1"], ["c", "3"]])
 
     found = rows(surface.send("GET", path(name, order=sign + name)))
@@ -350,7 +353,10 @@ def test_order_may_be_a_name_of_signs(surface: Surface, name: str, sign: str) ->
 @pytest.mark.parametrize("write", BOTH.values(), ids=BOTH)
 @pytest.mark.parametrize("spell", BOTH.values(), ids=BOTH)
 def test_a_field_in_capitals_is_no_parameter(surface: Surface, spell: Spell, write: Spell) -> None:
-    """It is refused in either spelling; without the marks, it is another word."""
+    """A field name in capitals as a parameter is rejected in either spelling.
+
+    Without the accents it is ignored.
+    """
     title = write("Sizes \u00e4")
     surface.sheets.add(title, [[write("Fl\u00e4che")], ["1"]])
 
@@ -362,7 +368,7 @@ def test_a_field_in_capitals_is_no_parameter(surface: Surface, spell: Spell, wri
 
 
 def test_a_hidden_field_with_a_comma_is_no_field(surface: Surface) -> None:
-    """A key that does not see it orders by the two fields, and by `delta` downwards."""
+    """If the field with a comma is hidden, `order` is read as two fields."""
     seen = [
         rows(surface.send("GET", path("Places", order=order), key="parts"))
         for order in ("City, State", "-delta")
@@ -387,7 +393,7 @@ def test_a_hidden_field_with_a_comma_is_no_field(surface: Surface) -> None:
     ],
 )
 def test_keys_may_be_a_name_with_a_comma(surface: Surface, keys: str, fields: list[str]) -> None:
-    """The answer of a list and of a row has that field alone."""
+    """`keys` can be the name of a field with a comma, for a list and a row."""
     one = surface.send("GET", path("Places", 2, keys=keys)).json()
     listed = surface.send("GET", path("Places", keys=keys, limit="1")).json()["results"]
     sorted_ = surface.send("GET", path("Places", keys=keys, order="n", limit="1")).json()
@@ -397,7 +403,7 @@ def test_keys_may_be_a_name_with_a_comma(surface: Surface, keys: str, fields: li
 
 
 def test_a_name_with_a_comma_costs_no_call(surface: Surface) -> None:
-    """The name is found in the header that a list by `order` reads anyway."""
+    """A field name with a comma costs no further call."""
     surface.send("GET", path("Places", order="n"))
     spent = surface.calls.reads
     surface.send("GET", path("Places", order="n"))
@@ -409,7 +415,7 @@ def test_a_name_with_a_comma_costs_no_call(surface: Surface) -> None:
 
 @pytest.mark.parametrize("on_conflict", ["City, State", '["City, State"]'])
 def test_an_upsert_may_be_by_a_name_with_a_comma(surface: Surface, on_conflict: str) -> None:
-    """The row of the same city is updated."""
+    """An upsert by a field with a comma updates the row of the same city."""
     body = {"City, State": "Reno, NV", "delta": 9}
 
     answer = send_json(surface, "POST", path("Places", on_conflict=on_conflict), body)
@@ -419,7 +425,7 @@ def test_an_upsert_may_be_by_a_name_with_a_comma(surface: Surface, on_conflict: 
 
 
 def test_an_upsert_may_be_by_two_fields(surface: Surface) -> None:
-    """A body without a field of the whole text has the fields between its commas."""
+    """If no field has the whole text as its name, `on_conflict` has several fields."""
     body = {"City": "b", "State": "x", "n": 9}
 
     answer = send_json(surface, "POST", path("Towns", on_conflict="City, State"), body)

@@ -49,12 +49,15 @@ PLAIN: Mapping[str, Sequence[Held | None]] = {
     "errors": [Formatted("#N/A (Not found.)", "#N/A"), Formatted("#DIV/0! (Zero.)", "#DIV/0!"), 1],
     "hidden numbers and booleans": [Formatted(5, ""), Formatted(True, "")],
 }
-"""Formats that round or group: their numbers are compared. Others display no plain number."""
+"""Formats that round or group, so that their numbers are compared.
+
+Other formats display no plain number.
+"""
 
 
 @dataclass
 class Clock:
-    """Seconds that stand still while a request runs: nothing ages on a busy machine."""
+    """Clock that stands still during a request, so that nothing expires on a busy machine."""
 
     now: float = 0.0
 
@@ -73,11 +76,11 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
 
 
 _TITLES = (f"Title{number}" for number in count())
-"""What the gateway knows of the formats of a worksheet outlives a test."""
+"""Titles that no other test uses, because the gateway remembers the formats of a worksheet."""
 
 
 def add(surface: Surface, cells: Sequence[Held | None]) -> FakeWorksheet:
-    """A worksheet that no other test knows."""
+    """Add a worksheet that no other test uses."""
     lines = [[f"n{at}", at, cell, "-"] for at, cell in enumerate(cells)]
     return surface.sheets.add(next(_TITLES), [["name", "id", "when", "note"], *lines])
 
@@ -85,7 +88,7 @@ def add(surface: Surface, cells: Sequence[Held | None]) -> FakeWorksheet:
 def before_reads(
     monkeypatch: pytest.MonkeyPatch, sheet: FakeWorksheet, edit: Callable[[int], None]
 ) -> None:
-    """Call an edit with the number of each read of a rendering, from 0, before it."""
+    """Call an edit before each read of a rendering, with the number of the read from 0."""
     read, numbers = FakeSheets._read_rendering, count()
 
     def edited(
@@ -98,7 +101,7 @@ def before_reads(
 
 
 def send(surface: Surface, method: str, query: str, body: object = None) -> Answer:
-    """Answer to a request for the worksheet that was added last."""
+    """Return the answer to a request for the worksheet that was added last."""
     CLOCK.now = time.monotonic()
     target = f"{surface.sheets.worksheets[-1].title}?{query}"
     if body is None:
@@ -107,7 +110,7 @@ def send(surface: Surface, method: str, query: str, body: object = None) -> Answ
 
 
 def cost(surface: Surface, method: str, query: str, body: object = None) -> int:
-    """The reads of a request that succeeds."""
+    """Return the reads of a request that succeeds."""
     surface.calls.reads = 0
     answer = send(surface, method, query, body)
     assert answer.status_code in (200, 201), answer.content
@@ -134,7 +137,7 @@ def test_the_reads_of_a_list(
     more: int,
     is_busy: bool,
 ) -> None:
-    """2 each time, 2 more when such a format is seen first, and when the header was changed."""
+    """A list costs 2 reads, and 2 more if a format is new or the header has changed."""
     sheet = add(surface, cells)
     if is_busy:
         before_reads(
@@ -172,7 +175,7 @@ def test_the_reads_of_a_write(
     query: str,
     body: object,
 ) -> None:
-    """On a busy worksheet: that of the header, and those of a list."""
+    """A write to a busy worksheet costs a read of the header and the reads of a list."""
     sheet = add(surface, cells)
     before_reads(monkeypatch, sheet, lambda read: sheet.type(2, None, None, None, f"{read // 2}"))
 
@@ -182,7 +185,7 @@ def test_the_reads_of_a_write(
 
 
 def test_one_text_that_is_displayed_as_another(surface: Surface) -> None:
-    """Its format is known by two equal pairs alone: a cell that changes looks the same."""
+    """A format is learnt from two equal pairs of reads, because an edit looks the same in one."""
     sheet = add(surface, [5, Formatted("none", "n/a"), 7])
 
     costs = []
@@ -204,7 +207,7 @@ def test_one_text_that_is_displayed_as_another(surface: Surface) -> None:
 def test_a_text_that_changes_to_and_fro(
     surface: Surface, monkeypatch: pytest.MonkeyPatch, before: Held, after: Held
 ) -> None:
-    """All pairs are torn alike, and nothing is answered."""
+    """If all pairs of reads differ in the same way, no answer is given."""
     sheet = add(surface, ["a", "b", "c"])
 
     def write(read: int) -> None:
@@ -231,7 +234,7 @@ def hidden(at: int) -> Formatted:
 def test_rows_appended_between_all_reads(
     surface: Surface, monkeypatch: pytest.MonkeyPatch, made: Callable[[int], Formatted]
 ) -> None:
-    """A format is learnt, though the cells that are compared are other ones each time."""
+    """A format is learnt although rows are appended between all reads."""
     sheet = add(surface, [made(at) for at in range(MANY)])
 
     def append(read: int) -> None:
@@ -262,7 +265,7 @@ def change(sheet: FakeWorksheet, made: Callable[[int], Formatted]) -> None:
 def tear(
     monkeypatch: pytest.MonkeyPatch, sheet: FakeWorksheet, edit: Callable[[], None], tears: int
 ) -> None:
-    """Make an edit between both reads of so many pairs."""
+    """Make an edit between the two reads of a number of pairs."""
     before_reads(monkeypatch, sheet, lambda read: edit() if read % 2 and read < 2 * tears else None)
 
 
@@ -275,7 +278,7 @@ def ids_after_tears(
     tears: int,
     is_known: bool,
 ) -> list[list[int]]:
-    """The ids of lists in descending order, which hold if no answer is of two states."""
+    """Return the ids of descending lists. Mixed states of the worksheet would break their order."""
     sheet = add(surface, [made(at) for at in range(20)])
     for row in range(1, 22):
         sheet.type(row, "", None, None, "")
@@ -302,7 +305,7 @@ def test_tears_beside_such_a_format(
     is_known: bool,
     made: Callable[[int], Formatted],
 ) -> None:
-    """An edit between both reads of some pairs is noticed by plain numbers, never learnt."""
+    """Plain numbers show an edit between two reads, which is never learnt as a format."""
     lists = ids_after_tears(surface, monkeypatch, edit, made, tears=tears, is_known=is_known)
 
     assert lists == [sorted(ids, reverse=True) for ids in lists]
@@ -311,7 +314,7 @@ def test_tears_beside_such_a_format(
 def test_a_gateway_that_takes_tears_for_formats(
     surface: Surface, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The test above finds it."""
+    """Planted bug: a gateway that learns edits as formats fails the test above."""
 
     def always(*_: object, **__: object) -> Work[bool]:
         yield 0
@@ -327,7 +330,7 @@ def test_a_gateway_that_takes_tears_for_formats(
 def test_tears_that_only_texts_with_a_known_format_show(
     surface: Surface, monkeypatch: pytest.MonkeyPatch, edit: str
 ) -> None:
-    """The format displays its texts, not those of other rows."""
+    """An edit is found by a known format that displays other texts."""
     lines = [[dates(at), weights(at)] for at in range(9)]
     sheet = surface.sheets.add(next(_TITLES), [["when", "weight"], *lines])
     costs = [cost(surface, "GET", "order=when") for _ in "12"]
@@ -368,7 +371,7 @@ def test_one_cell_after_the_other_changed_between_the_reads(
     after: Callable[[int], Held],
     rows: int,
 ) -> None:
-    """A script writes a column downwards: two pairs are torn alike, which is never learnt."""
+    """A script that writes down a column makes two equal pairs, but no format is learnt."""
     sheet = add(surface, [before(at) for at in range(rows)])
     cells = iter(range(rows))
 

@@ -32,7 +32,7 @@ CHICAGO = 'where={"name":"Chicago"}'
 
 @dataclass(frozen=True)
 class Sent:
-    """A request that is right as it is, but for what a case adds."""
+    """A valid request, to which each case adds a parameter, header or body."""
 
     kind: RequestKind
     method: str
@@ -43,7 +43,7 @@ class Sent:
     def to(
         self, surface: Surface, query: str = "", headers: Headers = (), body: bytes | None = None
     ) -> Answer:
-        """The answer; `query` replaces the request's own parameter of the same name."""
+        """Return the answer. `query` replaces the parameter of the request with the same name."""
         is_own = bool(query) and self.query.startswith(query[:5])
         target = f"{self.path}?{'&'.join(filter(None, ['' if is_own else self.query, query]))}"
         sent = self.body if body is None else body
@@ -80,7 +80,7 @@ KINDS_OF_WRITES: Sequence[RequestKind] = [
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
-    """The application, with a key that has every right."""
+    """Open the application with a key that has every right."""
     key = KeyRequest(
         name="staff",
         plan="staff",
@@ -109,7 +109,7 @@ def fields(answer: Answer) -> list[str]:
 
 
 def is_read(answer: Answer) -> bool:
-    """True if rows are answered: how fresh they are takes another clock to see."""
+    """True if the answer has rows. Their freshness needs another clock."""
     return answer.status_code == 200
 
 
@@ -194,7 +194,7 @@ MEANT: Mapping[tuple[RequestKind, str], RequestKind] = {
     ("list", "format"): "export",
     ("update_rows", "where"): "update_where",
 }
-"""The operations that a parameter makes of others."""
+"""Operations into which a parameter turns other operations."""
 
 
 def name_of(value: str) -> str:
@@ -202,7 +202,7 @@ def name_of(value: str) -> str:
 
 
 def test_the_table_has_every_parameter() -> None:
-    """The operations take the parameters that have an effect here, and no others."""
+    """The table has the parameters of every operation, and no others."""
     effects = {kind: set(map(name_of, EFFECTS.get(kind, ()))) for kind in OPERATIONS}
 
     assert effects == {kind: set(each.parameters) for kind, each in OPERATIONS.items()}
@@ -238,7 +238,7 @@ def test_the_document_has_the_same_parameters(
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("name", SENT)
 def test_a_parameter_has_its_effect_or_is_refused(surface: Surface, name: str, value: str) -> None:
-    """A parameter of another operation is refused without a call."""
+    """A parameter of another operation is rejected without a call."""
     sent, cells = SENT[name], surface.cells()
     kind = MEANT.get((sent.kind, name_of(value)), sent.kind)
     effect = EFFECTS.get(kind, {}).get(value)
@@ -310,13 +310,13 @@ REFUSED: Mapping[str, Mapping[RequestKind, tuple[int, int]]] = {
         ("create", "upsert", "update", "update_rows", "update_where"), (415, 4150)
     ),
 }
-"""Refusals; reads and reports ignore what is for writes, and `If-None-Match: *` is a 304."""
+"""Rejected headers. Reads and reports ignore headers of writes, and `If-None-Match: *` is a 304."""
 
 
 @pytest.mark.parametrize("header", HEADERS)
 @pytest.mark.parametrize("name", SENT)
 def test_a_header_has_its_effect_or_is_refused(surface: Surface, name: str, header: str) -> None:
-    """A write that is refused writes nothing; the others are carried out once."""
+    """A rejected write writes nothing. Other writes are carried out once."""
     sent, cells = SENT[name], surface.cells()
     refusal = REFUSED.get(header, {}).get(sent.kind)
 
@@ -357,13 +357,13 @@ TAKEN: Mapping[RequestKind, Sequence[str]] = {
     "update_rows": ("numbered list",),
     "update_where": ("object", "form"),
 }
-"""Kinds of bodies that writes take. Reads, deletes and reports ignore theirs."""
+"""Content types that writes accept. Reads, deletes and reports ignore a body."""
 
 
 @pytest.mark.parametrize("kind", BODIES)
 @pytest.mark.parametrize("name", SENT)
 def test_a_body_is_written_or_refused(surface: Surface, name: str, kind: str) -> None:
-    """A write of another kind of body is refused; operations without a body ignore it."""
+    """A write rejects another type of body. Operations without a body ignore it."""
     sent, cells = SENT[name], surface.cells()
     content_type, body = BODIES[kind]
 

@@ -34,7 +34,7 @@ VARY = ["Origin", "Access-Control-Request-Method", "Access-Control-Request-Heade
 )
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 def test_allowed_origin(surface: Surface, key: str, origins: Sequence[str], method: str) -> None:
-    """Programs without an origin pass, and keys without origins serve all pages."""
+    """Programs without an origin are served, and keys without origins serve all pages."""
     headers = [("Origin", origin) for origin in origins]
 
     answer = surface.send(method, "Cities/2", key=key, headers=headers, body=ROW)
@@ -57,7 +57,10 @@ def test_allowed_origin(surface: Surface, key: str, origins: Sequence[str], meth
 )
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 def test_other_origin(surface: Surface, origins: Sequence[str], method: str) -> None:
-    """Each line counts; a sandboxed page (`null`) has no allowed origin. Pages read the refusal."""
+    """Another origin is rejected, also in a second header line or as `null`.
+
+    Pages can read the error.
+    """
     headers = [("Origin", origin) for origin in origins]
 
     code, answer = surface.refused(method, "Cities/2", key="pages", headers=headers, body=ROW)
@@ -111,7 +114,7 @@ def test_preflight(surface: Surface, path: str, asked: str | None) -> None:
 def test_what_differs_by_origin_says_so(
     surface: Surface, path: str, headers: Sequence[tuple[str, str]]
 ) -> None:
-    """A cache keeps the answer to a program apart from that to a page, errors included."""
+    """`Vary` makes caches keep answers to programs and to pages apart, errors included."""
     answer = surface.send("GET", path, headers=headers)
 
     assert "Origin" in answer.headers["vary"].split(", ")
@@ -127,7 +130,7 @@ REFUSED: Sequence[tuple[Mapping[str, Any], tuple[int, int]]] = [
 
 
 def test_refusals_and_preflights_of_a_page_that_must_wait(tmp_path: Path) -> None:
-    """Pages read refusals with their rate headers; preflights are never charged or counted."""
+    """Pages can read the rate headers of errors. Preflights are never charged or counted."""
     limits = {"plans.paid.requests_per_minute": 1, "access.failures_per_minute": 1}
     names = {name: KEYS[name] for name in ("paid", "revoked")}
     with open_surface(tmp_path, names, limits) as surface:

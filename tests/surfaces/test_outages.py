@@ -17,7 +17,7 @@ SETTINGS = {
 
 @pytest.fixture(params=SETTINGS)
 def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Surface]:
-    """The application, which reads rows anew each time; one for each test and its outage."""
+    """Open an application that reads rows again for each request, one for each test."""
     with open_surface(tmp_path, {"paid": KEYS["paid"]}, SETTINGS[request.param]) as surface:
         yield surface
 
@@ -31,7 +31,7 @@ def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Surface]:
 def test_rows_of_before_the_outage(
     surface: Surface, target: str, failure: UpstreamError | QuotaSpent, detail: str
 ) -> None:
-    """They are marked as stale, and show an acknowledged write."""
+    """Cached rows are served, marked as stale, and show an acknowledged write."""
     surface.send("GET", "Cities")
     written = surface.send("PATCH", "Cities/3", body=b'{"state":"CA"}')
     surface.calls.failure = failure

@@ -14,7 +14,7 @@ ALLOWED = "allowed: $eq, $ne, $lt, $lte, $gt, $gte, $in, $nin, $text, $exists"
 
 
 def nested(depth: int) -> object:
-    """`where` of that many objects, one inside the other."""
+    """Return a `where` of so many nested objects."""
     where: object = {"name": 1}
     for _ in range(depth - 1):
         where = {"$not": where}
@@ -22,7 +22,7 @@ def nested(depth: int) -> object:
 
 
 def nested_in_field(depth: int) -> object:
-    """The same with `$not` as an operator of a field."""
+    """Return the same nesting with `$not` as the operator of a field."""
     criterion: object = {"$eq": 1}
     for _ in range(depth - 1):
         criterion = {"$not": criterion}
@@ -30,7 +30,7 @@ def nested_in_field(depth: int) -> object:
 
 
 def query_of(name: str, value: str) -> str:
-    """A parameter, encoded no more than needed: a URL may have 8 KiB."""
+    """Return a parameter with as little encoding as needed, because a URL is limited to 8 KiB."""
     return f"{name}={quote(value, safe='[]{}:,$')}"
 
 
@@ -173,7 +173,10 @@ REFUSED: Sequence[tuple[str, str]] = [
 
 @pytest.mark.parametrize(("query", "said"), REFUSED, ids=lambda text: text[:40])
 def test_parameter_that_is_refused(surface: Surface, query: str, said: str) -> None:
-    """An error names the place and the problem, without a call; no filter is dropped silently."""
+    """The error names the position and the problem without a call.
+
+    No filter is dropped silently.
+    """
     code, answer = surface.refused("GET", f"Cities?{query}")
 
     assert code == (400, 4002)
@@ -182,7 +185,7 @@ def test_parameter_that_is_refused(surface: Surface, query: str, said: str) -> N
 
 @pytest.mark.parametrize("text", NO_ORDER)
 def test_an_order_without_a_name(surface: Surface, text: str) -> None:
-    """It is refused when the header is known, since a field may have any text as its name."""
+    """An order without a name is rejected once the header is known, as any text can be a name."""
     code, answer = surface.refused("GET", f"Cities?{query_of('order', text)}", reads=1)
 
     assert code == (400, 4002)
@@ -191,7 +194,7 @@ def test_an_order_without_a_name(surface: Surface, text: str) -> None:
 
 @pytest.mark.parametrize("length", [3_000, 8_000, 20_000])
 def test_long_url(surface: Surface, length: int) -> None:
-    """A filter may be 4 KiB, a URL 8 KiB."""
+    """A filter can have 4 KiB, a URL 8 KiB."""
     where = '{"name":"' + "x" * length + '"}'
     status = {3_000: 200, 8_000: 400, 20_000: 414}[length]
 
@@ -228,7 +231,10 @@ def test_long_url(surface: Surface, length: int) -> None:
     ],
 )
 def test_field_that_is_no_header(surface: Surface, parameter: str, value: str, named: str) -> None:
-    """The error names the field and lists those of the worksheet; it costs one read."""
+    """The error names the unknown field and lists the fields of the worksheet.
+
+    It costs one read.
+    """
     code, answer = surface.refused("GET", f"Cities?{query_of(parameter, value)}", reads=1)
 
     assert code == (400, 4002)
@@ -250,7 +256,7 @@ def test_field_that_is_no_header(surface: Surface, parameter: str, value: str, n
     ids=lambda query: query[:30],
 )
 def test_parameter_that_is_ignored(surface: Surface, query: str) -> None:
-    """Empty parameters are absent; cache busters, other words and some of `keys` are ignored."""
+    """Empty parameters, cache busters and other unknown words are ignored."""
     answer = surface.send("GET", f"Cities?{query}")
 
     assert answer.status_code == 200
@@ -259,7 +265,7 @@ def test_parameter_that_is_ignored(surface: Surface, query: str) -> None:
 
 
 def test_where_after_a_byte_order_mark(surface: Surface) -> None:
-    """The mark before a `where` is no part of it."""
+    """A byte order mark before a `where` is ignored."""
     query = query_of("where", '\ufeff{"name":"Chicago"}')
 
     answer = surface.send("GET", f"Cities?{query}")
@@ -287,7 +293,7 @@ def test_where_after_a_byte_order_mark(surface: Surface) -> None:
     ],
 )
 def test_suggestion_for_a_field(surface: Surface, parameter: str, value: str, hint: str) -> None:
-    """The message ends with what the client may mean, if that is a field."""
+    """The error suggests the field that the client might mean, if it exists."""
     code, answer = surface.refused("GET", f"Cities?{query_of(parameter, value)}", reads=1)
 
     assert code == (400, 4002)
@@ -295,7 +301,7 @@ def test_suggestion_for_a_field(surface: Surface, parameter: str, value: str, hi
 
 
 def test_field_called_as_a_direction(surface: Surface) -> None:
-    """A field that is really named so is found."""
+    """A field named like a direction of `order` is found."""
     surface.sheets.add("Sorted", [["n", "n desc"], ["1", "b"], ["2", "a"]])
 
     answer = surface.send("GET", "Sorted?order=n%20desc")

@@ -35,7 +35,7 @@ ALL_METHODS = ("GET", "POST", "PUT", "PATCH")
     ],
 )
 def test_segment_is_decoded_once(surface: Surface, segment: str, title: str) -> None:
-    """Requests reach the worksheet of exactly that title; Location leads back to the new row."""
+    """The path is decoded once to the exact title. `Location` leads to the new row."""
     if title not in WORKBOOK:
         surface.sheets.add(title, [["name"], ["own"]])
     before = surface.cells()
@@ -74,7 +74,7 @@ def test_segment_is_decoded_once(surface: Surface, segment: str, title: str) -> 
     ("method", "row"), [("GET", ""), ("GET", "/2"), ("POST", ""), ("PATCH", "/2")]
 )
 def test_title_of_no_worksheet(surface: Surface, segment: str, method: str, row: str) -> None:
-    """Titles match exactly, including case and blanks."""
+    """Titles match exactly, with case and blanks."""
     code, answer = surface.refused(method, f"{segment}{row}", body=ROW, reads=3)
 
     assert code == (404, 105)
@@ -88,7 +88,7 @@ def test_title_of_no_worksheet(surface: Surface, segment: str, method: str, row:
 @pytest.mark.parametrize("row", ["", "/2"], ids=["worksheet", "row"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_segment_that_is_no_text(surface: Surface, segment: str, row: str, method: str) -> None:
-    """A title is percent-encoded UTF-8 without NUL."""
+    """A title must be percent-encoded UTF-8 without NUL."""
     code, answer = surface.refused(method, f"{segment}{row}", body=ROW)
 
     assert code == (400, 4003)
@@ -97,7 +97,7 @@ def test_segment_that_is_no_text(surface: Surface, segment: str, row: str, metho
 
 @pytest.mark.parametrize("row", ["2", "%32", "2/", "2?x=y", "2/?x=y"])
 def test_row_number(surface: Surface, row: str) -> None:
-    """A row is decoded once; a trailing slash or a query changes nothing."""
+    """A row number is decoded once. A trailing slash or a query changes nothing."""
     assert surface.send("GET", f"Cities/{row}").json()["name"] == "New York"
 
 
@@ -132,7 +132,10 @@ def test_row_number(surface: Surface, row: str) -> None:
 )
 @pytest.mark.parametrize("method", ALL_METHODS)
 def test_text_that_is_no_row_number(surface: Surface, method: str, row: str, said: str) -> None:
-    """A row has 1 to 8 ASCII digits, the first not 0; the error shows the text and what to do."""
+    """A row number has 1 to 8 ASCII digits, not 0 first.
+
+    The error shows the text and the solution.
+    """
     segment = quote(row, safe="%*,:+")
 
     code, answer = surface.refused(method, f"Cities/{segment}", body=ROW)
@@ -148,7 +151,7 @@ def test_text_that_is_no_row_number(surface: Surface, method: str, row: str, sai
 @pytest.mark.parametrize("row", ["1", "5", "6", "999", "99999999"])
 @pytest.mark.parametrize("method", ALL_METHODS)
 def test_row_without_data(surface: Surface, method: str, row: str) -> None:
-    """Row 1 and rows below the last are not found; updates never grow the sheet."""
+    """Row 1 and rows below the last record get 404. Updates never add rows to the sheet."""
     reads = 0 if row == "1" else 1 if method == "GET" else 2
 
     code, answer = surface.refused(method, f"Cities/{row}", body=ROW, reads=reads)
@@ -171,7 +174,7 @@ def test_row_without_data(surface: Surface, method: str, row: str) -> None:
     ],
 )
 def test_trailing_slash(surface: Surface, method: str, path: str, status: int) -> None:
-    """No redirect, which would break a CORS preflight."""
+    """A trailing slash causes no redirect, which would break a CORS preflight."""
     answer = surface.send(method, path, body=ROW if method[0] == "P" else b"")
 
     assert answer.status_code == status
@@ -180,7 +183,7 @@ def test_trailing_slash(surface: Surface, method: str, path: str, status: int) -
 
 @pytest.mark.parametrize("path", ["/livez", "/livez/", "/readyz", "/readyz/"])
 def test_health_needs_no_key(surface: Surface, path: str) -> None:
-    """Health costs no call to Google."""
+    """The health path needs no key and costs no call to Google."""
     answer = surface.send("GET", path, key=None, spreadsheet=None)
 
     assert (answer.status_code, set(answer.json())) == (200, {"status"})
@@ -214,7 +217,7 @@ def test_path_without_a_route(surface: Surface, method: str, target: str) -> Non
 @pytest.mark.parametrize("method", [*ALL_METHODS, "DELETE"])
 @pytest.mark.parametrize("key", ["paid", None])
 def test_version_1_is_gone(surface: Surface, target: str, method: str, key: str | None) -> None:
-    """410 names the second version, with or without a key."""
+    """Version 1 gets 410, which names version 2, with or without a key."""
     code, answer = surface.refused(method, target, key=key)
 
     assert code == (410, 4100)
@@ -244,7 +247,7 @@ ON_ROWS, ON_ROW = "GET, HEAD, OPTIONS, POST", "GET, HEAD, OPTIONS, PATCH, POST, 
 def test_method_of_no_operation(
     surface: Surface, method: str, path: str, allowed: str, said: str
 ) -> None:
-    """405 lists the allowed methods, and says how to do what was probably meant."""
+    """405 lists the allowed methods, and suggests the request that was probably meant."""
     code, answer = surface.refused(method, path, body=ROW)
 
     assert code == (405, 4051)
@@ -253,7 +256,7 @@ def test_method_of_no_operation(
 
 
 def test_advice_on_deletion_is_for_rows(surface: Surface) -> None:
-    """Other paths are not said to be undeletable."""
+    """Only the error for rows has the advice on deletes."""
     answer = surface.send("DELETE", "/livez")
 
     assert refused(answer) == (405, 4051)
@@ -261,7 +264,7 @@ def test_advice_on_deletion_is_for_rows(surface: Surface) -> None:
 
 
 def test_advice_on_near_titles(surface: Surface) -> None:
-    """The message repeats the title and names a similar one, if the key may see that."""
+    """The error repeats the title, and names a similar title if the key can see it."""
     seen = surface.send("GET", "citties").json()["message"]
     hidden = surface.send("GET", "Citiez", key="misnamed")
 

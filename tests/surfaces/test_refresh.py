@@ -42,7 +42,7 @@ LONG = {
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
-    """A gateway that keeps rows for long, with a key of a script."""
+    """Open a gateway with a long cache TTL and a key that can report changes."""
     folder = tmp_path_factory.mktemp("refresh")
     with open_surface(folder, KEYS, LONG) as surface:
         yield surface
@@ -55,12 +55,15 @@ def surface(opened: Surface) -> Surface:
 
 
 def name(surface: Surface, title: str) -> object:
-    """The name in the first row, as a reader gets it."""
+    """Return the name in the first row, as a list shows it."""
     return surface.send("GET", f"{title}?limit=1").json()["results"][0]["name"]
 
 
 def test_a_report_has_rows_read_anew(surface: Surface) -> None:
-    """It costs no call itself, and a second one within 2 seconds has no effect yet."""
+    """After a report the next list reads the rows again.
+
+    A second report within 2 seconds is delayed.
+    """
     cities = surface.sheets.worksheets[0]
     before = name(surface, "Cities")
     cities.type(2, "Reno")
@@ -82,14 +85,14 @@ def test_a_report_has_rows_read_anew(surface: Surface) -> None:
 
 @pytest.mark.parametrize("title", ["Nowhere", "Empty"])
 def test_a_worksheet_that_nobody_reads(surface: Surface, title: str) -> None:
-    """There is nothing to read anew, and no call to find out."""
+    """A report of a worksheet without cached rows costs no call."""
     assert surface.send("POST", f"{title}/refresh", key="script").status_code == 202
     assert surface.calls.reads == 0
 
 
 @pytest.mark.parametrize("key", ["paid", None, "unknown"])
 def test_without_the_right_it_is_a_row_of_this_name(surface: Surface, key: str | None) -> None:
-    """The answer is that of any other text in place of a row number."""
+    """Without the right, `refresh` is an invalid row number like any other text."""
     keys = dict(surface.keys, unknown="sgw_unknown")
     auth = [("Authorization", f"Bearer {keys[key]}")] if key else []
     found = surface.send("POST", "Cities/refresh", key=None, headers=auth, body=b"{}")
@@ -100,7 +103,7 @@ def test_without_the_right_it_is_a_row_of_this_name(surface: Surface, key: str |
 
 
 def test_it_counts_as_five_requests(surface: Surface) -> None:
-    """A report costs as much as a read with fresh data."""
+    """A report is charged like a read with fresh data."""
     answers = [surface.send("POST", "Cities/refresh", key="script") for _ in range(2)]
     left = [
         int(answer.headers["ratelimit"].partition("r=")[2].partition(";")[0]) for answer in answers
@@ -110,7 +113,7 @@ def test_it_counts_as_five_requests(surface: Surface) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
 def test_other_methods_know_no_refresh(surface: Surface, method: str) -> None:
-    """They mean the row of this name."""
+    """With other methods, `refresh` is an invalid row number."""
     body = b"" if method == "GET" else b"{}"
     answer = surface.send(method, "Cities/refresh", key="script", body=body)
     assert answer.status_code in (400, 404, 405)
@@ -118,7 +121,7 @@ def test_other_methods_know_no_refresh(surface: Surface, method: str) -> None:
 
 @pytest.mark.parametrize(("override", "status"), [("PATCH", 400), ("PUT", 400), ("POST", 202)])
 def test_an_update_by_override_is_no_report(surface: Surface, override: str, status: int) -> None:
-    """The row of this name would be meant; the method of the report itself is harmless."""
+    """A report with an override to an update is rejected. An override to its own method is not."""
     headers = [("X-HTTP-Method-Override", override)]
 
     answer = surface.send("POST", "Cities/refresh", key="script", headers=headers)
@@ -127,7 +130,7 @@ def test_an_update_by_override_is_no_report(surface: Surface, override: str, sta
 
 
 def test_a_report_by_another_spelling_has_rows_read_anew(surface: Surface) -> None:
-    """It reaches the worksheet that was just read by the same name."""
+    """A report by another spelling of the title is for the worksheet that was read by it."""
     title = quote(normalize("NFD", "Städte 🏙"))
     cities = next(each for each in surface.sheets.worksheets if each.title == "Städte 🏙")
     before = name(surface, title)
@@ -142,7 +145,7 @@ def test_a_report_by_another_spelling_has_rows_read_anew(surface: Surface) -> No
 
 @pytest.fixture
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
-    """A gateway without a request before."""
+    """Open a gateway that has served no request."""
     with open_surface(tmp_path_factory.mktemp("fresh"), KEYS, LONG) as surface:
         yield surface
 
@@ -153,7 +156,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
 def test_a_report_needs_no_request_by_the_same_spelling(
     fresh: Surface, key: str, tab_form: Literal["NFC", "NFD"], reported: Literal["NFC", "NFD"]
 ) -> None:
-    """It reaches the worksheet that others read, however its name is written, without a call."""
+    """A report in any spelling is for the worksheet in the cache, without a call."""
     tab = fresh.sheets.add(normalize(tab_form, HEIGHT), [["name"], ["Salem"]])
     before = name(fresh, quote(tab.title))
     tab.type(2, "Reno")
@@ -167,7 +170,7 @@ def test_a_report_needs_no_request_by_the_same_spelling(
 
 @pytest.mark.parametrize("key", SPELLINGS)
 def test_a_report_never_reaches_a_twin(fresh: Surface, key: Literal["NFC", "NFD"]) -> None:
-    """A key reports the granted worksheet alone, not one whose name looks alike."""
+    """A report is for the granted worksheet only, not for another one with a similar title."""
     titles = [normalize(form, TWIN) for form in SPELLINGS]
     tabs = [fresh.sheets.add(title, [["name"], ["Salem"]]) for title in titles]
     for tab in tabs:

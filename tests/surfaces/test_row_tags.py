@@ -56,7 +56,7 @@ WRITES = {
 
 @pytest.fixture
 def surface(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Surface]:
-    """An application that has seen the worksheet `Staff`."""
+    """Open an application that has read the worksheet `Staff`."""
     with staffed(tmp_path, getattr(request, "param", "read each time")) as opened:
         yield opened
 
@@ -95,7 +95,7 @@ def write(
 @pytest.mark.parametrize("surface", ["read each time", "clearing"], indirect=True)
 @pytest.mark.parametrize("method", WRITES)
 def test_another_record_that_looks_alike_is_left_alone(surface: Surface, method: str) -> None:
-    """A person sorts two rows whose seen cells are equal: the condition does not hold."""
+    """After a sort of rows that look equal to the key, the condition does not hold."""
     tag = tag_of(surface, 2)
     staff(surface).type(2, *OTHER_ANN)
     staff(surface).type(3, *ANN)
@@ -113,7 +113,7 @@ def test_another_record_that_looks_alike_is_left_alone(surface: Surface, method:
 
 @pytest.mark.parametrize("method", WRITES)
 def test_a_row_that_moved_is_left_alone(surface: Surface, method: str) -> None:
-    """The tag of a key that sees some columns is bound to the number of its row."""
+    """The ETag of a key that sees some columns includes the row number."""
     tag = tag_of(surface, 3)
     staff(surface).delete_rows(2)
     failed = write(surface, method, 2, tag)
@@ -124,7 +124,7 @@ def test_a_row_that_moved_is_left_alone(surface: Surface, method: str) -> None:
 
 
 def test_a_key_that_sees_everything_has_the_tag_of_the_record(surface: Surface) -> None:
-    """Its tag moves with the row, and equal rows have equal tags."""
+    """Its ETag moves with the record, and equal rows have equal ETags."""
     tag = tag_of(surface, 3, "whole")
     staff(surface).delete_rows(2)
     moved = tag_of(surface, 2, "whole")
@@ -137,7 +137,7 @@ def test_a_key_that_sees_everything_has_the_tag_of_the_record(surface: Surface) 
 
 @pytest.mark.parametrize("row", [1, 4], ids=["header", "row"])
 def test_a_change_of_what_is_hidden_changes_the_tag(surface: Surface, row: int) -> None:
-    """`If-None-Match` and `If-Match` see that a hidden header or a hidden cell changed."""
+    """A changed hidden header or cell changes the ETag for `If-None-Match` and `If-Match`."""
     tag, seen = tag_of(surface, 4), get(surface, "Staff/4").content
     known = [("If-None-Match", tag)]
     same = surface.send("GET", "Staff/4", key="clerk", headers=known)
@@ -153,7 +153,7 @@ def test_a_change_of_what_is_hidden_changes_the_tag(surface: Surface, row: int) 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("row", [2, 4, 5])
 def test_all_answers_about_a_row_have_one_tag(surface: Surface, key: str, row: int) -> None:
-    """A tag of any answer is the one that the next condition is compared with."""
+    """The ETag of any answer is valid for the next condition."""
     json_lines = [("Content-Type", "application/json")]
     failed = write(surface, "PATCH", row, '"old"', key)
     read = [tag_of(surface, row, key), get(surface, f"Staff/{row}?keys=name", key).headers["etag"]]
@@ -182,7 +182,7 @@ def test_all_answers_about_a_row_have_one_tag(surface: Surface, key: str, row: i
 def test_a_repeated_write_has_the_tag_of_its_row(
     surface: Surface, key: str, method: str, target: str
 ) -> None:
-    """The answer to a repeated request is a tag for the next condition too."""
+    """The answer to a repeated request has an ETag for the next condition, too."""
     lines = [("Content-Type", "application/json"), ("Idempotency-Key", "k")]
     body = b'{"name":"Dee","state":"done"}'
     first, again = (
@@ -195,7 +195,10 @@ def test_a_repeated_write_has_the_tag_of_its_row(
 
 
 def test_tags_depend_on_the_pepper_alone(tmp_path: Path) -> None:
-    """Gateways with one pepper give one tag, however they read; who sees all needs no pepper."""
+    """Gateways with the same pepper make the same ETags.
+
+    A key that sees all columns needs no pepper.
+    """
     tags: dict[str, dict[str, tuple[str, ...]]] = {key: {} for key in KEYS}
     for number, settings in enumerate(SETTINGS):
         folder = tmp_path / str(number)
@@ -211,7 +214,7 @@ def test_tags_depend_on_the_pepper_alone(tmp_path: Path) -> None:
 
 
 def test_a_list_has_a_tag_over_what_is_seen(surface: Surface) -> None:
-    """A change of hidden cells is not seen in a list."""
+    """A change of hidden cells does not change the ETag of a list."""
     tag = get(surface, "Staff").headers["etag"]
     staff(surface).type(2, *OTHER_ANN)
     same = get(surface, "Staff").headers["etag"]
@@ -222,7 +225,7 @@ def test_a_list_has_a_tag_over_what_is_seen(surface: Surface) -> None:
 
 
 def test_a_second_reading_of_a_name_has_the_tag_of_the_worksheet(surface: Surface) -> None:
-    """The tag is of the worksheet that was read, not of the name in the path."""
+    """The ETag depends on the worksheet, not on the spelling in the path."""
     first = get(surface, "A%252FB/2")
     second = get(surface, "A%2FB/2")
 

@@ -56,13 +56,13 @@ OPTIONS: Mapping[str, object] = {
 
 @pytest.fixture
 def surface(tmp_path: Path) -> Iterator[Surface]:
-    """A gateway of its own, which has read nothing yet."""
+    """A gateway that has read nothing."""
     with open_surface(tmp_path, KEYS, OPTIONS) as surface:
         yield surface
 
 
 def orders(surface: Surface) -> FakeWorksheet:
-    """A worksheet with a column that only some keys see."""
+    """Add a worksheet with a column that only some keys see."""
     return surface.sheets.add(
         "Orders", [["item", SECRET, "price"], ["Pen", "secret", 1.5], ["Nib", DAY, 2]]
     )
@@ -71,7 +71,7 @@ def orders(surface: Surface) -> FakeWorksheet:
 def column(
     surface: Surface, *cells: Value | Formatted, form: CellForm | None = None
 ) -> FakeWorksheet:
-    """A worksheet with a column whose cells have a form."""
+    """Add a worksheet with a column whose cells have a number format or validation."""
     lines: list[list[Any]] = [["x", "end"], *([cell, 1] for cell in cells)]
     worksheet = surface.sheets.add("One", lines, rows=12)
     for row in range(2, len(cells) + 2):
@@ -91,7 +91,7 @@ def schema(surface: Surface, title: str = "One", **options: Any) -> dict[str, An
 
 
 def listed(surface: Surface, **options: Any) -> dict[str, dict[str, Any]]:
-    """The listed worksheets by name."""
+    """Return the listed worksheets by name."""
     answer = surface.send("GET", "/v2/sheets", **options)
     assert answer.status_code == 200, answer.content
     return {each["name"]: each for each in answer.json()["sheets"]}
@@ -219,7 +219,10 @@ def test_the_type_of_a_column(
     surface: Surface,
     case: tuple[Sequence[Value | Formatted], CellForm | None, str, dict[str, Any]],
 ) -> None:
-    """Validation comes before the number format, and that before the values; never an integer."""
+    """Validation wins over the number format, and the format over the values.
+
+    `integer` is never used.
+    """
     cells, form, name, expected = case
     column(surface, *cells, form=form)
 
@@ -246,7 +249,7 @@ def test_the_type_of_a_column(
 def test_the_type_in_a_native_table_comes_first(
     surface: Surface, declared: str, options: tuple[str, ...], expected: dict[str, Any]
 ) -> None:
-    """Before validation, number format and values."""
+    """The type in a native table wins over validation, number format and values."""
     other = CellForm(rule="ONE_OF_LIST", options=("z",), format=NumberFormat("TIME"))
     worksheet = column(surface, CLOCK, form=other)
     worksheet.column_types, worksheet.column_options = {0: declared}, {0: options}
@@ -257,7 +260,7 @@ def test_the_type_in_a_native_table_comes_first(
 
 
 def test_typed_records_are_valid_by_their_schema(surface: Surface) -> None:
-    """Rows of a list, whatever they hold, and not one with another kind of cell."""
+    """Typed records of all kinds are valid by the schema, and another kind of cell is not."""
     surface.sheets.add(
         "All",
         [["a", "b", "c", "d", "e"], [1, "x", DAY, CLOCK, True], [2.5, "", "", NOON, ERROR]],
@@ -280,7 +283,7 @@ def test_typed_records_are_valid_by_their_schema(surface: Surface) -> None:
 def test_a_schema_has_empty_cells_as_the_operator_configured(
     tmp_path: Path, empty: str, valid: list[object], interface: str
 ) -> None:
-    """An error is always null."""
+    """Empty cells follow the setting. An error cell is always null."""
     with open_surface(tmp_path, KEYS, {"api.empty_cell": empty}) as surface:
         surface.sheets.add("All", [["a", "b"], [1, "x"], ["", ""]])
         validator = Draft202012Validator(schema(surface, "All"))
@@ -293,7 +296,7 @@ def test_a_schema_has_empty_cells_as_the_operator_configured(
 
 
 def test_read_only_fields(surface: Surface) -> None:
-    """A column whose first cells are formulas, and all that the key may not write."""
+    """A column of formulas and a column that the key must not write are read-only."""
     worksheet = surface.sheets.add(
         "Sums", [["a", "sum", "some", "apiKey"], [1, 2, 3, "x"], [4, 5, 6, "y"]]
     )
@@ -311,7 +314,7 @@ def test_read_only_fields(surface: Surface) -> None:
 
 
 def test_a_schema_is_in_column_order(surface: Surface) -> None:
-    """Title and columns are those of the sheet; a column without a name is none."""
+    """Title and columns are in sheet order. A column without a name is left out."""
     found = schema(surface, "BlankHeader")
 
     assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -321,7 +324,7 @@ def test_a_schema_is_in_column_order(surface: Surface) -> None:
 
 
 def test_the_list_of_worksheets(surface: Surface) -> None:
-    """The spreadsheet, and its worksheets in tab order with fields, types and rights."""
+    """The list has the spreadsheet, and worksheets in tab order with fields and rights."""
     answer = surface.send("GET", "/v2/sheets").json()
 
     assert answer["spreadsheet"] == {
@@ -345,7 +348,7 @@ def test_the_list_of_worksheets(surface: Surface) -> None:
 
 
 def test_rows_are_counted_if_they_were_read_lately(surface: Surface) -> None:
-    """Without a call of their own, and with what was written since."""
+    """Cached rows are counted without a call, including later writes."""
     before = listed(surface)["Cities"]["rows"]
     surface.send("GET", "Cities?limit=1")
     spent = surface.calls.reads
@@ -369,7 +372,7 @@ def test_rows_are_counted_if_they_were_read_lately(surface: Surface) -> None:
     ],
 )
 def test_what_a_key_may_do(surface: Surface, key: str, may: list[str]) -> None:
-    """By its rights and its plan."""
+    """The rights of the key and its plan decide what is allowed."""
     orders(surface)
 
     assert listed(surface, key=key)["Orders"]["may"] == may
@@ -380,7 +383,7 @@ TYPED = "/openapi.json?values=typed"
 
 
 def test_two_reads_serve_all_that_ask_within_a_minute(surface: Surface) -> None:
-    """Lists, schemas in both formats and the description, for all keys, also at once."""
+    """Two reads serve lists, schemas and descriptions for all keys for a minute."""
     orders(surface)
     keys = ("paid", "some", "reader")
     asked = [(target, key) for target in [*TARGETS, TYPED] for key in keys] * 4
@@ -394,7 +397,7 @@ def test_two_reads_serve_all_that_ask_within_a_minute(surface: Surface) -> None:
 
 @pytest.mark.parametrize("target", TARGETS[:3])
 def test_answers_have_a_tag(surface: Surface, target: str) -> None:
-    """304 for the tag, without a call; HEAD has the same headers and no body."""
+    """A matching ETag gives 304 without a call. HEAD has the same headers and no body."""
     orders(surface)
     answer = surface.send("GET", target)
     spent, tag = surface.calls.reads, answer.headers["etag"]
@@ -412,7 +415,7 @@ def test_answers_have_a_tag(surface: Surface, target: str) -> None:
 
 
 def test_a_changed_header_changes_the_tag(surface: Surface) -> None:
-    """Each worksheet, key and format has its own."""
+    """Each worksheet, key and format has its own ETag, which changes with the header."""
     orders(surface)
     asked = [(target, key) for target in TARGETS[:3] for key in ("paid", "some")]
     tags = {surface.send("GET", target, key=key).headers["etag"] for target, key in asked}
@@ -422,7 +425,7 @@ def test_a_changed_header_changes_the_tag(surface: Surface) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_a_key_may_not_see_is_not_there(surface: Surface, target: str) -> None:
-    """Hidden columns and worksheets leave no trace: their removal changes no byte."""
+    """Removing hidden columns and worksheets changes no byte of the answers."""
     worksheet = orders(surface)
     worksheet.rules[2, 2] = CellForm(rule="ONE_OF_LIST", options=("secret option",))
     worksheet.column_types = {1: "DATE"}
@@ -436,7 +439,7 @@ def test_what_a_key_may_not_see_is_not_there(surface: Surface, target: str) -> N
 
 
 def test_answers_do_not_depend_on_what_is_hidden(tmp_path: Path) -> None:
-    """The same bytes for a spreadsheet without the hidden column and worksheets."""
+    """A spreadsheet without the hidden column and worksheets gives the same bytes."""
     found: list[list[tuple[bytes, str]]] = []
     sheets: list[list[list[str | float]]] = [
         [["item", SECRET, "price"], ["Pen", "secret", 1.5]],
@@ -478,14 +481,14 @@ def test_answers_do_not_depend_on_what_is_hidden(tmp_path: Path) -> None:
 def test_denied_and_wrong_requests_cost_nothing(
     surface: Surface, target: str, options: dict[str, Any], code: tuple[int, int]
 ) -> None:
-    """They are refused before a call."""
+    """Denied and invalid requests are rejected without a call."""
     orders(surface)
 
     assert surface.refused("GET", target, **options)[0] == code
 
 
 def test_a_page_of_another_origin_is_refused(surface: Surface) -> None:
-    """As everywhere else."""
+    """A page of another origin is rejected."""
     for target in TARGETS[:3]:
         code, _ = surface.refused(
             "GET", target, key="page", headers=[("Origin", "https://evil.example.org")]
@@ -494,7 +497,7 @@ def test_a_page_of_another_origin_is_refused(surface: Surface) -> None:
 
 
 def test_a_key_of_any_spreadsheet_names_one(surface: Surface) -> None:
-    """In a header or in the URL."""
+    """A key for any spreadsheet needs an ID in a header or in the URL."""
     orders(surface)
     by_header = surface.send("GET", "/v2/sheets", key="any")
     by_parameter = surface.send("GET", "/v2/sheets?spreadsheetId=book", key="any", spreadsheet=None)
@@ -520,7 +523,7 @@ def test_an_unknown_worksheet(surface: Surface) -> None:
 
 
 def test_a_worksheet_without_names(surface: Surface) -> None:
-    """It is listed without fields, and has no schema."""
+    """A worksheet without names is listed without fields, and has no schema."""
     surface.sheets.add("Blank", [])
 
     assert listed(surface)["Blank"]["fields"] == []
@@ -528,7 +531,7 @@ def test_a_worksheet_without_names(surface: Surface) -> None:
 
 
 def test_a_field_is_no_parameter(surface: Surface) -> None:
-    """A name of a visible field as a parameter is refused, and one of a hidden field is not."""
+    """A visible field name as a parameter is rejected. A hidden field name is ignored."""
     orders(surface)
 
     assert refused(surface.send("GET", "Orders/schema?price=1")) == (400, 4002)
@@ -538,7 +541,7 @@ def test_a_field_is_no_parameter(surface: Surface) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 def test_schema_is_a_path_of_reads_only(surface: Surface, method: str) -> None:
-    """Other methods are missing, and write nothing."""
+    """Other methods than reads are not allowed, and write nothing."""
     orders(surface)
     code, answer = surface.refused(method, "Orders/schema", body=b'{"item":"x"}')
 
@@ -546,7 +549,7 @@ def test_schema_is_a_path_of_reads_only(surface: Surface, method: str) -> None:
 
 
 def test_an_outage_is_an_error(surface: Surface) -> None:
-    """Nothing partial is answered, and the next request looks again."""
+    """During an outage the answer is an error, and the next request reads again."""
     surface.calls.failure = UpstreamUnreachable("no way")
     failed = surface.send("GET", "/v2/sheets")
     surface.calls.failure = None
@@ -559,7 +562,7 @@ NAMES = ["a b", '"; }\nexport const x = 1; //', "*/", "a\u2028b", "\u202e", "`${
 
 
 def test_names_stay_within_the_interface(surface: Surface) -> None:
-    """One line for each field, whatever characters its name has, and none that is invisible."""
+    """Each field is one line of the TypeScript interface, with invisible characters escaped."""
     surface.sheets.add("x*/\n", [NAMES, ["a"] * len(NAMES)])
     text = surface.send("GET", "x*%2F%0A/schema?format=typescript").content.decode()
     lines = text.splitlines()
@@ -579,7 +582,7 @@ def test_names_stay_within_the_interface(surface: Surface) -> None:
     [("1", "Worksheet1"), ("Städte 🏙", "Städte"), (" lead", "Lead"), ("x:y!z", "XYZ")],
 )
 def test_the_name_of_an_interface(surface: Surface, title: str, name: str) -> None:
-    """Letters and digits of the title."""
+    """The name of an interface has the letters and digits of the title."""
     answer = surface.send("GET", f"{quote(title)}/schema?format=typescript").content.decode()
 
     assert f"export interface {name} {{\n" in answer
@@ -587,7 +590,7 @@ def test_the_name_of_an_interface(surface: Surface, title: str, name: str) -> No
 
 @pytest.mark.parametrize("typed", [True, False])
 def test_the_description_has_the_same_types(surface: Surface, typed: bool) -> None:
-    """Of typed rows those of the schema, of displayed ones texts."""
+    """The description has the types of the schema for typed rows, and texts for displayed rows."""
     orders(surface)
     column(surface, "open", form=STATES)
     values = "typed" if typed else "displayed"

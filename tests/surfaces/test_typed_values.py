@@ -67,7 +67,7 @@ CELLS: Mapping[str, tuple[Held, object]] = {
     "explained error": (Formatted("#N/A (Did not find value 'x'.)", "#N/A"), None),
     "text that begins as an error": ("#N/A is what it shows", "#N/A is what it shows"),
 }  # fmt: skip
-"""Cells by their class, and their values in JSON."""
+"""Cells of each class, and their values in JSON."""
 
 
 @contextmanager
@@ -78,7 +78,7 @@ def opened(
     *,
     rows: int = 0,
 ) -> Iterator[Surface]:
-    """The application with the worksheet `Typed`, whose grid has `rows` at least."""
+    """Open the application with the worksheet `Typed`, which has at least `rows` rows."""
     with open_surface(folder, KEYS, {**SETTINGS, **(settings or {})}) as surface:
         surface.sheets.add("Typed", lines, rows=rows)
         yield surface
@@ -92,7 +92,7 @@ def ask(
     *headers: tuple[str, str],
     key: str = "paid",
 ) -> tuple[Answer, tuple[int, int]]:
-    """The answer to a request, and its reads and writes."""
+    """Return the answer to a request, and its reads and writes."""
     calls = surface.calls
     before = calls.reads, calls.writes
     answer = surface.send(
@@ -116,7 +116,7 @@ ORDERED = "Typed?values=typed&order=" + quote("rowIndex,zero")
 
 @pytest.mark.parametrize("settings", [{}, WINDOWS], ids=["whole", "windows"])
 def test_each_class_has_its_json(tmp_path: Path, settings: Mapping[str, object]) -> None:
-    """Numbers, moments, texts, booleans and errors are answered as their class says, everywhere."""
+    """Each class of cell, such as dates or errors, has its JSON type in all answers."""
     with opened(tmp_path, ROW_OF_CELLS, settings) as surface:
         targets = ["Typed?values=typed", ORDERED, "Typed/2?values=typed"]
         listed, ordered, row = (ask(surface, "GET", each)[0] for each in targets)
@@ -139,7 +139,7 @@ def test_each_class_has_its_json(tmp_path: Path, settings: Mapping[str, object])
 def test_empty_cells_are_as_configured(
     tmp_path: Path, setting: str, expected: object, more: Mapping[str, object]
 ) -> None:
-    """0 and false are not empty; an error is null, also where empty cells are left out."""
+    """0 and false are not empty. An error is null, also where empty cells are left out."""
     lines: list[Cells] = [["n", "b", "e", "none", "past"], [0, False, "#REF!", ""]]
     with opened(tmp_path, lines, {"api.empty_cell": setting, **more}) as surface:
         listed, _ = ask(surface, "GET", "Typed?values=typed")
@@ -189,7 +189,10 @@ NAMED: Sequence[Cells] = [["name", "open"], ["a", True]]
 def test_every_operation_on_rows_takes_values(
     tmp_path: Path, operation: tuple[str, str, object]
 ) -> None:
-    """`typed`, `displayed` and an empty value are taken; other words are refused without a call."""
+    """`typed`, `displayed` and an empty value are accepted.
+
+    Other words are rejected without a call.
+    """
     method, target, body = operation
     for number, word in enumerate(("typed", "displayed", "", "%20Typed")):
         folder = tmp_path / str(number)
@@ -209,7 +212,7 @@ def test_every_operation_on_rows_takes_values(
 
 @pytest.mark.parametrize("target", ["Typed?", "Typed/2?"])
 def test_the_operator_chooses_the_default(tmp_path: Path, target: str) -> None:
-    """`api.values` is what a request gets that names no values, and the parameter overrides it."""
+    """`api.values` is the default. The parameter `values` overrides it."""
     with opened(tmp_path, NAMED, {"api.values": "typed"}) as surface:
         default, typed, displayed = (
             ask(surface, "GET", f"{target}{more}")[0]
@@ -222,7 +225,7 @@ def test_the_operator_chooses_the_default(tmp_path: Path, target: str) -> None:
 
 
 def test_reads_cost_two_calls_or_none(tmp_path: Path) -> None:
-    """Typed rows cost 2 reads cold, 1 after displayed rows, and none while they are kept."""
+    """Typed rows cost 2 reads, 1 read after displayed rows, and none while they are cached."""
     targets = ["Typed?values=typed", "Typed/2?values=typed", "Typed?values=typed&order=name"]
     for number, first in enumerate(targets):
         folder = tmp_path / str(number)
@@ -237,7 +240,7 @@ def test_reads_cost_two_calls_or_none(tmp_path: Path) -> None:
 
 
 def test_a_value_that_changes_under_its_display_costs_no_more(tmp_path: Path) -> None:
-    """12.3 becomes 12.4, both displayed as `12`: the next typed read costs 2 calls and shows it."""
+    """If 12.3 becomes 12.4, both displayed as `12`, the next typed read shows it for 2 calls."""
     with opened(tmp_path, [["n"], [Formatted(12.3, "12")]]) as surface:
         ask(surface, "GET", "Typed?values=typed")
         sheet(surface).type(2, Formatted(12.4, "12"))
@@ -248,7 +251,7 @@ def test_a_value_that_changes_under_its_display_costs_no_more(tmp_path: Path) ->
 
 
 def test_written_rows_are_shown_without_a_call(tmp_path: Path) -> None:
-    """Kept typed rows follow the gateway's own writes, by whichever values these were sent."""
+    """Cached typed rows show the gateway's own writes, typed or not, without a call."""
     with opened(tmp_path, [["name", "n"], ["a", 1], ["b", 2]], KEPT) as surface:
         ask(surface, "GET", "Typed?values=typed")
         ask(surface, "PATCH", "Typed/2?values=typed", {"n": 0})
@@ -304,7 +307,7 @@ WRITES: Mapping[str, tuple[str, str, object, object, tuple[int, int]]] = {
 def test_writes_are_answered_with_types(
     tmp_path: Path, case: tuple[str, str, object, object, tuple[int, int]]
 ) -> None:
-    """A typed write is answered with the values of its cells, and costs what the write costs."""
+    """The answer to a typed write has typed values at no further cost."""
     method, target, body, expected, cost = case
     with opened(tmp_path, RECORDS) as surface:
         answer, calls = ask(surface, method, target, body)
@@ -314,7 +317,7 @@ def test_writes_are_answered_with_types(
 
 
 def test_existing_rows_of_an_upsert_are_answered_as_they_are(tmp_path: Path) -> None:
-    """With `ignore-duplicates` an existing row is answered with its own typed values."""
+    """With `ignore-duplicates` the answer has the typed values of an existing row."""
     prefer = ("Prefer", "resolution=ignore-duplicates")
     with opened(tmp_path, RECORDS) as surface:
         body = {"name": "b", "n": 5, "open": False}
@@ -330,7 +333,7 @@ def changed_under_its_display(surface: Surface) -> None:
 
 
 def test_tags_cover_values_and_displays(tmp_path: Path) -> None:
-    """A value that changes under its display changes the tags of typed answers alone."""
+    """A value that changes under the same display changes only typed ETags."""
     targets = ["Typed/3", "Typed"]
     with opened(tmp_path, RECORDS) as surface:
         before = {
@@ -358,7 +361,7 @@ def test_tags_cover_values_and_displays(tmp_path: Path) -> None:
 def test_a_display_that_changes_is_another_tag(
     tmp_path: Path, settings: Mapping[str, object]
 ) -> None:
-    """A cell that gets another format is no 304, though its value stays."""
+    """A cell with another format gives no 304, although its value is the same."""
     with opened(tmp_path, RECORDS, settings) as surface:
         targets = ["Typed/3?values=typed", "Typed?values=typed"]
         before = [ask(surface, "GET", each)[0] for each in targets]
@@ -390,7 +393,7 @@ TAGGED: Mapping[str, tuple[str, object]] = {
 def test_no_update_is_lost_under_equal_displays(
     tmp_path: Path, case: tuple[str, object], key: str
 ) -> None:
-    """`If-Match` of a typed read fails once a value changed under its display, hidden or not."""
+    """`If-Match` of a typed read fails after a value changed under the same display."""
     method, body = case
     with opened(tmp_path, RECORDS) as surface:
         target = "Typed/3?values=typed"
@@ -417,7 +420,7 @@ def test_no_update_is_lost_under_equal_displays(
 def test_tags_are_compared_in_the_values_of_the_request(
     tmp_path: Path, case: tuple[str, object], values: str
 ) -> None:
-    """A tag of the other values does not match, in `If-Match` and in `If-None-Match`."""
+    """A typed ETag does not match a displayed request, or the reverse."""
     method, body = case
     other = {"typed": "displayed", "displayed": "typed"}[values]
     with opened(tmp_path, RECORDS) as surface:
@@ -449,7 +452,7 @@ def test_tags_are_compared_in_the_values_of_the_request(
 def test_the_tag_of_a_write_is_that_of_the_read(
     tmp_path: Path, method: str, target: str, body: object, settings: Mapping[str, object]
 ) -> None:
-    """All ways to read a row give the same typed tag: an answer of a write, a row, a window."""
+    """Write answers, rows and windows have the same typed ETag for a row."""
     with opened(tmp_path, RECORDS, settings) as surface:
         written, _ = ask(surface, method, f"{target}?values=typed", body)
         row = f"Typed/{written.json()['rowIndex']}?values=typed"
@@ -461,7 +464,7 @@ def test_the_tag_of_a_write_is_that_of_the_read(
 
 
 def test_a_typed_write_is_another_idempotent_request(tmp_path: Path) -> None:
-    """A replay has the bytes of the first answer; with other values the key is used already."""
+    """A repetition has the bytes of the first answer. Other `values` are another request."""
     key = ("Idempotency-Key", "k")
     with opened(tmp_path, RECORDS, {"api.empty_cell": "omit"}) as surface:
         body = {"n": 4, "e": None, "day": None}
@@ -479,7 +482,7 @@ def test_a_typed_write_is_another_idempotent_request(tmp_path: Path) -> None:
 
 
 def test_a_refused_parameter_of_a_create_names_the_one_that_it_takes(tmp_path: Path) -> None:
-    """It does not say that a create takes none."""
+    """The error for a parameter of a create names `values`, which a create accepts."""
     with opened(tmp_path, RECORDS) as surface:
         answer, _ = ask(surface, "POST", "Typed?limit=1", {"n": 7})
 
@@ -491,7 +494,10 @@ def test_a_refused_parameter_of_a_create_names_the_one_that_it_takes(tmp_path: P
 def test_a_typed_form_is_another_idempotent_request(
     tmp_path: Path, values: str, status: int
 ) -> None:
-    """Its texts may be numbers; without types a form and a JSON body of texts do the same."""
+    """A typed form is another request than a JSON body of texts.
+
+    Without types both are the same.
+    """
     target, key = f"Typed/2?values={values}", ("Idempotency-Key", "k")
     form = [("Content-Type", "application/x-www-form-urlencoded"), key]
     with opened(tmp_path, RECORDS) as surface:
@@ -519,7 +525,7 @@ LONG: Sequence[Cells] = [["name", "n"], *ROWS]
 def test_windows_have_types(
     tmp_path: Path, target: str, numbers: Sequence[int], has_next: bool, reads: int
 ) -> None:
-    """Pages of a large worksheet are read with their types, which costs a call more."""
+    """Typed pages of a large worksheet cost one more call."""
     with opened(tmp_path, LONG, WINDOWS, rows=20) as surface:
         ask(surface, "GET", "Typed")  # large from now on
         answer, calls = ask(surface, "GET", f"{target}&values=typed")
@@ -533,7 +539,7 @@ def test_windows_have_types(
 def test_the_description_is_of_the_values_that_it_is_asked_for(
     tmp_path: Path, key: str | None
 ) -> None:
-    """`/openapi.json?values=typed` describes typed cells, with a key and without."""
+    """`/openapi.json?values=typed` describes typed cells, with and without a key."""
     with opened(tmp_path, NAMED) as surface:
         default, displayed, typed, wrong = (
             surface.send("GET", f"/openapi.json{query}", key=key)
@@ -552,7 +558,7 @@ def test_the_description_is_of_the_values_that_it_is_asked_for(
 def test_zero_and_false_stand_beside_empty_cells(
     tmp_path: Path, settings: Mapping[str, object], fields: str
 ) -> None:
-    """In one column 0, false and an empty cell are told apart, in pages of any length."""
+    """In one column, 0, false and an empty cell are different, in pages of any length."""
     cells: Sequence[Held | None] = [0, "", False, 1, Formatted(0.0, ""), "x"]
     lines = [["name", "n", *"abcdefgh"], *([f"row {at}", each] for at, each in enumerate(cells))]
     with opened(tmp_path, lines, settings) as surface:
@@ -570,7 +576,10 @@ def test_zero_and_false_stand_beside_empty_cells(
 
 @pytest.mark.parametrize("settings", [{}, WINDOWS], ids=["whole", "windows"])
 def test_hidden_values_change_no_list(tmp_path: Path, settings: Mapping[str, object]) -> None:
-    """Bytes and tag of a typed list are of visible cells alone; the tag of a row shows a change."""
+    """A typed list and its ETag depend on visible cells only.
+
+    The ETag of a row covers all cells.
+    """
     with opened(tmp_path, RECORDS, settings) as surface:
         ask(surface, "GET", "Typed")  # large from now on
         targets = ["Typed?values=typed", "Typed?values=typed&order=-name", "Typed/3?values=typed"]

@@ -58,21 +58,21 @@ READS: Mapping[str, str] = {"list": "Cities?", "row": "Cities/2?"}
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
-    """The application, with a key that sees all fields, and one that sees two of them."""
+    """Open the application with a key that sees all fields, and a key that sees two fields."""
     with open_surface(tmp_path_factory.mktemp("unknown"), KEYS, PLANS) as surface:
         yield surface
 
 
 @pytest.fixture
 def cached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
-    """The same, where rows and headers are cached for long."""
+    """The same application with a long TTL of rows and headers."""
     with open_surface(tmp_path_factory.mktemp("cached"), KEYS, CACHED) as surface:
         yield surface
 
 
 @pytest.fixture
 def windowed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
-    """The same, where every worksheet is read in windows."""
+    """The same application, which reads every worksheet in windows."""
     settings = {**PLANS, "cache.window_above_cells": 1}
     with open_surface(tmp_path_factory.mktemp("windowed"), KEYS, settings) as surface:
         surface.send("GET", "Cities?limit=1", key="staff")
@@ -148,14 +148,14 @@ CONDITIONS = (
     *("STATE:Texas", "population<>5", "a=1&name~Chi", "population>5=", "state%3ATexas"),
     *("limit>5", "max-affected:5", "page:2", "where:{}"),
 )
-"""Conditions whose values stand behind a sign, mostly without `=`."""
+"""Conditions with a sign before the value, mostly without `=`."""
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_no_read_ignores_a_condition_without_an_equals_sign(
     surface: Surface, condition: str
 ) -> None:
-    """A list is refused, whose rows would not be those that were asked for."""
+    """A list with a condition without `=` is rejected, because its rows would be wrong."""
     code, _ = surface.refused("GET", f"Cities?{condition}", reads=1, key="staff")
 
     assert code == (400, 4002)
@@ -166,7 +166,9 @@ def test_no_read_ignores_a_condition_without_an_equals_sign(
 def test_no_write_ignores_a_condition_without_an_equals_sign(
     surface: Surface, write: str, condition: str
 ) -> None:
-    """A write by filter is refused, which would change more rows."""
+    """A write by filter with a condition without `=` is rejected, because it would change more
+    rows.
+    """
     method, target, body = WRITES[write]
 
     code, _ = surface.refused(method, f"{target}{condition}", reads=3, key="staff", body=body)
@@ -176,7 +178,7 @@ def test_no_write_ignores_a_condition_without_an_equals_sign(
 
 @pytest.mark.parametrize("query", ["lang:en", "a>b", "state", "state:", "name~", "_:1"])
 def test_other_signs_are_ignored(surface: Surface, query: str) -> None:
-    """A sign behind another word, or without a value, is no condition."""
+    """A sign after another word or without a value is ignored."""
     answer = surface.send("GET", f"Cities?{query}", key="staff")
 
     assert answer.status_code == 200
@@ -185,7 +187,7 @@ def test_other_signs_are_ignored(surface: Surface, query: str) -> None:
 @pytest.mark.parametrize(("count", "status"), [(50, 200), (51, 400)])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_unknown_names_have_a_bound(surface: Surface, method: str, count: int, status: int) -> None:
-    """At most 50 are compared with the fields; repeated names count once."""
+    """At most 50 unknown names are compared with the fields. Repeated names count once."""
     query = "&".join(f"x{number % count}_gte=1" for number in range(200))
     body = b"" if method == "GET" else ROW
 
@@ -198,14 +200,14 @@ def test_unknown_names_have_a_bound(surface: Surface, method: str, count: int, s
 
 
 def test_there_are_words_enough() -> None:
-    """The table has 60 words of other services at least."""
+    """The table has at least 60 words of other services."""
     assert len({word for words in WORDS_OF.values() for word in words}) >= 60
 
 
 @pytest.mark.parametrize("word", EVERY)
 @pytest.mark.parametrize("path", READS.values(), ids=READS)
 def test_no_read_ignores_a_word_of_another_service(surface: Surface, path: str, word: str) -> None:
-    """It is refused: the rows would not be those that were asked for."""
+    """A read with a word of another service is rejected, because its rows would be wrong."""
     code, _ = surface.refused("GET", f"{path}{word}", reads=1, key="staff")
 
     assert code == (400, 4002)
@@ -216,7 +218,7 @@ def test_no_read_ignores_a_word_of_another_service(surface: Surface, path: str, 
 def test_no_write_ignores_a_word_of_another_service(
     surface: Surface, write: str, word: str
 ) -> None:
-    """It is refused before anything is written."""
+    """A write with a word of another service is rejected before anything is written."""
     method, target, body = WRITES[write]
 
     code, _ = surface.refused(method, f"{target}{word}", reads=3, key="staff", body=body)
@@ -240,7 +242,7 @@ ENDS = st.sampled_from(["=1", "[]=1", "%5B0%5D=1", "%3D1", "[a][b]=1"])
 def test_every_spelling_of_a_word_is_refused(
     word: str, sign: str, spell: Callable[[str], str], at: int, end: str, kind: str
 ) -> None:
-    """In capitals or not, with `_` and `-` anywhere, with brackets, and with a folded value."""
+    """Capitals, `_`, `-`, brackets and a folded value make no difference."""
     written = f"{spell(word[:at])}{sign}{spell(word[at:])}{end}"
     operation = next(each for name, each in OPERATIONS.items() if name == kind)
 
@@ -260,7 +262,7 @@ def test_every_spelling_of_a_word_is_refused(
     ],
 )
 def test_a_refusal_names_the_right_parameter(surface: Surface, word: str, right: str) -> None:
-    """The message names what to send instead, and no value."""
+    """The error names the right parameter, and no value."""
     _, answer = surface.refused("GET", f"Cities?{word}", reads=1, key="staff")
 
     assert right in answer.json()["message"]
@@ -269,7 +271,7 @@ def test_a_refusal_names_the_right_parameter(surface: Surface, word: str, right:
 
 @pytest.mark.parametrize("write", WRITES)
 def test_a_cached_header_is_enough(cached: Surface, write: str) -> None:
-    """A field is known without a call where rows are cached; a create needs no look at all."""
+    """A field name is found in the cached header without a call. A create reads nothing."""
     cached.send("GET", "Cities", key="staff")
     cached.send("POST", "Cities", key="staff", body=ROW)
     method, target, body = WRITES[write]
@@ -295,7 +297,7 @@ def test_a_window_has_the_header(windowed: Surface, path: str, query: str) -> No
 
 @pytest.mark.parametrize("keys", ["name", "nope"])
 def test_a_window_past_the_grid_has_no_header(windowed: Surface, keys: str) -> None:
-    """So it has no rows, and refuses no names."""
+    """A window past the last row of the sheet has no rows and rejects no names."""
     answer = windowed.send("GET", f"Cities?skip=5000&keys={keys}", key="staff")
 
     assert (answer.status_code, answer.json()["results"]) == (200, [])
@@ -303,7 +305,7 @@ def test_a_window_past_the_grid_has_no_header(windowed: Surface, keys: str) -> N
 
 @pytest.mark.parametrize("path", READS.values(), ids=READS)
 def test_unknown_words_cost_nothing(cached: Surface, path: str) -> None:
-    """They miss no cache: the answer is the same, without a call."""
+    """Unknown words do not miss the cache: the answer is the same, without a call."""
     plain = cached.send("GET", path, key="staff")
     spent = cached.calls.reads
 
@@ -315,7 +317,7 @@ def test_unknown_words_cost_nothing(cached: Surface, path: str) -> None:
 
 @pytest.mark.parametrize("name", [*sorted(CACHE_BUSTERS), "utm_source"])
 def test_a_cache_buster_is_ignored_even_if_it_is_a_field(surface: Surface, name: str) -> None:
-    """A list and a create are carried out as without it."""
+    """A list and a create ignore a cache buster, even if a field has its name."""
     surface.sheets.add("Busters", [[*sorted(CACHE_BUSTERS), "utm_source"], ["a"]])
 
     listed = surface.send("GET", f"Busters?{name}=1", key="staff")
@@ -326,7 +328,7 @@ def test_a_cache_buster_is_ignored_even_if_it_is_a_field(surface: Surface, name:
 
 
 def without_times(answer: Answer) -> list[bytes]:
-    """The answer without the times of its request."""
+    """Return the answer without times."""
     own = (b"server-timing:", b"date:")
     return [line for line in answer.said.split(b"\n") if not line.lower().startswith(own)]
 
@@ -334,7 +336,7 @@ def without_times(answer: Answer) -> list[bytes]:
 @pytest.mark.parametrize("hidden", ["state", "STATE", "state_gte", "population", "state[eq]"])
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE", "POST"])
 def test_a_hidden_field_is_no_field(surface: Surface, method: str, hidden: str) -> None:
-    """The answer has the same bytes as with a word that is nothing."""
+    """A hidden field name gives the same bytes as any unknown word."""
     target = "Cities" if method in ("GET", "POST") else "Cities/2"
     body = b"" if method == "GET" else ROW
     sent: list[Answer] = []
@@ -352,7 +354,7 @@ def test_a_hidden_field_is_no_field(surface: Surface, method: str, hidden: str) 
 
 
 def test_a_field_that_is_seen_but_not_written_is_a_field(surface: Surface) -> None:
-    """Its name is refused as a parameter."""
+    """The name of a read-only field is rejected as a parameter."""
     code, answer = surface.refused("GET", "Cities?country=USA", reads=1, key="clerk")
 
     assert code == (400, 4002)
@@ -361,7 +363,7 @@ def test_a_field_that_is_seen_but_not_written_is_a_field(surface: Surface) -> No
 
 @pytest.mark.parametrize("write", ["create", "update", "update of a list", "delete", "upsert"])
 def test_a_refused_name_does_not_take_an_idempotency_key(surface: Surface, write: str) -> None:
-    """The same request without the name is carried out; sent again with it, the answer is given."""
+    """A rejected request does not use its Idempotency-Key, which is valid without the name."""
     method, target, body = WRITES[write]
     headers = [("Idempotency-Key", f"key of {write}".replace(" ", "-"))]
 
@@ -382,7 +384,7 @@ def test_a_refused_name_does_not_take_an_idempotency_key(surface: Surface, write
 )
 @pytest.mark.parametrize("query", ["page=2", "where={}", "name=x", "limit=x"])
 def test_other_paths_ignore_all_parameters(surface: Surface, target: str, query: str) -> None:
-    """Health, pages and the description are answered as without them."""
+    """Health, pages and the description ignore unknown parameters."""
     answer = surface.send("GET", f"{target}?{query}", key=None, spreadsheet=None)
 
     assert answer.status_code == 200

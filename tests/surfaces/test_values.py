@@ -32,14 +32,14 @@ Cells = Sequence[Held | None]
 
 @contextmanager
 def opened(folder: Path, cells: Cells) -> Iterator[Surface]:
-    """The application with the worksheet `One`: the cells are those of its field `f`."""
+    """Open the application with the worksheet `One`, whose field `f` has the cells."""
     with open_surface(folder, KEYS, SETTINGS) as surface:
         surface.sheets.add("One", [["n", "f"], *([at, cell] for at, cell in enumerate(cells, 2))])
         yield surface
 
 
 def listed(surface: Surface, **parameters: object) -> list[int]:
-    """The rows of a list with these parameters, by their numbers in the worksheet."""
+    """Return the row numbers of a list with these parameters."""
     texts = [
         f"{name}={quote(value if isinstance(value, str) else json.dumps(value))}"
         for name, value in parameters.items()
@@ -50,7 +50,7 @@ def listed(surface: Surface, **parameters: object) -> list[int]:
 
 
 def upserted(surface: Surface, body: object, keys: str = "f") -> tuple[Answer, tuple[int, int]]:
-    """The answer to an upsert by `f`, or other key fields, and its reads and writes."""
+    """Return the answer to an upsert by `f` or other fields, and its reads and writes."""
     calls = surface.calls
     before = calls.reads, calls.writes
     answer = surface.send(
@@ -64,7 +64,10 @@ def upserted(surface: Surface, body: object, keys: str = "f") -> tuple[Answer, t
 
 
 def paged(surface: Surface, order: str) -> list[int]:
-    """All rows, page by page: each begins after the display of `f` that ended the one before."""
+    """Return all rows, page by page.
+
+    Each page begins after the last displayed `f` of the page before.
+    """
     rows: list[int] = []
     comparison = "$lt" if order.startswith("-") else "$gt"
     where: dict[str, Any] = {}
@@ -99,7 +102,7 @@ COLUMNS: Mapping[str, Cells] = {
 def test_pages_by_the_last_display_have_each_row_once(
     tmp_path: Path, cells: Cells, order: str
 ) -> None:
-    """A page that begins after the last display of the one before continues the order."""
+    """A page that begins after the last displayed text continues the order."""
     with opened(tmp_path, cells) as surface:
         assert paged(surface, order) == listed(surface, order=order)
 
@@ -126,7 +129,7 @@ def test_pages_by_the_last_display_have_each_row_once(
     ],
 )
 def test_an_upsert_finds_what_is_equal(tmp_path: Path, cell: Held, key: object) -> None:
-    """A row has the key if `$eq` matches it; the second time nothing is written."""
+    """A row has the key if `$eq` matches it. The second upsert writes nothing."""
     with opened(tmp_path, ["other", cell]) as surface:
         listed(surface, order="f")
         first, calls = upserted(surface, {"f": key, "n": "x"})
@@ -145,7 +148,7 @@ def test_an_upsert_finds_what_is_equal(tmp_path: Path, cell: Held, key: object) 
     [("1.1", "1.10"), ("100000", "1E5"), ("1.10", 1.1), ("TRUE", True), ("2026-01-01", "2026-1-1")],
 )
 def test_an_upsert_creates_what_is_not_equal(tmp_path: Path, cell: Held, key: object) -> None:
-    """Texts are equal only if they are identical, or in plain notation to a number."""
+    """Texts match only identical texts, or a number in plain notation."""
     with opened(tmp_path, [cell]) as surface:
         answer, _ = upserted(surface, {"f": key})
         rows = listed(surface, where={"f": key})
@@ -169,7 +172,10 @@ def test_an_upsert_creates_what_is_not_equal(tmp_path: Path, cell: Held, key: ob
 def test_two_rows_of_a_body_have_different_keys(
     tmp_path: Path, keys: tuple[object, object], *, is_one: bool
 ) -> None:
-    """Values that one cell could equal are one key; different texts that are numbers are two."""
+    """Two values that one cell could equal are the same key.
+
+    Different texts of numbers are two keys.
+    """
     with opened(tmp_path, ["other"]) as surface:
         answer, (_, writes) = upserted(surface, [{"f": key} for key in keys])
 
@@ -210,7 +216,7 @@ def test_a_number_of_another_row_does_not_make_two_texts_one_key(tmp_path: Path)
 def test_new_keys_that_one_cell_would_display_are_one(
     tmp_path: Path, cell: Held, keys: tuple[object, object], *, is_one: bool
 ) -> None:
-    """A new cell is displayed as those of its column; what plain numbers display is plain."""
+    """New keys that one cell of the column would display alike are the same key."""
     with opened(tmp_path, [cell]) as surface:
         answer, (_, writes) = upserted(surface, [{"f": key} for key in keys])
 
@@ -223,7 +229,7 @@ def test_new_keys_that_one_cell_would_display_are_one(
 
 
 def test_rows_whose_keys_one_cell_would_display_are_updated(tmp_path: Path) -> None:
-    """They are there, so that each key means one of them."""
+    """If the rows exist, each key updates its own row."""
     with opened(tmp_path, [Formatted(7, "$7.00"), Formatted(5, "5"), "$5.00"]) as surface:
         answer, _ = upserted(surface, [{"f": 5, "n": "a"}, {"f": "$5.00", "n": "b"}])
 
@@ -231,7 +237,7 @@ def test_rows_whose_keys_one_cell_would_display_are_updated(tmp_path: Path) -> N
 
 
 def test_a_row_that_two_keys_of_a_body_equal_is_refused(tmp_path: Path) -> None:
-    """A number equals different texts that name it: neither of them is meant alone."""
+    """An upsert is rejected if two keys of its body equal one row."""
     with opened(tmp_path, [1.1]) as surface:
         answer, calls = upserted(surface, [{"f": "1.10"}, {"f": "1.1"}])
 
@@ -280,7 +286,7 @@ def named(rows: Sequence[int]) -> list[str]:
 
 
 def test_cells_are_ordered_by_class_and_value(mixed: Surface) -> None:
-    """Numbers, dates, clocks, texts, booleans, errors; the empty cell is last both ways."""
+    """The order is numbers, dates, times, texts, booleans, errors. Empty cells are always last."""
     assert named(listed(mixed, order="f")) == ORDER
     assert named(listed(mixed, order="-f")) == [*ORDER[-2::-1], "empty"]
 
@@ -315,7 +321,7 @@ def test_cells_are_ordered_by_class_and_value(mixed: Surface) -> None:
 def test_conditions_compare_the_value(
     mixed: Surface, condition: object, expected: Sequence[str]
 ) -> None:
-    """Each kind of operand finds its cells, in the order of the worksheet, without a call."""
+    """Each kind of operand finds its cells in worksheet order, without a call."""
     reads = mixed.calls.reads
 
     assert named(listed(mixed, where={"f": condition})) == expected
@@ -324,7 +330,7 @@ def test_conditions_compare_the_value(
 
 @pytest.mark.parametrize("operand", [9.9, "9.90", "2026-02-01", "14:05", "apple", "5 kg", False])
 def test_ranges_part_a_class(mixed: Surface, operand: object) -> None:
-    """Below, equal and above are the class of the operand, in the order of `order`."""
+    """Below, equal and above together give all cells of the operand's class, in order."""
     parts = [
         named(listed(mixed, where={"f": {word: operand}}, order="f"))
         for word in ("$lt", "$eq", "$gt")

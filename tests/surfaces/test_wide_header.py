@@ -25,7 +25,10 @@ def wide(surface: Surface) -> Surface:
 
 
 def test_each_name_is_read_from_its_first_column(wide: Surface) -> None:
-    """`rowIndex` stays the row's number, a blank header is no field, and order is the sheet's."""
+    """Each name is read from its first column.
+
+    `rowIndex` is the row number, blank names are left out.
+    """
     named = {name: f"cell {HEADER.index(name)}" for name in HEADER if name and name != "rowIndex"}
     record = wide.send("GET", "Wide/2").json()
 
@@ -36,7 +39,7 @@ def test_each_name_is_read_from_its_first_column(wide: Surface) -> None:
 def test_each_name_is_written_to_its_first_column(
     wide: Surface, method: str, path: str, row: int
 ) -> None:
-    """All of them in one request; the columns that no field means stay as they were."""
+    """One request writes all names to their first columns. Other columns stay unchanged."""
     before = dict(wide.sheets.worksheets[-1].cells)
     places = {(row, HEADER.index(name) + 1): f"new {name}" for name in WRITABLE}
     body = {name: f"new {name}" for name in WRITABLE}
@@ -51,7 +54,7 @@ def test_each_name_is_written_to_its_first_column(
     "name", ["", " ", "rowindex", "twice ", "E\u0301", "column 999", "A", "ALL1"]
 )
 def test_a_name_that_is_none_is_refused(wide: Surface, name: str) -> None:
-    """Nothing is written to a column by what only resembles its name or place."""
+    """A name that only resembles a field or its position is rejected, and nothing is written."""
     body = json.dumps({name: "x", "twice": "y"}).encode()
     code, _ = wide.refused("POST", "Wide", body=body, reads=2)
 

@@ -33,7 +33,7 @@ EVERY = {**CREATES, **ON_ROWS, **ON_SEVERAL, **UPSERT}
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
-    """The application, with a key that may delete."""
+    """Open the application with a key that can delete."""
     key = KeyRequest(
         name="staff", plan="staff", grants=Grants(spreadsheets=GRANTED, may_delete=True)
     )
@@ -50,7 +50,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
 def test_conditions_that_no_write_evaluates(
     surface: Surface, write: str, name: str, value: str
 ) -> None:
-    """They are refused, since they would be ignored."""
+    """Conditional headers that writes do not support are rejected."""
     method, target, body = EVERY[write]
 
     found, answer = surface.refused(method, target, key="staff", headers=[(name, value)], body=body)
@@ -62,7 +62,7 @@ def test_conditions_that_no_write_evaluates(
 @pytest.mark.parametrize("value", ["*", '"a"', 'W/"a"', ""])
 @pytest.mark.parametrize("write", CREATES)
 def test_a_create_has_no_row_that_could_match(surface: Surface, write: str, value: str) -> None:
-    """`If-Match` on a create is refused."""
+    """`If-Match` on a create is rejected."""
     method, target, body = CREATES[write]
 
     found, answer = surface.refused(
@@ -75,7 +75,7 @@ def test_a_create_has_no_row_that_could_match(surface: Surface, write: str, valu
 
 @pytest.mark.parametrize("value", ["*", '"a"'])
 def test_an_upsert_may_create_rows_that_match_nothing(surface: Surface, value: str) -> None:
-    """`If-Match` on an upsert is refused, `*` too."""
+    """`If-Match` on an upsert is rejected, `*` too."""
     method, target, body = UPSERT["upsert"]
 
     found, answer = surface.refused(
@@ -88,7 +88,7 @@ def test_an_upsert_may_create_rows_that_match_nothing(surface: Surface, value: s
 
 @pytest.mark.parametrize("write", [*ON_ROWS, *ON_SEVERAL])
 def test_any_state_of_existing_rows(surface: Surface, write: str) -> None:
-    """`*` is fulfilled by every row. A date beside it is ignored (RFC 9110, 13.1.4)."""
+    """Every row meets `*`. A date in another header is then ignored (RFC 9110, 13.1.4)."""
     method, target, body = EVERY[write]
     headers = [("If-Match", "*"), ("If-Unmodified-Since", DATE)]
 
@@ -100,7 +100,7 @@ def test_any_state_of_existing_rows(surface: Surface, write: str) -> None:
 
 @pytest.mark.parametrize("write", EVERY)
 def test_a_date_of_reads_is_ignored_by_writes(surface: Surface, write: str) -> None:
-    """`If-Modified-Since` is a condition of reads alone (RFC 9110, 13.1.3)."""
+    """Writes ignore `If-Modified-Since`, a condition of reads only (RFC 9110, 13.1.3)."""
     method, target, body = EVERY[write]
 
     answer = surface.send(
@@ -127,7 +127,7 @@ def test_a_date_of_reads_is_ignored_by_writes(surface: Surface, write: str) -> N
 def test_tag_that_is_not_quoted(
     surface: Surface, method: str, body: bytes, value: str, said: str
 ) -> None:
-    """The row is left alone, and the error says that the quotes are missing."""
+    """An ETag without quotes gets an error that says so, and the row is not changed."""
     tag = surface.send("GET", "Cities/2", key="staff").headers["etag"].strip('"')
     headers = [("If-Match", value.format(tag))]
 

@@ -16,12 +16,12 @@ from gateway.server.sockets import bind
 
 SECRET = "1x-secret"
 GOOD = "good-"
-"""What its tokens begin with; each counts once, or again with its `idempotency_key`."""
+"""Prefix of valid tokens. A token is valid once, or again with its `idempotency_key`."""
 
 
 @dataclass
 class Siteverify:
-    """Tokens that were used, with their repetitions; `status` and `text` replace an answer."""
+    """Records used tokens and their repetitions. `status` and `text` replace an answer."""
 
     url: str = ""
     asked: list[dict[str, Any]] = field(default_factory=list)

@@ -1,22 +1,23 @@
-"""Google Sheets as the gateway's `Sheets`: each method makes a call and sends it.
+"""Calls of the Google Sheets API, and `GoogleSheets`, which sends them for the gateway.
 
 Rules of calls
-- A call is one method of `Sheets` with its arguments. `message` builds its request with gspread's
-  verbs, `decode` reads its answer; neither sends anything.
-- Source: the discovery document of the Sheets API v4. Google leaves out empty members, so members
-  with a default may be missing. If another member is missing or has a wrong type, the answer is
-  unreadable (`msgspec.ValidationError`).
-- The memory of an answer is estimated before decoding: a small answer may contain millions of
-  lists.
+- A call (`Call`) holds the arguments of one method of `Sheets`. `message` builds the HTTP request
+  with gspread. `decode` reads Google's answer. Neither method sends anything.
+- The JSON shapes come from the discovery document of the Sheets API v4. Google leaves out empty
+  JSON members, so a missing member gets its default. If a member without a default is missing, or
+  if any member has a wrong type, `msgspec.ValidationError` is raised.
+- The gateway estimates the memory of an answer before it decodes the answer, because a small
+  answer can contain millions of lists.
 
 Rules of joined reads
-- Complete reads of several worksheets of one spreadsheet in one rendering become one call, if they
-  begin together or while the first of them waits for the quota. Worksheets that were not read
-  before, or are read by their ids, are read alone, so that an error of one of them, such as a wrong
-  title, does not affect the others.
-- If Google refuses a joined call, or its answer is too large, each worksheet is read alone, and the
-  reads of this spreadsheet are not joined for `APART_SECONDS`.
-- The call is for the keys of all its reads, and is sent at the earliest of their turns.
+- Reads of several whole worksheets of one spreadsheet in one rendering become one call, if they
+  start together or while the first read waits for the quota. A worksheet that was not read before,
+  or that is read by its ID, is read alone. An error of that read, such as a wrong title, then does
+  not affect the reads of other worksheets.
+- If Google refuses a joined call, or if the answer is too large, the gateway reads each worksheet
+  alone. For the next `APART_SECONDS` it does not join reads of this spreadsheet.
+- A joined call belongs to the API keys of all its reads. The fair queue sends it when the first of
+  these keys has its turn.
 """
 
 import asyncio
@@ -68,13 +69,13 @@ LIST_BYTES = 64
 """Memory of a decoded list without its items."""
 
 ITEM_BYTES = 72
-"""Maximum memory of an item, measured with short texts, including its slot in the list."""
+"""Maximum memory of a list item in bytes, with its slot in the list. Measured with short texts."""
 
 GROWTH = 4
-"""A decoded answer may take this many times its size limit. Windowed reads are not affected."""
+"""Maximum memory of a decoded answer, as a multiple of the size limit of encoded answers."""
 
 MAX_URL_BYTES = 4_000
-"""Maximum size of ranges in a URL; longer lists go in a body or in several calls."""
+"""Maximum bytes of the ranges in a URL. More ranges need a request body or several calls."""
 
 APART_SECONDS = 300.0
 
@@ -85,14 +86,14 @@ _RENDERED: Mapping[Render, Mapping[str, Any]] = {
 
 
 class Send(Protocol):
-    """Function that sends a call, as one account or through the service's pipeline."""
+    """Function that sends a call and returns the decoded answer, such as `Pipeline.send`."""
 
     async def __call__(self, call: Call[T], /) -> T: ...
 
 
 @dataclass(kw_only=True)
 class _Joined:
-    """Joined reads, each with its answer, and the callers that wait for them."""
+    """Reads that become one call: a range and a future for each, and the keys that wait."""
 
     ranges: list[KnownRange] = field(default_factory=list)
     answers: list[asyncio.Future[Rendering | None]] = field(default_factory=list)
@@ -103,13 +104,13 @@ class _Joined:
 
 
 class GoogleSheets:
-    """Google Sheets through a `Send`: a `Sheets`."""
+    """Implementation of `Sheets` that makes a call from each method and passes it to `send`."""
 
     def __init__(self, send: Send, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._send = send
         self._clock = clock
         self._joined: dict[tuple[str, Render], _Joined] = {}
-        """Calls that further reads may join until they are sent, by spreadsheet and rendering."""
+        """Unsent joined reads, by spreadsheet ID and rendering."""
         self._apart_until: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -175,7 +176,10 @@ class GoogleSheets:
     async def _read_joined(
         self, spreadsheet: str, render: Render, wanted: KnownRange
     ) -> Rendering | None:
-        """Join the read to an unsent call, or begin one. Raises `_Apart` if that call fails."""
+        """Add the read to an unsent joined call, or start a new one, and return the rendering.
+
+        Raises `_Apart` if Google refuses the joined call or its answer is too large.
+        """
         context = current_call_context()
         answer: asyncio.Future[Rendering | None] = asyncio.get_running_loop().create_future()
         kind, byte_count = (spreadsheet, render), len(quote(wanted.range))
@@ -199,7 +203,7 @@ class GoogleSheets:
         spreadsheet, render = kind
 
         def close() -> Call[Any]:
-            """End joining, and return the call for all joined reads."""
+            """Accept no further reads, and return one call for all joined reads."""
             joined.is_open = False
             if len(joined.ranges) > 1:
                 return ReadSeveral(spreadsheet, joined.ranges, render)
@@ -231,7 +235,7 @@ class GoogleSheets:
 
 
 class _Apart(Exception):
-    """A joined call failed, and its reads must be made one by one."""
+    """A joined call failed, so the caller must send its read alone."""
 
 
 @dataclass(frozen=True)
@@ -266,9 +270,10 @@ class ReadColumns(Call[Rendering | None]):
 
 @dataclass(frozen=True)
 class ReadArea(Call[Rendering | None]):
-    """Reads an area as `ReadColumns` does; gspread has no verb for this call.
+    """Call like `ReadColumns` that finds the worksheet by its ID instead of its title.
 
-    Google's answer for an unknown worksheet id is not documented: it may have no values.
+    gspread has no function for this call. Google does not document the answer for an unknown
+    worksheet ID. An answer without values raises `UpstreamRefusal`.
     """
 
     area: SheetArea
@@ -318,7 +323,10 @@ class ReadSeveral(Call[list[Rendering | None]]):
 
 @dataclass(frozen=True)
 class JoinedRead(Call[Any]):
-    """Joined reads; `close` ends the joining and returns the call to send."""
+    """Placeholder for joined reads in the pipeline, replaced before it is sent.
+
+    `close` ends the joining and returns the call to send.
+    """
 
     close: Callable[[], Call[Any]]
 
@@ -355,7 +363,7 @@ class ListWorksheets(Call[list[WorksheetProperties]]):
         return gspread.fetch_sheet_metadata(self.spreadsheet, {})
 
     def decode(self, answer: Answer, limits: Limits) -> Work[list[WorksheetProperties]]:
-        """Decode the grid worksheets; charts and connected data have tabs, too."""
+        """Decode the grid worksheets, without the tabs of charts and of connected data."""
         found = yield from _decoded(_spreadsheet, answer, limits)
         return [
             WorksheetProperties(
@@ -386,7 +394,7 @@ _SHEETS: Mapping[Detail, str] = {
     Detail.VALUES: _VALUES,
     Detail.FORMS: _FORMS,
 }
-"""Fields of a worksheet by the contents of its blocks."""
+"""Google's `fields` parameter of a worksheet read, by the requested detail."""
 
 
 @dataclass(frozen=True)
@@ -410,7 +418,10 @@ class ReadSheet(Call[SheetView]):
 
 @dataclass(frozen=True)
 class ReadSpreadsheet(Call[SpreadsheetView]):
-    """Reads forms, native tables and protections of several worksheets: one range of each."""
+    """Call that reads one range of each of several worksheets, with native tables.
+
+    The answer also has number formats, data validation and protected ranges.
+    """
 
     ranges: Sequence[str]
     fields = "properties(title,locale,timeZone)," + _FORMS.replace(
@@ -467,7 +478,7 @@ class Apply(Call[SheetView]):
 
 @dataclass(frozen=True)
 class ChangeFences(Call[None]):
-    """Deletes old fences with a key, then creates new ones."""
+    """Call that deletes the fences `forgotten`, then creates the fences `created`."""
 
     key: str
     forgotten: Sequence[int]
@@ -480,13 +491,16 @@ class ChangeFences(Call[None]):
         return gspread.batch_update(self.spreadsheet, {"requests": requests})
 
     def decode(self, answer: Answer, limits: Limits) -> Work[None]:
-        """Ignore the answer: its success is enough."""
+        """Check that the answer can be decoded."""
         yield from _decoded(_done, answer, limits)
 
 
 @dataclass(frozen=True)
 class FindFences(Call[Sequence[Fence]]):
-    """Searches fences by their key or id; gspread has no verb for this call."""
+    """Call that finds fences by ID or by key, or all metadata of the spreadsheet without either.
+
+    gspread has no function for this call.
+    """
 
     key: str | None = None
     id: int | None = None
@@ -513,7 +527,7 @@ class FindFences(Call[Sequence[Fence]]):
 def _of_ranges(gspread: HTTPClient, spreadsheet: str, ranges: Sequence[str]) -> Any:
     if sum(map(len, map(quote, ranges))) <= MAX_URL_BYTES:
         return gspread.fetch_sheet_metadata(spreadsheet, {"ranges": [*ranges]})
-    # gspread has no verb for the call that takes the ranges in a body.
+    # gspread has no function for the call with the ranges in its body.
     body = {"dataFilters": [{"a1Range": each} for each in ranges], "includeGridData": True}
     return _posted(gspread, spreadsheet, ":getByDataFilter", body)
 
@@ -526,7 +540,7 @@ def _posted(gspread: HTTPClient, spreadsheet: str, path: str, body: Mapping[str,
 def fence_requests(
     key: str, forgotten: Iterable[int], created: Iterable[Fence]
 ) -> Sequence[Mapping[str, object]]:
-    """The requests that delete old fences with a key, then create new ones."""
+    """Requests of a batch update that delete fences by key and ID, then create fences."""
     requests: list[Mapping[str, object]] = []
     for fence_id in forgotten:
         lookup = {"metadataId": fence_id, "metadataKey": key}
@@ -596,10 +610,10 @@ def _decoded(decoder: msgspec.json.Decoder[S], answer: Answer, limits: Limits) -
 
 
 def check_growth(body: bytes, max_bytes: int) -> Work[None]:
-    """Raise `AnswerTooLarge` if the decoded lists and items may exceed `max_bytes`.
+    """Raise `AnswerTooLarge` if the decoded lists and items might take more than `max_bytes`.
 
-    Each item but the first of a list follows a comma. Commas within texts count too; they are few
-    compared with the texts themselves.
+    The commas of the JSON text give the number of list items. Commas within cell texts count as
+    items too.
     """
     byte_count = 0
     for start in range(0, len(body), PIECE_BYTES):

@@ -1,7 +1,8 @@
-"""Cells as Google's JSON has them: views made from answers, and requests made from changes.
+"""JSON shapes of Google's worksheets and cells: decoding of answers, encoding of changes.
 
-Rules: as in calls, members with a default may be missing. Rows stay encoded until a view is made
-from them, some at a time.
+Rules: Google leaves out empty JSON members, so a missing member gets its default. Rows stay
+encoded until `view_of` decodes them. `view_of` decodes a few rows at a time, so that the event loop
+can run between them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,10 +33,10 @@ from gateway.table.steps import Work
 T = TypeVar("T")
 
 PIECE_BYTES = 256 * 1024
-"""Size of rows after which other requests run, about 2 ms; a row is decoded at once."""
+"""Decoded bytes after which the event loop runs other requests. They take about 2 ms."""
 
 BLOCK_BYTES = 400
-"""Bytes whose decoding takes as long as making a block."""
+"""Cost of a `Block` object, as the number of bytes that can be decoded in the same time."""
 
 
 class Grid(msgspec.Struct, rename="camel"):
@@ -135,7 +136,7 @@ class TableColumn(msgspec.Struct, rename="camel"):
 
 class TableRows(msgspec.Struct, rename="camel", frozen=True):
     footer_color_style: msgspec.Raw = msgspec.Raw()
-    """Colour of the totals row; present only if the table has such a row."""
+    """Colour of the totals row. Google sends it only if the table has a totals row."""
 
 
 class ShownTable(msgspec.Struct, rename="camel"):
@@ -174,7 +175,10 @@ class Spreadsheet(msgspec.Struct):
     properties: SpreadsheetProperties = NAMELESS
 
     def with_data(self, count: int) -> Sequence[Sheet]:
-        """The worksheets of the requested ranges; raises as `checked_parts`."""
+        """Returns the worksheets that have cells in the answer, in tab order.
+
+        Raises `msgspec.ValidationError` unless there are `count` of them.
+        """
         return checked_parts([each for each in self.sheets if each.data], count)
 
 
@@ -182,7 +186,7 @@ _row = msgspec.json.Decoder(RowData)
 
 
 def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetView]:
-    """Make the view of a worksheet, with one block per requested range."""
+    """Decode the view of a worksheet, with one block for each requested range."""
     properties, data = sheet.properties, checked_parts(sheet.data, block_count)
     grid = properties.grid
     blocks: list[Block] = []
@@ -235,10 +239,10 @@ def _native(table: ShownTable) -> NativeTable:
 
 
 def _block(data: GridData, *, has_forms: bool) -> Work[Block]:
-    """Decode the rows of a block.
+    """Decode the rows of one range.
 
-    An equal text and value are one object. The value of an error is its text, as in reads of
-    values. A cell is computed by its own formula, or by the formula of another cell that fills it.
+    The value of an error is its displayed text. A value that equals the displayed text is the same
+    object. `computed` also has the cells that the formula of another cell fills.
     """
     yield BLOCK_BYTES
     rows: list[tuple[list[str], list[Value], list[int], list[int]]] = []
@@ -289,7 +293,7 @@ def _block(data: GridData, *, has_forms: bool) -> Work[Block]:
 
 
 def checked_parts(found: Sequence[T], count: int) -> Sequence[T]:
-    """The parts of a batch's answer. Raises `ValidationError` unless there is one per request."""
+    """Returns `found`. Raises `msgspec.ValidationError` unless it has `count` items."""
     if len(found) != count:
         raise msgspec.ValidationError(f"{len(found)} parts answer a batch of {count}")
     return found
@@ -309,7 +313,7 @@ BLANK = EnteredCell()
 
 
 def encoded_changes(sheet_id: int, changes: Sequence[Change]) -> Work[Sequence[msgspec.Raw]]:
-    """The requests that make these changes, as JSON."""
+    """Encode each change as one request of Google's batch update, in JSON."""
     requests: list[msgspec.Raw] = []
     for change in changes:
         request: dict[str, object]
@@ -360,9 +364,9 @@ def _cells(
     formats: Sequence[Mapping[int, NumberFormat]] = (),
     first: int = 0,
 ) -> Work[dict[str, object]]:
-    """Encode rows from the column `first` on, and name the fields that they set.
+    """Encode the cells of rows, from column `first` on, with the `fields` mask of the request.
 
-    Cells have typed values: no text is parsed, so none becomes a formula.
+    Values are typed, so Google parses no text as a number, a date or a formula.
     """
     encoded: list[msgspec.Raw] = []
     for number, row in enumerate(rows):

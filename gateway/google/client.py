@@ -1,12 +1,13 @@
-"""Google for the service: the calls of each account, and one pipeline with the quota of all.
+"""Clients of the Google accounts, and the pipeline that sends calls through them.
 
 Rules:
-- gspread builds calls and sends nothing. Only the verbs of its `HTTPClient` are used: they know
-  Google's paths and percent-encode ranges. No call is sent in a thread.
-- No retries, with one exception: a call refused with 401 is sent once more with a new token.
-- The spreadsheet ID is part of the path, where `..` would lead to other APIs. It is always checked
-  here.
-- Large answers are decoded in steps, between which the event loop runs.
+- gspread builds the HTTP requests and sends nothing. The gateway uses only the methods of gspread's
+  `HTTPClient`, which know Google's paths and percent-encode ranges. No call is sent in a thread.
+- A client does not retry, with one exception: it repeats a call once with a new token if Google
+  answered 401.
+- The spreadsheet ID is part of the URL path, where `..` would lead to another API. A client checks
+  each ID before it sends a call.
+- A client decodes a large answer in steps. The event loop runs between two steps.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ from gateway.telemetry.events import account_rested, breaker_changed, upstream_f
 T = TypeVar("T")
 
 GOOGLE = SPREADSHEETS_API_V4_BASE_URL.removesuffix("/v4/spreadsheets")
-"""The host in gspread's URLs; the configured endpoint replaces it."""
+"""Origin of gspread's URLs, which the configured endpoint replaces."""
 
 _JSON = {"content-type": "application/json"}
 
@@ -55,11 +56,12 @@ async def open_accounts(
     find_credentials: FindCredentials = google.auth.default,
     now: Callable[[], float] = time.time,
 ) -> AsyncIterator[Mapping[str, "Client"]]:
-    """Open accounts, by name, over shared connections.
+    """Open a client for each account, by name, over one connection pool.
 
-    Each has the credentials of its key file, or of `find_credentials`. `max_rendering_bytes` limits
-    the memory of one rendering; `now` returns seconds since the epoch. Raises `ConfigError` for an
-    unusable key file. Uses no network before the first call; closes all connections at the end.
+    An account without a key file gets its credentials from `find_credentials`.
+    `max_rendering_bytes` limits the memory of one rendering. `now` returns seconds since the epoch.
+    Raises `ConfigError` for an unusable key file. Opens no connection before the first call, and
+    closes all connections at the end.
     """
     any_settings, columns = next(iter(settings.values())), known_columns()
     async with open_wire(
@@ -91,7 +93,10 @@ async def open_accounts(
 
 
 class Client:
-    """Makes calls as one account; `clock` is the clock of `Batch.send_until`."""
+    """Client of Google Sheets for one account.
+
+    `clock` returns monotonic seconds, as in `Batch.send_until`.
+    """
 
     def __init__(
         self,
@@ -112,16 +117,19 @@ class Client:
 
     @property
     def project(self) -> str | None:
-        """The project whose quota is used; None if unknown."""
+        """Google Cloud project whose quota the account uses, or None if the project is unknown."""
         return self._settings.project or self.tokens.project
 
     @property
     def account(self) -> str | None:
-        """The e-mail address to share spreadsheets with; None if unknown."""
+        """E-mail address to share spreadsheets with, or None if the address is unknown."""
         return self.tokens.account
 
     async def sign_in(self, within_seconds: float = math.inf) -> None:
-        """Request a token, to check the account. Costs no read and no write."""
+        """Check the account: get an access token. Costs no read and no write of the quota.
+
+        Raises the gateway error of the failure, such as `UpstreamAuth`.
+        """
         seconds = min(self._settings.read_timeout_seconds, within_seconds)
         try:
             await self.tokens.authorization(asyncio.get_running_loop().time() + seconds)
@@ -129,7 +137,10 @@ class Client:
             raise translated(error, Attempt(is_write=False, account=self.account)) from error
 
     async def make(self, call: Call[T]) -> T:
-        """Send a call and read its answer. Raises the errors of `Sheets`, and `LookOutdated`."""
+        """Send a call and return the decoded answer. Raises the errors of `Sheets`.
+
+        Raises `LookOutdated` if the time is past the `send_until` of a batch.
+        """
         if isinstance(call, JoinedRead):
             call = call.close()
         settings, is_write = self._settings, call.is_write
@@ -146,7 +157,7 @@ class Client:
             parameters = {**message.parameters, "fields": call.fields, "prettyPrint": "false"}
             refused = None
             while True:
-                # A new token takes a call, so the look of a batch may have become too old.
+                # A token request takes time, so the rows that a batch relies on can be too old now.
                 authorization = await self.tokens.authorization(deadline, refused=refused)
                 if isinstance(call, Apply) and self._clock() > call.batch.send_until:
                     raise LookOutdated
@@ -177,7 +188,7 @@ class Client:
 
 
 class Gspread(HTTPClient):
-    """`HTTPClient` whose verbs return a `Message` instead of sending it."""
+    """gspread's `HTTPClient` without network: each method returns the HTTP request as `Message`."""
 
     def __init__(self, *, endpoint: str) -> None:
         # super().__init__ would open a session of requests.
@@ -207,7 +218,7 @@ class Gspread(HTTPClient):
 
 @dataclass(frozen=True)
 class _Built:
-    """The response that gspread's verbs see; they return the value of `json`."""
+    """Response for gspread, whose methods return the value of `json()`."""
 
     message: Message
 
@@ -220,10 +231,9 @@ SIGN_IN_EVERY_SECONDS = 10.0
 
 
 class Acceptance:
-    """Test whether Google has accepted an account since the start, by a call or by a token.
+    """Readiness check: True once Google has accepted a call or a sign-in of any account.
 
-    Until an account was accepted, `found` requests a token for each account, at most once per
-    `SIGN_IN_EVERY_SECONDS`.
+    Before, `found` signs in with each account, at most once per `SIGN_IN_EVERY_SECONDS`.
     """
 
     def __init__(
@@ -267,7 +277,7 @@ class Acceptance:
 
 @dataclass(frozen=True, kw_only=True)
 class Google:
-    """Google for the service; `sheets` sends its calls through the `pipeline`."""
+    """Google objects of the service: `sheets` sends its calls through `pipeline`."""
 
     sheets: GoogleSheets
     pipeline: Pipeline
@@ -275,7 +285,7 @@ class Google:
 
 
 OpenSpent = Callable[[str], AbstractAsyncContextManager[SpentQuota]]
-"""Opens the stored spent quota of the account or project with this name."""
+"""Function that opens the stored spent quota of an account or a project, by name."""
 
 
 @asynccontextmanager
@@ -285,7 +295,11 @@ async def open_budgets(
     open_spent: OpenSpent,
     share: Share | None = None,
 ) -> AsyncIterator[Mapping[str, Budget]]:
-    """Open the quota of each account, minus the spent quota, or shared with other processes."""
+    """Open the quota of each account, by account name.
+
+    With `share`, the quota is shared with other processes. Otherwise `open_spent` opens the stored
+    quota that was spent before the start.
+    """
     google = settings.google
     # An account without a project shares no quota.
     projects = {name: each.project or f"of-{name}" for name, each in clients.items()}
@@ -322,7 +336,10 @@ def assemble(
     *,
     turn_seconds: float | None,
 ) -> Google:
-    """Build the service's accounts and pipeline; `turn_seconds` is the maximum wait of a write."""
+    """Build the accounts and the pipeline from clients and budgets, by account name.
+
+    `turn_seconds` is the maximum wait of a write for the quota.
+    """
     accounts = Accounts(
         [
             Account(name=name, make=client.make, budget=budgets[name])

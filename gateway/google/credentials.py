@@ -1,8 +1,8 @@
-"""Credential files: loaded and checked at startup; unsafe or unusable files are refused.
+"""Loading and checks of credentials files. An unsafe or unusable file raises `ConfigError`.
 
 Rules:
-- The key file is read here. The file of the Application Default Credentials is only checked:
-  google-auth reads it itself and supports kinds without a key.
+- This module loads the key file of a service account. It only checks the file of the Application
+  Default Credentials, because google-auth loads that file and supports types without a key.
 - No message quotes the content of a file.
 """
 
@@ -42,10 +42,10 @@ _DEFAULT_KINDS = frozenset(
         *("impersonated_service_account", "gdch_service_account"),
     }
 )
-"""Types that google-auth supports (google.auth.default)."""
+"""Values of the member `type` that `google.auth.default` supports."""
 
 _ENDPOINTS = ("token_uri", "token_url", "service_account_impersonation_url", "token_info_url")
-"""Members, of any file type, with a URL that receives credentials."""
+"""JSON members with URLs to which google-auth sends credentials."""
 
 
 ACCOUNTS_PAGE = "https://console.cloud.google.com/iam-admin/serviceaccounts"
@@ -66,7 +66,7 @@ _MEMBERS: Mapping[str, str] = {
     "people sign in.",
     "web": 'It is the file of an OAuth client ("web", a web app), with which people sign in.',
 }
-"""File types with a unique member."""
+"""Descriptions of unsuitable files, by a JSON member that only this file type has."""
 
 _TYPES: Mapping[str, str] = {
     "authorized_user": 'It is a person\'s sign-in ("authorized_user", as gcloud makes it). '
@@ -92,7 +92,7 @@ _PATTERNS: Sequence[tuple[re.Pattern[bytes], str]] = (
 
 @dataclass(frozen=True, kw_only=True)
 class _CredentialsFile:
-    """A credentials file; `name` is the setting or variable that names it."""
+    """Credentials file; `name` is the setting or environment variable with its path."""
 
     name: str
     path: Path
@@ -101,14 +101,14 @@ class _CredentialsFile:
 
     @property
     def info(self) -> Mapping[str, Any]:
-        """Read the members of the file. Raises `ConfigError`."""
+        """JSON members of the file. Raises `ConfigError` if the file is not JSON."""
         info = _decoded(self.content)
         if info is None:
             raise self.unusable("is not JSON")
         return info
 
     def unusable(self, *problems: str) -> ConfigError:
-        """An error with all problems of the file and how to solve them."""
+        """Returns an error with all problems of the file and advice for the operator."""
         *others, last = problems
         return _refused(self.name, self.path, *others, f"{last}. {key_file_advice(self.content)}")
 
@@ -118,10 +118,10 @@ class _CredentialsFile:
 
 
 def check_credentials(settings: GoogleSettings, environ: Mapping[str, str]) -> None:
-    """Raise `ConfigError` if the credentials file cannot be used.
+    """Raise `ConfigError` if the credentials file of the settings cannot be used.
 
-    The file is the one of the setting, otherwise the one of the Application Default Credentials, if
-    any.
+    Without a configured file, the file of the Application Default Credentials is checked if it
+    exists.
     """
     allow_insecure = settings.allow_insecure_endpoint
     if settings.credentials is not None:
@@ -143,9 +143,10 @@ def check_credentials(settings: GoogleSettings, environ: Mapping[str, str]) -> N
 def load_service_account(
     path: Path, *, allow_insecure_endpoint: bool, subject: str | None = None
 ) -> Credentials:
-    """Load credentials from a key file that only its owner can read. Raises `ConfigError`.
+    """Load the credentials of a service account from its key file.
 
-    With a `subject` they act as this user, by domain-wide delegation.
+    `subject` is the e-mail address of a user that the account acts as (domain-wide delegation).
+    Raises `ConfigError` if the file is unusable or users other than its owner can read it.
     """
     file = _read_file(SETTING, path)
     if is_open_to_others(file.mode):
@@ -222,7 +223,7 @@ def _refused(name: str, path: Path, *problems: str) -> ConfigError:
 
 
 def key_file_advice(content: bytes) -> str:
-    """Identify a refused file and say what to do, without quoting it."""
+    """Message for the operator: the type of an unusable credentials file, and what to do."""
     info = _decoded(content) or {}
     if info.get("type") == SERVICE_ACCOUNT:
         return f"It is truncated or modified; {DOWNLOAD}."
@@ -237,7 +238,7 @@ def key_file_advice(content: bytes) -> str:
 
 
 def _decoded(content: bytes) -> Mapping[str, Any] | None:
-    """Decode the members of a file: empty if it is not an object, None if it is not JSON."""
+    """Returns the JSON members: None if the content is not JSON, empty if it is not an object."""
     try:
         info = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

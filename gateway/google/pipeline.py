@@ -1,28 +1,32 @@
-"""Pipeline of the calls to Google: retries, circuit breaker, account, quota, count.
+"""Pipeline of the calls to Google: retries, circuit breaker, choice of account, quota, metrics.
 
 Rules of calls
-- A call is a value (`Call`); the kinds are in `calls.py`.
-- An attempt passes the breaker, gets an account, and then waits for that account's quota. It is
-  checked once more after the wait, since the breaker may have opened meanwhile.
-- If Google refuses a call of one account, the next account that may reach the spreadsheet makes it.
-  A write does not wait for another account, because its look would become older.
+- A call is a `Call` object. Its subclasses are in `calls.py`.
+- An attempt passes the circuit breaker, gets an account, and waits for the quota of this account.
+  After the wait the pipeline checks the breaker again, because it might have opened meanwhile.
+- If Google refuses a call, the pipeline sends it as the next account that can open the spreadsheet.
+  A write does not wait for the quota of the next account, because the rows that the gateway read
+  for it can change meanwhile.
 - A write that must follow a read reserves its quota before the read (`write_turn`).
-- The time of sending is recorded after all waits: the age of a look counts from there.
+- The pipeline records the time of sending after all waits. The age of the answer counts from it.
 
 Rules of accounts
-- Reads use the account with most quota left among those known to reach the spreadsheet. Writes stay
-  with the account that wrote last while it has quota, which keeps their order.
-- Among untested accounts the first is tried first; for writes, one that may read.
-- An untested account is tried while no known one has quota left, one at a time: a refusal costs a
-  call of an account that had nothing else to do.
-- If Google answers that a spreadsheet does not exist or is not shared, or that the quota is spent,
-  the next account is tried. If none reaches it, each request tries the first account, whose address
-  the answer names, and the one that was refused least recently.
-- An account with refused credentials rests, and a read probes it once a minute. If all rest, the
-  first is used.
-- After the refusal of a write, only an account with quota at once may send it.
-- A 429 with another limit than the account's and the project's counts as a limit of the
-  spreadsheet: no other account is tried, and none pauses.
+- A read uses the account with the most quota left that is known to have access to the spreadsheet.
+  A write uses the account that wrote last while this account has quota, so that writes stay in
+  order.
+- Untested accounts are tried in their order in the settings. A write prefers an untested account
+  that can read the spreadsheet.
+- An untested account is tried if no account with known access has quota left. Only one untested
+  account is tried at a time.
+- If the spreadsheet does not exist for an account, or is not shared with it, or its quota is spent,
+  the pipeline tries the next account. If no account has access, each request tries two accounts:
+  the first one, whose address the error message names, and the one that Google refused least
+  recently.
+- If Google refuses the credentials of an account, the account rests. One read a minute probes it.
+  If all accounts rest, the first one is used.
+- After Google refused a write, only an account that has quota without a wait can send the write.
+- A 429 for a limit of neither the account nor the project counts as a limit of the spreadsheet: the
+  pipeline tries no other account, and no account pauses.
 - A single account makes all calls, also after refusals.
 """
 
@@ -73,23 +77,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Call(ABC, Generic[T]):
-    """One call: its spreadsheet, and whether it writes."""
+    """One call to the Google Sheets API, with its arguments as attributes."""
 
     spreadsheet: str
     is_write: ClassVar[bool] = False
 
     @property
     def fields(self) -> str:
-        """The fields of the answer."""
+        """Google's `fields` parameter, which limits the answer to these JSON members."""
         return ""
 
     @abstractmethod
     def message(self, gspread: HTTPClient) -> Any:
-        """The request, as built by the verbs of a `Gspread`."""
+        """Build the HTTP request (`wire.Message`) with a `Gspread`, which sends nothing."""
 
     @abstractmethod
     def decode(self, answer: Answer, limits: Limits) -> Work[T]:
-        """Decode an answer with status 200. Steps are bytes.
+        """Decode an answer with status 200. The steps of the work are counted in bytes.
 
         Raises `AnswerTooLarge`, `SheetTooLarge`, or msgspec's errors for a malformed answer.
         """
@@ -106,19 +110,19 @@ class RetryPolicy:
     longest_pause_seconds: float = 2.0
     retries_per_call: float = 0.1
     max_allowance: float = 3.0
-    """Maximum number of saved-up retries; also the initial allowance."""
+    """Maximum of the retry budget, and the budget at the start, in retries."""
 
 
 class Retries:
-    """Decides whether a failed read is repeated, and waits before it; `jitter` returns 0 to 1.
+    """Retry budget and backoff of failed reads. `jitter` returns a random number from 0 to 1.
 
     Rules:
-    - A read is retried after a brief outage, never after a 429, a refusal or a timeout. A write is
-      not: its look would be old by then.
-    - The pause is random up to a bound that doubles (full jitter), so that calls that failed
-      together are not retried together.
-    - Retries add at most 10 % to Google calls, plus `max_allowance` after a start.
-    - Nothing is retried while the circuit breaker is open; the first error is raised.
+    - A read is retried after a brief outage, but not after a 429, a refusal or a timeout. A write
+      is never retried, because the rows that the gateway read for it can have changed.
+    - The pause is random, up to a maximum that doubles with each retry (full jitter), so that calls
+      that failed together are not retried together.
+    - Retries add at most 10 % to the calls, plus `max_allowance` retries after the start.
+    - Nothing is retried while the circuit breaker is open.
     """
 
     def __init__(
@@ -133,10 +137,13 @@ class Retries:
         self._jitter = jitter
         self._allowance = policy.max_allowance
         self.call_count = 0
-        """Calls since the last update of the allowance, to which each adds."""
+        """Number of calls since the last update of the retry budget. Each call adds to it."""
 
     async def may_repeat(self, failures: int, error: GatewayError, breaker: "Breaker") -> bool:
-        """Wait before a read is retried after `failures` failures; False if it may not be."""
+        """Wait before the next retry of a read that failed `failures` times.
+
+        Returns False, mostly without a wait, if the read must not be retried.
+        """
         policy = self._policy
         if failures >= policy.read_attempts or sign_of(error) is not Sign.BRIEF_OUTAGE:
             return False
@@ -150,7 +157,7 @@ class Retries:
         return True
 
     def _reckoned(self) -> float:
-        """Update the allowance by the calls since the last update, and return it."""
+        """Returns the current retry budget: earlier calls add to it, up to a maximum."""
         added = self.call_count * self._policy.retries_per_call
         self._allowance = min(self._allowance + added, self._policy.max_allowance)
         self.call_count = 0
@@ -158,9 +165,10 @@ class Retries:
 
 
 class Entry(NamedTuple):
-    """Admission of a call by the breaker; `changes` counts its openings and closings before."""
+    """Permission of the circuit breaker to send a call."""
 
     changes: int
+    """Number of times that the breaker had opened or closed when the call entered."""
     is_exempt: bool
     """True for probes and verifications, which are sent even if the breaker is open."""
 
@@ -168,15 +176,15 @@ class Entry(NamedTuple):
 class Breaker:
     """Circuit breaker: while Google fails, only probes are sent.
 
-    It calls `changed` with True when it opens and with False when it closes.
+    The breaker calls `changed` with True when it opens and with False when it closes.
 
     Rules:
-    - Five consecutive outages open it. Any other answer, including a refusal or a 429, closes it:
-      Google responds again.
-    - While it is open, calls fail at once. Every five seconds one call is sent as a probe, even if
-      the previous probe still hangs. Verifications of writes are always sent.
-    - A failure does not count if the breaker opened or closed since the call began: a call that
-      hung during an outage must not open the breaker again afterwards.
+    - Five consecutive outages open the breaker. Any other answer of Google, even a refusal or a
+      429, closes the breaker.
+    - While the breaker is open, calls fail at once. Every five seconds one call is sent as a probe,
+      even if the previous probe has no answer yet. Verifications of writes are always sent.
+    - A failure does not count if the breaker opened or closed since the call began. So a call that
+      hung during an outage cannot open the breaker after the outage.
     - Calls that were not sent, or were cancelled, do not count.
     - A call that waited for the quota is checked again before it is sent.
     """
@@ -195,7 +203,7 @@ class Breaker:
         self._next_probe_at = 0.0
 
     def enter(self, *, is_write: bool, is_verification: bool) -> Entry:
-        """Admit a call. Raises CircuitOpen."""
+        """Allow a call. Raises `CircuitOpen` if the breaker is open and no probe is due."""
         if is_verification:
             return Entry(self._changes, is_exempt=True)
         if not self.is_open:
@@ -207,13 +215,13 @@ class Breaker:
         return Entry(self._changes, is_exempt=True)
 
     def answered(self) -> None:
-        """Record an answer of Google, which closes the breaker."""
+        """Record that Google answered, which closes the breaker."""
         self._failures = 0
         if self.is_open:
             self._change(is_open=False)
 
     def failed(self, entry: Entry, error: GatewayError) -> None:
-        """Record a failed call: as an outage, as an answer, or not at all."""
+        """Record a failed call, which counts as an outage, as an answer, or not at all."""
         sign = sign_of(error)
         if sign is Sign.ANSWER:
             self.answered()
@@ -239,16 +247,16 @@ class Breaker:
 
 
 class Sign(Enum):
-    """The sign of Google's health in an error."""
+    """Class of an error, for the circuit breaker and retries: does Google respond?"""
 
     NONE = auto()
-    """The call was not sent."""
+    """Unknown, because the call was not sent."""
     ANSWER = auto()
-    """A refusal, or an unreadable answer: other worksheets may be readable."""
+    """Google responds: it refused the call, or its answer is unreadable."""
     OUTAGE = auto()
     """Google timed out, or the outcome of a write is unknown."""
     BRIEF_OUTAGE = auto()
-    """The call failed quickly: without a connection, when it broke, or with a 5xx."""
+    """The call failed fast: no connection, a broken connection, or a 5xx."""
 
 
 def sign_of(error: GatewayError) -> Sign:
@@ -277,11 +285,11 @@ LACKING_SECONDS = 3600.0
 MAX_SPREADSHEETS = 10_000
 
 OTHER_ACCOUNT = (SpreadsheetNotFound, SpreadsheetNotShared, UpstreamAuth, QuotaSpent)
-"""Refusals of a call after which another account may succeed. Google did not apply the call."""
+"""Errors after which the pipeline tries another account. Google did not apply the call."""
 
 
 Make = Callable[[Call[Any]], Awaitable[Any]]
-"""Sends a call as an account, and reads the answer."""
+"""Function that sends a call as one account and returns the decoded answer (`Client.make`)."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -293,12 +301,15 @@ class Account:
     is_refused: bool = False
 
     async def read(self, call: Call[T]) -> T:
-        """Make a read beside the pipeline, within the quota and counted. Raises as `make`."""
+        """Send a read without the pipeline, within the quota of this account.
+
+        Raises `QuotaSpent`, and the errors of `make`.
+        """
         await self.budget.reads.take(current_call_context())
         return await self.made(call, time.monotonic)
 
     async def made(self, call: Call[T], clock: Callable[[], float]) -> T:
-        """Make a call, and count it with its seconds. Raises as `make`."""
+        """Send a call and record its duration in the metrics. Raises the errors of `make`."""
         began, failure = clock(), None
         try:
             answer: T = await self.make(call)
@@ -314,9 +325,10 @@ class Account:
 
 
 class Accounts:
-    """Chooses the account of each call by Google's earlier answers.
+    """Choice of the account for each call, by Google's earlier answers.
 
-    `rested` is called when Google begins or ceases to refuse an account.
+    `rested` is called with the account name, and True when Google refuses the account's
+    credentials or False when Google accepts them again.
     """
 
     def __init__(
@@ -332,17 +344,20 @@ class Accounts:
         self._rested = rested
         self._reach = Reach(clock=clock)
         self._explored: set[tuple[str, bool]] = set()
-        """Spreadsheet and kind of each running call of an untested account."""
+        """Spreadsheet ID and `is_write` of each running call by an untested account."""
         self.was_accepted = False
-        """True if Google accepted an account since the start."""
+        """True if Google has accepted a call or sign-in of any account since the start."""
 
     @property
     def refused_count(self) -> int:
-        """The number of accounts that Google refuses."""
+        """Number of accounts whose credentials Google refuses."""
         return sum(each.is_refused for each in self._accounts)
 
     def reads_per_second(self, spreadsheet: str) -> Mapping[str, float]:
-        """Read rate of each account known to reach a spreadsheet; by default of the first."""
+        """Reads per second of each account that is known to have access, by account name.
+
+        If no account is known to have access, the result has only the first account.
+        """
         paying = self._accounts
         if len(paying) > 1:
             paying = [
@@ -355,7 +370,7 @@ class Accounts:
 
     @contextmanager
     def asking(self, account: Account, spreadsheet: str, *, is_write: bool) -> Iterator[None]:
-        """Record the result of the call that the block makes."""
+        """Context manager that records whether Google accepts the account's call in its block."""
         kind, is_only = (spreadsheet, is_write), len(self._accounts) == 1
         is_known = is_only or self._reach.reaches(spreadsheet, account.name, is_write=is_write)
         if not is_known:
@@ -385,9 +400,10 @@ class Accounts:
     def pick(
         self, spreadsheet: str, tried: Mapping[str, GatewayError], *, is_write: bool
     ) -> Account:
-        """Choose an account for a call; `tried` has the errors of accounts that were refused.
+        """Choose an account for a call. `tried` has the error of each account that failed, by name.
 
-        Without a further account, raises the error of the first one, but a retryable error first.
+        If no account is left, raises the first retryable error, or else the error of the first
+        account.
         """
         if len(self._accounts) > 1:
             found = self._choice(spreadsheet, tried, is_write=is_write)
@@ -403,7 +419,7 @@ class Accounts:
     def _choice(
         self, spreadsheet: str, tried: Mapping[str, GatewayError], *, is_write: bool
     ) -> Account | None:
-        """Choose among several accounts; None if no other should be tried."""
+        """Choose among several accounts, or return None if no further one should be tried."""
         reach, now = self._reach, self._clock()
         reaches = {
             each: reach.reaches(spreadsheet, each.name, is_write=is_write)
@@ -436,7 +452,7 @@ class Accounts:
             writer = reach.writer(spreadsheet)
 
             def rank(account: Account) -> tuple[bool, bool]:
-                """Sort key: the account that wrote last first, then those that may read."""
+                """Sort key: the last writer first, then accounts that can read the spreadsheet."""
                 may_read = reach.reaches(spreadsheet, account.name, is_write=False)
                 return account.name != writer, not may_read
 
@@ -457,19 +473,20 @@ class Accounts:
 
 @dataclass(kw_only=True)
 class _Known:
-    """Google's latest answer to each account, by `is_write`, and when; the last writer."""
+    """Known access to one spreadsheet, and the name of the account that wrote last."""
 
     answers: dict[tuple[str, bool], tuple[bool, float]] = field(default_factory=dict)
+    """Access and time of Google's latest answer, by account name and `is_write`."""
     writer: str | None = None
 
 
 class Reach:
-    """Cache of the access of accounts to spreadsheets, from Google's answers.
+    """Cache of the accounts' access to spreadsheets, from Google's answers.
 
     Rules
-    - Access is valid until Google refuses it, missing access for `LACKING_SECONDS`.
-    - An account that may write may read; an account that may not read may not write.
-    - The cache holds the `MAX_SPREADSHEETS` spreadsheets that were used last (LRU).
+    - Known access is valid until Google refuses a call. A refusal is valid for `LACKING_SECONDS`.
+    - An account that can write can read. An account that cannot read cannot write.
+    - The cache holds up to `MAX_SPREADSHEETS` spreadsheets and drops the least recently used (LRU).
     """
 
     def __init__(self, *, clock: Callable[[], float]) -> None:
@@ -477,7 +494,7 @@ class Reach:
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
     def reaches(self, spreadsheet: str, account: str, *, is_write: bool) -> bool | None:
-        """True if an account reaches a spreadsheet; None if unknown."""
+        """True if an account has access to a spreadsheet, or None if the access is unknown."""
         if is_write and self.reaches(spreadsheet, account, is_write=False) is False:
             return False
         known = self._known.get(spreadsheet)
@@ -489,17 +506,17 @@ class Reach:
         return None if is_past else reaches
 
     def lacked_at(self, spreadsheet: str, account: str, *, is_write: bool) -> float:
-        """Time of Google's last refusal of an account."""
+        """Time at which Google last refused the account, in seconds of the clock."""
         answers = self._known[spreadsheet].answers
         return (answers.get((account, is_write)) or answers[account, False])[1]
 
     def writer(self, spreadsheet: str) -> str | None:
-        """Name of the account that wrote last, if known."""
+        """Name of the account that wrote last, or None if no write is known."""
         known = self._known.get(spreadsheet)
         return None if known is None else known.writer
 
     def note(self, spreadsheet: str, account: str, *, is_write: bool, reaches: bool) -> None:
-        """Record Google's answer to a call."""
+        """Record whether Google accepted a call of the account."""
         known = self._known.get(spreadsheet)
         if known is None:
             known = self._known[spreadsheet] = _Known()
@@ -513,9 +530,9 @@ class Reach:
 
 
 class Pipeline:
-    """Sends calls as one of the accounts, within its quota.
+    """Sender of all calls: retries, circuit breaker, choice of account, quota.
 
-    `turn_seconds` is the maximum wait for a write's turn. It exceeds the maximum wait of other
+    `turn_seconds` is the maximum wait in `write_turn`. It is longer than the maximum wait of other
     calls, so that a key can write to ten worksheets at once.
     """
 
@@ -535,7 +552,10 @@ class Pipeline:
         self._clock = clock
 
     async def send(self, call: Call[T]) -> T:
-        """Make a call, and retry a read after a brief outage. Raises the errors of `Sheets`."""
+        """Send a call and return the decoded answer. Raises the errors of `Sheets`.
+
+        A read is retried after a brief outage.
+        """
         context, is_write = current_call_context(), call.is_write
         self._retries.call_count += 1
         attempt = 0
@@ -553,7 +573,7 @@ class Pipeline:
                 return answer
 
     async def _sent(self, call: Call[T], context: CallContext, entry: Entry) -> T:
-        """Make a call as the first account that Google accepts, once its quota allows."""
+        """Wait for the quota of an account and send the call; after a refusal, try the next one."""
         accounts, spreadsheet, is_write = self.accounts, call.spreadsheet, call.is_write
         turn = context.turn if is_write and context.turn and context.turn.is_left else None
         errors: dict[str, GatewayError] = {}
@@ -591,7 +611,11 @@ class Pipeline:
                 errors[account.name] = error
 
     async def write_turn(self, spreadsheet: str) -> AbstractContextManager[None]:
-        """Wait for the quota of one write, and reserve it for the block. Raises `QuotaSpent`."""
+        """Wait for the quota of one write, and return a context manager that reserves it.
+
+        The first write in the block uses the reserved quota. Raises `QuotaSpent` if the wait would
+        be too long.
+        """
         account = self.accounts.pick(spreadsheet, {}, is_write=True)
         await account.budget.writes.take(
             current_call_context(), max_waiting_seconds=self._turn_seconds
@@ -601,7 +625,7 @@ class Pipeline:
 
 @contextmanager
 def _reserved(account: Account) -> Iterator[None]:
-    """Reserve the taken quota for the first write of the block; returned if unused."""
+    """Keep the quota for the first write in the block, and give it back if there is no write."""
     turn = WriteTurn(account.name)
     try:
         with in_call_context(replace(current_call_context(), turn=turn)):

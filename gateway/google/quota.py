@@ -1,37 +1,37 @@
-"""Google's quota: calls wait for their turn or fail at once, so that Google refuses none.
+"""Google's quota: a call waits for its turn or fails at once, so that Google answers no 429.
 
 Rules of buckets
-- Reads and writes of an account have a bucket each: its rates (the account's and its project's),
-  and a queue. Every attempt takes from its bucket when it is sent. Cancelled waiters and unsent
-  calls use no quota.
-- If another key joins a waiting call, the limit of its wait starts again.
-- A call fails at once if its wait would be too long, and later as soon as that becomes known (other
-  keys came, or Google refused a call).
-- One timer is set at a time, for the instant at which the next call may be sent. That instant never
-  moves forward.
-- If other processes use the same quota, each call also takes from the shared rates (`SharedRates`),
-  one at a time, so that waiters keep their order. The local rates repeat the last known state of
-  the shared ones.
+- An account has one bucket for reads and one for writes. A bucket has a queue and one or two rates:
+  the account's, and its project's if several accounts share the project. Every attempt takes from
+  its bucket when it is sent. Cancelled waiters and unsent calls use no quota.
+- If another API key joins a waiting call, the maximum wait of the call starts again.
+- A call fails as soon as the bucket knows that the wait would be too long: at once, or later, after
+  other calls came or Google refused a call.
+- A bucket has at most one timer, set for the time at which the next call can be sent.
+- If other processes use the same quota, each call also takes from the shared rates (`SharedRates`).
+  A process sends them one request at a time, so that waiters keep their order. The local rates copy
+  the last known state of the shared rates.
 
 Rules of rates
-- A rate is GCRA that learns from 429s. No minute has more calls than rate and burst together.
-  Google counts an unknown minute, so their sum must not exceed its limit.
-- A 429 means that another program uses the same quota, or that it is smaller than configured. All
-  calls pause for 5 s; each further 429 doubles the pause, up to 60 s. After a minute without a 429
-  the next pause is 5 s again.
-- If the 429 names a limit below the configured rate, the rate becomes nine tenths of it. Ten
-  minutes without a 429, or a restart, restore the configured rate.
-- A rate shared with other processes is corrected by the shared state (`mirror`), or is a part of
-  the whole while that is unavailable (`take_part`).
-- Rates are pure: the caller passes the time, in seconds of one monotonic clock.
+- A rate is a GCRA rate limit that learns from 429s. No minute has more calls than the rate per
+  minute and the burst together. The start of Google's minute is unknown, so this sum must not
+  exceed Google's limit.
+- A 429 means that another program uses the same quota, or that the quota is smaller than
+  configured. All calls pause for 5 s. Each further 429 doubles the pause, up to 60 s. After a
+  minute without a 429 the next pause is 5 s again.
+- If the 429 names a limit below the configured rate, the rate becomes 0.9 times this limit. After
+  ten minutes without a 429, or after a restart, the configured rate is used again.
+- A rate that is shared with other processes copies the shared state (`mirror`). While the shared
+  state is unavailable, the rate is a part of the whole (`take_part`).
+- Rates read no clock: the caller passes the time, in seconds of one monotonic clock.
 
 Rules of spent quota
-- A restart does not spend quota again: the instants at which the whole bursts of reads and of
-  writes are available are stored before a call is sent, in seconds since the epoch. Without them, a
-  process that crashes every 2 s under load would send a burst of 2 reads and 0.9 more a second, 114
-  a minute of the 60 that Google allows.
-- A changed wall clock or a damaged number costs a minute once.
-- If the file is missing or cannot be written, quota is limited as before, but only in memory.
+- A restart must not spend the burst again. Before each call this module stores the times at which
+  the whole bursts of reads and of writes will be available, in seconds since the epoch. Without
+  them, a process that crashes every 2 s under load would send 114 reads a minute, while Google
+  allows 60.
+- After a change of the wall clock, or with a damaged file, calls can be delayed by about a minute.
+- If the file is missing or cannot be written, the spent quota is in memory only.
 """
 
 import asyncio
@@ -58,23 +58,26 @@ MAX_WAITING_PER_KEY = 50
 MAX_WAITING = 500
 
 _SHORTEST_TIMER_SECONDS = 0.001
-"""Minimum delay of the timer, which may fire a little early by another clock."""
+"""Minimum delay of the timer, because the event loop's clock can fire it a little early."""
 
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 60.0
 CALM_SECONDS = 60.0
-"""Time after a pause from which a 429 starts with the first pause again."""
+"""Seconds without a 429 after a pause, until the next pause is `FIRST_PAUSE_SECONDS` again."""
 RECOVERY_SECONDS = 600.0
-"""Time after the last 429 until the configured rate is used again."""
+"""Seconds after the last 429 until the configured rate is used again."""
 
 
 def configured_limit(per_minute: int) -> RateLimit:
-    """The rate limit of a configured number of calls; 54 with its burst of 6 make Google's 60."""
+    """Rate limit of a configured number of calls a minute, with a burst of a ninth of them.
+
+    The default of 54 calls and the burst of 6 calls add up to Google's limit of 60.
+    """
     return rate_limit(per_minute, burst=max(1, per_minute // 9))
 
 
 def learnt_limit(quota: int) -> RateLimit:
-    """The limit for a quota of `quota` calls per minute, 1 or more."""
+    """Rate limit whose calls and burst add up to `quota` calls a minute (1 or more)."""
     per_minute = 0.9 * quota
     return rate_limit(per_minute, burst=quota - math.floor(per_minute))
 
@@ -83,26 +86,30 @@ LEAST_PER_MINUTE = 0.1
 
 
 def part_of(limit: RateLimit, share: float) -> RateLimit:
-    """A share of a limit; in any minute all shares together allow no more than the limit."""
+    """Part of a limit for one of several processes; `share` is a fraction up to 1.
+
+    In any minute all parts together allow no more calls than the limit.
+    """
     burst = max(1, math.floor(limit.burst * share + 0.001))
     rest = (limit.per_minute + limit.burst) * share - burst
     return rate_limit(max(min(limit.per_minute * share, rest), LEAST_PER_MINUTE), burst=burst)
 
 
 class Learnt(NamedTuple):
-    """Limit and pause that a rate learnt from 429s; times are seconds from now."""
+    """Limit and pause that a rate learnt from 429s, for other processes."""
 
     quota: int
-    """The limit that Google named, 0 if it is not below the configured one."""
+    """Calls a minute that Google allows, or 0 if Google named no limit below the configured one."""
     quota_seconds: float
+    """Seconds until the configured limit is used again."""
     paused_seconds: float
-    """Seconds to the end of the last pause; negative if it is over."""
+    """Seconds to the end of the last pause; negative after its end."""
     pause_seconds: float
-    """Length of the last pause, 0 if there was none."""
+    """Length of the last pause in seconds; 0 without a pause."""
 
 
 class Rate:
-    """Rate of one kind of call: its use, its pauses, and its limit as corrected by Google."""
+    """Rate limit of reads or of writes, which learns its limit and its pauses from 429s."""
 
     def __init__(
         self,
@@ -111,9 +118,10 @@ class Rate:
         full_at: float = -math.inf,
         note: Callable[[float], None] = lambda _seconds: None,
     ) -> None:
-        """`full_at` is the instant at which the whole burst is available after earlier use.
+        """Make a rate of `per_minute` calls a minute.
 
-        `note` receives the seconds until then whenever they grow.
+        `full_at` is the time at which the whole burst is available. Each call delays it, and `note`
+        receives the remaining seconds.
         """
         self._note = note
         self.configured = self._limit = configured_limit(per_minute)
@@ -126,22 +134,22 @@ class Rate:
         self._share = 1.0
 
     def limit(self, now: float) -> RateLimit:
-        """The current limit, learnt or configured."""
+        """Current limit: the one learnt from a 429, or the configured one."""
         if now - self._refused_at >= RECOVERY_SECONDS:
             self._limit, self._quota = self.configured, 0
         return self._limit if self._share == 1.0 else part_of(self._limit, self._share)
 
     def free_at(self, now: float) -> float:
-        """The earliest time at which a call may be sent, perhaps in the past."""
+        """Earliest time at which a call can be sent; it can be in the past."""
         return max(self._gcra.free_at(self.limit(now)), self._paused_until)
 
     @property
     def full_at(self) -> float:
-        """Instant at which the whole burst is available."""
+        """Time at which the whole burst is available."""
         return self._gcra.full_at
 
     def take(self, now: float) -> bool:
-        """Charge a call that is sent now; False if it may not be sent."""
+        """Count a call that is sent now. Returns False if the rate does not allow the call."""
         if now < self._paused_until:
             return False
         is_usual = not self._quota and self._share == 1.0
@@ -151,11 +159,14 @@ class Rate:
         return True
 
     def give_back(self) -> None:
-        """Undo the last `take`, whose call is not sent."""
+        """Undo the last `take` if its call was not sent."""
         self._gcra.give_back(self._part())
 
     def refused(self, now: float, *, sent_at: float, limit: int | None) -> None:
-        """Learn from a call's 429 and the limit per minute that it names."""
+        """Record a 429: pause, and use its limit per minute if that is below the current one.
+
+        `sent_at` is the time at which the refused call was sent.
+        """
         self._refused_at = now
         if limit and 0.9 * limit < self._limit.per_minute:
             self._limit, self._quota = learnt_limit(limit), limit
@@ -165,7 +176,7 @@ class Rate:
         self._note(self._gcra.full_at - now)
 
     def learnt(self, now: float) -> Learnt | None:
-        """Learnt limit and pause for other processes; None if both are over."""
+        """Learnt limit and pause for other processes, or None if neither applies now."""
         self.limit(now)
         if not self._quota and now >= self._paused_until + CALM_SECONDS:
             return None
@@ -177,7 +188,7 @@ class Rate:
         )
 
     def mirror(self, now: float, wait_seconds: float, learnt: Learnt) -> None:
-        """Adopt the shared state: the wait until the next call, learnt limit and pause."""
+        """Copy the shared state: seconds until the next call, learnt limit and pause."""
         if learnt.quota and 0.9 * learnt.quota < self._limit.per_minute:
             self._limit, self._quota = learnt_limit(learnt.quota), learnt.quota
             self._refused_at = now + learnt.quota_seconds - RECOVERY_SECONDS
@@ -189,16 +200,19 @@ class Rate:
         self._gcra.full_at = now + wait_seconds + limit.burst_seconds - limit.interval_seconds
 
     def delay(self, seconds: float) -> None:
-        """Delay the next call; the next `mirror` ends the delay."""
+        """Delay the next call by some seconds. The next `mirror` replaces the delay."""
         self._gcra.full_at += seconds
 
     def take_part(self, share: float, since: float) -> None:
-        """Allow only a share, from the instant `since` on, without a burst at first."""
+        """Use only a part of the limit, a fraction, from the time `since` on.
+
+        At `since` nothing of the burst is available.
+        """
         self._share = share
         self._gcra.full_at = since + self.limit(since).burst_seconds
 
     def take_whole(self) -> None:
-        """End `take_part`; the shared state has the use by then."""
+        """Use the whole limit again after `take_part`; the next `mirror` sets the use."""
         self._share = 1.0
         self._gcra.full_at = -math.inf
 
@@ -213,7 +227,7 @@ class Rate:
 
 
 def take_of_all(rates: Sequence[Rate], now: float) -> bool:
-    """Charge a call that is sent now to all of its rates, or to none and return False."""
+    """Count a call in all rates. Returns False, and counts nothing, if one rate is exceeded."""
     for number, rate in enumerate(rates):
         if not rate.take(now):
             for taken in rates[:number]:
@@ -227,7 +241,7 @@ class Timer(Protocol):
 
 
 SetTimer = Callable[[float, Callable[[], None]], Timer]
-"""Schedules a callback in some seconds, as `loop.call_later` does."""
+"""Function that calls another function after some seconds, like `loop.call_later`."""
 
 
 def call_later(seconds: float, act: Callable[[], None]) -> Timer:
@@ -235,60 +249,66 @@ def call_later(seconds: float, act: Callable[[], None]) -> Timer:
 
 
 class SharedRates(Protocol):
-    """Rates shared by all processes; their answers correct the local rates."""
+    """Rates that all processes share. Each answer also updates the local rates."""
 
     async def take(self) -> bool:
-        """Charge a call that is sent now; False if it must wait, as the local rates then show."""
+        """Count a call that is sent now. Returns False if the call must wait.
+
+        The local rates then know the wait.
+        """
 
     def give_back(self) -> None:
-        """Undo the charge of a call that is not sent."""
+        """Undo the last `take` if its call was not sent."""
 
     def learnt(self) -> None:
-        """Share the limit and the pause that the local rates learnt from a 429."""
+        """Send the limit and the pause that the local rates learnt from a 429."""
 
 
 Share = Callable[[Sequence[str], Sequence[Rate], Callable[[], None]], SharedRates]
-"""Shares rates with other processes, under common names.
+"""Function that shares local rates with other processes.
 
-The callback is called when calls may be sent earlier than the rates predicted.
+Its arguments are the names of the rates, the rates, and a callback. The callback is called when
+calls can be sent earlier than the local rates predicted.
 """
 
 
 @dataclass(kw_only=True, eq=False)
 class Waiter:
-    """A waiting call; `turn` is set when it may be sent. It expires at `until_seconds`."""
+    """Call that waits for the quota."""
 
     call_context: CallContext
     until_seconds: float
+    """Time at which the wait fails, in seconds of the bucket's clock."""
     turn: asyncio.Future[None]
+    """Future that is done when the call can be sent. It has an exception if the wait failed."""
     max_waiting_seconds: float = 0.0
     key_count: int = 1
-    """Number of keys that waited for the call when `until_seconds` was set."""
+    """Number of API keys that waited for the call when `until_seconds` was set."""
 
 
 class FairQueue:
     """Fair queue of the calls that wait for the quota.
 
     Rules
-    - Verifications of writes go first. Then keys rotate, each with its oldest call: a key with
-      fifty waiting calls delays another key by one call, not by fifty.
-    - A call that several keys wait for is in the queue of each key, and is sent once, at the
-      earliest turn. Keys may join a call at any time, so the queues are computed from the waiters
-      at each use. The call keeps its age in the queue of a key that joins, and the limit of its
-      wait starts again at the next turn.
+    - Verifications of writes go first. Then the API keys take turns, each with its oldest call. So
+      a key with fifty waiting calls delays another key by one call, not by fifty.
+    - A call that several keys wait for is in the queue of each key. It is sent once, at the first
+      turn of these keys. Keys can join a call at any time, so the queues are computed from the
+      waiters at each use. When a key joins, the call keeps its age, and its maximum wait starts
+      again.
     """
 
     def __init__(self) -> None:
         self.waiters: dict[Waiter, None] = {}
         """Waiters in order of arrival."""
         self._keys: dict[str, None] = {}
-        """Keys in the order of their turns."""
+        """API key IDs in the order of their turns."""
 
     def __len__(self) -> int:
         return len(self.waiters)
 
     def __iter__(self) -> Iterator[Waiter]:
-        """The waiters in the order of their turns."""
+        """Yield the waiters in the order of their turns."""
         verifying, queues = self._by_key()
         yield from verifying
         seen: set[Waiter] = set()
@@ -304,14 +324,14 @@ class FairQueue:
             rotation = left
 
     def shortest(self, waiter: Waiter) -> int:
-        """Length of the shortest queue that the waiter is in, including itself."""
+        """Length of the shortest of the waiter's queues, with the waiter itself."""
         verifying, queues = self._by_key()
         if waiter.call_context.is_verification:
             return len(verifying)
         return min(len(queues[key_id]) for key_id in waiter.call_context.key_ids)
 
     def before(self, waiter: Waiter) -> int:
-        """Number of waiters that go before this one."""
+        """Number of waiters whose turn comes before this waiter's."""
         return next(rank for rank, each in enumerate(self) if each is waiter)
 
     def join(self, waiter: Waiter) -> None:
@@ -319,11 +339,11 @@ class FairQueue:
         self.waiters[waiter] = None
 
     def leave(self, waiter: Waiter) -> None:
-        """Remove a waiter; does nothing if it is gone."""
+        """Remove a waiter, if it is in the queue."""
         self.waiters.pop(waiter, None)
 
     def take_next(self) -> Waiter:
-        """Remove and return the next waiter. Raises StopIteration if there is none."""
+        """Remove and return the next waiter. Raises StopIteration if the queue is empty."""
         verifying, queues = self._by_key()
         if verifying:
             waiter = verifying[0]
@@ -337,7 +357,7 @@ class FairQueue:
         return waiter
 
     def _by_key(self) -> tuple[list[Waiter], dict[str, list[Waiter]]]:
-        """The verifications, and the queue of each key, in the order of their turns."""
+        """Returns waiting verifications, and the queue of each key by key ID, in order of turns."""
         verifying: list[Waiter] = []
         queues: dict[str, list[Waiter]] = {key_id: [] for key_id in self._keys}
         for waiter in self.waiters:
@@ -352,7 +372,7 @@ class FairQueue:
 
 
 class Bucket:
-    """The rates and the queue of one kind of call."""
+    """Rates and waiting calls of an account, either for reads or for writes."""
 
     def __init__(
         self,
@@ -365,9 +385,10 @@ class Bucket:
         share: Share | None = None,
         names: Sequence[str] = (),
     ) -> None:
-        """`waited` receives the seconds that each call waited, even if it was not sent.
+        """Make a bucket in which a call counts in all `rates`.
 
-        `share` shares the rates with other processes, under `names`.
+        `waited` receives the seconds that each call waited, even if the call failed. `share` shares
+        the rates with other processes, under `names`, one name for each rate.
         """
         self._rates = rates
         self._shared = None if share is None else share(names, rates, self._go_on)
@@ -384,22 +405,22 @@ class Bucket:
         return self._per_minute(self._clock()) / 60
 
     def waiting_seconds(self) -> float:
-        """Approximate wait of one more call."""
+        """Approximate wait of one more call, in seconds."""
         return self._seconds_behind(len(self._queue), self._clock())
 
     def check_free(self) -> None:
-        """Raise QuotaSpent if a call would have to wait."""
+        """Raise `QuotaSpent` if a call would have to wait."""
         seconds = self.waiting_seconds()
         if seconds:
             raise self._spent(seconds)
 
     def owed_seconds(self) -> float:
-        """Seconds until the whole burst is available: fewer seconds, more quota left."""
+        """Seconds until the whole burst is available. A small value means much quota left."""
         return max(0.0, max(rate.full_at for rate in self._rates) - self._clock())
 
     @property
     def max_per_minute(self) -> int:
-        """The calls that any minute may have: the narrowest rate, with its burst."""
+        """Maximum number of calls in any minute: the lowest limit, with its burst."""
         limits = [rate.limit(self._clock()) for rate in self._rates]
         return round(min(each.per_minute + each.burst for each in limits))
 
@@ -410,7 +431,10 @@ class Bucket:
     async def take(
         self, call_context: CallContext, *, max_waiting_seconds: float | None = None
     ) -> None:
-        """Wait until a call may be sent; the caller must send it then. Raises QuotaSpent."""
+        """Wait until a call can be sent, and count the call. The caller must send it at once.
+
+        Raises `QuotaSpent` if the wait would exceed the maximum, or if too many calls wait.
+        """
         now = self._clock()
         if self._shared is None and not self._queue.waiters and take_of_all(self._rates, now):
             self._waited(0.0)
@@ -445,12 +469,15 @@ class Bucket:
             self._waited(self._clock() - now)
 
     def give_back(self) -> None:
-        """Undo the last `take`, whose call is not sent."""
+        """Undo the last `take` if its call was not sent."""
         self._untake()
         self._go_on()
 
     def refused(self, *, sent_at: float, limit: int | None, is_project: bool = False) -> None:
-        """Learn from a call's 429 and the limit per minute that it names; the project's is last."""
+        """Record a 429 and its limit per minute, for the account's rate or for the project's.
+
+        `sent_at` is the time at which the refused call was sent.
+        """
         rate = self._rates[-1 if is_project else 0]
         rate.refused(self._clock(), sent_at=sent_at, limit=limit)
         if self._shared is not None:
@@ -461,15 +488,14 @@ class Bucket:
         return min(rate.limit(now).per_minute for rate in self._rates)
 
     def _free_at(self, now: float) -> float:
-        """The earliest time at which a call may be sent, perhaps in the past."""
         return max(rate.free_at(now) for rate in self._rates)
 
     def _seconds_behind(self, count: int, now: float) -> float:
-        """Wait of a call behind `count` others."""
+        """Wait of a call behind `count` other calls, in seconds."""
         return max(0.0, self._free_at(now) - now) + count * 60 / self._per_minute(now)
 
     def _go_on(self, *, may_ask: bool = True) -> None:
-        """Wake waiters whose turn it is, end waits that became too long, and set the timer."""
+        """Wake waiters whose calls can be sent, fail waits that are too long, and set the timer."""
         now, queue = self._clock(), self._queue
         while self._shared is None and queue.waiters and take_of_all(self._rates, now):
             self._wake_next()
@@ -496,7 +522,7 @@ class Bucket:
             self._timer = self._set_timer(seconds, self._go_on)
 
     def _wake_next(self) -> None:
-        """Wake the next waiter, for which a call was taken."""
+        """Wake the next waiter; its call is already counted."""
         waiter = self._queue.take_next()
         if waiter.turn.done():  # cancelled, and about to withdraw
             self._untake()
@@ -504,7 +530,7 @@ class Bucket:
             waiter.turn.set_result(None)
 
     async def _ask(self, shared: SharedRates) -> None:
-        """Take from the shared rates for the next waiter."""
+        """Count a call in the shared rates for the next waiter."""
         is_taken = False
         try:
             is_taken = await shared.take()
@@ -535,14 +561,14 @@ class Bucket:
 _PAIR = struct.Struct("<dd")
 
 LONGEST_SECONDS = 70.0
-"""Longest pause after a 429, plus the recovery of the burst."""
+"""Maximum stored delay: the longest pause after a 429, plus the recovery of the burst."""
 
 
 class SpentQuota:
-    """Spent quota as two times: when the full burst of reads, and of writes, is available again.
+    """Spent quota: the times at which the whole bursts of reads and of writes are available.
 
-    `full_at` has the two stored times, in seconds since the epoch, as `now` returns them. `store`
-    saves them and must not block.
+    `full_at` has these two times in seconds since the epoch, like `now`. `store` saves them and
+    must not block.
     """
 
     def __init__(
@@ -557,11 +583,11 @@ class SpentQuota:
         self._store = store
 
     def seconds(self, *, is_write: bool) -> float:
-        """Seconds until the whole burst is available again, at most `LONGEST_SECONDS`."""
+        """Seconds until the whole burst is available, at most `LONGEST_SECONDS`."""
         return min(max(0.0, self._full_at[is_write] - self._now()), LONGEST_SECONDS)
 
     def note(self, seconds: float, *, is_write: bool) -> None:
-        """Store the seconds until the whole burst is available again, without blocking."""
+        """Store the time of the whole burst, in `seconds` from now. Does not block."""
         self._full_at[is_write] = self._now() + seconds
         self._store(self._full_at)
 
@@ -570,9 +596,9 @@ class SpentQuota:
 async def open_spent_quota(
     path: Path, *, now: Callable[[], float] = time.time
 ) -> AsyncIterator[SpentQuota]:
-    """Open the file of spent quota, created if needed; `now` returns seconds since the epoch.
+    """Open or create the file of the spent quota. `now` returns seconds since the epoch.
 
-    If the file fails, spent quota is in memory only.
+    If the file cannot be opened, read or written, the spent quota is in memory only.
     """
     stored: tuple[float, ...] = (0.0, 0.0)
     try:
@@ -606,7 +632,7 @@ async def open_spent_quota(
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """Quota of one account."""
+    """Buckets of one account: waiting calls and quota, for reads and for writes."""
 
     reads: Bucket
     writes: Bucket
@@ -614,7 +640,7 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class Quota:
-    """Limits of an account or of a project, for its calls of each kind."""
+    """Rates of an account or of a project, for reads and for writes."""
 
     reads: Rate
     writes: Rate
@@ -627,7 +653,10 @@ def open_quota(
     clock: Callable[[], float] = time.monotonic,
     spent: SpentQuota | None = None,
 ) -> Quota:
-    """Open a quota, reduced by the spent quota in `spent`, which also records further use."""
+    """Make the rates of an account or project.
+
+    `spent` has the quota that was spent before the start. It also stores further use.
+    """
 
     def rate(per_minute: int, *, is_write: bool) -> Rate:
         if spent is None:
@@ -654,9 +683,10 @@ def open_budget(
     share: Share | None = None,
     names: Sequence[str] = (),
 ) -> Budget:
-    """Build the budget of an account, including its project's quota if that is shared.
+    """Make the buckets of one account.
 
-    `share` shares the rates with other processes, under `names` for account and project.
+    `project` is the quota of the Google project if several accounts share it. `share` shares the
+    rates with other processes, under `names`: one for the account and one for the project.
     """
     own = open_quota(
         settings.reads_per_minute, settings.writes_per_minute, clock=clock, spent=spent

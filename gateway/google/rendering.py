@@ -2,13 +2,13 @@
 
 Rules:
 - Decoding blocks the event loop for about 5 ns a byte. So columns are decoded one by one, and long
-  columns in parts; the loop runs in between.
+  columns in parts. The event loop runs between two steps.
 - A column of texts often has the same bytes in both renderings and in the next read. It is decoded
-  once: a column that is in memory, or being decoded, is found by the digest of its bytes.
-- A column is split only at commas between cells. A comma is between cells if everything before it
-  can be decoded: a split text would have no end.
-- Memory is counted as it is allocated, so that a small answer with many cells is refused early.
-  Columns are counted before anything is built from them.
+  once: a column that is in memory, or that is being decoded, is found by the digest of its bytes.
+- A long column is split only at commas between cells. A comma is between two cells if the JSON text
+  before it can be decoded. A comma within a cell's text would leave that text without its end.
+- Memory is counted during decoding, so that a small answer with many cells fails early. The number
+  of columns is checked before the columns are decoded.
 """
 
 import re
@@ -33,27 +33,27 @@ MAX_COLUMNS = 18_278
 """Google's maximum number of columns, up to ZZZ (support.google.com/drive/answer/37603)."""
 
 WHOLE_BYTES = 2 * 1024 * 1024
-"""Columns up to this size are decoded at once; most worksheets are smaller."""
+"""Maximum encoded size of a column that is decoded in one step."""
 
 PART_BYTES = 256 * 1024
-"""Approximate size of the parts of a longer column."""
+"""Approximate encoded size of the parts of a longer column."""
 
 SHARED_BYTES = 4096
-"""Minimum size of shared columns; decoding shorter ones is as fast as a look-up."""
+"""Minimum encoded size of a column that is looked up by its digest."""
 
 MEASURED_STRIDE = 251
-"""Distance of measured cells; a prime, because patterns in sheets have other periods."""
+"""Distance between measured cells of a long column. A prime, to avoid the periods of patterns."""
 
 MEASURED_CELLS = 1000
-"""Number of cells up to which every cell is measured."""
+"""Maximum length of a column in which every cell is measured."""
 
 POINTER_BYTES = 8
 
 ROUNDING_BYTES = 8
-"""Average rounding of an object by the allocator, which returns multiples of 16."""
+"""Average memory that the allocator adds to an object, because it returns multiples of 16 bytes."""
 
 _DIGESTED_IN_STEP = 8
-"""Number of bytes digested in the time of decoding one byte."""
+"""Number of bytes that are digested in the time in which one byte is decoded."""
 
 _BLANK = ("", None, ())
 
@@ -64,7 +64,7 @@ _TOO_LARGE = (
 
 
 class RawValues(msgspec.Struct):
-    """A range as Google returns it, and its encoded columns or rows."""
+    """Range of Google's answer in A1 notation, and its encoded columns or rows."""
 
     range: str
     values: tuple[msgspec.Raw, ...] = ()
@@ -76,10 +76,9 @@ class RawAnswer(msgspec.Struct):
 
 
 class EncodedColumn:
-    """A column of an answer, decoded once for all answers that contain it.
+    """Encoded column of an answer, which is decoded once for all answers that contain it.
 
-    `max_bytes` is the limit of a whole rendering, because readers that share the column differ in
-    the rest.
+    `max_bytes` limits the memory of the decoded cells.
     """
 
     def __init__(self, raw: msgspec.Raw, max_bytes: int) -> None:
@@ -88,9 +87,9 @@ class EncodedColumn:
 
     @shared
     def cells(self) -> Work[tuple[Column, int]]:
-        """Decode the cells without trailing blank ones, and their approximate memory in bytes.
+        """Returns the cells without trailing blank ones, and their approximate memory in bytes.
 
-        Raises SheetTooLarge.
+        Raises `SheetTooLarge` if the cells exceed `max_bytes`.
         """
         raw = self._raw
         yield min(len(raw), WHOLE_BYTES)
@@ -105,7 +104,7 @@ class EncodedColumn:
 
 
 KnownColumns = MutableMapping[bytes, EncodedColumn]
-"""Columns by the digest of their bytes; the mapping is weak and drops unused columns."""
+"""Columns by the digest of their encoded bytes. Weak references: unused columns are dropped."""
 
 
 def known_columns() -> KnownColumns:
@@ -113,10 +112,12 @@ def known_columns() -> KnownColumns:
 
 
 class Limits(NamedTuple):
-    """Limits of decoding in bytes (answer, memory of one rendering), and shared columns."""
+    """Limits of decoding, and the columns that renderings share."""
 
     answer_bytes: int
+    """Maximum size of an answer in bytes."""
     rendering_bytes: int
+    """Maximum memory of one rendering in bytes."""
     columns: KnownColumns
 
 
@@ -128,10 +129,11 @@ _rest_of_text = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def read_rendering(answer: Answer, known: bytes | None, limits: Limits) -> Work[Rendering | None]:
-    """Decode the rendering of an answer; None if the answer has the digest `known`.
+    """Decode the rendering of an answer, or return None if the answer has the digest `known`.
 
-    Renderings share columns. Steps are counted in bytes. Raises `SheetTooLarge` if the rendering
-    would exceed its memory limit, and msgspec's errors for a malformed answer.
+    Renderings share equal columns. The steps of the work are counted in bytes. Raises
+    `SheetTooLarge` if the rendering would exceed its memory limit, and msgspec's errors for a
+    malformed answer.
     """
     if answer.digest == known:
         return None
@@ -197,9 +199,9 @@ def _digest(raw: msgspec.Raw) -> Work[bytes]:
 
 @cache
 def _bounded_columns() -> msgspec.json.Decoder[msgspec.Struct]:
-    """Decoder of at most `MAX_COLUMNS` columns, made when first needed: it takes 6 MB.
+    """Decoder that fails at more than `MAX_COLUMNS` columns. It takes 6 MB, so few answers use it.
 
-    A struct limits its length while decoding; an array can be checked only afterwards.
+    msgspec limits the length of a struct while it decodes; a list could be checked only afterwards.
     """
     fields = [(f"c{column}", msgspec.Raw, None) for column in range(MAX_COLUMNS)]
     columns = msgspec.defstruct(
@@ -209,7 +211,10 @@ def _bounded_columns() -> msgspec.json.Decoder[msgspec.Struct]:
 
 
 def decode_in_parts(array: bytes, part_bytes: int, max_bytes: int) -> Work[tuple[Column, int]]:
-    """Decode the cells of a JSON array, and their approximate bytes; raises as `read_rendering`."""
+    """Returns the cells of a JSON array, decoded in parts, and their approximate memory in bytes.
+
+    Raises `SheetTooLarge` if the memory exceeds `max_bytes`, and msgspec's errors for bad JSON.
+    """
     cells: list[Value] = []
     byte_count = end = 0
     while True:
@@ -235,7 +240,7 @@ def decode_in_parts(array: bytes, part_bytes: int, max_bytes: int) -> Work[tuple
 
 
 def size_of(cells: Sequence[Value]) -> int:
-    """Approximate memory of cells in bytes; all blank cells are one object."""
+    """Approximate memory of cells in bytes. Blank cells need only a pointer each."""
     measured = cells if len(cells) <= MEASURED_CELLS else cells[::MEASURED_STRIDE]
     filled = list(filter(None, measured))
     objects = sum(map(sys.getsizeof, filled)) + ROUNDING_BYTES * len(filled)
@@ -243,7 +248,7 @@ def size_of(cells: Sequence[Value]) -> int:
 
 
 def _filled(items: Sequence[Value | Column]) -> int:
-    """Number of items up to the last one that is not blank."""
+    """Number of items without the trailing blank ones."""
     count = len(items)
     while count and items[count - 1] in _BLANK:
         count -= 1

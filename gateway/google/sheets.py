@@ -1,15 +1,16 @@
 """The `Sheets` Protocol: the gateway's interface to Google Sheets.
 
-`gateway.google.calls` implements it with the real API (or the emulator), the calls pass through
-`gateway.google.pipeline`, and the tests have a fake. Ranges are A1 text from `gateway.table.a1`.
+`gateway.google.calls` implements `Sheets` with the real API or the emulator. Its calls pass through
+`gateway.google.pipeline`. The tests have a fake. Ranges are texts in A1 notation, made by
+`gateway.table.a1`.
 
-Every method may raise
+Every method can raise
     SpreadsheetNotFound, SpreadsheetNotShared, UnsupportedDocument    problem of the spreadsheet
     UpstreamRefusal                                                   400 INVALID_ARGUMENT
     QuotaSpent, UpstreamAuth, UpstreamError, UpstreamUnreachable      problem of Google or network
 
-Reads may also raise UpstreamTimeout and SheetTooLarge. Writes may also raise WriteOutcomeUnknown;
-any other error of a write has `outcome="not_applied"`, because Google applies a request completely
+Reads can also raise UpstreamTimeout and SheetTooLarge. Writes can also raise WriteOutcomeUnknown.
+Any other error of a write has `outcome="not_applied"`, because Google applies a request completely
 or not at all.
 """
 
@@ -30,10 +31,10 @@ from gateway.table.a1 import GridArea
 from gateway.table.column_types import NumberFormat, SeenCell
 
 Value = str | int | float | bool | None
-"""A cell value. In a write, "" empties a cell, and None leaves one of a new row blank."""
+"""Cell value. In a write, "" empties a cell, and None is a blank cell of a new row."""
 
 Column = tuple[Value, ...]
-"""The cells of one column from the first row read, without trailing blank cells."""
+"""Cells of one column from the first row of the range, without trailing blank cells."""
 
 
 class Render(StrEnum):
@@ -44,21 +45,21 @@ class Render(StrEnum):
 
 
 class Detail(Enum):
-    """Contents of the blocks of a view; each member includes those above it."""
+    """Amount of data that a read requests for each cell. Each level includes the levels above."""
 
     TEXTS = auto()
-    """Displayed texts, and the columns of cells with formulas."""
+    """Displayed texts, and which cells have a formula."""
     VALUES = auto()
-    """Typed values, and the columns of computed cells."""
+    """Typed values, and which cells show the result of a formula."""
     FORMS = auto()
     """Number formats and data validation."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Values:
-    """Cells read, by row, and the range as Google returns it.
+    """Cells of a range by row, without trailing blank cells and rows.
 
-    Trailing blank cells and trailing blank rows are left out.
+    `range` is the range in A1 notation, as Google's answer names it.
     """
 
     range: str
@@ -67,10 +68,10 @@ class Values:
 
 @dataclass(frozen=True, kw_only=True)
 class Rendering:
-    """A worksheet in one rendering: columns from the first cell, without trailing blank cells.
+    """Cells of a worksheet by column, either all as displayed texts or all as typed values.
 
-    `range` is the range as Google returns it. `digest` is a digest of Google's answer: equal
-    digests mean equal renderings. `byte_count` estimates the memory used.
+    `range` is the range in A1 notation, as Google's answer names it. `digest` is a hash of Google's
+    answer: equal digests mean equal renderings. `byte_count` is the approximate memory in bytes.
     """
 
     range: str
@@ -78,13 +79,13 @@ class Rendering:
     digest: bytes
     byte_count: int
     encoded: tuple[object, ...] = field(default=(), repr=False, compare=False)
-    """Encoded columns; later renderings with equal columns share them while they are referenced."""
+    """References that keep the encoded columns in memory, so that later renderings share them."""
 
 
 class SheetArea(NamedTuple):
-    """Everything from `first_row` down to the end of the grid, in the worksheet with this id.
+    """All cells from `first_row` down to the end of the grid, in the worksheet with this ID.
 
-    An id stays with its worksheet, unlike a title.
+    Unlike a title, the ID of a worksheet never changes.
     """
 
     sheet_id: int
@@ -92,7 +93,7 @@ class SheetArea(NamedTuple):
 
 
 class KnownRange(NamedTuple):
-    """A range to read, and the digest of its known rendering."""
+    """Range to read in A1 notation, and the digest of the caller's rendering, or None."""
 
     range: str
     known: bytes | None
@@ -100,7 +101,7 @@ class KnownRange(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class WorksheetProperties:
-    """A worksheet as listed by `spreadsheets.get`; `rows` and `columns` are the grid size."""
+    """Worksheet in Google's list (`spreadsheets.get`). `rows` and `columns` are the grid size."""
 
     sheet_id: int
     title: str
@@ -109,21 +110,22 @@ class WorksheetProperties:
 
 
 MAX_FENCE_ID = 2**31 - 1
-"""Maximum id of a fence, a signed integer of 32 bits at Google."""
+"""Maximum ID of a fence, because Google's metadata IDs are signed integers of 32 bits."""
 
 MAX_METADATA_CHARACTERS = 30_000
-"""Google's limit for all keys and values of a spreadsheet's metadata, without its worksheets'."""
+"""Google's limit of characters in all metadata of a spreadsheet itself, keys and values."""
 
 _MADE_AT = re.compile(r"([0-9a-f]{8})\.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fence:
-    """Developer metadata that a write leaves in its spreadsheet: proof that it was applied.
+    """Developer metadata that a write creates in its spreadsheet, as proof that it was applied.
 
-    `id` is 1 to `MAX_FENCE_ID`, unique in the spreadsheet. `key` is the same for all fences of a
-    gateway, `token` the write's own; it begins with the time at which the fence was made. Fences of
-    one key have the same length, so that one can take the place of another.
+    `id` is 1 to `MAX_FENCE_ID`, unique in the spreadsheet. `key` is the metadata key, equal for all
+    fences of a gateway. `token` is the metadata value, unique to the write. A token can begin with
+    the time at which the fence was made. All fences of one key have the same length, so that a new
+    fence fits into the metadata limit in place of an old one.
     """
 
     id: int
@@ -132,29 +134,33 @@ class Fence:
 
     @classmethod
     def random(cls, key: str, at: float | None = None) -> Self:
-        """Make a unique fence; `at` is the time in its token, in seconds since the epoch."""
+        """Make a fence with a random ID and token.
+
+        `at` is the time at the start of the token, in seconds since the epoch.
+        """
         number = 1 + secrets.randbelow(MAX_FENCE_ID)
         token = secrets.token_urlsafe(12) if at is None else timed(at, secrets.token_urlsafe(5))
         return cls(id=number, key=key, token=token)
 
     @property
     def made_at(self) -> float | None:
-        """The time in the token; None if it has none."""
+        """Time in the token, in seconds since the epoch, or None for a token without a time."""
         found = _MADE_AT.match(self.token)
         return None if found is None else float(int(found[1], 16))
 
 
 def timed(at: float, text: str) -> str:
-    """Prefix a token with a time in whole seconds: 8 hexadecimal digits, enough until 2106."""
+    """Prefix a token with a time: whole seconds since the epoch in 8 hexadecimal digits."""
     return f"{int(at):08x}.{text}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class NativeTable:
-    """A native table of a worksheet: columns count from 0, rows from 1.
+    """Native table of a worksheet (Google's "Table"). Columns count from 0, rows from 1.
 
-    Its first row is its header. `last_row` is the last row of its body, which a totals row may
-    follow. Its name is known where the worksheet was read with its spreadsheet.
+    `first_row` is the header of the table. `last_row` is the last row of the table's body; a totals
+    row can follow. `end_column` is one past the last column. `name` is "" unless
+    `Sheets.read_spreadsheet` read the worksheet.
     """
 
     id: str
@@ -167,12 +173,12 @@ class NativeTable:
 
     @property
     def area(self) -> GridArea:
-        """All of its cells, the header and the totals too."""
+        """All cells of the table, with the header and the totals row."""
         last_row = self.last_row + self.has_totals
         return GridArea(self.first_row, last_row, self.first_column, self.end_column - 1)
 
     def takes(self, columns: Iterable[int]) -> bool:
-        """True if the table has all of these columns."""
+        """True if all of these columns are within the table."""
         return all(self.first_column <= column < self.end_column for column in columns)
 
 
@@ -181,12 +187,12 @@ NO_TABLE = NativeTable(id="", first_column=0, end_column=0, last_row=0)
 
 @dataclass(frozen=True, kw_only=True)
 class AppendedRows:
-    """New rows after the last row with data, in the body of a native table if there is one.
+    """Append rows after the last row with data, or after the last row of a native table's body.
 
-    Cells start at column A; None leaves a cell blank. `formats` are number formats by column for
-    each row; other cells get the automatic one. Without `formats`, cells keep the formats of their
-    place. A batch has at most one such change per table, because several would write to the same
-    rows.
+    The cells of a row start at column A. None leaves a cell blank. `formats` has, for each row,
+    number formats by column; cells without one get the automatic format. If `formats` is empty, the
+    formats of the sheet stay. A batch has at most one `AppendedRows` for each native table, because
+    two of them would write to the same rows.
     """
 
     rows: Sequence[Sequence[Value]]
@@ -196,9 +202,10 @@ class AppendedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenCells:
-    """Neighbouring cells of a row; rows count from 1, columns from 0.
+    """Write neighbouring cells of a row. Rows count from 1, columns from 0.
 
-    `formats` are new number formats, one for each cell; if empty, the cells keep their formats.
+    `formats` has a new number format for each cell. If `formats` is empty, the cells keep their
+    formats.
     """
 
     row: int
@@ -209,7 +216,7 @@ class WrittenCells:
 
 @dataclass(frozen=True, kw_only=True)
 class RemovedRows:
-    """Rows to remove; those below move up. Rows count from 1."""
+    """Remove rows, so that the rows below move up. Rows count from 1."""
 
     first_row: int
     last_row: int
@@ -217,16 +224,17 @@ class RemovedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class EmptiedRow:
-    """A row whose cells are all emptied; its formats stay."""
+    """Empty all cells of a row (from 1). The formats of the cells stay."""
 
     row: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class InsertedRows:
-    """Blank rows before the row `first_row`, which moves down with all below it.
+    """Insert blank rows above row `first_row` (from 1), which moves down with all rows below it.
 
-    The new rows take the formats and rules of the row above, or of the row that moves down.
+    The new rows get the formats and data validation of the row above (`is_like_above`), or of the
+    row that moves down.
     """
 
     first_row: int
@@ -236,14 +244,14 @@ class InsertedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenRows:
-    """Cells of neighbouring rows from column A; None empties a cell. Rows count from 1."""
+    """Write cells of neighbouring rows (from 1), from column A on. None empties a cell."""
 
     first_row: int
     rows: Sequence[Sequence[Value]]
 
 
 class Copied(StrEnum):
-    """Parts of a cell that are copied; Google copies constants as formulas, too."""
+    """Part of a cell to copy: data validation, or the formula or constant (`FORMULAS`)."""
 
     FORMULAS = "PASTE_FORMULA"
     RULES = "PASTE_DATA_VALIDATION"
@@ -251,7 +259,11 @@ class Copied(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class CopiedCells:
-    """A part of some columns of a row, copied to other rows; all columns if `last` is None."""
+    """Copy the cells of row `row` to the rows `first_row` to `last_row`. Rows count from 1.
+
+    `part` is the part of a cell to copy. `first` and `last` are the first and last column, from 0.
+    All columns from `first` on are copied if `last` is None.
+    """
 
     part: Copied
     row: int
@@ -262,52 +274,62 @@ class CopiedCells:
 
 
 Insertion = InsertedRows | WrittenRows | CopiedCells
-"""Changes that insert rows between others."""
+"""Change of a write that inserts rows between other rows."""
 
 Change = AppendedRows | WrittenCells | RemovedRows | EmptiedRow | Insertion
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """A write to one worksheet, which Google applies completely or not at all.
+    """Write to one worksheet, which Google applies completely or not at all.
 
-    Each change is one request after the fence's. `forgotten` are the ids of old fences with the
-    same key, which are deleted first to make room. The answer shows the cells of `ranges` after the
-    write, with their forms if it `has_forms`.
+    Google executes the requests in this order: delete the fences with the IDs `forgotten`, create
+    `fence`, make each change of `changes`. The answer has the cells of `ranges` after the write,
+    with number formats and data validation if `has_forms` is True.
     """
 
     sheet_id: int
     fence: Fence
     changes: Sequence[Change] = ()
     encoded: Sequence[msgspec.Raw] = ()
-    """The changes as JSON, if already encoded; encoding takes time in which a look ages."""
+    """The changes as JSON if the caller encoded them in advance, to save time before the write."""
     forgotten: Sequence[int] = ()
     ranges: Sequence[str] = ()
     has_forms: bool = False
     send_until: float = math.inf
-    """Monotonic seconds after which the batch is not sent: its look is too old (`LookOutdated`)."""
+    """Time, in monotonic seconds, after which the batch is not sent and `LookOutdated` is raised.
+
+    The rows that the gateway read for the batch are too old then.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """Cells of a range, by row from `first_row`, as displayed and as typed values.
+    """Cells of a range. Each attribute but `first_row` has an item for each row.
 
-    Trailing blank cells and trailing blank rows may be left out. By row, `computed` has the columns
-    of cells that show the result of a formula, known with typed values only; `formulas` has the
-    columns of cells with their own formula; `cells` has forms and typed values, if requested.
+    Trailing blank cells and rows can be left out.
     """
 
     first_row: int
+    """Row number of the first item, from 1."""
     texts: Sequence[Sequence[str]]
+    """Displayed texts."""
     values: Sequence[Sequence[Value]]
+    """Typed values."""
     computed: Sequence[Collection[int]] = ()
+    """Columns of cells that show the result of a formula. Read only with `Detail.VALUES`."""
     formulas: Sequence[Collection[int]] = ()
+    """Columns of cells that contain a formula."""
     cells: Sequence[Sequence[SeenCell]] = ()
+    """Cells with number formats and data validation. Read only with `Detail.FORMS`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Protection:
-    """Cells that our account may not edit, perhaps with exceptions."""
+    """Protected range that the gateway's account is not allowed to edit.
+
+    `has_exceptions` is True if the account can edit some cells within the range.
+    """
 
     area: GridArea
     has_exceptions: bool = False
@@ -315,13 +337,7 @@ class Protection:
 
 @dataclass(frozen=True, kw_only=True)
 class SheetView:
-    """A worksheet at one moment: its properties, and a block for each requested range.
-
-    `table` is the native table whose header is the first row of the first block; `NO_TABLE` also if
-    there are several. `column_types` are Google's ColumnTypes of the columns of such tables,
-    `column_options` the values of their dropdowns; both are known only with forms. Protections are
-    known only if the worksheet was read with its spreadsheet.
-    """
+    """Worksheet in one snapshot: its properties, and a block for each requested range."""
 
     sheet_id: int
     title: str
@@ -330,17 +346,25 @@ class SheetView:
     frozen_rows: int = 0
     blocks: Sequence[Block]
     table: NativeTable = NO_TABLE
+    """Native table whose header is the first row of the first block.
+
+    `NO_TABLE` if no native table or several of them begin in that row.
+    """
     column_types: Mapping[int, str] = field(default_factory=dict)
+    """Google's ColumnType by column, for tables that begin in that row. Only with forms."""
     column_options: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """Values of a column's dropdown by column, for the same tables. Only with forms."""
     tables: Sequence[NativeTable] = ()
     protections: Sequence[Protection] = ()
+    """Protected ranges. Empty unless `Sheets.read_spreadsheet` read the worksheet."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpreadsheetView:
-    """A spreadsheet at one moment: its properties, and worksheets in tab order, with a block each.
+    """Spreadsheet in one snapshot: its properties, and the worksheets that were read, in tab order.
 
-    `locale` and `time_zone` are Google's names, such as `en_US` and `Europe/Berlin`.
+    Each worksheet has one block. `locale` and `time_zone` are Google's names, such as `en_US` and
+    `Europe/Berlin`.
     """
 
     title: str
@@ -351,7 +375,7 @@ class SpreadsheetView:
 
 class Sheets(Protocol):
     async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
-        """Read the cells of one range by row. Cost: 1 read."""
+        """Read one range by row. Cost: 1 read."""
 
     async def read_columns(
         self,
@@ -361,22 +385,26 @@ class Sheets(Protocol):
         render: Render,
         known: bytes | None = None,
     ) -> Rendering | None:
-        """Read all cells of a range by column; None if the answer has the digest `known`.
+        """Read a range by column, or return None if the answer has the digest `known`.
 
-        Equal cells and titles have equal digests for both kinds of ranges. Cost: 1 read. Also
-        raises `SheetTooLarge` if the cells exceed the memory limit.
+        An A1 range and a `SheetArea` give the same digest if they give the same cells and title.
+        Cost: 1 read. Raises `SheetTooLarge` if the cells exceed the memory limit.
         """
 
     async def read_several(
         self, spreadsheet: str, ranges: Sequence[KnownRange], *, render: Render
     ) -> list[Rendering | None]:
-        """Read all cells of several ranges in one snapshot, as `read_columns` does. Cost: 1 read.
+        """Read several ranges by column in one snapshot. Cost: 1 read.
 
-        Raises `SheetTooLarge` if one of them, or the answer, is too large.
+        Returns a rendering for each range, or None if the range still has its known digest. Raises
+        `SheetTooLarge` if one rendering, or the whole answer, is too large.
         """
 
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> Sequence[Values]:
-        """Read the displayed cells of several ranges in one snapshot, in order. Cost: 1 read."""
+        """Read the displayed texts of several ranges in one snapshot, by row. Cost: 1 read.
+
+        Returns the cells of each range, in the order of `ranges`.
+        """
 
     async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
         """List all grid worksheets in tab order. Cost: 1 read."""
@@ -387,52 +415,63 @@ class Sheets(Protocol):
         """Read ranges of one worksheet and its properties in one snapshot. Cost: 1 read."""
 
     async def read_spreadsheet(self, spreadsheet: str, ranges: Sequence[str]) -> SpreadsheetView:
-        """Read a range of each of some worksheets with forms and options, in one snapshot.
+        """Read ranges of several worksheets in one snapshot, one range of each. Cost: 1 read.
 
-        Also reads the spreadsheet's properties. Cost: 1 read.
+        The answer has `Detail.FORMS`, dropdown values, native tables, protected ranges, and the
+        properties of the spreadsheet.
         """
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
-        """Apply a batch; values are stored as they are. Cost: 1 write.
+        """Apply a batch, and return the cells of `batch.ranges` after the write. Cost: 1 write.
 
-        The message of an `UpstreamRefusal` names the refused request (`refused_request`). If it
-        names none, Google may have refused the answer's ranges after applying the batch.
-        Raises `LookOutdated` after `send_until`.
+        Google stores typed values, and parses no text. Raises `UpstreamRefusal` if Google refuses
+        the batch. If its message names no request (`refused_request`), Google might have refused
+        only `batch.ranges`, after it applied the batch. Raises `LookOutdated` after
+        `batch.send_until`.
         """
 
     async def put_fence(
         self, spreadsheet: str, *fences: Fence, forgotten: Sequence[int] = ()
     ) -> None:
-        """Delete the fences `forgotten`, then create fences of one key. Cost: 1 write."""
+        """Delete the fences with the IDs `forgotten`, then create `fences`. Cost: 1 write.
+
+        All fences have the same key.
+        """
 
     async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
-        """Delete fences of one key and nothing else. Cost: 1 write."""
+        """Delete fences, which all have the same key. Cost: 1 write."""
 
     async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
-        """The tokens of the fences with this id: one, or none. Cost: 1 read."""
+        """Returns the token of the fence with this ID, or an empty list. Cost: 1 read."""
 
     async def find_fences(self, spreadsheet: str, key: str | None = None) -> Sequence[Fence]:
-        """All fences with this key; None: all metadata of the spreadsheet. Cost: 1 read.
+        """Returns the fences with this key, or all metadata if `key` is None. Cost: 1 read.
 
-        Metadata of worksheets, rows and columns is left out, and metadata that is visible to
-        another project only.
+        Without metadata of worksheets, rows and columns, and without metadata that only another
+        Google project can see.
         """
 
 
 FENCE_REQUEST = 0
-"""Number of the fence in a batch; deletions of old fences have numbers below it."""
+"""Value of `refused_request` if Google refused the new fence of a batch.
+
+A refused deletion of an old fence has a negative number, a refused change a positive one.
+"""
 
 _REFUSED = re.compile(r"Invalid requests\[(\d{1,6})\]")
 
 
 def refused_request(refusal: UpstreamRefusal) -> int | None:
-    """Number of the request for which Google refused a whole batch; None if not named."""
+    """Number of the request for which Google refused a batch, or None if Google names no request.
+
+    The new fence is request 0 (`FENCE_REQUEST`), the first change is request 1.
+    """
     found = _REFUSED.search(refusal.google_message)
     return None if found is None else int(found[1]) - refusal.first_request
 
 
 class Beneficiaries:
-    """The API keys that wait for a call; more keys may join while it waits."""
+    """API keys that wait for the same call. More keys can join until the call is sent."""
 
     def __init__(self, key_ids: Iterable[str] = ()) -> None:
         self._key_ids = dict.fromkeys(key_ids)
@@ -442,7 +481,7 @@ class Beneficiaries:
         self._key_ids[key_id] = None
 
     def join_as(self, call_context: "CallContext") -> None:
-        """Add the key of a call, and all keys that wait for it, now or later."""
+        """Add the key of another call, and all keys that wait for that call, now or later."""
         self._key_ids[call_context.key_id] = None
         group = call_context.beneficiaries
         if group is not None and group not in self._groups:
@@ -450,7 +489,7 @@ class Beneficiaries:
 
     @property
     def key_ids(self) -> dict[str, None]:
-        """Each key once, in order of arrival."""
+        """IDs of the keys, each once. The mapping serves as an ordered set."""
         found: dict[str, None] = {}
         groups = [self]
         for group in groups:  # grows meanwhile
@@ -461,14 +500,14 @@ class Beneficiaries:
 
 @dataclass
 class SentAt:
-    """Time at which the latest call was sent, in monotonic seconds; None before the first.
+    """Time at which the latest call was sent, in monotonic seconds, or None before the first call.
 
     A call is sent after its wait for the quota, and again at each retry.
     """
 
     at_seconds: float | None = None
     outer: "list[SentAt]" = field(default_factory=list)
-    """Records of callers that wait for the same calls."""
+    """Other records to update with this one: of the callers that wait for the same call."""
 
     def record(self, at_seconds: float) -> None:
         self.at_seconds = at_seconds
@@ -478,7 +517,10 @@ class SentAt:
 
 @dataclass
 class WriteTurn:
-    """Quota of one write, reserved at the account with this name."""
+    """Quota of one write, reserved for the account with this name.
+
+    `is_left` is False after a write used the quota.
+    """
 
     account: str
     is_left: bool = True
@@ -486,24 +528,24 @@ class WriteTurn:
 
 @dataclass(frozen=True)
 class CallContext:
-    """API key and priority of a call; the fair queue rotates between keys.
-
-    Verifications of writes go before all other calls. A call shared by several keys
-    (`beneficiaries`) is sent at the earliest of their turns. A read may use the rendering of
-    another process's read that was sent up to `max_age_seconds` ago. The first write uses the
-    `turn`.
-    """
+    """API key and priority of a call to Google, for the fair queue and the quota."""
 
     key_id: str = ""
+    """ID of the API key; "" for the gateway itself."""
     is_verification: bool = False
+    """True for the check whether a write was applied. Such a call goes before all other calls."""
     beneficiaries: Beneficiaries | None = field(default=None, compare=False)
+    """All keys that wait for the call. The call is sent when the first of them has its turn."""
     max_age_seconds: float = 0.0
+    """Maximum age of a rendering of another process that a read can use instead of a call."""
     turn: WriteTurn | None = field(default=None, compare=False)
+    """Reserved quota, for the first write."""
     sent_at: SentAt | None = field(default=None, compare=False)
+    """Record of the time at which the call is sent."""
 
     @property
     def key_ids(self) -> Collection[str]:
-        """The keys that wait for the call now."""
+        """IDs of the keys that wait for the call now."""
         if self.beneficiaries is None:
             return (self.key_id,)
         return {self.key_id: None} | self.beneficiaries.key_ids
@@ -513,14 +555,17 @@ _current: ContextVar[CallContext] = ContextVar("call_context", default=CallConte
 
 
 current_call_context = _current.get
-"""Context of calls started here; without one, the call belongs to the gateway itself."""
+"""Returns the context of Google calls that are started here.
+
+Outside `in_call_context` the calls belong to the gateway itself, not to an API key.
+"""
 
 
 @contextmanager
 def in_call_context(call_context: CallContext) -> Iterator[None]:
-    """Set the context of calls made in the block and in tasks started there.
+    """Set the context of Google calls in the block, and in tasks that are started in the block.
 
-    The new context takes over the write turn and the `sent_at` that it lacks.
+    A missing `turn` or `sent_at` is taken from the outer context.
     """
     outer = _current.get()
     if outer.turn is not call_context.turn or outer.sent_at is not call_context.sent_at:
@@ -538,7 +583,7 @@ def in_call_context(call_context: CallContext) -> Iterator[None]:
 
 @contextmanager
 def recording_sent_at() -> Iterator[SentAt]:
-    """Record when calls of the block, and of tasks started there, are sent."""
+    """Record the sending time of calls in the block, and in tasks that are started in the block."""
     call_context = _current.get()
     sent_at = SentAt(outer=[call_context.sent_at] if call_context.sent_at else [])
     with in_call_context(replace(call_context, sent_at=sent_at)):

@@ -1,16 +1,17 @@
-"""Access token of the gateway's Google account, and the reasons for a missing one.
+"""Access token of a Google account, and the reason if there is no token.
 
 Rules:
-- google-auth creates the token in a thread, but its `before_request` is not used: it has no lock
-  (16 threads made 16 token requests) and starts a background call to another service.
-- One refresh runs at a time. A call waits for it until its own deadline.
-- google-auth repeats requests that fail with TransportError, after its own pauses. After the
-  deadline of a call it gets another error, so that it ends.
+- google-auth refreshes the token in a thread. Its `before_request` is not used, because it has no
+  lock (16 threads made 16 token requests) and starts a background call to another service.
+- One refresh runs at a time. A call waits for the refresh until the call's own deadline.
+- google-auth repeats a request that fails with `TransportError`, after a pause. After the deadline
+  of a call, google-auth gets `DeadlinePassed` instead, so that it stops.
 - Exception texts contain no token, key or assertion.
-- Requests go only to Google, this machine and the metadata server, whatever URL a file names.
+- Requests go only to Google, this machine and the metadata server, whatever URL a credentials file
+  names.
 - The Date header of each answer gives the offset of this machine's clock.
 - The error code of RFC 6749 decides the reason where it can. Google uses `invalid_grant` for a
-  dozen causes, so its English descriptions, reported since 2016, are matched too:
+  dozen causes, so the gateway also matches Google's English descriptions, reported since 2016:
   googleapis/google-cloud-php#3622 (account not found: disabled or deleted),
   googleapis/google-api-ruby-client#720 (Robot is disabled), googleapis/google-cloud-python#10004
   (Invalid JWT Signature: the key was deleted), googleapis/google-api-php-client#1501 and
@@ -41,20 +42,21 @@ SCOPES = ("https://www.googleapis.com/auth/spreadsheets",)
 MAX_TOKEN_ANSWER_BYTES = 1_048_576
 
 CLOCK_SKEW_SECONDS = 300.0
-"""Google refuses assertions whose clock is off by this much (DataBiosphere/dsub#194)."""
+"""Clock offset from which Google refuses signed token requests (DataBiosphere/dsub#194)."""
 
 MAX_WORDS = 160
 
 _METADATA = re.compile(
     r"https?://(169\.254\.169\.254|metadata\.google\.internal)(:[0-9]+)?([/?][\x21-\x7e]*)?"
 )
-"""The cloud metadata server, which gives machines their credentials over plain HTTP only.
+"""URLs of the cloud metadata server, which gives virtual machines their credentials.
 
-docs.cloud.google.com/compute/docs/metadata/querying-metadata; other clouds use the same address.
+The server supports plain HTTP only: docs.cloud.google.com/compute/docs/metadata/querying-metadata.
+Other clouds use the same address.
 """
 
 FindCredentials = Callable[..., tuple[Credentials, str | None]]
-"""`google.auth.default` or a replacement."""
+"""Function that finds credentials and their project, such as `google.auth.default`."""
 
 
 class TokenFailure(Enum):
@@ -63,21 +65,21 @@ class TokenFailure(Enum):
     UNREADABLE = auto()
     """The file of the default credentials cannot be read."""
     FOREIGN = auto()
-    """The credentials name an endpoint that is not allowed to see them."""
+    """The credentials file names a URL that is not allowed to receive credentials."""
     CLOCK = auto()
-    """This machine's clock is off."""
+    """The clock of this machine is wrong."""
     KEY = auto()
-    """The account does not have this key, or has it no longer."""
+    """The account does not have this key: it was deleted, or never existed."""
     ACCOUNT = auto()
     """The account was deleted or disabled."""
     SESSION = auto()
-    """A person's sign-in has expired."""
+    """The sign-in of a user account has expired."""
     REFUSED = auto()
     """Google refused for another reason."""
     FAILED = auto()
     """The token endpoint failed with 429 or 5xx."""
     INVALID_ANSWER = auto()
-    """The answer contains neither a token nor an error of the token endpoint."""
+    """The answer of the token endpoint has neither a token nor an error."""
     UNREACHABLE = auto()
     """The token endpoint did not answer."""
     BUSY = auto()
@@ -85,7 +87,7 @@ class TokenFailure(Enum):
 
 
 class ForeignEndpoint(GoogleAuthError):
-    """The URL's host may not see credentials; the text is the host."""
+    """The host of a URL is not allowed to receive credentials. The message is the host."""
 
 
 class EndpointFailed(TransportError):
@@ -93,14 +95,15 @@ class EndpointFailed(TransportError):
 
 
 class DeadlinePassed(GoogleAuthError):
-    """No answer before the deadline of the call."""
+    """The token endpoint did not answer before the deadline of the call."""
 
 
 class TokenUnavailable(Exception):
-    """No token is available; `retryable` says whether waiting may help.
+    """No access token is available. `retryable` is True if a later attempt can succeed.
 
-    `failure` and `google_words` give the operator the reason. `clock_offset_seconds` is how far
-    this machine's clock is ahead of Google's, if an answer showed it.
+    `failure` is the reason, and `google_words` is Google's error text, for the operator.
+    `clock_offset_seconds` is the offset of this machine's clock to Google's, positive if this
+    machine's clock is ahead, or None if the offset is unknown.
     """
 
     def __init__(
@@ -121,7 +124,7 @@ class TokenUnavailable(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class TokenAnswer:
-    """The part of `google.auth.transport.Response` that google-auth uses."""
+    """HTTP response for google-auth: the used attributes of `google.auth.transport.Response`."""
 
     status: int
     headers: Mapping[str, str]
@@ -130,11 +133,12 @@ class TokenAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenRequest:
-    """`google.auth.transport.Request` over our `Wire`, within the deadline of the call.
+    """HTTP transport for google-auth (`google.auth.transport.Request`) over the gateway's `Wire`.
 
-    google-auth calls it in a worker thread of anyio; the event loop makes the exchange. `on_answer`
-    receives every answer with its request time in seconds since the epoch. Raises `ForeignEndpoint`
-    for a URL that may not see credentials.
+    google-auth calls it in a worker thread of anyio. The request itself runs in the event loop,
+    until `deadline` on the event loop's clock. `on_answer` receives every answer, and the time of
+    its request in seconds since the epoch. Raises `ForeignEndpoint` for a URL that is not allowed
+    to receive credentials.
     """
 
     wire: Wire
@@ -181,10 +185,10 @@ class TokenRequest:
 
 
 class TokenSource:
-    """Authorization headers of one account, shared by all calls.
+    """Access token of one account, cached for all calls, as HTTP headers.
 
-    Without `credentials`, the first call searches for them, because that may need requests. `now`
-    returns seconds since the epoch.
+    If `credentials` is None, the first call finds them with `find_credentials`, which can need HTTP
+    requests. `now` returns seconds since the epoch.
     """
 
     def __init__(
@@ -203,11 +207,14 @@ class TokenSource:
         self._allow_insecure_endpoint = allow_insecure_endpoint
         self._now = now
         self.clock_offset_seconds: float | None = None
-        """Offset of this machine's clock to the token endpoint's; negative if behind."""
+        """Seconds that this machine's clock is ahead of Google's; negative if it is behind."""
 
     @property
     def account(self) -> str | None:
-        """E-mail of the service account; None for other accounts or until it is known."""
+        """E-mail address of the service account.
+
+        None for other accounts, and until the address is known.
+        """
         email = getattr(self._credentials, "service_account_email", None)
         # Compute Engine's account is named "default" until its first token.
         return email if isinstance(email, str) and "@" in email else None
@@ -219,16 +226,17 @@ class TokenSource:
 
     @property
     def has_credentials(self) -> bool:
-        """True if credentials are configured, or were found."""
+        """True if credentials are configured or have been found."""
         return self._credentials is not None
 
     async def authorization(
         self, deadline: float, *, refused: Mapping[str, str] | None = None
     ) -> Mapping[str, str]:
-        """Headers with a token that Google has not refused. Raises `TokenUnavailable`.
+        """Returns the HTTP headers with an access token. Raises `TokenUnavailable`.
 
-        `deadline` is on the event loop's clock. A token is renewed some minutes before it expires;
-        while the renewal runs or fails, the old token is used until it expires.
+        `deadline` is on the event loop's clock. `refused` are headers that Google answered with
+        401: a new token is requested. A token is renewed some minutes before it expires. While the
+        renewal runs, or if it fails, the old token is used until it expires.
         """
         state, headers = self._held(refused)
         if state is TokenState.FRESH or (state is TokenState.STALE and self._lock.locked()):
@@ -260,9 +268,10 @@ class TokenSource:
             self._lock.release()
 
     def _held(self, refused: Mapping[str, str] | None) -> tuple[TokenState, Mapping[str, str]]:
-        """The current headers; empty if Google refused them, or if the token is unfit for a header.
+        """State of the cached token, and its headers.
 
-        google-auth does not check tokens.
+        The headers are empty without a token, if they are `refused`, or if the token has characters
+        that an HTTP header cannot have.
         """
         credentials = self._credentials
         if credentials is None:
@@ -338,7 +347,7 @@ _BY_WORDS: Sequence[tuple[re.Pattern[str], TokenFailure]] = tuple(
 
 
 def token_failure(error: GoogleAuthError, clock_offset_seconds: float | None) -> TokenFailure:
-    """The reason for an error of google-auth, as far as it is known."""
+    """Classify an error of google-auth."""
     if isinstance(error, DefaultCredentialsError):
         return TokenFailure.NO_CREDENTIALS
     if isinstance(error, ForeignEndpoint):
@@ -360,9 +369,10 @@ def token_failure(error: GoogleAuthError, clock_offset_seconds: float | None) ->
 
 
 def google_words(error: GoogleAuthError) -> str:
-    """The endpoint's `error: error_description` without a full stop; empty if it has neither.
+    """The token endpoint's `error: error_description`, or "" if the error has neither.
 
-    Only the error's first argument is used: google-auth's own text may contain the whole answer.
+    The text ends without a full stop. Only the error's first argument is used, because the other
+    arguments can contain the whole answer.
     """
     first = error.args[0] if error.args else ""
     words = " ".join(first.split()) if isinstance(first, str) else ""
@@ -370,10 +380,11 @@ def google_words(error: GoogleAuthError) -> str:
 
 
 def clock_offset_seconds(date: str | None, *, sent: float, received: float) -> float | None:
-    """Minimum offset of this machine's clock to the Date header; negative if behind.
+    """Seconds that this machine's clock is at least ahead of an HTTP Date header.
 
-    `sent` and `received` are seconds since the epoch by this machine's clock. None without a valid
-    header.
+    Negative if this machine's clock is behind, 0 if it can be right, None for an invalid header.
+    `sent` and `received` are the times of the request and the answer, in seconds since the epoch by
+    this machine's clock.
     """
     try:
         server_time = parsedate_to_datetime(date or "").timestamp()

@@ -1,13 +1,14 @@
-"""Translation of Google's answers and transport errors to gateway errors.
+"""Translation of Google's error answers and of transport errors to gateway errors.
 
 Rules:
-- The HTTP status decides first, then `status` and `details[].reason`. Texts are localised and
-  ignored, with one exception: answers without a reason that link to the page for enabling the API,
-  or say that it is disabled (older ones: burnash/gspread#1286, nithinmurali/pygsheets#86).
-- Google applies a request completely or not at all. A write is `not_applied` if nothing was sent or
-  Google refused it (4xx but 408, 409 and 499), otherwise `WriteOutcomeUnknown`, whatever was
-  answered: a 5xx may come from a front end, while Google carries the write out.
-- Google's texts quote cells, so messages and exceptions repeat only known words of them.
+- The HTTP status decides first, then `status` and `details[].reason`. Google's messages are
+  localised and ignored, with one exception: a 403 without a reason whose message links to the page
+  for enabling the API, or says that the API is disabled (older answers: burnash/gspread#1286,
+  nithinmurali/pygsheets#86).
+- Google applies a request completely or not at all. A write is `not_applied` if nothing was sent,
+  or if Google refused it (4xx except 408, 409 and 499). Otherwise the error is
+  `WriteOutcomeUnknown`, even for a 5xx: a front end can answer 5xx while Google applies the write.
+- Google's messages quote cells, so messages and exceptions of the gateway repeat only known words.
 """
 
 import re
@@ -48,7 +49,7 @@ _TOO_LARGE = (
 
 
 _LONGEST_READ = 2_000
-"""Maximum number of searched characters of a message."""
+"""Maximum characters of Google's message that are searched for a disabled API."""
 
 _DISABLED = re.compile(
     r"https://console\.(?:developers|cloud)\.google\.com/apis/[^\s?]*\?project=([\w.:-]*\w)"
@@ -66,7 +67,7 @@ _STATUS_NAMES = frozenset(
 """Names of google.rpc.Code (https://cloud.google.com/apis/design/errors)."""
 
 _GIVEN_UP = frozenset({408, 409, 499})
-"""Statuses of requests that timed out or were aborted on the way, and may be applied."""
+"""HTTP statuses of requests that timed out or were aborted. Google might have applied them."""
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """msgspec's errors for invalid JSON, an unexpected shape or too deep nesting."""
@@ -88,7 +89,10 @@ class _ErrorAnswer(msgspec.Struct):
 
 
 class GoogleRefusal(Exception):
-    """An answer other than 200; the text has only known words of Google's, for the log."""
+    """Answer of Google with another HTTP status than 200.
+
+    The exception text repeats only known words of Google's message, because it goes to the log.
+    """
 
     def __init__(self, answer: Answer) -> None:
         try:
@@ -100,7 +104,7 @@ class GoogleRefusal(Exception):
 
     @property
     def name(self) -> str:
-        """Google's name of the status; "" if it is none of Google's."""
+        """Google's name of the error, such as "NOT_FOUND", or "" if the answer has no such name."""
         return self.body.status if self.body.status in _STATUS_NAMES else ""
 
     @property
@@ -109,12 +113,15 @@ class GoogleRefusal(Exception):
 
     @property
     def is_page(self) -> bool:
-        """True if the answer is not an API error: another server or a load balancer answered."""
+        """True if a proxy or load balancer answered instead of the Sheets API."""
         return not self.body.status
 
     @property
     def disabled_in(self) -> str | None:
-        """The project in which the API is disabled, "" if unnamed; None for other refusals."""
+        """Google Cloud project in which the Sheets API is disabled.
+
+        "" if the answer does not name the project. None if the API is not disabled.
+        """
         if self.status != 403:
             return None
         found = _DISABLED.search(self.body.message[:_LONGEST_READ])
@@ -127,26 +134,26 @@ class GoogleRefusal(Exception):
 
     @property
     def limit(self) -> int | None:
-        """The limit of calls per minute in a 429; refused writes may contain none."""
+        """Limit of calls a minute that a 429 names, or None if the answer names no limit."""
         limits = (_per_minute(detail.metadata) for detail in self.body.details)
         return min((limit for limit in limits if limit), default=None)
 
     @property
     def limit_name(self) -> str:
-        """Google's name of the limit in a 429, such as "ReadRequestsPerMinutePerUser"."""
+        """Google's name of the limit in a 429, such as "ReadRequestsPerMinutePerUser", or ""."""
         return next(filter(None, (_limit_name(each.metadata) for each in self.body.details)), "")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """A failed call: its kind, and its account if known."""
+    """Call that failed. `account` is the e-mail address of its account, or None if unknown."""
 
     is_write: bool
     account: str | None = None
 
     @property
     def refused(self) -> Outcome | None:
-        """Outcome of a call that Google certainly did not execute."""
+        """The `outcome` of an error if Google certainly did not apply the call."""
         return "not_applied" if self.is_write else None
 
 
@@ -160,7 +167,7 @@ FAILURES = (
 
 
 def translated(error: Exception, attempt: Attempt) -> GatewayError:
-    """The gateway's error for one of `FAILURES`; the caller raises it from that."""
+    """Returns the gateway error for one of `FAILURES`. The caller raises it."""
     match error:
         case GoogleRefusal():
             rule = _BY_STATUS.get(error.status)
@@ -194,7 +201,7 @@ def translated(error: Exception, attempt: Attempt) -> GatewayError:
 
 
 def _open(attempt: Attempt) -> GatewayError | None:
-    """The error of a write with an unknown outcome; None for a read."""
+    """Returns the error for a write with an unknown outcome, or None for a read."""
     if not attempt.is_write:
         return None
     return WriteOutcomeUnknown(
@@ -215,7 +222,10 @@ def _bad_request(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
 
 
 def _forbidden(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
-    """Google's 403: it gives a reason for a problem of the account or project, otherwise none."""
+    """Returns the gateway error for a 403.
+
+    Google gives a reason only for a problem of the account or the project.
+    """
     if error.reasons & _QUOTA_REASONS:
         return _quota_spent(error, attempt)
     if error.reasons or error.disabled_in is not None:
@@ -239,9 +249,10 @@ def _quota_spent(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
 
 
 def _per_minute(metadata: object) -> int:
-    """The limit in a 429's metadata, such as "60" per "1/min/{project}/{user}"; 0 if none.
+    """Limit of calls a minute in the metadata of a 429, or 0 without such a limit.
 
-    Daily limits exist too; they do not change the rate.
+    Google's unit of these limits is "1/min/{project}" or "1/min/{project}/{user}". Daily limits are
+    ignored.
     """
     match metadata:
         case {"quota_limit_value": str(value), "quota_unit": str(unit)}:
@@ -260,7 +271,7 @@ def _limit_name(metadata: object) -> str:
 
 
 def _consumer(metadata: object) -> str:
-    """The project's number or ID in a refusal's metadata: "projects/1234567890"."""
+    """Number or ID of the project in the metadata of an error ("projects/1234567890"), or ""."""
     match metadata:
         case {"consumer": str(consumer)} if re.fullmatch(r"projects/[\w.:-]{1,64}", consumer):
             return consumer.removeprefix("projects/")

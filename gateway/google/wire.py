@@ -1,12 +1,14 @@
-"""One HTTP exchange with Google, limited in time and size.
+"""One HTTP request to Google and its answer, limited in time and size.
 
 Rules:
-- Nothing here knows Sheets, gspread or tokens. Errors before the answer begins are httpx2's own;
-  later errors are `AnswerBroken` or `AnswerTooLarge`. The caller translates them.
-- The decoded size is checked while reading, so a small gzip body that expands is stopped in time.
+- This module does not know Sheets, gspread or tokens. An error before the status line arrives is
+  httpx2's own error. A later error is `AnswerBroken` or `AnswerTooLarge`. The caller translates
+  these errors.
+- The size after decompression is checked while the answer is read, so that a small gzip body that
+  expands is stopped in time.
 - An answer that is not read to its end closes its connection.
-- A call that is unfinished at its deadline was sent: the shares of its time for waiting for a
-  connection and for connecting end earlier.
+- A request that is unfinished at its deadline was sent. The time limits for a free connection and
+  for connecting end earlier.
 """
 
 import asyncio
@@ -23,31 +25,31 @@ from gateway import __version__
 from gateway.table.steps import Work
 
 Parameter = str | int | float | bool | Sequence[str] | None
-"""Query parameter as gspread types it; no call uses None."""
+"""Value of a query parameter, as gspread types it."""
 
 KEEPALIVE_SECONDS = 60.0
 
 DIGEST_BYTES = 16
 
 PIECE_BYTES = 1_048_576
-"""Number of decoded bytes after which other requests run."""
+"""Number of decompressed bytes after which the event loop runs other requests."""
 
 WAITING_SHARE = 1 / 2
-"""Maximum share of a call's time for waiting until a connection is free."""
+"""Part of the time until the deadline in which a connection must become free."""
 
 CONNECTING_SHARE = 1 / 4
-"""Maximum share for each of the two steps of connecting, TCP and TLS."""
+"""Part of the time until the deadline for TCP connect, and the same again for TLS."""
 
 MAX_REFUSAL_BYTES = 1_048_576
-"""Maximum size of a refusal; Google's have a few hundred bytes."""
+"""Maximum size of an error answer. Google's have a few hundred bytes."""
 
 
 class AnswerTooLarge(Exception):
-    """The decoded answer exceeds the size limit."""
+    """The answer exceeds the size limit after decompression or decoding."""
 
 
 class AnswerBroken(httpx2.HTTPError):
-    """The status line arrived, but the body broke off or cannot be decoded."""
+    """The status line arrived, but the body broke off or cannot be decompressed."""
 
     def __init__(self, reason: httpx2.HTTPError) -> None:
         super().__init__("the answer broke off")
@@ -56,7 +58,7 @@ class AnswerBroken(httpx2.HTTPError):
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """An HTTP request."""
+    """HTTP request to send."""
 
     method: str
     url: str
@@ -67,9 +69,9 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """An HTTP response; an unreadable body is empty if the status is not 200.
+    """HTTP response. `digest` is a hash of the body.
 
-    Equal digests mean equal bodies.
+    If the status is not 200, a body that cannot be read is empty.
     """
 
     status: int
@@ -84,9 +86,9 @@ class Wire:
     connect_timeout_seconds: float
 
     async def exchange(self, message: Message, deadline: float, *, max_bytes: int) -> Answer:
-        """Send a message and read the answer. Raises `httpx2.HTTPError` or `AnswerTooLarge`.
+        """Send a request and return the answer, before `deadline` on the event loop's clock.
 
-        `deadline` is on the event loop's clock; the exchange always ends by then.
+        Raises `httpx2.HTTPError`, or `AnswerTooLarge` if the body exceeds `max_bytes`.
         """
         seconds = deadline - asyncio.get_running_loop().time()
         if seconds <= 0:
@@ -136,7 +138,7 @@ async def open_wire(*, max_connections: int, connect_timeout_seconds: float) -> 
 
 
 def answer_of(part: msgspec.Raw) -> Work[Answer]:
-    """Make an answer from a part of another one. Steps are bytes."""
+    """Make an answer from one part of a larger answer. The steps of the work count bytes."""
     body = bytes(part)
     digest = blake2b(digest_size=DIGEST_BYTES)
     for start in range(0, len(body), PIECE_BYTES):

@@ -1,10 +1,10 @@
-"""Spreadsheet ids and A1 ranges: paths of Google calls, and ranges in their answers.
+"""Spreadsheet IDs and ranges in A1 notation, for calls to Google and for Google's answers.
 
-Rules: no other module writes a range or decides the form of an id. A worksheet title enters
-a range through `_quoted` alone, rows are numbers, columns are computed letters, and a header's
-text never enters a range. Rows count from 1 as in the sheet; columns count from 0 as in a list.
-Every range names its worksheet and a grid area, so that Google cannot read it as a named range or
-as a worksheet called like a cell (`D3`).
+Rules: no other module writes a range or checks an ID. A worksheet title enters a range only through
+`_quoted`. Rows are numbers, columns are computed letters, and the text of a header never enters a
+range. Rows count from 1 as in the sheet. Columns count from 0 as in a list. Every range has a
+worksheet title and cells, so that Google cannot read it as a named range, or as a worksheet with
+the name of a cell (`D3`).
 """
 
 import re
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 LAST_COLUMN = "ZZZ"
-"""Google's last column, of 18,278; Google clamps a range that ends past the grid."""
+"""Last of Google's 18,278 possible columns. Google cuts a range that ends past the grid."""
 
 _SPREADSHEET_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _ID_IN_URL = re.compile(r"(?:/d/|[?&](?:key|id)=)(?!e/)([A-Za-z0-9_-]{1,100})(?![A-Za-z0-9_-])")
@@ -26,16 +26,16 @@ _AREA = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Area:
-    """The worksheet of a range, and the last of its rows."""
+    """Worksheet title and last row number of a range."""
 
     title: str
     last_row: int
 
 
 class GridArea(NamedTuple):
-    """Cells of a worksheet, both ends included; None is the end of the grid.
+    """Rectangle of cells, by its first and last row (from 1) and column (from 0).
 
-    Rows count from 1, columns from 0.
+    None as the last row or column means the end of the grid.
     """
 
     first_row: int = 1
@@ -44,7 +44,7 @@ class GridArea(NamedTuple):
     last_column: int | None = None
 
     def __str__(self) -> str:
-        """A1 notation without the title: `A3:D12`, `1:3`, `C:D`, `A2:D`."""
+        """Range in A1 notation without the title, such as `A3:D12`, `1:3`, `C:D` or `A2:D`."""
         first = last = ""
         if self[2:] != (0, None) or self.last_row is None:
             first, last = column_letters(self.first_column), LAST_COLUMN
@@ -56,23 +56,26 @@ class GridArea(NamedTuple):
 
 
 def is_spreadsheet_id(text: str) -> bool:
-    """True if the text can be an ID; any other text could lead a call to another Google API."""
+    """True if the text has only the characters of an ID.
+
+    Another text in the URL path could lead a call to another Google API.
+    """
     return _SPREADSHEET_ID.fullmatch(text) is not None
 
 
 def id_in(given: str) -> str | None:
-    """The ID in the URL of a spreadsheet; None for other texts and for published copies."""
+    """Spreadsheet ID in a URL, or None for other texts and for URLs of published copies."""
     found = _ID_IN_URL.search(given)
     return None if found is None or is_published(given) else found[1]
 
 
 def is_published(given: str) -> bool:
-    """True for the URL of a published copy, whose ID the Sheets API does not know."""
+    """True for the URL of a published copy, whose ID does not work with the Sheets API."""
     return _PUBLISHED.search(given) is not None
 
 
 def row_range(title: str, row: int, last_row: int = 0) -> str:
-    """Range of a whole row, or of the rows up to `last_row`."""
+    """Range of a whole row, or of the rows `row` to `last_row`."""
     return f"{_quoted(title)}!{row}:{last_row or row}"
 
 
@@ -82,7 +85,7 @@ def cells_of_row(title: str, row: int, first: int, last: int) -> str:
 
 
 def rows_from(title: str, row: int, last: str = LAST_COLUMN) -> str:
-    """Range from `row` down to the end of the grid, or to the cell `last`."""
+    """Range from `row` down to the end of the grid, or to the column or cell `last`."""
     return f"{_quoted(title)}!A{row}:{last}"
 
 
@@ -94,9 +97,10 @@ def rows_between(title: str, first_row: int, last_row: int) -> str:
 def row_spans(
     rows: Sequence[int], *, around: int = 0, header_row: int = 1
 ) -> Sequence[tuple[int, int]]:
-    """First and last row of each group of neighbours among ascending data rows.
+    """First and last row of each run of consecutive numbers in `rows`, which are ascending.
 
-    `around` is the number of rows above and below that are added to a group.
+    `around` is the number of rows to add above and below each row, but not the header row or rows
+    above it.
     """
     spans: list[tuple[int, int]] = []
     for row in rows:
@@ -109,7 +113,7 @@ def row_spans(
 
 
 def parse_area(text: str) -> Area:
-    """Parse a range as Google echoes it (`'My Sheet'!A1:C3`). Raises ValueError for other texts."""
+    """Parse a range in Google's answer (`'My Sheet'!A1:C3`). Raises ValueError for other texts."""
     match = _AREA.fullmatch(text)
     if match is None:
         raise ValueError("not a range with a worksheet and cells")
@@ -121,7 +125,7 @@ def parse_area(text: str) -> Area:
 
 
 def column_letters(column: int) -> str:
-    """0 is A, 25 is Z, 26 is AA."""
+    """Letters of a column that counts from 0: A for 0, Z for 25, AA for 26."""
     letters = ""
     number = column + 1
     while number:

@@ -1,14 +1,17 @@
-"""The meaning of a cell or operand: its class, and its key within the class.
+"""Classification of cells and operands: a class such as number or date, and a sort key.
 
 Rules
-- `read_cell` decides the class of a cell for order, conditions, upserts and typed answers.
+- `cell_kinds` and `read_cell` decide the class of a cell for order, conditions, upserts and typed
+  answers.
 - A cell is a number, a date, a clock (a time of day or a duration), a text, a boolean, an error, or
-  empty; classes sort in this order. The first three hold a value of the sheet, or a text in plain
-  or ISO 8601 notation. Within a class cells sort by their keys; of equal keys values of the sheet
-  come first, then texts by code point.
-- Odd content raises nothing. Text is a number only in plain ASCII notation and only if finite:
-  `007`, `+44…`, `1,250`, `nan` and `１２３` are text.
-- No text costs more to read than its first characters: a cell may hold 50,000 digits.
+  empty. Classes sort in this order. A number, date or clock is a typed value of the sheet, or a
+  text in plain or ISO 8601 notation.
+- Each class has two kinds if its cells can be typed values or texts, else one kind (`CLASSES`).
+- Cells of a class sort by their keys. If keys are equal, typed values come first, then texts by
+  code point.
+- No content raises an error. A text is a number only in plain ASCII notation and only if the number
+  is finite: `007`, `+44…`, `1,250`, `nan` and `１２３` are texts.
+- A text above `LONGEST_NUMBER` characters is not parsed, because a cell can have 50,000 characters.
 """
 
 import math
@@ -23,7 +26,7 @@ from gateway.table.moments import LONGEST_DISPLAY, NUMBER_DISPLAY, displayed_mom
 EMPTY = 0
 NUMBER = 1
 NUMERAL = 2
-"""Kind of a text that is a number."""
+"""Kind of a text that is a number in plain notation."""
 DATE = 3
 DATE_TEXT = 4
 CLOCK = 5
@@ -35,13 +38,13 @@ ERROR = 9
 CLASSES: Sequence[tuple[int, ...]] = (
     (NUMBER, NUMERAL), (DATE, DATE_TEXT), (CLOCK, CLOCK_TEXT), (TEXT,), (BOOLEAN,), (ERROR,),
 )  # fmt: skip
-"""The kinds of each class: values of the sheet, then texts; in sort order."""
+"""Kinds of each class, in sort order: the kind of typed values, then the kind of texts."""
 
 CLASS: Mapping[int, int] = {kind: kinds[0] for kinds in CLASSES for kind in kinds}
-"""The first kind of the class of each kind."""
+"""First kind of a class, which identifies the class, by each kind of the class."""
 
 FILLED = tuple(kind for kinds in CLASSES for kind in kinds)
-"""The kinds of cells that are not empty."""
+"""Kinds of cells that are not empty."""
 
 ERRORS = frozenset(
     {"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#ERROR!", "#SPILL!"}
@@ -52,20 +55,20 @@ spreadsheets/other#ErrorType)."""
 _KINDS: Mapping[type, int] = {
     str: TEXT, NoneType: TEXT, int: NUMBER, float: NUMBER, bool: BOOLEAN,
 }  # fmt: skip
-"""First kind by the type of a typed value; `read_cell` refines texts and numbers."""
+"""Preliminary kind of a cell, by the Python type of its typed value."""
 
 LONGEST_NUMBER = 400
-"""Maximum characters of a number as text; any double has a shorter plain notation."""
+"""Maximum characters of a text that is parsed as a number."""
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _FIRST_OF_VALUES = ("P", "#")
-"""First characters of durations and errors; other values begin with a digit or a minus."""
+"""First characters of durations and errors. Numbers and dates begin with a digit or a minus."""
 
 READ_AT_ONCE = 64
-"""Number of cells that are read as one block of steps."""
+"""Maximum number of cells that `read_cell` reads between two steps of work."""
 
 _READ_STEPS, _MOMENT_STEPS = 30, 200
-"""Steps of reading a cell, and a cell that may be a moment."""
+"""Steps to read any cell, and additional steps for a cell that can be a date or a clock."""
 
 _LIKE_A_MOMENT = re.compile(r"[^0-9.,$€%()\s+-]|.-|\..*\.")
 
@@ -77,10 +80,11 @@ _PLAIN_LINES = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]
 def cell_kinds(
     texts: Sequence[str], values: Sequence[object]
 ) -> tuple[bytearray, list[object], Sequence[int]]:
-    """The kind and the key of each cell, and the positions of cells that need `read_cell`.
+    """Classify cells by their displayed texts (in NFC) and typed values, as far as this is fast.
 
-    Cells are given by displayed text in NFC and typed value. Numbers, booleans and texts are their
-    own keys; an empty cell may have any key.
+    Returns the kind and the key of each cell, and the indexes of the cells for which the caller
+    must call `read_cell`. The key of a number, a boolean or a text is the value itself. The key of
+    an empty cell has no meaning.
     """
     types = set(map(type, values))
     keys = [*values]
@@ -110,10 +114,11 @@ def cell_kinds(
 
 
 def read_cell(kind: int, text: str, value: Any) -> tuple[int, object, bool]:
-    """The kind and the key of a cell whose type does not decide its kind.
+    """Classify a cell by its preliminary kind, its displayed text (in NFC) and its typed value.
 
-    Also returns True for a value of the sheet whose display does not name it. The key of a date or
-    clock is its milliseconds.
+    Returns the final kind, the key, and a flag. The key of a date or clock is its milliseconds. The
+    flag is True if the cell is odd: it is a typed value whose displayed text, parsed as a text, is
+    another value, such as 5 displayed as `$5.00`.
     """
     if kind == TEXT:
         return *text_key(text), False
@@ -131,13 +136,13 @@ def read_cell(kind: int, text: str, value: Any) -> tuple[int, object, bool]:
 
 
 def read_steps(texts: Sequence[str]) -> int:
-    """Steps of `read_cell` for cells with these displays."""
+    """Steps of work to call `read_cell` for cells with these displayed texts."""
     moments = sum(1 for text in texts if _LIKE_A_MOMENT.search(text, 0, LONGEST_DISPLAY))
     return _READ_STEPS * len(texts) + _MOMENT_STEPS * moments
 
 
 def text_key(text: str) -> tuple[int, object]:
-    """The kind and the key of a text that is not empty, in NFC."""
+    """Kind and key of a text, which must be in NFC and not empty."""
     number = number_in(text)
     if number is not None:
         return NUMERAL, number
@@ -148,7 +153,7 @@ def text_key(text: str) -> tuple[int, object]:
 
 
 def number_in(text: str) -> float | None:
-    """Parse a number in plain notation; None for other texts."""
+    """Parse a number in plain notation, such as `-1250.5`, or return None for other texts."""
     if len(text) > LONGEST_NUMBER or _NUMBER.fullmatch(text) is None:
         return None
     number = float(text)
@@ -156,9 +161,11 @@ def number_in(text: str) -> float | None:
 
 
 def displayed_number(text: str) -> float | None:
-    """Parse a displayed number such as `$1,250.00`, `(20)`, `5%` or `007`; None for other texts.
+    """Parse a displayed number such as `$1,250.00`, `(20)`, `5%` or `007`.
 
-    A single point before three digits separates decimals, any other sign thousands.
+    Returns None for other texts. The last separator begins the decimals. But if three digits follow
+    the last separator and all separators are equal, the number has only thousands separators. A
+    single point is always a decimal point.
     """
     if len(text) > LONGEST_DISPLAY or NUMBER_DISPLAY.fullmatch(text) is None or "E" in text.upper():
         return None
@@ -172,7 +179,7 @@ def displayed_number(text: str) -> float | None:
 
 
 def plain_notation(number: float | int) -> str:
-    """Format a number without exponent, separators or a needless fraction: 1250, -0.5."""
+    """Format a number without exponent and separators, such as `1250` or `-0.5`."""
     if isinstance(number, int):
         return str(number)
     text = f"{Decimal(repr(number + 0)):f}"  # + 0: there is no -0 in plain notation

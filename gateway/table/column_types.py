@@ -1,19 +1,20 @@
-"""Types of columns: kinds by the forms of their cells for writes, and JSON types for schemas.
+"""Types of columns: the `Kind` of a cell to write, and the JSON type of a column in schemas.
 
-Rules for the kind of a written cell
-- The first source with a kind decides: the number format (or checkbox) of the written cell, of the
-  last record's row, of the first data row; the type of the column in a native table; data
-  validation and values of these cells. Values matter for HTML forms only, which have no types.
-- The type of a number format decides, not its pattern: a pattern of type NUMBER shows no moment.
+Rules for the kind of a cell to write
+- The first source that has a kind decides. The sources are, in this order: the number format or
+  checkbox of the cell itself, of the cell in the last record, of the cell in the first data row;
+  the type of the column in a native table; data validation of these cells; values of these cells.
+- Google's type of a number format decides, not its pattern.
 
-Rules for the types of a column's cells in typed answers
-- The first source with a type decides: the type of the column in a native table; data validation
-  with a checkbox or a list; the number format of the first filled cells, otherwise of the first
-  blank ones; a validation of numbers or dates; the values of these cells, apart from errors.
-- There are no integers: a whole number does not predict the next one.
-- Google does not enforce types on writes of its API: a cell may have another type.
+Rules for the JSON type of a column
+- The first source that has a type decides. The sources are, in this order: the type of the column
+  in a native table; data validation with a checkbox or a list; the number formats of the first
+  filled cells, or of the first blank cells; data validation of numbers or dates; the values of the
+  first filled cells, except errors.
+- There is no integer type, because the next cell can have a fraction.
+- Google does not check types in writes of its API, so a cell can have another type than its column.
 
-Source of the names of types and conditions: the discovery document of the Sheets API v4.
+Source of Google's names of types and conditions: the discovery document of the Sheets API v4.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,16 +29,21 @@ from gateway.table.texts import composed
 
 
 class NumberFormat(NamedTuple):
-    """Google's NumberFormatType, such as `DATE`, and the pattern; "" is the locale's default."""
+    """Google's number format: the NumberFormatType, such as `DATE`, and the pattern.
+
+    The pattern "" is the default of the spreadsheet's locale.
+    """
 
     type: str
     pattern: str = ""
 
 
 class CellForm(NamedTuple):
-    """The number format of a cell, and the condition of its data validation; "" without one.
+    """Number format of a cell, and its data validation.
 
-    `options` are the values of the condition, such as a dropdown's, if they were requested.
+    `rule` is Google's ConditionType of the data validation, or "" without data validation.
+    `options` are the values of the condition, such as the values of a dropdown, if the read
+    requested them.
     """
 
     format: NumberFormat | None = None
@@ -46,14 +52,14 @@ class CellForm(NamedTuple):
 
 
 class Kind(Enum):
-    """Kinds of columns."""
+    """Kind of a column, which decides how a write stores a value."""
 
     NUMBER = auto()
     BOOLEAN = auto()
     DATE = auto()
-    """Days, also with a time."""
+    """Dates with or without a time."""
     CLOCK = auto()
-    """Times of day, and durations."""
+    """Times of day and durations."""
     TEXT = auto()
 
 
@@ -72,18 +78,21 @@ KINDS_OF_COLUMN_TYPES: Mapping[str, Kind] = {
     "DOUBLE": Kind.NUMBER,
     "BOOLEAN": Kind.BOOLEAN,
 }
-"""Kinds by types of number formats and of columns of native tables."""
+"""Kinds by Google's NumberFormatType, and by Google's ColumnType of native tables."""
 KINDS_OF_RULES: Mapping[str, Kind] = {
     "BOOLEAN": Kind.BOOLEAN,
     "DATE": Kind.DATE,
     "NUMBER": Kind.NUMBER,
 }
-"""Kinds by the first word of a condition of data validation, such as `DATE_IS_VALID`."""
+"""Kinds by the first word of a condition in data validation, such as `DATE_IS_VALID`."""
 _OF_VALUE: Mapping[type, Kind] = {bool: Kind.BOOLEAN, int: Kind.NUMBER, float: Kind.NUMBER}
 
 
 class SeenCell(NamedTuple):
-    """A cell in a look: its form, typed value and displayed text, as far as they were read."""
+    """Cell as read from Google: number format and data validation, typed value, displayed text.
+
+    An attribute that the read did not request has its default.
+    """
 
     form: CellForm = CellForm()
     value: object = None
@@ -97,7 +106,7 @@ class SeenCell(NamedTuple):
 
 
 class ColumnKind(NamedTuple):
-    """The kind of a column, None if unknown, and the format of its moments."""
+    """Kind of a column, or None if unknown, and the number format of its dates or clocks."""
 
     kind: Kind | None = None
     format: NumberFormat | None = None
@@ -105,23 +114,23 @@ class ColumnKind(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SheetForms:
-    """Forms of cells that decide the kinds of columns.
+    """Number formats, data validation and types of a worksheet, which decide the kinds of columns.
 
-    `rows` are the read rows, in order of precedence: the last record's row, if it is known, and the
-    first data row. `types` are the types of the columns of native tables. `formats` are the number
-    formats of a new row, by column: from its place, otherwise from the last record.
+    `rows` are the rows that were read, the most important one first: the last record if it is
+    known, then the first data row. `types` are Google's ColumnTypes of native tables, by column.
+    `formats` are the number formats for a new row, by column.
     """
 
     rows: Sequence[Sequence[SeenCell]] = ()
     types: Mapping[int, str] = field(default_factory=dict)
     formats: Mapping[int, NumberFormat] = field(default_factory=dict)
     are_in_place: bool = True
-    """True if the place of a new row has all of these formats."""
+    """True if the cells below the last record already have all of `formats`."""
     is_plain: bool = False
-    """True if the row below the last record was read, and has no forms."""
+    """True if the row below the last record was read and has no formats or data validation."""
 
     def kind(self, column: int, own: Sequence[SeenCell] = ()) -> ColumnKind:
-        """The kind of a column for a cell of the row `own`, which is empty for a new row."""
+        """Kind of a cell to write. `own` are the cells of its row, or empty for a new row."""
         written = own[column] if column < len(own) else SeenCell()
         kind = _kind_of_form(written)
         if kind is not None:
@@ -133,7 +142,7 @@ class SheetForms:
 
     @cached_property
     def _known(self) -> dict[int, ColumnKind]:
-        """Cache of found kinds by column."""
+        """Cache of kinds by column."""
         return {}
 
     def _kind(self, column: int) -> ColumnKind:
@@ -151,7 +160,7 @@ class SheetForms:
 
 
 def _kind_of_form(cell: SeenCell) -> ColumnKind | None:
-    """The kind of a cell by its number format or checkbox; None without both."""
+    """Kind of a cell by its checkbox or number format, or None if the cell has neither."""
     if KINDS_OF_RULES.get(cell.form.rule) is Kind.BOOLEAN:
         return ColumnKind(Kind.BOOLEAN)
     if cell.form.format is None:
@@ -160,7 +169,7 @@ def _kind_of_form(cell: SeenCell) -> ColumnKind | None:
 
 
 def _kind_of_content(cell: SeenCell) -> Kind | None:
-    """The kind of a cell by its data validation, otherwise by its value."""
+    """Kind of a cell by its data validation, or else by its value."""
     return KINDS_OF_RULES.get(cell.form.rule.partition("_")[0]) or _OF_VALUE.get(type(cell.value))
 
 
@@ -169,10 +178,10 @@ Source = Literal["table", "validation", "format", "cells"]
 Option = str | int | float | bool
 
 MAX_OPTIONS = 500
-"""Maximum number of options in a schema; with more, only the type is shown."""
+"""Maximum number of dropdown options in a schema. A longer list is left out."""
 
 MAX_OPTION_CHARACTERS = 10_000
-"""Maximum number of characters of all options; with more, only the type is shown."""
+"""Maximum characters of all dropdown options of a column. A longer list is left out."""
 
 _NAMES: Mapping[Kind, TypeName] = {
     Kind.NUMBER: "number",
@@ -184,17 +193,17 @@ _NAMES: Mapping[Kind, TypeName] = {
 _DATE_TIME = "DATE_TIME"
 _LIST, _CHECKBOX, _TEXT = "ONE_OF_LIST", "BOOLEAN", "TEXT"
 _CHIPS = frozenset({"FILES_CHIP", "PEOPLE_CHIP", "FINANCE_CHIP", "PLACE_CHIP"})
-"""Column types of native tables whose cells display a name."""
+"""Google's ColumnTypes of native tables whose cells display a name."""
 _DROPDOWN = "DROPDOWN"
 _BOOLEANS: Mapping[str, bool] = {"TRUE": True, "FALSE": False}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnType:
-    """The type of a column, and its source.
+    """JSON type of a column in a schema, and the source of the type.
 
-    There are several `names` if the first cells differ, and none if the type is unknown. `options`
-    are the values of a dropdown as in typed answers.
+    `names` has several types if the first cells differ, and is empty if the type is unknown.
+    `options` are the values of a dropdown, as in typed answers.
     """
 
     names: tuple[TypeName, ...] = ()
@@ -205,7 +214,7 @@ class ColumnType:
 
     @property
     def name(self) -> TypeName:
-        """The only type; text if there are several or none."""
+        """The single type, or `text` if several types or none are known."""
         return self.names[0] if len(self.names) == 1 else "text"
 
 
@@ -215,7 +224,11 @@ UNKNOWN = ColumnType()
 def column_type(
     cells: Sequence[SeenCell], declared: str = "", declared_options: Sequence[str] = ()
 ) -> ColumnType:
-    """Derive the type of a column from its first cells and its type in a native table."""
+    """Derive the JSON type of a column from its first cells.
+
+    `declared` is Google's ColumnType in a native table, or "". `declared_options` are the values of
+    its dropdown.
+    """
     filled = [cell for cell in cells if not cell.is_blank]
     names, source, options = _found(cells, filled, declared, declared_options)
     return ColumnType(
@@ -235,7 +248,6 @@ def _found(
     declared: str,
     declared_options: Sequence[str],
 ) -> _Found:
-    """The names of the type, its source, and the options."""
     if declared == _DROPDOWN and declared_options:
         return _of_options(declared_options, filled, "table")
     if declared in _CHIPS:
@@ -258,9 +270,10 @@ def _found(
 
 
 def _of_formats(cells: Sequence[SeenCell]) -> tuple[TypeName, ...]:
-    """The types by number formats; empty if no cell has one.
+    """Types of cells by their number formats, or () if no cell has a known number format.
 
-    Values of cells without a format count, too, apart from texts, which get none when typed.
+    A number or boolean without a known format has the type of its value. A text without a number
+    format is ignored.
     """
     formats = [cell.form.format for cell in cells]
     known = [each is not None and each.type in KINDS_OF_FORMATS for each in formats]
@@ -275,14 +288,15 @@ def _of_formats(cells: Sequence[SeenCell]) -> tuple[TypeName, ...]:
 
 
 def _name(google: str, kinds: Mapping[str, Kind]) -> TypeName:
-    """The type for Google's type of a number format, or of a column of a native table."""
+    """JSON type for Google's NumberFormatType, or for Google's ColumnType of a native table."""
     return "date-time" if google == _DATE_TIME else _NAMES[kinds[google]]
 
 
 def _of_options(texts: Sequence[str], filled: Sequence[SeenCell], source: Source) -> _Found:
-    """The type of a dropdown; Sheets stores a chosen option that is a number as a number.
+    """Type, source and options of a dropdown column.
 
-    It is text if a cell has the option as a text, or has the text format.
+    Google stores a chosen option such as `5` as a number. So the options are numbers and booleans
+    where possible, unless a cell has such an option as a text or has the text format.
     """
     are_texts = any(
         isinstance(cell.value, str) and _option(cell.value) != cell.value and cell.value in texts
@@ -306,7 +320,7 @@ def _option(text: str) -> Option:
 
 
 def _name_of_cell(cell: SeenCell) -> TypeName | None:
-    """The type of a cell's value in typed answers; None for an error, which is null there."""
+    """Type of a cell's value in typed answers, or None for an error, whose value is null."""
     text, value = cell.text, cell.value
     if isinstance(value, bool):
         return "boolean"
@@ -321,7 +335,7 @@ def _name_of_cell(cell: SeenCell) -> TypeName | None:
 
 
 def _distinct(names: Iterable[TypeName]) -> tuple[TypeName, ...]:
-    """Each name once; dates become date-times if some have a time."""
+    """Remove duplicates, and "date" if "date-time" is also there."""
     found = dict.fromkeys(names)
     if "date-time" in found:
         found.pop("date", None)

@@ -1,9 +1,10 @@
-"""Texts that spreadsheet programs read as formulas when they open CSV, and the guard before them.
+"""Protection of CSV answers against formulas: a `'` before texts that spreadsheet programs execute.
 
 Rules
-- A text is a formula if it begins with `=`, `@`, a tab or a return; or with `+` or `-` if it
-  contains a letter or one of `(!|=`. So amounts and phone numbers are not changed.
-- Only texts are guarded: a number, moment or boolean of the sheet is never a formula.
+- A text is a formula if it begins with `=`, `@`, a tab or a carriage return. A text that begins
+  with `+` or `-` is a formula if it contains a letter or one of `(!|=`, so that amounts and phone
+  numbers are not changed.
+- Only texts get the `'`. A number, date or boolean of the sheet is not a formula.
 
 Source: https://owasp.org/www-community/attacks/CSV_Injection
 """
@@ -13,7 +14,7 @@ from operator import itemgetter
 from typing import Final
 
 GUARD: Final = "'"
-"""Prefix with which spreadsheet programs read a formula as text."""
+"""Prefix that makes spreadsheet programs read a formula as a text."""
 
 _SURE = frozenset("=@\t\r")
 _SIGNS = _SURE | frozenset("+-")
@@ -22,7 +23,7 @@ _first = itemgetter(slice(1))
 
 
 def is_formula(text: str) -> bool:
-    """True for a text that needs the guard."""
+    """True if a spreadsheet program would execute the text as a formula."""
     first = text[:1]
     if first not in _SIGNS:
         return False
@@ -30,10 +31,10 @@ def is_formula(text: str) -> bool:
 
 
 def has_sign(texts: Iterable[str]) -> bool:
-    """True if the first character of a text may begin a formula; the texts are not empty."""
+    """True if the first character of any text could begin a formula. A fast first check."""
     return not _SIGNS.isdisjoint(map(_first, texts))
 
 
 def guarded(text: str) -> str:
-    """The text, with the guard if it is a formula."""
+    """Returns the text, with the prefix `GUARD` if it is a formula."""
     return f"{GUARD}{text}" if is_formula(text) else text

@@ -1,10 +1,11 @@
-"""Header row, and views of it: the only way from a field name to a column that a key may see.
+"""Header row of a worksheet, and the view that an API key has of its columns.
 
-Rules: only a view finds a name, not the header itself, and a view has only the columns that its
-holder may see. A hidden column and a missing column are the same in a view: no record or message
-made from it distinguishes them. Only the tag of a row covers hidden cells, too, so that `If-Match`
-holds for one record. It is keyed: the holder learns that a row changed, but not which cell. A tag
-(ETag) changes with every displayed cell of the row or its header.
+Rules
+- A `View` is the only way from a field name to a column. It has only the columns that its key is
+  allowed to read. A hidden column looks like a missing column in every record and message.
+- The ETag of a row covers all displayed cells of the row and the header, also hidden cells, so that
+  `If-Match` protects the whole row. For a key that does not see all columns the ETag is an HMAC.
+  The client then learns that the row changed, but cannot guess the hidden cells.
 """
 
 import binascii
@@ -27,22 +28,22 @@ from gateway.table.typed import held_cells
 _DIGEST_BYTES = 12
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _KEPT_HEADERS = 16
-"""Maximum number of cached encoded headers, which the tags of many rows share."""
+"""Maximum number of headers whose JSON is cached for ETags of rows."""
 
 
 @dataclass(frozen=True)
 class IfMatch:
-    """The row states that an update accepts, by their tags; None accepts any state."""
+    """Condition of an `If-Match` header: the accepted ETags of a row, or None for `*`."""
 
     tags: frozenset[str] | None
 
     @property
     def is_any(self) -> bool:
-        """True for `*`."""
+        """True for `If-Match: *`."""
         return self.tags is None
 
     def holds(self, tag: str) -> bool:
-        """True if a row with this tag may be updated."""
+        """True if a row with this ETag meets the condition."""
         return self.tags is None or tag in self.tags
 
 
@@ -51,10 +52,10 @@ def row_tag(
     displayed_cells: Sequence[object],
     typed_cells: Sequence[object] | None = None,
 ) -> str:
-    """A strong entity tag (RFC 9110, 8.8.3), with its quotes, over a whole row and its header.
+    """Strong ETag (RFC 9110, 8.8.3) of a whole row and its header, with the quotes.
 
-    Every displayed cell counts, also below a blank header; trailing empty cells do not. With
-    `typed_cells` the tag covers the typed values, too.
+    The ETag covers every displayed cell, also below a blank header, but no trailing empty cells. If
+    `typed_cells` are given, it also covers the typed values.
     """
     header = _encoded_header(tuple(header_cells))
     cells = msgspec.json.encode(_texts(displayed_cells))
@@ -77,10 +78,11 @@ def keyed_row_tag(
     displayed_cells: Sequence[object],
     typed_cells: Sequence[object] | None = None,
 ) -> str:
-    """A tag over a whole row for a reader who sees only some columns.
+    """ETag of a whole row for an API key that sees only some `columns`, by field name.
 
-    The key prevents guesses of hidden cells. The row number hides that two rows have equal cells;
-    equal successive states of one row are visible.
+    `key` is the secret of an HMAC, so that the client cannot guess hidden cells. The ETag covers
+    the row number, so that two rows with equal cells have different ETags. Raises ValueError if
+    `key` is empty.
     """
     if not key:
         raise ValueError("an ETag of hidden cells needs an HMAC key")
@@ -91,9 +93,9 @@ def keyed_row_tag(
 
 
 def opaque_tag(content: bytes, key: bytes = b"") -> str:
-    """A digest of the content as an entity tag: 16 URL-safe characters, quoted.
+    """ETag of some content: a hash as 16 URL-safe characters in quotes.
 
-    With a key the digest is an HMAC.
+    With a `key` the hash is an HMAC.
     """
     digest = hmac.digest(key, content, "sha256") if key else hashlib.sha256(content).digest()
     text = binascii.b2a_base64(digest[:_DIGEST_BYTES], newline=False).translate(_URL_SAFE)
@@ -108,27 +110,29 @@ def _texts(cells: Sequence[object]) -> list[str]:
 
 
 ROW_INDEX = "rowIndex"
-"""Field that every record has; a column of that name is not part of a record."""
+"""Name of the field with the row number. A column of the sheet with this name is ignored."""
 
 _NAMES_IN_MESSAGES = 50
 
 
 @dataclass(frozen=True)
 class ColumnGrant:
-    """The fields that a key may see and write, by name; None means all, or all visible ones."""
+    """Fields that an API key is allowed to read and write, by name."""
 
     readable: frozenset[str] | None = None
+    """Readable fields, or None for all fields."""
     writable: frozenset[str] | None = None
+    """Writable fields, or None for all readable fields."""
     tag_key: bytes = field(default=b"", repr=False, compare=False, kw_only=True)
-    """Secret of the row tags of a key that does not see all fields."""
+    """HMAC secret of row ETags, for a key that cannot read all fields."""
 
     def withholds(self, name: str) -> bool:
-        """True if the key may see a field but not write it, whatever the header is."""
+        """True if the key can read a field but not write it, by the settings alone."""
         return bool(self.withheld) and _form(name) in self.withheld
 
     @cached_property
     def withheld(self) -> frozenset[str]:
-        """Normal forms of visible fields that may not be written in any spelling."""
+        """Normal forms of the field names that are readable but not writable."""
         if self.readable is None or self.writable is None:
             return frozenset()
         return frozenset(map(_form, self.readable)) - frozenset(map(_form, self.writable))
@@ -138,40 +142,45 @@ ALL_COLUMNS = ColumnGrant()
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Field names of an answer; at least one must be a field, and all of `checked`."""
+    """Field names that a client selects for an answer (parameter `keys`).
+
+    At least one of `names` must be a field of the worksheet.
+    """
 
     names: tuple[str, ...]
     checked: tuple[str, ...] = ()
+    """Names that must all be fields of the worksheet."""
     whole: str = ""
-    """Text that the names were split from; if it is the name of a field, it selects only that."""
+    """Text before it was split at commas. If it is the name of a field, only that is selected."""
 
 
 def letters(name: str) -> str:
-    """Letters and digits of a name in lower case and NFC, which variants of a name share."""
+    """Letters and digits of a name in lower case and NFC, to find similar names."""
     return "".join(filter(str.isalnum, composed(name.lower())))
 
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """The columns of a header that its holder sees."""
+    """Columns of a worksheet that an API key is allowed to read."""
 
     columns: Mapping[str, int]
-    """Field name, exactly as written, to column (from 0), in sheet order."""
+    """Column (from 0) by field name, exactly as in the header, in sheet order."""
     trimmed: Mapping[str, int]
-    """The same columns by name without surrounding blanks."""
+    """The same columns by field name without surrounding blanks."""
     header_cells: Sequence[str]
-    """All cells of the header row, only for row tags."""
+    """All cells of the header row, only for row ETags."""
     is_whole: bool = True
-    """True if nothing is hidden, including cells below blank headers."""
+    """True if no column is hidden from the key."""
     writable: frozenset[int] | None = None
-    """The columns that the holder may write; None means all of `columns`."""
+    """Columns that the key is allowed to write, or None for all of `columns`."""
     tag_key: bytes = field(default=b"", repr=False)
-    """Secret of row tags, if anything is hidden."""
+    """HMAC secret of row ETags, if a column is hidden."""
 
     def find(self, name: str) -> int | None:
-        """Find the column of a client's name: by the exact name, or without surrounding blanks.
+        """Find the column of a field name in a request, or return None.
 
-        Without such a column, the only one with the same name in NFC.
+        An exact match has priority, then a match without surrounding blanks, then a match in NFC if
+        only one field has this normal form.
         """
         column = self.columns.get(name)
         if column is None:
@@ -182,18 +191,18 @@ class View:
 
     @cached_property
     def _by_form(self) -> Mapping[str, int]:
-        """Columns by normal forms that only one name has."""
+        """Columns by the normal form of the field name, without forms that several fields share."""
         forms = Counter(map(_form, self.columns))
         return {form: at for name, at in self.columns.items() if forms[form := _form(name)] == 1}
 
     def has(self, name: str) -> bool:
-        """True for a field, including `rowIndex`."""
+        """True if the name is a field, or `rowIndex`."""
         return name == ROW_INDEX or self.find(name) is not None
 
     def unknown_field(
         self, parameter: str, names: Sequence[str], *, hint: str = ""
     ) -> UnknownField:
-        """The error for names of a parameter that are not fields; it lists the fields."""
+        """Returns the error for names in a parameter that are not fields. It lists the fields."""
         fields = ", ".join(filter(None, [ROW_INDEX, self.listing()]))
         return UnknownField(
             f"{parameter} names {quoted(names[0])}, which is not a field of this worksheet; "
@@ -203,7 +212,7 @@ class View:
         )
 
     def check_parameters(self, unknown: Sequence[str]) -> None:
-        """Raise InvalidQuery if an unknown parameter of a request is one of the fields."""
+        """Raise InvalidQuery if an unknown query parameter has the name of a field."""
         for name in unknown:
             column = self.find(name)
             field = self.lettered.get(letters(name)) if column is None else self.names[column]
@@ -224,14 +233,17 @@ class View:
 
     @cached_property
     def names(self) -> Mapping[int, str]:
-        """The field name of each column, in sheet order."""
+        """Field names by column, in sheet order."""
         return {column: name for name, column in self.columns.items()}
 
     def may_write(self, column: int) -> bool:
         return self.writable is None or column in self.writable
 
     def select(self, keys: Selection | None) -> Mapping[int, str]:
-        """The names of the selected fields (None: all) by column, in sheet order."""
+        """Field names of the selection by column, in sheet order; all fields if `keys` is None.
+
+        Raises UnknownField for names that are not fields.
+        """
         if keys is None:
             return self.names
         if keys.whole and (column := self.find(keys.whole)) is not None:
@@ -245,7 +257,7 @@ class View:
         return {column: name for column, name in self.names.items() if column in wanted}
 
     def listing(self) -> str:
-        """Up to 50 field names for a message, long ones cut; "" if the view has none."""
+        """Up to 50 field names for a message, long names cut, or "" if the view has no fields."""
         names = list(self.columns)
         more = len(names) - _NAMES_IN_MESSAGES
         shown = ", ".join(map(quoted, names[:_NAMES_IN_MESSAGES]))
@@ -254,9 +266,10 @@ class View:
     def tag(
         self, row: int, displayed: Sequence[object], typed: Sequence[object] | None = None
     ) -> str:
-        """The entity tag of a row, over the header and all displayed cells, also hidden ones.
+        """ETag of a row, over the header and all displayed cells, also hidden cells.
 
-        With the `typed` cells it is the tag of typed answers.
+        `displayed` and `typed` are the cells of the row. With `typed` it is the ETag of a typed
+        answer.
         """
         if self.is_whole:
             return row_tag(self.header_cells, displayed, typed)
@@ -264,16 +277,16 @@ class View:
 
 
 def _form(name: str) -> str:
-    """Normal form of a name: without surrounding blanks, in NFC."""
+    """Normal form of a field name: without surrounding blanks, in NFC."""
     return composed(name.strip())
 
 
 class Layout(NamedTuple):
-    """Layout of a worksheet by the settings: its header row, and the rule for its last record."""
+    """Layout of a worksheet in the settings: its header row, and the rule for its last record."""
 
     header_row: int = 1
     record_field: str = ""
-    """Field without which a trailing row is not a record; "" for the automatic rule."""
+    """Field that every record must have a value in, or "" for the automatic rule (`EndRule`)."""
     filled_down: bool = True
     """True if trailing rows with only FALSE and blank cells are not records."""
 
@@ -283,30 +296,33 @@ DEFAULT_LAYOUT = Layout()
 
 @dataclass(frozen=True)
 class Header:
-    """The displayed header row of a worksheet, without trailing blank cells."""
+    """Header row of a worksheet: displayed texts without trailing blank cells, and field names."""
 
     cells: tuple[str, ...]
     columns: Mapping[str, int]
-    """Field name, exactly as written, to column (from 0), in sheet order."""
+    """Column (from 0) by field name, exactly as in the header, in sheet order."""
     row: int = 1
-    """Number of the header row in the sheet; data rows begin below it."""
+    """Row number of the header in the sheet. Data rows begin below it."""
     end: EndRule = BLANK_ONLY
     """Rule for trailing rows that are not records."""
     missing_field: str = ""
-    """The `record_field` of the settings, if it is not a field of this header."""
+    """The `record_field` of the settings if this header has no such field, or ""."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The field names, in sheet order."""
+        """Field names in sheet order."""
         return tuple(self.columns)
 
     @cached_property
     def whole(self) -> View:
-        """The view of a key that may see and write everything."""
+        """View of an API key that is allowed to read and write all columns."""
         return View(columns=self.columns, trimmed=_trimmed(self.columns), header_cells=self.cells)
 
     def seen_with(self, grant: ColumnGrant) -> View:
-        """The view of a key; granted names match headers like the field names of a request."""
+        """View of an API key with this grant.
+
+        A field name in the grant matches a header like a field name in a request (`View.find`).
+        """
         if grant.readable is None and grant.writable is None:
             return self.whole
         writable = self._named(grant.writable)
@@ -324,12 +340,12 @@ class Header:
         )
 
     def duplicates(self) -> list[str]:
-        """Names of more than one column; only the first column has the name."""
+        """Header texts of more than one column. Only the first of these columns is a field."""
         counts = Counter(cell for cell in self.cells if cell.strip())
         return [name for name, count in counts.items() if count > 1]
 
     def _named(self, names: frozenset[str] | None) -> frozenset[int] | None:
-        """The columns of these names; None for None."""
+        """Columns of field names, or None if `names` is None."""
         if names is None:
             return None
         found = map(self.whole.find, names)
@@ -337,9 +353,10 @@ class Header:
 
 
 def parse_header(displayed: Iterable[object], layout: Layout = DEFAULT_LAYOUT) -> Header:
-    """Make a header from the displayed cells of its row, which may contain no name.
+    """Parse the displayed cells of a header row. The row can be blank.
 
-    With a single field each row that is not blank is a record: a lone column of checkboxes is data.
+    In a worksheet with a single field, every row that is not blank is a record, because a single
+    column of checkboxes is data.
     """
     cells = ["" if cell is None else str(cell) for cell in displayed]
     while cells and not cells[-1].strip():

@@ -1,9 +1,14 @@
 """Column index: lookup structures of one column, each built on first use.
 
-Rules: a structure depends on the two renderings of one column only; it is complete before it is
-used and never changes. All are made from the kinds and keys of the cells (`cells.read_cell`) and
-from the displayed texts in NFC. One order of the filled cells serves sorting, ranges and equality;
-a second one finds odd cells: values of the sheet whose display does not name them, such as `$5.00`.
+Rules
+- A place is the index of a cell in its column. The header has place 0.
+- A structure depends only on the displayed texts and typed values of one column. It is complete
+  before it is used, and never changes.
+- Structures are built from the kinds and keys of the cells (`gateway.table.cells`), and from the
+  displayed texts in NFC.
+- `Order` sorts the filled cells and serves sorting, ranges and equality. `Displays` finds odd cells
+  by their displayed text. A cell is odd if its text, parsed as a text, is another value than its
+  typed value, such as 5 displayed as `$5.00`.
 """
 
 import sys
@@ -36,10 +41,10 @@ from gateway.table.typed import TypedColumn, typed_column
 Cell = TypeVar("Cell")
 
 _CHARACTERS_OF_STEP = 16
-"""Number of characters of a text that are parsed as a number in one step."""
+"""Number of characters that are case-folded in one step of work."""
 
 _KIND_STEPS = 4
-"""Steps of finding a cell's kind by its type."""
+"""Steps of work to find the kind of a cell by its type."""
 
 
 _GROUP_STEPS = 16
@@ -47,24 +52,24 @@ _GROUP_STEPS = 16
 _NUMBER_BYTES = 24
 _TEXT_BYTES = 60
 _BYTES_BEGUN = 12
-"""Approximate memory of a partly built structure per row."""
+"""Approximate memory of a partly built structure, in bytes for each row."""
 
 
 @dataclass(frozen=True)
 class Keys:
-    """The kind and the key of the cell at each place of a column; its header counts as empty."""
+    """Kind and key of each cell of a column, by place. The header counts as empty."""
 
     kinds: bytearray
     keys: Sequence[Any]
     counts: Counter[int]
-    """Number of cells of each kind below the header."""
+    """Number of cells by kind, without the header."""
     odd: "array[int]"
-    """Places of odd cells."""
+    """Places of odd cells, ascending."""
     has_two_types: bool
-    """True if there are integers and floats, which sort faster as one type."""
+    """True if the column has both integers and floats, which sort faster as one type."""
 
     def places(self, kind: int) -> Work[Sequence[int]]:
-        """The places of the cells of a kind, ascending."""
+        """Places of all cells of a kind, ascending."""
         count, codes = self.counts[kind], self.kinds
         if count == 0:
             return ()
@@ -82,23 +87,29 @@ class Keys:
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """The groups of one class in an order, from `first` up to `end`, sorted by key and text."""
+    """Part of an `Order` with the cells of one class, such as all numbers.
+
+    A group is a list of equal cells. The segment has the groups with the numbers `first` up to
+    `end`, sorted by key, then by text.
+    """
 
     kinds: tuple[int, ...]
     first: int
     end: int
     keys: Sequence[Any]
-    """The key of each group, ascending; for texts their case-folded form."""
+    """Key of each group, ascending. The key of a text is the case-folded text."""
     texts: Sequence[str] | None
-    """The text of each group, "" for values of the sheet; None if there are only such values."""
+    """Text of each group, or "" for typed values. None if all groups are typed values."""
     folded_bytes: int = 0
-    """Approximate memory of the folded texts that differ from their texts."""
+    """Approximate memory of the case-folded texts that differ from their texts."""
 
     def find(self, key: Any, text: str) -> tuple[int, list[int]]:
-        """The place of an operand with this key in the order, and the groups that equal it.
+        """Find an operand: the group number at which it sorts, and the groups that equal it.
 
-        These are the values of the sheet with the key, and the text; "" means the plain notation of
-        a number. A text is placed after these values, a number before all texts.
+        `text` is the text of the operand, or "" for a number or boolean. Typed values with the key
+        equal the operand. A text equals the operand if it is `text`, or the plain notation of the
+        operand's number. If keys are equal, a text sorts after typed values, and a number before
+        texts.
         """
         keys, texts, first = self.keys, self.texts, self.first
         low = bisect_left(keys, key)
@@ -119,12 +130,14 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """A column in sort order: the filled cells by rank, then the empty ones."""
+    """Places of a column in sort order: first the filled cells in groups, then the empty cells."""
 
     ranked: Ranked
+    """Filled cells."""
     empties: Sequence[int]
+    """Places of the empty cells."""
     segments: Mapping[int, Segment]
-    """Segments by the first kind of their class, in sort order."""
+    """Segment of each class, by the first kind of the class, in sort order."""
 
     def segment_of(self, group: int) -> Segment:
         return next(each for each in self.segments.values() if group < each.end)
@@ -132,16 +145,21 @@ class Order:
 
 @dataclass(frozen=True, eq=False)
 class Displays:
-    """The odd cells of a column by their displayed text."""
+    """Odd cells of a column by their displayed text, for queries with that text."""
 
     run: Run
+    """Displayed texts of the odd cells, and the places of the cells with each text."""
     stands: "array[int]"
-    """Place of each text in the order: the lowest group of its cells in another class than the
-    text's own, otherwise in its own class."""
+    """Group number in the `Order` at which ranges of each text begin or end.
+
+    It is the lowest group of the text's cells, without cells of the class that the text itself has.
+    If all cells have that class, it is their lowest group.
+    """
     are_whole: bytearray
-    """1 if the cells with this text are a whole group of the order, else 0."""
+    """Flag of each text: 1 if its cells are exactly one group of the `Order`, else 0."""
 
     def find(self, text: str) -> int | None:
+        """Index of a displayed text in `run.keys`, or None."""
         keys = self.run.keys
         at = bisect_left(keys, text)
         return at if at < len(keys) and keys[at] == text else None
@@ -149,16 +167,16 @@ class Displays:
 
 @dataclass(frozen=True, eq=False)
 class ColumnIndex:
-    """A column of a typed table; place 0 is its header."""
+    """Index of one column. Each structure is a method that builds it, and a `ready_` attribute."""
 
     displayed: Sequence[object]
     typed: Sequence[object]
     size: int
-    """Number of rows of the worksheet, one past the highest place."""
+    """One past the highest place of the table. Shorter columns end with empty cells."""
 
     @property
     def byte_count(self) -> int:
-        """Approximate memory of the existing structures, each counted once."""
+        """Approximate memory in bytes of the structures that are built so far."""
         total, counted = 0, {id(self.displayed), id(self.typed)}
         parts: list[Any] = [*vars(self).values()]
         while parts:
@@ -181,7 +199,7 @@ class ColumnIndex:
 
     @shared
     def texts(self) -> Work[Sequence[str]]:
-        """The displayed text of each cell, in NFC."""
+        """Displayed text of each cell in NFC, by place."""
         texts = yield from as_texts(self.displayed)
         if len(texts) != self.size:
             texts = _as_long(texts, self.size, "")
@@ -189,7 +207,7 @@ class ColumnIndex:
 
     @shared
     def lengths(self) -> Work[tuple[int, int]]:
-        """Average and maximum number of characters of the texts."""
+        """Average and maximum number of characters of a displayed text."""
         texts, total, longest = (yield from self.texts()), 0, 0
         for start in range(0, len(texts), BLOCK):
             piece = texts[start : start + BLOCK]
@@ -201,7 +219,7 @@ class ColumnIndex:
 
     @shared
     def keys(self) -> Work[Keys]:
-        """Kinds and keys of the cells; the keys are the typed values if all are equal."""
+        """Classify all cells. The keys share memory with the typed values if all are equal."""
         texts, values = (yield from self.texts()), self.typed
         if values is self.displayed:
             values = texts
@@ -233,7 +251,7 @@ class ColumnIndex:
 
     @shared
     def typed_cells(self) -> Work[TypedColumn]:
-        """The values of the cells in typed answers."""
+        """Values of the cells in typed answers."""
         return (yield from typed_column(self.displayed, self.typed))
 
     @shared
@@ -243,7 +261,7 @@ class ColumnIndex:
 
     @shared
     def order(self) -> Work[Order]:
-        """The filled cells by class, key and text; then the empty ones."""
+        """Sort the cells by class, key and text."""
         cells = yield from self.keys()
         parts: list[Ranked] = []
         segments: dict[int, Segment] = {}
@@ -260,7 +278,10 @@ class ColumnIndex:
     def _segment(
         self, cells: Keys, kinds: tuple[int, ...], first: int
     ) -> Work[tuple[Ranked, Segment]]:
-        """Sort the cells of one class, which has at least one cell."""
+        """Sort the cells of one class, which has at least one cell.
+
+        `first` is the number of its first group.
+        """
         parts: list[Ranked] = []
         keys: list[Any] = []
         texts: list[str] = []
@@ -312,7 +333,7 @@ class ColumnIndex:
 
     @shared
     def displays(self) -> Work[Displays]:
-        """The odd cells by display."""
+        """Group the odd cells by their displayed texts."""
         cells, texts = (yield from self.keys()), (yield from self.texts())
         order = yield from self.order()
         ranks = yield from order.ranked.ranks()
@@ -347,12 +368,14 @@ class ColumnIndex:
 
 
 def _as_long(cells: Sequence[Cell], size: int, blank: Cell) -> Sequence[Cell]:
-    """A column, cut or padded to the length of the worksheet."""
     return (*cells[:size], *[blank] * (size - len(cells)))
 
 
 def _doubles(places: Sequence[int], keys: Sequence[Any]) -> Work[Sequence[Any]]:
-    """Convert all numbers to floats, which sort faster than two types; unchanged if inexact."""
+    """Convert the keys at some places to floats, which sort faster than integers and floats.
+
+    Returns `keys` unchanged if an integer is too large for an exact float.
+    """
     doubles = list(keys)
     for start in range(0, len(places), BLOCK):
         piece = places[start : start + BLOCK]

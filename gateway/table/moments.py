@@ -1,13 +1,16 @@
-"""Dates, times of day and durations: in displays of numbers, in texts, and as JSON text.
+"""Dates, times of day and durations (together: moments), in displayed texts and as JSON text.
 
 Rules
-- A number is a moment if each group of digits in its display is a part of the moment of its serial
-  number, and if these parts suffice. The display decides if it is a moment, the serial number
-  decides which one. There is no locale, and no list of months' names.
-- A display cuts or rounds its last unit: 9:59:59.9996 is displayed as 9:59:59 or as 10:00:00.
-- Doubtful displays are numbers: digits in plain notation (`10.30`, `2026`), with a sign of a
-  currency or percent, with an exponent, and digits of the number itself (`SKU-1905`).
-- No text and no finite number raises an error, and a long text costs no more than a short one.
+- Google stores a moment as a number of days (serial number). The displayed text decides whether a
+  number is a moment, and the serial number decides which moment. A number is a moment if each group
+  of digits in its displayed text is a part (such as the month or the minute) of the moment of its
+  serial number, and if these parts are enough for a date or a time. No locale and no names of
+  months are used.
+- A number format cuts or rounds the last displayed unit: 9:59:59.9996 is displayed as 9:59:59 or as
+  10:00:00.
+- Ambiguous displayed texts are numbers: plain notation (`10.30`, `2026`), a currency or percent
+  sign, an exponent, and the digits of the number itself (`SKU-1905`).
+- No text and no finite number raises an error. Long texts are not parsed.
 """
 
 import math
@@ -20,10 +23,10 @@ SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 """Units of time in milliseconds."""
 
 LONGEST_DISPLAY = 100
-"""Maximum number of characters of a moment's display."""
+"""Maximum characters of a displayed text that is parsed as a moment."""
 
 LONGEST_CLOCK = 2**50
-"""Maximum milliseconds of a clock, up to which a double stores serial numbers exactly enough."""
+"""Maximum milliseconds of a duration. A float stores longer ones not exactly enough."""
 
 _EPOCH = datetime(1899, 12, 30)  # without a zone: serial numbers are wall-clock times
 _EPOCH_DAY = _EPOCH.toordinal()
@@ -37,7 +40,7 @@ NUMBER_DISPLAY = re.compile(
     r"(?:\d{1,3}(?:[.,'’\s]\d{3})++|\d++)(?:[.,]\d++)?(?:[eE][-+]?\d++)?"
     rf"\s*+[%{_CURRENCY}]?\s*+\)?"
 )
-"""Displays of numbers with separators, a currency or percent."""
+"""Pattern of displayed numbers, with separators, currency or percent signs."""
 _NUMBER_SIGN = re.compile(rf"[%‰{_CURRENCY}]")
 _EXPONENT = re.compile(r"[0-9][eE][-+][0-9]")
 _GROUP = re.compile(r"([0-9]+)")
@@ -49,9 +52,9 @@ _IN_A_NUMBER = frozenset(".,'’ \u00a0\u202f")
 _CLOCK_SIGN = re.compile(r"[^\W\d_]|:")
 _CLOCK_MARK = re.compile(r"\s*(?::|\.|-|[^\W\d_]+\.?)\s*|\s")
 _SPELLED = tuple((f"{part}", f"{part:02}") for part in range(60))
-"""Spellings of a month, day, hour, minute or second."""
+"""The one or two spellings of a month, day, hour, minute or second, such as `7` and `07`."""
 _ROUNDED_TO = (10, 100, SECOND, MINUTE)
-"""Units in milliseconds to which a display rounds."""
+"""Units, in milliseconds, to which number formats round."""
 
 _TIME = r"([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9]{1,9}))?)?"
 _DATE_TIME = re.compile(
@@ -67,21 +70,23 @@ _LONGEST_TEXT = 60
 
 
 class Moment(NamedTuple):
-    """A date, a date with time, a time of day or a duration, in milliseconds.
-
-    `milliseconds` is the wall-clock time since 1899-12-30T00:00, or the length of a clock, which
-    may be negative. `is_clock` is True for times of day and durations, `is_day` for a date without
-    a clock, `has_offset` for a text with a UTC offset, which is not applied.
-    """
+    """Date, date with time, time of day, or duration."""
 
     milliseconds: int
+    """Milliseconds since 1899-12-30T00:00 in local time, or the length of a clock.
+
+    The length of a duration can be negative.
+    """
     is_clock: bool
+    """True for a time of day or a duration."""
     is_day: bool = False
+    """True for a date without a time."""
     has_offset: bool = False
+    """True if the text has a UTC offset, which `milliseconds` ignores."""
 
 
 def displayed_moment(text: str, serial: float) -> Moment | None:
-    """The moment of a cell with this serial number and display; None if it shows a number."""
+    """Moment of a cell with this displayed text and number, or None if the cell is a number."""
     if len(text) > LONGEST_DISPLAY or NUMBER_DISPLAY.fullmatch(text) is not None:
         return None
     if not text.isascii():
@@ -114,10 +119,10 @@ def displayed_moment(text: str, serial: float) -> Moment | None:
 
 
 def moment_in(text: str) -> Moment | None:
-    """Parse an ISO 8601 date, date with time, clock (`25:30:00`) or duration (`PT25H30M`).
+    """Parse an ISO 8601 date, date with time, time (`25:30:00`) or duration (`PT25H30M`).
 
-    Milliseconds are rounded as in serial numbers. None for other texts, for dates outside the
-    calendar, and for clocks longer than `LONGEST_CLOCK`.
+    Fractions are rounded to milliseconds. Returns None for other texts, for dates that do not
+    exist, and for times and durations longer than `LONGEST_CLOCK`.
     """
     if not 3 <= len(text) <= _LONGEST_TEXT:
         return None
@@ -141,9 +146,10 @@ def moment_in(text: str) -> Moment | None:
 
 
 def moment_text(moment: Moment) -> str:
-    """`2026-02-01`, `2026-02-01T10:30:00`, `10:30:00`, or `PT25H30M` if negative or 24 h and more.
+    """Format a moment as JSON text: `2026-02-01`, `2026-02-01T10:30:00`, `10:30:00` or `PT25H30M`.
 
-    Milliseconds are left out if they are 0.
+    A clock is formatted as a duration if it is negative, or 24 hours or longer. Milliseconds are
+    left out if they are 0.
     """
     size = moment.milliseconds
     if not moment.is_clock:
@@ -161,12 +167,12 @@ def moment_text(moment: Moment) -> str:
 
 
 def serial_of(moment: Moment) -> float:
-    """The serial number to store: days since 1899-12-30, or the length of a clock in days."""
+    """Google's serial number: days since 1899-12-30, or the length of a clock in days."""
     return moment.milliseconds / DAY
 
 
 def _moment(milliseconds: int, has_day: bool, has_clock: bool) -> Moment | None:
-    """Make a moment with these parts; None if rounding moves it out of the calendar."""
+    """Make a moment, or return None if `milliseconds` are outside the calendar."""
     if not has_day and 0 <= milliseconds < DAY:
         return Moment(milliseconds, is_clock=True)
     is_day = not has_clock and milliseconds % DAY == 0
@@ -176,13 +182,16 @@ def _moment(milliseconds: int, has_day: bool, has_clock: bool) -> Moment | None:
 def _clock(
     start: int, hour: str | None, minute: str | None, second: str | None, fraction: str | None
 ) -> int:
-    """Milliseconds of a clock after `start`, rounded as in serial numbers."""
+    """Milliseconds of a time of day, plus `start`, rounded to whole milliseconds."""
     whole = start + int(hour or 0) * HOUR + int(minute or 0) * MINUTE + int(second or 0) * SECOND
     return whole if fraction is None else round(whole + float(f"0.{fraction}") * SECOND)
 
 
 def _is_number_itself(pieces: Sequence[str], serial: float) -> bool:
-    """True if the display has the number's own digits, cut or rounded, perhaps with a separator."""
+    """True if the displayed digits are the digits of the number itself, cut or rounded.
+
+    The digits can have one separator.
+    """
     if len(pieces) > 5 or (len(pieces) == 5 and pieces[2] not in _IN_A_NUMBER):
         return False
     digits, size = int("".join(pieces[1::2])), abs(serial)
@@ -193,7 +202,10 @@ def _is_number_itself(pieces: Sequence[str], serial: float) -> bool:
 
 
 def _displayed(exact: float) -> Iterator[int]:
-    """Yield the milliseconds that a display may show: rounded, cut, or rounded to its last unit."""
+    """Yield the milliseconds that a number format can show for an exact number of milliseconds.
+
+    A format rounds to milliseconds, cuts the fraction, or rounds to one of `_ROUNDED_TO`.
+    """
     nearest, cut = round(exact), math.floor(exact)
     yield nearest
     if nearest == exact and nearest % MINUTE == 0:
@@ -208,7 +220,11 @@ def _displayed(exact: float) -> Iterator[int]:
 
 
 def _is_length(pieces: Sequence[str], size: int, *, has_letter: bool) -> bool:
-    """True if the display shows this length in hours, in minutes, or in one named unit."""
+    """True if the displayed text shows a duration of `size` milliseconds.
+
+    `pieces` is the text split at groups of digits. The text shows hours and minutes, minutes and
+    seconds, or one unit with its name.
+    """
     first = int(pieces[1])
     if len(pieces) == 3:
         is_unit = has_letter and _LETTER.search(pieces[2]) is not None
@@ -222,7 +238,11 @@ def _is_length(pieces: Sequence[str], size: int, *, has_letter: bool) -> bool:
 def _parts(
     pieces: Sequence[str], milliseconds: int, *, has_letter: bool, has_name: bool
 ) -> tuple[bool, bool] | None:
-    """Two flags, for a displayed day and clock of this moment; None if neither suffices."""
+    """Find out whether a displayed text shows the date and the time of a moment.
+
+    `pieces` is the text split at groups of digits. Returns True or False for the date, and for the
+    time, or None if the text shows neither completely.
+    """
     days, of_day = divmod(milliseconds, DAY)
     day = date.fromordinal(_EPOCH_DAY + days)
     is_day = _is_day(pieces[1::2], day, has_name=has_name) and _is_date(pieces)
@@ -247,7 +267,7 @@ def _parts(
 
 
 def _is_day(groups: Sequence[str], day: date, *, has_name: bool) -> bool:
-    """True if each group is a different part of this day, and together they suffice."""
+    """True if the groups of digits are different parts of a date, and enough to identify it."""
     if not 0 < len(groups) <= 3:
         return False
     months, days = _SPELLED[day.month], _SPELLED[day.day]
@@ -275,14 +295,14 @@ def _is_day(groups: Sequence[str], day: date, *, has_name: bool) -> bool:
 
 
 def _clock_end(pieces: Sequence[str], place: int, milliseconds: int) -> int:
-    """The place after the clock that begins with the hour at `place`."""
+    """Index in `pieces` after the time of day whose hour is at `place`."""
     if not _follows(pieces, place, milliseconds // MINUTE % 60):
         return place + 2
     return _second_end(pieces, place + 2, milliseconds)
 
 
 def _second_end(pieces: Sequence[str], place: int, milliseconds: int) -> int:
-    """The place after the second and its fraction that follow the minute at `place`."""
+    """Index in `pieces` after the second and its fraction, if they follow the minute at `place`."""
     if not _follows(pieces, place, milliseconds // SECOND % 60):
         return place + 2
     if place + 4 < len(pieces) and pieces[place + 3] in (".", ","):
@@ -293,27 +313,30 @@ def _second_end(pieces: Sequence[str], place: int, milliseconds: int) -> int:
 
 
 def _follows(pieces: Sequence[str], place: int, part: int) -> bool:
-    """True if this part of a clock, with up to two digits, follows the part at `place`."""
+    """True if this minute or second follows, after a separator, the group of digits at `place`."""
     is_there = place + 2 < len(pieces) and pieces[place + 2] in _SPELLED[part]
     return is_there and _CLOCK_MARK.fullmatch(pieces[place + 1]) is not None
 
 
 def _is_clock(pieces: Sequence[str]) -> bool:
-    """True for marks of a clock without a date: `:` or letters, or points as in `10.30.00`."""
+    """True for the separators of a time without a date: `:`, letters, or points (`10.30.00`)."""
     if _CLOCK_SIGN.search(pieces[2]) is not None:
         return True
     return len(pieces) > 5 and pieces[2] == pieces[4] == "." and len(pieces[3]) == 2
 
 
 def _is_hour_alone(pieces: Sequence[str], place: int) -> bool:
-    """True for a group beside letters, such as the hour of `4 PM`, that is not decimals."""
+    """True if the digits at `place` stand next to letters, such as the hour in `4 PM`.
+
+    Digits after or before a decimal point or comma do not count.
+    """
     before, after = pieces[place - 1], pieces[place + 1].lstrip()
     is_named = _LETTER.match(after) is not None or _LETTER.search(before) is not None
     return is_named and before[-1:] not in (".", ",") and after[:1] not in (".", ",")
 
 
 def _is_date(pieces: Sequence[str]) -> bool:
-    """True for marks of a date: no `:`, and no single point or comma as in `14.2k`."""
+    """True for the separators of a date: no `:`, and no single point or comma as in `14.2k`."""
     if ":" in pieces[2]:
         return False
     return len(pieces) != 5 or pieces[2] not in (".", ",") or pieces[4].startswith(".")

@@ -1,7 +1,7 @@
-"""Places sorted by key: building blocks of a column index.
+"""Sorting of cells: parts of a column index.
 
-Rules: a place is the index of a cell in its column. Except for copies of memory, no call of C works
-on a whole long column at once, because it would block the event loop.
+Rules: a place is the index of a cell in its column. A long column is sorted in parts, because one
+call of Python's sort for the whole column would block the event loop.
 """
 
 from array import array
@@ -16,31 +16,34 @@ from typing import Any, Protocol
 from gateway.table.steps import Ready, Work, blocks, shared
 
 SORTED_AT_ONCE = 16_384
-"""Maximum places in one sort: 4 ms for numbers, 6 for texts, twice that for 500,000 cells."""
+"""Maximum number of places in one call of Python's sort, which takes about 5 ms."""
 
 SORT_STEPS = 6
-"""Steps of a sort for each place."""
+"""Steps of work to sort, for each place."""
 
 _MERGE_STEPS = 3
 _BISECT_STEPS = 32
 _CHARACTERS_OF_WEIGHT = 512
-"""Number of characters whose comparison takes as long as the rest of a sort step."""
+"""Average key length from which the steps of a sort are doubled."""
 _FEWEST_AT_ONCE = 64
 _SAMPLES_OF_RUN = 16
 
 _FEW = 8
-"""Divisor of the rows: fewer places are collected in a set, more in one flag per row."""
+"""Divisor of the number of rows: fewer places are collected in a set, more in a flag per row."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Places in ascending order of a key; places with equal keys form a group, in sheet order."""
+    """Places in ascending order of a key. Places with equal keys form a group, in sheet order.
+
+    The groups are numbered from 0.
+    """
 
     places: Sequence[int]
     starts: Sequence[int]
-    """The start of each group in `places`, and the end of the last group.
+    """Index in `places` at which each group begins, and the end of the last group.
 
-    A range if each group is one place.
+    A range if each group has one place.
     """
     size: int
     """One past the highest place of the column."""
@@ -51,7 +54,7 @@ class Ranked:
 
     @shared
     def descending(self) -> Work[Sequence[int]]:
-        """The places with the groups in reverse order, each group in sheet order."""
+        """Places with the groups in reverse order, and each group in sheet order."""
         yield 1
         if isinstance(self.places, range):
             return self.places[::-1]
@@ -65,7 +68,7 @@ class Ranked:
 
     @shared
     def ranks(self) -> Work[Sequence[int]]:
-        """The group of each place; `groups` for a place in no group."""
+        """Group number by place. A place without a group has the number `groups`."""
         yield 1
         if isinstance(self.places, range) and self.groups == len(self.places):
             first = self.places.start
@@ -83,10 +86,11 @@ class Ranked:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Distinct keys in ascending order, and the group of places of each."""
+    """Distinct keys in ascending order, and the places that have each key."""
 
     keys: Sequence[Any]
     ranked: Ranked
+    """Places by group; group number n has the key `keys[n]`."""
 
 
 class KeysByPlace(Protocol):
@@ -94,7 +98,7 @@ class KeysByPlace(Protocol):
 
 
 def make_run(places: Sequence[int], keys: KeysByPlace, size: int, length: int = 0) -> Work[Run]:
-    """Group ascending places by key; all keys must compare with each other.
+    """Group ascending places by key. All keys must be comparable with each other.
 
     `length` is the average number of characters of a key.
     """
@@ -115,7 +119,7 @@ def make_run(places: Sequence[int], keys: KeysByPlace, size: int, length: int = 
 
 
 def picked(keys: KeysByPlace, places: Sequence[int]) -> Sequence[Any]:
-    """The keys of places; one call takes a third of the time of one for each place."""
+    """Keys of some places, fetched with one fast call."""
     if len(places) < 2:
         return [keys[place] for place in places]
     found: Sequence[Any] = itemgetter(*places)(keys)
@@ -123,10 +127,11 @@ def picked(keys: KeysByPlace, places: Sequence[int]) -> Sequence[Any]:
 
 
 def sorted_places(places: Sequence[int], keys: KeysByPlace, length: int = 0) -> Work["array[int]"]:
-    """Sort places stably; `length` is the average number of characters of a key.
+    """Sort places by key. Places with equal keys stay in their order.
 
-    Runs are sorted one by one. Then the parts of all runs between two pivots are merged, which
-    Python's sort does in one pass. Arrays hold no objects, which would all be freed at once.
+    `length` is the average number of characters of a key. Short runs are sorted one by one. Then
+    Python's sort merges the parts of all runs between two pivots. The result is an array, because
+    freeing a long list would block the event loop.
     """
     runs: list[array[int]] = []
     weight = 1 + length // _CHARACTERS_OF_WEIGHT
@@ -155,7 +160,10 @@ def sorted_places(places: Sequence[int], keys: KeysByPlace, length: int = 0) -> 
 
 
 def unique(found: Sequence[Sequence[int]], size: int) -> Work[Sequence[int]]:
-    """The distinct places of several sequences, below `size`; ascending if they are many."""
+    """Distinct places of several sequences. All places are below `size`.
+
+    The result is sorted only if it is long.
+    """
     total = sum(map(len, found))
     if total <= size // _FEW:
         yield 2 * total
@@ -174,7 +182,7 @@ def unique(found: Sequence[Sequence[int]], size: int) -> Work[Sequence[int]]:
 
 
 def ascending(places: Sequence[int], size: int) -> Work[Sequence[int]]:
-    """Distinct places below `size` in the order of the worksheet."""
+    """Sort distinct places, which are below `size`, in worksheet order."""
     if len(places) > min(size // _FEW, SORTED_AT_ONCE):
         return (yield from unique([places], size))
     yield len(places) * SORT_STEPS
@@ -189,12 +197,11 @@ def _group_numbers(starts: Sequence[int]) -> Iterable[int]:
 
 
 def _sorted(places: Sequence[int], keys: KeysByPlace) -> list[int]:
-    """Sort places by their keys in one call."""
     return sorted(places, key=partial(next, iter(picked(keys, places))))
 
 
 def _pivots(runs: Sequence[Sequence[int]], keys: KeysByPlace, at_once: int) -> list[Any]:
-    """Choose distinct keys, ascending, about as many as there are runs."""
+    """Choose distinct keys that divide the runs into parts to merge, ascending."""
     step = max(1, at_once // _SAMPLES_OF_RUN)
     samples = sorted(key for run in runs for key in picked(keys, run[step // 2 :: step]))
     chosen = samples[_SAMPLES_OF_RUN // 2 :: _SAMPLES_OF_RUN]
@@ -216,7 +223,7 @@ def _merged(
 
 
 def _reverse_groups(backwards: "array[int]", starts: Sequence[int]) -> Work[None]:
-    """Reverse each group of a reversed array again."""
+    """Reverse each group of a reversed array, so that its places are in sheet order again."""
     length = len(backwards)
     for block in blocks(0, len(starts) - 1):
         yield 4 * len(block)

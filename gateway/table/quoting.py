@@ -1,17 +1,17 @@
-"""Quoting of a client's text in a message."""
+"""Quotation of a client's text in a message."""
 
 LONGEST = 100
-"""Maximum characters of a text in a message, so that answers do not grow with requests."""
+"""Maximum characters of a quoted text, so that long requests do not cause long answers."""
 
 
 def quoted(text: str, *, longest: int = LONGEST) -> str:
-    """The text in quotes, long texts cut, invisible characters escaped."""
+    """Put a text in quotes, cut it if it is long, and escape invisible characters."""
     cut = text if len(text) <= longest else f"{text[:longest]}…"
     return f'"{printable(cut)}"'
 
 
 def printable(text: str) -> str:
-    """The text with invisible characters escaped, because terminals interpret some of them."""
+    """Escape invisible characters, because terminals execute some of them."""
     return "".join(map(_seen, text))
 
 

@@ -1,4 +1,4 @@
-"""Records: from request fields to the cells of a row, and back."""
+"""Conversion of records: from the fields of a request to the cells of a row, and back."""
 
 import urllib.parse
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -13,38 +13,43 @@ from gateway.table.texts import composed
 from gateway.table.typed import typed_rows
 
 Record = Mapping[str, object]
-"""`rowIndex`, then each field with the displayed text of its cell, or None if it is empty."""
+"""JSON object of a row: `rowIndex`, and each field with its displayed text, or None if empty."""
 
 Stored = str | int | float | bool | None
-"""A value as a client may send it; None and "" empty the cell."""
+"""Value that a client can send for a cell. None and "" empty the cell."""
 
 MAX_CELL_CHARACTERS = 50_000
 """Google's maximum number of characters of a cell."""
 
 MAX_PROBLEMS = 20
-"""Maximum number of places in one error, so that answers do not grow with requests."""
+"""Maximum number of problems that one error lists."""
 
 _LONGEST_NAME = 100
 _MOST_NAMED = 10
 _NONE = "none"
 
 WHOLE_BODY = "#"
-"""The pointer to a body as a whole."""
+"""JSON pointer to the whole body."""
 
 NEVER_STORED = frozenset({ROW_INDEX, "apiKey", "spreadsheetId"})
-"""Names in bodies that are never written, even if the header has them."""
+"""Names in request bodies that are never written, even if they are fields of the worksheet."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """The fields of a request as cells: column to value, and the ignored names."""
+    """Fields of a request body as cells."""
 
     cells: Mapping[int, Stored]
+    """Value by column (from 0)."""
     ignored: tuple[str, ...] = ()
+    """Names in the body that are not fields of the worksheet."""
 
 
 def pointer(*path: str, at: str = WHOLE_BODY) -> str:
-    """A JSON pointer as a URI fragment (RFC 6901, section 6), below `at`; long names are cut."""
+    """Append names to the JSON pointer `at`, a URI fragment (RFC 6901, section 6).
+
+    Long names are cut.
+    """
     for part in path:
         escaped = part[:_LONGEST_NAME].replace("~", "~0").replace("/", "~1")
         at += "/" + urllib.parse.quote(escaped, safe="~$@!*();:,", errors="replace")
@@ -58,10 +63,11 @@ def place(
     ignore_unknown: bool,
     at: str = WHOLE_BODY,
 ) -> Placement:
-    """Find the column of every field. Raises InvalidBody for names that are not headers.
+    """Find the column of every field of a request body.
 
-    Raises NotGranted for fields that the key may see but not write. `at` points at the object
-    within the body, such as `#/3` in a list.
+    Raises InvalidBody for names that are not fields, unless `ignore_unknown`, and for a body
+    without any field. Raises NotGranted for fields that the key can read but not write. `at` is the
+    JSON pointer to the object in the body, such as `#/3` in a list.
     """
     cells: dict[int, Stored] = {}
     unknown: list[str] = []
@@ -93,16 +99,19 @@ def place(
 def check_granted(
     fields: Mapping[str, Stored], grant: ColumnGrant, *, at: str = WHOLE_BODY
 ) -> None:
-    """Raise NotGranted for fields that the key may see but not write, whatever the header is."""
+    """Raise NotGranted for fields that the key can read but not write, by the settings alone.
+
+    This check needs no read of the header.
+    """
     withheld = [name for name in fields if grant.withholds(name)] if grant.withheld else ()
     if withheld:
         raise _not_granted(withheld, at)
 
 
 def key_form(value: Stored) -> Hashable:
-    """Normal form of a key value: equal for all values that could match the same cell.
+    """Normal form of a key value: the number, the date or time, or the text that it represents.
 
-    It is the number, the moment or the text that the value represents.
+    Values that can match the same cell have equal forms.
     """
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
@@ -116,9 +125,9 @@ def key_form(value: Stored) -> Hashable:
 
 
 def new_key_form(value: Stored) -> Hashable:
-    """Normal form as `key_form`, for a new cell in a column of formatted numbers.
+    """Normal form of a key value like `key_form`, for a column with formatted numbers.
 
-    A text that displays a number in a usual format, such as `$5.00`, has the form of that number.
+    A text such as `$5.00` has the normal form of its number, here 5.
     """
     form = key_form(value)
     number = displayed_number(form) if isinstance(value, str) and isinstance(form, str) else None
@@ -131,10 +140,12 @@ def same_key(
     number: int,
     seen: Sequence[dict[Hashable, int]],
 ) -> int | None:
-    """Number of the first earlier row with the same key as a row, which is added to `seen`.
+    """Find the first earlier row of a request with the same key, or return None.
 
-    `seen` has, for each key field, the rows of each form as bits. Two texts are the same key only
-    if they are identical or represent the same moment; a number equals every text of its form.
+    `row` are the key values of row `number` of the request, and `forms` their normal forms. `seen`
+    has a mapping for each key field, which starts empty; this function adds the row to `seen`. Two
+    texts are the same key only if they are identical or represent the same date or time. A number
+    is the same key as every text with its normal form.
     """
     same = (1 << number) - 1
     for value, form, rows in zip(row, forms, seen, strict=True):
@@ -151,7 +162,7 @@ def same_key(
 
 
 def new_row(cells: Mapping[int, Stored]) -> list[Stored]:
-    """The cells of a row to append, from column A; None for a cell without a value."""
+    """Convert values by column to a row to append, from column A on. None is a blank cell."""
     row: list[Stored] = []
     for column, value in cells.items():
         if value is not None and value != "":
@@ -163,9 +174,9 @@ def new_row(cells: Mapping[int, Stored]) -> list[Stored]:
 def check_has_value(
     values: Iterable[Stored], *, at: str = WHOLE_BODY, skips_false: bool = False
 ) -> None:
-    """Raise InvalidBody for a new row without a value.
+    """Raise InvalidBody if a new row has no value.
 
-    With `skips_false` also for a row with only `FALSE` and blank cells.
+    With `skips_false`, the value `false` does not count.
     """
     detail = "A new row needs at least one field with a value."
     for value in values:
@@ -182,9 +193,9 @@ def check_has_value(
 def check_record_field(
     cells: Mapping[int, Stored], column: int, view: View, *, at: str = WHOLE_BODY
 ) -> None:
-    """Raise InvalidBody for a new row without a value in the record field.
+    """Raise InvalidBody if a new row has no value in the record field, the column `column`.
 
-    The message names the field if the view may write it.
+    The message names the field only if the key is allowed to write it.
     """
     if cells.get(column) not in (None, ""):
         return
@@ -200,11 +211,11 @@ def check_record_field(
 def changed_runs(
     cells: Mapping[int, Stored], displayed: Sequence[object] | None = None
 ) -> list[tuple[int, list[Stored]]]:
-    """Neighbouring cells to write in an update, as (first column, values).
+    """Cells to write in an update, as runs of neighbouring cells: (first column, values).
 
-    Omits strings equal to the displayed text, and null for an empty cell: clients send whole
-    records back, which must not turn numbers, dates and formulas into text or empty cells. Without
-    `displayed` all cells are written.
+    `displayed` are the displayed cells of the row. A text that equals the displayed text is not
+    written, nor is null for an empty cell. Clients send whole records back, and this must not
+    replace numbers, dates and formulas by texts. If `displayed` is None, all cells are written.
     """
     runs: list[tuple[int, list[Stored]]] = []
     for column in sorted(cells):
@@ -224,7 +235,7 @@ def changed_runs(
 
 
 def text_at(row: Sequence[object], column: int) -> str:
-    """The text of a cell of a displayed row; "" past its end."""
+    """Displayed text of a cell, or "" past the end of the row."""
     cell = row[column] if column < len(row) else None
     return "" if cell is None else str(cell)
 
@@ -235,9 +246,10 @@ def row_record(
     displayed: Sequence[object],
     typed: Sequence[object] | None = None,
 ) -> dict[str, object]:
-    """`rowIndex` and the named columns of a displayed row; an empty cell is None.
+    """Convert a displayed row to a record: `rowIndex`, and a value or None for each column.
 
-    With the `typed` cells of the row the record has typed values.
+    `columns` are field names by column. With `typed`, the typed cells of the row, the record has
+    typed values.
     """
     cells = displayed
     if typed is not None:
@@ -251,7 +263,7 @@ def row_record(
 
 
 def not_written(problems: Sequence[Problem]) -> InvalidBody:
-    """The error for values with these problems, at least one; it lists the first ones."""
+    """Returns the error for a write that failed with these problems, at least one."""
     first = problems[0]
     return InvalidBody(
         f"Nothing was written. First: {first.pointer} - {first.detail}",

@@ -1,15 +1,16 @@
-"""End of a worksheet's records, below which columns may be filled down in advance.
+"""End of a worksheet's records. Rows below can be filled down, with formulas or checkboxes only.
 
 Rules
-- Only trailing rows can be other than records: a row in the middle is a record, even if it is
-  blank.
-- A cell is blank if it displays nothing, even if it has a formula or a format that hides.
-- The first filled-down row that equals the next one is the model of rows that are created above it:
-  Google copies its formulas, and its constants are written to the cells that a client does not
-  send. Any other row is not a model: people may have left it, such as a total or a former record.
-  Neither is a row far below the records, if the rows between are blank.
-- The word of a boolean depends on the locale (FALSE, FALSCH, FAUX), and a text may be the same
-  word. So the typed rendering decides; displayed cells only show if it has to be read.
+- Only trailing rows can be rows that are not records. A row above a record is a record, even if it
+  is blank.
+- A cell is blank if it displays nothing, even if it has a formula or a format that hides its value.
+- The model of new rows is the first filled-down row that equals the next row. For a row that is
+  created above the model, Google copies the model's formulas, and the gateway writes the model's
+  constants to the cells that the client does not send. Any other row is not a model, because it can
+  be a total or an old record. A row more than `NEAR_ROWS` below the last record is not a model
+  either.
+- The displayed word of a boolean depends on the locale (FALSE, FALSCH, FAUX), and a text can be the
+  same word. So typed values decide. Displayed texts only decide whether typed values must be read.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,31 +21,32 @@ from typing import NamedTuple
 from gateway.table.steps import Work
 
 Columns = Sequence[Sequence[object]]
-"""Cells of neighbouring rows by column; trailing blank cells may be left out."""
+"""Cells by column. Trailing blank cells of a column can be left out."""
 
 Lines = Sequence[Sequence[object]]
-"""Cells by row; trailing blank cells may be left out."""
+"""Cells by row. Trailing blank cells of a row can be left out."""
 
 _CELLS_OF_STEP = 4
-"""Number of cells of a look that are compared in one step."""
+"""Number of cells that are compared in one step of work."""
 
 NEAR_ROWS = 50
-"""Rows below the last record in which the model of new rows is sought."""
+"""Number of rows below the last record in which the gateway looks for the model of new rows."""
 
 _LONGEST_WORD = 20
-"""Maximum characters of the word of a boolean in any locale."""
+"""Maximum characters of the displayed word of a boolean in any locale."""
 
 
 def by_column(lines: Lines) -> list[tuple[object, ...]]:
-    """Transpose lines to columns, including blank cells."""
+    """Transpose rows to columns of equal length, with blank cells as ""."""
     return [*zip_longest(*lines, fillvalue="")]
 
 
 class EndRule(NamedTuple):
-    """Rule for trailing rows that are not records, besides blank rows.
+    """Rule for trailing rows that are not records. A blank row is never a record.
 
-    With a `column`, all rows that display nothing in it. Otherwise, if `skips_false`, rows with
-    only the boolean `FALSE` and blank cells.
+    With a `column`, trailing rows without a displayed text in this column are not records. Without
+    one, and with `skips_false`, trailing rows with only the boolean FALSE and blank cells are not
+    records.
     """
 
     column: int | None = None
@@ -52,14 +54,14 @@ class EndRule(NamedTuple):
 
 
 BLANK_ONLY = EndRule(skips_false=False)
-"""Each row that is not blank is a record."""
+"""Rule by which each row that is not blank is a record."""
 
 
 def last_record(rule: EndRule, displayed: Columns, typed: Columns | None = None) -> int | None:
-    """Number of the last row that is a record, from 1; 0 if there is none.
+    """Number of the last row that is a record, from 1, or 0 if no row is a record.
 
-    `typed` is the typed rendering of the same rows. It is needed if the last row may show only
-    booleans, unless the rule has a column; the result is None without it.
+    `typed` are the typed values of the same rows. Returns None if `typed` is None but needed,
+    because the last row perhaps shows only booleans.
     """
     is_automatic = rule.skips_false and rule.column is None
     if rule.column is not None:
@@ -87,7 +89,7 @@ def last_record(rule: EndRule, displayed: Columns, typed: Columns | None = None)
 
 
 def _may_be_boolean(text: object) -> bool:
-    """True if a displayed text may be the word of a boolean: short, in capitals, no digits."""
+    """True if a displayed text can be the word of a boolean: short, in capitals, without digits."""
     return (
         isinstance(text, str)
         and len(text) <= _LONGEST_WORD
@@ -99,29 +101,33 @@ def _may_be_boolean(text: object) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class FilledRow:
-    """The model of new rows: its constants, and the columns of its formulas.
-
-    Without a model (`is_model` is False) it is the first filled row below the records, or the next
-    row if no look showed that one, without its cells. `is_first`: there is no record above it.
-    """
+    """Filled-down row below the records, which new rows must be inserted above."""
 
     row: int
+    """Row number of the model, or of the first filled-down row if no row is a model.
+
+    If the read did not reach that row, it is the row below the last record.
+    """
     is_model: bool
+    """True if the row is the model of new rows."""
     is_first: bool
+    """True if the worksheet has no record."""
     constants: Mapping[int, str | int | float | bool]
+    """Constant values of the model by column; empty without a model."""
     formulas: frozenset[int]
+    """Columns of the model's formulas; empty without a model."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SheetEnd:
-    """The last record, or the header, and the filled-down row below it, if any.
-
-    `beside` has the displayed texts of these two rows, without the header.
-    """
+    """End of the records of a worksheet."""
 
     last_row: int
+    """Row number of the last record, or of the header without records."""
     filled: FilledRow | None
+    """Filled-down row below the last record, or None if no row is filled down."""
     beside: Mapping[int, Sequence[str]]
+    """Displayed texts of the last record and of the filled-down row, by row number."""
 
 
 def sheet_end(
@@ -136,12 +142,13 @@ def sheet_end(
     has_more: bool,
     beside: Sequence[Sequence[str]],
 ) -> Work[SheetEnd | None]:
-    """Find the end of the records among the rows below the row `above`, down to the last one.
+    """Find the end of the records in the rows below row `above`.
 
-    `computed` and `formulas` are the columns of each row with computed cells and with their own
-    formulas. None if no row is a record, unless these are all rows (`is_whole`). `has_more`: rows
-    further down are filled down. `beside` has the displayed texts of the same rows, including
-    ignored columns.
+    `texts` and `values` are the displayed texts and typed values of these rows. For each row,
+    `computed` has the columns of cells that show the result of a formula, and `formulas` the
+    columns of cells that contain one. `is_whole` is True if these are all data rows. `has_more` is
+    True if rows further down are filled down. `beside` are the displayed texts of the same rows,
+    with ignored columns. Returns None if no row is a record and `is_whole` is False.
     """
     yield sum(map(len, texts)) // _CELLS_OF_STEP
     last = last_record(rule, by_column(texts), by_column(values)) or 0
@@ -174,7 +181,7 @@ def sheet_end(
 def _constants(
     values: Sequence[str | int | float | bool | None], computed: Collection[int]
 ) -> dict[int, str | int | float | bool]:
-    """Cells of a row with a constant value, by column."""
+    """Values of a row's cells that are neither blank nor computed, by column."""
     return {
         column: value
         for column, value in enumerate(values)
@@ -185,14 +192,18 @@ def _constants(
 def are_filled_down(
     rule: EndRule, texts: Lines, values: Lines, computed: Sequence[Collection[int]]
 ) -> bool:
-    """True if none of these rows is a record, but at least one is filled."""
+    """True if none of these rows is a record, but at least one row is not blank."""
     if rule == BLANK_ONLY or not (any(map(any, texts)) or any(computed)):
         return False
     return not last_record(rule, by_column(texts), by_column(values))
 
 
 def is_below_records(rule: EndRule, texts: Lines, values: Lines, rows: range) -> bool:
-    """True if these rows, from 0, directly follow a record or begin the rows, and none follows."""
+    """True if the rows with the indexes `rows` follow the last record directly.
+
+    `texts` and `values` are the cells of all read rows, and `rows` counts in them from 0. The rows
+    can also begin the read rows. Returns False if a record follows below `rows`.
+    """
 
     def has_record(first: int, end: int | None) -> bool:
         columns = (by_column(lines[first:end]) for lines in (texts, values))

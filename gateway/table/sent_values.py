@@ -1,13 +1,13 @@
-"""Values of typed writes: comparison with present cells, and conversion to stored values.
+"""Values of typed writes: comparison with the cells of the sheet, and conversion for storage.
 
 Rules
-- A sent value is not written if the cell already has this typed value, or displays this text. A
-  text that is a moment is compared as a moment, and a form's number as a number, because displays
-  may be cut.
-- A text that is a moment is stored as a serial number with a number format in a column of such
-  moments; in other columns it stays text.
-- A form has no types: its texts are parsed by the kind of their column. A text that cannot be
-  parsed stays text; none becomes a formula.
+- A value is not written if the cell already has this typed value, or displays this text. A date or
+  time is compared by its value, and so is a number from an HTML form, because a number format can
+  cut the displayed text.
+- In a column of dates, a text that is a date is stored as a serial number with a number format. The
+  same holds for times and durations in a column of times. In other columns such a text stays text.
+- HTML forms send only texts. The kind of the column decides how a text is parsed. A text that
+  cannot be parsed stays text. No text becomes a formula.
 """
 
 from collections.abc import Mapping
@@ -18,29 +18,32 @@ from gateway.table.moments import DAY, displayed_moment, moment_in, moment_text,
 from gateway.table.record import Stored
 
 LARGEST_INTEGER = 2**53
-"""Largest whole number that a double stores exactly."""
+"""Integer up to which a float stores every integer exactly."""
 
 _WORDS: Mapping[str, bool] = {
     "TRUE": True, "true": True, "on": True, "FALSE": False, "false": False, "off": False,
 }  # fmt: skip
-"""Texts of forms that are booleans; browsers send `on` for a checkbox."""
+"""Booleans by the texts that HTML forms send. Browsers send `on` for a checkbox."""
 
 
 _DURATION = NumberFormat("TIME", "[h]:mm:ss")
-"""Format of durations from 24 hours on and below 0, which a time of day cannot display."""
+"""Number format of durations that are negative, or 24 hours or longer."""
 
 
 class OffsetSent(ValueError):
-    """A moment with a UTC offset was sent for a column of dates; its text is the wall clock."""
+    """A client sent a time with a UTC offset for a column of dates.
+
+    The exception text is the time without the offset.
+    """
 
 
 def as_key(sent: Stored) -> Stored:
-    """A form's value as a key: texts of checkboxes become booleans."""
+    """Convert a value of an HTML form to a key value: texts of checkboxes become booleans."""
     return _WORDS.get(sent, sent) if isinstance(sent, str) else sent
 
 
 def is_open(sent: Stored, *, is_form: bool) -> bool:
-    """True if the stored form of a sent value depends on the kind of its column."""
+    """True if the kind of the column decides how a sent value is stored."""
     if not isinstance(sent, str) or sent == "":
         return False
     return is_form or moment_in(sent) is not None
@@ -49,9 +52,10 @@ def is_open(sent: Stored, *, is_form: bool) -> bool:
 def stored_value(
     sent: Stored, column: ColumnKind, *, is_form: bool
 ) -> tuple[Stored, NumberFormat | None]:
-    """The stored form of a sent value in a column, and the number format for it, if any.
+    """Convert a sent value to the value to store in a column.
 
-    Raises OffsetSent.
+    Returns the value, and the number format to set, or None to leave the format. Raises OffsetSent
+    for a time with a UTC offset.
     """
     if not is_open(sent, is_form=is_form):
         return sent, None
@@ -74,9 +78,9 @@ def stored_value(
 
 
 def is_held(sent: Stored, text: str, value: object, *, is_form: bool) -> bool:
-    """True if a cell with this display and typed value already has the sent value.
+    """True if a cell with this displayed text and typed value already has the sent value.
 
-    Empty cells and errors have the value `null`.
+    Empty cells and errors have the value null.
     """
     if sent is None or sent == "":
         return value is None or value == "" or (sent is None and text in ERRORS)
@@ -96,7 +100,7 @@ def is_held(sent: Stored, text: str, value: object, *, is_form: bool) -> bool:
 
 
 def may_be_stored_as(sent: Stored, cell: Stored, *, is_form: bool) -> bool:
-    """True if an earlier write of the sent value may have stored this cell."""
+    """True if an earlier write of the sent value could have stored this typed value."""
     if not isinstance(sent, str) or isinstance(cell, str):
         return sent == cell
     if isinstance(cell, bool):
@@ -108,7 +112,7 @@ def may_be_stored_as(sent: Stored, cell: Stored, *, is_form: bool) -> bool:
 
 
 def _plain_number(text: str) -> int | float | None:
-    """Parse a number in plain notation; None if a double would lose digits."""
+    """Parse a number in plain notation, or return None if a float would lose digits."""
     found = None if "e" in text or "E" in text else number_in(text)
     if found is None:
         return None

@@ -1,13 +1,13 @@
-"""Counted work: generators that announce the steps of each block before they take them.
+"""Interruptible work: generators that yield the cost of their next block in steps.
 
 Rules
-- Each loop over cells or places, and each sort, is a generator (`Work`). It yields the steps of the
-  next block, then takes them. One step is about one cell in a comprehension, some 50 ns.
-- A look-up is a plain function; it reads existing structures as attributes (`Ready`).
-- The runner of the work counts, and may pause, refuse or drop it between two blocks. This module
-  neither estimates nor waits.
-- A block is short: up to `BLOCK` cells, `CHARACTERS` of texts, or one sort of
-  `ordered.SORTED_AT_ONCE` places.
+- Each loop over cells, and each sort, is a generator (`Work`). It yields the number of steps of the
+  next block, then does the block. One step takes about 50 ns, like one cell in a comprehension. The
+  generator's return value is the result.
+- A look-up is a plain function. It reads existing structures as attributes (`Ready`).
+- The caller counts the steps. Between two blocks it can run other requests, or stop the work.
+- A block is short: up to `BLOCK` cells, `CHARACTERS` characters of texts, or one sort of
+  `ordered.SORTED_AT_ONCE` cells.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -21,14 +21,14 @@ S = TypeVar("S")
 Work = Generator[int, None, T]
 
 BLOCK = 2_048
-"""Maximum number of cells in a block; a comprehension over them takes about 0.1 ms."""
+"""Maximum number of cells in a block. A comprehension over a block takes about 0.1 ms."""
 
 CHARACTERS = 65_536
-"""Maximum characters of a block of texts, which the last text may exceed."""
+"""Maximum characters in a block of texts. The last text of the block can exceed it."""
 
 
 class OutOfSteps(Exception):
-    """The work exceeds its budget of steps."""
+    """The work needs more steps than its budget."""
 
     def __init__(self, budget_steps: float) -> None:
         super().__init__(budget_steps)
@@ -36,7 +36,7 @@ class OutOfSteps(Exception):
 
 
 class Unbuilt(Exception):
-    """A look-up needs a structure that does not exist yet; `work` makes it."""
+    """A look-up needs a structure that is not built yet. `work` builds the structure."""
 
     def __init__(self, work: Work[Any]) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Unbuilt(Exception):
 
 
 class Metered(Generic[T]):
-    """Work with a budget; `result` is set when it is done."""
+    """Work with a budget of steps. `result` is set when the work is done."""
 
     result: T
 
@@ -52,12 +52,12 @@ class Metered(Generic[T]):
         self._work = work
         self._budget_steps = budget_steps
         self.steps = 0
-        """Number of steps announced so far."""
+        """Number of steps that the work has yielded so far."""
 
     def advance(self, steps: float) -> bool:
-        """Run the next block, and more until `steps` are announced.
+        """Run at least one block, and more blocks until the work has yielded `steps` more steps.
 
-        Returns True if the work is done. Raises OutOfSteps if a block exceeds the budget.
+        Returns True if the work is done. Raises OutOfSteps if the budget is exceeded.
         """
         end = self.steps + steps
         while self.steps < end:
@@ -74,7 +74,7 @@ class Metered(Generic[T]):
 
 
 def finish(work: Work[T]) -> T:
-    """Run work without a budget."""
+    """Run work to its end, without a budget or a pause, and return its result."""
     while True:
         try:
             next(work)
@@ -84,10 +84,10 @@ def finish(work: Work[T]) -> T:
 
 
 def shared(make: Callable[[S], Work[T]]) -> Callable[[S], Work[T]]:
-    """Cache the value of a method on its object.
+    """Decorator that caches the result of a method's work on the object.
 
-    A caller that finds a partly computed value continues the same work, and pays for its own part.
-    Dropped work keeps its progress. The value is also the attribute `ready_NAME` (`Ready`).
+    If another caller began the work, the new caller continues it. Work that its caller drops keeps
+    its progress. The result is also readable as the attribute `ready_NAME` (`Ready`).
     """
     made, begun = f"ready_{make.__name__}", f"{make.__qualname__} begun"
 
@@ -115,9 +115,9 @@ def shared(make: Callable[[S], Work[T]]) -> Callable[[S], Work[T]]:
 
 
 class Ready(Generic[T]):
-    """Attribute `ready_NAME`: the cached value of the `shared` method NAME.
+    """Descriptor for the attribute `ready_NAME`: the cached result of the `shared` method NAME.
 
-    Reading it raises Unbuilt until the value exists, which hides this descriptor.
+    Raises Unbuilt until the method has a result.
     """
 
     def __init__(self, make: Callable[[Any], Work[T]]) -> None:
@@ -130,7 +130,10 @@ class Ready(Generic[T]):
 def mapped(
     take: Callable[[S], T], items: Iterable[S], steps_of: Callable[[S], int], most: int = BLOCK
 ) -> Work[list[T]]:
-    """Map `take` over items, in blocks of about `most` steps; a single item may exceed them."""
+    """Apply `take` to each item, in blocks of about `most` steps.
+
+    `steps_of` returns the steps of an item.
+    """
     found: list[T] = []
     block: list[S] = []
     steps = 0
@@ -153,7 +156,10 @@ def blocks(start: int, stop: int) -> Iterator[range]:
 
 
 def text_blocks(texts: Sequence[str], start: int, stop: int) -> Iterator[tuple[range, int]]:
-    """Split texts into blocks of limited cells and characters; yields range and characters."""
+    """Split the texts from `start` to `stop` into blocks of limited cells and characters.
+
+    Yields the range of indexes and the number of characters of each block.
+    """
     for block in blocks(start, stop):
         lengths = [*map(len, texts[block.start : block.stop])]
         characters = sum(lengths)

@@ -1,17 +1,19 @@
-"""A worksheet in memory: its header and two renderings, by column; patched with own writes.
+"""Worksheet in memory: header, displayed texts and typed values by column.
 
 Rules
-- Columns begin with the header; the rows above it are unknown. Rows are given by their numbers; the
-  place of a row in a column is its number less the number of the header.
-- Text and empty cells are equal in both renderings, except for the explanation of an error. If
-  another one differs, the sheet changed between the two reads. Equal cells are one object.
-- A word that is displayed for both booleans, in any language, also shows such a change.
-- So does a displayed number in plain notation that its value does not round to: rows moved between
-  the reads. Some cells of each column are compared, among them the last one.
-- A format may display other numbers (`yyyy`, `dd.mm`) and other texts (`@" kg"`). It is known if a
-  value has the same display in two pairs of reads and no other one in any cell, and most displays
-  are not found in other rows. From then on numbers of the column are not compared, and its texts
-  are compared with the displays of the format.
+- Columns begin with the header row. The rows above the header are not in memory. The place of a row
+  in a column is its row number minus the row number of the header.
+- The displayed texts and the typed values come from two reads. If the sheet was edited between the
+  reads, the table is mixed (`is_mixed`). The next three rules find such edits.
+- A text or empty cell is equal in both reads, except for the explanation of an error. Another
+  difference shows an edit, unless a number format explains it. Equal cells are one object.
+- If one displayed word stands for both TRUE and FALSE, the sheet was edited.
+- If a number in plain notation is displayed, but the typed value does not round to it, rows moved
+  between the reads. Some cells of each column are compared, with the last cell among them.
+- A number format can display another number (`yyyy`, `dd.mm`) or another text (`@" kg"`). The
+  format counts as known if two pairs of reads display a value alike, no cell displays the value
+  otherwise, and most of the displayed texts are not values of other rows. After that, numbers of
+  the column are not compared, and texts are compared with what the format displays.
 """
 
 import re
@@ -34,38 +36,42 @@ from gateway.table.records import last_record
 from gateway.table.steps import BLOCK, Unbuilt, Work
 
 Column = Sequence[object]
-"""The cells of one column from the header down; blank cells at its end are left out."""
+"""Cells of one column from the header down, without trailing blank cells."""
 
 Cell = tuple[object, str]
-"""A value and its display."""
+"""Typed value and displayed text of a cell."""
 
 TextTemplate = tuple[str, ...]
-"""Parts that a format for texts displays before, between and after the text; a single part is
-displayed in place of any text."""
+"""Number format for texts: the parts that it displays before, between and after the text.
+
+A format with a single part displays this part instead of the text.
+"""
 
 
 class Unlike(NamedTuple):
-    """Cells of a column whose displayed text does not match their value.
+    """Cells of a column whose displayed text does not match their typed value.
 
-    `has_numbers` and `templates` are formats that are known to explain such cells. `numbers` and
-    `texts` are samples that no known format explains, so the two renderings may be of different
-    states of the sheet; `texts` has them by the template that would explain them. Both are empty if
-    there are too many templates.
+    If `numbers` or `texts` is not empty, the sheet was perhaps edited between the two reads. Both
+    are empty if the column has too many templates.
     """
 
     numbers: frozenset[Cell] = frozenset()
+    """Some number cells that no known format explains."""
     texts: Mapping[TextTemplate, frozenset[Cell]] = MappingProxyType({})
+    """Some text cells that no known format explains, by the template that would explain them."""
     has_numbers: bool = False
+    """True if the column is known to have a format that displays other numbers."""
     templates: frozenset[TextTemplate] = frozenset()
+    """Known formats for texts of the column."""
 
     @property
     def known(self) -> "Unlike":
-        """The known formats of the column, without cells."""
+        """The known formats alone, without cells."""
         return Unlike(has_numbers=self.has_numbers, templates=self.templates)
 
     @property
     def as_format(self) -> "Unlike":
-        """Formats that explain all these cells, if both renderings have the same state."""
+        """Formats that explain all these cells. Correct only if both reads saw the same sheet."""
         return Unlike(
             has_numbers=self.has_numbers or bool(self.numbers),
             templates=self.templates.union(self.texts if _constants(self.texts) <= 1 else ()),
@@ -73,26 +79,26 @@ class Unlike(NamedTuple):
 
 
 _COPIED = 2
-"""Cells that are copied in one step."""
+"""Number of cells that are copied in one step of work."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowPatch:
-    """The changed cells of one data row after a write, by column (from 0)."""
+    """Cells of one data row after a write by the gateway."""
 
     row: int
     texts: Mapping[int, str]
-    """The displayed texts."""
+    """Displayed text of each changed cell, by column (from 0)."""
     values: Mapping[int, object] = field(default_factory=dict)
-    """The typed values, of the same columns."""
+    """Typed value of each changed cell, by column (from 0)."""
 
 
 def patched_columns(
     columns: Sequence[Column], rows: Iterable[tuple[int, Mapping[int, object]]]
 ) -> Work[tuple[Column, ...]]:
-    """Columns with changed cells in some rows (from 1); untouched columns are shared.
+    """Copy columns with changed cells. `rows` has row numbers (from 1) and new cells by column.
 
-    Columns and cells are added as needed, except for emptied cells.
+    Columns without changes are not copied. Columns and rows are added if needed.
     """
     changed: dict[int, list[object]] = {}
     for row, cells in rows:
@@ -121,9 +127,10 @@ def patched_columns(
 
 
 def columns_without(columns: Sequence[Column], rows: Sequence[int]) -> Work[tuple[Column, ...]]:
-    """Columns without some rows (ascending, from 1); columns that end above are shared.
+    """Copy columns without some rows (ascending, from 1), of which there is at least one.
 
-    Columns that are one object stay one.
+    Columns that end above these rows are not copied. Columns that are the same object stay the same
+    object.
     """
     copies: dict[int, Column] = {}
     for cells in columns:
@@ -150,38 +157,44 @@ def columns_without(columns: Sequence[Column], rows: Sequence[int]) -> Work[tupl
 
 
 MOST_FIELDS, MOST_CHARACTERS = 200, 20_000
-"""Maximum number and characters of a struct type's fields; 200 fields take 1 ms and 60 KB."""
+"""Maximum number of fields, and of characters in their names, for rows as structs.
+
+A struct type of 200 fields takes 1 ms and 60 KB to create.
+"""
 
 FEW = 4
-"""Divisor of the columns: a row with fewer selected ones is a dict, otherwise a struct."""
+"""Divisor of the number of fields: a row with fewer selected fields is a dict, not a struct."""
 
 _NOT_OF_A_STRUCT = re.compile(r'["\\\x00-\x1f]')
-"""Characters that msgspec refuses in the names of a struct's fields."""
+"""Characters that msgspec does not allow in field names of a struct."""
 
 ROWS_BELOW = 3
-"""Rows kept below the last record; that many rows beside a removed row identify it."""
+"""Number of rows that a table stores below its last record, to identify removed rows."""
 
 FIRST_DATA_ROW = 2
-"""The lowest first data row of any worksheet."""
+"""Lowest row number that a data row can have in any worksheet."""
 
 _PIECE = 16_384
-"""Maximum number of cells in one C call of a comparison."""
+"""Maximum number of cells that one Python call compares."""
 
 _COMPARISON_STEPS = 1 / 2
 _SHARING_STEPS = 3
 _COMPARED = 256
-"""Maximum cells of a column whose numbers are compared with their displays."""
+"""Maximum number of cells of a column whose numbers are compared with their displayed texts."""
 _FIRST = 64
-"""Number of first cells, which are all compared: they stay comparable after an insertion."""
+"""Number of cells at the start of a column that are all compared."""
 _MAX_UNLIKE = 16
-"""Maximum cells of a column that are kept with their displays, and maximum templates."""
+"""Maximum number of cells, and of templates, in the `Unlike` of a column."""
 _PLAIN = re.compile(r"-?[0-9]{1,300}(?:\.([0-9]{1,300}))?")
 _GROUPED = re.compile(r"-?[1-9][0-9]{0,2}(?:\.[0-9]{3}){1,99}")
-"""Thousands, as in German: `1.250`."""
+"""Number with points between thousands, as in German: `1.250`."""
 _HALF, _DIGITS, _TINY = 0.501, 1e-9, 1e-12
-"""Tolerances: half a unit of the last displayed digit; share below ten digits; below any digit."""
+"""Tolerances of comparisons.
+
+`_HALF` is in units of the last displayed digit, `_DIGITS` and `_TINY` are fractions of the number.
+"""
 _VALUE_STEPS = 2
-"""Steps per cell."""
+"""Steps of work to look up a typed value."""
 
 _NOT_TEXT = frozenset({int, float, bool})
 _ALIKE = Unlike()
@@ -189,66 +202,69 @@ _ALIKE = Unlike()
 
 @dataclass(frozen=True)
 class Table:
-    """An immutable worksheet: its displayed rendering and, after `with_typed`, its typed one.
+    """Immutable worksheet: its displayed texts and, after `with_typed`, its typed values.
 
-    The displayed rendering answers rows, plain lists and the last row; the typed rendering
-    (numbers, booleans, serial dates) is needed to compare and sort. All queries on a table share
+    Displayed texts are enough for rows, lists without conditions, and the last row. Typed values
+    (numbers, booleans, serial dates) are needed to compare and sort. All queries on a table share
     its column indexes.
     """
 
     header: Header
     displayed: Sequence[Column]
     last_row: int
-    """Row of the last record; without one the header, or the row above it. Later rows are cut."""
+    """Row number of the last record. The rows below are cut off.
+
+    Without records it is the row of the header, or the row above a blank header.
+    """
     typed: Sequence[Column] | None = None
     is_mixed: bool = False
-    """True if the renderings seem to be of different states of the worksheet."""
+    """True if the sheet was probably edited between the reads of texts and of typed values."""
     unlike: Mapping[int, Unlike] = field(default_factory=dict, repr=False, compare=False)
-    """Cells displayed as another number or text, by column."""
+    """Cells whose displayed text does not match their typed value, by column."""
     ends_by_types: bool = False
-    """True if only the typed rendering shows the last record; until then the table has all rows."""
+    """True if typed values are needed to find the last record. The table then has all rows."""
     below: Sequence[Sequence[str]] = ()
-    """The first rows below the last record, as displayed, if columns are filled down there."""
+    """Displayed texts of the first rows below the last record, if columns are filled down there."""
     indexes: dict[int, ColumnIndex] = field(default_factory=dict, repr=False, compare=False)
     """Column indexes by column, made on first use."""
     seen: dict[tuple[int, ...], Any] = field(default_factory=dict, repr=False, compare=False)
-    """Cells for finding places in lists, by visible columns (`gateway.query.place.Seen`)."""
+    """Cells that a cursor covers, by the readable columns (`gateway.query.place.Seen`)."""
 
     @cached_property
     def size(self) -> int:
-        """One past the highest place."""
+        """One past the highest place, which is the number of data rows plus 1."""
         return max(1, self.last_row + 1 - self.header.row)
 
     @cached_property
     def rows(self) -> Ranked:
-        """All data rows in their order, by their places; each is a group of its own."""
+        """Places of all data rows in worksheet order; each row is a group of its own."""
         places = range(1, self.size)
         return Ranked(places, range(len(places) + 1), self.size)
 
     def text(self, row: int, column: int) -> str:
-        """The displayed text of a cell; "" for an empty one."""
+        """Displayed text of a cell, or "" for an empty cell."""
         cell = cell_at(self.displayed, row + 1 - self.header.row, column)
         return cell if isinstance(cell, str) else ""
 
     def texts(self, rows: Sequence[int]) -> list[Sequence[str]]:
-        """The displayed texts of rows, all columns of each, made column by column."""
+        """Displayed texts of some rows, with all columns of each row."""
         columns: Iterable[Sequence[Any]] = map(self.picker(rows), self.displayed)
         return [*zip(*columns, strict=True)] if self.displayed else [()] * len(rows)
 
     def cells(self, row: int) -> list[object]:
-        """The displayed cells of a row; None past the end of a column."""
+        """Displayed cells of a row, with None below the end of a column."""
         place = row - self.header.row
         return [cells[place] if place < len(cells) else None for cells in self.displayed]
 
     def typed_cells(self, row: int) -> list[object]:
-        """The typed cells of a row; None past the end of a column."""
+        """Typed cells of a row, with None below the end of a column."""
         place = row - self.header.row
         return [cells[place] if place < len(cells) else None for cells in self.typed or ()]
 
     def typed_values(
         self, rows: Iterable[int], columns: Collection[int]
     ) -> Work[dict[int, dict[int, object]]]:
-        """The typed values of some columns of rows, by row and column."""
+        """Typed values of some rows and columns, by row number and column."""
         typed, found = self.typed or (), dict[int, dict[int, object]]()
         for row in rows:
             yield _VALUE_STEPS * len(columns)
@@ -257,7 +273,10 @@ class Table:
         return found
 
     def picker(self, rows: Sequence[int]) -> Callable[[Column], Column]:
-        """Picks the cells of some rows out of columns; "" past the end of a column."""
+        """Returns a function that picks the cells of some rows out of a column.
+
+        Cells below the end of the column are "".
+        """
         if not rows:
             return lambda _: ()
         first = self.header.row
@@ -283,10 +302,10 @@ class Table:
         typed: Mapping[int, Column] | None = None,
         cells: Mapping[int, Column] | None = None,
     ) -> Iterator[object]:
-        """Rows as `row_object` makes them, made column by column.
+        """Yield rows as objects to encode as JSON, like `row_object` but faster for many rows.
 
-        Values are displayed texts; with `typed` columns they are typed. `cells` replaces both by
-        cells of these rows, by column.
+        Values are displayed texts, or typed values with `typed`, which are whole columns. `cells`
+        replaces both: it has the cells of just these rows, by column.
         """
         if not rows:
             return iter(())
@@ -325,14 +344,17 @@ class Table:
         return (dict(zip(fields, line, strict=True)) for line in lines)
 
     def typed_columns(self, columns: Iterable[int]) -> Mapping[int, Column]:
-        """The values of columns in typed answers. Raises Unbuilt with the work for all of them."""
+        """Values of columns in typed answers, by column. Raises Unbuilt if some are missing.
+
+        The work of `Unbuilt` makes all of these columns.
+        """
         try:
             return {each: self.index(each).ready_typed_cells.cells for each in columns}
         except Unbuilt:
             raise Unbuilt(self.made_typed_columns(columns)) from None
 
     def made_typed_columns(self, columns: Iterable[int]) -> Work[Mapping[int, Column]]:
-        """Values of columns in typed answers; missing ones are made, and cached like indexes."""
+        """Make and cache the values of columns in typed answers, by column."""
         found: dict[int, Column] = {}
         for column in columns:
             found[column] = (yield from self.index(column).typed_cells()).cells
@@ -341,7 +363,10 @@ class Table:
     def displays(
         self, rows: Sequence[int], typed: Mapping[int, Column]
     ) -> Iterator[Sequence[object]]:
-        """Displayed cells of rows, in the columns whose typed values differ from these texts."""
+        """Yield displayed cells of rows, without columns whose typed values are all equal to them.
+
+        `typed` are the values of columns in typed answers, by column.
+        """
         pick, columns = self.picker(rows), list[Column]()
         for column, values in typed.items():
             cells = column_at(self.displayed, column)
@@ -360,15 +385,15 @@ class Table:
 
     @property
     def index_bytes(self) -> int:
-        """Approximate memory of the indexes made so far."""
+        """Approximate memory of the column indexes in bytes."""
         return sum(index.byte_count for index in self.indexes.values())
 
     def with_typed(
         self, typed: Sequence[Column], before: Mapping[int, Unlike] = MappingProxyType({})
     ) -> Work["Table"]:
-        """The table with its typed rendering, which shares cells with the displayed one.
+        """Copy the table with typed values, which share equal cells with the displayed texts.
 
-        `before` are the columns that were `unlike` in another pair of reads.
+        `before` is `unlike` of an earlier pair of reads.
         """
         nothing: Column = ()
         if self.header.end.column is not None:
@@ -376,7 +401,7 @@ class Table:
         columns: list[Column] = []
         is_mixed, unlike = False, dict[int, Unlike]()
         words: dict[object, bool] = {"TRUE": True, "FALSE": False}
-        """The boolean that each word is displayed for."""
+        """Boolean by displayed word."""
         for values, texts in zip_longest(typed, self.displayed, fillvalue=nothing):
             numbers: list[Cell] = []
             shown: dict[TextTemplate, list[Cell]] = {}
@@ -409,7 +434,10 @@ class Table:
         return whole.ended() if self.ends_by_types else whole
 
     def ended(self) -> "Table":
-        """The table without the rows below its last record, if its renderings show that."""
+        """Copy the table without the rows below its last record.
+
+        If typed values are needed to find the last record, the copy has all rows.
+        """
         displayed, typed, above = self.displayed, self.typed, self.header.row - 1
         last = last_record(self.header.end, displayed, typed)
         if last is None:
@@ -426,10 +454,9 @@ class Table:
         )
 
     def patched(self, rows: Sequence[RowPatch]) -> Work["Table"]:
-        """The table after the gateway's own write to data rows; the header does not change.
+        """Copy the table with the cells that the gateway wrote to data rows.
 
-        It keeps the indexes of columns that the write did not touch, and none if the number of
-        rows changed.
+        If the number of rows stays the same, the copy keeps the indexes of unchanged columns.
         """
         above = self.header.row - 1
         displayed = yield from patched_columns(
@@ -448,10 +475,7 @@ class Table:
         return after
 
     def without_rows(self, rows: Sequence[int]) -> Work["Table"]:
-        """The table after data rows were removed, in ascending order: those below move up.
-
-        Its indexes are made again.
-        """
+        """Copy the table without some data rows, in ascending order. The rows below move up."""
         if not rows or rows[0] > self.last_row:
             return self
         width, typed, above = len(self.displayed), self.typed or (), self.header.row - 1
@@ -470,10 +494,10 @@ class Table:
 def row_object(
     header: Header, row: int, cells: Sequence[object], selected: Mapping[int, str], empty: object
 ) -> object:
-    """A row to encode as JSON: `rowIndex` and the selected columns, in sheet order.
+    """Make an object to encode as JSON: `rowIndex` and the selected columns, in sheet order.
 
-    `cells` are displayed texts or typed values, `selected` names by column. `empty` is the value of
-    empty cells; UNSET leaves them out.
+    `cells` are the displayed texts or typed values of the row, and `selected` field names by
+    column. `empty` is the JSON value of empty cells, or UNSET to leave them out.
     """
     width = len(cells)
     names = header.names
@@ -498,10 +522,10 @@ def row_object(
 
 @lru_cache(128)
 def row_maker(names: tuple[str, ...]) -> Callable[..., object] | None:
-    """Constructor of rows to encode as JSON: `rowIndex`, then a cell for each name unless UNSET.
+    """Struct type of rows with these field names, or None if a struct cannot have these names.
 
-    It is a struct type, which is encoded in a third of the time of a dict; None if the names are
-    unsuitable.
+    Its arguments are the row number and a cell for each name; UNSET leaves a cell out of the JSON.
+    A struct is encoded in a third of the time of a dict.
     """
     if (
         len(names) > MOST_FIELDS
@@ -515,13 +539,13 @@ def row_maker(names: tuple[str, ...]) -> Callable[..., object] | None:
 
 
 def make_table(displayed: Sequence[Column], layout: Layout = DEFAULT_LAYOUT) -> Table:
-    """A table of the displayed rendering, as columns from the header down."""
+    """Make a table from displayed texts: columns from the header down."""
     header = parse_header((cells[0] if cells else None for cells in displayed), layout)
     return Table(header=header, displayed=displayed, last_row=0).ended()
 
 
 def _cut(columns: Sequence[Column], last: int) -> tuple[Column, ...]:
-    """Columns up to a row (from 1); columns that are one object stay one."""
+    """Cut columns below a row (from 1). Columns that are the same object stay the same object."""
     cut: dict[int, Column] = {}
     for cells in columns:
         end = min(len(cells), last)
@@ -532,12 +556,12 @@ def _cut(columns: Sequence[Column], last: int) -> tuple[Column, ...]:
 
 
 def column_at(columns: Sequence[Column], column: int) -> Column:
-    """One column of a rendering; an empty one past the last."""
+    """Cells of one column, or () for a column past the last one."""
     return columns[column] if column < len(columns) else ()
 
 
 def cell_at(columns: Sequence[Column], row: int, column: int) -> object:
-    """One cell of a rendering, whose first row is 1; None past the end of its column."""
+    """One cell, or None past the end of its column. The first row of the columns is 1."""
     cells = columns[column] if column < len(columns) else ()
     return cells[row - 1] if row <= len(cells) else None
 
@@ -545,10 +569,11 @@ def cell_at(columns: Sequence[Column], row: int, column: int) -> object:
 def _uniform(
     values: Column, texts: Column, unlike: list[tuple[object, str]]
 ) -> Work[Column | None]:
-    """The texts if all values are equal to them, the values if they are numbers or booleans.
+    """Compare a column of only texts, or of only numbers and booleans, fast.
 
-    Numbers and booleans stand below a header that is equal in both. None for any other column.
-    Numbers that are displayed as others are added to `unlike`, each with its display.
+    Returns `texts` if all cells are equal, `values` if all cells below the header are numbers or
+    booleans, or None for any other column. Adds numbers that are displayed as another number to
+    `unlike`.
     """
     if len(values) != len(texts):
         return None
@@ -578,7 +603,7 @@ def _uniform(
 
 
 def _with_shared_texts(values: Column, texts: Column) -> Work[Column]:
-    """The values, each replaced by its displayed text if equal."""
+    """Copy typed values, with the text object of the displayed cell where both are equal."""
     same: list[object] = []
     for start in range(0, min(len(values), len(texts)), BLOCK):
         yield BLOCK
@@ -594,9 +619,10 @@ def _compare(
     known: Unlike,
     shown: dict[TextTemplate, list[Cell]],
 ) -> Work[bool]:
-    """Collect numbers like `_uniform`, and templates that display texts, each with some cells.
+    """Collect cells whose displayed text does not match their typed value.
 
-    A text that no known template displays gets a new one. False if there are too many templates.
+    Adds numbers to `numbers`, and texts to `shown` by the template that explains them. A text that
+    no template explains gets a new template. Returns False if there are too many templates.
     """
     templates = sorted(known.templates, key=len, reverse=True)
     templates += sorted(known.texts, key=len, reverse=True)
@@ -631,7 +657,10 @@ def _judge(
     numbers: Sequence[Cell],
     shown: Mapping[TextTemplate, Sequence[Cell]],
 ) -> Work[Unlike]:
-    """Unlike cells of a column, judged by the `known` ones. Unused templates are dropped."""
+    """Decide which of the collected cells are explained by a format, with the `known` formats.
+
+    Returns the formats that are in use, and the cells that no known format explains.
+    """
     others = frozenset(numbers)
     if others and (
         known.has_numbers or (yield from _are_formatted(known.numbers, others, values, texts))
@@ -652,17 +681,20 @@ def _judge(
 
 
 def _constants(templates: Iterable[TextTemplate]) -> int:
-    """Number of templates that display a constant. Several in a column suggest moved rows."""
+    """Number of templates that display a constant. Several of them suggest that rows moved."""
     return sum(len(each) == 1 for each in templates)
 
 
 def _shows(template: TextTemplate, held: str, display: str) -> bool:
-    """True if a template displays a text so; constant templates do not apply to blank cells."""
+    """True if a template displays the text `held` as `display`.
+
+    A constant template does not apply to a blank cell.
+    """
     return held.join(template) == display and (held != "" or len(template) > 1)
 
 
 def _is_another(value: object, text: str) -> bool:
-    """True if `text` is a number in plain notation that the value does not round to."""
+    """True if `text` is a number in plain notation, but the value does not round to it."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     plain = _PLAIN.fullmatch(text)
@@ -682,10 +714,11 @@ def _are_formatted(
     *,
     cell_count: int = 1,
 ) -> Work[bool]:
-    """True if a number format explains displays that are unlike their values, rather than an edit.
+    """True if a number format explains the cells `unlike`, so that the sheet was not edited.
 
-    `before` has the unlike cells of an earlier read of both renderings. At least `cell_count` of
-    them must be displayed as then, and none of their values differently. Blank cells do not count.
+    `before` has such cells of an earlier pair of reads. At least `cell_count` cells must have a
+    value of `before` and the same displayed text, and no other displayed text of this value can
+    occur. Blank cells do not count.
     """
     again = {value: display for value, display in before & unlike if value != ""}
     counts = Counter[object]()
@@ -704,7 +737,7 @@ def _are_formatted(
 
 
 def _are_of_other_rows(unlike: frozenset[Cell], values: Column) -> Work[bool]:
-    """True if most displays occur in other cells of the column: its rows moved."""
+    """True if most of the displayed texts are values of other cells, so that rows moved."""
     digits = {
         text: len(text.partition(".")[2]) for value, text in unlike if not isinstance(value, str)
     }
@@ -724,12 +757,15 @@ def _are_of_other_rows(unlike: frozenset[Cell], values: Column) -> Work[bool]:
 
 
 def _rounded(number: float, digits: int) -> str:
-    """A number in plain notation; halves are rounded away from zero, as Google does."""
+    """Format a number in plain notation. Halves are rounded away from zero, as Google does."""
     return f"{number * (1 + _TINY):.{digits}f}"
 
 
 def _is_displayed_as(typed: str, shown: object) -> bool:
-    """True if a typed text is displayed as `shown`: `#N/A (Did not find …)` as `#N/A`."""
+    """True if a typed text is displayed as `shown`.
+
+    Google displays an error such as `#N/A (Did not find …)` as `#N/A`.
+    """
     if typed == shown:
         return True
     return typed.startswith("#") and typed.partition(" (")[0] == shown

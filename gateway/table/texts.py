@@ -1,9 +1,9 @@
-"""Texts of cells and names in Unicode's composed form (NFC), in which they are compared.
+"""Texts of cells and field names in Unicode's composed form (NFC), in which they are compared.
 
-Rules: ASCII is already composed, and only tested. A text with more combining marks in a row than
-any writing system has is not composed, because Python sorts each run of marks by insertion
-(`nfd_nfkd` in Modules/unicodedata.c), which takes seconds for a full cell. Case-folded texts are
-cached if the column is small.
+Rules: ASCII texts are unchanged. A text with very many consecutive combining marks stays as it is,
+because Python sorts each run of marks by insertion (`nfd_nfkd` in Modules/unicodedata.c), which
+takes seconds for a full cell. No language uses so many marks. Case-folded texts are cached if the
+column is small.
 """
 
 import re
@@ -15,45 +15,55 @@ from unicodedata import combining, normalize
 from gateway.table.steps import BLOCK, Work, shared, text_blocks
 
 MOST_MARKS = 256
-"""Maximum run of combining marks; Unicode's stream-safe format (UAX 15) allows 30."""
+"""Maximum number of consecutive combining marks in a text that is changed to NFC.
+
+Unicode's stream-safe format (UAX 15) allows 30.
+"""
 
 _MARKS_ONLY = frozenset("\u0f73\u0f75\u0f81")
-"""Characters that are not marks, but decompose to marks."""
+"""Characters that Python does not count as combining marks, but decomposes to them."""
 _MAY_BE_MARKS = re.compile(
     rf"[^\0-\x7f\u3000-\u3029\u3030-\u3098\u309b-\u9fff\uac00-\ud7a3]{{{MOST_MARKS + 1}}}"
 )
-"""Long run of possible marks: not ASCII, nor kana, ideographs or Hangul, written without spaces."""
+"""Fast first check for a long run of combining marks.
+
+Matches characters outside ASCII, without kana, ideographs and Hangul, which have long runs without
+spaces.
+"""
 
 _OBJECT_BYTES = 60
 _COMPOSED_IN_STEP = 4
-"""Characters composed in one step."""
+"""Number of characters that are changed to NFC in one step of work."""
 
 
 MOST_BYTES = 33_554_432
-"""Maximum memory of a column's cached folded texts; each query folds a larger column again."""
+"""Maximum memory of a column's cached case-folded texts. A larger column is not cached."""
 
 _FOLD_STEPS = 4
 _LONG = 256
-"""Length of a text above which a column is searched in blocks of characters, not of cells."""
+"""Maximum text length of a column that is searched in blocks of cells, not of characters."""
 
 _READ_IN_STEP = 16
-"""Characters folded or searched in one step."""
+"""Number of characters that are case-folded or searched in one step of work."""
 
 _COMPARED_IN_STEP, _MOST_COMPARED = 400, 625
-"""Characters compared in one step, and the most comparisons for each character of a text: CPython
-searches texts of more than 2,500 characters in linear time (Objects/stringlib/fastsearch.h)."""
+"""Comparisons of characters in one step of work, and their maximum for each character of a text.
+
+CPython searches texts of more than 2,500 characters in linear time
+(Objects/stringlib/fastsearch.h).
+"""
 
 _SEPARATOR = "\n"
 
 
 class ComposedTexts(tuple[str, ...]):
-    """Texts in NFC; `byte_count` is the approximate memory of those that composing changed."""
+    """Texts in NFC. `byte_count` is the approximate memory of the texts that NFC changed."""
 
     byte_count = 0
 
 
 def is_encodable(text: str) -> bool:
-    """True if a text has no half of a surrogate pair."""
+    """True if a text can be encoded in UTF-8: it has no lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -62,7 +72,7 @@ def is_encodable(text: str) -> bool:
 
 
 def composed(text: str) -> str:
-    """The text in NFC; the same object if it is unchanged."""
+    """Returns the text in NFC, or the same object if it is unchanged."""
     if text.isascii():
         return text
     if len(text) > MOST_MARKS and _MAY_BE_MARKS.search(text):
@@ -73,7 +83,7 @@ def composed(text: str) -> str:
 
 
 def composed_texts(texts: Sequence[str]) -> Work[Sequence[str]]:
-    """The texts in NFC; the same object if all are unchanged."""
+    """Returns the texts in NFC, or the same object if all are unchanged."""
     cells: list[str] = []
     byte_count = 0
     for start in range(0, len(texts), BLOCK):
@@ -100,7 +110,7 @@ def composed_texts(texts: Sequence[str]) -> Work[Sequence[str]]:
 
 
 def as_texts(cells: Sequence[object]) -> Work[Sequence[str]]:
-    """The cells, with "" for those without a text; the same object if all have one."""
+    """Returns the cells with "" instead of other types, or the same object if all are texts."""
     for start in range(0, len(cells), BLOCK):
         yield BLOCK // 4
         if set(map(type, cells[start : start + BLOCK])) != {str}:
@@ -116,9 +126,9 @@ def as_texts(cells: Sequence[object]) -> Work[Sequence[str]]:
 
 
 class FoldedTexts:
-    """Case-folded texts of a column.
+    """Search in the case-folded texts of a column.
 
-    `length` and `longest` are the average and the maximum number of characters.
+    `length` and `longest` are the average and the maximum number of characters of a text.
     """
 
     def __init__(self, texts: Sequence[str], length: int, longest: int) -> None:
@@ -127,15 +137,15 @@ class FoldedTexts:
         self._has_long = longest > _LONG
         self._is_small = len(texts) * (length + _OBJECT_BYTES) <= MOST_BYTES
         self.byte_count = 0
-        """Approximate memory of the folded texts."""
+        """Approximate memory of the cached case-folded texts in bytes."""
 
     def steps(self, part: str) -> int:
-        """Steps of searching an average text."""
+        """Steps of work to search `part` in a text of average length."""
         fold_steps = 0 if self._is_small else _FOLD_STEPS
         return 1 + fold_steps + self._steps_of(self._length, part)
 
     def containing(self, part: str, places: Sequence[int]) -> Work[Sequence[int]]:
-        """Filter the places of a block whose text contains a case-folded part."""
+        """Places whose text contains `part`, ignoring case. `part` must be case-folded."""
         if not places:
             return places
         texts = self._texts
@@ -168,9 +178,9 @@ class FoldedTexts:
 
     @shared
     def folded(self) -> Work[tuple[Sequence[str], dict[int, str]]]:
-        """The case-folded texts, and blocks of them joined to one text, by the first place of each.
+        """Case-folded texts by place, and joined texts of whole blocks, by the block's first place.
 
-        Texts that folding does not change are shared with the column.
+        A text that folding does not change is the same object as in the column.
         """
         cells, joined, byte_count = [*self._texts[:1]], dict[int, str](), 0
         for block, characters in text_blocks(self._texts, 1, len(self._texts)):

@@ -1,12 +1,12 @@
-"""Typed answers: the JSON value of a cell, from its displayed text and its typed value.
+"""JSON values of cells in typed answers, from the displayed text and the typed value.
 
 Rules
-- A number that is displayed as a day or a time is answered as that moment, any other as a number. A
-  text is answered as text, even if it looks like another type.
-- An error is null, also if empty cells are left out. An empty cell is "" or None, which encoders
-  replace by their own value; 0 and False are not empty.
-- Tags cover the values of cells (`held_cells`), which do not depend on the way of reading: some
-  ways explain an error, and some return None in place of "".
+- A number that is displayed as a date or time becomes a date or time in ISO 8601. Any other number
+  stays a number. A text stays a text, even if it looks like another type.
+- An error is null, even if the answer leaves out empty cells. An empty cell is "" or None here, and
+  the encoder replaces it. 0 and False are not empty.
+- ETags cover typed values (`held_cells`). Google's calls differ in the text of an error, and in ""
+  or None for an empty cell. `held_cells` removes these differences.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -21,25 +21,28 @@ from gateway.table.moments import NUMBER_DISPLAY, displayed_moment, moment_text
 from gateway.table.steps import BLOCK, Work
 
 ERROR: Final = msgspec.Raw(b"null")
-"""Typed value of an error."""
+"""JSON value of an error in typed answers."""
 
 _NUMBERS = frozenset({int, float})
 _MATCH_STEPS = 4
 _CELL_BYTES = 8
 _TEXT_BYTES = 65
-"""Memory of a moment's text in bytes."""
+"""Memory of the text of a date or time in bytes."""
 
 
 @dataclass(frozen=True, eq=False)
 class TypedColumn:
-    """The typed values of a column, from the header down; `byte_count` is unshared memory."""
+    """Values of a column in typed answers, from the header down.
+
+    `byte_count` is the memory that is not shared with the table, in bytes.
+    """
 
     cells: Sequence[object]
     byte_count: int = 0
 
 
 def typed_answer(text: object, value: object) -> object:
-    """The JSON value of a cell that is displayed as `text`; "" or None if it is empty."""
+    """JSON value of a cell from its displayed text and typed value. "" or None is an empty cell."""
     if isinstance(value, str):
         return ERROR if text in ERRORS and value.partition(" (")[0] in ERRORS else value
     if isinstance(text, str) and isinstance(value, int | float) and not isinstance(value, bool):
@@ -51,10 +54,9 @@ def typed_answer(text: object, value: object) -> object:
 def typed_rows(
     rows: Iterable[tuple[Sequence[object], Sequence[object]]], columns: Collection[int]
 ) -> Work[list[list[object]]]:
-    """The typed values of some columns of rows, and None in the others.
+    """JSON values of some columns of rows. Cells of other columns are None.
 
-    A row is a pair of displayed texts and values. Empty cells at the end may be missing from both,
-    and from the result.
+    A row is a pair: displayed texts and typed values. Trailing empty cells can be missing.
     """
     found: list[list[object]] = []
     for texts, values in rows:
@@ -71,9 +73,11 @@ def typed_rows(
 
 
 def held_cells(texts: Sequence[object], values: Sequence[object]) -> list[object]:
-    """Values of a row beyond its displayed texts: numbers, booleans, and texts displayed otherwise.
+    """Values of a row that an ETag must cover in addition to the displayed texts.
 
-    Trailing cells without such a value are left out."""
+    Numbers, booleans, and texts that differ from the displayed text; other cells are None. Trailing
+    None values are left out.
+    """
     more = len(values) - len(texts)
     cells = [*map(_held, [*texts, *[""] * more] if more > 0 else texts, values)]
     while cells and cells[-1] is None:
@@ -88,10 +92,9 @@ def _held(text: object, value: object) -> object:
 
 
 def typed_column(texts: Sequence[object], values: Sequence[object]) -> Work[TypedColumn]:
-    """The typed values of a column from its two renderings.
+    """Make the JSON values of a column from its displayed texts and typed values.
 
-    A column of only numbers or booleans shares its typed rendering, a column of texts its displayed
-    one.
+    Returns the same objects as in `values` where no cell needs another JSON value.
     """
     cells, made = [*values[:1]], 0
     for start in range(1, len(values), BLOCK):
@@ -106,9 +109,9 @@ def typed_column(texts: Sequence[object], values: Sequence[object]) -> Work[Type
 
 
 def typed_cells(texts: Sequence[object], values: Sequence[object]) -> Work[Sequence[object]]:
-    """The typed values of neighbouring cells of a column; `values` itself if all are equal.
+    """JSON values of neighbouring cells of a column, or `values` itself if all are equal.
 
-    Texts may lack trailing empty cells.
+    Trailing empty cells can be missing in `texts`.
     """
     yield len(values)
     kinds = {*map(type, values)}

@@ -1,15 +1,17 @@
-"""Evaluate a query: look up its conditions, plan, and cut the page of rows that answers it.
+"""Evaluation of a query on a table: conditions, sort order, and the page of rows.
 
 Rules:
-- The order is total over every mix of types, and no cell raises an exception. An empty cell matches
-  no range and is last in both directions.
-- Looking up conditions in ready indexes is not counted as work. Making an index, walking rows and
-  sorting are counted.
-- The page is cut out of the index if there is no condition, or only a range of the column that
-  orders. Otherwise rows are walked in order, or gathered and sorted: both find the same rows, and
-  bounds of sizes choose between them.
-- A page behind a place has the rows that `order` puts behind the last row given, and rows that are
-  equal in all its fields but stand below the place (`gateway.query.place`).
+- A row's place is its index in the columns of the table. The header has place 0.
+- Sorting works for any mix of types, and no cell raises an error. An empty cell matches no range,
+  and is last in both directions.
+- Looking up conditions in existing indexes does not count as work (`gateway.table.steps`). Building
+  an index, filtering rows and sorting count.
+- If the query has no condition, or only a range of the column that it sorts by, the page is a slice
+  of that column's index. Otherwise there are two ways that find the same rows: filter the rows in
+  sort order until the page is full, or find all matching rows and sort them. Size estimates decide.
+- A page after a cursor has the rows that `order` sorts after the last row of the page before. Rows
+  that are equal in all fields of `order` follow if they are below the cursor's position
+  (`gateway.query.place`).
 """
 
 from array import array
@@ -55,30 +57,30 @@ from gateway.table.table import Table, column_at
 Found = TypeVar("Found", "Page", Place)
 
 _FEW = 8
-"""Operands of a condition that is looked up at once; more are counted."""
+"""Maximum number of operands that are looked up without counting steps of work."""
 _LOOK_UP_STEPS = 40
-"""Steps of looking up one operand in the indexes of a column."""
+"""Steps of work to look up one operand in the index of a column."""
 _PATIENCE = 3
-"""Multiple of its expected steps that a walk may take."""
+"""Maximum steps of filtering in sort order, as a multiple of the expected steps."""
 _FIRST_BLOCK = 64
 _MOST_SEEN = 64
-"""Sets of columns whose cells a table keeps."""
+"""Maximum number of `Seen` objects that a table caches."""
 
 
 class Page(msgspec.Struct, frozen=True):
     places: Sequence[int]
-    """The places of its rows in the columns of the table, which are encoded by place."""
+    """Places of the page's rows in the columns of the table."""
     has_next: bool
     total: int | None = None
-    """The number of all matching rows; None if the query does not ask for it."""
+    """Number of all matching rows, or None if the query does not request it."""
     before: Sequence[int] = ()
-    """The last places before the one that a cursor holds, as far as they are equal in `order`."""
+    """Places of the last rows before the cursor, if they are equal in all fields of `order`."""
     header_row: int = 0
-    """The row of place 0."""
+    """Row number of the header, which has place 0."""
 
     @property
     def rows(self) -> Sequence[int]:
-        """The numbers of its rows in the sheet; a range if they are consecutive and ascending."""
+        """Row numbers of the page in the sheet: a range if they are consecutive and ascending."""
         places, header_row = self.places, self.header_row
         if isinstance(places, range) and places.step == 1:
             return range(places.start + header_row, places.stop + header_row)
@@ -86,7 +88,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class Term(msgspec.Struct, frozen=True):
-    """A rank to sort by; places in none of its groups are empty cells, last in both directions."""
+    """Column to sort by: its filled cells in order, and its empty cells, which are always last."""
 
     ranked: Ranked
     empties: Sequence[int] = ()
@@ -94,9 +96,9 @@ class Term(msgspec.Struct, frozen=True):
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Places in sort order: from `start` to `end`, or backwards, then `empties`.
+    """Rows in sort order, without a copy: a slice of `places`, then `empties`.
 
-    `cut` copies a part of them.
+    The slice goes from `start` to `end`, in reverse order if `is_backwards`.
     """
 
     places: Sequence[int]
@@ -110,7 +112,7 @@ class Source(msgspec.Struct, frozen=True):
         return self.end - self.start + len(self.empties)
 
     def cut(self, first: int, stop: int) -> Sequence[int]:
-        """The places from position `first` up to `stop`."""
+        """Copy the places from position `first` up to `stop` of the sort order."""
         if self.is_backwards:
             low, high = max(self.start, self.end - stop), max(self.start, self.end - first)
             return self.places[low:high][::-1]
@@ -122,7 +124,7 @@ class Source(msgspec.Struct, frozen=True):
         return [*found, *self.empties[max(first - count, 0) : stop - count]]
 
     def blocks(self, expected: float) -> Iterator[Sequence[int]]:
-        """All places, in growing blocks; the first has about the expected length."""
+        """Yield all places in blocks of growing length. The first block has about `expected`."""
         at, length, size = 0, self.length, int(min(max(expected, _FIRST_BLOCK), BLOCK))
         while at < length:
             yield self.cut(at, at + size)
@@ -133,9 +135,9 @@ class Source(msgspec.Struct, frozen=True):
 def columns_of(
     where: Sequence[Comparison], order: Sequence[SortTerm], view: View
 ) -> Mapping[str, int]:
-    """The column of each field of comparisons and of these terms, but for `rowIndex`.
+    """Column of each field in the comparisons and sort terms, by field name, without `rowIndex`.
 
-    Raises UnknownField for a field that the view lacks.
+    Raises UnknownField for a field that is not in the view.
     """
     columns: dict[str, int] = {}
     parameter: str
@@ -153,9 +155,10 @@ def columns_of(
 
 
 def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
-    """The terms of `order`, each field once. A text that is a field's name means that field.
+    """Sort terms of a query, without repeated fields.
 
-    Raises InvalidQuery for a term without a name.
+    If the whole text of `order`, or a term such as `-name`, is exactly the name of a field, it
+    means this field. Raises InvalidQuery for a term without a field name.
     """
     whole = query.whole_order
     if whole is None and not query.order:
@@ -180,7 +183,7 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
 
 
 def plain_page(table: Table, query: Query) -> Page:
-    """The page of a query without `where` and `order`, in worksheet order."""
+    """Page of a query without `where` and `order`: rows in worksheet order."""
     size, first = table.size, 1 + query.skip
     end = first + query.limit
     total = size - 1 if query.wants_total else None
@@ -191,10 +194,11 @@ def plain_page(table: Table, query: Query) -> Page:
 def find_page(
     table: Table, query: Query, view: View, place: Place | None = None
 ) -> Page | Work[Page]:
-    """The page of a query with `where` or `order`, or the counted work that finds it.
+    """Find the page of a query. Returns the page, or work that finds it.
 
-    It begins behind a `place` with a row, if one is given. Raises UnknownField, and CursorLost if
-    the place is not found. The table must have its typed rendering, unless there is neither.
+    The table must have typed values if the query has `where` or `order`. With `place`, the page
+    begins after this position of a cursor. Raises UnknownField. The work raises CursorLost if the
+    position of the cursor is not found.
     """
     where, order = comparisons(query.where), sort_terms(query, view)
     columns = columns_of(where, order, view)
@@ -219,9 +223,9 @@ def find_page(
 def place_behind(
     table: Table, query: Query, page: Page, view: View, place: Place | None
 ) -> Place | Work[Place]:
-    """The place behind the rows of a page, which has `AHEAD` rows more than the query's limit.
+    """Position after a page, for the next cursor. Returns the position, or work that makes it.
 
-    `place` is the one before it. Among equal rows it is counted work.
+    `page` has `AHEAD` rows more than the query's limit. `place` is the position before the page.
     """
     if not query.limit:
         return place or Place()
@@ -238,7 +242,7 @@ def place_behind(
 
 
 def _seen(table: Table, view: View) -> Seen:
-    """The cells that a key sees; one object for all keys that see the same columns."""
+    """Displayed cells of the view's columns, cached on the table by these columns."""
     numbers = tuple(view.columns.values())
     seen: Seen | None = table.seen.get(numbers)
     if seen is None:
@@ -250,7 +254,7 @@ def _seen(table: Table, view: View) -> Seen:
 
 
 def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
-    """The page as `find_page` finds it."""
+    """Find the page of a query without a cursor, always as work."""
     found = find_page(table, query, view)
     return found if isinstance(found, Page) else (yield from found)
 
@@ -258,7 +262,7 @@ def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
 def _counted(
     look_up: Callable[[], Found | Work[Found]], missing: Work[object] | None, look_up_steps: int
 ) -> Work[Found]:
-    """Make the `missing` index and others that a look-up needs, then look up."""
+    """Build the `missing` index, then call `look_up`, until no index is missing."""
     while True:
         if missing is not None:
             yield from missing
@@ -279,7 +283,10 @@ def _looked_up(
     place: Place | None,
     seen: Seen | None,
 ) -> Page | Work[Page]:
-    """The page if it is a cut of an index, else work that walks or sorts rows. Raises Unbuilt."""
+    """Returns the page if it is a slice of an index, or work that filters and sorts rows.
+
+    Raises Unbuilt if an index is missing.
+    """
     rows, header_row = table.rows, table.header.row
     parts: tuple[RowSet, ...] = ()
     if query.where is not None:
@@ -313,9 +320,10 @@ def _behind(
     parts: tuple[RowSet, ...],
     terms: Sequence[Term],
 ) -> Work[Page]:
-    """Page behind a place, of the rows in all `parts`; its total counts the rows before, too.
+    """Find the page after a cursor's position, of the rows that are in all `parts`.
 
-    `columns` has the index of each term, None for `rowIndex`. Raises CursorLost.
+    The total also counts the rows before the position. `columns` has the index of each sort term,
+    or None for `rowIndex`. Raises CursorLost if the position is not found.
     """
     rows, total = table.rows, None
     if query.wants_total:
@@ -378,7 +386,7 @@ def _behind(
 
 
 def _ascending(row_set: RowSet, rows: Ranked) -> tuple[Sequence[int], Sequence[RowSet]]:
-    """Places in worksheet order, and row sets; the intersection of all is the given row set."""
+    """Split a row set into places in worksheet order, and row sets that filter these places."""
     parts = row_set.parts if type(row_set) is Intersection else (row_set,)
     for at, part in enumerate(parts):
         if isinstance(part, Groups) and isinstance(part.numbers, range):
@@ -390,7 +398,7 @@ def _ascending(row_set: RowSet, rows: Ranked) -> tuple[Sequence[int], Sequence[R
 
 
 def _matching(condition: Condition, table: Table, indexes: Mapping[str, ColumnIndex]) -> RowSet:
-    """Rows that meet a condition; `indexes` has one for each of its fields except `rowIndex`."""
+    """Rows that meet a condition. `indexes` has the column index of each field but `rowIndex`."""
     rows, is_negated = table.rows, False
     if type(condition) is Comparison:
         name, operator = condition.field, OPERATORS[condition.operator]
@@ -407,9 +415,10 @@ def _matching(condition: Condition, table: Table, indexes: Mapping[str, ColumnIn
 
 
 def _source(first: Term, parts: tuple[RowSet, ...]) -> tuple[Source, tuple[RowSet, ...]]:
-    """The places of one of the sets in the order of the first term, and the other sets.
+    """Choose one row set that is indexed in the order of the first sort term.
 
-    If no set is indexed in that order: all places, and all sets. Raises Unbuilt.
+    Returns the places of this set in sort order, and the other sets. If no set is indexed in this
+    order, returns the places of all rows, and all sets. Raises Unbuilt.
     """
     ranked, is_descending = first.ranked, first.descending
     is_worksheet = isinstance(ranked.places, range)
@@ -443,9 +452,10 @@ def _found(
     query: Query,
     header_row: int,
 ) -> Work[Page]:
-    """Page of the rows in all `parts`: the source is one of these, `others` are the rest.
+    """Find the page of the rows that are in `source` and in all `others`, the faster way.
 
-    A walk in order that takes more steps than expected ends in gathering and sorting.
+    Filters the source in sort order if that looks cheap. Otherwise, or if it takes too many steps,
+    finds the rows that are in all `parts` and sorts them. `parts` describes the same rows.
     """
     end, most_steps = query.skip + query.limit, inf
     if others:
@@ -478,7 +488,7 @@ def _walk(
     most_steps: float,
     header_row: int,
 ) -> Work[Page | None]:
-    """Filter the source until the page is full; None if that takes too many steps."""
+    """Filter the source until the page is full, or return None after `most_steps`."""
     end = query.skip + query.limit
     must_end = query.wants_total and others
     weight = 1 + sum(part.weight for part in others)
@@ -511,7 +521,7 @@ def _walk(
 
 
 def _position(first: Term) -> Work[Callable[[int], int]]:
-    """Position of a place's group by the first term; it ascends along its source."""
+    """Returns a sort key: the position of a place in the order of the first sort term."""
     ranks, groups = (yield from first.ranked.ranks()), first.ranked.groups
     if not first.descending:
         return ranks.__getitem__
@@ -519,7 +529,7 @@ def _position(first: Term) -> Work[Callable[[int], int]]:
 
 
 def _sort(terms: Sequence[Term], places: Sequence[int]) -> Work[Sequence[int]]:
-    """Sort places by all terms; ties stay in worksheet order."""
+    """Sort places by all sort terms. Equal rows stay in worksheet order."""
     places = yield from ascending(places, terms[0].ranked.size)
     for term in reversed(terms):
         ranked, is_descending = term.ranked, term.descending

@@ -1,20 +1,22 @@
-"""The table of `where` operators: the row sets that they look up, and verdicts without rows.
+"""Operators of `where`: the rows that they match, and conditions that are always or never true.
 
 Rules:
-- An operator is one entry of `OPERATORS`; parser, evaluator and `/openapi.json` are made from it.
-  Only `EQUAL`, the operator of a plain value, is known by name elsewhere.
-- A field is a column with its indexes, or `rowIndex`. A look-up is a plain function on indexes
-  that are ready; its time depends on the operands, never on the rows.
-- Cells equal an operand if they have its value, or display its text. A range splits the class of
-  the operand at one place of the order, and never contains equal cells. So `$lt`, `$eq` and `$gt`
-  partition a class as `order` sorts it. An operand that does not compare matches no row, and odd
-  content raises no error.
-- Conditions that are always or never true come from empty inputs (`$text: ""`, `$nin: []`). Each
-  operator decides for its operands (`Operator.decide`); combinators join the verdicts.
-- A range of `rowIndex` depends on the row: like `$exists`, it is the deliberate way to all rows.
-  Other conditions on it are decided as for a cell that always has a number from 2.
-- Conditions that together match all rows, such as `$exists` true or false, depend on the row, too:
-  each concerns a field, and no empty input makes both.
+- An operator is one entry of `OPERATORS`. The parser, the evaluator and `/openapi.json` use this
+  table. Other modules know only `EQUAL` by name, the operator of a plain value.
+- A field is a column with its index, or `rowIndex`. A look-up is a plain function on existing
+  indexes. Its time depends on the number of operands, not on the number of rows.
+- A cell equals an operand if it has the operand's value, or displays the operand's text. A range
+  splits the cells of the operand's class (such as numbers) at one position of the sort order, and
+  does not contain equal cells. So `$lt`, `$eq` and `$gt` divide a class as `order` sorts it.
+- An operand that cannot be compared matches no row. No cell raises an error.
+- A bulk write must not match all rows by accident, through empty input such as `$text: ""` or
+  `$nin: []`. `verdict` finds conditions that are always or never true. Each operator decides this
+  for its operands (`Operator.decide`), and `verdict` combines the results.
+- A range of `rowIndex` counts as a condition that depends on the row, and so does `$exists`. A
+  client can use them to match all rows deliberately. Other conditions on `rowIndex` are decided as
+  for a cell that always has a number of 2 or more.
+- `$or` of `$exists: true` and `$exists: false` matches all rows, but also counts as a condition
+  that depends on the row, because no empty input leads to it.
 """
 
 import math
@@ -42,15 +44,21 @@ from gateway.table.table import FIRST_DATA_ROW, Table
 
 
 class Field(Protocol):
-    """A field as conditions search it. Raises Unbuilt if an index is not ready."""
+    """Field of a condition. Each method returns the rows that match, without the header.
+
+    Each method raises Unbuilt if an index is missing.
+    """
 
     def equal(self, operands: Sequence[Operand]) -> RowSet: ...
 
     def within(self, operand: Operand, *, is_above: bool, has_equal: bool) -> RowSet:
-        """Rows of the operand's class above or below it, perhaps with equal ones."""
+        """Rows whose cell has the operand's class and is greater, or less if not `is_above`.
+
+        `has_equal` adds the rows that equal the operand.
+        """
 
     def containing(self, text: str) -> RowSet:
-        """Rows whose displayed text contains `text`, ignoring case."""
+        """Rows whose displayed text contains `text`. Upper and lower case are the same."""
 
     def filled(self, *, is_filled: bool) -> RowSet: ...
 
@@ -60,7 +68,7 @@ class ColumnField(msgspec.Struct, frozen=True):
     rows: Ranked
 
     def equal(self, operands: Sequence[Operand]) -> RowSet:
-        """Rows with the value or the displayed text of an operand."""
+        """Rows whose cell has the value of an operand, or displays its text."""
         # Not `set[int]()`, which takes 20 times as long.
         groups: set[int] = set()
         displayed: set[int] = set()
@@ -88,10 +96,11 @@ class ColumnField(msgspec.Struct, frozen=True):
         return found[0] if len(found) == 1 else any_of(found, self.rows)
 
     def within(self, operand: Operand, *, is_above: bool, has_equal: bool) -> RowSet:
-        """Rows of the operand's class above or below its place in the order.
+        """Rows whose cell has the operand's class and sorts after or before the operand.
 
-        A text that cells of another class display has the place of the lowest of these; so has a
-        text that cells of its own class display, if no cell has its value.
+        If cells of another class display the operand's text, the operand has the class and the
+        position of the lowest of these cells. If no cell has the operand's value, but cells of its
+        class display its text, the operand has the position of the lowest of these cells.
         """
         if operand.kind == EMPTY:
             return any_of((), self.rows)
@@ -139,7 +148,7 @@ class ColumnField(msgspec.Struct, frozen=True):
 
     @property
     def whole(self) -> range:
-        """The places of all rows."""
+        """Places of all data rows."""
         return range(1, self.rows.size)
 
     def _of_kind(self, *wanted: int) -> RowSet:
@@ -149,7 +158,7 @@ class ColumnField(msgspec.Struct, frozen=True):
 
 
 class RowIndexField(msgspec.Struct, frozen=True):
-    """The row number, compared like a number cell."""
+    """Field `rowIndex`: the row number, compared like a cell with a number."""
 
     table: Table
 
@@ -181,7 +190,7 @@ class RowIndexField(msgspec.Struct, frozen=True):
 
 
 def _without(span: range, groups: Sequence[int]) -> list[range]:
-    """A span without some ascending groups."""
+    """Remove some ascending group numbers from a range."""
     start = span.start
     spans: list[range] = []
     for group in groups:
@@ -194,7 +203,7 @@ def _without(span: range, groups: Sequence[int]) -> list[range]:
 
 
 def _with(span: range, groups: Sequence[int]) -> list[range]:
-    """A span with additional groups, joined if they are adjacent."""
+    """Add group numbers to a range, as ranges of their own unless they are adjacent."""
     start, stop = span.start, span.stop
     spans: list[range] = []
     for group in groups:
@@ -211,14 +220,14 @@ Lookup = Callable[[Field, Sequence[Operand]], RowSet]
 
 
 class OperandShape(msgspec.Struct, frozen=True, kw_only=True):
-    """JSON type of an operand: one scalar, perhaps of one type, or a list of scalars."""
+    """JSON type of an operand: a scalar of a certain type or of any type, or a list of scalars."""
 
     is_list: bool = False
     python_type: type = object
     json_type: str | None = None
-    """The name of `python_type` in JSON Schema; None for any scalar."""
+    """Name of `python_type` in JSON Schema, or None for any scalar."""
     noun: str = ""
-    """`python_type` in an error message."""
+    """Name of `python_type` in an error message, or "" for any scalar."""
 
 
 SCALAR = OperandShape()
@@ -236,11 +245,14 @@ class Operator(msgspec.Struct, frozen=True):
     operand: OperandShape
     lookup: Lookup
     description: str
-    """Sentence for `/openapi.json`."""
+    """Description in `/openapi.json` and in error messages."""
     is_negated: bool = False
-    """True if the operator matches the complement of `lookup`."""
+    """True if the operator matches the rows that `lookup` does not find."""
     decide: Callable[[Sequence[Operand]], bool | None] = _depends
-    """Returns True if `lookup` finds all rows of any column, False if none, else None."""
+    """Function that returns True if `lookup` finds all rows of any column, False if it finds none.
+
+    It returns None if the result depends on the cells.
+    """
     aliases: tuple[str, ...] = ()
 
 
@@ -272,7 +284,11 @@ def _always_if_blank(operands: Sequence[Operand]) -> bool | None:
 
 
 def _never_beyond(*ends: bool) -> Callable[[Sequence[Operand]], bool | None]:
-    """Make `decide` for a range, which contains no empty cell, and no boolean beyond `ends`."""
+    """Make `decide` for a range operator.
+
+    A range of an empty operand matches no row, nor does a range of a boolean in `ends`, such as
+    less than false.
+    """
 
     def decide(operands: Sequence[Operand]) -> bool | None:
         operand = operands[0]
@@ -314,7 +330,7 @@ EQUAL = OPERATORS["$eq"]
 
 
 def verdict(condition: Condition) -> bool | None:
-    """True if every row matches, False if none does, None if it depends on the rows."""
+    """True if a condition matches every row, False if it matches no row, None if it depends."""
     match condition:
         case Comparison(name, word, operands):
             operator = OPERATORS[word]

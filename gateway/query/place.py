@@ -1,16 +1,16 @@
-"""Place at which a list goes on: what a cursor stores of it, and how it is found after edits.
+"""Position of a cursor in a list: the data that a cursor stores, and the search after edits.
 
 Rules
-- Row numbers count from the header, which is 1. In a window they are the numbers of the sheet.
-- A cursor has the values of `order` in the last row of the page. If several rows have the same
-  values, it also has digests of nearby rows. They cover only the columns that the key may read. Row
-  numbers only decide where the search begins.
-- Rows of earlier pages stand before the place, all others behind it. A place is found if its
-  context is unchanged and stands once near the old row, or if most rows of the context still stand
-  together. Rows that occur more than once prove nothing.
-- If all rows of a context stand twice, as among equal rows, the old row number counts, but only if
-  no cell that the key sees has changed since. Otherwise the place is lost.
-- A place that is not found is lost; it is never guessed.
+- A `Place` is the position between the last row of a page and the next row. Integers named `place`
+  are indexes of rows in columns.
+- A cursor stores the values of the last row in the fields of `order`. If several rows have the same
+  values, it also stores digests of nearby rows (the context). The digests cover only the columns
+  that the key is allowed to read. Row numbers only decide where the search begins.
+- The position is found if its context is unchanged and occurs once near the old row, or if most
+  rows of the context are still close together. A row that occurs more than once proves nothing.
+- If each row of the context occurs twice, the old row number is used, but only if no cell that the
+  key is allowed to read has changed since.
+- If the position is not found, the cursor is lost (`CursorLost`). The gateway does not guess.
 """
 
 from bisect import bisect_left, bisect_right
@@ -27,95 +27,102 @@ from gateway.table.index import ColumnIndex, Keys, Order
 from gateway.table.steps import BLOCK, Work, blocks
 
 CONTEXT = 8
-"""Rows before the place whose digests are kept."""
+"""Maximum number of rows before the position whose digests a cursor stores."""
 
 AHEAD = 2
-"""Rows behind the place whose digests are kept."""
+"""Maximum number of rows after the position whose digests a cursor stores."""
 
 NEAR = 64
-"""Rows on both sides of a row in which its context must not stand a second time."""
+"""Number of rows on each side of a row in which equal rows make the position uncertain."""
 
 MOST_CHARACTERS = 100
-"""Maximum stored characters of a text of `order`; a longer text has a digest, too."""
+"""Maximum stored characters of a text in a field of `order`. A longer text is cut and digested."""
 
 _FIRST_RADIUS = CONTEXT + 2
 _GROWTH = 4
 _DIGEST_BYTES = 6
 _VALUE_BYTES = 8
 _MOST_BYTES, _LEAST_BYTES, _OF_VALUE = 400, 640, 24
-"""Maximum bytes of a stored text; bytes for all values; bytes of a value besides its text."""
+"""Maximum bytes of one stored text, of all stored values, and of a value without its text."""
 _TOGETHER, _BEHIND = CONTEXT + 4, 4
-"""Rows before and behind the place in which its context may be spread after edits."""
+"""Number of rows before and after the position in which context rows count after edits."""
 _NOWHERE = -NEAR
 _MOST_LOST = 2
-"""Rows of a context that may be gone or moved."""
+"""Maximum number of context rows that can be deleted or moved."""
 _DIGEST_STEPS = 30
 
 Cell = tuple[int, object]
 """Kind of a cell, and its key among cells of this kind."""
 
 _Column = tuple[Keys, Sequence[str]]
-"""The kinds and keys of a column, and its texts."""
+"""Kinds and keys of a column, and its displayed texts."""
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True):
-    """Value of a row in a field of `order`."""
+    """Value of the last row in one field of `order`, as a cursor stores it."""
 
     kind: int
-    """The first kind of its class."""
+    """First kind of the cell's class (`gateway.table.cells`)."""
     key: int | float | bool | str | None = None
-    """Key in this class, unless it is made of the text; integers beyond 64 bits are text."""
+    """Sort key of the cell, or None for a text. An integer beyond 64 bits is a text."""
     text: str = ""
-    """Text of a cell with text. A long one is cut, and case-folded if its class is text."""
+    """Text of a cell with a text. A long text is cut, and also case-folded in the class text."""
     digest: bytes = b""
-    """Digest of a long text."""
+    """Digest of the whole text if `text` is cut, or empty."""
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):
-    """Place in a list, behind the last row given."""
+    """Position of a cursor in a list, after the last row that the client received."""
 
     row: int = 0
-    """Number of the last row given; 0 before the first row."""
+    """Row number of the last received row, counted from the header as 1. 0 at the start."""
     values: tuple[Value, ...] = ()
-    """Values of that row in the terms of `order`, up to `rowIndex`."""
+    """Values of the last received row in the fields of `order`, up to `rowIndex`."""
     given: bytes = b""
-    """Digests of the last given rows that are equal in all values. Fewer than `CONTEXT`: no more of
-    them stand before the place."""
+    """Digests of the last received rows that have equal values in all fields of `order`.
+
+    If there are fewer than `CONTEXT`, no more such rows are before the position.
+    """
     next: bytes = b""
-    """Digests of the equal rows that follow; fewer than `AHEAD` if there are no more."""
+    """Digests of the next rows with equal values; fewer than `AHEAD` if no more follow."""
     cells: bytes = b""
-    """Digest of all cells that the key sees, if each row of the context stands twice."""
+    """Digest of all cells that the key can read, if each row of the context occurs twice."""
 
     @property
     def context(self) -> list[bytes]:
-        """The digests of the last rows given."""
+        """Digests in `given`, one for each row."""
         return _apart(self.given)
 
     @property
     def following(self) -> list[bytes]:
-        """The digests of the rows that follow."""
+        """Digests in `next`, one for each row."""
         return _apart(self.next)
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """A place that was found: the last equal place before it, 0 for none, and earlier ones."""
+    """Found position among rows with equal values in `order`."""
 
     last: int
+    """Place of the last equal row before the position, or 0 if no equal row is before it."""
     before: Sequence[int] = ()
+    """Places of up to `CONTEXT` equal rows before the position."""
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """The displayed cells of the columns that a key sees; `first` is their first place."""
+    """Displayed cells of the columns that a key is allowed to read.
+
+    `first` is the place of the first cell of each column.
+    """
 
     columns: Sequence[Sequence[Any]]
     first: int = 0
     is_whole: bool = True
-    """False for a window, whose rows are not all rows."""
+    """False if the columns have only some rows of the worksheet (a window)."""
     made: list[bytes] = []
-    """The digest of all cells, once it was made."""
+    """Cached digest of all cells; empty until it is computed."""
 
     def digests(self, places: Iterable[int]) -> list[bytes]:
-        """A digest of each row, which must be in the columns or below them."""
+        """Digest of each row. A cell below the end of its column counts as empty."""
         columns, first = self.columns, self.first
         found: list[bytes] = []
         for place in places:
@@ -128,7 +135,7 @@ class Seen(msgspec.Struct, frozen=True):
         return found
 
     def stands_twice(self, place: int) -> bool:
-        """True if a row near this one displays the same."""
+        """True if another row near this row has the same displayed cells."""
         at = place - self.first
         low, high = max(self.first == 0, at - NEAR), at + NEAR
         equal: Sequence[int] = range(low, high)
@@ -141,11 +148,11 @@ class Seen(msgspec.Struct, frozen=True):
         return True
 
     def stand_twice(self, places: Iterable[int]) -> bool:
-        """True if for each of these rows one near it displays the same."""
+        """True if each of these rows has an equal row near it."""
         return all(map(self.stands_twice, places))
 
     def all_cells(self) -> Work[bytes]:
-        """A digest of all cells, made once."""
+        """Digest of all cells, cached in `made`."""
         if self.made:
             return self.made[0]
         whole = blake2b(digest_size=_VALUE_BYTES)
@@ -167,10 +174,11 @@ def place_after(
     seen: Seen,
     header_row: int = 1,
 ) -> Place | Work[Place]:
-    """Place behind the last of `places`; `before` and `following` are the places around them.
+    """Position after the last of `places`. Returns the position, or work that makes it.
 
-    `terms` has the index of each term of `order`, None for `rowIndex`. Among equal rows the digests
-    are counted work. Raises Unbuilt if an index is not ready.
+    `before` and `following` are the places of rows before and after `places` in the list. `terms`
+    has the column index of each term of `order`, or None for `rowIndex`. Raises Unbuilt if an index
+    is missing.
     """
     last = places[-1]
     columns: list[_Column] = []
@@ -208,7 +216,11 @@ def place_after(
 def _among_equals(
     row: int, values: tuple[Value, ...], equal: Sequence[int], ahead: Sequence[int], seen: Seen
 ) -> Work[Place]:
-    """The place behind a row, with digests of the equal rows before it and `ahead` of it."""
+    """Make the position after a row that has the same values in `order` as its neighbours.
+
+    `equal` are the places of the row and of equal rows before it, in reverse order. `ahead` are the
+    places of the next equal rows.
+    """
     yield _DIGEST_STEPS * (len(equal) + len(ahead))
     given = b"".join(seen.digests(reversed(equal)))
     cells = b""
@@ -223,7 +235,7 @@ def _apart(digests: bytes) -> list[bytes]:
 
 
 def _cell(cells: Keys, texts: Sequence[str], place: int) -> Cell:
-    """The cell at a place of a column; equal cells are of one group of the order."""
+    """Kind and key of a cell. The keys of two cells are equal if they sort equally."""
     kind, key = cells.kinds[place], cells.keys[place]
     if kind == EMPTY:
         key = None
@@ -233,12 +245,15 @@ def _cell(cells: Keys, texts: Sequence[str], place: int) -> Cell:
 
 
 def _cells(columns: Sequence[_Column], place: int) -> list[Cell]:
-    """The cells of a row in these columns."""
     return [_cell(cells, texts, place) for cells, texts in columns]
 
 
 def _value(cell: Cell, number: Any, count: int) -> Value:
-    """Value of a cell; `number` is its key in its class, `count` the number of terms."""
+    """Make the stored value of a cell, and cut a long text.
+
+    `number` is the sort key of the cell. `count` is the number of terms in `order`, which share the
+    maximum size.
+    """
     kind, key = cell
     if kind == EMPTY:
         return Value(EMPTY)
@@ -257,9 +272,10 @@ def _value(cell: Cell, number: Any, count: int) -> Value:
 
 
 def stand(order: Order, value: Value) -> Work[range | None]:
-    """Group of a value in the order of a column; an empty range at its position if it is absent.
+    """Find a stored value in the sort order of a column: its group number, as a range.
 
-    None if the position is unknown: a long text is gone, and other texts begin with it.
+    If no cell has the value, the range is empty and begins at the value's position. Returns None if
+    the position is unknown, because the stored text is cut and other texts begin with it.
     """
     segment = order.segments.get(value.kind)
     if segment is None:
@@ -302,9 +318,11 @@ def find_gap(
     has_start: bool = True,
     has_end: bool = True,
 ) -> Work[Gap | None]:
-    """Find a place among equal rows: ascending `places` that are in all sets of `others`.
+    """Find a cursor's position among rows with equal values in `order`.
 
-    None if the place is lost. `has_start`, `has_end`: the first or last equal row is among these.
+    These rows are the ascending `places` that are also in all sets of `others`. `has_start` and
+    `has_end` are True if `places` has the first or last of all such rows. Returns None if the
+    position is lost.
     """
     if place.cells and not (seen.is_whole and (yield from seen.all_cells()) == place.cells):
         return None
@@ -352,7 +370,7 @@ def find_gap(
 def _exact(
     digests: Sequence[bytes], place: Place, *, is_from_start: bool, is_to_end: bool
 ) -> list[int]:
-    """Places with unchanged context, each as the number of rows before it."""
+    """Positions whose context is unchanged, each as the number of rows before it."""
     context, following = place.context, place.following
     length, ahead, last = len(context), len(following), context[-1]
     if length < CONTEXT and not is_from_start:
@@ -371,9 +389,10 @@ def _exact(
 def _tolerant(
     digests: Sequence[bytes], place: Place, *, is_from_start: bool, is_to_end: bool
 ) -> int | None:
-    """Place at which most of the context stands together; None if there is none.
+    """Position around which most rows of the context are, or None if no position is certain.
 
-    The place is behind the last row given, or before the row that followed.
+    Candidates are the positions after the last received row, and before the row that followed it.
+    The result is the number of rows before the position.
     """
     context, following = place.context, place.following
     counts = Counter(digests)

@@ -1,4 +1,4 @@
-"""A parsed list request: condition tree, sort terms, page, field names."""
+"""Data types of a parsed list request: conditions, sort terms, page, field names."""
 
 from collections.abc import Iterable
 from typing import Any, final
@@ -15,25 +15,25 @@ Scalar = str | int | float | bool | None
 
 
 class Operand(msgspec.Struct, frozen=True):
-    """A value to compare cells with, parsed once."""
+    """Value in a condition, parsed for comparison with cells."""
 
     value: Scalar
-    """Value of the request; a text is in NFC, like texts of cells."""
+    """Value in the request. A text is in NFC, like the texts of cells."""
     kind: int
-    """The first kind of the class that it is compared in (`gateway.table.cells`)."""
+    """First kind of the value's class, such as numbers or texts (`gateway.table.cells`)."""
     key: Any = None
-    """Key in this class; for a text the case-folded form."""
+    """Sort key of the value in its class. The key of a text is the case-folded text."""
     text: str = ""
-    """Text of a text operand; "" for other values."""
+    """The text if `value` is a text, or "" for other values."""
 
     @property
     def is_empty(self) -> bool:
-        """True if empty cells equal it."""
+        """True if the operand equals empty cells."""
         return self.kind == EMPTY
 
     @property
     def number(self) -> float | None:
-        """The number that it is, or that its text represents."""
+        """Number that the operand is or that its text represents, or None."""
         return self.key if self.kind == NUMBER else None
 
 
@@ -43,9 +43,9 @@ class Operand(msgspec.Struct, frozen=True):
 class Comparison(msgspec.Struct, frozen=True):
     field: str
     operator: str
-    """A name in `gateway.query.operators.OPERATORS`."""
+    """Name of an operator in `gateway.query.operators.OPERATORS`."""
     operands: tuple[Operand, ...]
-    """The single operand, or the distinct operands of a list."""
+    """One operand, or the distinct operands of a list."""
 
 
 @final
@@ -72,31 +72,31 @@ class SortTerm(msgspec.Struct, frozen=True):
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
-    """A list request: condition, order, page and fields.
+    """Parsed list request: condition, order, page and fields.
 
-    Query objects are structs, which take a quarter of a dataclass's time to create. The hash is
-    cached, because cached answers are looked up by their query.
+    It is a struct, which is created in a quarter of the time of a dataclass. The hash is cached,
+    because a query is the key of cached answers.
     """
 
     where: Condition | None = None
     order: tuple[SortTerm, ...] = ()
-    """Sort terms. A term without a name is an error, unless `whole_order` names a field."""
+    """Sort terms. A term without a field name is an error, unless `whole_order` is a field."""
     whole_order: SortTerm | None = None
-    """The unsplit text as one term; it replaces the terms if it names a field."""
+    """Text of `order` before it was split. It replaces the terms if it is the name of a field."""
     skip: int = 0
     wants_place: bool = False
-    """True to find the place behind the page, for a cursor; False if `skip` is given."""
+    """True if the answer needs a cursor for the next page. False if the request has `skip`."""
     cursor: str | None = None
-    """The cursor of the page before; "" asks for the first page and a cursor."""
+    """Cursor of the page before, or "" to request the first page and a cursor."""
     limit: int = DEFAULT_LIMIT
     keys: Selection | None = None
-    """Fields of the answer; None means all."""
+    """Fields of the answer, or None for all fields."""
     wants_total: bool = False
-    """True to count all matching rows, which may take longer than finding a page."""
+    """True to count all matching rows, which can take longer than a page alone."""
 
     @property
     def needs_types(self) -> bool:
-        """True if the answer needs the typed rendering."""
+        """True if the query needs the typed values of the worksheet."""
         return self.where is not None or bool(self.order) or self.whole_order is not None
 
 
@@ -120,7 +120,7 @@ def make_operand(value: Scalar) -> Operand:
 
 
 def comparisons(condition: Condition | None) -> list[Comparison]:
-    """All comparisons of a condition, from left to right."""
+    """All comparisons in a condition, from left to right."""
     found: list[Comparison] = []
     left = [] if condition is None else [condition]
     while left:

@@ -1,10 +1,11 @@
-"""Row sets: posting lists, ranges, scans; complement, intersection, union.
+"""Sets of rows that match a condition: groups of an index, scans, complement, intersection, union.
 
 Rules
-- A place is a row number minus the header's. A set is made without a loop over its column, knows
-  bounds of its size, and shares the places of the index.
-- A set lists all its places or filters a block of places; both count their steps. The number of
-  steps depends on the rows and the number of conditions, never on the number of operands.
+- A place is a row number minus the row number of the header.
+- A set is created without a loop over the column. It knows a lower and an upper bound of its size.
+- A set can list all its places (`places`), or filter a block of places (`sift`). Both are work with
+  counted steps (`gateway.table.steps`). The number of steps depends on the number of rows and
+  conditions, not on the number of operands.
 """
 
 from array import array
@@ -20,18 +21,18 @@ from gateway.table.steps import BLOCK, Work, shared
 from gateway.table.texts import FoldedTexts
 
 _COPY_STEPS = 16
-"""Number of places copied in one step."""
+"""Number of places that are copied in one step of work."""
 
 _FEW = 8
-"""Divisor of the rows: a union with fewer places is collected in a set."""
+"""Divisor of the number of rows: a union with fewer places is collected in a set."""
 
 _most = attrgetter("most")
 
 
 class RowSet(Protocol):
-    """A set of rows; `least` and `most` are bounds of their number.
+    """Set of rows, with at least `least` and at most `most` rows.
 
-    `weight` is the maximum number of steps to filter one place.
+    `weight` is the maximum number of steps of work to filter one place.
     """
 
     @property
@@ -44,14 +45,14 @@ class RowSet(Protocol):
     def most(self) -> int: ...
 
     def places(self) -> Work[Sequence[int]]:
-        """All places of the set, each once, in any order."""
+        """Returns all places of the set without duplicates, in any order."""
 
     def sift(self, places: Sequence[int]) -> Work[Sequence[int]]:
-        """Filter a block of places by the set, keeping their order."""
+        """Returns the given places that are in the set, in their order."""
 
 
 class Groups(msgspec.Struct, frozen=True):
-    """Groups of a rank: a range of values, or the posting lists of several values."""
+    """Rows in some groups of a sorted column: a range of values, or several single values."""
 
     weight: ClassVar[int] = 1
 
@@ -81,7 +82,7 @@ class Groups(msgspec.Struct, frozen=True):
 
 
 class OfKind(msgspec.Struct, frozen=True):
-    """Rows whose cell has one of several kinds."""
+    """Rows whose cell has one of `kinds`. `codes` has the kind of each cell by place."""
 
     weight: ClassVar[int] = 1
 
@@ -101,7 +102,7 @@ class OfKind(msgspec.Struct, frozen=True):
 
 
 class Containing(msgspec.Struct, frozen=True):
-    """Rows whose cell contains a case-folded text."""
+    """Rows whose cell contains the case-folded text `part`."""
 
     least: ClassVar[int] = 0
 
@@ -125,7 +126,7 @@ class Containing(msgspec.Struct, frozen=True):
 
 
 class NumberContaining(msgspec.Struct, frozen=True):
-    """Rows whose number contains a text."""
+    """Rows whose row number contains the text `part` in its digits."""
 
     weight: ClassVar[int] = 3
     least: ClassVar[int] = 0
@@ -148,7 +149,7 @@ class NumberContaining(msgspec.Struct, frozen=True):
 
 
 class Complement(msgspec.Struct, frozen=True):
-    """Rows outside a set."""
+    """Rows of `whole` that are not in the set `inside`."""
 
     whole: range
     inside: RowSet
@@ -178,7 +179,7 @@ class Complement(msgspec.Struct, frozen=True):
 
 
 class Intersection(msgspec.Struct, frozen=True):
-    """Rows in all of several sets: the smallest set first, then the most selective."""
+    """Rows that are in all `parts`, which are sorted by their sizes."""
 
     least: ClassVar[int] = 0
 
@@ -205,12 +206,12 @@ class Intersection(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, eq=False)
 class Union:
-    """Rows in any of several sets."""
+    """Rows that are in at least one of `parts`."""
 
     whole: range
     parts: tuple[RowSet, ...]
     total: int
-    """An upper bound of the sum of the sizes of all parts."""
+    """Sum of the maximum sizes of all parts."""
 
     @property
     def weight(self) -> int:
@@ -250,7 +251,7 @@ class Union:
         return frozenset(gathered)
 
     def _sift_by_parts(self, places: Sequence[int]) -> Work[Sequence[int]]:
-        """Filter by each part the places that are in no earlier part."""
+        """Filter places by one part after the other, until all places are found."""
         taken: set[int] = set()
         rest = places
         for part in self.parts:
@@ -266,7 +267,7 @@ class Union:
 
 
 def sifted(places: Sequence[int], parts: Sequence[RowSet]) -> Work[Sequence[int]]:
-    """The places that belong to all of the sets."""
+    """Returns the given places that are in all sets of `parts`, in their order."""
     if not parts:
         return places
     found = array("I")
@@ -295,7 +296,10 @@ def groups_of(ranked: Ranked, numbers: range | Set[int]) -> Groups:
 
 
 def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
-    """The intersection of sets; ranges of one rank are merged, sets of all rows dropped."""
+    """Intersection of sets. Ranges of one column are merged, and sets of all rows are dropped.
+
+    `rows` are all data rows.
+    """
     groups: dict[Ranked, Groups] = {}
     parts: list[RowSet] = []
     everything: RowSet | None = None
@@ -320,7 +324,7 @@ def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
 
 
 def any_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
-    """The union of sets; single values of one rank are merged."""
+    """Union of sets. Single values of one column are merged. `rows` are all data rows."""
     values: dict[Ranked, set[int]] = {}
     parts: list[RowSet] = []
     for part in sets:
@@ -350,5 +354,5 @@ def _narrowed(one: Groups, other: Groups) -> Groups:
 
 
 def _expected(row_set: RowSet) -> float:
-    """Estimated size: half of all rows for a text search, whose size is unknown."""
+    """Estimated size: the mean of the lower and the upper bound."""
     return (row_set.least + row_set.most) / 2

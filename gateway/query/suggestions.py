@@ -1,4 +1,4 @@
-"""Suggestions for words of other query languages, in messages about refused queries."""
+"""Suggestions in error messages for words of other query languages."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -26,7 +26,7 @@ _MEANT: Mapping[str, str] = {
     }.items()
     for word in words.split()
 }
-"""Operators by words of other query languages, in lower case and without signs inside."""
+"""Operators by words of other query languages, in lower case and without punctuation."""
 
 _DIRECTED = re.compile(
     r"[\s:.=](asc|desc|ascending|descending)(?:[\s.]nulls\s?(?:first|last))?\Z", re.IGNORECASE
@@ -35,7 +35,7 @@ _WAYS = frozenset({"asc", "desc", "ascending", "descending"})
 
 
 def operator_like(word: str, allowed: Collection[str]) -> str:
-    """Sentence, after a blank, that suggests the allowed operator for a word; "" for none."""
+    """Suggestion of an allowed operator for a word, as a sentence after a blank, or ""."""
     letters = "".join(filter(str.isalnum, word.lower()))
     name = "$in" if letters.isdecimal() else _MEANT.get(letters or word.strip())
     if name is None or name.split()[0] not in allowed:
@@ -45,7 +45,7 @@ def operator_like(word: str, allowed: Collection[str]) -> str:
 
 
 def field_like(parameter: str, name: str, is_field: Callable[[str], bool]) -> str:
-    """Sentence, after a blank, that suggests a correction of an unknown field; "" for none."""
+    """Suggestion for an unknown field, as a sentence after a blank, or ""."""
     if parameter == "where" and name in OPERATORS:
         return f' Operators stand inside a field, as in {{"FIELD":{{"{name}":1}}}}.'
     if parameter != "order":

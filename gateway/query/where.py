@@ -1,9 +1,9 @@
-"""Parse `where`: from decoded JSON to a condition tree of bounded depth and size.
+"""Parser of `where`: from decoded JSON to a condition tree of limited depth and size.
 
-Rules: a member of the object is a field name or a combinator; the value of a field is an operand of
-equality or an object of operators. Anything else is an error that names the place, never a
-condition that matches every row. A top-level name that begins with `$` may be a header: it is
-refused only if its value cannot be a criterion of a field.
+Rules: a member of the JSON object is a field name or a combinator such as `$or`. The value of a
+field is a plain value, which must be equal, or an object of operators. Anything else is an error
+that names the path in the JSON. A name that begins with `$` can be a field of the worksheet, so it
+is an error only if its value cannot be the condition of a field.
 """
 
 import json
@@ -38,16 +38,16 @@ _BY_NAME: Mapping[str, Operator] = {
 }
 _NUMBER, _COMPOUND = (int, float), (list, dict)  # a union would be made by each request
 _TOO_MUCH = 2**1024 - 2**970
-"""The least integer that rounds to no finite double."""
+"""Smallest integer that is too large for a finite float."""
 _TOO_LITTLE = -_TOO_MUCH
 _INSIDE = (*_BY_NAME, NOT)
 _ANYWHERE = (*COMBINATORS, *_INSIDE)
 
 
 def parse_where(decoded: object) -> Condition:
-    """The condition of a decoded `where`; `{}` matches every row.
+    """Parse a decoded `where` parameter. `{}` matches every row.
 
-    Raises InvalidQuery with the place and the mistake.
+    Raises InvalidQuery with the path in the JSON and the mistake.
     """
     return _Parser().condition(decoded, "where", depth=1)
 
@@ -146,7 +146,7 @@ def _scalar(shape: OperandShape, value: Any, place: str) -> Scalar:
 
 
 def kind_of(value: object) -> str:
-    """The JSON type of a value, for a message after "not"."""
+    """JSON type of a value as words in a message, such as "a list"."""
     if isinstance(value, str) and _is_json(value):
         return "a string: it is JSON encoded twice. Encode it once, with one JSON.stringify"
     kinds = {dict: "an object", list: "a list", str: "a string", bool: "a boolean"}
@@ -154,7 +154,6 @@ def kind_of(value: object) -> str:
 
 
 def _is_json(text: str) -> bool:
-    """True if a text is a JSON object or list."""
     if not text.lstrip().startswith(("{", "[")):
         return False
     try:

@@ -622,7 +622,7 @@ def check_growth(body: bytes, max_bytes: int) -> Work[None]:
         byte_count += LIST_BYTES * body.count(b"],", start, end)
         byte_count += ITEM_BYTES * body.count(b",", start, end)
         if byte_count > max_bytes:
-            raise AnswerTooLarge(f"decoded, the answer may take more than {max_bytes} bytes")
+            raise AnswerTooLarge(f"the decoded answer could need more than {max_bytes} bytes")
 
 
 def _values(found: RawValues) -> Work[Values]:

@@ -81,7 +81,7 @@ _TYPES: Mapping[str, str] = {
 _PATTERNS: Sequence[tuple[re.Pattern[bytes], str]] = (
     (
         re.compile(rb"AIza[0-9A-Za-z_-]{30,}"),
-        "It holds an API key, to which no spreadsheet can be shared.",
+        "It contains a Google API key, and a spreadsheet cannot be shared with an API key.",
     ),
     (re.compile(rb"\A\s*-----BEGIN "), "It is a private key alone, without its account."),
     (re.compile(rb"\A0\x82"), "It seems to be a key in the P12 format."),
@@ -192,7 +192,7 @@ def _check_default(file: _CredentialsFile, *, allow_insecure_endpoint: bool) -> 
 def _endpoint_problems(info: Mapping[str, Any], allow_insecure_endpoint: bool) -> Sequence[str]:
     return [
         f"has a {name} that is neither Google's nor on this machine "
-        "(anything else needs google.allow_insecure_endpoint)"
+        "(other URLs need google.allow_insecure_endpoint)"
         for name in _ENDPOINTS
         if isinstance(url := info.get(name), str)
         and not is_allowed_endpoint(url, allow_insecure=allow_insecure_endpoint)

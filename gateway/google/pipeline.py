@@ -452,7 +452,6 @@ class Accounts:
             writer = reach.writer(spreadsheet)
 
             def rank(account: Account) -> tuple[bool, bool]:
-                """Sort key: the last writer first, then accounts that can read the spreadsheet."""
                 may_read = reach.reaches(spreadsheet, account.name, is_write=False)
                 return account.name != writer, not may_read
 

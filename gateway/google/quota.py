@@ -491,7 +491,6 @@ class Bucket:
         return max(rate.free_at(now) for rate in self._rates)
 
     def _seconds_behind(self, count: int, now: float) -> float:
-        """Wait of a call behind `count` other calls, in seconds."""
         return max(0.0, self._free_at(now) - now) + count * 60 / self._per_minute(now)
 
     def _go_on(self, *, may_ask: bool = True) -> None:
@@ -530,7 +529,6 @@ class Bucket:
             waiter.turn.set_result(None)
 
     async def _ask(self, shared: SharedRates) -> None:
-        """Count a call in the shared rates for the next waiter."""
         is_taken = False
         try:
             is_taken = await shared.take()
@@ -552,7 +550,8 @@ class Bucket:
     def _spent(self, seconds: float) -> QuotaSpent:
         kind = "writes" if self._is_write else "reads"
         return QuotaSpent(
-            f"The gateway's share of Google's quota of {kind} is spent for now. Try again later.",
+            f"The gateway has used up its quota of Google {kind} for now. "
+            "Try again after the time in Retry-After.",
             outcome="not_applied" if self._is_write else None,
             retry_after_seconds=max(1, math.ceil(seconds)),
         )

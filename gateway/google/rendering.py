@@ -58,8 +58,8 @@ _DIGESTED_IN_STEP = 8
 _BLANK = ("", None, ())
 
 _TOO_LARGE = (
-    "The worksheet takes more memory than the gateway allows for one. Split the worksheet, delete "
-    "what it no longer needs, or ask the gateway's operator to raise cache.max_worksheet_bytes."
+    "The worksheet needs more memory than the gateway allows. Split it, delete cells that are no "
+    "longer needed, or ask the gateway's operator to raise cache.max_worksheet_bytes."
 )
 
 

@@ -318,13 +318,13 @@ class TokenSource:
             raise _invalid_answer(type(error).__name__) from None
         _, headers = self._held(None)
         if not headers:
-            raise _invalid_answer("a token that fits no header")
+            raise _invalid_answer("the token has characters that no HTTP header can have")
         return headers
 
 
 def _invalid_answer(what: str) -> TokenUnavailable:
     return TokenUnavailable(
-        f"the answer of the token endpoint makes no sense: {what}",
+        f"the token endpoint sent an unexpected answer: {what}",
         retryable=True,
         failure=TokenFailure.INVALID_ANSWER,
     )

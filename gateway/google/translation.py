@@ -222,10 +222,7 @@ def _bad_request(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
 
 
 def _forbidden(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
-    """Returns the gateway error for a 403.
-
-    Google gives a reason only for a problem of the account or the project.
-    """
+    """Google's 403 has a reason only for a problem of the account or the project."""
     if error.reasons & _QUOTA_REASONS:
         return _quota_spent(error, attempt)
     if error.reasons or error.disabled_in is not None:

@@ -398,7 +398,6 @@ def _ascending(row_set: RowSet, rows: Ranked) -> tuple[Sequence[int], Sequence[R
 
 
 def _matching(condition: Condition, table: Table, indexes: Mapping[str, ColumnIndex]) -> RowSet:
-    """Rows that meet a condition. `indexes` has the column index of each field but `rowIndex`."""
     rows, is_negated = table.rows, False
     if type(condition) is Comparison:
         name, operator = condition.field, OPERATORS[condition.operator]

@@ -9,7 +9,7 @@ Rules:
   splits the cells of the operand's class (such as numbers) at one position of the sort order, and
   does not contain equal cells. So `$lt`, `$eq` and `$gt` divide a class as `order` sorts it.
 - An operand that cannot be compared matches no row. No cell raises an error.
-- A bulk write must not match all rows by accident, through empty input such as `$text: ""` or
+- A write by filter must not match all rows by accident, through empty input such as `$text: ""` or
   `$nin: []`. `verdict` finds conditions that are always or never true. Each operator decides this
   for its operands (`Operator.decide`), and `verdict` combines the results.
 - A range of `rowIndex` counts as a condition that depends on the row, and so does `$exists`. A

@@ -216,11 +216,7 @@ def place_after(
 def _among_equals(
     row: int, values: tuple[Value, ...], equal: Sequence[int], ahead: Sequence[int], seen: Seen
 ) -> Work[Place]:
-    """Make the position after a row that has the same values in `order` as its neighbours.
-
-    `equal` are the places of the row and of equal rows before it, in reverse order. `ahead` are the
-    places of the next equal rows.
-    """
+    """Make a position among equal rows: `equal` before it, nearest first, and `ahead` after it."""
     yield _DIGEST_STEPS * (len(equal) + len(ahead))
     given = b"".join(seen.digests(reversed(equal)))
     cells = b""
@@ -249,11 +245,7 @@ def _cells(columns: Sequence[_Column], place: int) -> list[Cell]:
 
 
 def _value(cell: Cell, number: Any, count: int) -> Value:
-    """Make the stored value of a cell, and cut a long text.
-
-    `number` is the sort key of the cell. `count` is the number of terms in `order`, which share the
-    maximum size.
-    """
+    """Make the stored value of a cell with the sort key `number`; `count` values share the size."""
     kind, key = cell
     if kind == EMPTY:
         return Value(EMPTY)

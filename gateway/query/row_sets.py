@@ -251,7 +251,6 @@ class Union:
         return frozenset(gathered)
 
     def _sift_by_parts(self, places: Sequence[int]) -> Work[Sequence[int]]:
-        """Filter places by one part after the other, until all places are found."""
         taken: set[int] = set()
         rest = places
         for part in self.parts:
@@ -354,5 +353,4 @@ def _narrowed(one: Groups, other: Groups) -> Groups:
 
 
 def _expected(row_set: RowSet) -> float:
-    """Estimated size: the mean of the lower and the upper bound."""
     return (row_set.least + row_set.most) / 2

@@ -88,7 +88,7 @@ class _Parser:
                     raise InvalidQuery(f"{place} takes one value, not a list of objects.{hint}")
             return self._comparison(name, EQUAL, value, place)
         if not value:
-            raise InvalidQuery(f"{place} holds no operator; allowed: {', '.join(_INSIDE)}.")
+            raise InvalidQuery(f"{place} has no operator; allowed: {', '.join(_INSIDE)}.")
         conditions: list[Condition] = []
         for word, operand in value.items():
             inside = f"{place}.{word}"
@@ -108,7 +108,7 @@ class _Parser:
     def _comparison(self, name: str, operator: Operator, value: object, place: str) -> Comparison:
         self._conditions += 1
         if self._conditions > MAX_CONDITIONS:
-            raise InvalidQuery(f"where holds more than {MAX_CONDITIONS} conditions.")
+            raise InvalidQuery(f"where has more than {MAX_CONDITIONS} conditions.")
         shape = operator.operand
         operands: tuple[Operand, ...]
         if not shape.is_list:

@@ -142,7 +142,6 @@ class SheetForms:
 
     @cached_property
     def _known(self) -> dict[int, ColumnKind]:
-        """Cache of kinds by column."""
         return {}
 
     def _kind(self, column: int) -> ColumnKind:
@@ -288,7 +287,6 @@ def _of_formats(cells: Sequence[SeenCell]) -> tuple[TypeName, ...]:
 
 
 def _name(google: str, kinds: Mapping[str, Kind]) -> TypeName:
-    """JSON type for Google's NumberFormatType, or for Google's ColumnType of a native table."""
     return "date-time" if google == _DATE_TIME else _NAMES[kinds[google]]
 
 

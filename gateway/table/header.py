@@ -345,7 +345,6 @@ class Header:
         return [name for name, count in counts.items() if count > 1]
 
     def _named(self, names: frozenset[str] | None) -> frozenset[int] | None:
-        """Columns of field names, or None if `names` is None."""
         if names is None:
             return None
         found = map(self.whole.find, names)

@@ -182,7 +182,6 @@ def _moment(milliseconds: int, has_day: bool, has_clock: bool) -> Moment | None:
 def _clock(
     start: int, hour: str | None, minute: str | None, second: str | None, fraction: str | None
 ) -> int:
-    """Milliseconds of a time of day, plus `start`, rounded to whole milliseconds."""
     whole = start + int(hour or 0) * HOUR + int(minute or 0) * MINUTE + int(second or 0) * SECOND
     return whole if fraction is None else round(whole + float(f"0.{fraction}") * SECOND)
 

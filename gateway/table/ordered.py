@@ -223,7 +223,6 @@ def _merged(
 
 
 def _reverse_groups(backwards: "array[int]", starts: Sequence[int]) -> Work[None]:
-    """Reverse each group of a reversed array, so that its places are in sheet order again."""
     length = len(backwards)
     for block in blocks(0, len(starts) - 1):
         yield 4 * len(block)

@@ -91,7 +91,7 @@ def place(
         raise InvalidBody(
             "No field of the body is a field of this worksheet; "
             f"its fields are {view.listing() or _NONE}.",
-            problems=[Problem(at, "The object holds no field of the worksheet.")],
+            problems=[Problem(at, "The object has no field of this worksheet.")],
         )
     return Placement(cells=cells, ignored=tuple(unknown))
 
@@ -199,11 +199,11 @@ def check_record_field(
     """
     if cells.get(column) not in (None, ""):
         return
-    detail = "A row with these fields alone is not a record in this worksheet."
+    detail = "A row with only these fields is not a record of this worksheet."
     if column in view.names and view.may_write(column):
         name = quoted(view.names[column])
         detail = (
-            f"A new row needs a value of {name}: rows without it are not records in this worksheet."
+            f"A new row needs a value in {name}. Rows without it are not records of this worksheet."
         )
     raise InvalidBody(detail, problems=[Problem(at, detail)])
 
@@ -273,10 +273,10 @@ def not_written(problems: Sequence[Problem]) -> InvalidBody:
 
 def _not_granted(names: Sequence[str], at: str) -> NotGranted:
     return NotGranted(
-        f"This key may read {_quoted(names)}, but not write it; nothing was written. Leave it out, "
-        "or ask the gateway's operator for a key that may.",
+        f"This key is not allowed to write {_quoted(names)}, so nothing was written. "
+        "Send other fields only, or ask the gateway's operator for another key.",
         problems=[
-            Problem(pointer(name, at=at), "This key may not write it.")
+            Problem(pointer(name, at=at), "This key is not allowed to write this field.")
             for name in names[:MAX_PROBLEMS]
         ],
     )

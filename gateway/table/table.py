@@ -686,10 +686,7 @@ def _constants(templates: Iterable[TextTemplate]) -> int:
 
 
 def _shows(template: TextTemplate, held: str, display: str) -> bool:
-    """True if a template displays the text `held` as `display`.
-
-    A constant template does not apply to a blank cell.
-    """
+    """True if a template displays the text `held` as `display`."""
     return held.join(template) == display and (held != "" or len(template) > 1)
 
 
@@ -762,10 +759,7 @@ def _rounded(number: float, digits: int) -> str:
 
 
 def _is_displayed_as(typed: str, shown: object) -> bool:
-    """True if a typed text is displayed as `shown`.
-
-    Google displays an error such as `#N/A (Did not find …)` as `#N/A`.
-    """
+    """True if Google displays a text as `shown`, such as `#N/A (Did not find …)` as `#N/A`."""
     if typed == shown:
         return True
     return typed.startswith("#") and typed.partition(" (")[0] == shown

@@ -70,7 +70,7 @@ NO_OBJECT: Mapping[str, str] = {
 }
 NO_CONDITION: Mapping[str, str] = {
     '{"name":[]}': "where.name takes one value, not a list",
-    '{"name":{}}': f"where.name holds no operator; {ALLOWED}",
+    '{"name":{}}': f"where.name has no operator; {ALLOWED}",
     '{"name":{"$in":"[Draft]"}}': "takes a list of values, not a string.",
     '{"name":{"$in":"[\\"Draft\\"]"}}': "it is JSON encoded twice. Encode it once",
     '{"name":{"b":1}}': f"where.name.b is not an operator; {ALLOWED}",
@@ -91,7 +91,7 @@ NO_CONDITION: Mapping[str, str] = {
     '{"$not":[{"name":1}]}': "where.$not must be a JSON object",
     '{"$not":1}': "where.$not must be a JSON object",
     '{"name":{"$not":"x"}}': "where.name.$not takes an object",
-    '{"name":{"$not":{}}}': "where.name.$not holds no operator",
+    '{"name":{"$not":{}}}': "where.name.$not has no operator",
     '{"name":{"$gt":[1]}}': "where.name.$gt takes one value, not a list",
     '{"name":{"$eq":["x"]}}': "where.name.$eq takes one value, not a list",
     '{"name":{"$eq":{}}}': "where.name.$eq takes one value, not an obj",

@@ -210,10 +210,11 @@ def test_a_field_that_may_only_be_seen_is_not_granted(
     fields: Mapping[str, Stored], ignore_unknown: bool
 ) -> None:
     """The refusal names it and its place."""
-    with pytest.raises(NotGranted, match='may read "state", but not write it') as refused:
+    with pytest.raises(NotGranted, match='not allowed to write "state", so') as refused:
         place(fields, SOME, ignore_unknown=ignore_unknown, at=pointer("3"))
 
-    assert refused.value.problems == (Problem("#/3/state", "This key may not write it."),)
+    expected = Problem("#/3/state", "This key is not allowed to write this field.")
+    assert refused.value.problems == (expected,)
 
 
 def test_what_may_be_written_is_found_as_it_is_seen() -> None:

@@ -497,9 +497,9 @@ class ChangeFences(Call[None]):
 
 @dataclass(frozen=True)
 class FindFences(Call[Sequence[Fence]]):
-    """Call that finds fences by ID or by key, or all metadata of the spreadsheet without either.
+    """Call that finds fences by ID or by key. gspread has no function for this call.
 
-    gspread has no function for this call.
+    If `id` and `key` are None, the call finds all metadata of the spreadsheet.
     """
 
     key: str | None = None

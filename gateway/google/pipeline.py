@@ -142,7 +142,7 @@ class Retries:
     async def may_repeat(self, failures: int, error: GatewayError, breaker: "Breaker") -> bool:
         """Wait before the next retry of a read that failed `failures` times.
 
-        Returns False, mostly without a wait, if the read must not be retried.
+        Returns False if the read must not be retried.
         """
         policy = self._policy
         if failures >= policy.read_attempts or sign_of(error) is not Sign.BRIEF_OUTAGE:

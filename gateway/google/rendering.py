@@ -33,13 +33,13 @@ MAX_COLUMNS = 18_278
 """Google's maximum number of columns, up to ZZZ (support.google.com/drive/answer/37603)."""
 
 WHOLE_BYTES = 2 * 1024 * 1024
-"""Maximum encoded size of a column that is decoded in one step."""
+"""Maximum encoded size of a column that is decoded in one step, in bytes."""
 
 PART_BYTES = 256 * 1024
-"""Approximate encoded size of the parts of a longer column."""
+"""Approximate encoded size of the parts in which a longer column is decoded, in bytes."""
 
 SHARED_BYTES = 4096
-"""Minimum encoded size of a column that is looked up by its digest."""
+"""Minimum encoded size of a column that renderings share by its digest, in bytes."""
 
 MEASURED_STRIDE = 251
 """Distance between measured cells of a long column. A prime, to avoid the periods of patterns."""

@@ -113,7 +113,7 @@ MAX_FENCE_ID = 2**31 - 1
 """Maximum ID of a fence, because Google's metadata IDs are signed integers of 32 bits."""
 
 MAX_METADATA_CHARACTERS = 30_000
-"""Google's limit of characters in all metadata of a spreadsheet itself, keys and values."""
+"""Google's limit of characters in a spreadsheet's developer metadata, keys and values together."""
 
 _MADE_AT = re.compile(r"([0-9a-f]{8})\.")
 
@@ -351,9 +351,12 @@ class SheetView:
     `NO_TABLE` if no native table or several of them begin in that row.
     """
     column_types: Mapping[int, str] = field(default_factory=dict)
-    """Google's ColumnType by column, for tables that begin in that row. Only with forms."""
+    """Google's ColumnType by column, for tables that begin in the first row of the first block.
+
+    Read only with `Detail.FORMS`.
+    """
     column_options: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """Values of a column's dropdown by column, for the same tables. Only with forms."""
+    """Values of a column's dropdown, by column, for the tables of `column_types`."""
     tables: Sequence[NativeTable] = ()
     protections: Sequence[Protection] = ()
     """Protected ranges. Empty unless `Sheets.read_spreadsheet` read the worksheet."""
@@ -555,7 +558,7 @@ _current: ContextVar[CallContext] = ContextVar("call_context", default=CallConte
 
 
 current_call_context = _current.get
-"""Returns the context of Google calls that are started here.
+"""Function that returns the context of Google calls in the current task.
 
 Outside `in_call_context` the calls belong to the gateway itself, not to an API key.
 """

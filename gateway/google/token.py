@@ -75,7 +75,7 @@ class TokenFailure(Enum):
     SESSION = auto()
     """The sign-in of a user account has expired."""
     REFUSED = auto()
-    """Google refused for another reason."""
+    """Google refused the token request for another reason."""
     FAILED = auto()
     """The token endpoint failed with 429 or 5xx."""
     INVALID_ANSWER = auto()

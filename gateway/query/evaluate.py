@@ -1,7 +1,7 @@
 """Evaluation of a query on a table: conditions, sort order, and the page of rows.
 
 Rules:
-- A row's place is its index in the columns of the table. The header has place 0.
+- A row position is the index of a row in the columns of the table. The header has position 0.
 - Sorting works for any mix of types, and no cell raises an error. An empty cell matches no range,
   and is last in both directions.
 - Looking up conditions in existing indexes does not count as work (`gateway.table.steps`). Building
@@ -57,7 +57,7 @@ from gateway.table.table import Table, column_at
 Found = TypeVar("Found", "Page", Place)
 
 _FEW = 8
-"""Maximum number of operands that are looked up without counting steps of work."""
+"""Maximum number of operands that `find_page` looks up at once, not as counted work."""
 _LOOK_UP_STEPS = 40
 """Steps of work to look up one operand in the index of a column."""
 _PATIENCE = 3
@@ -69,14 +69,14 @@ _MOST_SEEN = 64
 
 class Page(msgspec.Struct, frozen=True):
     places: Sequence[int]
-    """Places of the page's rows in the columns of the table."""
+    """Row positions of the page: indexes in the columns of the table."""
     has_next: bool
     total: int | None = None
     """Number of all matching rows, or None if the query does not request it."""
     before: Sequence[int] = ()
-    """Places of the last rows before the cursor, if they are equal in all fields of `order`."""
+    """Row positions before the cursor, if these rows are equal in all fields of `order`."""
     header_row: int = 0
-    """Row number of the header, which has place 0."""
+    """Row number of the header."""
 
     @property
     def rows(self) -> Sequence[int]:
@@ -112,7 +112,7 @@ class Source(msgspec.Struct, frozen=True):
         return self.end - self.start + len(self.empties)
 
     def cut(self, first: int, stop: int) -> Sequence[int]:
-        """Copy the places from position `first` up to `stop` of the sort order."""
+        """Copy the row positions number `first` up to `stop` in the sort order, counted from 0."""
         if self.is_backwards:
             low, high = max(self.start, self.end - stop), max(self.start, self.end - first)
             return self.places[low:high][::-1]
@@ -124,7 +124,7 @@ class Source(msgspec.Struct, frozen=True):
         return [*found, *self.empties[max(first - count, 0) : stop - count]]
 
     def blocks(self, expected: float) -> Iterator[Sequence[int]]:
-        """Yield all places in blocks of growing length. The first block has about `expected`."""
+        """Yield all row positions in growing blocks. The first block has about `expected` rows."""
         at, length, size = 0, self.length, int(min(max(expected, _FIRST_BLOCK), BLOCK))
         while at < length:
             yield self.cut(at, at + size)
@@ -386,7 +386,7 @@ def _behind(
 
 
 def _ascending(row_set: RowSet, rows: Ranked) -> tuple[Sequence[int], Sequence[RowSet]]:
-    """Split a row set into places in worksheet order, and row sets that filter these places."""
+    """Split a row set into row positions in worksheet order, and sets that filter these rows."""
     parts = row_set.parts if type(row_set) is Intersection else (row_set,)
     for at, part in enumerate(parts):
         if isinstance(part, Groups) and isinstance(part.numbers, range):
@@ -416,8 +416,8 @@ def _matching(condition: Condition, table: Table, indexes: Mapping[str, ColumnIn
 def _source(first: Term, parts: tuple[RowSet, ...]) -> tuple[Source, tuple[RowSet, ...]]:
     """Choose one row set that is indexed in the order of the first sort term.
 
-    Returns the places of this set in sort order, and the other sets. If no set is indexed in this
-    order, returns the places of all rows, and all sets. Raises Unbuilt.
+    Returns the row positions of this set in sort order, and the other sets. If no set is indexed in
+    this order, returns the positions of all rows, and all sets. Raises Unbuilt.
     """
     ranked, is_descending = first.ranked, first.descending
     is_worksheet = isinstance(ranked.places, range)
@@ -520,7 +520,7 @@ def _walk(
 
 
 def _position(first: Term) -> Work[Callable[[int], int]]:
-    """Returns a sort key: the position of a place in the order of the first sort term."""
+    """Returns a sort key of row positions: the rank in the order of the first sort term."""
     ranks, groups = (yield from first.ranked.ranks()), first.ranked.groups
     if not first.descending:
         return ranks.__getitem__
@@ -528,7 +528,7 @@ def _position(first: Term) -> Work[Callable[[int], int]]:
 
 
 def _sort(terms: Sequence[Term], places: Sequence[int]) -> Work[Sequence[int]]:
-    """Sort places by all sort terms. Equal rows stay in worksheet order."""
+    """Sort row positions by all sort terms. Equal rows stay in worksheet order."""
     places = yield from ascending(places, terms[0].ranked.size)
     for term in reversed(terms):
         ranked, is_descending = term.ranked, term.descending

@@ -148,7 +148,7 @@ class ColumnField(msgspec.Struct, frozen=True):
 
     @property
     def whole(self) -> range:
-        """Places of all data rows."""
+        """Row positions of all data rows."""
         return range(1, self.rows.size)
 
     def _of_kind(self, *wanted: int) -> RowSet:

@@ -1,8 +1,8 @@
 """Position of a cursor in a list: the data that a cursor stores, and the search after edits.
 
 Rules
-- A `Place` is the position between the last row of a page and the next row. Integers named `place`
-  are indexes of rows in columns.
+- A `Place` is the cursor's position between the last row of a page and the next row. Integers named
+  `place` are row positions: indexes of rows in the columns of a table.
 - A cursor stores the values of the last row in the fields of `order`. If several rows have the same
   values, it also stores digests of nearby rows (the context). The digests cover only the columns
   that the key is allowed to read. Row numbers only decide where the search begins.
@@ -103,15 +103,15 @@ class Gap(msgspec.Struct, frozen=True):
     """Found position among rows with equal values in `order`."""
 
     last: int
-    """Place of the last equal row before the position, or 0 if no equal row is before it."""
+    """Index in the columns of the last equal row before the cursor, or 0 without such a row."""
     before: Sequence[int] = ()
-    """Places of up to `CONTEXT` equal rows before the position."""
+    """Indexes in the columns of up to `CONTEXT` equal rows before the cursor."""
 
 
 class Seen(msgspec.Struct, frozen=True):
     """Displayed cells of the columns that a key is allowed to read.
 
-    `first` is the place of the first cell of each column.
+    `first` is the row position of the first cell of each column.
     """
 
     columns: Sequence[Sequence[Any]]
@@ -174,11 +174,11 @@ def place_after(
     seen: Seen,
     header_row: int = 1,
 ) -> Place | Work[Place]:
-    """Position after the last of `places`. Returns the position, or work that makes it.
+    """Make the cursor position after a page, whose rows are `places`. Can return it as work.
 
-    `before` and `following` are the places of rows before and after `places` in the list. `terms`
-    has the column index of each term of `order`, or None for `rowIndex`. Raises Unbuilt if an index
-    is missing.
+    `before` and `following` are rows before and after the page in the list. All three are row
+    positions in the columns. `terms` has the column index of each term of `order`, or None for
+    `rowIndex`. Raises Unbuilt if an index is missing.
     """
     last = places[-1]
     columns: list[_Column] = []

@@ -1,10 +1,10 @@
 """Sets of rows that match a condition: groups of an index, scans, complement, intersection, union.
 
 Rules
-- A place is a row number minus the row number of the header.
+- A row position is a row number minus the row number of the header.
 - A set is created without a loop over the column. It knows a lower and an upper bound of its size.
-- A set can list all its places (`places`), or filter a block of places (`sift`). Both are work with
-  counted steps (`gateway.table.steps`). The number of steps depends on the number of rows and
+- A set can list all its row positions (`places`), or filter a block of them (`sift`). Both are work
+  with counted steps (`gateway.table.steps`). The number of steps depends on the number of rows and
   conditions, not on the number of operands.
 """
 
@@ -21,10 +21,10 @@ from gateway.table.steps import BLOCK, Work, shared
 from gateway.table.texts import FoldedTexts
 
 _COPY_STEPS = 16
-"""Number of places that are copied in one step of work."""
+"""Number of row positions that are copied in one step of work."""
 
 _FEW = 8
-"""Divisor of the number of rows: a union with fewer places is collected in a set."""
+"""Divisor of the number of rows: a union with fewer row positions is collected in a set."""
 
 _most = attrgetter("most")
 
@@ -32,7 +32,7 @@ _most = attrgetter("most")
 class RowSet(Protocol):
     """Set of rows, with at least `least` and at most `most` rows.
 
-    `weight` is the maximum number of steps of work to filter one place.
+    `weight` is the maximum number of steps of work to test one row.
     """
 
     @property
@@ -45,10 +45,10 @@ class RowSet(Protocol):
     def most(self) -> int: ...
 
     def places(self) -> Work[Sequence[int]]:
-        """Returns all places of the set without duplicates, in any order."""
+        """Returns all row positions of the set without duplicates, in any order."""
 
     def sift(self, places: Sequence[int]) -> Work[Sequence[int]]:
-        """Returns the given places that are in the set, in their order."""
+        """Returns the given row positions that are in the set, in their order."""
 
 
 class Groups(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class Groups(msgspec.Struct, frozen=True):
 
 
 class OfKind(msgspec.Struct, frozen=True):
-    """Rows whose cell has one of `kinds`. `codes` has the kind of each cell by place."""
+    """Rows whose cell has one of `kinds`. `codes` has the kind of each cell of the column."""
 
     weight: ClassVar[int] = 1
 
@@ -102,7 +102,7 @@ class OfKind(msgspec.Struct, frozen=True):
 
 
 class Containing(msgspec.Struct, frozen=True):
-    """Rows whose cell contains the case-folded text `part`."""
+    """Rows whose cell contains the text `part`, ignoring case. `part` must be case-folded."""
 
     least: ClassVar[int] = 0
 
@@ -266,7 +266,7 @@ class Union:
 
 
 def sifted(places: Sequence[int], parts: Sequence[RowSet]) -> Work[Sequence[int]]:
-    """Returns the given places that are in all sets of `parts`, in their order."""
+    """Returns the given row positions that are in all sets of `parts`, in their order."""
     if not parts:
         return places
     found = array("I")

@@ -117,8 +117,8 @@ def read_cell(kind: int, text: str, value: Any) -> tuple[int, object, bool]:
     """Classify a cell by its preliminary kind, its displayed text (in NFC) and its typed value.
 
     Returns the final kind, the key, and a flag. The key of a date or clock is its milliseconds. The
-    flag is True if the cell is odd: it is a typed value whose displayed text, parsed as a text, is
-    another value, such as 5 displayed as `$5.00`.
+    flag is True for an odd cell: a number, date, clock or boolean whose displayed text does not
+    parse to the same value, such as the number 5 displayed as `$5.00`.
     """
     if kind == TEXT:
         return *text_key(text), False

@@ -1,14 +1,14 @@
 """Column index: lookup structures of one column, each built on first use.
 
 Rules
-- A place is the index of a cell in its column. The header has place 0.
+- A position is the index of a row in its column. The header has position 0.
 - A structure depends only on the displayed texts and typed values of one column. It is complete
   before it is used, and never changes.
 - Structures are built from the kinds and keys of the cells (`gateway.table.cells`), and from the
   displayed texts in NFC.
 - `Order` sorts the filled cells and serves sorting, ranges and equality. `Displays` finds odd cells
-  by their displayed text. A cell is odd if its text, parsed as a text, is another value than its
-  typed value, such as 5 displayed as `$5.00`.
+  by their displayed text. A cell is odd if it is a number, date, clock or boolean whose displayed
+  text does not parse to the same value, such as the number 5 displayed as `$5.00`.
 """
 
 import sys
@@ -57,19 +57,19 @@ _BYTES_BEGUN = 12
 
 @dataclass(frozen=True)
 class Keys:
-    """Kind and key of each cell of a column, by place. The header counts as empty."""
+    """Kind and key of each cell of a column, by position. The header counts as empty."""
 
     kinds: bytearray
     keys: Sequence[Any]
     counts: Counter[int]
     """Number of cells by kind, without the header."""
     odd: "array[int]"
-    """Places of odd cells, ascending."""
+    """Positions of odd cells, ascending."""
     has_two_types: bool
     """True if the column has both integers and floats, which sort faster as one type."""
 
     def places(self, kind: int) -> Work[Sequence[int]]:
-        """Places of all cells of a kind, ascending."""
+        """Positions of all cells of a kind, ascending."""
         count, codes = self.counts[kind], self.kinds
         if count == 0:
             return ()
@@ -130,12 +130,12 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """Places of a column in sort order: first the filled cells in groups, then the empty cells."""
+    """Cells of a column in sort order: first the filled cells in groups, then the empty cells."""
 
     ranked: Ranked
     """Filled cells."""
     empties: Sequence[int]
-    """Places of the empty cells."""
+    """Positions of the empty cells."""
     segments: Mapping[int, Segment]
     """Segment of each class, by the first kind of the class, in sort order."""
 
@@ -148,7 +148,7 @@ class Displays:
     """Odd cells of a column by their displayed text, for queries with that text."""
 
     run: Run
-    """Displayed texts of the odd cells, and the places of the cells with each text."""
+    """Displayed texts of the odd cells, and the positions of the cells with each text."""
     stands: "array[int]"
     """Group number in the `Order` at which ranges of each text begin or end.
 
@@ -172,7 +172,7 @@ class ColumnIndex:
     displayed: Sequence[object]
     typed: Sequence[object]
     size: int
-    """One past the highest place of the table. Shorter columns end with empty cells."""
+    """Number of cells of the column, with the header and with empty cells at the end."""
 
     @property
     def byte_count(self) -> int:
@@ -199,7 +199,7 @@ class ColumnIndex:
 
     @shared
     def texts(self) -> Work[Sequence[str]]:
-        """Displayed text of each cell in NFC, by place."""
+        """Displayed text of each cell in NFC, by position."""
         texts = yield from as_texts(self.displayed)
         if len(texts) != self.size:
             texts = _as_long(texts, self.size, "")
@@ -372,7 +372,7 @@ def _as_long(cells: Sequence[Cell], size: int, blank: Cell) -> Sequence[Cell]:
 
 
 def _doubles(places: Sequence[int], keys: Sequence[Any]) -> Work[Sequence[Any]]:
-    """Convert the keys at some places to floats, which sort faster than integers and floats.
+    """Convert the keys at some positions to floats, which sort faster than integers and floats.
 
     Returns `keys` unchanged if an integer is too large for an exact float.
     """

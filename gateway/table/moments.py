@@ -23,7 +23,7 @@ SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 """Units of time in milliseconds."""
 
 LONGEST_DISPLAY = 100
-"""Maximum characters of a displayed text that is parsed as a moment."""
+"""Maximum characters of a displayed text that is parsed as a date or time."""
 
 LONGEST_CLOCK = 2**50
 """Maximum milliseconds of a duration. A float stores longer ones not exactly enough."""
@@ -86,7 +86,10 @@ class Moment(NamedTuple):
 
 
 def displayed_moment(text: str, serial: float) -> Moment | None:
-    """Moment of a cell with this displayed text and number, or None if the cell is a number."""
+    """Date, time or duration of a cell, or None if the cell is an ordinary number.
+
+    `text` is the displayed text. `serial` is the typed value, Google's serial number.
+    """
     if len(text) > LONGEST_DISPLAY or NUMBER_DISPLAY.fullmatch(text) is not None:
         return None
     if not text.isascii():
@@ -146,9 +149,9 @@ def moment_in(text: str) -> Moment | None:
 
 
 def moment_text(moment: Moment) -> str:
-    """Format a moment as JSON text: `2026-02-01`, `2026-02-01T10:30:00`, `10:30:00` or `PT25H30M`.
+    """Format a date or time as JSON text: `2026-02-01`, `2026-02-01T10:30:00`, or `10:30:00`.
 
-    A clock is formatted as a duration if it is negative, or 24 hours or longer. Milliseconds are
+    A duration that is negative, or 24 hours or longer, is formatted as `PT25H30M`. Milliseconds are
     left out if they are 0.
     """
     size = moment.milliseconds

@@ -1,7 +1,7 @@
 """Sorting of cells: parts of a column index.
 
-Rules: a place is the index of a cell in its column. A long column is sorted in parts, because one
-call of Python's sort for the whole column would block the event loop.
+Rules: a row position is the index of a row in its column. A long column is sorted in parts, because
+one call of Python's sort for the whole column would block the event loop.
 """
 
 from array import array
@@ -16,10 +16,10 @@ from typing import Any, Protocol
 from gateway.table.steps import Ready, Work, blocks, shared
 
 SORTED_AT_ONCE = 16_384
-"""Maximum number of places in one call of Python's sort, which takes about 5 ms."""
+"""Maximum number of row positions in one call of Python's sort, which takes about 5 ms."""
 
 SORT_STEPS = 6
-"""Steps of work to sort, for each place."""
+"""Steps of work to sort one row position."""
 
 _MERGE_STEPS = 3
 _BISECT_STEPS = 32
@@ -29,24 +29,24 @@ _FEWEST_AT_ONCE = 64
 _SAMPLES_OF_RUN = 16
 
 _FEW = 8
-"""Divisor of the number of rows: fewer places are collected in a set, more in a flag per row."""
+"""Divisor of the number of rows: fewer positions are collected in a set, more in a flag per row."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Places in ascending order of a key. Places with equal keys form a group, in sheet order.
+    """Row positions in ascending order of a key. Positions with equal keys form a group.
 
-    The groups are numbered from 0.
+    Groups are numbered from 0. The positions of a group are in sheet order.
     """
 
     places: Sequence[int]
     starts: Sequence[int]
     """Index in `places` at which each group begins, and the end of the last group.
 
-    A range if each group has one place.
+    A range if each group has one position.
     """
     size: int
-    """One past the highest place of the column."""
+    """Number of cells of the column, which is one past the highest position."""
 
     @cached_property
     def groups(self) -> int:
@@ -54,7 +54,7 @@ class Ranked:
 
     @shared
     def descending(self) -> Work[Sequence[int]]:
-        """Places with the groups in reverse order, and each group in sheet order."""
+        """Positions with the groups in reverse order, and each group in sheet order."""
         yield 1
         if isinstance(self.places, range):
             return self.places[::-1]
@@ -68,7 +68,7 @@ class Ranked:
 
     @shared
     def ranks(self) -> Work[Sequence[int]]:
-        """Group number by place. A place without a group has the number `groups`."""
+        """Group number by position. A position without a group has the number `groups`."""
         yield 1
         if isinstance(self.places, range) and self.groups == len(self.places):
             first = self.places.start
@@ -86,11 +86,11 @@ class Ranked:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Distinct keys in ascending order, and the places that have each key."""
+    """Distinct keys in ascending order, and the positions that have each key."""
 
     keys: Sequence[Any]
     ranked: Ranked
-    """Places by group; group number n has the key `keys[n]`."""
+    """Positions by group; group number n has the key `keys[n]`."""
 
 
 class KeysByPlace(Protocol):
@@ -98,7 +98,7 @@ class KeysByPlace(Protocol):
 
 
 def make_run(places: Sequence[int], keys: KeysByPlace, size: int, length: int = 0) -> Work[Run]:
-    """Group ascending places by key. All keys must be comparable with each other.
+    """Group ascending row positions by key. All keys must be comparable with each other.
 
     `length` is the average number of characters of a key.
     """
@@ -119,7 +119,7 @@ def make_run(places: Sequence[int], keys: KeysByPlace, size: int, length: int = 
 
 
 def picked(keys: KeysByPlace, places: Sequence[int]) -> Sequence[Any]:
-    """Keys of some places, fetched with one fast call."""
+    """Keys of some row positions, fetched with one fast call."""
     if len(places) < 2:
         return [keys[place] for place in places]
     found: Sequence[Any] = itemgetter(*places)(keys)
@@ -127,7 +127,7 @@ def picked(keys: KeysByPlace, places: Sequence[int]) -> Sequence[Any]:
 
 
 def sorted_places(places: Sequence[int], keys: KeysByPlace, length: int = 0) -> Work["array[int]"]:
-    """Sort places by key. Places with equal keys stay in their order.
+    """Sort row positions by key. Positions with equal keys stay in their order.
 
     `length` is the average number of characters of a key. Short runs are sorted one by one. Then
     Python's sort merges the parts of all runs between two pivots. The result is an array, because
@@ -160,7 +160,7 @@ def sorted_places(places: Sequence[int], keys: KeysByPlace, length: int = 0) -> 
 
 
 def unique(found: Sequence[Sequence[int]], size: int) -> Work[Sequence[int]]:
-    """Distinct places of several sequences. All places are below `size`.
+    """Distinct row positions of several sequences. All positions are below `size`.
 
     The result is sorted only if it is long.
     """
@@ -182,7 +182,7 @@ def unique(found: Sequence[Sequence[int]], size: int) -> Work[Sequence[int]]:
 
 
 def ascending(places: Sequence[int], size: int) -> Work[Sequence[int]]:
-    """Sort distinct places, which are below `size`, in worksheet order."""
+    """Sort distinct row positions, which are below `size`, in worksheet order."""
     if len(places) > min(size // _FEW, SORTED_AT_ONCE):
         return (yield from unique([places], size))
     yield len(places) * SORT_STEPS

@@ -101,7 +101,10 @@ def _may_be_boolean(text: object) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class FilledRow:
-    """Filled-down row below the records, which new rows must be inserted above."""
+    """Row below the last record that is filled down in advance, with formulas or checkboxes.
+
+    The gateway inserts new rows above this row.
+    """
 
     row: int
     """Row number of the model, or of the first filled-down row if no row is a model.

@@ -1,8 +1,8 @@
 """Worksheet in memory: header, displayed texts and typed values by column.
 
 Rules
-- Columns begin with the header row. The rows above the header are not in memory. The place of a row
-  in a column is its row number minus the row number of the header.
+- Columns begin with the header row. The rows above the header are not in memory. The position of a
+  row in a column is its row number minus the row number of the header.
 - The displayed texts and the typed values come from two reads. If the sheet was edited between the
   reads, the table is mixed (`is_mixed`). The next three rules find such edits.
 - A text or empty cell is equal in both reads, except for the explanation of an error. Another
@@ -232,12 +232,12 @@ class Table:
 
     @cached_property
     def size(self) -> int:
-        """One past the highest place, which is the number of data rows plus 1."""
+        """Number of rows from the header down to the last record, at least 1."""
         return max(1, self.last_row + 1 - self.header.row)
 
     @cached_property
     def rows(self) -> Ranked:
-        """Places of all data rows in worksheet order; each row is a group of its own."""
+        """Positions of all data rows in worksheet order. Each row is a group of its own."""
         places = range(1, self.size)
         return Ranked(places, range(len(places) + 1), self.size)
 

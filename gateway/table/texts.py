@@ -145,7 +145,10 @@ class FoldedTexts:
         return 1 + fold_steps + self._steps_of(self._length, part)
 
     def containing(self, part: str, places: Sequence[int]) -> Work[Sequence[int]]:
-        """Places whose text contains `part`, ignoring case. `part` must be case-folded."""
+        """Returns the given indexes whose text contains `part`, ignoring case.
+
+        `part` must be case-folded.
+        """
         if not places:
             return places
         texts = self._texts
@@ -178,7 +181,7 @@ class FoldedTexts:
 
     @shared
     def folded(self) -> Work[tuple[Sequence[str], dict[int, str]]]:
-        """Case-folded texts by place, and joined texts of whole blocks, by the block's first place.
+        """Case-folded texts, and the joined texts of each whole block by its first index.
 
         A text that folding does not change is the same object as in the column.
         """

@@ -212,7 +212,7 @@ class Rate:
         self._gcra.full_at = since + self.limit(since).burst_seconds
 
     def take_whole(self) -> None:
-        """Use the whole limit again after `take_part`; the next `mirror` sets the use."""
+        """Use the whole limit again after `take_part`. The next `mirror` sets the used quota."""
         self._share = 1.0
         self._gcra.full_at = -math.inf
 

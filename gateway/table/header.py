@@ -225,7 +225,7 @@ class View:
 
     @cached_property
     def lettered(self) -> Mapping[str, str]:
-        """Field names by their `letters`."""
+        """Field names by their letters and digits in lower case, to find similar names."""
         lettered: dict[str, str] = {}
         for name in self.columns:
             lettered.setdefault(letters(name) or name, name)

@@ -64,7 +64,7 @@ class Keys:
     counts: Counter[int]
     """Number of cells by kind, without the header."""
     odd: "array[int]"
-    """Positions of odd cells, ascending."""
+    """Positions of odd cells, such as 5 displayed as `$5.00`, ascending."""
     has_two_types: bool
     """True if the column has both integers and floats, which sort faster as one type."""
 
@@ -333,7 +333,7 @@ class ColumnIndex:
 
     @shared
     def displays(self) -> Work[Displays]:
-        """Group the odd cells by their displayed texts."""
+        """Group the odd cells, such as 5 displayed as `$5.00`, by their displayed texts."""
         cells, texts = (yield from self.keys()), (yield from self.texts())
         order = yield from self.order()
         ranks = yield from order.ranked.ranks()

@@ -27,13 +27,13 @@ from sheets_emulator.wire import TOKEN_PATH, Wire
 
 @dataclass(frozen=True, kw_only=True)
 class EmulatorOptions:
-    """Options of an emulator: its data, the latency of every call, and Google's limits (0: none).
+    """Options of an emulator: data, latency of every call, and Google's limits (0 for no limit).
 
-    `projects` has the project of each service account. `db` is a file that stores all spreadsheets
-    and the accounts' keys, created if needed. Spreadsheets of the seed that it lacks are added. A
-    reset also restores the file to the seed. `repeatable_metadata_ids`: developer metadata may get
-    the ID of other metadata. Limits are per account, unless they are named after projects.
-    `key_bits`: size of the accounts' keys; Google's have 2,048.
+    `projects` has the project of each service account. `db` is an SQLite file for all spreadsheets
+    and the accounts' keys. It is created if needed, and missing spreadsheets of the seed are added
+    to it. A reset also restores this file. With `repeatable_metadata_ids`, developer metadata can
+    get the ID of other metadata. Limits count per account, or per project if their name says so.
+    `key_bits` is the size of the accounts' keys; Google's keys have 2,048 bits.
     """
 
     projects: tuple[str, ...] = (PROJECT,)
@@ -52,33 +52,33 @@ class EmulatorOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Emulator:
-    """The application of an emulator, to be served by an ASGI server on a loopback address.
+    """Emulator with its ASGI application, for a server on a loopback address.
 
-    The end of the application's lifespan closes the emulator; call `close` only if it was never
-    served.
+    The end of the application's lifespan closes the emulator. Call `close` only if no server ran
+    the application.
     """
 
     app: Starlette
     service: Service
     notes: Sequence[str]
-    """Guesses in its seed, and differences from the files."""
+    """Notes for the user: guesses about the seed files, and differences from them."""
 
     def serve_at(self, base_url: str) -> str:
-        """Set the emulator's own address, which is its token URI."""
+        """Set the address of the emulator, and return its token URI."""
         token_uri = base_url.rstrip("/") + TOKEN_PATH
         self.service.tokens.audiences.add(token_uri)
         return token_uri
 
     def write_credentials(self, path: Path, base_url: str, *, number: int = 1) -> None:
-        """Write a service account's key file (mode 0600) for an emulator served at `base_url`.
+        """Write the key file (mode 0600) of service account `number`, counted from 1.
 
-        The accounts are counted from 1.
+        `base_url` is the address of the emulator.
         """
         account = list(self.service.tokens.accounts.values())[number - 1]
         write_file(account, path, self.serve_at(base_url))
 
     def close(self) -> None:
-        """Close the database file, if any; later writes are refused."""
+        """Close the database file, if there is one. Later writes fail."""
         if self.service.store.disk is not None:
             self.service.store.disk.close()
 

@@ -1,6 +1,7 @@
 """Control routes under `/_emulator/` for tests.
 
-Rules: they need no credentials, so the client must be on this machine. They are not counted.
+Rules: these routes need no credentials, so the client must be on this machine. Requests to them are
+not counted.
 """
 
 from collections.abc import Awaitable, Callable
@@ -123,7 +124,7 @@ def _endpoint(service: Service, control: Control) -> Callable[[Request], Awaitab
 
 
 def _is_remote(request: Request) -> bool:
-    """True if the client has another machine's address; a client in this process has none."""
+    """True if the client has the address of another machine. A client in this process has none."""
     try:
         address = ip_address(request.client.host if request.client else "")
     except ValueError:

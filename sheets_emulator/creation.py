@@ -1,7 +1,7 @@
-"""spreadsheets.create and spreadsheets.sheets.copyTo.
+"""Implementation of spreadsheets.create and spreadsheets.sheets.copyTo.
 
-Rules: members of a Sheet besides its properties are applied with the equivalent batchUpdate
-requests, in the account's name; 501 if there is none.
+Rules: the members of a Sheet, except its properties, are applied with the equivalent batchUpdate
+requests, as the account of the call. A member without an equivalent request is a 501.
 """
 
 from collections.abc import Iterator
@@ -28,11 +28,11 @@ SIZES = ("pixelSize", "hiddenByUser")
 READ_ONLY = ("hiddenByFilter",)  # of a row or column; Google ignores members that only Google sets
 
 Request = tuple[str, Json]
-"""A kind of batchUpdate and its fields."""
+"""Name of a batchUpdate request, and its fields."""
 
 
 def build_spreadsheet(spreadsheet_id: str, body: Message, *, account: str) -> Workbook:
-    """A new spreadsheet from a Spreadsheet resource; by default it has one worksheet."""
+    """A new spreadsheet from a Spreadsheet resource. By default it has one worksheet."""
     body.require_implemented((*SPREADSHEET_PARTS, *PASSED_OVER))
     workbook = Workbook(spreadsheet_id=spreadsheet_id, title=UNTITLED, sheets=[])
     apply_spreadsheet_properties(workbook, body.message("properties"))
@@ -72,7 +72,7 @@ def _add_sheet(workbook: Workbook, message: Message) -> None:
 
 
 def _requests(message: Message, sheet: Sheet) -> Iterator[Request]:
-    """The requests that apply the members of a Sheet besides its properties."""
+    """Requests that apply the members of a Sheet, except its properties."""
     for data in message.messages("data"):
         yield from _data_requests(data, sheet)
     for merge in message.messages("merges"):

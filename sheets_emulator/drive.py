@@ -2,7 +2,8 @@
 
 Rules:
 - A file is a spreadsheet shared with the account; the only folder is `root`.
-- Other features of Drive get 501 and are named. Parameters without effect here are ignored.
+- A request for another feature of Drive gets a 501 that names the feature. Parameters without an
+  effect in the emulator are ignored.
 - Errors have Drive's format, which is older than the format of the Sheets API.
 """
 
@@ -50,7 +51,7 @@ class WantedFile(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, kw_only=True)
 class DriveRequest:
-    """A request with a valid token of `account`; the path is not decoded."""
+    """Request with a valid token of `account`. The path is percent-encoded."""
 
     method: str
     raw_path: str
@@ -65,7 +66,7 @@ class DriveRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Drive:
-    """A request, the spreadsheets and their times; `moment` is the time in seconds since 1970."""
+    """Request with the data to answer it. `moment` is the time of the request, since the epoch."""
 
     store: Store
     times: FileTimes
@@ -116,7 +117,7 @@ def _delete(drive: Drive, file_id: str) -> Answer:
 
 
 def _permissions(drive: Drive, file_id: str) -> Answer:
-    """The owner only, which is the account itself."""
+    """List one permission: the account itself, as the owner."""
     _workbook(drive, file_id)
     owner = {
         "kind": "drive#permission",
@@ -133,7 +134,7 @@ def _permissions(drive: Drive, file_id: str) -> Answer:
 
 
 def _comments(drive: Drive, file_id: str) -> Answer:
-    """Always empty; gspread requests comments after copying a file."""
+    """Answer an empty list. gspread requests comments after it copied a file."""
     _workbook(drive, file_id)
     return _masked(drive, {"kind": "drive#commentList", "comments": []}, "*")
 
@@ -146,7 +147,7 @@ def _workbook(drive: Drive, file_id: str) -> Workbook:
 
 
 def _wanted_title(request: DriveRequest) -> str:
-    """The name of the file to create; "" without one."""
+    """Name of the file to create, or "" if the request has no name."""
     try:
         wanted = msgspec.convert(decode_object(request.body), WantedFile)
     except msgspec.ValidationError as error:
@@ -180,13 +181,12 @@ def _file(drive: Drive, workbook: Workbook) -> Reply:
 
 
 def _printed(moment: float) -> str:
-    """RFC 3339 with milliseconds."""
     text = datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 
 
 def _terms(query: str) -> Iterator[tuple[str, object]]:
-    """The searched members and their values; 501 for unsupported ones."""
+    """Parse a search: members and their values. Raises a 501 for an unsupported search."""
     position = 0
     while position < len(query):
         match = TERM.match(query, position)

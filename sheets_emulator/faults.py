@@ -4,13 +4,13 @@ Rules:
 - All members but `call` have defaults. The default of `status` is 503; but it is null for a fault
   without `text` that has another effect (`drop`, `truncate`, `hold_ms`, `delay_ms`, `edit`). With
   null, or a success status without `text`, the call gets its normal answer.
-- Every fault counts all matching calls, whichever fault answers them. It applies `times` times,
-  after `skip` matches. Of several applicable faults, the first in the list is used.
+- Every fault counts all matching calls, even if another fault answers them. It applies to `times`
+  calls, after `skip` matching calls. If several faults apply, the first in the list is used.
 - A faulty answer has no effect on data unless `apply` is set. With `late_ms` the effect comes after
   the answer, even without `apply`. `truncate` without `apply` cuts the call's normal answer, by at
   least one byte.
-- `hold_ms` delays before the effect and its edit, `delay_ms` between effect and answer. `text` with
-  the status null is a 200.
+- `hold_ms` delays the effect and the edit. `delay_ms` delays the answer after the effect. A `text`
+  with the status null is a 200.
 - `match` is searched in the raw body and, if it is JSON, in the body without escapes. An `edit`
   requires a spreadsheet: with `*` it does not match `spreadsheets.create`. It is validated when
   posted.
@@ -39,7 +39,7 @@ Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=10 * 60 * 1000)]
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A fault as posted; see the rules above."""
+    """Fault as a client posts it; the rules of this module explain the members."""
 
     call: str
     times: Count = 1
@@ -57,7 +57,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def code(self) -> int | None:
-        """The status of the answer that replaces the call's own; None for the call's own."""
+        """HTTP status of the fault's answer, or None if the call gets its normal answer."""
         if self.status is msgspec.UNSET:
             is_else = self.drop or self.hold_ms or self.delay_ms or self.edit is not None
             is_else = is_else or self.truncate is not None
@@ -100,7 +100,7 @@ class Faults:
         self.pending = [Pending(fault=fault) for fault in faults]
 
     def take(self, name: str, body: bytes) -> Fault:
-        """The fault of a call; one without effect if none matches."""
+        """Find the fault for a call, and count it. Returns `NONE` if no fault matches."""
         chosen = None
         for each in self.pending:
             if each.fault.matches(name, body):
@@ -127,7 +127,7 @@ NONE = Fault(call=EVERY_CALL, status=None)
 
 
 def read_faults(body: bytes) -> list[Fault]:
-    """Parse the list of a `POST /_emulator/faults`; 400 if invalid."""
+    """Parse the body of `POST /_emulator/faults`. Raises a 400 if it is invalid."""
     try:
         faults = msgspec.json.decode(body, type=list[Fault])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -136,7 +136,7 @@ def read_faults(body: bytes) -> list[Fault]:
 
 
 def _checked(fault: Fault) -> Fault:
-    """The fault with its edit validated by Google's definition; 400 if it is impossible."""
+    """Validate the edit of a fault by Google's API definition. Raises a 400 if it is invalid."""
     if fault.call not in CALLS:
         raise invalid(f"There is no call {fault.call!r}; calls are {', '.join(CALLS)}.")
     if fault.text is not None and fault.code in BODILESS:

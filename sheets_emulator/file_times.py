@@ -17,12 +17,15 @@ class FileTime:
 
 @dataclass(kw_only=True)
 class FileTimes:
-    """Times of all spreadsheets; those that exist at the start were created then."""
+    """Creation and modification times of all spreadsheets, by spreadsheet ID."""
 
     known: dict[str, FileTime] = field(default_factory=dict)
 
     def note(self, workbooks: Mapping[str, Workbook], moment: float) -> None:
-        """Update the times; a changed spreadsheet is a new object."""
+        """Record `moment` as the time of new and changed spreadsheets.
+
+        A changed spreadsheet is a new object.
+        """
         for spreadsheet_id, workbook in workbooks.items():
             old = self.known.get(spreadsheet_id)
             if old is None or old.workbook is not workbook:

@@ -3,7 +3,7 @@
 Rules:
 - An operation is parsed completely before a spreadsheet is looked up, and has no effect if it
   raises.
-- Nothing here awaits, so each call is atomic. Of HTTP, only parameter names are known here.
+- Nothing here awaits, so each call is atomic. This module knows no HTTP, except parameter names.
 """
 
 from collections.abc import Callable
@@ -90,9 +90,10 @@ def execute(store: Store, call: Call) -> object:
 
 
 def with_seen_table(store: Store, call: Call, *, is_inserting_too: bool) -> Call:
-    """The call with its table's current position, if it is an append that searches on arrival.
+    """Add the current position of the table to an append that searches its table on arrival.
 
-    An append with OVERWRITE does so; one with INSERT_ROWS only with `is_inserting_too`.
+    An append with OVERWRITE searches on arrival. An append with INSERT_ROWS does so only if
+    `is_inserting_too`. Other calls are returned unchanged.
     """
     operation = OPERATIONS[call.name]
     if operation.run is not _append:
@@ -140,13 +141,13 @@ def _mask(query: Query) -> Mask | None:
 
 
 def _names_data(mask: Mask) -> bool:
-    """With a mask, `includeGridData` has no effect: the reply has data if the mask names it."""
+    """True if the field mask names grid data. With a mask, `includeGridData` has no effect."""
     sheets = mask.get("sheets", {"data": {}} if "*" in mask else {})
     return "data" in sheets or "*" in sheets or ("sheets" in mask and not sheets)
 
 
 def _names_data_after(mask: Mask) -> bool:
-    """As `_names_data`, for the spreadsheet in a batchUpdate's reply."""
+    """True if the field mask of a batchUpdate names grid data of the spreadsheet in its reply."""
     updated = mask.get("updatedSpreadsheet")
     return "*" in mask if updated is None else not updated or _names_data(updated)
 
@@ -311,14 +312,13 @@ def _body(call: Call) -> Message:
 
 
 def _rendering(body: Message, value: str, date_time: str) -> Rendering:
-    """The rendering in these members of a body."""
     return Rendering(
         value=body.text(value, "FORMATTED_VALUE"), date_time=body.text(date_time, "SERIAL_NUMBER")
     )
 
 
 def _response_rendering(body: Message) -> Rendering | None:
-    """The rendering of values that the body of a write requests; None: no values."""
+    """Rendering of the values that a write returns, or None if it returns no values."""
     if not body.flag("includeValuesInResponse"):
         return None
     return _rendering(body, "responseValueRenderOption", "responseDateTimeRenderOption")

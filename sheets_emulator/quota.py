@@ -21,7 +21,7 @@ class Usage:
     recent: defaultdict[str, deque[float]] = field(default_factory=lambda: defaultdict(deque))
 
     def has_spent(self, kind: str, limit: int, moment: float) -> bool:
-        """True if the last minute has as many calls as the limit; 0 means no limit."""
+        """True if the last minute has as many calls as the limit. A limit of 0 means no limit."""
         return 0 < limit <= len(self._window(kind, moment))
 
     def count(self, kind: str, moment: float) -> None:
@@ -60,7 +60,7 @@ class Quota:
     )
 
     def take(self, account: str, project: str, kind: str) -> str | None:
-        """Count a call; if a limit refuses it, return the scope of the limit."""
+        """Count a call. Returns None, or the scope of the limit that refuses the call."""
         moment = self.now()
         usages = {"user": self.accounts[project, account], "project": self.projects[project]}
         for scope, usage in usages.items():

@@ -67,7 +67,7 @@ NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class Refusal(Exception):
-    """An error answer; `details` are Google's typed details."""
+    """Error answer. `details` are Google's typed details."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Refusal(Exception):
 
 
 def of_code(code: int) -> Refusal:
-    """The plain error of an HTTP status with Google's usual text."""
+    """Error of an HTTP status with Google's usual text and without details."""
     headers = {"WWW-Authenticate": CHALLENGE} if code == 401 else NO_HEADERS
     return Refusal(
         code=code, message=MESSAGES.get(code, "The request has failed."), headers=headers
@@ -108,7 +108,7 @@ def invalid(message: str) -> Refusal:
 
 
 def invalid_field(field_path: str, description: str, *, message: str | None = None) -> Refusal:
-    """A 400 for one field; by default the message is the description."""
+    """A 400 for one field. By default the message is the description."""
     return invalid_fields([(field_path, description)], message=message)
 
 
@@ -126,7 +126,7 @@ def invalid_fields(violations: Sequence[tuple[str, str]], *, message: str | None
 
 
 def unimplemented(what: str) -> Refusal:
-    """The 501 for something that Google supports and the emulator does not."""
+    """The 501 for a feature that Google supports and the emulator does not."""
     return Refusal(code=501, message=f"The emulator does not implement {what}.")
 
 
@@ -141,9 +141,10 @@ def prefixed(prefix: str, refusal: Refusal) -> Refusal:
 
 
 def quota_exceeded(kind: str, limit: int, *, scope: str, project_number: str) -> Refusal:
-    """The 429 of an exceeded per-minute limit; kind: "read" or "write", scope: "user" or "project".
+    """The 429 of an exceeded limit per minute, without Retry-After, as from Google.
 
-    Google sends no Retry-After. As recorded, errors of writes contain less than errors of reads.
+    `kind` is "read" or "write", `scope` is "user" or "project". Google's errors of writes have
+    fewer details than errors of reads (recorded).
     """
     name = kind.capitalize()
     suffix, unit = LIMITS[scope]

@@ -1,4 +1,4 @@
-"""Edits of seeded spreadsheets: what neither .csv nor .xlsx files provide, such as tables."""
+"""Edits of seeded spreadsheets, for what .csv and .xlsx files do not have, such as tables."""
 
 from dataclasses import replace
 

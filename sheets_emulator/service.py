@@ -66,7 +66,7 @@ class Timing:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The result of a call: an answer (None: drop the connection), cut after `truncate` bytes."""
+    """Result of a call: an answer, cut after `truncate` bytes, or None to drop the connection."""
 
     answer: Answer | None
     truncate: int | None = None
@@ -97,7 +97,10 @@ class Service:
     resets: int = 0
 
     def reset(self) -> None:
-        """Restore the seed, keys and APIs; clear counts, limits and faults; tokens stay valid."""
+        """Restore the seed, keys and APIs, and clear counts, limits and faults.
+
+        Tokens stay valid.
+        """
         self.resets += 1
         for effect in self.late_effects.values():
             effect.cancel()
@@ -157,7 +160,7 @@ class Service:
         return Outcome(answer=answer)
 
     def _refusal(self, call: Call, kind: str) -> Refusal | None:
-        """The refusal by a disabled API or a limit; otherwise the call is counted."""
+        """Returns the refusal by a disabled API or a limit, or counts the call and returns None."""
         if call.project in self.disabled:
             return service_disabled(project_number(call.project))
         scope = self.quota.take(call.account, call.project, kind)
@@ -168,7 +171,7 @@ class Service:
         return quota_exceeded(kind, limit, scope=scope, project_number=project_number(call.project))
 
     def _arrived(self, call: Call, fault: Fault) -> Call:
-        """The call with the state of the spreadsheet on arrival."""
+        """Add the position of an append's table to the call, if the append searches on arrival."""
         if fault.edit is not None:
             return call
         return with_seen_table(self.store, call, is_inserting_too=self.racing_inserts)
@@ -203,7 +206,7 @@ class Service:
             return json_answer(error.body(), status=400)
 
     def _edit(self, spreadsheet_id: str, body: dict[str, object]) -> None:
-        """Apply a person's edit: it is not counted, and protections do not stop it."""
+        """Apply the edit of a fault, which counts as no call and ignores protections."""
         draft = self.store.draft(spreadsheet_id)
         edit(
             draft,

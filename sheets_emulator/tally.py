@@ -10,8 +10,8 @@ COUNTERS = {"read": "reads", "write": "writes"}
 class Tally:
     """Counts of calls.
 
-    Calls refused by a limit count only in `refused`; calls answered by a fault count in `calls`;
-    calls without a valid token do not count.
+    A call that a limit refuses counts only in `refused`. A call that a fault answers counts in
+    `calls`. A call without a valid token does not count.
     """
 
     calls: Counter[str] = field(default_factory=Counter)
@@ -19,7 +19,7 @@ class Tally:
     refused: int = 0
 
     def count(self, name: str, kind: str | None) -> None:
-        """Count a call; kind None: neither a read nor a write (`token`)."""
+        """Count a call. `kind` is None for a token request, which is neither a read nor a write."""
         self.calls[name] += 1
         if kind is not None:
             self.kinds[COUNTERS[kind]] += 1

@@ -69,7 +69,7 @@ class Wire:
         )
 
     def _grant(self, scope: Scope) -> Grant:
-        """The grant of the request's token; 401 without a valid one."""
+        """The grant of the request's token. Raises a 401 without a valid one."""
         grant = self.service.tokens.grant_of(Headers(scope=scope).get("authorization"))
         if grant is None:
             raise of_code(401)
@@ -82,6 +82,6 @@ def _raw_path(scope: Scope) -> bytes:
 
 
 def _no_such_page(path: str) -> Answer:
-    """Google answers unknown paths with an HTML page."""
+    """Answer an HTML page, as Google does for an unknown path."""
     page = f"<!DOCTYPE html><title>Error 404 (Not Found)</title><p>{escape(path)} was not found."
     return Answer(status=404, body=page.encode(), content_type=HTML_TYPE)

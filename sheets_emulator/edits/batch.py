@@ -126,8 +126,9 @@ def edit(
 ) -> Reply:
     """The reply to a batchUpdate body; an account of "" is the spreadsheet's owner.
 
-    `has_grid_data` says whether a field mask includes grid data; None: there is no mask. Ranges of
-    the response are those after all updates; one past the grid is refused without a prefix.
+    `has_grid_data` is True if the field mask includes grid data, and None without a field mask. The
+    ranges of the response are read after all updates. A range past the grid is refused without the
+    position of a request.
     """
     requests = message.messages("requests")
     if not requests:
@@ -170,6 +171,6 @@ def _reply(editing: Editing, request: Message, index: int) -> Reply:
 
 
 def _placed(refusal: Refusal, prefix: str) -> Refusal:
-    """Refusals of fields already contain the place; so do refusals of unsupported features."""
+    """Add the number of the request, unless the refusal names a field or an unsupported feature."""
     is_placed = bool(refusal.details) or refusal.code == 501
     return refusal if is_placed else prefixed(prefix, refusal)

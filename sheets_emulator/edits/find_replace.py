@@ -40,7 +40,8 @@ class Wanted:
     has_formulas: bool
 
     def replaced(self, text: str) -> tuple[str, int]:
-        """The text with all matches replaced, and their number; 400 if it becomes too long."""
+        """The text with all matches replaced, and their number. Raises a 400 if it becomes too
+        long."""
         parts, length, end, count = [], 0, 0, 0
         for match in self._matches(text):
             part = text[end : match.start()] + self.replacement(match)

@@ -104,7 +104,7 @@ def update_dimension_group(editing: Editing, message: Message) -> Reply:
 
 
 def _writable(editing: Editing, message: Message, verb: str) -> Lines:
-    """The existing lines of a DimensionRange that the account may change."""
+    """The existing lines of a DimensionRange that the account can change."""
     lines = read_lines(editing.workbook, message)
     require_existing(lines, verb)
     require_unprotected(lines.sheet, lines.box(lines.start, lines.end), editing.account)

@@ -30,14 +30,14 @@ def merge_cells(editing: Editing, message: Message) -> Reply:
 
 
 def unmerge_cells(editing: Editing, message: Message) -> Reply:
-    """unmergeCells: all merges in the range; none may be partly outside."""
+    """unmergeCells: remove all merges in the range. Raises a 400 if one is partly outside."""
     area = open_area(editing, message)
     remove_merges(area.sheet, area.box)
     return {}
 
 
 def require_whole_merges(sheet: Sheet, box: Box) -> list[Box]:
-    """The merges inside a box; 400 if one is partly outside."""
+    """The merges inside a box. Raises a 400 if one is partly outside."""
     found = sheet.merges_in(box)
     if not all(map(box.contains, found)):
         raise invalid(CUT_MERGE)
@@ -45,7 +45,7 @@ def require_whole_merges(sheet: Sheet, box: Box) -> list[Box]:
 
 
 def remove_merges(sheet: Sheet, box: Box) -> None:
-    """Remove the merges of a box; 400 if one is partly outside."""
+    """Remove the merges of a box. Raises a 400 if one is partly outside."""
     sheet.remove_merges(require_whole_merges(sheet, box))
 
 

@@ -1,9 +1,9 @@
 """batchUpdate: protected ranges and worksheets.
 
 Rules:
-- The account that adds a protection may edit what it protects, and is one of its editors. The
-  spreadsheet's owner may edit everything and is not listed.
-- Only accounts that may edit the protected cells may change or delete the protection.
+- The account that adds a protection can edit what it protects, and is one of its editors. The
+  spreadsheet's owner can edit everything and is not listed.
+- Only accounts that can edit the protected cells can change or delete the protection.
 """
 
 from collections.abc import Callable
@@ -109,7 +109,7 @@ def _new_id(workbook: Workbook, wanted: Message) -> int:
 
 
 def _require_protection(editing: Editing, protection_id: int) -> tuple[Sheet, Protection]:
-    """The protection with this ID, if the account may change it."""
+    """The protection with this ID, if the account can change it."""
     for sheet in editing.workbook.sheets:
         for protection in sheet.protections:
             if protection.protection_id == protection_id:

@@ -37,7 +37,10 @@ REFERENCE = re.compile(r"\\(?P<literal>.)|\$(?P<group>[0-9]+)|(?P<plain>[^\\$]+)
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """A compiled expression; `choices`: number of ways to match each part, None: unlimited."""
+    """Compiled expression. `choices` has the number of ways to match each part.
+
+    None means that the number is unlimited.
+    """
 
     pattern: Pattern[str]
     choices: Sequence[int | None] = ()
@@ -73,7 +76,7 @@ def literal_search(text: str, *, is_case_matched: bool) -> Search:
 
 
 def regex_search(text: str, *, is_case_matched: bool) -> Search:
-    """A search for a regular expression; 400 if invalid, 501 if unsupported."""
+    """Search for a regular expression. Raises a 400 if invalid, a 501 if unsupported."""
     if len(text) > MAX_LENGTH:
         raise unimplemented("a regular expression this long")
     reading = Reading(text=text)
@@ -93,7 +96,7 @@ def regex_search(text: str, *, is_case_matched: bool) -> Search:
 
 
 def expanded(replacement: str, match: Match[str]) -> str:
-    """The replacement with `$1` expanded as in Java; 400 for a missing group."""
+    """The replacement with `$1` expanded as in Java. Raises a 400 for a missing group."""
     parts, at = [], 0
     while at < len(replacement):
         piece = REFERENCE.match(replacement, at)

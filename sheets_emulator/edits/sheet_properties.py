@@ -33,7 +33,7 @@ Setter = Callable[[Editing, Sheet, Message], None]
 
 
 def read_properties(message: Message) -> Message:
-    """Parse the SheetProperties of a request; 501 unless the worksheet is a grid."""
+    """Parse the SheetProperties of a request. Raises a 501 unless the worksheet is a grid."""
     properties = message.message("properties")
     kind = properties.text("sheetType", "GRID")
     if kind != "GRID" or properties.has("dataSourceSheetProperties"):

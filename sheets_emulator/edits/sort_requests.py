@@ -132,7 +132,7 @@ def _sorted(entries: Sequence[Entry], at: int, *, is_descending: bool) -> list[E
 
 
 def _key(value: CellValue | CellError) -> SortKey | None:
-    """Numbers, then text case-insensitively, then booleans, then errors; None for a blank."""
+    """Sort key: numbers, then texts ignoring case, then booleans, then errors. None for a blank."""
     if value is None:
         return None
     if isinstance(value, CellError):

@@ -56,7 +56,7 @@ def date_form(tokens: Tokens) -> DateForm:
 
 
 def written_date(number: float, form: DateForm) -> str | None:
-    """The number as a date; None if there is no such date."""
+    """The number as a date, or None if there is no such date."""
     milliseconds = to_milliseconds(number)
     if milliseconds is None:
         return None

@@ -101,7 +101,7 @@ Tokens = tuple[Token, ...]
 
 
 def sections(pattern: str) -> tuple[Tokens, ...] | None:
-    """The tokens of each section; None for an unknown format."""
+    """The tokens of each section, or None for an unknown format."""
     if len(pattern) > MAX_PATTERN_LENGTH:
         return None
     tokens = [_token(match) for match in SCANNER.finditer(pattern)]

@@ -2,7 +2,7 @@
 
 Rules:
 - The fraction is the nearest one whose denominator has no more digits than placeholders, or is the
-  number in the format. Without placeholders for a whole number it may be above one.
+  number in the format. Without placeholders for a whole number it can be above one.
 - A fraction of zero beside a whole number is displayed as blanks, but for a placeholder `0`, as
   other spreadsheets do (an assumption for Google's).
 """
@@ -44,7 +44,7 @@ class FractionForm:
 
 
 def fraction_form(tokens: Tokens) -> FractionForm | None:
-    """Parse a section with a slash at a placeholder; None if unsupported."""
+    """Parse a section with a slash at a placeholder, or return None if it is unsupported."""
     match = SECTION.fullmatch("".join(map(_mark, tokens)))
     if match is None:
         return None

@@ -38,7 +38,7 @@ class NumberForm:
 
 
 def number_form(tokens: Tokens) -> NumberForm | None:
-    """Parse a section; None if unsupported."""
+    """Parse a section, or return None if it is unsupported."""
     roles = [_role(tokens, at) for at in range(len(tokens))]
     shown = tuple(each for each, role in zip(tokens, roles, strict=True) if role == "shown")
     mantissa, exponent = _parted(shown, Kind.EXPONENT)

@@ -3,8 +3,10 @@
 Rules:
 - Formats follow Google's guide to date and number formats, and common spreadsheet behaviour where
   it is silent.
-- Sections: all numbers; or zero and above, below; or above zero, below zero, zero. The fourth, or a
-  last one with `@`, is for texts. A number in a section for negative ones has no sign.
+- A single section is for all numbers. Of two sections, the first is for zero and above, the second
+  for negative numbers. Of three, they are for positive numbers, negative numbers and zero. The
+  fourth section, or a last section with `@`, is for texts. A number in a section for negative
+  numbers has no minus.
 - With conditions, such as `[>100]`, the first section whose condition holds is used; a section
   without a condition always holds.
 - Unknown formats display as the automatic format; colours are ignored.
@@ -60,7 +62,7 @@ class Section:
 
 
 def default_pattern(kind: str) -> str | None:
-    """The default pattern of a NumberFormatType; None: the automatic format.
+    """Default pattern of a NumberFormatType, or None for the automatic format.
 
     Source: the examples in Google's discovery document.
     """
@@ -75,7 +77,7 @@ def is_date(pattern: str | None) -> bool:
 
 
 def written(number: float, pattern: str) -> str | None:
-    """Format the number; None if the format is unknown or cannot show it."""
+    """Format a number, or return None if the format is unknown or cannot show the number."""
     chosen = _chosen(_parsed(pattern), number) if math.isfinite(number) else None
     if chosen is None:
         return None
@@ -99,7 +101,7 @@ def written_text(text: str, pattern: str | None) -> str:
 
 @lru_cache(maxsize=256)
 def _parsed(pattern: str) -> tuple[Section, ...]:
-    """The number sections; empty for an unknown format."""
+    """The number sections, or empty for an unknown format."""
     found = sections(pattern) or ()
     is_last_for_text = len(found) > 1 and _text_section(pattern) is not None
     return tuple(_section(each) for each in (found[:-1] if is_last_for_text else found))
@@ -132,7 +134,7 @@ def _condition(text: str) -> Condition:
 
 
 def _chosen(found: tuple[Section, ...], number: float) -> tuple[Section, bool] | None:
-    """The section for a number, and whether to show a minus; None without a section."""
+    """Section for a number, and True if it shows a minus. None if no section applies."""
     if any(section.condition for section in found):
         fitting = (each for each in found if _holds(each.condition, number))
         return next(((section, True) for section in fitting), None)

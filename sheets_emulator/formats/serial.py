@@ -26,7 +26,7 @@ def from_time(*, hour: int, minute: int, second: int, millisecond: int = 0) -> f
 
 
 def to_milliseconds(serial: float) -> int | None:
-    """Milliseconds since the epoch, rounded; None if the serial is too large."""
+    """Milliseconds since the epoch, rounded, or None if the serial is too large."""
     try:
         return round(serial * MILLISECONDS_PER_DAY)
     except (OverflowError, ValueError):

@@ -43,7 +43,7 @@ class Block:
 def rendered_blocks(
     sheet: Sheet, box: Box, rendering: Rendering, results: Results
 ) -> Iterator[Block]:
-    """The JSON values of a box; trailing blank cells may be missing."""
+    """The JSON values of a box; trailing blank cells can be missing."""
     rows = sheet.read(box)
     height = min(BLOCK_ROWS, BLOCK_CELLS // max(box.width, 1) + 1)
     for start in range(0, len(rows), height):
@@ -131,7 +131,7 @@ def _number_column(numbers: Sequence[float]) -> Sequence[float]:
 
 
 def _whole_column(numbers: Sequence[float]) -> list[int] | None:
-    """The numbers as integers; None if one is not a short whole number."""
+    """The numbers as integers, or None if one is not a short whole number."""
     whole = list(map(int, numbers))
     is_short = min(whole) > -LARGEST_SHORT and max(whole) < LARGEST_SHORT
     return whole if is_short and whole == list(numbers) else None

@@ -3,7 +3,7 @@
 Rules:
 - Results belong to one version of a workbook, which must not change. A cell is computed once, on
   demand.
-- Evaluation does not recurse, so chains of references may be long: a computation is a generator
+- Evaluation does not recurse, so chains of references can be long: a computation is a generator
   that yields the cells it waits for, and `Results` runs a stack of them.
 - All cells of a cycle are `#REF!`.
 - A range is cut at the end of the grid; one that starts past it is `#REF!` (an assumption from the

@@ -5,10 +5,10 @@ Rules:
   unlimited.
 - Supported: arithmetic, comparison, `&`, references, SUM, CONCAT, CONCATENATE, LEN, IF, and
   ARRAYFORMULA around the whole formula. A formula with another function, a name or an array in
-  braces is `#NAME?`, even if its other parts do not parse: they may use unsupported syntax.
+  braces is `#NAME?`, even if its other parts do not parse: they might use unsupported syntax.
 - As in Google's formulas, a sign binds tighter than `^` (`-2^2` is 4), and operators of the same
   precedence go from left to right (`2^3^2` is 64).
-- `;` separates arguments like `,`. An argument may be omitted: `SUM(1,)`.
+- `;` separates arguments like `,`. An argument can be omitted: `SUM(1,)`.
 """
 
 import math
@@ -63,7 +63,7 @@ class Binary:
 
 @dataclass(frozen=True, kw_only=True)
 class Arity:
-    """Number of arguments of a function; `most` None: any number."""
+    """Number of arguments of a function. There is no maximum if `most` is None."""
 
     least: int
     most: int | None = None

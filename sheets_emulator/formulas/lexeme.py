@@ -50,7 +50,7 @@ def lexemes(text: str) -> Iterator[Lexeme]:
 
 
 def split_area(text: str) -> tuple[str | None, str]:
-    """The worksheet's title (None: missing) and the cells of an `area` lexeme."""
+    """The worksheet's title (None means missing) and the cells of an `area` lexeme."""
     title, _, cells = text.rpartition("!")
     if not title:
         return None, cells

@@ -30,7 +30,7 @@ COLUMNS_KEPT = 1024
 
 
 class Corner(NamedTuple):
-    """One corner of a reference, zero-based; missing parts are None. A mark is `$` or ""."""
+    """One corner of a reference, counted from 0; missing parts are None. A mark is `$` or ""."""
 
     column_mark: str
     column: int | None
@@ -42,7 +42,7 @@ Corners = tuple[Corner, ...]  # one, or two around a colon
 
 
 class Lanes(NamedTuple):
-    """The parts of rows and columns that move; None: whole ones."""
+    """The parts of rows and columns that move; None means whole ones."""
 
     rows: range | None = None
     columns: range | None = None
@@ -197,7 +197,7 @@ def _followed(corners: Corners, rows: Shift, columns: Shift) -> Corners | None:
 
 
 def _shifted_all(indexes: list[int | None], shift: Shift) -> list[int | None] | None:
-    """The indexes of a reference's corners after a shift; None: deleted."""
+    """The indexes of a reference's corners after a shift; None means deleted."""
     given = [index for index in indexes if index is not None]
     if not given:
         return indexes  # `A:A` always has all rows

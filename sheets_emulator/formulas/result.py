@@ -27,7 +27,7 @@ class CellError:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evaluated:
-    """A value and its number format; None: the automatic one."""
+    """A value and its number format; None means the automatic one."""
 
     value: CellValue | CellError = None
     pattern: str | None = None

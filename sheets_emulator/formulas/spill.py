@@ -1,7 +1,7 @@
 """Cells that display the results of array formulas.
 
 Rules:
-- After each write all such cells are determined again: any write may change a result's size.
+- After each write all such cells are determined again: any write can change a result's size.
 - A cell for which the result is blank displays nothing, and counts as blank; an empty text counts
   as data (reported: rows are appended below it).
 """

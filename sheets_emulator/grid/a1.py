@@ -3,7 +3,7 @@
 Rules:
 - This module knows no worksheet: `places` resolves titles that could also be a cell (`D3`) or a
   named range.
-- An end may be open (`A5:Z`, `1:1`, `A:C`, a bare title); corners may be in any order.
+- An end can be open (`A5:Z`, `1:1`, `A:C`, a bare title); corners can be in any order.
 - A title is quoted only if needed (recorded: blanks, emoji, titles that look like a cell; Cyrillic
   letters are from a public test of Google's answers).
 """
@@ -22,7 +22,10 @@ RANGE_NAME = re.compile(r"(?!true|false)[^\W\d]\w{0,249}", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """Cells of a worksheet, zero-based and half-open; None: up to the grid's end."""
+    """Cells of a worksheet. Rows and columns count from 0, ends are excluded.
+
+    None as an end means the end of the grid.
+    """
 
     top: int = 0
     left: int = 0
@@ -49,17 +52,17 @@ class Reference:
 
 @dataclass(frozen=True, kw_only=True)
 class Corner:
-    """One corner of a range, zero-based; missing parts are None."""
+    """One corner of a range. Row and column count from 0; None if the text does not name them."""
 
     row: int | None
     column: int | None
 
 
 def readings(text: str) -> list[Reference]:
-    """All interpretations of a range text, likelier ones first; empty if malformed.
+    """All interpretations of a range text, likelier ones first, or empty if malformed.
 
-    `A1` may be a cell or a worksheet named A1; Google prefers the cell (reported for node-sheets).
-    `Data` may be a named range or a worksheet; Google prefers the named range (its documentation).
+    `A1` can be a cell or a worksheet named A1; Google prefers the cell (reported for node-sheets).
+    `Data` can be a named range or a worksheet; Google prefers the named range (its documentation).
     """
     quoted = QUOTED.fullmatch(text)
     if quoted:
@@ -84,7 +87,7 @@ def is_range_name(text: str) -> bool:
 
 
 def parse_cells(text: str) -> Span | None:
-    """The cells of `A1`, `A1:B2`, `A5:Z`, `1:1` or `A:C`; None for other texts."""
+    """The cells of `A1`, `A1:B2`, `A5:Z`, `1:1` or `A:C`, or None for other texts."""
     first_text, colon, last_text = text.partition(":")
     first = _corner(first_text)
     last = _corner(last_text) if colon else first
@@ -137,7 +140,7 @@ def _corner(text: str) -> Corner | None:
 
 
 def _ordered(first: int | None, last: int | None) -> tuple[int, int | None]:
-    """The half-open extent of two coordinates; the end is open if one is missing."""
+    """Start and excluded end of two coordinates. The end is None if one coordinate is missing."""
     if first is None or last is None:
         start = first if last is None else last
         return start or 0, None

@@ -1,4 +1,4 @@
-"""Rectangles in a grid, zero-based and half-open."""
+"""Rectangles of cells. Rows and columns count from 0, and ends are excluded."""
 
 from dataclasses import dataclass, replace
 
@@ -39,7 +39,7 @@ class Box:
         )
 
     def without(self, other: "Box") -> list["Box"]:
-        """The part of this box outside another one, as boxes that do not overlap."""
+        """The part of this box outside another box, as boxes that do not overlap."""
         if not self.overlaps(other):
             return [self]
         top, bottom = max(self.top, other.top), min(self.bottom, other.bottom)
@@ -58,7 +58,7 @@ def sized(*, top: int, left: int, height: int, width: int) -> Box:
 
 
 def column_name(column: int) -> str:
-    """The letters of a zero-based column: 0 is A, 26 is AA."""
+    """Letters of a column that counts from 0: A for 0, AA for 26."""
     letters = ""
     number = column + 1
     while number:
@@ -68,7 +68,7 @@ def column_name(column: int) -> str:
 
 
 def column_index(letters: str) -> int:
-    """The zero-based index of column letters in either case."""
+    """Number of a column, from 0, by its letters in upper or lower case."""
     number = 0
     for letter in letters.upper():
         number = number * 26 + ALPHABET.index(letter) + 1

@@ -2,7 +2,7 @@
 
 Rules:
 - A grid stores most cells as bare values; only a cell with more than a value is a `Cell`.
-- JSON objects of Google (CellFormat, DataValidationRule) are stored as JSON. Cells may share them,
+- JSON objects of Google (CellFormat, DataValidationRule) are stored as JSON. Cells can share them,
   so they are never modified.
 - Numbers are always floats, as in Google Sheets.
 """
@@ -70,7 +70,7 @@ class Cell:
 
     @property
     def pattern(self) -> str | None:
-        """The number format, such as `yyyy-mm-dd`; None: automatic."""
+        """The number format, such as `yyyy-mm-dd`; None means automatic."""
         if self.format is None:
             return None
         wanted = cast(Json, self.format.get("numberFormat", NOTHING))

@@ -47,7 +47,7 @@ def answered_style(style: Json) -> Json:
 
 
 def color_of(style: Json) -> Json | None:
-    """The Color of a ColorStyle; None if it has none."""
+    """The Color of a ColorStyle, or None if it has none."""
     theme = THEME.get(cast(str, style.get("themeColor", "")))
     if theme is not None:
         return _answered(*theme)

@@ -41,7 +41,7 @@ Parts = Mapping[str, str | None]
 
 
 def typed_date(text: str) -> Cell | None:
-    """The cell of a typed date, time or duration; None for other texts."""
+    """The cell of a typed date, time or duration, or None for other texts."""
     time = TIME_FORM.fullmatch(text)
     if time:
         return _timed(time.groupdict())

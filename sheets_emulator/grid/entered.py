@@ -75,7 +75,7 @@ def _typed_sum(text: str) -> Cell | None:
 
 
 def _typed_number(text: str) -> Cell | None:
-    """The cell of a typed number; None for other texts. Parentheses make it negative."""
+    """The cell of a typed number, or None for other texts. Parentheses make it negative."""
     if not (text.startswith("(") and text.endswith(")")):
         return _signed_number(text)
     inner = text[1:-1]
@@ -95,7 +95,7 @@ def _signed_number(text: str) -> Cell | None:
 
 
 def _value(match: Match[str], reader: NumberReader) -> float | None:
-    """The number; None if it exceeds doubles. Negative zero becomes zero."""
+    """The number, or None if it exceeds doubles. Negative zero becomes zero."""
     size = float(match["digits"].replace(",", "") + reader.suffix(match))
     if size == float("inf"):
         return None

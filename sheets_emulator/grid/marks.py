@@ -36,13 +36,13 @@ class Protection:
     open_spans: tuple[Span, ...] = ()
 
     def allows(self, account: str) -> bool:
-        """True if the account may write here. An account of "" is the owner, who always may."""
+        """True if the account can write here. An account of "" is the owner, who always can."""
         return not account or self.warning_only or account in self.editors
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamedRange:
-    """A named range, which requests may use like a range."""
+    """A named range, which requests can use like a range."""
 
     range_id: str
     name: str
@@ -105,8 +105,8 @@ class NativeTable:
 class Line:
     """A row or column with non-default properties.
 
-    `pixels` None: the default size. `depth` is the number of its groups; `collapsed` are the depths
-    of collapsed groups.
+    `pixels` None means the default size. `depth` is the number of its groups; `collapsed` are the
+    depths of collapsed groups.
     """
 
     pixels: int | None = None

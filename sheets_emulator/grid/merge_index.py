@@ -1,7 +1,7 @@
 """Index of a worksheet's merges by row.
 
 Rules:
-- Merges may only be appended to the list; otherwise the index becomes invalid.
+- Merges can only be appended to the list; otherwise the index becomes invalid.
 - Merges are searched by their first rows; a very high merge makes the search slower.
 """
 

@@ -1,7 +1,7 @@
 """A worksheet: a grid of cells with a size, and marks.
 
 Rules:
-- Rows and columns are zero-based; boxes passed to this module are within the grid.
+- Rows and columns are counted from 0; boxes passed to this module are within the grid.
 - Rows are tuples up to the last used cell or longer. A write replaces a row's tuple, so that copies
   of a worksheet share unchanged rows.
 - Limits of the workbook and error texts are elsewhere.
@@ -136,7 +136,7 @@ class Sheet:
         )
 
     def content(self, row: int, column: int) -> Content:
-        """The stored content at a place; None if there is none."""
+        """The stored content at a place, or None if there is none."""
         if 0 <= row < len(self.rows) and 0 <= column < len(self.rows[row]):
             return self.rows[row][column]
         return None

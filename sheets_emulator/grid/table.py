@@ -18,7 +18,7 @@ FEW_ROWS = 30
 
 
 def find_table(sheet: Sheet, searched: Box) -> Box | None:
-    """The last table that overlaps the searched box; None if the box is blank."""
+    """The last table that overlaps the searched box, or None if the box is blank."""
     last = sheet.last_used(searched)
     return None if last is None else table_round(sheet, *last)
 
@@ -44,7 +44,7 @@ def _wider(sheet: Sheet, box: Box) -> Box:
 
 
 def _taller(sheet: Sheet, box: Box) -> Box:
-    """The box with more rows, at most about twice as many: the next ones may be wider."""
+    """The box with more rows, at most about twice as many: the next ones can be wider."""
     if box.left - 1 <= sheet.margin and box.right + 1 >= sheet.width:
         return _between_blank_rows(sheet, box)
     top, bottom = box.top, box.bottom

@@ -28,7 +28,7 @@ class Answer:
 
 
 def json_answer(content: object, *, status: int = 200, is_pretty: bool = True) -> Answer:
-    """A JSON answer, indented by two blanks unless compact."""
+    """JSON answer, indented by two blanks if `is_pretty`."""
     body = msgspec.json.encode(content)
     if is_pretty:
         body = msgspec.json.format(body, indent=2) + b"\n"
@@ -41,7 +41,7 @@ def refusal_answer(refusal: Refusal, *, is_pretty: bool = True) -> Answer:
 
 
 def text_answer(text: str, *, status: int) -> Answer:
-    """A text as it is: JSON if it is an object or a list, otherwise HTML."""
+    """Answer with a text: as JSON if the text is an object or a list, otherwise as HTML."""
     body = text.encode()
     return Answer(status=status, body=body, content_type=JSON_TYPE if _is_json(body) else HTML_TYPE)
 
@@ -49,7 +49,7 @@ def text_answer(text: str, *, status: int) -> Answer:
 async def send_answer(
     answer: Answer, scope: Scope, receive: Receive, send: Send, *, truncate: int | None = None
 ) -> None:
-    """Send an answer; with `truncate`, only so many of the announced bytes, then close."""
+    """Send an answer. With `truncate`, send only so many bytes, then close the connection."""
     body, headers = _encoded(answer, scope)
     await send(
         {

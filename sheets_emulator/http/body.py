@@ -8,7 +8,7 @@ MAX_BYTES = 32 * 1024 * 1024  # our own limit; Google's is unknown
 
 
 async def whole_body(request: Request) -> bytes:
-    """Read a body; 413 above `MAX_BYTES`, without storing more."""
+    """Read a body. Raises a 413 above `MAX_BYTES`, without storing more."""
     announced = request.headers.get("content-length", "0")
     if announced.isdecimal() and int(announced[:20]) > MAX_BYTES:
         raise of_code(413)

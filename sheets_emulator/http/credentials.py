@@ -31,7 +31,7 @@ KEPT_AS = "private_key"
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceAccount:
-    """An account and its signing key; an emulator counts its accounts from 1."""
+    """Service account and its signing key. Accounts of an emulator count from 1."""
 
     number: int
     project: str
@@ -45,9 +45,10 @@ class ServiceAccount:
 def open_accounts(
     projects: Sequence[str], disk: Disk | None, key_bits: int = KEY_BITS
 ) -> list[ServiceAccount]:
-    """An account in each of these projects; keys in a database file survive a restart.
+    """Create a service account in each of these projects.
 
-    Raises DiskError.
+    Keys are stored in the database file, if there is one, and used again after a restart. Raises
+    DiskError.
     """
     return [
         ServiceAccount(
@@ -90,13 +91,13 @@ def write_file(account: ServiceAccount, path: Path, token_uri: str) -> None:
 
 
 def _suffix(number: int) -> str:
-    """The end of an account's names; the first account has none."""
+    """Suffix of the names of an account; "" for the first account."""
     return "" if number == 1 else f"-{number}"
 
 
 @cache
 def _new_key(_number: int, bits: int) -> RSAPrivateKey:
-    """The key of an account of this process; creating one takes a while, so it is done once."""
+    """Create the key of an account. It is slow, so each process creates a key only once."""
     return generate_private_key(public_exponent=PUBLIC_EXPONENT, key_size=bits)
 
 

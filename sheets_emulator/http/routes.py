@@ -2,7 +2,7 @@
 
 Rules:
 - All calls of the API have a route.
-- The raw path is split, and `:append` or `:clear` removed, before decoding: a title may contain `/`
+- The raw path is split, and `:append` or `:clear` removed, before decoding: a title can contain `/`
   and `:`. Each part is decoded once, as strict UTF-8.
 """
 
@@ -37,7 +37,7 @@ RANGE_VERBS = {":append": "values.append", ":clear": "values.clear"}
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """The call of a request line; `number` is the ID of a worksheet or of metadata."""
+    """API call of a request line. `number` is the ID of a worksheet or of metadata."""
 
     name: str
     spreadsheet_id: str = ""
@@ -46,7 +46,7 @@ class Route:
 
 
 def find_route(method: str, raw_path: bytes) -> Route | None:
-    """Find the call of a method and an undecoded path; None for a path unknown to Google."""
+    """Find the call of a method and an undecoded path, or return None for an unknown path."""
     path = raw_path.decode("latin-1")
     if path == ROOT:
         return _route(OF_ALL.get(method))

@@ -1,6 +1,6 @@
 """OAuth token endpoint: exchanges a signed assertion of a service account for a bearer token.
 
-Errors follow RFC 6749 with Google's texts: 400 with `error` and `error_description`. Faults may use
+Errors follow RFC 6749 with Google's texts: 400 with `error` and `error_description`. Faults can use
 other statuses.
 """
 
@@ -39,7 +39,7 @@ FAILURES = {  # by HTTP status: error code and description
 
 
 class GrantError(Exception):
-    """A refused token; `error` is the code of RFC 6749, the message its description."""
+    """Refusal of a token. `error` is the code of RFC 6749, and the message the description."""
 
     def __init__(self, error: str, description: str) -> None:
         super().__init__(description)
@@ -76,10 +76,10 @@ class Claims(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """The rights of a token until its expiry in seconds since 1970.
+    """Rights of a token, with its expiry in seconds since 1970.
 
-    `account` is the e-mail address that calls are made as: of the service account `issuer`, or of
-    the user on whose behalf it acts.
+    `account` is the e-mail address for access checks: of the service account `issuer`, or of the
+    user on whose behalf it acts.
     """
 
     account: str
@@ -90,7 +90,7 @@ class Grant:
 
 @dataclass(kw_only=True)
 class Tokens:
-    """Issues and verifies tokens of service accounts; `accounts` are by e-mail address.
+    """Issues and verifies tokens of service accounts. `accounts` has them by e-mail address.
 
     `now` returns seconds since 1970. Accounts in `revoked` get no tokens.
     """
@@ -119,7 +119,7 @@ class Tokens:
         }
 
     def grant_of(self, authorization: str | None) -> Grant | None:
-        """The grant of an `Authorization` header; None without a valid token."""
+        """The grant of an `Authorization` header, or None without a valid token."""
         scheme, _, token = (authorization or "").partition(" ")
         grant = self.grants.get(token.strip())
         if scheme.lower() != "bearer" or grant is None or grant.expires_at <= self.now():

@@ -19,7 +19,7 @@ MAX_DEPTH = 50  # names in one path; Google's definition has fewer
 
 
 def read_mask(text: str) -> Mask:
-    """Parse a mask to camelCase; 400 if it is malformed."""
+    """Parse a mask to camelCase. Raises a 400 if it is malformed."""
     tokens = TOKEN.findall(camel_mask(text))
     if "".join(tokens) != re.sub(r"\s", "", camel_mask(text)) or not tokens:
         raise _bad_mask(text)
@@ -67,8 +67,8 @@ def leaves(mask: Mask, path: str = "") -> list[str]:
 def update_paths(text: str, kind: Type) -> list[str]:
     """The dotted leaf paths of an update's mask.
 
-    `gridProperties` gives a path for each of its fields, `*` for all fields; 400 for an unknown
-    field.
+    `gridProperties` gives a path for each of its fields, `*` for all fields. Raises a 400 for an
+    unknown field.
     """
     mask = read_mask(text)
     require_updatable(mask, kind)

@@ -8,7 +8,7 @@ from sheets_emulator.protocol.message import snake, unknown_name_text, wrong_typ
 Place = tuple["Place", str | int] | str
 """The place of a value: its parent's place, and its name or index there."""
 Read = Callable[[object, Place, "Findings"], object]
-"""Reads a value; None if it is unspecified or invalid. Invalid values are recorded."""
+"""Reads a value, or None if it is unspecified or invalid. Invalid values are recorded."""
 
 MAX_FINDINGS = 50
 NOT_REPEATING = "Proto field is not repeating, cannot start list."

@@ -48,7 +48,7 @@ class Message:
         return cast(float, self.fields.get(name, 0.0))
 
     def message(self, name: str) -> "Message":
-        """An inner object; empty if missing."""
+        """An inner object, or empty if missing."""
         fields = cast(Json, self.fields.get(name, {}))
         return Message(fields=fields, place=self._path(name))
 

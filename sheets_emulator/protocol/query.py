@@ -3,7 +3,7 @@
 Rules:
 - All parameters are checked, even those without effect; all mistakes are reported at once. The
   parameters common to all Google APIs are known.
-- Names may be in snake_case. Booleans may be in any case: clients send `False`.
+- Names can be in snake_case. Booleans can be in any case: clients send `False`.
 - An empty value means absent; an empty boolean is true (assumed).
 """
 
@@ -64,7 +64,7 @@ class Query:
         )
 
     def response_rendering(self) -> Rendering | None:
-        """The rendering of values that a write requests; None: no values."""
+        """The rendering of values that a write requests; None means no values."""
         if not self.flag("includeValuesInResponse"):
             return None
         return Rendering(
@@ -81,7 +81,7 @@ def input_option(value: str) -> str:
 
 
 def read_query(query_string: bytes, call: str) -> Query:
-    """Parse a call's parameters; 400 for unknown ones, 501 for unsupported ones."""
+    """Parse a call's parameters. Raises a 400 for unknown ones, 501 for unsupported ones."""
     types = {**DEFINITION.parameters, **method(call).parameters}
     names = {**{snake(name): name for name in types}, **{name: name for name in types}}
     given: dict[str, list[str]] = {}

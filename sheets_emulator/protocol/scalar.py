@@ -1,7 +1,7 @@
 """Values of plain types in all JSON forms.
 
 Rules:
-- As in protobuf's JSON parser, numbers may be texts and whole numbers may be `1.0`; booleans may
+- As in protobuf's JSON parser, numbers can be texts and whole numbers can be `1.0`; booleans can
   not be texts.
 - Protobuf's parser accepts "NaN" and "Infinity" too. No cell, colour or setting can have these
   values, so they are refused like other mistakes (an assumption: Google's answer is unknown).

@@ -54,7 +54,7 @@ def clearing(mask: Mask) -> Patch:
 
 
 def read_cell_mask(text: str) -> Mask:
-    """Parse the mask of a request that writes cells; 400 for unknown members."""
+    """Parse the mask of a request that writes cells. Raises a 400 for unknown members."""
     mask = read_mask(text)
     require_updatable(mask, "CellData")
     for name in (*NOT_KEPT, *READ_ONLY):
@@ -69,7 +69,7 @@ def read_rows(rows: Sequence[Message], mask: Mask) -> list[list[Patch]]:
 
 
 def read_patch(data: Message, mask: Mask) -> Patch:
-    """Parse a CellData; 501 for an unsupported member in the mask."""
+    """Parse a CellData. Raises a 501 for an unsupported member in the mask."""
     for name in NOT_KEPT:
         if data.has(name) and "*" in mask:
             raise unimplemented(f"writing '{name}' of a cell")

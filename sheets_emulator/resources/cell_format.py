@@ -35,7 +35,7 @@ BLACK: Json = {}
 
 
 def merged_format(old: Json | None, given: Json, mask: Mask) -> Json | None:
-    """The format with the members in the mask taken from `given`; None if nothing remains.
+    """The format with the members in the mask taken from `given`, or None if nothing remains.
 
     An empty mask takes all. 400 for a number format without a type.
     """
@@ -57,7 +57,7 @@ def merging(given: Json, mask: Mask) -> Callable[[Json | None], Json | None]:
 
 
 def completed_format(given: Json) -> Json | None:
-    """A format as Google returns it; None if it is empty."""
+    """A format as Google returns it, or None if it is empty."""
     return _completed(given) or None
 
 

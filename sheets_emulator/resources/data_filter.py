@@ -35,7 +35,7 @@ Selects = Callable[[Located], bool]
 class DataFilter:
     """A parsed filter: `fields` as given, and the metadata that it selects.
 
-    `place` is the place of a range; None for a lookup.
+    `place` is the place of a range, or None for a lookup.
     """
 
     fields: Json
@@ -61,7 +61,8 @@ def read_filters(workbook: Workbook, message: Message) -> list[DataFilter]:
 
 
 def read_filter(workbook: Workbook, message: Message) -> DataFilter:
-    """Parse a DataFilter; 400 if it has no filter or several, or a range that does not exist."""
+    """Parse a DataFilter. Raises a 400 if it has no filter or several, or a range that does not
+    exist."""
     given = [name for name in FILTERS if message.has(name)]
     if len(given) > 1:
         complaint = "oneof field 'filter' is already set. Cannot set"

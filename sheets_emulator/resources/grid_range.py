@@ -17,7 +17,7 @@ LINE_NAMES = {True: "row", False: "column"}
 class Editing:
     """The spreadsheet and account of a batchUpdate request; an account of "" is the owner.
 
-    `repeatable_metadata_ids`: developer metadata may get the ID of other metadata.
+    `repeatable_metadata_ids`: developer metadata can get the ID of other metadata.
     `first_free_rows` has tables to which an earlier request of the batch appended cells.
     """
 

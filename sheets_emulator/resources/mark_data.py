@@ -35,7 +35,7 @@ def describe_marks(sheet: Sheet, account: str) -> Reply:
 
 
 def describe_protection(sheet: Sheet, protection: Protection, account: str) -> Reply:
-    """A ProtectedRange; editors are included only for accounts that may edit it."""
+    """A ProtectedRange; editors are included only for accounts that can edit it."""
     may_edit = protection.allows(account)
     members: Reply = {
         "namedRangeId": protection.range_id,

@@ -24,7 +24,7 @@ def describe(
 ) -> Reply:
     """The Spreadsheet resource for an account; `places` limit its worksheets and their data.
 
-    None: there is no limit.
+    None means there is no limit.
     """
     workbook = results.workbook
     boxes = _boxes(workbook, places)

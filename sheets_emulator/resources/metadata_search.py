@@ -11,7 +11,7 @@ from sheets_emulator.resources.developer_metadata import describe_metadata, visi
 
 
 def get_metadata(workbook: Workbook, metadata_id: str, *, account: str) -> Reply:
-    """The metadata with an ID, a whole number as in the path; 404 if there is none.
+    """The metadata with an ID, a whole number as in the path. Raises a 404 if there is none.
 
     Of several with this ID, the first.
     """

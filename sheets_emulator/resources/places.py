@@ -17,7 +17,7 @@ ENDLESS = 2**31
 class Place:
     """A range that starts inside a worksheet's grid; `box` is its part within the grid.
 
-    `is_anchor`: a single cell, from which written values may extend.
+    `is_anchor`: a single cell, from which written values can extend.
     """
 
     sheet: Sheet
@@ -32,7 +32,7 @@ class Place:
 
 
 def find_place(workbook: Workbook, text: str) -> Place:
-    """Find the cells of a range text; 400 if it is malformed or starts past the grid."""
+    """Find the cells of a range text. Raises a 400 if it is malformed or starts past the grid."""
     for reference in readings(text):
         found = _resolved(workbook, reference)
         if found is not None:
@@ -63,7 +63,7 @@ def past_grid(sheet: Sheet, span: Span | Box) -> Refusal:
 
 
 def require_unprotected(sheet: Sheet, box: Box, account: str) -> None:
-    """Raise if the account may not write all cells of the box."""
+    """Raise if the account cannot write all cells of the box."""
     for protection in sheet.protections:
         if not protection.allows(account) and unbounded(protection.span).overlaps(box):
             _require_covered(box, [unbounded(span) for span in protection.open_spans])

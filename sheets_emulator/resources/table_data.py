@@ -23,7 +23,7 @@ KEPT = ("columnType", "dataValidationRule")
 
 
 def read_columns(message: Message, box: Box) -> tuple[TableColumn, ...]:
-    """The `columnProperties` of a table with these cells; 400 if one is impossible."""
+    """The `columnProperties` of a table with these cells. Raises a 400 if one is impossible."""
     columns: dict[int, TableColumn] = {}
     for each in message.messages("columnProperties"):
         index = each.integer("columnIndex")

@@ -35,7 +35,7 @@ COUNTS: Mapping[str, tuple[int, int | None]] = {
 
 
 def read_rule(message: Message) -> Json | None:
-    """A rule as stored; None if it is empty. 400 for an invalid condition."""
+    """A rule as stored, or None if it is empty. 400 for an invalid condition."""
     rule = message.fields
     if not rule:
         return None

@@ -96,7 +96,7 @@ class Disk:
     connection: sqlite3.Connection
 
     def save(self, changes: Iterable[Change], *, created: int) -> None:
-        """Save changed spreadsheets and the number of created ones; None: does not exist."""
+        """Save changed spreadsheets and the number of created ones; None means does not exist."""
         with self._transaction():
             for before, after in changes:
                 self._bring(before, after)
@@ -238,7 +238,7 @@ def _writable(place: Path) -> Path:
     """The path, with the file created if missing; OSError if SQLite could not write to it.
 
     A new file is readable by its owner only. An existing file is not opened here: closing it would
-    release the locks that SQLite may hold on it in this process.
+    release the locks that SQLite can hold on it in this process.
     """
     with suppress(FileExistsError):
         os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_MODE))

@@ -27,7 +27,7 @@ _STARTS: Mapping[bytes, str] = {
     b"PAR1": "a Parquet file",
 }
 _LETTERS = (b"GIF8", b"PAR1")
-"""Starts that a header in a text may have, too; only other files have control bytes."""
+"""Starts that a header in a text can have, too; only other files have control bytes."""
 _MEMBERS: Mapping[str, str] = {
     "xl/workbook.bin": "an .xlsb file",
     "word/document.xml": "a Word document",
@@ -61,7 +61,7 @@ def kind_of_file(content: bytes) -> str:
 
 
 def _kind_of_archive(content: bytes) -> str:
-    """The kind of a ZIP archive; a damaged one may be an .xlsx file."""
+    """The kind of a ZIP archive; a damaged one can be an .xlsx file."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = set(archive.namelist())

@@ -14,7 +14,7 @@ Rules:
 - A spreadsheet has one entry in `DIR`, besides its edits. Titles of worksheets must satisfy the
   rules of `addSheet`.
 - Contents of `.csv` files: see `seed_csv`. The grid is exactly as large as the data.
-- The bytes of a file show its kind: a name may mislead.
+- The bytes of a file show its kind: a name can mislead.
 - Nothing is written.
 """
 
@@ -158,7 +158,7 @@ def _note_unread(folder: Path, notes: list[str]) -> None:
 
 
 def _spreadsheet_id(path: Path) -> str:
-    """The spreadsheet ID of an entry; raises for an invalid entry."""
+    """The spreadsheet ID of an entry. Raises for an invalid entry."""
     is_file = path.is_file()
     if path.suffix in MISTAKEN:
         if not is_file:
@@ -180,7 +180,7 @@ def _utf8(path: Path, name: str) -> str:
 
 
 def _entries(directory: Path, folder: Path, *, only_csv: bool = False) -> list[Path]:
-    """The visible entries in order; a title may start with a dot. None may be outside `folder`."""
+    """The visible entries in order; a title can start with a dot. None can be outside `folder`."""
     found = sorted(
         path
         for path in directory.iterdir()
@@ -261,7 +261,7 @@ def _sheets(files: Sequence[Path], notes: list[str]) -> list[Sheet]:
 
 
 def _content(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
-    """The bytes of a regular file; a pipe or a device may have no end, and is not waited for."""
+    """The bytes of a regular file; a pipe or a device can have no end, and is not waited for."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:

@@ -34,7 +34,7 @@ from sheets_emulator.grid.sheet import Row
 from sheets_emulator.grid.workbook import MAX_CELLS, MAX_COLUMNS
 
 SEPARATORS: Mapping[str, str] = {";": "semicolons", ",": "commas", "\t": "tabs", "|": "bars"}
-"""Names of separators. If two fit equally, the earlier one is used: texts may contain commas."""
+"""Names of separators. If two fit equally, the earlier one is used: texts can contain commas."""
 LOOKED_AT = 100
 """Number of records that show the separator of a file."""
 SEP_LINE = re.compile(r'"?sep=([^"\r\n])"?(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
@@ -271,7 +271,7 @@ def _has_late_quote(cells: Sequence[str]) -> bool:
 
 
 def _note_wide_lines(lines: Sequence[Sequence[str]], separator: str, notes: list[str]) -> None:
-    """Note rows with more cells than the others: a separator in a text may have torn it."""
+    """Note rows with more cells than the others: a separator in a text can have torn it."""
     widths = [_width(cells) for cells in lines]
     usual = max(Counter(filter(None, widths)).most_common(1), default=(0, 0))[0]
     usual = max(usual, widths[0] if widths else 0)

@@ -377,7 +377,7 @@ class Contents:
 
 
 class SheetReader:
-    """Reads the cells of a worksheet, which may have `max_cells`."""
+    """Reads the cells of a worksheet, which can have `max_cells`."""
 
     def __init__(self, title: str, contents: Contents, max_cells: int) -> None:
         self._title = title

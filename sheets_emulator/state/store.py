@@ -4,7 +4,7 @@ Rules:
 - With a database file, changes are saved to it first. A failed save changes nothing, in memory
   neither, and gives a 500; the log has the reason, without a cell.
 - A save blocks the event loop on purpose: between a call's reading of the state and its effect
-  nothing else may run, which makes every call atomic. A thread would need a lock around each call,
+  nothing else can run, which makes every call atomic. A thread would need a lock around each call,
   with the same wait for all.
 """
 
@@ -29,9 +29,9 @@ NO_ROLE = "none"
 class Store:
     """All spreadsheets by ID; those in `unshared` exist but are not shared with any account.
 
-    All accounts may write the others, except for those with another role in `roles`, which is by
+    All accounts can write the others, except for those with another role in `roles`, which is by
     spreadsheet ID and account. `computed` has the results of formulas, by the version that was
-    read. With `repeatable_metadata_ids` developer metadata may get the ID of other metadata.
+    read. With `repeatable_metadata_ids` developer metadata can get the ID of other metadata.
     """
 
     workbooks: dict[str, Workbook] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Store:
         return self.workbooks[spreadsheet_id]
 
     def shared_with(self, account: str) -> list[Workbook]:
-        """The spreadsheets that an account may read."""
+        """The spreadsheets that an account can read."""
         return [
             workbook
             for spreadsheet_id, workbook in self.workbooks.items()
@@ -69,11 +69,11 @@ class Store:
         return known
 
     def draft(self, spreadsheet_id: str, account: str = OWNER) -> Workbook:
-        """A copy of a spreadsheet for a write; 403 also if the account may only read."""
+        """A copy of a spreadsheet for a write; 403 also if the account can only read."""
         return self._writable(spreadsheet_id, account).copy()
 
     def keep(self, draft: Workbook) -> None:
-        """Replace the spreadsheet with the draft, or add it; 500 if it cannot be saved."""
+        """Replace the spreadsheet with the draft, or add it. Raises a 500 if it cannot be saved."""
         spill(draft)
         before = self.workbooks.get(draft.spreadsheet_id)
         created = self.created + (before is None)

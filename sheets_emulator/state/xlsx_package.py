@@ -140,7 +140,7 @@ def part_of(relations: Mapping[str, tuple[str, str]], kind: str) -> str | None:
 
 
 def shortened(text: str) -> str:
-    """The text for a message: a file's texts may be a megabyte long."""
+    """The text for a message: a file's texts can be a megabyte long."""
     return text if len(text) <= SHOWN_LENGTH else f"{text[: SHOWN_LENGTH - 1]}…"
 
 

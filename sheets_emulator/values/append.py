@@ -6,7 +6,7 @@ Rules:
 - OVERWRITE overwrites existing cells; INSERT_ROWS first inserts as many rows as are written, which
   inherit the formats of the row above (reported) and its validation rules (assumed).
 - Only append extends the grid, by exactly the needed size (Google's size is unknown).
-- The table may have been searched earlier; then rows go to that position, so parallel appends
+- The table can have been searched earlier; then rows go to that position, so parallel appends
   overwrite each other (reported of Google). If that position no longer exists, it is searched
   again.
 """
@@ -82,7 +82,8 @@ def append(
 
 
 def _still_there(workbook: Workbook, seen: Target | None) -> Target | None:
-    """An earlier search result in this version of the spreadsheet; None if it no longer exists."""
+    """An earlier search result in this version of the spreadsheet, or None if it no longer
+    exists."""
     sheet = None if seen is None else workbook.numbered(seen.sheet.sheet_id)
     if seen is None or sheet is None:
         return None
@@ -99,7 +100,7 @@ def _make_room(
     is_inserting: bool,
     account: str,
 ) -> None:
-    """Insert rows or extend the grid; raises before any change."""
+    """Insert rows or extend the grid. Raises before any change."""
     inserted = entries.height if is_inserting else 0
     rows = max(sheet.row_count + inserted, box.top + entries.height)
     columns = max(sheet.column_count, box.left + entries.width)

@@ -1,7 +1,7 @@
 """values.batchGetByDataFilter, batchUpdateByDataFilter and batchClearByDataFilter.
 
 Rules:
-- A filter may match any number of ranges, also none without an error (assumed).
+- A filter can match any number of ranges, also none without an error (assumed).
 - Written values must fit into each matched range, also into a single cell (Google's documentation).
 - A write is applied to all ranges of all filters, or to none.
 """

@@ -76,7 +76,7 @@ class Touched:
 
 
 def read_entries(message: Message, option: str, *, prefix: str = "") -> Entries:
-    """Parse the values of a ValueRange by its `valueInputOption`; 400 for invalid values.
+    """Parse the values of a ValueRange by its `valueInputOption`. Raises a 400 for invalid values.
 
     `prefix` precedes the error of an invalid value.
     """
@@ -126,7 +126,7 @@ def _cells(
 
 
 def _transposed(columns: Sequence[EntryRow]) -> list[EntryRow]:
-    """Rows from columns, padded to the longest one, so few cells may become many."""
+    """Rows from columns, padded to the longest one, so few cells can become many."""
     if len(columns) * max(map(len, columns), default=0) > MAX_CELLS:
         raise invalid(WORKBOOK_FULL)
     return [*zip_longest(*columns)]

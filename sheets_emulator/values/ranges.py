@@ -104,7 +104,7 @@ def write_all(
 
 
 def planned_at(place: Place, entries: Entries, account: str) -> Plan:
-    """Check a write to a place; raises if it does not fit or is not allowed."""
+    """Check a write to a place. Raises if it does not fit or is not allowed."""
     box = entries.box_at(place.box.top, place.box.left)
     window = _window(place)
     _require_within(place, window, entries)
@@ -171,7 +171,7 @@ def _planned(workbook: Workbook, write: Write, account: str) -> Plan:
 
 
 def _window(place: Place) -> Box:
-    """The cells that may be written: from an anchor to the end of the grid."""
+    """The cells that can be written: from an anchor to the end of the grid."""
     if not place.is_anchor:
         return place.box
     return place.sheet.clamped(Span(top=place.box.top, left=place.box.left))

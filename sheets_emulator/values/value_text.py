@@ -3,7 +3,7 @@
 Rules:
 - Fields and indentation are as reported (gspread#668). ASCII escapes and fractions of all numbers
   follow Java's output of this format, an assumption.
-- The quoted value is truncated, because it may be huge.
+- The quoted value is truncated, because it can be huge.
 """
 
 from collections.abc import Iterator, Mapping

@@ -19,7 +19,7 @@ from sheets_emulator.resources.places import require_unprotected
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Taken:
-    """A cell removed from a worksheet, and its place."""
+    """Cell that was removed from a worksheet, with its row and column."""
 
     cell: Cell
     row: int
@@ -27,7 +27,7 @@ class Taken:
 
 
 def open_area(editing: Editing, message: Message, name: str = "range") -> Area:
-    """The GridRange of a request; the account must be allowed to write all its cells."""
+    """Read the GridRange of a request. Raises Refusal if the account cannot write all its cells."""
     area = read_area(editing.workbook, message.message(name))
     require_unprotected(area.sheet, area.box, editing.account)
     return area
@@ -50,7 +50,7 @@ def contents(sheet: Sheet, row: int, box: Box) -> list[Content]:
 
 
 def put(sheet: Sheet, row: int, left: int, cells: Sequence[Content]) -> None:
-    """Replace cells of a row, including formats; trailing blanks are not stored."""
+    """Replace cells of a row, including formats. Trailing blank cells are not stored."""
     row_contents = sheet.padded(row, left + len(cells))
     put_in = [bare(each) if isinstance(each, Cell) else each for each in cells]
     row_contents[left : left + len(cells)] = put_in
@@ -67,8 +67,9 @@ def change_each(sheet: Sheet, box: Box, change: Callable[[Cell, int, int], Cell]
 
 
 def change_all(sheet: Sheet, box: Box, change: Callable[[Cell], Cell]) -> None:
-    """Replace each cell of a box with the result of `change`, independent of place and without
-    formulas.
+    """Replace each cell of a box with the result of `change`.
+
+    The result must not depend on the row and column, and must not add a formula.
     """
     blank = bare(change(BLANK))
     outside: Row = (None,) * box.left + (blank,) * box.width
@@ -81,7 +82,7 @@ def change_all(sheet: Sheet, box: Box, change: Callable[[Cell], Cell]) -> None:
 
 
 def _keep(sheet: Sheet, row: int, kept: Sequence[Content]) -> None:
-    """Store a row without trailing blanks; trailing blank rows are not stored."""
+    """Store a row without trailing blank cells. Trailing blank rows are not stored."""
     end = len(kept)
     while end and kept[end - 1] is None:
         end -= 1

@@ -16,7 +16,7 @@ BORDERS = ("top", "bottom", "left", "right", "innerHorizontal", "innerVertical")
 
 
 def update_borders(editing: Editing, message: Message) -> Reply:
-    """updateBorders: the given ones; an inner border is set on both adjacent cells."""
+    """updateBorders: set the given borders. An inner border is set on both adjacent cells."""
     borders = {name: message.message(name).fields for name in BORDERS if message.has(name)}
     area = open_area(editing, message)
     edges = _edges(area.box)

@@ -34,7 +34,10 @@ Patches = Sequence[Sequence[Patch]]
 
 
 def update_cells(editing: Editing, message: Message) -> Reply:
-    """updateCells: from a cell on, or a range; the mask's fields are cleared in its other cells."""
+    """updateCells: write rows from a cell on, or in a range.
+
+    In cells of the range without a new value, the fields of the mask are cleared.
+    """
     mask = read_cell_mask(require_fields(message))
     rows = read_rows(message.messages("rows"), mask)
     if message.has("start") == message.has("range"):
@@ -55,7 +58,7 @@ def update_cells(editing: Editing, message: Message) -> Reply:
 
 
 def append_cells(editing: Editing, message: Message) -> Reply:
-    """appendCells: below the last row with data of the worksheet or of a table's body."""
+    """appendCells: write rows below the last row with data of a worksheet or of a native table."""
     mask = read_cell_mask(require_fields(message))
     rows = read_rows(message.messages("rows"), mask)
     if message.has("tableId"):
@@ -69,7 +72,7 @@ def append_cells(editing: Editing, message: Message) -> Reply:
 
 
 def _make_room(editing: Editing, sheet_id: int, rows: Patches) -> tuple[Sheet, Box]:
-    """The cells for rows that are appended to a worksheet, whose grid grows by what is missing."""
+    """Find the cells for appended rows, and extend the grid if they do not fit."""
     sheet = require_sheet(editing.workbook, sheet_id)
     top = sheet.data_end(sheet.grid)
     box = sized(top=top, left=0, height=len(rows), width=_width(rows))
@@ -81,7 +84,7 @@ def _make_room(editing: Editing, sheet_id: int, rows: Patches) -> tuple[Sheet, B
 
 
 def repeat_cell(editing: Editing, message: Message) -> Reply:
-    """repeatCell: one cell for all cells of a range; references in a formula are adjusted."""
+    """repeatCell: write one cell to all cells of a range. References in a formula are adjusted."""
     mask = read_cell_mask(require_fields(message))
     patch = read_patch(message.message("cell"), mask)
     area = open_area(editing, message)
@@ -100,7 +103,10 @@ def repeat_cell(editing: Editing, message: Message) -> Reply:
 
 
 def set_data_validation(editing: Editing, message: Message) -> Reply:
-    """setDataValidation: clears the rule if none is given. Filtered rows are not skipped."""
+    """setDataValidation: set a rule, or clear it if the request has no rule.
+
+    Filtered rows are not skipped.
+    """
     rule = read_rule(message.message("rule"))
     area = open_area(editing, message)
     change_all(area.sheet, area.box, lambda old: replace(old, validation=rule))
@@ -108,7 +114,7 @@ def set_data_validation(editing: Editing, message: Message) -> Reply:
 
 
 def write_patches(sheet: Sheet, top: int, left: int, rows: Patches, mask: Mask) -> None:
-    """Write from a cell on; the grid must be large enough."""
+    """Write rows from a cell on. The grid must be large enough."""
     for row, patches in enumerate(rows, start=top):
         box = sized(top=row, left=left, height=1, width=len(patches))
         old = full_row(sheet, row, box)

@@ -33,9 +33,9 @@ MOVE = {True: move_rows, False: move_columns}
 
 
 def append_dimension(editing: Editing, message: Message) -> Reply:
-    """appendDimension: blank rows or columns at the grid's end, which inherit as inserted ones.
+    """appendDimension: add blank rows or columns at the end of the grid.
 
-    (Reported of validation rules, assumed of formats.)
+    They inherit validation rules (reported) and formats (assumed) like inserted ones.
     """
     message.require_implemented(("sheetId", "dimension", "length"))
     sheet = require_sheet(editing.workbook, message.integer("sheetId"))
@@ -52,9 +52,9 @@ def append_dimension(editing: Editing, message: Message) -> Reply:
 
 
 def insert_dimension(editing: Editing, message: Message) -> Reply:
-    """insertDimension: blank rows or columns before an index.
+    """insertDimension: insert blank rows or columns before an index.
 
-    They inherit formats, validation rules and size from the lines before or after them.
+    They inherit formats, validation rules and size from the row or column before or after them.
     """
     is_from_before = message.flag("inheritFromBefore")
     lines = read_lines(editing.workbook, message.message("range"))
@@ -70,7 +70,7 @@ def insert_dimension(editing: Editing, message: Message) -> Reply:
 
 
 def _require_reachable(lines: Lines, *, is_from_before: bool) -> None:
-    """Raise if the index is out of reach; texts reported for pygsheets and gspread."""
+    """Raise if nothing can be inserted at the index. The texts are reported for gspread clients."""
     if lines.start > lines.existing:
         raise invalid(f"range.startIndex is larger than current grid size ({lines.existing})")
     if lines.start == lines.existing and not is_from_before:
@@ -94,7 +94,10 @@ def delete_dimension(editing: Editing, message: Message) -> Reply:
 
 
 def move_dimension(editing: Editing, message: Message) -> Reply:
-    """moveDimension: the destination index is the one before the move (Google's documentation)."""
+    """moveDimension: move rows or columns.
+
+    The destination index counts before the move (Google's documentation).
+    """
     lines = read_lines(editing.workbook, message.message("source"))
     require_existing(lines, "move")
     destination = message.integer("destinationIndex")

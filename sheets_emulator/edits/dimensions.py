@@ -1,7 +1,8 @@
 """Insertion, deletion and moves of whole rows and columns.
 
-Rules: marks move with their cells; a mark that a move affects only partly stays in place (an
-assumption). References in formulas of all worksheets follow their cells.
+Rules: marks, such as merges and protections, move with their cells. A mark that is only partly
+moved stays where it is (an assumption). References in formulas of all worksheets follow their
+cells.
 """
 
 from collections.abc import Callable
@@ -92,7 +93,7 @@ def move_columns(workbook: Workbook, sheet: Sheet, start: int, end: int, destina
 
 
 def resize(workbook: Workbook, sheet: Sheet, *, row_count: int, column_count: int) -> None:
-    """Resize the grid; cells outside are lost."""
+    """Resize the grid. Cells outside the new grid are lost."""
     if row_count < sheet.row_count:
         delete_rows(workbook, sheet, row_count, sheet.row_count)
     if column_count < sheet.column_count:
@@ -116,7 +117,7 @@ def moved(items: list[Item], start: int, end: int, destination: int) -> list[Ite
 
 
 def inserted(start: int, count: int) -> Shift:
-    """The shift by lines that are inserted before one."""
+    """Shift of rows or columns when `count` of them are inserted before `start`."""
 
     def shift(first: int, last: int | None) -> tuple[int, int | None]:
         if last is None:
@@ -127,7 +128,7 @@ def inserted(start: int, count: int) -> Shift:
 
 
 def deleted(start: int, end: int) -> Shift:
-    """The shift by lines that are deleted."""
+    """Shift of rows or columns when those from `start` to `end` are deleted."""
 
     def fall(edge: int) -> int:
         return edge - max(0, min(edge, end) - start)
@@ -141,7 +142,7 @@ def deleted(start: int, end: int) -> Shift:
 
 
 def _relocated(start: int, end: int, destination: int) -> Shift:
-    """A move swaps two adjacent blocks; spans within one block move with it."""
+    """Shift of rows or columns by a move, which swaps two adjacent blocks."""
     low, high = min(start, destination), max(end, destination)
     middle = end if destination > start else start
 
@@ -158,7 +159,7 @@ def _relocated(start: int, end: int, destination: int) -> Shift:
 
 
 def unmoved(first: int, last: int | None) -> tuple[int, int | None]:
-    """The shift of a dimension in which nothing moves."""
+    """Shift that moves nothing."""
     return first, last
 
 

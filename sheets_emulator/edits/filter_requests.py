@@ -45,7 +45,7 @@ def clear_basic_filter(editing: Editing, message: Message) -> Reply:
 
 
 def _settings(wanted: Message) -> Json:
-    """The criteria in both forms, as Google returns them; the newer form takes precedence."""
+    """Criteria in Google's older and newer form. The newer form of a request takes precedence."""
     specs = [_spec(each) for each in wanted.messages("filterSpecs")]
     criteria = specs or _criteria(wanted.message("criteria"))
     if not criteria:

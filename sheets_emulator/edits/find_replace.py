@@ -1,8 +1,8 @@
 """batchUpdate: findReplace.
 
 Rules:
-- Values are searched in their displayed text, formulas in their source; the result is entered as
-  typed by a person.
+- A value is searched in its displayed text, a formula in its source. The result is parsed like the
+  input of a person.
 - `occurrencesChanged` counts every match, even if the replacement is identical.
 """
 
@@ -40,8 +40,10 @@ class Wanted:
     has_formulas: bool
 
     def replaced(self, text: str) -> tuple[str, int]:
-        """The text with all matches replaced, and their number. Raises a 400 if it becomes too
-        long."""
+        """Replace all matches in a text. Returns the new text, and the number of matches.
+
+        Raises a 400 if the new text is too long.
+        """
         parts, length, end, count = [], 0, 0, 0
         for match in self._matches(text):
             part = text[end : match.start()] + self.replacement(match)
@@ -166,5 +168,5 @@ def _texts(
 
 
 def _entered(old: Cell, text: str) -> Cell:
-    """The cell of the new text; a formula stays a formula if the text still is one."""
+    """Cell for the new text. A formula stays a formula if the new text is a formula."""
     return Cell(formula=text) if old.formula is not None and text.startswith("=") else typed(text)

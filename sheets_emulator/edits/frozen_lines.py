@@ -3,7 +3,8 @@
 Rules:
 - At least one line is not frozen. A smaller grid is checked against the frozen lines before the
   request, whatever else the request changes (reported from live use).
-- Lines inserted before the last frozen one are frozen too; deleted ones no longer count.
+- Lines are rows or columns. A line that is inserted before the last frozen line is frozen too. A
+  deleted line is not counted.
 """
 
 from sheets_emulator.grid.sheet import Sheet
@@ -45,14 +46,14 @@ def require_unfrozen_left(sheet: Sheet, start: int, end: int, *, is_rows: bool) 
 
 
 def freeze_inserted(sheet: Sheet, start: int, count: int, *, is_rows: bool) -> None:
-    """Update the count after an insertion."""
+    """Update the number of frozen lines after an insertion."""
     frozen = frozen_count(sheet, is_rows=is_rows)
     if start < frozen:
         freeze(sheet, frozen + count, is_rows=is_rows)
 
 
 def freeze_deleted(sheet: Sheet, start: int, end: int, *, is_rows: bool) -> None:
-    """Update the count after a deletion."""
+    """Update the number of frozen lines after a deletion."""
     frozen = frozen_count(sheet, is_rows=is_rows)
     if start < frozen:
         freeze(sheet, frozen - (min(end, frozen) - start), is_rows=is_rows)

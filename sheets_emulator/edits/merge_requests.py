@@ -18,7 +18,7 @@ CUT_MERGE = "You must select all cells in a merged range to merge or unmerge the
 
 
 def merge_cells(editing: Editing, message: Message) -> Reply:
-    """mergeCells: each part keeps its first value, in the first cell; others are discarded."""
+    """mergeCells: merge cells, and keep only the first value of each merge, in its first cell."""
     kind = message.text("mergeType", "MERGE_ALL")
     area = open_area(editing, message)
     remove_merges(area.sheet, area.box)

@@ -42,9 +42,9 @@ def create_developer_metadata(editing: Editing, message: Message) -> Reply:
 
 
 def update_developer_metadata(editing: Editing, message: Message) -> Reply:
-    """updateDeveloperMetadata: the fields in the mask, of all metadata that a filter selects.
+    """updateDeveloperMetadata: set the fields of the mask in all metadata that a filter selects.
 
-    The ID cannot be changed; with `*` it stays (assumed).
+    The ID cannot be changed. With the mask `*` it stays (assumed).
     """
     names = _updated_names(require_fields(message))
     wanted = message.message("developerMetadata")
@@ -69,7 +69,7 @@ def delete_developer_metadata(editing: Editing, message: Message) -> Reply:
 
 
 def _updated_names(mask: str) -> set[str]:
-    """The members in a mask; of a location, any part means the whole."""
+    """Names of the members in a mask. A part of the location means the whole location."""
     if "metadataId" in read_mask(mask):
         raise invalid("The metadataId of developer metadata cannot be changed.")
     paths = update_paths(mask, "DeveloperMetadata")
@@ -93,7 +93,7 @@ def _update(workbook: Workbook, old: Located, wanted: Message, names: set[str]) 
 
 
 def _put(workbook: Workbook, old: Located, new: Located) -> None:
-    """Put an item in place of another, or at the end of another worksheet's items."""
+    """Replace an item, or add it at the end of the items of another worksheet."""
     if new.location.sheet is not old.location.sheet:
         _remove(workbook, old)
         holder(workbook, new.location).append(new.item)
@@ -109,7 +109,7 @@ def _selected(editing: Editing, filters: list[DataFilter]) -> list[Located]:
 
 
 def _remove(workbook: Workbook, located: Located) -> None:
-    """Remove this item, and not an equal one."""
+    """Remove this item, but no other item that is equal."""
     items = holder(workbook, located.location)
     items[:] = [each for each in items if each is not located.item]
 

@@ -44,7 +44,7 @@ class Stamp:
 
 
 def copy_paste(editing: Editing, message: Message) -> Reply:
-    """copyPaste: the source repeated over the destination, or once at its corner."""
+    """copyPaste: paste the source repeatedly over the destination, or once at its first cell."""
     kind = message.text("pasteType", "PASTE_NORMAL")
     is_transposed = message.text("pasteOrientation") == "TRANSPOSE"
     source = read_area(editing.workbook, message.message("source"))
@@ -59,7 +59,7 @@ def copy_paste(editing: Editing, message: Message) -> Reply:
 
 
 def cut_paste(editing: Editing, message: Message) -> Reply:
-    """cutPaste: the source becomes empty, whatever part of it is pasted."""
+    """cutPaste: paste the source once, and empty it completely."""
     kind = message.text("pasteType", "PASTE_NORMAL")
     source = open_area(editing, message, "source")
     sheet, top, left = read_coordinate(editing.workbook, message.message("destination"))

@@ -81,7 +81,7 @@ def _read(message: Message) -> Message:
 
 
 def _place(workbook: Workbook, wanted: Message) -> tuple[Sheet, Protection]:
-    """The worksheet, and a new protection of the requested place."""
+    """Returns the worksheet, and a new protection of the requested range or worksheet."""
     if wanted.has("range") == wanted.has("namedRangeId"):
         raise invalid("Must specify exactly one of range or namedRangeId.")
     if wanted.has("range"):
@@ -120,7 +120,7 @@ def _require_protection(editing: Editing, protection_id: int) -> tuple[Sheet, Pr
 
 
 def _require_allowed(sheet: Sheet, protection: Protection) -> None:
-    """Raise for protections that Google does not support; texts reported for gspread."""
+    """Raise for protections that Google does not support. The texts are reported for gspread."""
     is_second = any(each.span == WHOLE for each in sheet.protections)
     if protection.span == WHOLE and is_second:
         raise invalid(f'Sheet "{sheet.title}" already has sheet protection.')

@@ -81,7 +81,10 @@ def _follow(editing: Editing, area: Area, is_rows: bool, shift: Shift) -> None:
 
 
 def _read(editing: Editing, message: Message) -> tuple[Area, bool]:
-    """The range, and whether rows are shifted; the account can write all shifted cells."""
+    """Returns the range, and True if rows are shifted.
+
+    Raises Refusal if the account cannot write all shifted cells.
+    """
     is_rows = read_is_rows(message, "shiftDimension")
     area = read_area(editing.workbook, message.message("range"))
     strip = _strip(area.sheet, area.box, is_rows)

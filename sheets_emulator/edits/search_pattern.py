@@ -96,7 +96,7 @@ def regex_search(text: str, *, is_case_matched: bool) -> Search:
 
 
 def expanded(replacement: str, match: Match[str]) -> str:
-    """The replacement with `$1` expanded as in Java. Raises a 400 for a missing group."""
+    """Expand `$1` in a replacement, as Java does. Raises a 400 for a missing group."""
     parts, at = [], 0
     while at < len(replacement):
         piece = REFERENCE.match(replacement, at)

@@ -70,8 +70,9 @@ def require_shown(workbook: Workbook) -> None:
 
 
 def _require_lines(properties: Message, paths: Sequence[str], *, takes_all: bool) -> None:
-    """Raise for a grid without rows or columns; with a mask other than `*`, also for a missing
-    size.
+    """Raise for a grid without rows or columns.
+
+    Unless `takes_all` (the mask `*`), also raises for a missing size.
     """
     grid = properties.message("gridProperties")
     for name, lines in SIZES.items():
@@ -92,7 +93,7 @@ def _set_title(editing: Editing, sheet: Sheet, properties: Message) -> None:
 
 
 def _set_index(editing: Editing, sheet: Sheet, properties: Message) -> None:
-    """Move the tab; the index is the one before the move, by default the last (Google)."""
+    """Move the tab. The index counts before the move; the default is the last tab (Google)."""
     sheets = editing.workbook.sheets
     current = sheets.index(sheet)
     index = properties.integer("index", len(sheets))
@@ -145,7 +146,7 @@ def _set_direction(_: Editing, sheet: Sheet, properties: Message) -> None:
 
 
 def _set_tab(_: Editing, sheet: Sheet, properties: Message) -> None:
-    """Both members of the colour agree; a style without a colour clears it (recorded)."""
+    """Set both members of the tab colour. A style without a colour clears it (recorded)."""
     kept = {key: value for key, value in sheet.look.items() if key not in TAB}
     sheet.look = with_both({**kept, **_given(properties, TAB)}, *TAB)
 

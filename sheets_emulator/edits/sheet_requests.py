@@ -22,7 +22,7 @@ from sheets_emulator.resources.places import require_unprotected
 
 
 def add_sheet(editing: Editing, message: Message) -> Reply:
-    """addSheet: by default the last tab; the reply has the full properties."""
+    """addSheet: add a worksheet, by default as the last tab. The reply has all its properties."""
     workbook, properties = editing.workbook, read_properties(message)
     sheet = build_sheet(workbook, properties)
     workbook.require_room(sheet.cell_count)
@@ -31,14 +31,14 @@ def add_sheet(editing: Editing, message: Message) -> Reply:
 
 
 def build_sheet(workbook: Workbook, properties: Message) -> Sheet:
-    """A new worksheet from SheetProperties, not yet part of the workbook."""
+    """Make a worksheet from SheetProperties, without adding it to the workbook."""
     sheet = new_sheet(_new_id(workbook, properties, "sheetId"), _new_title(workbook, properties))
     apply_properties(sheet, properties)
     return sheet
 
 
 def delete_sheet(editing: Editing, message: Message) -> Reply:
-    """deleteSheet: one visible worksheet must remain."""
+    """deleteSheet: delete a worksheet. One visible worksheet must remain."""
     sheet = require_tab(editing.workbook, message.integer("sheetId"))
     require_unprotected(sheet, sheet.grid, editing.account)
     if not any(other is not sheet and not other.hidden for other in editing.workbook.sheets):
@@ -50,7 +50,7 @@ def delete_sheet(editing: Editing, message: Message) -> Reply:
 
 
 def duplicate_sheet(editing: Editing, message: Message) -> Reply:
-    """duplicateSheet: a copy, by default the first tab."""
+    """duplicateSheet: add a copy of a worksheet, by default as the first tab."""
     workbook = editing.workbook
     source = require_tab(workbook, message.integer("sourceSheetId"))
     duplicate = copied(source, workbook)
@@ -63,9 +63,10 @@ def duplicate_sheet(editing: Editing, message: Message) -> Reply:
 
 
 def copied(source: Sheet, workbook: Workbook) -> Sheet:
-    """A copy named `Copy of X`, not yet in the workbook.
+    """Make a copy named `Copy of X`, without adding it to the workbook.
 
-    It has no protections, named ranges and developer metadata. Its tables have new IDs and names.
+    The copy has no protections, named ranges and developer metadata. Its tables have new IDs and
+    names.
     """
     workbook.require_room(source.cell_count)
     duplicate = source.copy()
@@ -86,7 +87,7 @@ def update_sheet_properties(editing: Editing, message: Message) -> Reply:
 
 
 def require_tab(workbook: Workbook, sheet_id: int) -> Sheet:
-    """The worksheet with this ID, or the refusal of requests about whole worksheets."""
+    """Find the worksheet with this ID. Raises Refusal with the text for whole worksheets."""
     sheet = workbook.numbered(sheet_id)
     if sheet is None:
         raise invalid(f"No sheet with id: {sheet_id}")

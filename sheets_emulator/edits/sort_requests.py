@@ -47,7 +47,7 @@ class Entry:
 
 
 def sort_range(editing: Editing, message: Message) -> Reply:
-    """sortRange: stable, with blanks last in both directions (recorded)."""
+    """sortRange: sort a range stably, with blanks last in both directions (recorded)."""
     area = open_area(editing, message)
     specs = [_read_spec(spec, area.box) for spec in message.messages("sortSpecs")]
     if any(each.height > 1 for each in area.sheet.merges_in(area.box)):
@@ -60,7 +60,7 @@ def sort_range(editing: Editing, message: Message) -> Reply:
 
 
 def delete_duplicates(editing: Editing, message: Message) -> Reply:
-    """deleteDuplicates: keeps the first of equal rows, case-insensitively."""
+    """deleteDuplicates: delete all but the first of equal rows, ignoring case."""
     area = open_area(editing, message)
     columns = [
         column

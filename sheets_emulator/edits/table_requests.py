@@ -39,7 +39,10 @@ from sheets_emulator.resources.table_data import (
 
 
 def add_table(editing: Editing, message: Message) -> Reply:
-    """addTable: with the given ID and name or new ones; given column names are written."""
+    """addTable: add a native table, and write the given column names into its header.
+
+    Without an ID or a name in the request, the table gets new ones.
+    """
     wanted = message.message("table")
     sheet, box = _read_range(editing, wanted)
     table = NativeTable(
@@ -57,9 +60,9 @@ def add_table(editing: Editing, message: Message) -> Reply:
 
 
 def update_table(editing: Editing, message: Message) -> Reply:
-    """updateTable: the fields in the mask.
+    """updateTable: set the fields of the mask.
 
-    A footer that is added or removed changes the range by a row, unless the mask has the range.
+    An added or removed footer changes the range by a row, unless the mask has the range.
     """
     wanted = message.message("table")
     sheet, old = _require_table(editing.workbook, wanted.text("tableId"))
@@ -87,7 +90,7 @@ def update_table(editing: Editing, message: Message) -> Reply:
 
 
 def delete_table(editing: Editing, message: Message) -> Reply:
-    """deleteTable: with its cells (Google's guide)."""
+    """deleteTable: delete a native table and its cells (Google's guide)."""
     sheet, table = _require_table(editing.workbook, message.text("tableId"))
     require_unprotected(sheet, table.box, editing.account)
     sheet.tables.remove(table)
@@ -109,7 +112,7 @@ def copied_tables(source: Sheet, workbook: Workbook) -> list[NativeTable]:
 def make_room_in_table(
     editing: Editing, table_id: str, *, height: int, width: int
 ) -> tuple[Sheet, Box]:
-    """The cells for rows that are appended to a table, which grows if needed."""
+    """Find the cells for rows that are appended to a table, and extend the table if needed."""
     sheet, table = _require_table(editing.workbook, table_id)
     if width > table.box.width:
         raise invalid(f"Cannot append {width} columns to a table of {table.box.width} columns.")
@@ -150,7 +153,7 @@ def _read_range(editing: Editing, wanted: Message) -> tuple[Sheet, Box]:
 
 
 def _resized(editing: Editing, sheet: Sheet, table: NativeTable, wanted: Message) -> NativeTable:
-    """The table with the given range; columns outside of it lose their settings."""
+    """Copy the table with the given range. Columns outside the range lose their settings."""
     area = read_area(editing.workbook, wanted.message("range"))
     if area.sheet is not sheet:
         raise invalid("A table cannot be moved to another sheet.")
@@ -163,7 +166,7 @@ def _resized(editing: Editing, sheet: Sheet, table: NativeTable, wanted: Message
 def _with_rows(
     table: NativeTable, wanted: Message, paths: list[str], *, is_resizing: bool
 ) -> NativeTable:
-    """The table with the row properties in the mask, and a row more or less for its footer."""
+    """Copy the table with the row properties of the mask, and a row more or less for its footer."""
     given = wanted.message("rowsProperties").fields
     masked = {path.split(".")[1] for path in paths if path.startswith("rowsProperties.")}
     rows: Json = {

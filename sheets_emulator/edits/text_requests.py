@@ -17,7 +17,7 @@ DELIMITERS: Mapping[str, str] = {"COMMA": ",", "SEMICOLON": ";", "PERIOD": ".", 
 
 
 def trim_whitespace(editing: Editing, message: Message) -> Reply:
-    """trimWhitespace: only in texts; the result stays a text."""
+    """trimWhitespace: trim the texts of a range. A trimmed text stays a text."""
     area = open_area(editing, message)
     changed = 0
     for row, column, text in _texts(area):
@@ -29,7 +29,7 @@ def trim_whitespace(editing: Editing, message: Message) -> Reply:
 
 
 def text_to_columns(editing: Editing, message: Message) -> Reply:
-    """textToColumns: the parts are entered as typed, into the cell and those to its right."""
+    """textToColumns: split texts, and parse the parts like input into the cells to the right."""
     delimiter = _read_delimiter(message)
     area = open_area(editing, message, "source")
     sheet = area.sheet

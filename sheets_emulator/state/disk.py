@@ -85,7 +85,7 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class DiskError(Exception):
-    """The file cannot be used; the message gives the file and the reason in one line."""
+    """The file cannot be used. The message has the file and the reason in one line."""
 
 
 @dataclass(kw_only=True)
@@ -96,7 +96,10 @@ class Disk:
     connection: sqlite3.Connection
 
     def save(self, changes: Iterable[Change], *, created: int) -> None:
-        """Save changed spreadsheets and the number of created ones; None means does not exist."""
+        """Save changed spreadsheets, and the number of spreadsheets that were ever created.
+
+        None in a change means that the spreadsheet does not exist.
+        """
         with self._transaction():
             for before, after in changes:
                 self._bring(before, after)
@@ -129,7 +132,7 @@ class Disk:
             self._remember(name, value)
 
     def close(self) -> None:
-        """Close the file; later saves fail."""
+        """Close the file. Later saves fail."""
         self.connection.close()
 
     def _remember(self, name: str, value: str) -> None:
@@ -235,10 +238,10 @@ def open_disk(path: Path) -> Disk:
 
 
 def _writable(place: Path) -> Path:
-    """The path, with the file created if missing; OSError if SQLite could not write to it.
+    """Returns the path, and creates a missing file. Raises OSError if the file is not writable.
 
-    A new file is readable by its owner only. An existing file is not opened here: closing it would
-    release the locks that SQLite can hold on it in this process.
+    Only its owner can read a new file. An existing file is not opened here, because closing it
+    would release the locks of SQLite on it in this process.
     """
     with suppress(FileExistsError):
         os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_MODE))
@@ -282,7 +285,7 @@ def _number(connection: sqlite3.Connection, pragma: str) -> int:
 
 
 def _message(error: sqlite3.Error) -> str:
-    """SQLite's message, about the file as the operator named it."""
+    """Message for the operator about an SQLite error."""
     return TELLINGS.get(getattr(error, "sqlite_errorname", ""), f"{error}.")
 
 

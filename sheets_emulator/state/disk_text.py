@@ -60,7 +60,7 @@ def read_row(text: str) -> Row:
 
 
 def changed_rows(before: Sheet | None, after: Sheet) -> Iterator[int]:
-    """The rows of `after` that are not identical objects in `before`."""
+    """Numbers of the rows in `after` that are not the same objects in `before`."""
     old = NO_ROWS if before is None else before.rows
     yield from compress(count(), map(is_not, old, after.rows))
     yield from range(len(old), len(after.rows))

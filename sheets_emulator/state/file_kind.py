@@ -1,4 +1,4 @@
-"""Kinds of files, found in their bytes: names mislead."""
+"""Kinds of files by their content, because file names can be wrong."""
 
 import io
 import re
@@ -27,7 +27,7 @@ _STARTS: Mapping[bytes, str] = {
     b"PAR1": "a Parquet file",
 }
 _LETTERS = (b"GIF8", b"PAR1")
-"""Starts that a header in a text can have, too; only other files have control bytes."""
+"""First bytes that a text can have too. Only binary files also have control bytes."""
 _MEMBERS: Mapping[str, str] = {
     "xl/workbook.bin": "an .xlsb file",
     "word/document.xml": "a Word document",
@@ -40,7 +40,7 @@ _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 def kind_of_file(content: bytes) -> str:
-    """Description of the file, as the end of a sentence."""
+    """Description of a file's kind for a message, as the end of a sentence."""
     if not content:
         return EMPTY
     if content.startswith(_ZIP):
@@ -61,7 +61,7 @@ def kind_of_file(content: bytes) -> str:
 
 
 def _kind_of_archive(content: bytes) -> str:
-    """The kind of a ZIP archive; a damaged one can be an .xlsx file."""
+    """Kind of a ZIP archive. A damaged archive might be an .xlsx file."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = set(archive.namelist())

@@ -4,8 +4,8 @@ Rules:
 - `DIR/<spreadsheetId>/<worksheet>.csv` is a worksheet. Its title is the file name without `.csv`,
   percent-decoded once (`A%2FB.csv` is `A/B`). Worksheets are in the order of file names.
 - `DIR/<spreadsheetId>.xlsx` is a spreadsheet too: see `seed_xlsx`.
-- `DIR/<spreadsheetId>.json` is the body of a batchUpdate, by which the owner edits the spreadsheet
-  afterwards; without another entry, a new one.
+- `DIR/<spreadsheetId>.json` is the body of a batchUpdate, which the owner applies to the
+  spreadsheet, or to a new spreadsheet if `DIR` has no other entry with this ID.
 - The file `DIR/<spreadsheetId>.unshared` is a spreadsheet not shared with any account.
 - Only regular files are read, 100 MiB for each spreadsheet at most. A link in a folder must stay
   within it: other programs' files are not data.
@@ -14,7 +14,7 @@ Rules:
 - A spreadsheet has one entry in `DIR`, besides its edits. Titles of worksheets must satisfy the
   rules of `addSheet`.
 - Contents of `.csv` files: see `seed_csv`. The grid is exactly as large as the data.
-- The bytes of a file show its kind: a name can mislead.
+- The content of a file shows its kind, because file names can be wrong.
 - Nothing is written.
 """
 
@@ -45,7 +45,7 @@ TOO_LARGE = (
 )
 TOO_MANY_CELLS = f"a spreadsheet holds {MAX_CELLS} cells at most: split it."
 NAMES = {file_kind.XLSX: XLSX, file_kind.TEXT: CSV}
-"""Suffixes of the kinds that are read."""
+"""File name suffixes of the kinds of files that the emulator reads."""
 UNREAD = {XLSX, ".xlsm", ".xlsb", ".xls", ".ods", ".numbers", ".tsv", ".tab"}
 """Suffixes of spreadsheets, which are not worksheets of a folder."""
 NAMED_FILES = 3
@@ -57,7 +57,7 @@ MISTAKEN = {
 
 
 class SeedError(Exception):
-    """The seed directory cannot be used; the message gives the file and the reason."""
+    """The seed directory cannot be used. The message has the file and the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,13 +70,13 @@ class SeedEdits:
 
 @dataclass(frozen=True, kw_only=True)
 class Seed:
-    """Initial data of an emulator; `edits` have to be applied, by spreadsheet ID."""
+    """Initial data of an emulator. `edits` are still to be applied, by spreadsheet ID."""
 
     workbooks: Mapping[str, Workbook] = field(default_factory=dict)
     edits: Mapping[str, SeedEdits] = field(default_factory=dict)
     unshared: frozenset[str] = frozenset()
     notes: Sequence[str] = ()
-    """Guesses, and differences from the files."""
+    """Notes for the user: guesses about the files, and differences from them."""
 
 
 def read_seed(directory: Path) -> Seed:
@@ -109,9 +109,10 @@ def read_seed(directory: Path) -> Seed:
 
 
 def read_spreadsheet(path: Path, spreadsheet_id: str) -> Seed:
-    """A seed of one spreadsheet: an .xlsx file, a .csv file, or the .csv files in a folder.
+    """Read one spreadsheet from an .xlsx file, a .csv file, or the .csv files in a folder.
 
-    Other files in the folder are ignored; a note names spreadsheets. Raises SeedError.
+    Other files in the folder are ignored, and a note names those that are spreadsheets. Raises
+    SeedError.
     """
     try:
         return _read_spreadsheet(path, spreadsheet_id)
@@ -158,7 +159,7 @@ def _note_unread(folder: Path, notes: list[str]) -> None:
 
 
 def _spreadsheet_id(path: Path) -> str:
-    """The spreadsheet ID of an entry. Raises for an invalid entry."""
+    """Spreadsheet ID of an entry. Raises SeedError for an invalid entry."""
     is_file = path.is_file()
     if path.suffix in MISTAKEN:
         if not is_file:
@@ -180,7 +181,10 @@ def _utf8(path: Path, name: str) -> str:
 
 
 def _entries(directory: Path, folder: Path, *, only_csv: bool = False) -> list[Path]:
-    """The visible entries in order; a title can start with a dot. None can be outside `folder`."""
+    """Entries of a directory in order, without hidden files except .csv files.
+
+    Raises SeedError for a link out of `folder`.
+    """
     found = sorted(
         path
         for path in directory.iterdir()
@@ -224,7 +228,7 @@ def _from_xlsx(path: Path, notes: list[str]) -> list[Sheet]:
 
 
 def _mistaken(kind: str, suffix: str) -> str:
-    """The error of a file of this kind under a name with this suffix."""
+    """Message for a file whose kind does not fit its suffix."""
     if kind == file_kind.LOCKED:
         return "it is protected with a password: save it without one."
     article = "an" if suffix == XLSX else "a"
@@ -261,7 +265,7 @@ def _sheets(files: Sequence[Path], notes: list[str]) -> list[Sheet]:
 
 
 def _content(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
-    """The bytes of a regular file; a pipe or a device can have no end, and is not waited for."""
+    """Read a regular file. A pipe or a device is not read, because it might have no end."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:

@@ -1,18 +1,18 @@
 """Rows of .csv files, as programs of all countries write them.
 
 Rules:
-- The bytes show the encoding: a byte order mark, UTF-16 by its NULs, UTF-8, or Windows-1252 if
-  its letters and signs are likelier than in other encodings, which a note says. Else the file is
-  refused.
-- A first line `sep=;` names the separator. Else the first records show it: the one of `,`, `;`,
-  TAB and `|` that parts most of them into equally many cells. If two fit equally well, a note says
-  so.
-- Quotes enclose separators and line breaks. A quote that is not closed is refused with its line,
-  because everything up to the next quote would be one cell. Blanks before a cell in quotes are
-  dropped; all others stay.
-- Cells are parsed as if typed by a person; but texts that start with `+` and are not a supported
-  formula stay texts: phone numbers with blanks, for example. A note counts the numbers that were
-  codes perhaps, such as `00501`.
+- The content decides the encoding: a byte order mark, UTF-16 by its NUL bytes, UTF-8, or
+  Windows-1252 if its letters and signs are likelier than in other encodings. A note names
+  Windows-1252. Any other file is an error.
+- A first line `sep=;` names the separator. Otherwise it is one of `,`, `;`, TAB and `|`: the one
+  that divides most of the first records into the same number of cells. If two separators fit
+  equally well, a note names them.
+- Separators and line breaks in quotes belong to the cell. A quote that is not closed is an error
+  with its line number, because everything up to the next quote would be one cell. Blanks before a
+  cell in quotes are dropped; all other blanks stay.
+- Cells are parsed like the input of a person. But a text that starts with `+` and is not a
+  supported formula stays a text, such as a phone number with blanks. A note counts numbers that
+  are perhaps codes, such as `00501`.
 """
 
 import codecs
@@ -34,13 +34,13 @@ from sheets_emulator.grid.sheet import Row
 from sheets_emulator.grid.workbook import MAX_CELLS, MAX_COLUMNS
 
 SEPARATORS: Mapping[str, str] = {";": "semicolons", ",": "commas", "\t": "tabs", "|": "bars"}
-"""Names of separators. If two fit equally, the earlier one is used: texts can contain commas."""
+"""Names of separators. If two separators fit equally well, the earlier one is used."""
 LOOKED_AT = 100
 """Number of records that show the separator of a file."""
 SEP_LINE = re.compile(r'"?sep=([^"\r\n])"?(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
 TOO_LONG = f"a cell holds more than {MAX_TEXT_LENGTH} characters: shorten it."
 PAST_READER = "field larger than field limit"
-"""The error of the module csv for an even longer text."""
+"""Error message of Python's csv module for a text that is too long for it."""
 BYTE_ORDER_MARKS: Mapping[bytes, str] = {  # that of UTF-32 starts like that of UTF-16
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -60,13 +60,13 @@ HARDLY_WESTERN = re.compile(
 )
 """Bytes that are frequent in other encodings, and rare in Windows-1252 (`É»`, `ÆØÅ`)."""
 WESTERN = re.compile(rb"(?<=[A-Za-z])[\xc0-\xff](?![\x80-\xff])|[\xc0-\xff](?=[A-Za-z])")
-"""A letter with an accent beside one of A to Z: rare in other encodings."""
+"""Pattern of an accented letter next to a letter from A to Z, which is rare in other encodings."""
 
 
 CODE = re.compile(r"-?0\d[\d.]*|\+\d+|-?\d{16,}|\d+[Ee][+-]?\d+")
-"""Digits that a number does not keep: postcodes, telephone numbers and the like."""
+"""Pattern of codes whose digits a number would change, such as postcodes and phone numbers."""
 COMMA_NUMBER = re.compile(r"[+-]?\d[\d.]*,\d+")
-"""Programs that separate cells with semicolons write decimal commas."""
+"""Pattern of a number with a decimal comma, as in files with semicolons as separators."""
 CODES = (
     "numbers that are shown in another way than in the file: {count}, the first is in {first}. "
     "They lose zeros in front, a +, an exponent or digits past the 15th. Write a ' in front of "
@@ -79,12 +79,12 @@ COMMAS = (
 
 
 class CsvError(Exception):
-    """The file cannot be read; the message gives the reason without the file name."""
+    """The file cannot be read. The message has the reason, without the file name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Csv:
-    """The rows of a file; `notes` say what was guessed, or looks wrong."""
+    """Rows of a file. `notes` are messages about guesses, and about data that looks wrong."""
 
     rows: list[Row]
     notes: Sequence[str]
@@ -149,7 +149,7 @@ def _unicode(content: bytes) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Fit:
-    """Fitness of a separator: the best is the largest."""
+    """Rating of a separator. The best separator has the largest rating."""
 
     share: float
     """Share of the records that have the most frequent number of cells."""
@@ -159,7 +159,7 @@ class _Fit:
 
 
 def _separator(text: str, notes: list[str]) -> str:
-    """The separator of the first records; the comma if none is clear."""
+    """Find the separator by the first records. The default is the comma."""
     fits = {each: fit for each in SEPARATORS if (fit := _fit(text, each)) is not None}
     if not fits:
         return ","
@@ -174,7 +174,7 @@ def _separator(text: str, notes: list[str]) -> str:
 
 
 def _fit(text: str, separator: str) -> _Fit | None:
-    """Fitness of the separator; None unless it parts most records."""
+    """Rating of a separator, or None if it does not divide most records."""
     records = [record for record in _first_records(text, separator) if any(record)]
     counts = Counter(map(len, records))
     parted = [record for record in records if len(record) > 1]
@@ -253,9 +253,9 @@ def _line_of_open_quote(text: str, separator: str) -> int | None:
 
 
 def _without_late_quotes(text: str, separator: str) -> str:
-    """The text without blanks before cells in quotes; all other blanks stay.
+    """Remove the blanks before cells in quotes. All other blanks stay.
 
-    A quote before a separator or a line break is a ditto mark and opens no cell.
+    A quote before a separator or a line break is a ditto mark, not the start of a cell in quotes.
     """
     apart = re.escape(separator)
     cell = re.compile(
@@ -271,7 +271,7 @@ def _has_late_quote(cells: Sequence[str]) -> bool:
 
 
 def _note_wide_lines(lines: Sequence[Sequence[str]], separator: str, notes: list[str]) -> None:
-    """Note rows with more cells than the others: a separator in a text can have torn it."""
+    """Note rows with more cells than other rows. A separator in a text can be the reason."""
     widths = [_width(cells) for cells in lines]
     usual = max(Counter(filter(None, widths)).most_common(1), default=(0, 0))[0]
     usual = max(usual, widths[0] if widths else 0)
@@ -287,7 +287,7 @@ def _note_wide_lines(lines: Sequence[Sequence[str]], separator: str, notes: list
 def _note_numbers(
     lines: Sequence[Sequence[str]], rows: Sequence[Row], separator: str, notes: list[str]
 ) -> None:
-    """Note numbers that show other digits than the file, or have a comma."""
+    """Note numbers that are displayed with other digits than in the file, or have a comma."""
     counts, first = Counter[str](), dict[str, str]()
     for number, (cells, row) in enumerate(zip(lines, rows, strict=True), start=1):
         for column, (text, content) in enumerate(zip(cells, row, strict=True)):

@@ -1,18 +1,19 @@
 """Spreadsheets from .xlsx files, converted like Google's import.
 
 Rules:
-- Texts stay texts. A formula becomes its last result, and an error cell the text of its error
-  (`#N/A`). A formula without a result, as libraries write it, is blank; a note counts them. Another
-  counts results that the file says to compute again: XlsxWriter stores 0 as each.
-- Number formats stay. The grid shows those that it does not know as plain numbers; a note names
-  them.
-- Only cells with a value or a formula count: neither `<dimension>` nor formats make a grid larger.
-  It is exactly as large as the data, starting at A1.
-- Hidden worksheets stay hidden; charts are left out.
-- One stray cell makes billions of blank ones, so these are counted before they are made. Equal
-  contents are one object: small files hold many of them.
-- calamine and other readers make all cells up to the last one, and drop errors, formats, and
-  whether a formula has a result. So the XML is read here.
+- Texts stay texts. A formula becomes its last result, and an error cell becomes the text of the
+  error (`#N/A`). A formula without a result, as some libraries write it, becomes a blank cell, and
+  a note counts such formulas. Another note counts results that the file marks as outdated:
+  XlsxWriter stores 0 as each result.
+- Number formats stay. Numbers in an unknown format are displayed as plain numbers, and a note names
+  the format.
+- The grid starts at A1 and ends at the last cell with a value or a formula. `<dimension>` and
+  formats do not make the grid larger.
+- Hidden worksheets stay hidden. Charts are left out.
+- One cell far away would create billions of blank cells, so the size of the grid is checked before
+  cells are created. Equal contents are one object, because small files can have many of them.
+- calamine and other readers create all cells up to the last one. They drop errors and formats, and
+  do not show whether a formula has a result. So this module reads the XML.
 """
 
 import math
@@ -52,7 +53,7 @@ NAMED_FORMATS = 3
 DAYS_1904 = 1462
 """Days between Excel's first day and the first day of old Macintoshes."""
 LEAP_DAY_1900 = 60
-"""Excel's 29 February 1900; serials before it are one day off."""
+"""Serial number of 29 February 1900 in Excel. Smaller serial numbers are one day off."""
 DATES = ("DATE", "DATE_TIME")
 TIMES = (*DATES, "TIME")
 REFERENCE_BYTES = 8
@@ -91,7 +92,7 @@ BUILT_IN: Mapping[int, str] = {
     49: "@",
     **dict.fromkeys((*range(27, 37), *range(50, 59)), "yyyy-mm-dd"),  # dates in East Asia
 }
-"""Formats that files name by their number only (ECMA-376, part 1, 18.8.30)."""
+"""Built-in number formats, by the number in the file (ECMA-376, part 1, 18.8.30)."""
 
 COMPUTE = "Open the file in a spreadsheet program and save it, so that it has the results"
 NO_PLACE = f"it cannot be read as .xlsx: a cell has no valid place. {SAVE_AGAIN}"
@@ -99,12 +100,12 @@ BLANKS = " \t\r\n"
 PLACE = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})", re.ASCII)
 TIME_ONLY = re.compile(r"T?\d\d:", re.ASCII)
 ESCAPED = re.compile(r"_x(?![Dd][89A-Fa-f])([0-9A-Fa-f]{4})_")
-"""A character that XML cannot hold; not half of a surrogate pair."""
+"""Pattern of an escaped character, such as `_x000D_`, but not of a lone surrogate."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Xlsx:
-    """The worksheets of a file; `notes` say what differs from it."""
+    """Worksheets of a file. `notes` are messages about differences from the file."""
 
     sheets: list[Sheet]
     notes: Sequence[str]
@@ -121,7 +122,10 @@ class Tab:
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """The number format of cells, None for the automatic one; `unknown` is not displayed."""
+    """Number format of cells, or None for the automatic format.
+
+    `unknown` is a format of the file that the emulator cannot display.
+    """
 
     format: Json | None = None
     kind: str = ""
@@ -161,7 +165,10 @@ def read_xlsx(content: bytes) -> Xlsx:
 
 
 def _tabs(package: Package, book: str) -> tuple[list[Tab], bool, bool]:
-    """The sheets of a workbook; if its dates count from 1904; if its formulas are uncomputed."""
+    """Returns the sheets of a workbook, and two flags.
+
+    The flags are True if dates count from 1904, and if results of formulas are outdated.
+    """
     tabs: list[Tab] = []
     is_1904 = is_uncomputed = False
 
@@ -187,7 +194,7 @@ def _tabs(package: Package, book: str) -> tuple[list[Tab], bool, bool]:
 
 
 def _styles(package: Package, part: str | None) -> list[Style]:
-    """The number formats that cells refer to by their place in the list."""
+    """Number formats, in the order by which cells refer to them."""
     codes: dict[str, str] = {str(number): code for number, code in BUILT_IN.items()}
     numbers: list[str] = []
     is_inside = False
@@ -226,7 +233,7 @@ def _style(code: str) -> Style:
 
 
 def _read_shared(package: Package, part: str | None, contents: "Contents") -> None:
-    """Read the texts that cells refer to by their place in the list."""
+    """Read the shared texts, in the order by which cells refer to them."""
     text = TextReader()
 
     def end(name: str) -> None:
@@ -239,7 +246,7 @@ def _read_shared(package: Package, part: str | None, contents: "Contents") -> No
 
 
 class TextReader:
-    """The text of a cell: of all `<t>` but its pronunciation, else of `<v>`.
+    """Reader of a cell's text, from its `<t>` elements without pronunciation, or from `<v>`.
 
     Blanks around the text of a `<t>` count only with `xml:space="preserve"`, as in Excel.
     """
@@ -278,7 +285,7 @@ class TextReader:
                 raise XlsxError(f"a cell holds more than {MAX_TEXT_LENGTH} characters: shorten it.")
 
     def take(self) -> str:
-        """The text since the last call."""
+        """Returns the text that was read since the last call."""
         text = "".join(self._texts) or self._value
         self._value, self._length = "", 0
         self._texts.clear()
@@ -286,7 +293,7 @@ class TextReader:
 
 
 class Contents:
-    """Contents of cells; equal contents are one object."""
+    """Factory of cell contents. Equal contents are one object."""
 
     def __init__(
         self, *, styles: Sequence[Style], is_1904: bool, is_uncomputed: bool, text_bytes: int
@@ -303,7 +310,7 @@ class Contents:
         self._first_blank_formula = self._first_uncomputed = ""
 
     def text(self, text: str) -> str:
-        """The text; equal texts are one object."""
+        """Returns the text. Equal texts are one object."""
         if text not in self._texts:
             self._texts[text] = ESCAPED.sub(_unescaped, text) if "_x" in text else text
             self._text_bytes -= sys.getsizeof(text)
@@ -370,14 +377,14 @@ class Contents:
         return None if value in (None, "") else bare(Cell(value=value, format=style.format))
 
     def _serial(self, number: float) -> float:
-        """A day of the file, counted as Google does."""
+        """Convert a serial number of the file to Google's serial number."""
         if self._first_day:
             return number + self._first_day
         return number + 1 if 0 <= number < LEAP_DAY_1900 else number
 
 
 class SheetReader:
-    """Reads the cells of a worksheet, which can have `max_cells`."""
+    """Reader of a worksheet's cells, for a grid of at most `max_cells`."""
 
     def __init__(self, title: str, contents: Contents, max_cells: int) -> None:
         self._title = title
@@ -389,12 +396,12 @@ class SheetReader:
         """The cells of the current row, which go to `_rows` or `_reopened` at its end."""
         self._open_at = 0
         self._reopened: dict[int, list[Content]] = {}
-        """Rows that were read again; as lists, because hostile files reopen each row often."""
+        """Rows that the file has several times. Lists, because hostile files repeat rows often."""
         self._height = self._width = 0
         self._lowest = self._rightmost = ""
         self._row = self._column = -1
         self._reference: str | None = None
-        """The given place of the last cell, until it is needed."""
+        """Reference of the last cell in the file, such as `B2`, until it is parsed."""
         self._cell: Attributes | None = None
         self._text = TextReader()
         self._has_formula = False
@@ -485,7 +492,7 @@ class SheetReader:
             self._open_row[self._column] = content
 
     def _make_room(self) -> None:
-        """Make the grid as large as the place of a cell needs. Raises XlsxError."""
+        """Extend the grid to the current cell. Raises XlsxError if the grid becomes too large."""
         if 0 <= self._row < self._height and self._column < self._width:
             return
         if self._row < 0:
@@ -535,7 +542,7 @@ def _number(text: str) -> float:
 
 
 def _moment(text: str) -> datetime | str:
-    """A date or time in ISO 8601; other texts stay."""
+    """Parse a date or time in ISO 8601. Other texts are returned unchanged."""
     try:
         if TIME_ONLY.match(text):
             return datetime.combine(EPOCH, time.fromisoformat(text)).replace(tzinfo=None)
@@ -567,4 +574,4 @@ VALUES: Mapping[str, Callable[[str], CellValue | datetime]] = {
     "e": str,
     "d": _moment,
 }
-"""Readers of a cell's text, by the cell's type; "s" gives the place of a shared text."""
+"""Functions that parse a cell's text, by the cell's type. "s" is the index of a shared text."""

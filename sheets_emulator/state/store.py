@@ -1,11 +1,10 @@
 """The emulator's spreadsheets, and their initial state.
 
 Rules:
-- With a database file, changes are saved to it first. A failed save changes nothing, in memory
-  neither, and gives a 500; the log has the reason, without a cell.
-- A save blocks the event loop on purpose: between a call's reading of the state and its effect
-  nothing else can run, which makes every call atomic. A thread would need a lock around each call,
-  with the same wait for all.
+- With a database file, changes are saved to the file first. A failed save changes nothing, not even
+  in memory, and is a 500. The log has the reason, without cells.
+- A save blocks the event loop on purpose. So nothing else runs while a call reads and writes, and
+  every call is atomic. A thread would need a lock around each call, with the same wait.
 """
 
 import logging
@@ -27,11 +26,12 @@ NO_ROLE = "none"
 
 @dataclass(kw_only=True)
 class Store:
-    """All spreadsheets by ID; those in `unshared` exist but are not shared with any account.
+    """All spreadsheets by ID.
 
-    All accounts can write the others, except for those with another role in `roles`, which is by
-    spreadsheet ID and account. `computed` has the results of formulas, by the version that was
-    read. With `repeatable_metadata_ids` developer metadata can get the ID of other metadata.
+    Spreadsheets in `unshared` are not shared with any account. All accounts can write all other
+    spreadsheets, unless `roles` has another role, by spreadsheet ID and account. `computed` caches
+    the results of formulas. With `repeatable_metadata_ids`, developer metadata can get the ID of
+    other metadata.
     """
 
     workbooks: dict[str, Workbook] = field(default_factory=dict)
@@ -43,9 +43,9 @@ class Store:
     repeatable_metadata_ids: bool = False
 
     def workbook(self, spreadsheet_id: str, account: str = OWNER) -> Workbook:
-        """The spreadsheet with this ID.
+        """Find a spreadsheet.
 
-        404 if it does not exist, 403 if it is not shared with the account.
+        Raises a 404 if it does not exist, a 403 if it is not shared with the account.
         """
         if spreadsheet_id in self.unshared or not self._is_shared(spreadsheet_id, account):
             raise of_code(403)
@@ -69,7 +69,7 @@ class Store:
         return known
 
     def draft(self, spreadsheet_id: str, account: str = OWNER) -> Workbook:
-        """A copy of a spreadsheet for a write; 403 also if the account can only read."""
+        """Copy a spreadsheet for a write. Raises as `workbook`; a read-only account is a 403."""
         return self._writable(spreadsheet_id, account).copy()
 
     def keep(self, draft: Workbook) -> None:
@@ -83,7 +83,7 @@ class Store:
         self.computed.pop(draft.spreadsheet_id, None)
 
     def discard(self, spreadsheet_id: str, account: str = OWNER) -> None:
-        """Delete a spreadsheet; its ID is never used again. Errors as in `draft`."""
+        """Delete a spreadsheet. Its ID is never used again. Raises as `draft`."""
         self._save([(self._writable(spreadsheet_id, account), None)], self.created)
         del self.workbooks[spreadsheet_id]
         self.computed.pop(spreadsheet_id, None)
@@ -98,7 +98,7 @@ class Store:
                 return spreadsheet_id
 
     def rehearsal(self) -> "Store":
-        """A copy of the store for trying out a call without effect."""
+        """Copy the store, to execute a call without an effect."""
         return replace(
             self, workbooks=dict(self.workbooks), computed=dict(self.computed), disk=None
         )
@@ -137,7 +137,10 @@ class Store:
 def open_store(
     seeded: Mapping[str, Workbook], *, unshared: frozenset[str], disk: Disk | None
 ) -> Store:
-    """The initial store: spreadsheets of the file, and of the seed if missing. Raises DiskError."""
+    """Open the store with the spreadsheets of the file, and missing ones of the seed.
+
+    Raises DiskError.
+    """
     if disk is None:
         return Store(workbooks=dict(seeded), unshared=unshared)
     workbooks = {workbook.spreadsheet_id: workbook for workbook in disk.load()}

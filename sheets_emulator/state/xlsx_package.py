@@ -1,10 +1,10 @@
 """Parts of an .xlsx file: a ZIP archive of XML documents that refer to each other.
 
 Rules:
-- Files are hostile: a few kilobytes unpack to gigabytes. Parts are parsed as streams, and their
-  bytes, the length of a tag and the depth of elements have maxima.
-- Only parts that are asked for are unpacked; damage elsewhere is not noticed.
-- A DOCTYPE is refused, and with it all entities but XML's own.
+- A hostile file of a few kilobytes can unpack to gigabytes. So parts are parsed as streams, and
+  their size, the length of a tag and the depth of elements are limited.
+- Only parts that a caller requests are unpacked, so damage in other parts is not found.
+- A DOCTYPE is an error, so that only XML's own entities exist.
 """
 
 import io
@@ -18,7 +18,10 @@ from xml.parsers import expat
 BLOCK_BYTES = 2**16
 MAX_UNPACKED_BYTES = 2**30
 SMALL_BYTES, MAX_RATIO = 2**25, 50
-"""Maximum ratio of unpacked bytes above `SMALL_BYTES`; usual files have 10, few have 20."""
+"""Maximum ratio of unpacked to packed bytes, above `SMALL_BYTES` of unpacked bytes.
+
+Usual files have a ratio of 10, few have 20.
+"""
 MAX_TAG_BYTES = 2**20
 MAX_DEPTH = 64
 MAX_RELATIONS = 10_000
@@ -34,7 +37,7 @@ Text = Callable[[str], None]
 
 
 class XlsxError(Exception):
-    """The file cannot be read; the message gives the reason without the file name."""
+    """The file cannot be read. The message has the reason, without the file name."""
 
 
 class Package:
@@ -120,7 +123,7 @@ class Package:
 
 @contextmanager
 def open_package(content: bytes) -> Iterator[Package]:
-    """The package with this content. Raises XlsxError for damage, also in the block."""
+    """Open the package with this content. Raises XlsxError for damage, also within the block."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             yield Package(archive, len(content))
@@ -140,7 +143,7 @@ def part_of(relations: Mapping[str, tuple[str, str]], kind: str) -> str | None:
 
 
 def shortened(text: str) -> str:
-    """The text for a message: a file's texts can be a megabyte long."""
+    """Cut a text of the file for a message, because it can be a megabyte long."""
     return text if len(text) <= SHOWN_LENGTH else f"{text[: SHOWN_LENGTH - 1]}…"
 
 

@@ -6,9 +6,9 @@ Rules:
 - OVERWRITE overwrites existing cells; INSERT_ROWS first inserts as many rows as are written, which
   inherit the formats of the row above (reported) and its validation rules (assumed).
 - Only append extends the grid, by exactly the needed size (Google's size is unknown).
-- The table can have been searched earlier; then rows go to that position, so parallel appends
-  overwrite each other (reported of Google). If that position no longer exists, it is searched
-  again.
+- If the table was searched earlier, rows go to the position of that time, so parallel appends
+  overwrite each other (reported of Google). If this position does not exist now, the table is
+  searched again.
 """
 
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ from sheets_emulator.values.ranges import Write, update_reply, value_range
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """The first cell of an append's rows; `table` is None if the range touches none."""
+    """First cell of the rows to append. `table` is None if the range touches no table."""
 
     sheet: Sheet
     table: Box | None
@@ -60,9 +60,9 @@ def append(
     account: str,
     rendering: Rendering | None,
 ) -> Reply:
-    """The AppendValuesResponse; it has `updatedData` if a rendering is given.
+    """Append rows, and return the AppendValuesResponse, with `updatedData` if `rendering` is given.
 
-    `seen` is the result of an earlier search.
+    `seen` is the result of an earlier search for the table.
     """
     target = _still_there(workbook, seen) or find_target(workbook, write.range_text)
     sheet = target.sheet
@@ -82,8 +82,7 @@ def append(
 
 
 def _still_there(workbook: Workbook, seen: Target | None) -> Target | None:
-    """An earlier search result in this version of the spreadsheet, or None if it no longer
-    exists."""
+    """Convert an earlier search result to this version, or return None if its position is gone."""
     sheet = None if seen is None else workbook.numbered(seen.sheet.sheet_id)
     if seen is None or sheet is None:
         return None

@@ -1,7 +1,7 @@
 """values.batchGetByDataFilter, batchUpdateByDataFilter and batchClearByDataFilter.
 
 Rules:
-- A filter can match any number of ranges, also none without an error (assumed).
+- A filter can match any number of ranges. A filter without a match is not an error (assumed).
 - Written values must fit into each matched range, also into a single cell (Google's documentation).
 - A write is applied to all ranges of all filters, or to none.
 """
@@ -24,7 +24,7 @@ from sheets_emulator.values.ranges import Plan, planned_at, value_range, write_a
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """A range and the filters, as given, that match it."""
+    """Range, and the filters of the request that match it."""
 
     place: Place
     filters: list[Json] = field(default_factory=list)

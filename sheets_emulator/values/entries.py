@@ -70,7 +70,7 @@ class Touched:
     cells: int
 
     def counts(self, prefix: str) -> dict[str, int]:
-        """The counts in an answer; Google leaves out zeros."""
+        """Counts for an answer, without zeros, as from Google."""
         counts = {"Rows": len(self.rows), "Columns": len(self.columns), "Cells": self.cells}
         return {f"{prefix}{name}": count for name, count in counts.items() if count}
 
@@ -93,7 +93,7 @@ def read_entries(message: Message, option: str, *, prefix: str = "") -> Entries:
 
 
 def write_entries(sheet: Sheet, top: int, left: int, entries: Entries) -> Touched:
-    """Write from a cell on; the grid must be large enough."""
+    """Write values from a cell on. The grid must be large enough."""
     rows: set[tuple[int, int]] = set()
     columns: set[tuple[int, int]] = set()
     cells = 0
@@ -108,7 +108,7 @@ def write_entries(sheet: Sheet, top: int, left: int, entries: Entries) -> Touche
 
 
 def total(parts: Sequence[Touched]) -> Touched:
-    """Combine several writes; shared rows and columns count once."""
+    """Add the changes of several writes. Rows and columns of several writes count once."""
     return Touched(
         rows=frozenset[tuple[int, int]]().union(*(part.rows for part in parts)),
         columns=frozenset[tuple[int, int]]().union(*(part.columns for part in parts)),
@@ -126,7 +126,7 @@ def _cells(
 
 
 def _transposed(columns: Sequence[EntryRow]) -> list[EntryRow]:
-    """Rows from columns, padded to the longest one, so few cells can become many."""
+    """Convert columns to rows, padded to the longest column."""
     if len(columns) * max(map(len, columns), default=0) > MAX_CELLS:
         raise invalid(WORKBOOK_FULL)
     return [*zip_longest(*columns)]

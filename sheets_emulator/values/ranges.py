@@ -3,7 +3,7 @@
 Rules:
 - A batch is checked completely before anything is written, so it is applied completely or not at
   all.
-- Nothing here extends the grid; only `append` does.
+- These functions do not extend the grid. Only `append` does.
 - Functions take parsed input and return the reply.
 """
 
@@ -40,7 +40,7 @@ class Write:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A checked write; `window` is the requested range."""
+    """Write that was checked. `window` is the requested range."""
 
     sheet: Sheet
     window: Box
@@ -76,7 +76,7 @@ def update(workbook: Workbook, write: Write, *, account: str, rendering: Renderi
 def batch_update(
     workbook: Workbook, writes: Sequence[Write], *, account: str, rendering: Rendering | None
 ) -> Reply:
-    """values.batchUpdate: all writes or none."""
+    """values.batchUpdate: apply all writes, or none if one is invalid."""
     plans = [_planned_in_batch(workbook, writes, index, account) for index in range(len(writes))]
     totals, responses = write_all(workbook, plans, rendering)
     return {**totals, **({"responses": responses} if responses else {})}
@@ -104,7 +104,7 @@ def write_all(
 
 
 def planned_at(place: Place, entries: Entries, account: str) -> Plan:
-    """Check a write to a place. Raises if it does not fit or is not allowed."""
+    """Check a write. Raises if the values do not fit, or if the account cannot write the cells."""
     box = entries.box_at(place.box.top, place.box.left)
     window = _window(place)
     _require_within(place, window, entries)
@@ -115,14 +115,14 @@ def planned_at(place: Place, entries: Entries, account: str) -> Plan:
 
 
 def clear(workbook: Workbook, text: str, *, account: str) -> Reply:
-    """values.clear: the whole range, without its formats."""
+    """values.clear: clear the values of a range, but not its formats."""
     place = _clearable(workbook, text, account)
     place.sheet.clear(place.box)
     return {"spreadsheetId": workbook.spreadsheet_id, "clearedRange": place.text}
 
 
 def batch_clear(workbook: Workbook, texts: Sequence[str], *, account: str) -> Reply:
-    """values.batchClear: all ranges or none."""
+    """values.batchClear: clear all ranges, or none if one is invalid."""
     places = []
     for index, text in enumerate(texts):
         try:
@@ -171,14 +171,14 @@ def _planned(workbook: Workbook, write: Write, account: str) -> Plan:
 
 
 def _window(place: Place) -> Box:
-    """The cells that can be written: from an anchor to the end of the grid."""
+    """Cells that a write can fill. A single cell stands for all cells to the end of the grid."""
     if not place.is_anchor:
         return place.box
     return place.sheet.clamped(Span(top=place.box.top, left=place.box.left))
 
 
 def _require_within(place: Place, window: Box, entries: Entries) -> None:
-    """Raise if there are more values than fit; the error has the requested range."""
+    """Raise if the values do not fit. The error names the requested range."""
     for index, row in enumerate(entries.rows, start=window.top):
         reached = f"row [{index + 1}]" if row and index >= window.bottom else ""
         if not reached and len(row) > window.width:
@@ -233,7 +233,7 @@ def _columns(blocks: Iterable[Block]) -> list[Sequence[Shown]]:
 
 
 def _trimmed(line: Sequence[Shown]) -> Sequence[Shown]:
-    """The values without trailing blanks; other blanks are the empty string."""
+    """Values without trailing blanks. Other blanks are the empty string."""
     end = len(line)
     while end and line[end - 1] is None:
         end -= 1

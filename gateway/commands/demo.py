@@ -32,7 +32,7 @@ from gateway.commands.doctor.reasons import Finding, warning
 from gateway.commands.options import DEMO_SPREADSHEET, new_key
 from gateway.commands.serve import with_console
 from gateway.commands.terminal import say
-from gateway.server.running import in_background, make_gateway_server, make_server
+from gateway.server.running import GatewayServer, in_background, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.address import is_loopback
 from gateway.settings.model import Settings, load_settings
@@ -150,7 +150,7 @@ def running_demo(
         emulator_url = stack.enter_context(in_background(emulator_server, emulator_socket))
         admin_key, token = asyncio.run(_admin(settings))
         app = with_console(create_app(settings), settings, console, beside=listening)
-        server = make_gateway_server(app, settings.server, proxies=settings.access.trusted_proxies)
+        server = GatewayServer(app, settings.server, proxies=settings.access.trusted_proxies)
         url = stack.enter_context(in_background(server, listening, console))
         fields = find_fields(url, full)
         yield Demo(

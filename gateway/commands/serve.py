@@ -29,7 +29,7 @@ from gateway.errors import GatewayError
 from gateway.google.calls import Send
 from gateway.google.client import Client
 from gateway.google.credentials import DOWNLOAD
-from gateway.server.running import ByPort, make_gateway_server, run
+from gateway.server.running import ByPort, GatewayServer, run
 from gateway.server.sockets import base_url, bind, inherited
 from gateway.settings.address import is_allowed_endpoint, is_loopback
 from gateway.settings.model import ConfigError, ServerSettings, Settings, load_settings
@@ -79,7 +79,7 @@ def serve_gateway(
         listening = taken or bind(server.host, server.port)
         app, sockets, urls = _prepared(settings, config, listening, key_count)
         proxies = settings.access.trusted_proxies
-        made = make_gateway_server(app, server, proxies=proxies, is_inherited=fd is not None)
+        made = GatewayServer(app, server, proxies=proxies, is_inherited=fd is not None)
         others = "".join(f", {name} on {url}" for name, url in urls.items())
         run(made, sockets, f"Sheets gateway on {base_url(listening)}{others}")
 
@@ -103,7 +103,7 @@ def serve_worker() -> NoReturn:
     except ConfigError as error:
         say(*(f"sheets-gateway: {problem}" for problem in error.problems), err=True)
         sys.exit(2)
-    server = make_gateway_server(
+    server = GatewayServer(
         app,
         settings.server,
         proxies=settings.access.trusted_proxies,

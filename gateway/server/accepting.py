@@ -24,7 +24,7 @@ class Acceptor:
     def __init__(
         self,
         listening: Sequence[socket.socket],
-        make: Callable[[], asyncio.Protocol],
+        make: Callable[[], asyncio.BaseProtocol],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._listening = listening

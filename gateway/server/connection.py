@@ -104,7 +104,7 @@ class Connection(asyncio.BufferedProtocol):
     ) -> None:
         self._app: Any = config.loaded_app  # ASGI, typed elsewhere
         self.loop = _loop or asyncio.get_running_loop()
-        self._server_state = server_state
+        self.server_state = server_state
         self.tasks: set[asyncio.Task[None]] = server_state.tasks
         self._app_state = app_state
         self.edge = edge
@@ -136,7 +136,7 @@ class Connection(asyncio.BufferedProtocol):
         server = end.getsockname()
         self._client: PeerName = client[:2] if isinstance(client, tuple) else None
         self._server: PeerName = server[:2] if isinstance(server, tuple) else (server, None)
-        connections = self._server_state.connections
+        connections = self.server_state.connections
         connections.add(self)
         if self.edge.acceptor is not None:
             self.edge.acceptor.look_soon()
@@ -158,7 +158,7 @@ class Connection(asyncio.BufferedProtocol):
             self._slot.set_idle()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._server_state.connections.discard(self)
+        self.server_state.connections.discard(self)
         self._ignores_input = True
         self._slot.free()
         self.edge.unread.end(self.transport)
@@ -313,15 +313,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._slot.is_proxy and not self._slot.begin_request(scope):
             app = self.edge.refusing_app
             scope[limits.ERROR] = limits.too_many_connections()
-        exchange = self._exchange = Exchange(
-            self,
-            app,
-            scope,
-            self._server_state.default_headers,
-            has_body=body_bytes > 0,
-            is_short=body_bytes <= self._settings.max_body_bytes,
-            expects_continue=expects_continue,
-        )
+        exchange = self._exchange = Exchange(self, app, scope, body_bytes, expects_continue)
         self._headers = []  # discards trailers
         self._intake.begin_body(body_bytes)
         self.deadline = NEVER
@@ -357,7 +349,7 @@ class Connection(asyncio.BufferedProtocol):
         """Continue after the last byte of the answer was written."""
         if self._exchange is not None and self._exchange.is_last:
             self._linger()
-        self._server_state.total_requests += 1
+        self.server_state.total_requests += 1
         if self.transport.is_closing():
             self._is_ending = True
             self.deadline = self._sweeper.after(self._settings.answer_timeout_seconds)
@@ -420,8 +412,7 @@ class Connection(asyncio.BufferedProtocol):
             url=url,
             headers=self._headers if has_request else (),
         )
-        lines = self._server_state.default_headers
-        self._exchange = Exchange(self, self.edge.refusing_app, scope, lines)
+        self._exchange = Exchange(self, self.edge.refusing_app, scope)
         self._exchange.is_last = True
 
     def _close_after_answer(self, exchange: "Exchange") -> None:
@@ -478,17 +469,13 @@ class Exchange:
         connection: Connection,
         app: ASGIApp,
         scope: Scope,
-        default_headers: HeaderLines,
-        *,
-        has_body: bool = False,
-        is_short: bool = True,
+        body_bytes: float = 0,
         expects_continue: bool = False,
     ) -> None:
         self._connection = connection
         self.scope = scope
-        self._default_headers = default_headers
-        self._has_body = has_body
-        self._is_short = is_short
+        self._default_headers: HeaderLines = connection.server_state.default_headers
+        self._body_bytes = body_bytes
         self._expects_continue = expects_continue
         self.is_last = False
         """True if the answer is the last one of its connection, which then lingers."""
@@ -630,9 +617,10 @@ class Exchange:
         """Encode the head of the answer; sets `_left_bytes`, and `is_last` before a closing."""
         status, headers = start["status"], [*self._default_headers, *start.get("headers", ())]
         framing = dict(headers)
-        if self._has_body and not self._is_read:
+        if self._body_bytes and not self._is_read:
             is_late = self._fault is not None or status == HTTPStatus.REQUEST_TIMEOUT
-            if is_late or not self._is_short or self._expects_continue:
+            is_long = self._body_bytes > self._connection.edge.settings.max_body_bytes
+            if is_late or is_long or self._expects_continue:
                 self.is_last = True
         if framing.get(b"connection", b"").lower().find(b"close") >= 0:
             self.is_last = True

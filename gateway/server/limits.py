@@ -116,17 +116,11 @@ def refusal_scope(
     raw_path = path if path.startswith(b"/") else b"/"
     return {
         "type": "http",
-        "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": "1.1",
         "method": method,
-        "scheme": "http",
-        "path": raw_path.decode("latin-1"),
         "raw_path": raw_path,
         "query_string": b"",
-        "root_path": "",
         "headers": kept,
-        "server": None,
-        "client": None,
         "state": {},
         ERROR: error,
     }

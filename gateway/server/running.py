@@ -16,7 +16,7 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
-from typing import NoReturn, cast
+from typing import Any, NoReturn
 
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -39,21 +39,26 @@ EXIT_GRACE_SECONDS = 4.5
 class GatewayServer(uvicorn.Server):
     """Graceful stop: accept no connections, answer open ones, finish requests, end the app.
 
-    Open connections stay readable for `DRAIN_SECONDS`, and their next answer is their last. With an
-    inherited socket, connections not yet accepted are left to the successor; otherwise the server
-    accepts the whole backlog before it closes the socket. `started` is called when it serves.
+    It is meant for untrusted clients, and stops within `shutdown_seconds` and a few more. Open
+    connections stay readable for `DRAIN_SECONDS`, and their next answer is their last. With
+    `is_inherited` another process keeps the listening sockets open: connections not yet accepted
+    are left to it; otherwise the server accepts the whole backlog before it closes the sockets.
+    Connections of `proxies` count for the client addresses behind them. `started` is called when
+    requests are served.
     """
 
     def __init__(
         self,
-        config: uvicorn.Config,
-        edge: Edge,
+        app: ASGIApp,
+        settings: ServerSettings,
         *,
-        is_inherited: bool,
-        started: Callable[[], object],
+        proxies: Sequence[Proxy] = (),
+        is_inherited: bool = False,
+        started: Callable[[], object] = lambda: None,
     ) -> None:
-        super().__init__(config)
-        self._edge = edge
+        self._edge = Edge(settings, proxies)
+        connection = partial(Connection, edge=self._edge)
+        super().__init__(_config(app, settings.shutdown_seconds, connection))
         self._is_inherited = is_inherited
         self._announce = started
         self._signalled: float | None = None
@@ -64,13 +69,8 @@ class GatewayServer(uvicorn.Server):
             show_progress(each)
         await super().startup(sockets)
         loop = asyncio.get_running_loop()
-        make = partial(
-            self.config.http_protocol_class,  # type: ignore[call-arg]  # as uvicorn calls it
-            config=self.config,
-            server_state=self.server_state,
-            app_state=self.lifespan.state,
-            _loop=loop,
-        )
+        state = self.lifespan.state
+        make = partial(Connection, self.config, self.server_state, state, loop, edge=self._edge)
         self._edge.acceptor = Acceptor([each.dup() for each in sockets or ()], make, loop)
         connections = self.server_state.connections
         self._sweeping = asyncio.create_task(self._edge.sweeper.run(connections))
@@ -125,35 +125,16 @@ class ByPort:
         await self._others.get(port, self._app)(scope, receive, send)
 
 
-def make_gateway_server(
-    app: ASGIApp,
-    settings: ServerSettings,
-    *,
-    proxies: Sequence[Proxy] = (),
-    is_inherited: bool = False,
-    started: Callable[[], object] = lambda: None,
-) -> GatewayServer:
-    """Make a server for untrusted clients; it stops within `shutdown_seconds` and a few more.
-
-    Connections of `proxies` count for the client addresses behind them. With `is_inherited` another
-    process keeps the listening sockets open: connections not accepted before the stop are left to
-    the next server. `started` is called when requests are served.
-    """
-    edge = Edge(settings, proxies)
-    connection = cast("type[asyncio.Protocol]", partial(Connection, edge=edge))
-    config = _config(app, settings.shutdown_seconds, connection)
-    return GatewayServer(config, edge, is_inherited=is_inherited, started=started)
-
-
 def make_server(app: ASGIApp, *, shutdown_seconds: float) -> uvicorn.Server:
     """Make a plain server for trusted clients; it stops within `shutdown_seconds`."""
     return uvicorn.Server(_config(app, shutdown_seconds, "httptools"))
 
 
-def _config(
-    app: ASGIApp, shutdown_seconds: float, http: type[asyncio.Protocol] | str
-) -> uvicorn.Config:
-    """Configure uvicorn, without access logs, because URLs may contain keys."""
+def _config(app: ASGIApp, shutdown_seconds: float, http: Any) -> uvicorn.Config:
+    """Configure uvicorn without access logs, because URLs might contain keys.
+
+    `http` makes a protocol for a connection, or names one of uvicorn's.
+    """
     logging.getLogger("uvicorn.error").addFilter(_is_not_cancellation)
     return uvicorn.Config(
         app,

@@ -19,13 +19,13 @@ import sys
 import time
 from bisect import bisect_left
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice, product
+from itertools import product
 from typing import Any, Literal, TextIO, get_args
 
 import msgspec
@@ -161,6 +161,7 @@ class Tallies:
 
 
 _LONGEST_TEXT = 200
+_MOST_CAUSES = 5
 _PERCENT, _EQUALS, _DELETE = b"%=\x7f"
 """Bytes as numbers: a search with `in` for a `bytes` object takes 1,800 instructions more."""
 _encoder = msgspec.json.Encoder()
@@ -358,10 +359,12 @@ def upstream_failed(error: BaseException) -> None:
 
 def causes(error: BaseException) -> list[str]:
     """Texts of an error and its causes, without quotations."""
-    return [
-        f"{type(each).__name__}: {unquoted(str(each))[:_LONGEST_TEXT]}"
-        for each in islice(_chain(error), 5)
-    ]
+    texts: list[str] = []
+    cause = error.__cause__
+    while cause is not None and cause is not error and len(texts) < _MOST_CAUSES:
+        texts.append(f"{type(cause).__name__}: {unquoted(str(cause))[:_LONGEST_TEXT]}")
+        cause = cause.__cause__
+    return texts
 
 
 def look_failed(error: BaseException) -> None:
@@ -477,13 +480,6 @@ def worker_ended(number: int, status: int, pause_seconds: float) -> None:
     log.error("worker-ended", worker=number, status=status, pause_seconds=pause_seconds)
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    cause = error.__cause__
-    while cause is not None and cause is not error:  # a chain of causes may contain a cycle
-        yield cause
-        cause = cause.__cause__
-
-
 def line_writer(
     stream: TextIO, encode: Callable[[Sequence[RequestEvent]], bytes]
 ) -> Callable[[RequestEvent], None]:
@@ -549,11 +545,12 @@ def configure_logging(stream: TextIO = sys.stderr, form: LineFormat = "auto") ->
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    json_line = structlog.processors.JSONRenderer(ensure_ascii=True)
-    render: list[Any] = [
-        structlog.processors.ExceptionRenderer(traceback_of),
-        *([lambda _, __, members: line_of(members)] if is_text else [json_line, _masked]),
-    ]
+    render: list[Any] = [structlog.processors.ExceptionRenderer(traceback_of)]
+    if is_text:
+        render += [lambda _, __, members: line_of(members)]
+    else:
+        json_line = structlog.processors.JSONRenderer(ensure_ascii=True)
+        render += [json_line, lambda _, __, line: redacted(line)]
 
     def text_lines(events: Sequence[RequestEvent]) -> bytes:
         return "".join(f"{line_of(msgspec.to_builtins(each))}\n" for each in events).encode()
@@ -571,11 +568,6 @@ def configure_logging(stream: TextIO = sys.stderr, form: LineFormat = "auto") ->
     )
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("asyncio").addFilter(cut_to_first_line)
-
-
-def _masked(_: object, __: str, line: Any) -> str:
-    """The last processor of JSON lines: masks what looks like a secret in a rendered line."""
-    return redacted(str(line))
 
 
 def reset_logging() -> None:

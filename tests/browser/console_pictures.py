@@ -27,7 +27,7 @@ from gateway.commands.admin import opened_admins
 from gateway.commands.demo import SAMPLE
 from gateway.commands.options import DEMO_SPREADSHEET
 from gateway.commands.serve import with_console
-from gateway.server.running import in_background, make_gateway_server, make_server
+from gateway.server.running import GatewayServer, in_background, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.model import Settings, load_settings
 from gateway.storage.database import open_database
@@ -118,7 +118,7 @@ def opened_console(folder: Path) -> Iterator[str]:
     )
     with in_background(make_server(emulator.app, shutdown_seconds=1), google):
         app = with_console(create_app(settings), settings, own, beside=listening)
-        with in_background(make_gateway_server(app, settings.server), listening, own) as url:
+        with in_background(GatewayServer(app, settings.server), listening, own) as url:
             for path in (*_ASKED, "Citties"):
                 connection = HTTPConnection(url.removeprefix("http://"), timeout=30)
                 credentials = {"Authorization": f"Bearer {keys['website']}"}

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from gateway.app import create_app
 from gateway.google.sheets import Sheets
-from gateway.server.running import in_background, make_gateway_server
+from gateway.server.running import GatewayServer, in_background
 from gateway.server.sockets import bind
 from gateway.settings.model import load_settings
 from tests.fakes import BOOK, FakeSheets
@@ -126,7 +126,7 @@ def serving(folder: Path) -> Iterator[tuple[str, str]]:
         yield sheets
 
     with ExitStack() as stack:
-        server = make_gateway_server(create_app(settings, stand_in(open_sheets)), settings.server)
+        server = GatewayServer(create_app(settings, stand_in(open_sheets)), settings.server)
         url = stack.enter_context(in_background(server, bind("127.0.0.1", 0)))
         yield url, keys["paid"]
 

@@ -14,7 +14,7 @@ import pytest
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.pepper import load_pepper
 from gateway.app import create_app
-from gateway.server.running import in_background, make_gateway_server, make_server
+from gateway.server.running import GatewayServer, in_background, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.database import Database
 from gateway.settings.model import load_settings
@@ -290,7 +290,7 @@ def running_gateways(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[
                 },
             )
             forget_spent()
-            server = make_gateway_server(create_app(settings), settings.server)
+            server = GatewayServer(create_app(settings), settings.server)
             url = stack.enter_context(in_background(server, bind("127.0.0.1", 0)))
             client = stack.enter_context(client_of(url))
             return Api(url=url, emulator=emulator, keys=keys, client=client)

@@ -12,7 +12,7 @@ import pytest
 
 from gateway.app import create_app
 from gateway.google.sheets import Sheets
-from gateway.server.running import in_background, make_gateway_server
+from gateway.server.running import GatewayServer, in_background
 from gateway.server.sockets import bind
 from gateway.settings.model import load_settings
 from tests.error_tree import concrete_errors
@@ -255,7 +255,7 @@ def test_a_fault_of_ours_tells_nothing(
 ) -> None:
     """It is 500 without a detail; the log has all of it under the request id."""
     settings = load_settings(None, {}, {"access.database": str(access[0])})
-    server = make_gateway_server(create_app(settings, stand_in(broken_sheets)), settings.server)
+    server = GatewayServer(create_app(settings, stand_in(broken_sheets)), settings.server)
     headers = {
         "Origin": "https://shop.example",
         "X-Request-Id": "traced",

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from gateway.app import create_app
-from gateway.server.running import in_background, make_gateway_server
+from gateway.server.running import GatewayServer, in_background
 from gateway.settings.model import load_settings
 from tests.journeys.conftest import LOOKS_EACH_TIME, EmulatorControl, KeysOnDisk
 from tests.journeys.failure import refused
@@ -37,7 +37,7 @@ def behind_a_unix_socket(
         listening.bind(str(folder / "s"))
         listening.listen()
         transport = httpx2.HTTPTransport(uds=str(folder / "s"))
-        server = make_gateway_server(create_app(loaded), loaded.server)
+        server = GatewayServer(create_app(loaded), loaded.server)
         with (
             in_background(server, listening),
             httpx2.Client(transport=transport, base_url="http://gateway", timeout=30.0) as client,

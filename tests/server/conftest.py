@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from gateway.errors import GatewayError
-from gateway.server.running import in_background, make_gateway_server
+from gateway.server.running import GatewayServer, in_background
 from gateway.server.sockets import bind
 from gateway.settings.model import ServerSettings
 from gateway.web.error_responses import error_answer
@@ -70,7 +70,7 @@ def serve_echo() -> Iterator[ServeEcho]:
     with ExitStack() as stack:
 
         def start(**settings: object) -> str:
-            server = make_gateway_server(echo_app(), ServerSettings.model_validate(settings))
+            server = GatewayServer(echo_app(), ServerSettings.model_validate(settings))
             return stack.enter_context(in_background(server, bind("127.0.0.1", 0)))
 
         yield start
@@ -79,6 +79,6 @@ def serve_echo() -> Iterator[ServeEcho]:
 @pytest.fixture(scope="module")
 def echo_url() -> Iterator[str]:
     """One such server of default settings for all tests of a module."""
-    server = make_gateway_server(echo_app(), ServerSettings())
+    server = GatewayServer(echo_app(), ServerSettings())
     with in_background(server, bind("127.0.0.1", 0)) as url:
         yield url

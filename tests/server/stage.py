@@ -8,7 +8,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.server.connection import Connection
 from gateway.server.limits import Edge
-from gateway.server.running import make_gateway_server
+from gateway.server.running import GatewayServer
 from gateway.settings.address import Proxy
 from gateway.settings.model import ServerSettings
 from tests.server.transport import Held
@@ -46,7 +46,7 @@ class Stage:
         self.app = Application()
         given = ServerSettings.model_validate(settings)
         self.edge = Edge(given, proxies)
-        self._server = make_gateway_server(self.app, given)
+        self._server = GatewayServer(self.app, given)
         self._server.config.load()
 
     def connect(self, room: int = 1_000_000, peer: str = "127.0.0.1") -> tuple[Connection, Held]:

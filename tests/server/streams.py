@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from gateway.errors import GatewayError
 from gateway.server.connection import Connection
 from gateway.server.limits import Edge
-from gateway.server.running import make_gateway_server
+from gateway.server.running import GatewayServer
 from gateway.settings.model import ServerSettings
 from tests.fuzz.pipelines import any_pipeline
 from tests.server.transport import Held
@@ -68,7 +68,7 @@ async def played(parts: Sequence[bytes], *, ends: bool = False) -> Outcome:
 
     The client `ends` its side after them, or is silent.
     """
-    server, edge = make_gateway_server(echo, SETTINGS), Edge(SETTINGS)
+    server, edge = GatewayServer(echo, SETTINGS), Edge(SETTINGS)
     server.config.load()
     loop, transport = asyncio.get_running_loop(), Held()
     connection = Connection(server.config, server.server_state, {}, loop, edge=edge)

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from gateway.server.accepting import BATCH, Acceptor
 from gateway.server.limits import PER_TURN
-from gateway.server.running import in_background, make_gateway_server
+from gateway.server.running import GatewayServer, in_background
 from gateway.server.sockets import bind
 from gateway.settings.model import ServerSettings
 from tests.server.stage import settled
@@ -167,7 +167,7 @@ def test_a_newcomer_is_served_before_a_crowd_that_pipelines(
     host, port = listening.getsockname()
     with connected(f"http://{host}:{port}") as newcomer:
         newcomer.sendall(LAST)
-        server = make_gateway_server(app, ServerSettings())
+        server = GatewayServer(app, ServerSettings())
         with in_background(server, listening):
             (answer,) = answers_of(newcomer)
 

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.server.connection import Connection
 from gateway.server.limits import Edge
-from gateway.server.running import make_gateway_server
+from gateway.server.running import GatewayServer
 from gateway.settings.model import ServerSettings
 from gateway.web.pages import CHUNK_BYTES
 from tests.server.stage import REQUEST, settled
@@ -52,7 +52,7 @@ async def answered(
 ) -> Recorded:
     """The answer to a request as a client sees it."""
     settings = ServerSettings()
-    server = make_gateway_server(app, settings)
+    server = GatewayServer(app, settings)
     server.config.load()
     loop, edge = asyncio.get_running_loop(), Edge(settings)
     connection = Connection(server.config, server.server_state, {}, loop, edge=edge)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from gateway.server.running import in_background, make_gateway_server
+from gateway.server.running import GatewayServer, in_background
 from gateway.server.sockets import bind
 from gateway.settings.model import ServerSettings
 from gateway.web.answers import Answer
@@ -50,7 +50,7 @@ class Parts:
 @contextmanager
 def serving(parts: Parts, **settings: object) -> Iterator[str]:
     given = ServerSettings.model_validate(settings)
-    server = make_gateway_server(Frame(parts.respond, given), given)
+    server = GatewayServer(Frame(parts.respond, given), given)
     with in_background(server, bind("127.0.0.1", 0)) as url:
         yield url
 

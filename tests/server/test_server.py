@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 
 from gateway.server.connection import Connection
 from gateway.server.limits import READ_BYTES
-from gateway.server.running import GatewayServer, in_background, make_gateway_server
+from gateway.server.running import GatewayServer, in_background
 from gateway.server.sockets import bind
 from gateway.settings.model import ServerSettings
 from tests.journeys.waiting import until
@@ -29,7 +29,7 @@ CALLERS = 30
 HANGING = """
 import asyncio
 from gateway.settings.model import ServerSettings
-from gateway.server.running import make_gateway_server, run
+from gateway.server.running import GatewayServer, run
 from gateway.server.sockets import bind
 from gateway.telemetry.events import configure_logging
 
@@ -42,7 +42,7 @@ async def app(scope, receive, send):
     await asyncio.Event().wait()
 
 configure_logging()
-server = make_gateway_server(app, ServerSettings(shutdown_seconds=1))
+server = GatewayServer(app, ServerSettings(shutdown_seconds=1))
 run(server, [bind("127.0.0.1", 0)], "starts")
 """
 IGNORING = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
@@ -72,7 +72,7 @@ class Running:
 def running(
     app: Starlette, listening: socket.socket, is_inherited: bool = False
 ) -> Iterator[Running]:
-    server = make_gateway_server(app, ServerSettings(), is_inherited=is_inherited)
+    server = GatewayServer(app, ServerSettings(), is_inherited=is_inherited)
     with in_background(server, listening) as url:
         yield Running(server, url)
 
@@ -154,7 +154,7 @@ async def stop_behind_callers(
     listening: socket.socket, is_inherited: bool = False
 ) -> list[socket.socket]:
     """Connections that were made, and requests that were sent, just before the server's stop."""
-    server = make_gateway_server(echo_app(), ServerSettings(), is_inherited=is_inherited)
+    server = GatewayServer(echo_app(), ServerSettings(), is_inherited=is_inherited)
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup([listening])

@@ -38,7 +38,7 @@ from gateway.google.sheets import (
     SheetView,
     WrittenCells,
 )
-from gateway.server.running import in_background, make_gateway_server
+from gateway.server.running import GatewayServer, in_background
 from gateway.server.sockets import bind
 from gateway.settings.model import MAIN_ACCOUNT, GoogleSettings, load_settings
 from gateway.storage.write_records import BatchRows
@@ -275,9 +275,7 @@ def gateway_with(
             yield defect.sheets(sheets)
 
     with defect.planted():
-        server = make_gateway_server(
-            defect.app(create_app(loaded, stand_in(opened))), loaded.server
-        )
+        server = GatewayServer(defect.app(create_app(loaded, stand_in(opened))), loaded.server)
         with in_background(server, bind("127.0.0.1", 0)) as url:
             yield InProcess(url=url)
 

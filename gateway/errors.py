@@ -1,4 +1,4 @@
-"""Everything that can go wrong, as one tree of exceptions with stable codes.
+"""The gateway's exceptions, as one tree with stable error codes.
 
     GatewayError
     ├── Unauthorized            MissingApiKey 4010 · InvalidApiKey 4011 · KeyNotAllowedInUrl 4012
@@ -31,13 +31,17 @@
     ├── UpstreamTimeout 5040    WriteOutcomeUnknown 5041
     └── StorageFull 5070        InternalError 5000
 
-A code is never reused for another meaning, but some have several errors: 101 all problems of the
-spreadsheet ID (with different statuses), 4002 unknown fields, too, 5020 refusals, too, 5030 all
-cases in which Google or Turnstile cannot be called now, and 5031 temporary problems of the gateway
-itself. Only `gateway.web` turns an error into a response.
+A code is never reused for another meaning. Several classes share these codes:
+- 101: any problem of the spreadsheet ID, with different statuses
+- 4002: an invalid query parameter, or an unknown field
+- 5020: Google failed, or refused a request
+- 5030: Google or Turnstile cannot be called now
+- 5031: a temporary problem of the gateway itself
 
-The first paragraph of a class's docstring describes its error to clients, in Markdown:
-`/openapi.json` and `docs/reference/errors.md` have it.
+Only `gateway.web` turns an error into a response.
+
+The first paragraph of a class docstring describes the error to clients, in Markdown.
+`/openapi.json` and `docs/reference/errors.md` contain this paragraph.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,19 +51,25 @@ from typing import ClassVar, Literal
 Outcome = Literal["not_applied", "applied", "unknown"]
 
 UNKNOWN_RETRY_SECONDS = 185
-"""Google runs a request for at most 180 s; no write is applied later than this."""
+"""Seconds after which Google cannot apply a write with an unknown outcome any more.
+
+Google runs a request for at most 180 s.
+"""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem at one place of a request: a JSON pointer as a URI fragment, and the reason."""
+    """A problem in a request: the reason, and a JSON pointer to the value, as a URI fragment."""
 
     pointer: str
     detail: str
 
 
 class GatewayError(Exception):
-    """Root of the tree; `message` gives problem and remedy, never a secret."""
+    """Base class of the errors that clients can get.
+
+    `message` says what happened and what to do. It never contains a secret.
+    """
 
     code: ClassVar[int]
     name: ClassVar[str]
@@ -76,9 +86,9 @@ class GatewayError(Exception):
         retryable: bool | None = None,
         outcome: Outcome | None = None,
     ) -> None:
-        """Set these; those that are not given are inherited.
+        """Set attributes of an error class; a None is inherited from the base class.
 
-        The first class with a code in a line of the tree is its own name by default.
+        The default of `name` is the name of the topmost base class that has a code.
         """
         if code is not None and name is None and not hasattr(cls, "name"):
             name = cls.__name__
@@ -96,7 +106,7 @@ class GatewayError(Exception):
         retry_after_seconds: int | None = None,
         allowed_methods: Sequence[str] = (),
     ) -> None:
-        """Without a message it is the description."""
+        """Create an error; its default message is the description of the class."""
         if message is None:
             message = self.description().replace("`", "'")
         super().__init__(message)
@@ -107,13 +117,16 @@ class GatewayError(Exception):
         self.retry_after_seconds = retry_after_seconds
         self.allowed_methods = tuple(allowed_methods)
         self.is_replayed = False
-        """True if this is the replayed answer of an earlier request with the same key."""
+        """True if an earlier request with the same `Idempotency-Key` got this error."""
         self.is_alone = False
         self.is_without_sheet = False
-        """True if the answer must show nothing of the sheet."""
+        """True if the answer must not contain data of the worksheet."""
 
     def without_sheet(self, message: str, problems: Sequence[Problem]) -> "GatewayError":
-        """A copy with another text and problems that shows no rows; others may share this error."""
+        """Return a copy with another message and problems, marked `is_without_sheet`.
+
+        The original stays unchanged, because other requests might share it.
+        """
         hidden = type(self).__new__(type(self), *self.args)
         vars(hidden).update(vars(self))
         hidden.message, hidden.problems, hidden.is_without_sheet = message, tuple(problems), True
@@ -121,7 +134,7 @@ class GatewayError(Exception):
 
     @classmethod
     def description(cls) -> str:
-        """Cause and remedy of the error: the first paragraph of its docstring, in one line."""
+        """Return cause and remedy: the first paragraph of the class docstring, in one line."""
         return " ".join((cls.__doc__ or "").partition("\n\n")[0].split())
 
 
@@ -143,7 +156,7 @@ class InvalidApiKey(Unauthorized, code=4011):
 
 
 class KeyNotAllowedInUrl(Unauthorized, code=4012):
-    """A key in the URL may only read. Send it as `Authorization: Bearer KEY`."""
+    """A key in the URL can only read. Send the key as `Authorization: Bearer KEY`."""
 
 
 class BadRequest(GatewayError, status=400): ...
@@ -154,16 +167,16 @@ class InvalidSpreadsheetId(BadRequest, code=101, name="SpreadsheetIdNotFound"):
 
 
 class InvalidBody(BadRequest, code=104):
-    """The body is invalid, and nothing was written. `errors` names the places."""
+    """The body is invalid, and nothing was written. `errors` lists the problems."""
 
 
 class AmbiguousCredentials(BadRequest, code=4001):
-    """The request has two different API keys or spreadsheet IDs. Send one of them."""
+    """The request has two different API keys or spreadsheet IDs. Send only one."""
 
 
 class InvalidQuery(BadRequest, code=4002):
     """A query parameter is invalid or belongs to another operation, or the filter of a write
-    matches every row. The message names what is allowed.
+    matches every row. The message says what is allowed.
     """
 
 
@@ -181,11 +194,11 @@ class SpreadsheetNotShared(Forbidden, code=101, name="SpreadsheetIdNotFound"):
 
 
 class OriginNotAllowed(Forbidden, code=4031):
-    """The key is restricted to pages of other origins, or a form has no `Origin`."""
+    """The key does not allow the origin of this page, or a form has no `Origin` header."""
 
 
 class NotGranted(Forbidden, code=4032):
-    """The key may not use this worksheet or this operation, or may not write this field."""
+    """The key is not allowed to use this worksheet or operation, or to write this field."""
 
 
 class ProtectedCells(Forbidden, code=4033):
@@ -193,13 +206,13 @@ class ProtectedCells(Forbidden, code=4033):
 
 
 class PlanLimit(Forbidden, code=4034):
-    """The plan of the key does not include `where` and `order`, exports, or writes. Ask for another
-    plan.
+    """The plan of the key does not include `where` and `order`, exports, or writes. Ask the
+    gateway's operator for another plan.
     """
 
 
 class CreateOnlyKey(Forbidden, code=4036):
-    """The key may only create single rows. Send one row as an object with `POST`, without
+    """The key can only create single rows. Send one row as an object with `POST`, without
     `on_conflict`.
     """
 
@@ -208,22 +221,22 @@ class NotFound(GatewayError, status=404): ...
 
 
 class SpreadsheetNotFound(NotFound, code=101, name="SpreadsheetIdNotFound"):
-    """The spreadsheet does not exist, or this key may not use it. Take the ID from the
-    spreadsheet's URL, between /d/ and /edit, and ask the gateway's operator whether the key may use
+    """The spreadsheet does not exist, or this key is not allowed to use it. Take the ID from the
+    spreadsheet's URL, between /d/ and /edit, and ask the gateway's operator whether the key allows
     it.
 
-    A spreadsheet that Google does not know and one that was not granted get the same answer.
+    The answer is the same in both cases, so that it does not reveal which spreadsheets exist.
     """
 
 
 class RowNotFound(NotFound, code=103):
-    """The row number is 1, or below the last record."""
+    """The row number is 1, which is the header, or is greater than the last record's number."""
 
 
 class WorksheetNotFound(NotFound, code=105):
-    """The spreadsheet has no worksheet of exactly this name; case and blanks count.
+    """The spreadsheet has no worksheet with exactly this name. Case and spaces matter.
 
-    `titles` are the existing names, which not every key may know.
+    `titles` contains the names of the existing worksheets, which some keys are not allowed to see.
     """
 
     titles: Sequence[str] = ()
@@ -234,28 +247,28 @@ class RouteNotFound(NotFound, code=4040):
 
 
 class NoHeaderRow(GatewayError, code=102, status=409):
-    """Row 1 of the worksheet has no field names. Write them into it."""
+    """Row 1 of the worksheet has no field names. Write the field names into row 1."""
 
 
 class ReadOnlyKey(GatewayError, code=4050, status=405):
-    """This key may only read. Ask the gateway's operator for a key that may write."""
+    """This key can only read. Ask the gateway's operator for a key that can write."""
 
 
 class MethodNotAllowed(GatewayError, code=4051, status=405):
-    """The path does not support this method, or the key or its plan does not allow it: `DELETE`
-    needs a key that may delete.
+    """The path does not support this method, or the key or its plan does not allow the method. For
+    example, `DELETE` needs a key that can delete.
     """
 
 
 class Gone(GatewayError, code=4100, status=410):
-    """Version 1 is not served. The same rows are at `/v2/sheets/{sheetName}`, with a key of this
-    gateway: ask its operator for one, and send it as `Authorization: Bearer KEY`.
+    """Version 1 of the API is not available. Use `/v2/sheets/{sheetName}` with a key from this
+    gateway's operator, sent as `Authorization: Bearer KEY`.
     """
 
 
 class CursorLost(GatewayError, code=4101, status=410):
-    """The rows around the place of the cursor changed so much that it cannot be found. Begin again
-    with the first page.
+    """The rows near the cursor changed so much that the gateway cannot find the next page. Start
+    again with the first page.
     """
 
 
@@ -275,7 +288,7 @@ class SheetTooLarge(TooLarge, code=4132):
 
 
 class WriteTooLarge(TooLarge, code=4133):
-    """The rows of the write have over 500,000 cells, a write by filter would send over 8 MiB, or
+    """The write has over 500,000 cells, a write by filter would send over 8 MiB to Google, or
     Google refused the size. Nothing was written; write fewer rows at once.
     """
 
@@ -297,15 +310,15 @@ class InternalError(GatewayError, code=5000, status=500):
 
 
 class UpstreamError(GatewayError, code=5020, status=502, retryable=True):
-    """Google failed, or its answer is unreadable."""
+    """Google failed, or the gateway could not read Google's answer."""
 
 
 class UpstreamRefusal(UpstreamError, retryable=False, outcome="not_applied"):
     """Google refused the request as invalid; the reason is in the gateway's log.
 
-    Google's answer is 400 INVALID_ARGUMENT, and it executed nothing. `google_message` can quote
-    cells, so it is sent to no client. `first_request` is the number of requests that the
-    gateway put before the first one of its caller in a batch.
+    Google answered 400 INVALID_ARGUMENT and executed nothing. `google_message` can quote cells, so
+    no client gets it. `first_request` is the index of the caller's first request in the batch; the
+    gateway's own requests come before it.
     """
 
     first_request = 0
@@ -320,9 +333,10 @@ class UpstreamUnreachable(UpstreamError, code=5021):
 
 
 class UpstreamAuth(GatewayError, code=5022, status=502):
-    """Google refused the gateway's service account. Tell the gateway's operator: `check` says why.
+    """Google refused the gateway's service account. Ask the gateway's operator to run
+    the command `check`, which shows the reason.
 
-    Access to one spreadsheet is SpreadsheetNotShared instead.
+    If Google refuses only one spreadsheet, the error is SpreadsheetNotShared.
     """
 
 
@@ -332,11 +346,11 @@ class TemporarilyUnavailable(
 
 
 class QuotaSpent(TemporarilyUnavailable, code=5030):
-    """Google's quota is spent. Wait for `Retry-After`.
+    """Google's quota is used up. Wait as many seconds as `Retry-After` says.
 
-    The quota is Google's, or the gateway's share of it. `is_from_google`: Google refused the call
-    with a 429; otherwise it was not sent. `limit`: calls per minute that Google allows, if it named
-    them; `limit_name`: Google's name of this limit.
+    `is_from_google` is True if Google refused the call with a 429, and False if this gateway did
+    not send the call. `limit` is the number of calls per minute that Google's answer names, or
+    None. `limit_name` is Google's name of the limit.
     """
 
     def __init__(
@@ -356,22 +370,24 @@ class QuotaSpent(TemporarilyUnavailable, code=5030):
         self.is_of_spreadsheet = bool(limit_name) and not limit_name.endswith(
             ("PerProject", "PerUser")
         )
-        """Neither the account's nor the project's: assumed to be one of the spreadsheet."""
+        """True if the limit is neither the account's nor the project's, so the spreadsheet's."""
 
 
 class CircuitOpen(TemporarilyUnavailable, code=5030):
-    """Google failed several times in a row, so nothing is sent for some seconds. Wait for
-    `Retry-After`.
+    """Google failed several times in a row, so the gateway does not call it for some seconds. Wait
+    as many seconds as `Retry-After` says.
     """
 
 
 class NotFresh(TemporarilyUnavailable, code=5030):
-    """Fresh rows are not available. Wait for `Retry-After`, or leave out `no-cache`."""
+    """The gateway cannot read the rows from Google now. Wait as many seconds as `Retry-After` says,
+    or send the request without `no-cache`.
+    """
 
 
 class ChallengeUnavailable(TemporarilyUnavailable, code=5030):
-    """The check that a person sends the form (Cloudflare Turnstile) is not available, and nothing
-    was stored. Send the form again a little later.
+    """Cloudflare Turnstile, which checks that a person sends the form, is not available. Nothing
+    was stored; send the form again later.
     """
 
 
@@ -381,7 +397,7 @@ class QueueFull(TemporarilyUnavailable, code=5031):
 
 class LookOutdated(QueueFull, outcome="not_applied"):
     """The rows changed while the gateway checked them, or the check took too long. Nothing was
-    written; send it again.
+    written; send the request again.
     """
 
     def __init__(self, *, retry_after_seconds: int | None = 1) -> None:
@@ -389,8 +405,9 @@ class LookOutdated(QueueFull, outcome="not_applied"):
 
 
 class RowsUnsettled(QueueFull):
-    """The write was applied. A later delete whose outcome is not known yet may have moved its rows.
-    Repeat the request with the same `Idempotency-Key` after the time in `Retry-After`.
+    """The write was applied, but a later delete with an unknown outcome might have moved the
+    written rows. Repeat the request with the same `Idempotency-Key` after as many seconds as
+    `Retry-After` says.
     """
 
 
@@ -399,9 +416,9 @@ class ShuttingDown(TemporarilyUnavailable, code=5032):
 
 
 class MetadataFull(TemporarilyUnavailable, code=5034, name="MetadataFull"):
-    """The spreadsheet's developer metadata is full, so there is no room for the fence of this
-    write, and nothing was written. Send the write again after `Retry-After`. If that does not
-    help, other programs fill the metadata: the operator's command `check` names them.
+    """The spreadsheet's developer metadata is full, so the gateway cannot mark this write, and
+    nothing was written. Send the write again after as many seconds as `Retry-After` says; if that
+    does not help, other programs fill the metadata, and the operator's command `check` names them.
     """
 
 
@@ -414,9 +431,8 @@ class StorageFull(GatewayError, code=5070, status=507):
 
 
 class InvalidRequest(BadRequest, code=4000):
-    """The HTTP request is invalid or ambiguous, `Prefer` has an invalid preference or one of
-    another operation, a write has a condition that it does not evaluate, or a method override would
-    change the operation.
+    """The HTTP request is invalid or ambiguous, or one of these headers is invalid or does not fit
+    the operation: `Prefer`, a conditional header of a write, or a method override.
     """
 
 
@@ -425,7 +441,7 @@ class UriTooLong(TooLarge, code=4140, status=414):
 
 
 class HeadersTooLarge(TooLarge, code=4310, status=431):
-    """The headers are larger than `server.max_head_bytes`, or more than 100."""
+    """The headers are larger than `server.max_head_bytes`, or there are more than 100 of them."""
 
 
 class QueryTooCostly(BadRequest, code=4006):
@@ -434,7 +450,7 @@ class QueryTooCostly(BadRequest, code=4006):
 
 class ChallengeFailed(BadRequest, code=4037):
     """The key needs Cloudflare Turnstile, and the field `cf-turnstile-response` is missing, wrong,
-    used or older than 5 minutes. Nothing was written.
+    already used or older than 5 minutes. Nothing was written.
     """
 
 
@@ -447,7 +463,8 @@ class TooManyRowsAffected(BadRequest, code=4005):
 class UnknownField(InvalidQuery):
     """A parameter names a field that the worksheet does not have.
 
-    `parameter` has `names` that are not fields of the worksheet, or hidden from the caller.
+    `parameter` is the name of the query parameter. `names` are its unknown fields, including fields
+    that are hidden from the caller.
     """
 
     def __init__(
@@ -462,14 +479,15 @@ class TooManyRequests(GatewayError, status=429, retryable=True): ...
 
 
 class RateLimited(TooManyRequests, code=4290):
-    """The key exceeded its plan's requests per minute, or an address sent too many forms. Wait for
-    `Retry-After`.
+    """The key exceeded its plan's requests per minute, or an address sent too many forms. Wait as
+    many seconds as `Retry-After` says.
     """
 
 
 class TooManyInFlight(TooManyRequests, code=4291):
-    """The key has `plans.NAME.max_concurrent` concurrent requests, two exports, or too many long
-    queries; or the gateway runs four exports already.
+    """The key already runs `plans.NAME.max_concurrent` requests, two exports, or too many long
+    queries, or the gateway already runs four exports. Wait for an answer, then send the request
+    again.
     """
 
 
@@ -498,34 +516,33 @@ class KeysUnavailable(TemporarilyUnavailable, code=5031):
 
 
 class RecordsUnavailable(TemporarilyUnavailable, code=5031):
-    """The database of write records does not answer, or another program has locked it. With
-    `unknown`, the record of a repeated `Idempotency-Key` cannot be read: repeat the request with
-    this key.
+    """The database of write records does not answer, or another program has locked it. If
+    `outcome` is `unknown`, repeat the request with the same `Idempotency-Key`.
 
-    Nothing was sent.
+    The gateway sent nothing to Google for this request.
     """
 
 
 class InvalidIdempotencyKey(BadRequest, code=4004):
-    """The `Idempotency-Key` is not 1 to 255 visible ASCII characters, or there are two."""
+    """The `Idempotency-Key` is not 1 to 255 visible ASCII characters, or the request has two."""
 
 
 class IdempotencyInProgress(GatewayError, code=4090, status=409, retryable=True):
-    """The first request with this `Idempotency-Key` is not answered yet. Repeat this one in a
-    second to get its answer.
+    """The first request with this `Idempotency-Key` still runs. Repeat the request in a second to
+    get the answer of the first one.
     """
 
 
 class IdempotencyKeyReused(GatewayError, code=4220, status=422):
-    """The `Idempotency-Key` was used for a request with another body or other parameters. Send each
-    new write with a new key, and a retry unchanged.
+    """The `Idempotency-Key` was used for a request with another body or other parameters. Use a
+    new key for each new write, and send a retry unchanged.
     """
 
 
 class PreconditionFailed(GatewayError, code=4120, status=412):
-    """The row differs from `If-Match`. `existing` is the current row.
+    """The row does not have an ETag of `If-Match`. `existing` is the current row.
 
-    `existing` is its current record with this `tag`.
+    `existing` is the current record, and `tag` is its ETag.
     """
 
     def __init__(
@@ -538,7 +555,7 @@ class PreconditionFailed(GatewayError, code=4120, status=412):
             f"{noun}"
         )
         super().__init__(
-            f"If-Match {found}. Nothing was written; 'existing' is the current {noun}. Look at it, "
+            f"If-Match {found}. Nothing was written: look at the current {noun} in 'existing', "
             "then send the update with the ETag of this answer, including the quotes."
         )
         self.existing = existing
@@ -546,15 +563,16 @@ class PreconditionFailed(GatewayError, code=4120, status=412):
 
 
 class PreconditionRequired(GatewayError, code=4280, status=428):
-    """The plan of the key requires `If-Match` with an ETag for updates and deletes. It allows no
-    write to several rows.
+    """The plan of the key requires `If-Match` with an ETag for updates and deletes, and does not
+    allow writes to several rows.
     """
 
 
 class HeaderChanged(GatewayError, code=4091, status=409, outcome="applied"):
-    """The write was applied, but the header changed at the same time. Look at the row `rowIndex`.
+    """The write was applied, but the header row changed at the same time. Check the row with the
+    number `rowIndex`.
 
-    `row` is the first written row.
+    `row` is the number of the first written row.
     """
 
     def __init__(self, message: str | None = None, *, row: int = 0) -> None:
@@ -563,29 +581,29 @@ class HeaderChanged(GatewayError, code=4091, status=409, outcome="applied"):
 
 
 class DuplicateKey(GatewayError, code=4092, status=409):
-    """Several rows of the worksheet have the key of an upsert; the message names them. Nothing was
-    written.
+    """Several rows of the worksheet have the same key as a row of the upsert. Nothing was written;
+    the message lists these rows.
     """
 
 
 class RowNotRemovable(GatewayError, code=4093, status=409):
-    """Google cannot remove the row: an array formula or merged cells may extend over it and others.
-    Empty it with an update of nulls instead, or ask the owner of the sheet.
+    """Google cannot delete the row, for example because an array formula or merged cells also cover
+    other rows. Set its fields to null instead, or ask the owner of the sheet.
     """
 
 
 class RowNumberUnknown(GatewayError, code=4094, status=409, outcome="applied"):
-    """The write was applied, but people or a delete moved or changed the rows since. Look at the
-    worksheet, and do not send the write again.
+    """The write was applied, but people or a delete moved or changed the rows afterwards. Look at
+    the worksheet, and do not send the write again.
     """
 
 
 class RowsMoved(GatewayError, code=4095, status=409, outcome="applied"):
-    """The write was applied, but to another record than the gateway looked at, because people moved
-    rows at the same moment. `rowIndex`, `expected` and `met` show both. Do not send it again.
+    """The write changed another record than planned, because people moved rows at the same moment.
+    Do not send it again; `rowIndex` is the row number, `expected` the planned record, and `met` the
+    one that was changed or deleted.
 
-    `row` is the row number, `expected` the planned record, and `met` the other record: its present
-    state after an update, its last state after a removal, or None if unknown.
+    `met` is as the record is now after an update, as it was before a delete, or None if unknown.
     """
 
     def __init__(
@@ -609,5 +627,9 @@ class WriteOutcomeUnknown(GatewayError, code=5041, status=504, outcome="unknown"
 
 
 def write_outcome(error: GatewayError) -> Outcome:
-    """Outcome of a failed write: the error's own, else unknown after an internal error."""
+    """Return the outcome of a failed write.
+
+    If the error has no outcome, the result is "unknown" for an internal error, and otherwise
+    "not_applied".
+    """
     return error.outcome or ("unknown" if isinstance(error, InternalError) else "not_applied")

@@ -235,7 +235,7 @@ def test_same_key_everywhere(surface: Surface, method: str) -> None:
 @pytest.mark.parametrize(
     ("headers", "query", "body", "code", "said"),
     [
-        pytest.param([JSON], "apiKey={paid}", ROW, 4012, "may only read", id="in the URL"),
+        pytest.param([JSON], "apiKey={paid}", ROW, 4012, "can only read", id="in the URL"),
         pytest.param(
             [("Content-Type", FORM)], "apiKey={paid}", b"name=x", 4012, "only read", id="and a form"
         ),

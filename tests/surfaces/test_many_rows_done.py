@@ -369,6 +369,6 @@ def test_google_keeps_a_row(surface: Surface) -> None:
 
     answer = surface.send("DELETE", "Cities/2", key=KEY)
     assert (answer.status_code, answer.json()["code"]) == (409, 4093)
-    assert "Google cannot remove the row" in answer.json()["message"]
+    assert "Google cannot delete the row" in answer.json()["message"]
     assert answer.json()["outcome"] == "not_applied"
     assert surface.cells() == before

@@ -222,7 +222,7 @@ def test_version_1_is_gone(surface: Surface, target: str, method: str, key: str 
 
     assert code == (410, 4100)
     assert "/v2/sheets/" in answer.json()["message"]
-    assert "with a key of this gateway" in answer.json()["message"]
+    assert "with a key from this gateway's operator" in answer.json()["message"]
 
 
 ON_ROWS, ON_ROW = "GET, HEAD, OPTIONS, POST", "GET, HEAD, OPTIONS, PATCH, POST, PUT"

@@ -1,11 +1,13 @@
-"""Accepting connections in batches, for any protocol.
+"""Accept waiting connections in batches.
 
 Rules:
-- uvloop accepts one connection in each turn of the loop (libuv's `uv__server_io`), and a turn with
-  many busy clients takes long. So each new connection triggers the acceptance of all that wait.
-- Accepting all connections here would cost a single one 14 % of the instructions of its request.
-- A batch is bounded, so that many new connections do not delay the open ones.
-- Without free descriptors nothing is accepted here until the loop accepts a connection.
+- uvloop accepts one connection in each iteration of the event loop (libuv's `uv__server_io`). With
+  many busy clients an iteration takes long. So each new connection makes the `Acceptor` accept all
+  connections that wait.
+- uvloop still accepts the first connection. If the `Acceptor` accepted it, a single connection
+  would take 14 % more instructions for a request.
+- A batch has a maximum size, so that many new connections do not delay the open ones.
+- If the process has no free file descriptor, accepting stops until uvloop accepts a connection.
 """
 
 import asyncio
@@ -15,11 +17,11 @@ from collections.abc import Callable, Sequence
 from gateway.telemetry.events import request_failed
 
 BATCH = 256
-"""Maximum number of connections accepted in one turn of the loop, which takes some 10 ms."""
+"""Maximum number of connections to accept from a socket at once, which takes about 10 ms."""
 
 
 class Acceptor:
-    """Accepts connections that wait in listening sockets; `make` returns a protocol for each."""
+    """Accepts connections of listening sockets. `make` returns a new protocol for a connection."""
 
     def __init__(
         self,
@@ -36,13 +38,13 @@ class Acceptor:
         self._is_due = False
 
     def look_soon(self) -> None:
-        """Accept all waiting connections in the next turn; each new connection calls this."""
+        """Accept waiting connections in the next iteration; each new connection calls this."""
         if not self._is_due:
             self._is_due = True
             self._loop.call_soon(self._look)
 
     async def end(self, max_waiting: int) -> None:
-        """Accept up to `max_waiting` further connections of each socket, and close the sockets."""
+        """Accept up to `max_waiting` more connections of each socket, then close the sockets."""
         listening, self._listening = self._listening, ()
         for each in listening:
             self._accept(each, max_waiting)
@@ -59,7 +61,7 @@ class Acceptor:
         for _ in range(count):
             try:
                 accepted, _ = listening.accept()
-            except OSError:  # none waits, or there is no descriptor
+            except OSError:  # no connection waits, or there is no free descriptor
                 return
             task = self._loop.create_task(self._connect(accepted))
             self._connecting.add(task)
@@ -68,6 +70,6 @@ class Acceptor:
     async def _connect(self, accepted: socket.socket) -> None:
         try:
             await self._loop.connect_accepted_socket(self._make, accepted)
-        except Exception as error:  # the edge of a background task: the other connections go on
+        except Exception as error:  # the edge of a background task: other connections go on
             accepted.close()
             request_failed(None, error)

@@ -1,33 +1,34 @@
-"""A client connection: HTTP/1.1 with deadlines, size limits and one request at a time.
+"""HTTP/1.1 connection of a client, with deadlines, size limits and one request at a time.
 
 Rules:
-- uvicorn makes a connection for each accepted socket, counts it and its tasks in `server_state`,
-  and calls `shutdown`. No other part of uvicorn is used here.
-- A normal request needs no timer: a deadline is a number that the sweeper compares.
-- Heads are counted as they arrive, in portions no larger than the remaining limit. The application
-  checks their exact size.
-- Refusals are sent through the frame of the application, in request order, and close the
-  connection.
-- Later bytes stay unparsed until the answer has been sent, at most one read of them. Nothing is
-  read while an answer is in our buffer.
-- A read is bounded by what the connection may buffer: a plain protocol would receive up to 256 KB.
-  The rest stays in the system's buffer, which slows the client down.
-- uvloop and asyncio fill the buffer right after `get_buffer` and report it in the same turn, so all
-  connections of a loop share one buffer.
+- uvicorn creates a `Connection` for each accepted socket, stores connections and tasks in
+  `server_state`, and calls `shutdown`. The gateway uses no other part of uvicorn here.
+- A normal request needs no timer: the `Sweeper` compares deadlines with its clock.
+- The bytes of a request head are counted as they arrive. The parser gets at most the bytes that the
+  limit still allows. The application checks the exact size of the head.
+- The `Frame` of the application makes the error answers of the connection itself. They are sent
+  after the answers to earlier requests, and close the connection.
+- Bytes of the next request stay unparsed until the answer is sent, up to `READ_BYTES` of them.
+  Nothing is read while the write buffer contains a part of an answer.
+- A read is at most as large as the free part of the connection's buffer. A plain asyncio protocol
+  would get up to 256 KB. Unread bytes stay in the kernel's buffer, which slows the client down.
+- uvloop and asyncio fill the buffer right after `get_buffer`, and call `buffer_updated` in the same
+  iteration of the event loop. So all connections of a loop share one buffer.
 
 Rules of answers:
-- The head of an answer waits for the first bytes of its body: both go out in one write, and an
-  application that fails in between is answered 500.
-- If the application answers without reading a body of unknown or excessive length, the connection
-  closes: otherwise it would stay busy with an unwanted body. It also closes if the client waits for
-  `100 Continue`, because the client may or may not send the body then. How much has arrived so far
-  does not matter: equal requests have equal answers.
-- If the body breaks off, reading it raises the error, so that the application answers it like any
-  other.
-- A body of unknown length is sent in chunks, to HTTP/1.0 until the connection closes. One that
-  fails in between never ends as if it were whole: its connection is reset.
-- If the client disconnects while the body is sent in parts, sending the next part raises
-  ClientDisconnect.
+- The head of an answer is sent in one write with the first bytes of the body. If the application
+  fails before these bytes, the client gets a 500.
+- If the application answers without reading a request body of unknown or excessive length, the
+  connection closes after the answer. Otherwise it would stay busy with an unwanted body. It also
+  closes if the client waits for `100 Continue`, because the client might send the body or not. How
+  much of the body has arrived does not matter, so that equal requests get equal answers.
+- If the request body is invalid or does not arrive in time, `receive` raises the error, and the
+  application answers it like any other error.
+- An answer of unknown length is sent in chunks. HTTP/1.0 has no chunks, so there the end of the
+  connection ends the answer. If the application fails in the middle of a body, the connection is
+  reset, so that the client does not take the body for complete.
+- If the client disconnects while the application sends a body in parts, `send` raises
+  ClientDisconnect for the next part.
 """
 
 import asyncio
@@ -66,12 +67,12 @@ _ASGI = {"version": "3.0", "spec_version": "2.3"}
 _BODILESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 _LINE_FEED, _RETURN, _NULL = b"\n\r\0"
 _SEPARATE_WRITE_BYTES = 65_536
-"""Body size from which a second write costs less than copying.
+"""Bytes of a body from which head and body are not joined before the write.
 
-Parts of files have this size, because copies would take memory for each client that does not read.
+Parts of files have this size: a joined copy would take memory for each client that does not read.
 """
 _MAX_KEPT_BYTES = 65_536
-"""Maximum unread part of a body; reading pauses above it."""
+"""Maximum bytes of a request body that the application has not read; reading pauses above it."""
 _FAILED: Sequence[Message] = (
     {
         "type": "http.response.start",
@@ -89,20 +90,20 @@ _log = logging.getLogger("uvicorn.error")
 
 
 class Connection(asyncio.BufferedProtocol):
-    """One client's requests, parsed by httptools and answered by the application in turn."""
+    """Parses requests of a client with httptools, and runs the application for one at a time."""
 
     transport: asyncio.Transport
 
     def __init__(
         self,
         config: uvicorn.Config,
-        server_state: Any,  # uvicorn's ServerState, typed for its own protocols
+        server_state: Any,  # uvicorn's ServerState, which has types for uvicorn's protocols
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         edge: limits.Edge,
     ) -> None:
-        self._app: Any = config.loaded_app  # ASGI, typed elsewhere
+        self._app: Any = config.loaded_app  # an ASGI application
         self.loop = _loop or asyncio.get_running_loop()
         self.server_state = server_state
         self.tasks: set[asyncio.Task[None]] = server_state.tasks
@@ -121,17 +122,17 @@ class Connection(asyncio.BufferedProtocol):
         self.waiting = b""  # pipelined bytes behind the current request
         self.is_write_paused = False
         self._ignores_input = False  # input is discarded
-        self._is_ending = False  # closed, except for answers that the client has yet to read
-        self._has_eof = False  # the client closed its side
+        self._is_ending = False  # closing; the client might not have read the answer yet
+        self._has_eof = False  # the client sends no more bytes
         self.writable = asyncio.Event()
-        """Set when the client has taken our buffered bytes, or has disconnected."""
+        """Set when the write buffer is empty, or when the client has disconnected."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport = transport
         end = transport.get_extra_info("socket")
         try:
             client = end.getpeername()
-        except OSError:  # it has gone
+        except OSError:  # the client has disconnected
             client = None
         server = end.getsockname()
         self._client: PeerName = client[:2] if isinstance(client, tuple) else None
@@ -150,7 +151,7 @@ class Connection(asyncio.BufferedProtocol):
         elif excess > 0:
             self.refuse(limits.too_many_connections())
         else:
-            # Not yet: a request that came with the connection is read first.
+            # Later: a request that arrived with the connection is read first.
             self.loop.call_soon(self._begin_idle)
 
     def _begin_idle(self) -> None:
@@ -191,7 +192,7 @@ class Connection(asyncio.BufferedProtocol):
         self.data_received(bytes(self.edge.buffer[:nbytes]))
 
     def data_received(self, data: bytes) -> None:
-        """Parse bytes up to the end of one request."""
+        """Parse bytes up to the end of a request, and keep the rest until its answer is sent."""
         is_queued = bool(self.waiting) and self.go_on in self.edge.pipelines
         self.waiting += data
         while self.waiting and not (is_queued or self._ignores_input or self._is_answering):
@@ -204,7 +205,7 @@ class Connection(asyncio.BufferedProtocol):
             self.transport.pause_reading()
 
     def go_on(self) -> None:
-        """Begin the next request in the buffer."""
+        """Parse the next request in the buffer."""
         self.data_received(b"")
 
     def _feed(self, data: bytes) -> None:
@@ -240,9 +241,9 @@ class Connection(asyncio.BufferedProtocol):
             self.refuse(errors.BodyTooLarge(message))
 
     def _reparse_without_upgrade(self, rest: bytes) -> None:
-        """Parse a request again without its Upgrade header, which HTTP allows us to ignore.
+        """Parse the request again without its Upgrade header, which HTTP allows a server to ignore.
 
-        Otherwise the parser would look for the next request in the body of this one.
+        With this header, the parser takes the body of the request for the next request.
         """
         method, version = self._parser.get_method(), self._parser.get_http_version()
         if method == b"CONNECT":
@@ -255,9 +256,9 @@ class Connection(asyncio.BufferedProtocol):
         self.waiting = again + rest + self.waiting
 
     def eof_received(self) -> bool:
-        """Handle the end of input; stay open for the answers to complete requests."""
+        """Handle the end of input. Returns True to stay open until all requests are answered."""
         if self._intake.phase in BODY and not self._ignores_input:
-            return False  # the rest of the body will not arrive
+            return False  # the end of the body will not arrive
         self.waiting = whole_requests(self.waiting)
         if not self.waiting:
             if self._exchange is None or self._exchange.is_complete:
@@ -272,7 +273,7 @@ class Connection(asyncio.BufferedProtocol):
     def on_message_begin(self) -> None:
         self._url, self._headers = b"", []
         self._intake.phase = IN_HEAD
-        self.deadline = NEVER  # set after this read if the head is incomplete
+        self.deadline = NEVER  # `_feed` sets it if the head is incomplete
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -306,7 +307,7 @@ class Connection(asyncio.BufferedProtocol):
             "raw_path": url.path,
             "query_string": url.query or b"",
             "headers": headers,
-            "state": self._app_state,  # not a copy: the application writes to none
+            "state": self._app_state,  # not a copy: the application does not change it
             HEAD: head,
         }
         app = self._app
@@ -346,7 +347,7 @@ class Connection(asyncio.BufferedProtocol):
     # End of an answer and of the connection
 
     def end_answer(self) -> None:
-        """Continue after the last byte of the answer was written."""
+        """Begin the next request, or close, after the last byte of an answer was written."""
         if self._exchange is not None and self._exchange.is_last:
             self._linger()
         self.server_state.total_requests += 1
@@ -394,7 +395,7 @@ class Connection(asyncio.BufferedProtocol):
         )
 
     def refuse(self, error: errors.GatewayError) -> None:
-        """Answer with an error after all earlier requests, and stop reading."""
+        """Send an error after the answers to all earlier requests, and ignore further input."""
         self._ignores_input = True
         self.deadline = NEVER
         if self._intake.phase in BODY and self._exchange is not None:
@@ -417,11 +418,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def _close_after_answer(self, exchange: "Exchange") -> None:
         exchange.is_last = True
-        if self._intake.phase == BETWEEN:  # otherwise the rest of its body is still read
+        if self._intake.phase == BETWEEN:  # otherwise the request body is still read to its end
             self._ignores_input = True
 
     def _linger(self) -> None:
-        """Close, but keep reading and discarding: a reset could overtake the answer."""
+        """End the output and discard input, because a close could reset an answer in transit."""
         self._ignores_input = self._is_ending = True
         self.waiting = b""
         self.transport.resume_reading()
@@ -437,14 +438,14 @@ class Connection(asyncio.BufferedProtocol):
         self.transport.close()
 
     def shutdown(self) -> None:
-        """Make the current answer, or the next one, the last. Called when the server stops."""
+        """Close after the current or the next answer. uvicorn calls this to stop the server."""
         if self._exchange is None or self._exchange.is_complete:
             self.deadline = min(self.deadline, self._sweeper.after(limits.DRAIN_SECONDS))
         elif not self._exchange.is_last and not self.waiting:  # else a later request is the last
             self._close_after_answer(self._exchange)
 
     def expire(self) -> None:
-        """Handle a passed deadline; `unread_deadline` and `deadline` may pass together."""
+        """Handle `unread_deadline` if it has passed, and otherwise `deadline`."""
         phase = self._intake.phase
         if self.unread_deadline <= self._sweeper.now:
             self.unread_deadline = self.edge.unread.look(self.transport)
@@ -462,7 +463,7 @@ class Connection(asyncio.BufferedProtocol):
 
 
 class Exchange:
-    """One request and its answer, as ASGI's `receive` and `send`."""
+    """A request and its answer, with the functions `receive` and `send` of ASGI."""
 
     def __init__(
         self,
@@ -478,26 +479,26 @@ class Exchange:
         self._body_bytes = body_bytes
         self._expects_continue = expects_continue
         self.is_last = False
-        """True if the answer is the last one of its connection, which then lingers."""
+        """True if the connection closes after this answer."""
         self.is_complete = False
-        """True if the answer has been written."""
+        """True if all bytes of the answer have been written."""
         self.written_bytes = 0
-        """Size of the last part of the body that was written."""
-        self._body = b""  # arrived and not yet read
+        """Bytes of the part of the answer's body that was written last."""
+        self._body = b""  # bytes that the application has not read
         self._is_whole = False  # all of the body has arrived
-        self._is_read = False  # the application has all of it
-        self._fault: errors.GatewayError | None = None  # the body breaks off
-        self._arrival: asyncio.Future[None] | None = None  # set when `receive` has something
-        self._is_gone = False  # the client
+        self._is_read = False  # the application has read all of it
+        self._fault: errors.GatewayError | None = None  # why the body is incomplete
+        self._arrival: asyncio.Future[None] | None = None  # set when `receive` can return
+        self._is_gone = False  # the client has disconnected
         self._start: Message | None = None  # the head that waits for its body
         self._has_begun = False  # bytes of the answer were written
-        self._left_bytes: int | None = None  # of the answer's body; None if its length is unknown
+        self._left_bytes: int | None = None  # unsent bytes of the body; None if unknown
         self._is_chunked = True  # a body of unknown length
         self._task = connection.loop.create_task(self.run(app))
         connection.tasks.add(self._task)
 
     async def run(self, app: ASGIApp) -> None:
-        """Run the application; if it fails, answer 500 or, after the first byte, disconnect."""
+        """Run the application. If it fails, send a 500, or disconnect if the answer has begun."""
         try:
             try:
                 await app(self.scope, self.receive, self.send)
@@ -511,8 +512,8 @@ class Exchange:
             if self.is_complete:
                 self._connection.transport.close()
             elif self._has_begun:
-                # Closed in order, it would wait for a client that may not read, and in HTTP/1.0
-                # look like the end of the body.
+                # A normal close would wait for a client that might not read, and would look like
+                # the end of the body in HTTP/1.0.
                 cut_off(self._connection.transport)
             else:
                 for message in _FAILED:
@@ -523,7 +524,7 @@ class Exchange:
     # The request's body
 
     def feed(self, data: bytes) -> None:
-        """Add a part of the body; dropped if the answer has been sent."""
+        """Add bytes of the request body, or drop them if the answer has been sent."""
         if not self.is_complete:
             self._body += data
             if len(self._body) > _MAX_KEPT_BYTES:
@@ -536,7 +537,7 @@ class Exchange:
             self._wake()
 
     def break_off(self, fault: errors.GatewayError) -> None:
-        """Fail further reads of the body with this error."""
+        """Make `receive` raise this error."""
         self._fault = fault
         self._wake()
 
@@ -549,7 +550,11 @@ class Exchange:
             self._arrival.set_result(None)
 
     async def receive(self) -> Message:
-        """The next part of the body; after the last one, wait for the end of the exchange."""
+        """Return the next part of the request body.
+
+        After the last part, wait until the answer is sent or the client disconnects. Raises the
+        error of `break_off`.
+        """
         if self._expects_continue:
             self._expects_continue = False
             if not self._connection.transport.is_closing():
@@ -573,7 +578,7 @@ class Exchange:
     async def send(self, message: Message) -> None:
         """Write a part of the answer. Raises RuntimeError for parts in a wrong order or size.
 
-        Raises ClientDisconnect if the client has disconnected and more of the body would follow.
+        Raises ClientDisconnect if the client has disconnected and `more_body` is True.
         """
         connection = self._connection
         if connection.is_write_paused:
@@ -583,7 +588,7 @@ class Exchange:
                 raise ClientDisconnect
             return
         if message["type"] == "http.response.start" and not self._has_begun:
-            self._start = message  # a second one: the application failed after the first
+            self._start = message  # it replaces an earlier one if the application failed
             return
         start, self._start = self._start, None
         if message["type"] != "http.response.body" or self.is_complete:
@@ -614,7 +619,7 @@ class Exchange:
             connection.end_answer()
 
     def _head(self, start: Message) -> bytes:
-        """Encode the head of the answer; sets `_left_bytes`, and `is_last` before a closing."""
+        """Encode the head. Sets `_left_bytes`, and `is_last` if the connection must close."""
         status, headers = start["status"], [*self._default_headers, *start.get("headers", ())]
         framing = dict(headers)
         if self._body_bytes and not self._is_read:

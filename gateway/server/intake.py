@@ -1,14 +1,13 @@
-"""The request that is being received: its framing, its progress and its size limits.
+"""Framing, progress and size limits of the request that a connection receives.
 
 Rules:
-- A request head that two HTTP parsers could read differently is refused.
-- Bytes are counted here. Only the last three are stored, because the end of a request may be split
-  between two reads.
-- A section has no declared length: a head, or the bytes before a chunk, including trailers.
-- A head and each other section may have twice `max_head_bytes`; the application checks the exact
-  size of a head.
-- In a chunked body all bytes count, including the discarded ones between chunks: nothing else
-  limits them.
+- The gateway refuses a request head that two HTTP parsers could read differently.
+- `Intake` counts bytes. It stores only the last three bytes, because the end of a request can be
+  split between two reads.
+- A section has no declared length: a request head, or the bytes before a chunk of a body, including
+  trailers.
+- A section can have twice `max_head_bytes`. The application checks the exact size of a head.
+- All bytes of a chunked body count, including the bytes between chunks, which have no other limit.
 """
 
 import math
@@ -34,23 +33,23 @@ proxies send about 30; Apache allows 100 (LimitRequestFields).
 HEAD_ROOM = 2
 """Heads are read up to this multiple of `max_head_bytes`.
 
-The application refuses a head between the two limits, since by then it knows all headers.
+The application refuses a larger head than `max_head_bytes` after it has parsed all headers.
 """
 CHUNKS_ROOM = 2
-"""A chunked body with its framing may be this multiple of `max_body_bytes`."""
+"""Multiple of `max_body_bytes` that a chunked body can have, with its framing."""
 CUT_BYTES = 1024
-"""Bytes charged for each split of a read within a chunked body.
+"""Bytes that count for each split of a read within a chunked body.
 
-A split costs some microseconds, and an ordinary body needs one.
+A split takes some microseconds. An ordinary body needs one split.
 """
 _END = b"\r\n\r\n"
-"""The end of each head and of each chunked body."""
+"""Last bytes of each head and of each chunked body."""
 
 
 class Intake:
-    """Progress of a connection's current request, and its remaining limits.
+    """Progress of a connection's current request, and the bytes that its limits still allow.
 
-    `phase` is set by the connection, as the parser calls it.
+    The connection sets `phase` in callbacks of the parser.
     """
 
     def __init__(self, settings: ServerSettings) -> None:
@@ -58,33 +57,33 @@ class Intake:
         self._max_chunked_bytes = CHUNKS_ROOM * settings.max_body_bytes + self._max_section_bytes
         self.phase = BETWEEN
         self.body_left = 0.0
-        """Bytes to come of a body with a declared length; `inf` for a chunked one."""
+        """Bytes of the body that have not arrived; `inf` for a chunked body."""
         self.body_room = math.inf
-        """Bytes that a chunked body may still have."""
-        self._room = 0  # bytes that the current section may still have
+        """Bytes that a chunked body can still have; `inf` for other bodies."""
+        self._room = 0  # bytes that the current section can still have
         self._tail = b""
 
     def begin_body(self, length: float) -> None:
-        """Begin a body after a complete head; `length` is `inf` for a chunked one."""
+        """Begin a body after a complete head. `length` is in bytes, `inf` for a chunked body."""
         self.phase = IN_BODY
         self.body_left = length
         self.body_room = self._max_chunked_bytes if length == math.inf else math.inf
 
     def begin_chunk(self) -> None:
-        """Begin a chunk after its size; trailers may follow the last one."""
+        """Begin a chunk after its size. Trailers can follow the last chunk."""
         self.phase = AFTER_CHUNK_SIZE
         self._room = self._max_section_bytes
 
     @property
     def room(self) -> int:
-        """Remaining bytes of the current section, or of the next one."""
+        """Bytes that the current section can still have, or that the next section can have."""
         return self._room if self.phase in _SECTIONS else self._max_section_bytes
 
     def portion(self, data: bytes) -> int:
-        """The number of bytes to parse at once, so that they contain at most one request's end.
+        """Return how many bytes to parse at once, so that they end at most one request.
 
-        They end where a request may end, or where the section's limit is reached. The end of a body
-        with a declared length is known; all others end with an empty line.
+        The bytes end where a request can end, or at the limit of the section. A body with a
+        declared length ends after this length. Heads and chunked bodies end with an empty line.
         """
         if self.phase in BODY and self.body_left < math.inf:
             return max(min(len(data), int(self.body_left)), 1)
@@ -102,7 +101,7 @@ class Intake:
         return max(min(size, room), 1)
 
     def count(self, data: bytes, *, is_cut: bool = False) -> None:
-        """Count bytes before they are parsed. `is_cut`: more bytes of the same read follow."""
+        """Count bytes before they are parsed. `is_cut` is True if more bytes of the read follow."""
         if self.phase == BETWEEN:
             self._tail = data[1 - len(_END) :]
             self._room = self._max_section_bytes - len(data)
@@ -114,10 +113,10 @@ class Intake:
 
 
 def check_framing(version: str, url: bytes, head: Head) -> tuple[float, bool]:
-    """Return the length of the body in bytes, `inf` if chunked, and True if `100` is expected.
+    """Return the body length (`inf` if chunked), and whether the client expects `100 Continue`.
 
-    Raises InvalidRequest, or the parser's error for an invalid URL. The parser itself refuses two
-    lengths, or a length together with an encoding.
+    The length is in bytes. Raises InvalidRequest, or the parser's error for an invalid URL. The
+    parser itself refuses two Content-Length headers, or one with a Transfer-Encoding.
     """
     if version not in ("1.1", "1.0"):
         raise InvalidRequest("Only HTTP/1.1 and HTTP/1.0 are supported.")
@@ -127,7 +126,7 @@ def check_framing(version: str, url: bytes, head: Head) -> tuple[float, bool]:
     hosts, encodings = lines.get(b"host", ()), lines.get(b"transfer-encoding", ())
     if not hosts and version == "1.1":
         raise InvalidRequest("The request has no Host header.")
-    # Parsers differ on repeated lines: the first counts, the last counts, or both form a list.
+    # Parsers differ on repeated headers: they take the first, the last, or join both as a list.
     if len(hosts) > 1 or len(encodings) > 1:
         name = "Host" if len(hosts) > 1 else "Transfer-Encoding"
         raise InvalidRequest(f"The request has more than one {name} header.")
@@ -143,9 +142,9 @@ def check_framing(version: str, url: bytes, head: Head) -> tuple[float, bool]:
 
 
 def whole_requests(data: bytes) -> bytes:
-    """The bytes up to the end of the last complete request.
+    """Return the bytes up to the end of the last complete request.
 
-    Bytes that cannot be parsed are kept with all that follow, so that they are refused later.
+    Returns all bytes if some cannot be parsed, so that the connection refuses them later.
     """
     at = whole = 0
 
@@ -163,7 +162,7 @@ def whole_requests(data: bytes) -> bytes:
 
 
 def without_upgrade(method: bytes, url: bytes, version: str, headers: HeaderLines) -> bytes:
-    """The bytes of a parsed head without its Upgrade line."""
+    """Return the bytes of a parsed request head without its Upgrade header."""
     first = b"%b %b HTTP/%b" % (method, url, version.encode("ascii"))
     lines = [b"%b: %b" % line for line in headers if line[0] != b"upgrade"]
     return b"\r\n".join([first, *lines, b"", b""])

@@ -1,10 +1,11 @@
-"""Limits and state shared by all connections of a server, and answers to what exceeds them.
+"""Limits and state that all connections of a server share, and errors above the limits.
 
-Rules of pipelined requests, of which a few begin in each turn of the loop:
-- A connection with a further request in its buffer could begin it right after each answer. Then a
-  turn of the loop would take as long as a request of every such connection, and delay each step of
-  all other clients by that time.
-- So these connections queue, each for one request. Requests that arrive separately do not.
+Rules of pipelined requests:
+- A client can send several requests at once. If each connection began its next request right after
+  an answer, an iteration of the event loop would take as long as one request of every such
+  connection, and would delay all other clients.
+- So these connections wait in a queue, each for one request. A few of these requests begin in each
+  iteration. Requests that arrive separately do not wait.
 """
 
 import asyncio
@@ -25,20 +26,20 @@ from gateway.web.frame import Frame
 from gateway.web.request import Request
 
 READ_BYTES = 16_384
-"""Maximum size of a read, and of one connection's unparsed bytes: some 30 usual requests."""
+"""Maximum bytes of a read, and of unparsed bytes per connection: about 30 usual requests."""
 DRAIN_SECONDS = 2.0
-"""Time for which a connection without a request stays readable after the stop begins."""
+"""Seconds that a connection without a request stays open after the server begins to stop."""
 LINGER_SECONDS = 2.0
-"""Time for which a refused client may keep sending, so that it reads its answer."""
+"""Seconds that a client can still send after its last answer, so that it can read the answer."""
 MAX_REFUSED = 64
 """Maximum number of connections over a limit that get an error answer at the same time.
 
-Each holds a descriptor until the client has read the answer. Further connections are cut off
-without an answer, so that refusals leave descriptors for calls to Google.
+Each connection holds a file descriptor until the client has read the answer. Further connections
+are closed without an answer, so that calls to Google have free descriptors.
 """
 
 PER_TURN = 16
-"""Maximum number of pipelined requests that begin in one turn of the loop."""
+"""Maximum number of pipelined requests that begin in one iteration of the event loop."""
 
 
 class Pipelines:
@@ -52,7 +53,7 @@ class Pipelines:
         return begin in self._waiting
 
     def add(self, begin: Callable[[], None]) -> None:
-        """Queue a connection to begin its request; a queued one is not added twice."""
+        """Queue the function that begins a connection's next request, if it is not queued yet."""
         self._waiting[begin] = None
         if not self._is_scheduled:
             self._is_scheduled = True
@@ -65,19 +66,19 @@ class Pipelines:
         loop = asyncio.get_running_loop()
         for _ in range(min(PER_TURN, len(self._waiting))):
             begin, _ = self._waiting.popitem(last=False)
-            loop.call_soon(begin)  # an error of one does not stop the others
+            loop.call_soon(begin)  # an error does not stop other connections
         self._is_scheduled = bool(self._waiting)
         if self._is_scheduled:
             loop.call_soon(self._begin)
 
 
 class Edge:
-    """Settings and state of one server's connections."""
+    """Settings and state that the connections of one server share."""
 
     def __init__(self, settings: ServerSettings, proxies: Sequence[Proxy] = ()) -> None:
         self.settings = settings
         self.refusing_app = Frame(_raise_refusal, settings)
-        """Answers each scope with its error as an API error."""
+        """ASGI application that answers with the error in its scope, see `ERROR`."""
         self.sweeper = Sweeper(
             min(
                 settings.head_timeout_seconds,
@@ -88,7 +89,7 @@ class Edge:
         )
         self.slots = Slots(settings, proxies)
         self.buffer = memoryview(bytearray(READ_BYTES))
-        """Read buffer shared by all connections."""
+        """Read buffer of all connections."""
         self.unread = UnreadAnswers(self.sweeper, settings.answer_timeout_seconds)
         self.pipelines = Pipelines()
         self.acceptor: Acceptor | None = None
@@ -96,7 +97,7 @@ class Edge:
 
 
 ERROR = "gateway.refusal"
-"""Name of the error in the scope of a refused request."""
+"""Key of the error in the ASGI scope of a refused request."""
 _KEPT_HEADERS = frozenset({b"accept", b"origin", b"x-request-id"})
 _MAX_PATH_LENGTH = 200
 _URL_ERRORS = (httptools.HttpParserInvalidURLError, UnicodeDecodeError)
@@ -105,9 +106,10 @@ _URL_ERRORS = (httptools.HttpParserInvalidURLError, UnicodeDecodeError)
 def refusal_scope(
     error: GatewayError, *, method: str, url: bytes, headers: Iterable[tuple[bytes, bytes]]
 ) -> Scope:
-    """The scope of a refused request, without its query, which may contain a key.
+    """Return the ASGI scope of a refused request for `Edge.refusing_app`.
 
-    Its Origin may not have arrived yet, so the answer allows any page.
+    The scope has no query string, which might contain an API key. If no Origin header has arrived,
+    the answer allows pages of all origins.
     """
     kept = [(name, value) for name, value in headers if name in _KEPT_HEADERS]
     if not any(name == b"origin" for name, _ in kept):
@@ -127,21 +129,21 @@ def refusal_scope(
 
 
 def unreadable(error: httptools.HttpParserError) -> GatewayError:
-    """The error for a request that the parser rejected, by its own rules or by our callbacks."""
+    """Return the error for a request that the parser or a callback of `Connection` rejected."""
     cause = error.__context__
     if isinstance(cause, GatewayError):
-        return cause.with_traceback(None)  # its frames reference all received bytes
+        return cause.with_traceback(None)  # the traceback references all received bytes
     if isinstance(error, _URL_ERRORS) or isinstance(cause, _URL_ERRORS):
         return InvalidPath(
             "The path is invalid. Percent-encode everything but visible ASCII characters."
         )
     if cause is not None:
         raise cause  # a bug of ours, not the client's error
-    return InvalidRequest(f"This cannot be read as a request of HTTP/1.1: {error}.")
+    return InvalidRequest(f"The request is not valid HTTP/1.1: {error}.")
 
 
 def too_many_connections() -> QueueFull:
-    message = "Too many connections are open, from your address or in all."
+    message = "Too many connections are open, from your address or in total."
     return QueueFull(message, retry_after_seconds=5)
 
 

@@ -1,4 +1,4 @@
-"""Running ASGI applications on uvicorn, in this thread or another, up to a graceful stop."""
+"""Run ASGI applications on uvicorn, in this thread or another, with a graceful stop."""
 
 import asyncio
 import atexit
@@ -33,18 +33,20 @@ from gateway.telemetry.events import stopped, stopping
 STARTUP_SECONDS = 30.0
 _LOOK_SECONDS = 0.02
 EXIT_GRACE_SECONDS = 4.5
-"""Additional time for the stop after `shutdown_seconds`: running writes, the key store."""
+"""Seconds after `shutdown_seconds` to finish running writes and close the key store."""
 
 
 class GatewayServer(uvicorn.Server):
-    """Graceful stop: accept no connections, answer open ones, finish requests, end the app.
+    """uvicorn server for untrusted clients, with connection limits and a graceful stop.
 
-    It is meant for untrusted clients, and stops within `shutdown_seconds` and a few more. Open
-    connections stay readable for `DRAIN_SECONDS`, and their next answer is their last. With
-    `is_inherited` another process keeps the listening sockets open: connections not yet accepted
-    are left to it; otherwise the server accepts the whole backlog before it closes the sockets.
-    Connections of `proxies` count for the client addresses behind them. `started` is called when
-    requests are served.
+    To stop, the server closes its listening sockets, finishes running requests, and ends the
+    application, within `shutdown_seconds` plus `EXIT_GRACE_SECONDS`. Open connections can send one
+    more request for `DRAIN_SECONDS`. Before the sockets close, the server accepts the connections
+    in their backlogs. With `is_inherited` it does not, because another process keeps the sockets
+    open and accepts these connections.
+
+    Connections of `proxies` count for the client addresses behind them. The server calls `started`
+    when it serves requests.
     """
 
     def __init__(
@@ -99,20 +101,20 @@ class GatewayServer(uvicorn.Server):
         super().handle_exit(sig, frame)
 
     def _set_kill_timer(self) -> None:
-        """After a signal, end the process even if something hangs."""
+        """After a signal, end the process within a time limit, even if a task or thread hangs."""
         if self._signalled is not None:
             passed = time.monotonic() - self._signalled
             limit = (self.config.timeout_graceful_shutdown or 0) + EXIT_GRACE_SECONDS
             signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
             signal.setitimer(signal.ITIMER_REAL, max(limit - passed, 0.1))
-            # Python resets signal handlers after the exit functions: the alarm would then kill it.
+            # Python resets signal handlers after the exit functions: then SIGALRM would kill it.
             atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
 
 
 class ByPort:
-    """One application per port of one server; other ports and the lifespan belong to `app`.
+    """ASGI application that chooses another application by the server's port.
 
-    All applications share one loop, one start and one stop.
+    `others` are the applications by port. `app` gets the requests to other ports, and the lifespan.
     """
 
     def __init__(self, app: ASGIApp, others: Mapping[int | None, ASGIApp]) -> None:
@@ -120,20 +122,20 @@ class ByPort:
         self._others = others
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # The socket's own address, never a claim of the client; some sockets have no port.
+        # The address of the socket, which a client cannot forge. A Unix socket has no port.
         _, port = scope.get("server") or ("", None)
         await self._others.get(port, self._app)(scope, receive, send)
 
 
 def make_server(app: ASGIApp, *, shutdown_seconds: float) -> uvicorn.Server:
-    """Make a plain server for trusted clients; it stops within `shutdown_seconds`."""
+    """Make a uvicorn server for trusted clients, without connection limits."""
     return uvicorn.Server(_config(app, shutdown_seconds, "httptools"))
 
 
 def _config(app: ASGIApp, shutdown_seconds: float, http: Any) -> uvicorn.Config:
     """Configure uvicorn without access logs, because URLs might contain keys.
 
-    `http` makes a protocol for a connection, or names one of uvicorn's.
+    `http` makes the protocol of a connection, or is the name of a protocol of uvicorn.
     """
     logging.getLogger("uvicorn.error").addFilter(_is_not_cancellation)
     return uvicorn.Config(
@@ -152,30 +154,30 @@ def _config(app: ASGIApp, shutdown_seconds: float, http: Any) -> uvicorn.Config:
 def run(
     server: uvicorn.Server, sockets: Sequence[socket.socket], greeting: str | None = None
 ) -> NoReturn:
-    """Print the greeting, if any, serve in this thread until a signal, and end the process.
+    """Print the greeting, serve in this thread until a signal, and end the process.
 
-    SIGINT, SIGTERM and SIGHUP end it, but not SIGHUP if it is ignored (`nohup`). The exit status is
-    0 after a signal, and 1 if the server did not start. A signal sets a flag from here on: an
-    exception is lost where Python ignores it, for example in a callback of an import.
+    The signals are SIGINT, SIGTERM and, if it is not ignored (`nohup`), SIGHUP. The exit status is
+    0 after a signal, and 1 if the server did not start. Signals set a flag and raise no exception,
+    because Python ignores exceptions in some callbacks, for example of an import.
     """
     is_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     for each in (signal.SIGINT, signal.SIGTERM, *([] if is_nohup else [signal.SIGHUP])):
-        signal.signal(each, server.handle_exit)  # uvicorn sets its own later, and none for SIGHUP
+        signal.signal(each, server.handle_exit)  # uvicorn sets handlers later, but none for SIGHUP
     if greeting is not None:
         print(greeting, flush=True)
     gc.collect()
-    gc.freeze()  # each full collection would walk all modules, for 30 to 80 ms
+    gc.freeze()  # otherwise each full collection visits all modules, for 30 to 80 ms
     server.run(sockets=list(sockets))
     status = 0 if server.started else 1
     if len(threading.enumerate()) > 1:
-        # A thread that still waits for Google would block the exit; its request is answered.
+        # A thread that waits for Google would block the exit, although its request is answered.
         sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
 
 
 def _is_not_cancellation(record: logging.LogRecord) -> bool:
-    """Log filter: hide tracebacks of requests that were cancelled at the end of the server."""
+    """Log filter that hides tracebacks of requests that the stop of the server cancelled."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
@@ -183,14 +185,18 @@ def _is_not_cancellation(record: logging.LogRecord) -> bool:
 def in_background(
     server: uvicorn.Server, listening: socket.socket, *others: socket.socket
 ) -> Iterator[str]:
-    """Serve in a thread during the block; yields the base URL of the first socket."""
+    """Serve in a background thread during the `with` block.
+
+    Yields the base URL of the first socket. Raises RuntimeError if the server does not start within
+    `STARTUP_SECONDS`.
+    """
     serving: Future[None] = Future()
 
     def run() -> None:
         try:
             server.run(sockets=[listening, *others])
             serving.set_result(None)
-        except BaseException as error:  # raised in the thread that waits for the start
+        except BaseException as error:  # the thread that waits for the start raises it
             serving.set_exception(error)
 
     thread = threading.Thread(target=run, name="server", daemon=True)

@@ -1,16 +1,15 @@
-"""Connection slots: limits for all connections and for each client address; their deadlines.
+"""Limits for the number of connections, in total and per client address, and their deadlines.
 
 Rules:
-- A new connection takes the slot of an idle connection, or is refused. An address over its own
-  limit replaces one of its own idle connections.
-- Peers of a Unix socket have no address and count together.
-- Connections of a trusted proxy count for no address. While one of them has a request, it counts
-  for the address of the proxy's client.
-- A request whose headers contradict each other counts for each client that they name, apart from
-  other requests, so that a forged address takes nothing from its owner.
-- An address is stored only while something counts for it, so the number of connections limits the
-  memory.
-- All deadlines are checked periodically, in place of a timer per request.
+- Above a limit, a new connection replaces an idle connection, or is refused. Above the limit of its
+  client address, it replaces only an idle connection of the same address.
+- Clients of a Unix socket have no address and count together.
+- A connection of a trusted proxy counts for no address. While it has a request, it counts for the
+  client address in the headers of the proxy.
+- If these headers contradict each other, the request counts for each address that they name. These
+  counts are separate, so that a forged address does not use up the limit of its owner.
+- An address is stored only while it has a count, so the number of connections limits the memory.
+- One task checks all deadlines periodically, so that requests need no timers.
 """
 
 import asyncio
@@ -30,17 +29,17 @@ from gateway.web.client_address import counted_addresses, is_from_proxy
 NEVER = math.inf
 
 _MAX_PERIOD_SECONDS = 0.1
-"""A round over 4,096 connections takes about a thousandth of this."""
+"""Maximum seconds between two checks; a check of 4,096 connections takes a thousandth of them."""
 _MIN_PERIOD_SECONDS = 0.02
 _MAX_STEP_SECONDS = 1.0
 
 
 class Sweeper:
-    """A coarse clock, and a loop that compares deadlines with it.
+    """Clock for deadlines, and a loop that calls `expire` of connections whose deadline has passed.
 
-    Deadlines are never early, except by the time that the loop was blocked when they were set. The
-    clock counts only time in which the loop could run, so that no deadline passes while the whole
-    process is suspended.
+    The clock does not run while the process is suspended or the event loop is blocked for long, so
+    that no deadline passes in this time. A deadline passes too early only by the time that the
+    event loop was blocked when the deadline was set.
     """
 
     def __init__(self, shortest_timeout_seconds: float) -> None:
@@ -51,14 +50,14 @@ class Sweeper:
             max(shortest_timeout_seconds / 2, 2 * _MIN_PERIOD_SECONDS), _MAX_STEP_SECONDS
         )
         self.now = 0.0
-        """Time of the clock in seconds, up to a period behind."""
+        """Seconds of the clock; the value is up to one period old."""
 
     def after(self, seconds: float) -> float:
-        """The deadline `seconds` from now, up to two periods late."""
+        """Return the deadline `seconds` from now. It passes up to two periods late."""
         return self.now + seconds + self._period_seconds
 
     async def run(self, connections: Collection[Any]) -> None:
-        """Sweep connections, a set that may change, until this is cancelled."""
+        """Sweep the connections periodically until this task is cancelled."""
         loop = asyncio.get_running_loop()
         before = loop.time()
         while True:
@@ -66,12 +65,12 @@ class Sweeper:
             time = loop.time()
             try:
                 self.sweep(connections, time - before)
-            except Exception as error:  # the edge of a background task: go on with the next round
+            except Exception as error:  # the edge of a background task: go on with the next check
                 request_failed(None, error)
             before = time
 
     def sweep(self, connections: Collection[Any], passed_seconds: float) -> None:
-        """Expire each connection with a passed deadline, after `passed_seconds` more."""
+        """Advance the clock, and call `expire` of each connection with a passed deadline."""
         self.now += min(passed_seconds, self._max_step_seconds)
         now = self.now
         late = [each for each in connections if each.deadline <= now or each.unread_deadline <= now]
@@ -83,20 +82,20 @@ _ADDRESS_FRACTION = 4
 """Divisor of `max_connections` for the default maximum per address."""
 
 Counted = str | tuple[str]
-"""A network (`network_of`); in a tuple if it is named by contradictory headers."""
+"""Client network from `network_of`; in a tuple if contradictory headers of a proxy name it."""
 PeerName = tuple[str, int | None] | None
-"""Host and port of one end of a connection, as in an ASGI scope."""
+"""Host and port of the client or the server, as in an ASGI scope."""
 
 
 IdleConnections = OrderedDict[Any, None]
-"""Connections in the order of the end of their last answer, so that the longest idle one is first.
+"""Connections by the end of their last answer, so that the longest idle connection is first.
 
-Some may no longer be idle.
+A connection stays in this dictionary while it handles its next request.
 """
 
 
 class Slots:
-    """The slots of one server, and their holders."""
+    """Connection limits of one server, and the current counts."""
 
     def __init__(self, settings: ServerSettings, proxies: Sequence[Proxy] = ()) -> None:
         max_per_address = settings.max_connections_per_address
@@ -107,12 +106,12 @@ class Slots:
         self.proxies = proxies
         self.idle = IdleConnections()
         self.counts: dict[Counted, int] = {}
-        """Connections and requests that count for each address."""
+        """Number of connections, and of proxies' requests, by client network."""
         self.idle_of: dict[Counted, IdleConnections] = {}
-        """The idle connections of each address with a count."""
+        """Idle connections by client network."""
 
     def enter(self, network: Counted) -> int:
-        """Count one more for an address; returns the new count."""
+        """Add one to the count of a network, and return the new count."""
         count = self.counts[network] = self.counts.get(network, 0) + 1
         return count
 
@@ -133,12 +132,12 @@ class Slot:
         self._connection = connection
         self.is_proxy = False
         self._counted: Sequence[Counted] = ()
-        """Networks that this connection, or the client of a proxy's request, counts for."""
+        """Networks whose counts include this connection or its request."""
         self._idle = IdleConnections()
-        """Idle connections of the same address."""
+        """Idle connections of the same client network."""
 
     def take(self, client: PeerName, server: PeerName, connections: int) -> float:
-        """Take a slot; returns the excess, 0 if the connection may stay.
+        """Count the connection. Returns 0 if it can stay, and otherwise the excess over a limit.
 
         `connections` is the number of all open connections.
         """
@@ -156,15 +155,15 @@ class Slot:
         return excess if excess > 0 and not make_room(idle) else 0
 
     def set_idle(self) -> None:
-        """Mark the connection as idle: it may be closed for another one."""
+        """Mark the connection as idle, so that a new connection can replace it."""
         for idle in (self._slots.idle, self._idle):
             idle[self._connection] = None
             idle.move_to_end(self._connection)
 
     def begin_request(self, scope: Scope) -> bool:
-        """Count a request of a proxy for its client's address; False if that has too many.
+        """Count a proxy's request for its client address. False if the address is over its limit.
 
-        Requests of the proxy itself are not counted.
+        Requests of the proxy itself do not count.
         """
         slots = self._slots
         if slots.max_per_address == math.inf:
@@ -190,7 +189,7 @@ class Slot:
 
 
 def make_room(idle: IdleConnections) -> bool:
-    """Close the longest idle connection; False if none is idle."""
+    """Close the longest idle connection. Returns False if no connection is idle."""
     while idle:
         connection, _ = idle.popitem(last=False)
         if connection.is_idle:

@@ -1,6 +1,6 @@
-"""Listening sockets: opened here, or inherited from a parent process.
+"""Listening sockets: opened by this process, or inherited from its parent process.
 
-Problems are explained to the operator.
+ConfigError explains a problem to the operator.
 """
 
 import errno
@@ -21,16 +21,17 @@ _CANNOT_LISTEN = {
     errno.EADDRNOTAVAIL: "this machine does not have this address. 127.0.0.1 is the loopback "
     "address, 0.0.0.0 means all addresses",
 }
-"""Explanation and advice by the number of the error."""
+"""Explanation and advice by `errno`."""
 
 
 def bind(
     host: str, port: int, *, port_by: str = "--port", is_shared: bool = False
 ) -> socket.socket:
-    """Open a listening socket; port 0 takes a free one. Raises ConfigError with an explanation.
+    """Open a listening socket; port 0 takes a free port. Raises ConfigError with an explanation.
 
-    `port_by` is the option or setting that chooses the port. Several sockets may be `is_shared` at
-    an address: the kernel spreads connections over those that listen, and a new one does not yet.
+    `port_by` is the option or setting for the port. Several `is_shared` sockets can have the same
+    address. The kernel spreads connections over those sockets that listen; an `is_shared` socket
+    does not listen yet.
     """
     with _explained(host, port, port_by):
         if not is_shared:
@@ -47,7 +48,7 @@ def bind(
 
 
 def free_port(host: str, port: int) -> int:
-    """The port, or a free one for 0. Raises ConfigError if the address is taken, even if shared."""
+    """Return the port, or a free port for 0. Raises ConfigError if another socket uses the port."""
     with _explained(host, port, "--port"), socket.socket(_family(host)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((host, port))
@@ -56,7 +57,7 @@ def free_port(host: str, port: int) -> int:
 
 
 def inherited(fd: int) -> socket.socket:
-    """A listening socket opened by the parent process. Raises ConfigError if there is none."""
+    """Return a listening socket of the parent process. Raises ConfigError if `fd` is not one."""
     try:
         listening = socket.socket(fileno=fd)
         fault = ""
@@ -76,7 +77,7 @@ def inherited(fd: int) -> socket.socket:
 
 
 def base_url(listening: socket.socket) -> str:
-    """The URL for clients; `unix:PATH` for a socket in the file system."""
+    """Return the URL for clients, or `unix:PATH` for a Unix socket."""
     if listening.family == socket.AF_UNIX:
         return f"unix:{os.fsdecode(listening.getsockname())}"
     host, port = listening.getsockname()[:2]
@@ -89,7 +90,7 @@ def _family(host: str) -> socket.AddressFamily:
 
 @contextmanager
 def _explained(host: str, port: int, port_by: str) -> Iterator[None]:
-    """Raise ConfigError with an explanation for errors of a socket."""
+    """Translate errors of a socket into ConfigError with an explanation."""
     try:
         yield
         return

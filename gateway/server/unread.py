@@ -1,12 +1,12 @@
-"""Limits for answers that clients do not read.
+"""Time and size limits for answers that clients do not read.
 
 Rules:
-- Only the bytes that the client's system accepts are visible, in steps of half its buffer and ours.
-  So a client that took many bytes may pause for longer, in proportion.
-- By default our system would buffer megabytes of an answer and report progress in steps of a third.
-  `show_progress` reduces its buffer.
-- All unread answers together have a limit. Above it, the client with the longest estimated time for
-  the rest of its answer is cut off.
+- The gateway sees only the bytes that the client's kernel has accepted, in steps of half a kernel
+  buffer. So a client that has accepted many bytes can pause for a proportional time.
+- By default the gateway's kernel buffers megabytes of an answer, and shows progress in steps of a
+  third of them. `show_progress` reduces this buffer.
+- All unread answers together have a maximum size. Above it, the gateway closes the connection whose
+  answer would take the longest time to read.
 """
 
 import asyncio
@@ -17,26 +17,26 @@ from dataclasses import dataclass, field
 from gateway.server.slots import NEVER, Sweeper
 
 MIN_READ_BYTES = 65_536
-"""Bytes of an answer that a client must take within `answer_timeout_seconds`."""
+"""Bytes of an answer that a client must accept within `answer_timeout_seconds`."""
 MAX_UNREAD_BYTES = 268_435_456
-"""Maximum size of all unread answers: eight of the largest, or 1 MiB for each of 256 clients."""
+"""Maximum bytes of all unread answers: eight of the largest, or 1 MiB for each of 256 clients."""
 
 _MIN_PROGRESS_BYTES = MIN_READ_BYTES // 2
-"""Minimum progress since the last check; lower than the requirement, because it shows in steps."""
+"""Minimum bytes since the last check; half of the requirement, as progress shows in steps."""
 _MAX_SILENCE = 4
-"""Maximum pause, in timeouts, of a client that took many bytes before."""
+"""Maximum pause of a client that has accepted many bytes, as a multiple of the timeout."""
 _MIN_SPAN_SECONDS = 1.0
-"""Minimum time from which a client's speed is estimated."""
+"""Minimum time over which a client's speed is estimated."""
 _UNSENT_BYTES = 32_768
 _RESET = struct.pack("ii", 1, 0)
 
 
 def show_progress(listening: socket.socket) -> None:
-    """Limit the unsent bytes that the system buffers, for all connections of this socket.
+    """Limit the unsent bytes in the kernel's buffer for all connections of this socket.
 
-    TCP_NOTSENT_LOWAT, see tcp_notsent_lowat in Linux's Documentation/networking/ip-sysctl.rst:
-    bytes in flight do not count, so it costs no speed, unlike a small SO_SNDBUF. Connections
-    inherit it from their listening socket.
+    The option is TCP_NOTSENT_LOWAT, see tcp_notsent_lowat in Linux's
+    Documentation/networking/ip-sysctl.rst. Bytes in flight do not count, so connections are as fast
+    as without it, unlike with a small SO_SNDBUF. They inherit it from the listening socket.
     """
     option = getattr(socket, "TCP_NOTSENT_LOWAT", None)
     if option is not None and listening.family in (socket.AF_INET, socket.AF_INET6):
@@ -44,14 +44,14 @@ def show_progress(listening: socket.socket) -> None:
 
 
 def cut_off(transport: asyncio.Transport) -> None:
-    """Close a connection at once, and free the system's buffer too."""
+    """Reset a connection, and discard the bytes in the kernel's buffer."""
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
     transport.abort()
 
 
 @dataclass
 class _Unread:
-    """Bytes left at the last check, and bytes taken since the answer began."""
+    """Unsent bytes at the last check, and bytes that the client accepted since `began`."""
 
     began: float
     left_bytes: int
@@ -60,7 +60,7 @@ class _Unread:
 
 @dataclass
 class UnreadAnswers:
-    """The unread answers of all connections of a server, by transport."""
+    """Partly unsent answers of all connections of a server, by transport."""
 
     sweeper: Sweeper
     timeout_seconds: float
@@ -69,7 +69,7 @@ class UnreadAnswers:
     _left_bytes: int = field(default=0, init=False)
 
     def begin(self, transport: asyncio.Transport, written_bytes: int) -> float:
-        """Register an answer that is partly unsent; returns the deadline of the next check."""
+        """Register a partly unsent answer. Returns the deadline of the next check."""
         left = transport.get_write_buffer_size()
         taken = max(written_bytes - left, 0)
         self._waiting[transport] = _Unread(self.sweeper.now, left, taken)
@@ -78,15 +78,15 @@ class UnreadAnswers:
         return self._next_look(taken)
 
     def end(self, transport: asyncio.Transport) -> None:
-        """Forget an answer that was taken, or whose client disconnected."""
+        """Remove an answer that is sent, or whose client has disconnected."""
         unread = self._waiting.pop(transport, None)
         if unread is not None:
             self._left_bytes -= unread.left_bytes
 
     def look(self, transport: asyncio.Transport) -> float:
-        """Cut off a client that took too little since the last check; returns the next deadline."""
+        """Check a client's progress, and reset a slow connection. Returns the next deadline."""
         if transport not in self._waiting:
-            return NEVER  # cut off to make room for others
+            return NEVER  # `_make_room` reset the connection
         taken = self._note(transport)
         if taken < _MIN_PROGRESS_BYTES:
             self._cut(transport)
@@ -98,7 +98,7 @@ class UnreadAnswers:
         return self.sweeper.after(self.timeout_seconds * silence)
 
     def _note(self, transport: asyncio.Transport) -> int:
-        """Update the counts; returns the bytes taken since the last update."""
+        """Update the counts. Returns the bytes that the client accepted since the last update."""
         unread, left = self._waiting[transport], transport.get_write_buffer_size()
         taken = unread.left_bytes - left
         unread.left_bytes = left
@@ -114,7 +114,7 @@ class UnreadAnswers:
             self._cut(max(self._waiting, key=self._remaining_seconds))
 
     def _remaining_seconds(self, transport: asyncio.Transport) -> float:
-        """Estimated time for the rest, at the client's speed so far."""
+        """Return the estimated seconds to send the unsent bytes at the client's speed."""
         unread = self._waiting[transport]
         passed = max(self.sweeper.now - unread.began, _MIN_SPAN_SECONDS)
         return unread.left_bytes * passed / max(unread.taken_bytes, 1)

@@ -1,15 +1,15 @@
-"""Events; this module decides which become a log line or a count.
+"""Events of the gateway, and the log lines and counters that result from them.
 
 Rules:
-- Other modules emit events; they neither log nor count.
-- One line per request, JSON, control characters escaped by the encoding; on a terminal a line of
+- Other modules call the functions of this module; they neither write log lines nor count.
+- Each request has one log line: JSON with escaped control characters, or on a terminal the text of
   `gateway.telemetry.text_lines` with the same members. A line never contains a key, a token or a
-  cell's value; in addition, everything that looks like a secret is masked.
-- Once logging is configured, request lines are encoded directly in about 2 microseconds; all others
-  go through structlog, which takes 14 for the same line.
-- Every label of a count is one of the names here, never a key, a sheet or a path.
-- Counts need no locks, as the event loop's thread alone updates them, and no formatting before
-  `/metrics` is read (`gateway.telemetry.metrics`). So counting takes no microsecond.
+  cell's value. In addition, everything that looks like a secret is masked.
+- After `configure_logging`, request lines are encoded directly, in about 2 microseconds. Other
+  lines go through structlog, which takes 14 microseconds for a request line.
+- Every label of a counter is one of the names in this module, never a key, a sheet or a path.
+- Counters need no locks, because only the event loop's thread updates them. They are formatted only
+  when `/metrics` is read (`gateway.telemetry.metrics`). So counting takes less than a microsecond.
 """
 
 import asyncio
@@ -72,14 +72,14 @@ LineFormat = Literal["auto", "json", "text"]
 
 REQUEST_KINDS: tuple[RequestKind, ...] = get_args(RequestKind)
 _LOGGED_KINDS = frozenset(REQUEST_KINDS) - {"list", "read", "create", "update", "other"}
-"""Kinds with a name in the log."""
+"""Kinds of requests whose log line has the member `operation`."""
 CACHE_RESULTS: tuple[CacheResult, ...] = get_args(CacheResult)
 CALL_OUTCOMES: tuple[CallOutcome, ...] = get_args(CallOutcome)
 CALL_KINDS: tuple[CallKind, ...] = get_args(CallKind)
 STATUS_CLASSES = ("none", "1xx", "2xx", "3xx", "4xx", "5xx")
-"""Names of status classes by the hundreds of the status, 0 for a request without an answer."""
+"""Names of status classes by `status // 100`; a request without an answer has the status 0."""
 BUCKET_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
-"""Upper bounds of the buckets, inclusive; the last bucket has none."""
+"""Inclusive upper bounds of the histogram buckets; the last bucket has no bound."""
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class Durations:
     """A histogram of durations."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKET_SECONDS) + 1))
-    """Number of durations in each bucket, not cumulative."""
+    """Number of durations in each bucket; lower buckets are not included."""
     seconds: float = 0.0
 
     def add(self, seconds: float) -> None:
@@ -102,24 +102,24 @@ class RequestTally:
 
 
 UsePlace = tuple[str | None, str | None, str | None, int]
-"""Key, spreadsheet, worksheet and code (0 for none); a failed request has only key and code."""
+"""Key ID, spreadsheet, worksheet, and error code or 0; for a failed request only ID and code."""
 UseCounts = list[int]
-"""Sums in the order of `USE`."""
+"""Totals in the order of `USE`."""
 USE = ("requests", "reads", "writes", "rows", "bytes")
 KEPT_REQUESTS = 10_000
-"""Maximum requests whose log lines the console shows."""
+"""Maximum number of requests whose log lines the console can show."""
 QUOTA_SECONDS = 60.0
-"""The time over which Google counts calls."""
+"""Length of the period in which Google counts calls for its quota."""
 MOST_PLACES = 10_000
-"""Maximum number of places counted before they are stored; others count without a worksheet."""
+"""Maximum size of `Tallies.use`; above it, requests count by key and code only."""
 
 
 @dataclass(slots=True)
 class Tallies:
-    """All counters of the process, and the current gauges."""
+    """Counters and current gauges of this process."""
 
     use: dict[UsePlace, UseCounts] = field(default_factory=dict)
-    """Use of keys that is not stored yet (`gateway.storage.usage`)."""
+    """Use of keys since it was last stored in the database by `gateway.storage.usage`."""
 
     requests: dict[RequestKind, RequestTally] = field(
         default_factory=lambda: {kind: RequestTally() for kind in REQUEST_KINDS}
@@ -132,26 +132,26 @@ class Tallies:
         default_factory=lambda: {kind: Durations() for kind in CALL_KINDS}
     )
     recent: "deque[RequestEvent]" = field(default_factory=lambda: deque(maxlen=0))
-    """The latest requests, oldest first; with a console `KEPT_REQUESTS`, else none."""
+    """The last `KEPT_REQUESTS` requests, oldest first; empty if the console is disabled."""
     account_calls: Counter[tuple[str, CallKind]] = field(default_factory=Counter)
     call_seconds: dict[tuple[str, CallKind], deque[float]] = field(
         default_factory=lambda: defaultdict(deque)
     )
-    """Ends of each account's calls in the last `QUOTA_SECONDS`, by the monotonic clock."""
+    """Times on the monotonic clock at which an account's calls of the last minute ended."""
     refused_accounts: dict[str, bool] = field(default_factory=dict)
-    """True for an account's name if Google refuses the account."""
+    """Accounts by name; the value is True while Google refuses the account."""
     budget_waits: Durations = field(default_factory=Durations)
     breaker_openings: int = 0
     is_breaker_open: bool = False
     snapshots: int = 0
     snapshot_bytes: int = 0
     is_store_available: bool | None = None
-    """None without Redis."""
+    """True while Redis is available; None if Redis is not configured."""
     processes: int = 1
     discarded_forms: int = 0
 
     def calls_of_minute(self, account: str, kind: CallKind) -> int:
-        """The calls of an account that ended within `QUOTA_SECONDS`."""
+        """Return the number of an account's calls that ended in the last minute."""
         first = time.monotonic() - QUOTA_SECONDS
         return sum(each > first for each in self.call_seconds.get((account, kind), ()))
 
@@ -163,7 +163,7 @@ class Tallies:
 _LONGEST_TEXT = 200
 _MOST_CAUSES = 5
 _PERCENT, _EQUALS, _DELETE = b"%=\x7f"
-"""Bytes as numbers: a search with `in` for a `bytes` object takes 1,800 instructions more."""
+"""Bytes as numbers, because `in` with a `bytes` object takes 1,800 instructions more."""
 _encoder = msgspec.json.Encoder()
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("gateway")
@@ -182,9 +182,9 @@ _CALL_OUTCOMES: Sequence[tuple[type[BaseException], CallOutcome]] = (
 
 
 class RequestEvent(msgspec.Struct, tag_field="event", tag="request", gc=False):
-    """A request from its first byte to its answer; each layer fills in its part.
+    """Data of one request, which each layer of the application completes.
 
-    Once the request is done, it is the log line: these are its members, in order.
+    At the end of the request it is encoded as the log line, with these members in this order.
     """
 
     id: str
@@ -204,25 +204,25 @@ class RequestEvent(msgspec.Struct, tag_field="event", tag="request", gc=False):
     timestamp: datetime | None = None
     level: str = "info"
     operation: RequestKind | msgspec.UnsetType = "other"
-    """Operation; logged only if method and path do not identify it."""
+    """Kind of the request; absent from the log line if method and path already show it."""
     rows: int | msgspec.UnsetType = msgspec.UNSET
-    """Rows of an export, in the line of exports only."""
+    """Number of rows of an export; absent from other lines."""
     bytes: int | msgspec.UnsetType = msgspec.UNSET
-    """Sent bytes of an export, as encoded."""
+    """Number of bytes sent for an export, after compression."""
     admin: str | msgspec.UnsetType = msgspec.UNSET
-    """ID of the admin key, in lines of the console only."""
+    """ID of the admin key; absent from lines of requests outside the console."""
 
 
 _current: ContextVar[RequestEvent | None] = ContextVar("request_event", default=None)
 
 current_event = _current.get
-"""Event of the request that this context, or its copy, belongs to; None outside of requests."""
+"""Return the event of the current request from a context variable, or None without a request."""
 begin_event = _current.set
 end_event = _current.reset
 
 
 def note_reading(name: str, *, worksheet: str | None = None) -> None:
-    """Record lenient decoding of the request; `worksheet` is the title that its path meant."""
+    """Record the use of lenient decoding. `worksheet` is the title that it found for the path."""
     event = current_event()
     if event is not None and event.timestamp is None:
         event.worksheet = worksheet or event.worksheet
@@ -232,7 +232,7 @@ def note_reading(name: str, *, worksheet: str | None = None) -> None:
 def upstream_called(
     account: str, *, is_write: bool, seconds: float, error: BaseException | None = None
 ) -> None:
-    """Count a finished call to Google, also for its request."""
+    """Count a finished call to Google, in total and for the current request."""
     outcome: CallOutcome = "ok"
     if error is not None:  # the first matching line of the table
         outcome = next(
@@ -247,7 +247,7 @@ def upstream_called(
     tallies.calls[kind, outcome] += 1
     tallies.call_durations[kind].add(seconds)
     event = current_event()
-    if event is None or event.timestamp is not None:  # its line may wait to be written
+    if event is None or event.timestamp is not None:  # its log line might not be written yet
         return
     event.google_ms += seconds * 1000
     event.writes += is_write
@@ -255,11 +255,11 @@ def upstream_called(
 
 
 budget_waited = tallies.budget_waits.add
-"""Counts the seconds that a call waited for the quota, whether it was sent or not."""
+"""Count the seconds that a call to Google waited for quota, even if it was not sent."""
 
 
 def account_rested(name: str, is_refused: bool) -> None:
-    """Record that Google began to refuse an account, or ended it."""
+    """Record that Google began or stopped refusing an account."""
     tallies.refused_accounts[name] = is_refused
     log.warning("account", account=name, is_refused=is_refused)
 
@@ -276,9 +276,10 @@ def snapshots_kept(count: int, byte_count: int) -> None:
 
 
 def request_done(event: RequestEvent, seconds: float, rows: int = 0, size: int = 0) -> None:
-    """Count the request, which took this long, and write its line.
+    """Count a request that took `seconds`, and write its log line.
 
-    `rows` were answered or written, in a body of `size` bytes; an export has its own numbers.
+    `rows` is the number of rows that were read or written, and `size` the bytes of the answer's
+    body. For an export, `event` contains both numbers.
     """
     kind = event.operation or "other"
     tally = tallies.requests[kind]
@@ -288,18 +289,18 @@ def request_done(event: RequestEvent, seconds: float, rows: int = 0, size: int =
     if kind not in _LOGGED_KINDS:
         event.operation = msgspec.UNSET
     worksheet = event.worksheet
-    # Setting a member takes as long as ten conditions.
+    # To set a member takes as long as ten conditions.
     if len(event.path) > _LONGEST_TEXT:
         event.path = event.path[:_LONGEST_TEXT]
     if not worksheet:
         event.worksheet = None
     elif len(worksheet) > _LONGEST_TEXT:
         event.worksheet = worksheet[:_LONGEST_TEXT]
-    if event.google_ms:  # to a tenth; `round` takes three times as long
+    if event.google_ms:  # rounded to a tenth; `round` takes three times as long
         event.google_ms = int(event.google_ms * 10 + 0.5) / 10
     event.ms = int(seconds * 10_000 + 0.5) / 10
     event.timestamp = datetime.now(UTC)
-    if event.admin is not msgspec.UNSET:  # the console does not use a key
+    if event.admin is not msgspec.UNSET:  # requests of the console do not count as use of a key
         _write_line(event)
         return
     tallies.recent.append(event)
@@ -324,19 +325,19 @@ def request_done(event: RequestEvent, seconds: float, rows: int = 0, size: int =
 
 
 def request_failed(event: RequestEvent | None, error: BaseException) -> None:
-    """Log an internal error with its traceback and the request's ID."""
+    """Log an internal error with its traceback, and with the ID of the request."""
     log.error("fault", id=event and event.id, exc_info=error)
 
 
 def form_discarded(key_id: str) -> None:
-    """Count and log a form that a program filled in, as its `_gotcha` shows."""
+    """Count and log a form that a program sent, because its hidden field `_gotcha` is filled."""
     tallies.discarded_forms += 1
     event = current_event()
     log.info("form-discarded", id=event and event.id, key=key_id)
 
 
 def header_trouble(spreadsheet: str, worksheet: str, duplicates: list[str]) -> None:
-    """Log duplicate headers of a worksheet; only the first column of a name is served."""
+    """Log duplicate field names of a worksheet; only the first column of a name is served."""
     log.warning(
         "duplicate-headers",
         spreadsheet=spreadsheet,
@@ -346,19 +347,19 @@ def header_trouble(spreadsheet: str, worksheet: str, duplicates: list[str]) -> N
 
 
 def google_refused(google_message: str) -> None:
-    """Log Google's known words about a refused request, which the client does not receive."""
+    """Log the reason of a request that Google refused. The client does not get this text."""
     event = current_event()
     log.warning("google-refused", id=event and event.id, text=known_words(google_message))
 
 
 def upstream_failed(error: BaseException) -> None:
-    """Log the causes of an error whose details the client does not receive."""
+    """Log the causes of an error of Google. The client does not get these details."""
     event = current_event()
     log.warning("upstream-failed", id=event and event.id, causes=causes(error))
 
 
 def causes(error: BaseException) -> list[str]:
-    """Texts of an error and its causes, without quotations."""
+    """Return types and texts of an error's causes, without quotations that might contain cells."""
     texts: list[str] = []
     cause = error.__cause__
     while cause is not None and cause is not error and len(texts) < _MOST_CAUSES:
@@ -368,7 +369,7 @@ def causes(error: BaseException) -> list[str]:
 
 
 def look_failed(error: BaseException) -> None:
-    """Log a failed reconciliation of an open write."""
+    """Log a failed check of whether Google applied an earlier write."""
     event = current_event()
     log.warning(
         "look-failed", id=event and event.id, error=type(error).__name__, causes=causes(error)
@@ -376,27 +377,30 @@ def look_failed(error: BaseException) -> None:
 
 
 def damaged_row(table: str, row: str, problem: str) -> None:
-    """Log a row of the database that cannot be read, and so grants nothing."""
+    """Log a row of the database that the gateway cannot read."""
     log.error("damaged-row", table=table, row=row[:_LONGEST_TEXT], problem=problem)
 
 
 def last_use_failed(key_id: str, error: BaseException) -> None:
-    """Log that the time of a key's use could not be stored."""
+    """Log that the database could not store the time at which a key was last used."""
     log.warning("last-use-failed", key_id=key_id, error=type(error).__name__)
 
 
 def usage_failed(error: BaseException) -> None:
-    """Log that the use of keys could not be stored."""
+    """Log that the database could not store the counted use of keys."""
     log.warning("usage-failed", error=type(error).__name__)
 
 
 def used_ids_accepted() -> None:
-    """Log that Google accepts a used metadata id, so that open writes settle in three minutes."""
+    """Log that Google accepts a metadata ID twice.
+
+    So the gateway knows an unknown outcome of a write only after three minutes.
+    """
     log.warning("used-metadata-ids")
 
 
 def spent_quota_failed(error: Exception) -> None:
-    """Log that the spent quota cannot be stored."""
+    """Log that the used part of Google's quota cannot be stored."""
     log.warning("quota-file-failed", error=type(error).__name__)
 
 
@@ -409,7 +413,7 @@ def serving(
     key_count: int,
     accounts: Sequence[str],
 ) -> None:
-    """Log the start with version and configuration; a warning if there is no valid key."""
+    """Log that the gateway serves requests. The level is warning if no valid key exists."""
     members: dict[str, object] = {
         "version": version,
         "configuration": configuration,
@@ -425,42 +429,42 @@ def serving(
 
 
 def stopping(signal_name: str | None, requests: int) -> None:
-    """Log that the stop begins: its signal, if any, and the number of running requests.
+    """Log that the gateway begins to stop, with the signal and the number of running requests.
 
-    The stop goes on if the log cannot be written, for example on a full disk.
+    Ignores errors of the log, for example of a full disk, so that the stop goes on.
     """
     with suppress(OSError):
         log.info("stopping", signal=signal_name, requests=requests)
 
 
 def stopped(drained: int) -> None:
-    """Log the end of the stop, and the number of requests answered since its start."""
+    """Log the end of the stop. `drained` is the number of requests answered during the stop."""
     with suppress(OSError):
         log.info("stopped", drained=drained)
 
 
 def credentials_missing(account: str, endpoint: str) -> None:
-    """Log that an account has no credentials for an emulator, so that no row can be served."""
+    """Log that an account has no credentials for an emulator, so that it cannot serve rows."""
     log.warning("no-credentials", account=account, endpoint=endpoint)
 
 
 def store_lock_lost() -> None:
-    """Log that another gateway took the key store during an outage, so that this one ends."""
+    """Log that another gateway locked the key store during an outage, so this process ends."""
     log.error("key-store-taken")
 
 
 def any_spreadsheet_keys(key_ids: Sequence[str]) -> None:
-    """Log keys that may use every spreadsheet shared with the service account."""
+    """Log keys that can use every spreadsheet that is shared with the service account."""
     log.warning("any-spreadsheet-keys", keys=list(key_ids[:50]), count=len(key_ids))
 
 
 def store_opened() -> None:
-    """Record that a Redis is configured, and not yet available."""
+    """Record that Redis is configured and not available yet."""
     tallies.is_store_available = False
 
 
 def store_changed(error: str | None) -> None:
-    """Record that Redis became unavailable, for this reason, or available (None)."""
+    """Record that Redis became unavailable, with the reason, or available if `error` is None."""
     tallies.is_store_available = error is None
     log.warning("redis", is_available=error is None, error=error)
 
@@ -471,21 +475,22 @@ def processes_counted(count: int) -> None:
 
 
 def key_signals_changed(error: str | None) -> None:
-    """Log that signals of changed keys stopped or resumed; `error` is its type, None if resumed."""
+    """Log that notifications of changed keys failed, or work again if `error` is None."""
     log.warning("key-signals", is_available=error is None, error=error)
 
 
 def worker_ended(number: int, status: int, pause_seconds: float) -> None:
-    """Log that a worker process ended by itself; another one replaces it after the pause."""
+    """Log that a worker process ended unexpectedly. After the pause, a new process replaces it."""
     log.error("worker-ended", worker=number, status=status, pause_seconds=pause_seconds)
 
 
 def line_writer(
     stream: TextIO, encode: Callable[[Sequence[RequestEvent]], bytes]
 ) -> Callable[[RequestEvent], None]:
-    """Make a writer that combines the lines of one turn of the event loop in one system call.
+    """Return a function that writes log lines of requests.
 
-    `encode` returns the lines of events.
+    Lines of one iteration of the event loop are written in one system call. `encode` returns the
+    lines of several events.
     """
     buffer: Any = getattr(stream, "buffer", None)
     waiting: list[RequestEvent] = []
@@ -513,18 +518,18 @@ def line_writer(
 
 
 def encoded_lines(events: Sequence[RequestEvent]) -> bytes:
-    """JSON lines, ASCII without control characters, secrets masked."""
+    """Return log lines as JSON in ASCII, with escaped control characters and masked secrets."""
     try:
         text = _encoder.encode_lines(events)
     except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot encode
         text = b""
-    # "sg" begins our keys; other secrets of a path, and so of a worksheet, have "." or "://".
+    # Our keys begin with "sg". Other secrets in a path or a worksheet's name contain "." or "://".
     is_marked = _PERCENT in text or _EQUALS in text or _DELETE in text or text.find(b"sg") >= 0
     for each in events:
         is_marked = is_marked or "." in each.path or ":" in each.path
     if text and text.isascii() and not is_marked:
-        return text  # the usual case: paths and names contain none of the marks
-    if len(events) > 1:  # the other lines are as they would be alone
+        return text  # the usual case: nothing looks like a secret
+    if len(events) > 1:  # one marked line does not change the other lines
         return b"".join([encoded_lines([each]) for each in events])
     if not text or not text.isascii() or _DELETE in text:
         members = msgspec.to_builtins(events[0])
@@ -533,10 +538,10 @@ def encoded_lines(events: Sequence[RequestEvent]) -> bytes:
 
 
 def configure_logging(stream: TextIO = sys.stderr, form: LineFormat = "auto") -> None:
-    """Write lines to `stream`, for this program and its libraries.
+    """Write log lines of the gateway and its libraries to `stream`.
 
-    Lines are JSON or text; `auto` writes text on a terminal only. Each line is passed to the system
-    before the logging call returns.
+    The `form` "auto" writes text to a terminal, and JSON otherwise. A line is flushed before the
+    logging call returns; request lines are flushed at the end of the loop's iteration.
     """
     global _write_line
     is_text = form == "text" or (form == "auto" and stream.isatty())
@@ -571,7 +576,7 @@ def configure_logging(stream: TextIO = sys.stderr, form: LineFormat = "auto") ->
 
 
 def reset_logging() -> None:
-    """Undo `configure_logging`: requests go through structlog too."""
+    """Undo `configure_logging`; request lines go through structlog."""
     global _write_line
     _write_line = _log_line
     structlog.reset_defaults()

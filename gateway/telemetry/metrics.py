@@ -1,9 +1,10 @@
-"""`/metrics` for Prometheus, on its own listener.
+"""`/metrics` for Prometheus, on a separate listener.
 
-Rules: every name and label is in docs/reference/log-and-metrics.md, and none comes from a request.
-This module only reads counters; `gateway.telemetry.events` updates them. Requests for a host name
-that is not configured are refused: after DNS rebinding a page could read this address, but its
-browser sends the page's name in `Host`.
+Rules:
+- Every name and label is in docs/reference/log-and-metrics.md. None comes from a request.
+- This module only reads counters; `gateway.telemetry.events` updates them.
+- Requests for an unknown host name are refused. With DNS rebinding, a web page could otherwise read
+  this address; its browser sends the host name of the page in `Host`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -23,14 +24,14 @@ from gateway.settings.address import host_in, is_ip_address
 from gateway.telemetry.events import BUCKET_SECONDS, STATUS_CLASSES, Durations, Tallies
 from gateway.telemetry.events import tallies as counted
 
-_UNKNOWN_HOST = "Unknown host name. Ask under an IP address, or add the name to metrics.hosts.\n"
+_UNKNOWN_HOST = "Unknown host name. Use an IP address, or add the name to metrics.hosts.\n"
 
 
 def create_metrics(tallies: Tallies = counted, *, hosts: Collection[str] = ()) -> Starlette:
-    """An application that answers `/metrics` in the format of the Accept header.
+    """Return an application that answers `/metrics` in the format of the Accept header.
 
-    It answers requests for IP addresses, localhost and the names in `hosts`, at any port; others
-    get 421.
+    The host in a request must be an IP address, localhost, or a name in `hosts`. Other requests get
+    421.
     """
     names = {"localhost", *hosts}
     registry = CollectorRegistry()
@@ -48,23 +49,23 @@ def create_metrics(tallies: Tallies = counted, *, hosts: Collection[str] = ()) -
 
 
 _HELP = {
-    "gateway_requests": "Answered requests, by operation and class of the status.",
-    "gateway_request_seconds": "Time from a request's head to the end of its answer.",
+    "gateway_requests": "Requests by operation and class of the answer's status.",
+    "gateway_request_seconds": "Seconds from a request's head to the end of its answer.",
     "gateway_cache_results": (
-        "Reads, by the source of their rows: a snapshot, Google, or a stale snapshot."
+        "Reads by source of the rows: hit (cache), miss (Google), stale (cache, Google failed)."
     ),
     "gateway_forms_discarded": "Forms that were not stored because _gotcha was filled.",
-    "gateway_google_calls": "Calls to Google, each attempt, by outcome.",
-    "gateway_google_account_calls": "Calls to Google, each attempt, by account.",
-    "gateway_google_call_seconds": "Time that Google took for a call.",
-    "gateway_budget_wait_seconds": "Time that calls to Google waited for quota, if they waited.",
+    "gateway_google_calls": "Calls to Google by kind and outcome. Each attempt counts.",
+    "gateway_google_account_calls": "Calls to Google by account and kind. Each attempt counts.",
+    "gateway_google_call_seconds": "Seconds that Google took for a call.",
+    "gateway_budget_wait_seconds": "Seconds that calls to Google waited for quota, mostly 0.",
     "gateway_breaker_open": "1 while the circuit breaker is open.",
-    "gateway_breaker_openings": "Times that the circuit breaker opened.",
+    "gateway_breaker_openings": "Number of times that the circuit breaker opened.",
     "gateway_google_account_refused": "1 while Google refuses the account.",
     "gateway_redis_available": "1 while Redis answers.",
-    "gateway_processes": "Processes that share this Redis, as last seen.",
-    "gateway_snapshots": "Worksheets in memory.",
-    "gateway_snapshot_bytes": "Estimated memory of cached worksheets.",
+    "gateway_processes": "Number of processes that share this Redis, at the last contact.",
+    "gateway_snapshots": "Number of cached worksheets.",
+    "gateway_snapshot_bytes": "Estimated memory of cached worksheets in bytes.",
 }
 
 
@@ -95,7 +96,7 @@ class TallyCollector(Collector):
 T = TypeVar("T")
 
 Row = tuple[str, Sequence[str], Iterable[tuple[Sequence[str], T]]]
-"""A metric: its name, the names of its labels, and pairs of values of the labels and the value."""
+"""A metric: its name, the names of its labels, and pairs of label values and metric value."""
 
 
 def _counters(tallies: Tallies) -> Iterator[Row[int]]:

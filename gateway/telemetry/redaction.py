@@ -1,16 +1,16 @@
-"""Masking of secrets in log lines, and safe words from texts of Google and of libraries.
+"""Masking of secrets in log lines, and removal of cells from messages of Google and libraries.
 
-Rules of words
-- Google's messages repeat cells, titles and ranges, in quotes of any kind or in none. So only known
-  words are logged, never a part of the message itself.
-- Libraries quote what they could not read. Their texts end before the first quotation.
+Rules of messages
+- Google's messages repeat cells, titles and ranges, with or without quotation marks. So the gateway
+  logs only phrases from a fixed list, never a part of the message itself.
+- Libraries quote what they could not read. Their texts are cut before the first quotation mark.
 
 Rules of secrets
-- This is a safety net: no code logs a secret on purpose. Clients put keys into paths, and libraries
-  quote URLs and tokens in errors.
+- Masking is a safety net: no code logs a secret on purpose. Clients put keys into paths, and
+  libraries quote URLs and tokens in errors.
 - Everything that looks like a secret is masked, including truncated secrets.
-- Patterns find most spellings. If decoding reveals a secret that they miss, such as a doubly
-  encoded one, the whole value is masked.
+- Patterns find most spellings. If decoding reveals a secret that the patterns miss, for example a
+  doubly encoded secret, the whole value is masked.
 """
 
 import logging
@@ -26,15 +26,16 @@ MASK = "***"
 
 
 def _percent(text: str) -> str:
-    """A pattern for a text whose characters may be percent-encoded, also repeatedly."""
+    """Return a pattern for a text whose characters can be percent-encoded once or repeatedly."""
     return "".join(f"(?:{re.escape(each)}|%(?:25)*{ord(each):02x})" for each in text)
 
 
 _DIGIT = r"(?:[0-9A-Za-z]|%(?:25)*[3-7][0-9A-Fa-f])"
 
 _CHARACTER = r"(?:\\[^\"]|[^&\s\"'#\\])"
-"""A character of a parameter within JSON text: an escape is masked whole or, before a quote, not at
-all.
+"""A character of a URL parameter in JSON text.
+
+A JSON escape counts as one character, except an escaped quote, which ends the parameter.
 """
 
 _PREFIXES = ("sgw_", "sga_", "sgs_", "sgl_")
@@ -43,10 +44,10 @@ _PREFIXES = ("sgw_", "sga_", "sgs_", "sgl_")
 _SECRETS: Sequence[tuple[Pattern[str], str]] = tuple(
     (re.compile(pattern, re.IGNORECASE | re.DOTALL), masked)
     for pattern, masked in (
-        # Our keys, and parameters that contain one, whatever the value is.
+        # Our keys, and any value of the parameter `apiKey`.
         *((rf"{_percent(each)}{_DIGIT}+", f"{each}{MASK}") for each in _PREFIXES),
         (rf"({_percent('apiKey')}(?:=|%(?:25)*3d))(?:(?!%(?:25)*26){_CHARACTER})+", rf"\1{MASK}"),
-        # Google's access tokens, the signed claims for them, and any bearer token.
+        # Google's access tokens, JSON Web Tokens, and any bearer token.
         (r"\bya29\.[\w.-]+", f"ya29.{MASK}"),
         (r"(?<![\w-])eyJ[\w-]{8,}\.[\w.-]+", f"eyJ{MASK}"),
         (r"\b(bearer)\s+[\w.~+/=-]{8,}", rf"\1 {MASK}"),
@@ -55,25 +56,25 @@ _SECRETS: Sequence[tuple[Pattern[str], str]] = tuple(
             r"(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:(?!-----END)(?:\\[^\"]|[^\"'\\]))*",
             rf"\1{MASK}",
         ),
-        # User and password of a URL.
+        # User and password in a URL.
         (r"(?<![a-z0-9+.-])([a-z][a-z0-9+.-]*://)[^/\s\"'@]+@", rf"\1{MASK}@"),
     )
 )
 
 _VALUE = re.compile(r'(?:[^"\\]|\\.)+', re.DOTALL)
-"""Text between the quotes of JSON; other texts have few quotes."""
+"""A JSON string without its quotes. Other texts contain few quotes."""
 
 _ENCODED_PERCENTS = re.compile("%(?:25)+")
 
 _MARKS = (*_PREFIXES, "apikey", "ya29.", "eyj", "bearer", "-----begin", "://")
-"""Every text with a match of the patterns contains one of these, in lower case."""
+"""Every text that matches a pattern contains one of these texts, in lower or upper case."""
 
 _MOST_ENCODINGS = 5
-"""Maximum depth of encodings in harmless values."""
+"""Maximum number of nested encodings in a value that is not masked."""
 
 
 def redacted(text: str) -> str:
-    """The text with secrets masked."""
+    """Return the text with masked secrets."""
     plain = _decoded(text)
     if plain is not None:
         small = plain.lower()
@@ -85,7 +86,7 @@ def redacted(text: str) -> str:
 
 
 def _without_encoded(found: Match[str]) -> str:
-    """The value, or a mask if the patterns would miss part of a secret in it."""
+    """Return the value, or a mask if the patterns would miss a part of an encoded secret."""
     value = found[0]
     if "%" not in value:
         return value
@@ -101,7 +102,7 @@ def _masked(text: str) -> str:
 
 
 def _decoded(text: str) -> str | None:
-    """The text without percent-encoding at any depth; None if it is too deep."""
+    """Return the text without repeated percent-encoding, or None above `_MOST_ENCODINGS`."""
     for _ in range(_MOST_ENCODINGS):
         if "%" not in text:
             return text
@@ -112,7 +113,7 @@ def _decoded(text: str) -> str | None:
     return None
 
 
-UNKNOWN = "words that the gateway does not know, not logged because they may repeat cells"
+UNKNOWN = "text that the gateway does not know, not logged because it might contain cells"
 
 _LONGEST_READ = 2_000
 _PLACE = re.compile(
@@ -120,7 +121,7 @@ _PLACE = re.compile(
     r"|appendDimension|createDeveloperMetadata|deleteDeveloperMetadata|deleteDimension"
     r"|insertDimension|updateCells|updateDeveloperMetadata)(?![A-Za-z]))?"
 )
-"""The part of a request that Google refuses."""
+"""The part of a request to Google that the beginning of an error message names."""
 
 _KNOWN = (
     "You are trying to edit a protected cell or object",
@@ -170,7 +171,7 @@ _KNOWN = (
     "Authentication backend unavailable",
     "Visibility check was unavailable",
 )
-"""Parts of Google's messages, without what it inserts there; the first one found is logged."""
+"""Fixed phrases in Google's messages. The first phrase that a message contains is logged."""
 
 _QUOTATION = re.compile("[\"'`\u00ab\u00bb\u2018-\u201f\u2039\u203a\u300c-\u300f\r\n]")
 
@@ -178,7 +179,7 @@ _frames_of = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
 
 
 def known_words(google_message: str) -> str:
-    """The place and the known words in a message of Google, without content of a spreadsheet."""
+    """Return the position and the known phrase of a message of Google, without cells or titles."""
     read = google_message[:_LONGEST_READ]
     place = _PLACE.match(read)
     words = next((each for each in _KNOWN if each in read), UNKNOWN)
@@ -186,13 +187,13 @@ def known_words(google_message: str) -> str:
 
 
 def unquoted(text: str) -> str:
-    """A library's text up to its first quotation or the end of its line."""
+    """Return a text up to its first quotation mark or line break."""
     found = _QUOTATION.search(text)
     return text[: found.start()] if found else text
 
 
 def traceback_of(exc_info: Any) -> list[dict[str, Any]]:
-    """The frames of an exception and its causes, without locals and quotations in their texts."""
+    """Return the frames of an exception and its causes, without local variables and quotations."""
     return _without_quotations(_frames_of(exc_info))
 
 
@@ -205,7 +206,7 @@ def _without_quotations(chain: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def cut_to_first_line(record: logging.LogRecord) -> bool:
-    """Filter of asyncio's records: keep the first line, because the second quotes an exception.
+    """Log filter that keeps the first line of asyncio's messages. The second quotes an exception.
 
     The traceback is still logged.
     """

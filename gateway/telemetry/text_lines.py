@@ -1,11 +1,12 @@
-"""Log lines for people: one shape for requests and all other events.
+"""Log lines as text for a terminal, in one format for requests and other events.
 
 `12:00:00 200     GET /v2/sheets/Cities            ms=0.4 key=key_7Hq2 cache=hit`
 
 Rules:
-- Time of day, status or level, subject, then `name=value`. A traceback follows on lines of its own.
-- The line of a request has no members that are null, zero, empty or repeat its path. It has the
-  `id` if the request failed.
+- A line contains the time of day, status or level, subject, then members as `name=value`. A
+  traceback follows on separate lines.
+- The line of a request omits members that are null, zero or empty, or that repeat its path. It has
+  the `id` only if the request failed.
 - No control character reaches the terminal. Secrets are masked, as in JSON.
 """
 
@@ -21,19 +22,19 @@ _REQUEST_MEMBERS = (
     *("ms", "key", "cache", "reads", "writes", "google_ms"),
     *("operation", "rows", "bytes", "reading", "code"),
 )
-"""Members of a request's line, in order."""
+"""Members that the line of a request can have, in this order."""
 _COLUMNS = frozenset({"event", "level", "timestamp", "exception"})
-"""Members with a place of their own in the line."""
+"""Members that are not written as `name=value`."""
 _FIRST_FAILURE = 400
 _SUBJECT_WIDTH = 32
 _DIM, _RED, _GREEN, _YELLOW = 2, 31, 32, 33
-"""ANSI codes; the colours repeat what a number or a word says."""
+"""ANSI codes. The colours repeat information that is also in the text."""
 _LEVEL_COLOURS = {"info": _GREEN, "warning": _YELLOW}
 _STATUS_COLOURS = {2: _GREEN, 3: _GREEN, 4: _YELLOW}
 
 
 def text_line(members: Mapping[str, Any], *, is_coloured: bool) -> str:
-    """The line of an event that has these members in JSON, without a line break."""
+    """Return the text line for the JSON members of an event, without a final line break."""
     when = members["timestamp"]
     moment = when if isinstance(when, datetime) else datetime.fromisoformat(when)
     if members["event"] == "request":
@@ -58,7 +59,7 @@ def text_line(members: Mapping[str, Any], *, is_coloured: bool) -> str:
 
 
 def _traceback(chain: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]:
-    """Lines of an exception, its causes and the exceptions of a group, each with its frames."""
+    """Return lines for an exception, its causes and the exceptions of a group, with frames."""
     for each in chain:
         yield _shown(f"{indent}{each['exc_type']}: {each['exc_value']}")
         for frame in each["frames"]:
@@ -68,7 +69,7 @@ def _traceback(chain: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]
 
 
 def _value(value: object) -> str:
-    """A value as it is, or as JSON if blanks or quotes would hide where it ends."""
+    """Return a value as it is, or as JSON if it contains spaces, quotes or `=`."""
     if isinstance(value, str) and not any(each.isspace() or each in "\"'=" for each in value):
         return _shown(value)
     return _shown(json.dumps(value, ensure_ascii=False, default=str))

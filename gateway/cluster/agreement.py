@@ -1,10 +1,11 @@
-"""Check that all processes of a Redis have the same layouts of worksheets.
+"""Check that all processes of a Redis have the same `[[worksheets]]` settings.
 
 Rules
-- A process keeps a digest of its `[[worksheets]]` in Redis while it runs. A process with another
-  digest does not start: it would serve rows above a header, or filled-down rows, as records.
-- The digest outlasts the last process by `KEPT_SECONDS`. Without Redis each process uses its own
-  settings and shares no rows.
+- While a process runs, it stores a digest of its `[[worksheets]]` in Redis. A process with another
+  digest does not start. Otherwise it would serve rows above a header, or rows where only columns
+  are filled down, as records.
+- Redis keeps the digest for `KEPT_SECONDS` after the last process. Without Redis each process uses
+  its own settings, and shares no rows.
 """
 
 from collections.abc import AsyncIterator
@@ -16,7 +17,7 @@ from gateway.worksheets.access import Layouts
 
 KEPT_SECONDS = 15.0
 PAUSE_SECONDS = 3.0
-"""Time between two renewals."""
+"""Time between two writes of the digest."""
 
 KEY = "{gateway}:header-rows"
 
@@ -30,10 +31,10 @@ if ARGV[2] ~= '0' then
 end
 return 1
 """
-"""Compare this process's digest with the stored one, and store it.
+"""Lua: compare the digest of this process with the stored digest, and store it.
 
-KEYS: the digest. ARGV: this process's digest; its lifetime in milliseconds, 0 to store nothing.
-Returns: 0 if another digest is stored, else 1.
+KEYS: the digest. ARGV: the digest of this process; its lifetime in milliseconds, or 0 to store
+nothing. Returns 0 if Redis has another digest, else 1.
 """
 
 OTHER_WORKSHEETS = (
@@ -43,9 +44,9 @@ OTHER_WORKSHEETS = (
 
 
 async def agrees(store: Store, layouts: Layouts, *, keeps: bool) -> bool:
-    """False if running processes have other layouts; True without Redis.
+    """Return False if running processes have other `[[worksheets]]` settings, else True.
 
-    With `keeps` these layouts are stored for other processes.
+    `keeps` stores the settings in Redis for other processes. Returns True without Redis.
     """
     milliseconds = round(KEPT_SECONDS * 1000) if keeps else 0
     try:
@@ -63,7 +64,7 @@ async def check_agreement(url: str, layouts: Layouts) -> None:
 
 @asynccontextmanager
 async def open_agreement(store: Store, layouts: Layouts) -> AsyncIterator[None]:
-    """Keep the layouts of this process in Redis. Raises ConfigError if they differ from others."""
+    """Store `layouts` in Redis. Raises ConfigError if running processes have other layouts."""
     if not await agrees(store, layouts, keeps=True):
         raise ConfigError(OTHER_WORKSHEETS)
 

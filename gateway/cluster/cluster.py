@@ -1,4 +1,4 @@
-"""State that this process shares with others through PostgreSQL and Redis."""
+"""State that gateway processes share through PostgreSQL and Redis."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -20,12 +20,12 @@ from gateway.worksheets.fences import LIMIT_SECONDS
 from gateway.worksheets.sharing import Peers
 
 LOCK_RESERVE_SECONDS = 5.0
-"""Margin of the lock's session timeout above the longest wait, call and search."""
+"""Margin of the idle timeout of a lock's session, above the longest time of a write."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Shared state: `quota` of accounts and projects, `key_rates` of callers' keys, and `peers`."""
+    """State that processes share: Google's quota, rates of callers' keys, rows and write lock."""
 
     store: Store
     membership: Membership
@@ -38,9 +38,9 @@ class Cluster:
 async def open_cluster(
     settings: Settings, database: PostgresUrl, redis: str, clock: Callable[[], float]
 ) -> AsyncIterator[Cluster]:
-    """Join the processes of a Redis, which may still be unavailable.
+    """Connect to Redis and PostgreSQL, and join the other processes. Redis can be unavailable.
 
-    Raises ConfigError if running processes have other layouts.
+    Raises ConfigError if running processes have other `[[worksheets]]` settings.
     """
     store_opened()
     google, layouts = settings.google, Layouts(settings.worksheets)

@@ -1,19 +1,19 @@
-"""Rates of callers' keys, counted by each process and exchanged through Redis every 250 ms.
+"""Rate limits of callers' keys. Processes exchange their counts through Redis every 250 ms.
 
 Rules
-- A request is charged to the local rate without waiting. It waits for an exchange only if its
-  process has used 1/N of the burst (N processes) since its last report. So all processes together
-  allow at most twice the burst after a rest, and in a minute at most the rate and two bursts, if
-  1/N of the burst is not less than the most expensive request.
-- An exchange charges the use by other processes to the local rate. Without such use it changes
-  nothing.
-- Running requests of other processes are known as of the last exchange. A request that they would
-  have refused waits for another exchange. A killed process's requests expire after three seconds.
-- Without Redis each process allows 1/N of rate, burst and running requests, N as last seen. When
-  Redis returns, each process reports its remaining use. Until the answer the local rate stays; then
-  it takes over Redis's instant, because other processes may report later.
-- Data that Redis loses, or a command that it runs twice, makes rates inexact until the burst has
-  recovered.
+- A request counts in the local rate limit without waiting. It waits for an exchange only if its
+  process has used 1/N of the burst (N processes) since the last exchange. So all processes together
+  allow at most twice the burst after a pause, and in a minute at most the rate and two bursts. This
+  holds if 1/N of the burst is enough for the most expensive request.
+- An exchange adds the use by other processes to the local rate limit.
+- A process knows the running requests of other processes from the last exchange. If these would
+  make it refuse a request, the request waits for another exchange. The requests of a killed process
+  expire after three seconds.
+- Without Redis each process allows 1/N of rate, burst and running requests, with the last known N.
+  When Redis returns, each process reports the use that has not recovered yet. Until Redis answers,
+  the local rate limit stays. Then the process adopts `full_at` of Redis if it is later, because
+  other processes might report their use later.
+- If Redis loses data or runs a command twice, rates are inexact until the burst has recovered.
 """
 
 import asyncio
@@ -34,25 +34,25 @@ EXCHANGE_SECONDS = 0.25
 PAUSE_SECONDS = 0.005
 """Minimum time between two exchanges."""
 HOLD_SECONDS = 3.0
-"""Lifetime in Redis of a process's running requests, from its last exchange."""
+"""Seconds after its last exchange for which the running requests of a process count."""
 RECENT_SECONDS = 0.02
-"""Time after an exchange for which the count of others' running requests is current."""
+"""Seconds after an exchange for which the running requests of other processes are current."""
 MAX_KEYS = 200
-"""Maximum number of keys per call of the script, which blocks Redis for a few milliseconds."""
+"""Maximum number of keys per script call, because a call blocks Redis for some milliseconds."""
 MAX_ROUNDS = 20
 """Maximum number of exchanges that one request waits for."""
 
 EXPIRY_SECONDS = 10.0
-"""Lower bound of the lifetime of a key's state in Redis after an exchange."""
+"""Minimum seconds for which Redis keeps the state of a key after an exchange."""
 
 FORMAT = 1
-"""Format of the values in Redis, part of their names: versions with other formats share nothing."""
+"""Version of the stored values. It is a part of their Redis keys, so other versions ignore them."""
 
 
 class SharedUsage(KeyUsage):
-    """Usage of a key that other processes serve, too: its own `SharedUse`.
+    """Usage of a key that other processes serve, too. It is the `shared` of itself.
 
-    The use by other processes is charged by `adopt`.
+    `adopt` adds the use by other processes.
     """
 
     __slots__ = (
@@ -67,15 +67,15 @@ class SharedUsage(KeyUsage):
         self._generation, self._total = "", 0
         self._adopted_at = -math.inf
         self._is_rejoining = False
-        """True from `rejoin` until the next answer of Redis."""
+        """True from `rejoin` until Redis answers an exchange."""
         self.limit = rate_limit(0, burst=0)
-        """Limit of the last `take`."""
+        """Rate limit that the last `take` used."""
         self.new = 0
-        """Use since the last exchange began."""
+        """Use since the last exchange began, in requests."""
         self.sent = 0
-        """Use reported by the running exchange."""
+        """Use that the running exchange reports, in requests."""
         self.reported = 0
-        """Running requests of this process, as last reported."""
+        """Running requests of this process at the last exchange."""
         self.elsewhere = 0
         """Running requests of other processes at `exchanged_at`."""
         self.exchanged_at = -math.inf
@@ -83,7 +83,7 @@ class SharedUsage(KeyUsage):
 
     @property
     def shared(self) -> "SharedUsage":  # type: ignore[override]
-        return self  # as an attribute it would be a reference cycle
+        return self  # an attribute would be a reference cycle
 
     def take(self, limit: RateLimit, now: float, price: int = 1) -> float:
         wait_seconds = super().take(self._rates.part(limit), now, price)
@@ -102,7 +102,7 @@ class SharedUsage(KeyUsage):
         return super().standing(self._rates.part(limit), now)
 
     def is_ahead(self, limit: RateLimit, price: int) -> bool:
-        """True if `price` is available, but needs an exchange before it is charged."""
+        """True if the local rate limit allows `price`, but an exchange must come first."""
         unknown, rates = self.new + self.sent, self._rates
         return (
             unknown > 0
@@ -112,18 +112,18 @@ class SharedUsage(KeyUsage):
         )
 
     def full_seconds(self, now: float) -> float:
-        """Seconds until the whole burst is available, apart from the use in `sent`."""
+        """Return the seconds until the whole burst is available, without the use in `sent`."""
         used_seconds = self.sent * self.limit.interval_seconds
         return max(0.0, self.full_at - now - used_seconds)
 
     def adopt(self, answer: Sequence[bytes], now: float, fresh: str) -> None:
-        """Charge the use by others, after an exchange of `sent`.
+        """Add the use by other processes, after an exchange that reported `sent`.
 
-        `answer` has the key's part of the answer of `EXCHANGE_USE`; `fresh` is the generation that
-        the exchange would have begun.
+        `answer` has the four values for this key from `EXCHANGE_USE`. `fresh` is the generation for
+        a key without state in Redis.
         """
         generation, total = answer[0].decode(), int(answer[1])
-        # Both instants count use when it was reported, which is late: neither is too early.
+        # Both instants count use from its report, which is after the use: neither is too early.
         interval_seconds, full_at = self.limit.interval_seconds, self.full_at
         by_redis = now + int(answer[2]) / MICROSECONDS + max(self.new, 0) * interval_seconds
         is_known = generation in (self._generation, fresh)
@@ -132,13 +132,13 @@ class SharedUsage(KeyUsage):
         if generation == self._generation:
             others -= self._total
         by_total = max(full_at, now) + others * interval_seconds
-        if self._is_rejoining:  # others may not have reported their use without Redis yet
+        if self._is_rejoining:  # others might not have reported their use without Redis yet
             self.full_at = max(full_at, by_redis)
         elif others > 0 and is_known:
             self.full_at = max(full_at, min(by_redis, by_total))
         elif others > 0:
             self.full_at = max(full_at, by_total if was_lost else by_redis)
-        if self.limit.per_minute:  # whatever Redis answers, the wait ends after a few bursts
+        if self.limit.per_minute:  # whatever Redis answers, the wait is at most a few bursts
             latest = now + MOST_BURSTS * self.limit.burst_seconds
             self.full_at = min(self.full_at, latest)
         self._generation, self._total, self._adopted_at = generation, total, now
@@ -147,7 +147,7 @@ class SharedUsage(KeyUsage):
         self._is_rejoining = False
 
     def rejoin(self, now: float) -> None:
-        """Convert the remaining use without Redis to requests, to report it."""
+        """Convert the use that has not recovered into requests, to report it when Redis returns."""
         interval_seconds = self._rates.part(self.limit).interval_seconds
         self.new = self.sent = 0
         if interval_seconds and self.full_at > now:
@@ -156,7 +156,7 @@ class SharedUsage(KeyUsage):
         self._is_rejoining = True
 
     def part(self, now: float) -> None:
-        """Undo `rejoin` if no exchange followed: only this process's own use is known."""
+        """Undo `rejoin` if Redis did not answer: convert the use back to this process's part."""
         interval_seconds = self.limit.interval_seconds
         if self._is_rejoining and interval_seconds and self.full_at > now:
             used = (self.full_at - now) / interval_seconds
@@ -193,7 +193,7 @@ class SharedUsage(KeyUsage):
 
 
 class SharedKeyRates:
-    """Usage of all keys, exchanged with other processes; a `Follower`."""
+    """Exchanges the usage of all keys with other processes. Implements `Follower`."""
 
     def __init__(
         self, store: Store, membership: Membership, *, clock: Callable[[], float] = time.monotonic
@@ -201,11 +201,11 @@ class SharedKeyRates:
         self.clock = clock
         self.is_disconnected = False
         self.share = UNKNOWN_SHARE
-        """Part of the limits that this process allows while it is disconnected."""
+        """Fraction of all limits that this process allows while it is disconnected."""
         self._store = store
         self._membership = membership
         self._noted: dict[str, SharedUsage] = {}
-        """Usage to exchange by key ID, including all use without Redis."""
+        """Usage to exchange, by key ID; without Redis, the usage of all keys that are in use."""
         self._urgent: dict[str, SharedUsage] = {}
         self._soon: asyncio.Task[None] | None = None
         self._exchanging = asyncio.Lock()
@@ -213,28 +213,28 @@ class SharedKeyRates:
         membership.follow(self)
 
     def usage(self, key_id: str) -> SharedUsage:
-        """Usage of a key, created unless it waits to be exchanged."""
+        """Return the usage of a key: the one that waits for an exchange, or a new one."""
         return self._noted.get(key_id) or SharedUsage(self, key_id)
 
     def part(self, limit: RateLimit) -> RateLimit:
-        """The part of a limit that this process allows now."""
+        """Return the limit that this process allows now: while disconnected, a share of `limit`."""
         if not self.is_disconnected or not limit.per_minute:
             return limit
         burst = max(FRESH_PRICE, int(limit.burst * self.share))
         return rate_limit(limit.per_minute * self.share, burst=burst)
 
     def allowance(self, limit: RateLimit) -> int:
-        """Use that this process may charge before it must report it."""
+        """Return the use, in requests, after which this process must exchange."""
         return max(1, limit.burst // max(self._membership.count, 1))
 
     def note(self, usage: SharedUsage) -> None:
-        """Schedule a key for the next exchange, or exchange it soon if it has much new use."""
+        """Schedule a key for the next exchange, or for an early one if it has much new use."""
         self._noted[usage.id] = usage
         if usage.new > self.allowance(usage.limit) / 2 and usage.limit.per_minute:
             self.exchange_soon(usage)
 
     def exchange_soon(self, usage: SharedUsage) -> "asyncio.Task[None]":
-        """Exchange the use of a key before the next regular exchange."""
+        """Exchange the use of a key early. Returns the task of the exchange."""
         self._urgent[usage.id] = self._noted[usage.id] = usage
         if self._soon is None or self._soon.done():
             self._soon = asyncio.get_running_loop().create_task(
@@ -249,13 +249,13 @@ class SharedKeyRates:
             await self._exchange([*self._noted.values()])
 
     async def aclose(self) -> None:
-        """Exchange the last use."""
+        """Exchange the remaining use."""
         if self._soon is not None:
             await self._soon
         await self.exchange()
 
     def disconnected(self, _share: float, _since: float) -> None:
-        """Allow 1/N at once, because a key's requests must not fail when Redis is unavailable."""
+        """Allow 1/N of all limits at once, so that requests do not fail without Redis."""
         self.is_disconnected = True
         if self._membership.count:
             self.share = 1 / self._membership.count
@@ -311,13 +311,13 @@ class SharedKeyRates:
         for number, (usage, in_flight) in enumerate(zip(usages, running, strict=True)):
             usage.adopt(answer[4 * number : 4 * number + 4], now, fresh)
             usage.reported = in_flight
-            if not (in_flight or usage.in_flight or usage.new):  # all is reported
+            if not (in_flight or usage.in_flight or usage.new):  # all use is reported
                 self._noted.pop(usage.id, None)
 
 
 @asynccontextmanager
 async def open_key_rates(store: Store, membership: Membership) -> AsyncIterator[SharedKeyRates]:
-    """Open rates of keys that are exchanged in a background task."""
+    """Open key rates, and exchange them in a background task."""
     rates = SharedKeyRates(store, membership)
     try:
         async with repeated(rates.exchange, EXCHANGE_SECONDS):

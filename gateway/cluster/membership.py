@@ -1,19 +1,21 @@
-"""Membership of a process in the cluster of a Redis: heartbeats, and its share of the rates.
+"""Heartbeats of this process in Redis, and its share of all rates while Redis is unavailable.
 
 Rules
-- A share is the part of each rate that a process may use while it does not reach Redis: 1/N with N
-  processes as last seen, or less until the others know of it. The script keeps the sum at 1.
-- Other processes use the share of a silent process until they notice its silence. So a process
-  waits for that time after its last heartbeat that may have counted, before it uses its share.
-- A process that returns stops using its share before it sends a heartbeat. It probes Redis with a
-  write first; if heartbeats fail nevertheless, they pause for `rest_seconds`.
-- A killed process is removed at once by others on its machine, and after two minutes by all others.
-  A process that was cut off for longer may use its share beyond the rates.
-- PostgreSQL has a session of each process. Their number is N for a process that never reached
-  Redis; a lower one counts after two minutes, because a process that lost its session may run on.
-  For others it only lowers the share: processes may start while Redis is unavailable.
-- A share that grows by this number is used after `settle_seconds`, so that processes that start at
-  the same time see each other first. A process without a number takes a tenth.
+- A share is the fraction of each rate that a process can use while it does not reach Redis: 1/N
+  with the last known number N of processes, or less until all processes know of it. The script
+  keeps the sum of all shares at 1 or less.
+- Other processes use the share of a process until they notice its silence. So a process waits for
+  this time after the last heartbeat that might have reached Redis, before it uses its share.
+- A process that reaches Redis again stops using its share before it sends a heartbeat. First it
+  probes Redis with a write. If the heartbeat fails after the probe, it pauses for `rest_seconds`.
+- Processes on the same machine remove a killed process at once, and all others after two minutes. A
+  process without a connection for longer than this might use its share beyond the rates.
+- Each process has a session in PostgreSQL. A process that never reached Redis takes the number of
+  sessions as N. A lower number counts after two minutes, because a process that lost its session
+  might still run. For other processes the number only lowers the share, because processes can start
+  while Redis is unavailable.
+- If the number of sessions raises the share, the process waits for `settle_seconds`, so that
+  processes that start at the same time see each other first. Without a number the share is 0.1.
 """
 
 import math
@@ -38,39 +40,39 @@ MICROSECONDS = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Tempo:
-    """Intervals at which processes notice each other's coming and going."""
+    """Time limits of heartbeats, which decide when a process counts as present."""
 
     beat_seconds: float = 0.5
-    """Time between heartbeats, or between probes of Redis."""
+    """Time between two heartbeats, or between two probes of an unavailable Redis."""
     late_seconds: float = 0.5
-    """Maximum delay of a heartbeat; a later one is void."""
+    """Maximum delay of a heartbeat. Redis ignores a later one."""
     silent_seconds: float = 1.5
-    """Time without a heartbeat after which others leave a process its share."""
+    """Time without a heartbeat after which other processes stop using a process's share."""
     settle_seconds: float = 2.0
-    """Time in which all processes return to a Redis that lost its data."""
+    """Time in which all processes send a heartbeat to a Redis that lost its data."""
     kept_seconds: float = 120.0
-    """Time without a heartbeat after which a process is removed as dead."""
+    """Time without a heartbeat after which a process is removed."""
     rest_seconds: float = 10.0
     """Pause after a heartbeat that failed although a probe succeeded."""
 
     def script_arguments(self) -> Sequence[int]:
-        """`silent_seconds`, `settle_seconds` and `kept_seconds` in microseconds."""
+        """Return `silent_seconds`, `settle_seconds` and `kept_seconds` in microseconds."""
         seconds = (self.silent_seconds, self.settle_seconds, self.kept_seconds)
         return [round(each * MICROSECONDS) for each in seconds]
 
 
 class Follower(Protocol):
-    """State shared through Redis. Both methods may be called repeatedly."""
+    """Rates that use Redis while it is available. Both methods can be called repeatedly."""
 
     def disconnected(self, share: float, since: float) -> None:
-        """Redis is unavailable: use a share of all rates, from the instant `since` on."""
+        """Redis is unavailable: use the fraction `share` of all rates from the time `since`."""
 
     def connected(self) -> None:
-        """Redis is available, and may have lost its data."""
+        """Redis is available, and might have lost its data."""
 
 
 class Membership:
-    """Heartbeats and share of this process."""
+    """Sends the heartbeats of this process, and knows its share of all rates."""
 
     def __init__(
         self,
@@ -91,18 +93,19 @@ class Membership:
         self._followers: list[Follower] = []
         self._share = 0.0
         self.count = 0
-        """Number of processes as last seen; 0 if unknown.
+        """Last known number of processes; 0 if unknown.
 
-        It shrinks with a delay: processes may return to a Redis that lost its data.
+        A lower number counts only after a delay, because processes return one by one to a Redis
+        that lost its data.
         """
         self._fewer_since = math.inf
         self.last = 0
-        """Redis's time at the last heartbeat that it answered."""
+        """Redis's time in microseconds at the last heartbeat that it answered."""
         self._was_disconnected = False
         self._ahead_seconds = 0.0
-        """Redis's clock minus this process's, minus at most the delay of an answer."""
+        """Redis's clock minus this process's clock; too low by at most the delay of an answer."""
         self._counts_until = -math.inf
-        """The instant until which others may use the share of this process."""
+        """Time on `clock` until which other processes might use the share of this process."""
         self._rests_until = -math.inf
 
     def follow(self, follower: Follower) -> None:
@@ -111,7 +114,7 @@ class Membership:
             follower.disconnected(self._usable_share, self._counts_until)
 
     async def beat(self) -> None:
-        """Send a heartbeat; while Redis is unavailable, probe it first."""
+        """Send a heartbeat. While Redis is unavailable, probe it first."""
         if self._clock() < self._rests_until:
             return
         try:
@@ -126,11 +129,11 @@ class Membership:
             self._was_disconnected = True
 
     def sessions_counted(self, count: int) -> None:
-        """Note the number of sessions in PostgreSQL, which counts while Redis is unavailable."""
+        """Adopt the number of sessions in PostgreSQL as number of processes, without Redis."""
         if self._store.is_available or (self.last and count <= self.count):
             return
         known, share = self.count, self._usable_share
-        # A process that lost its session may run on, as may one that is silent in Redis.
+        # A process that lost its session, or that is silent in Redis, might still run.
         self._note_count(count, fewer_after_seconds=self.tempo.kept_seconds)
         if self.count == known:
             return
@@ -142,7 +145,7 @@ class Membership:
         self._disconnect()
 
     async def leave(self) -> None:
-        """Return the share, after the last call to Google."""
+        """Remove this process from Redis, after its last call to Google."""
         with suppress(StoreUnavailable):
             await self._store.run(LEAVE, [MEMBERS], self.id)
 
@@ -203,7 +206,7 @@ class Membership:
             follower.disconnected(self._usable_share, self._counts_until)
 
     def _is_dead(self, name: str) -> bool:
-        """True if a silent process ran on this machine and has ended."""
+        """True if the process `name` ran on this machine and has ended."""
         host, _, pid = name.rpartition(" ")
         if host != self._host:
             return False
@@ -211,7 +214,7 @@ class Membership:
             return True
         try:
             os.kill(int(pid), 0)
-        except (ProcessLookupError, OverflowError):  # process numbers are smaller
+        except (ProcessLookupError, OverflowError):  # too large for a process ID
             return True
         except PermissionError:
             return False
@@ -222,7 +225,7 @@ class Membership:
 async def open_membership(
     store: Store, *, counted: Callable[[int], None]
 ) -> AsyncIterator[Membership]:
-    """Open a membership that sends heartbeats in a background task."""
+    """Open a membership, and send heartbeats in a background task."""
     membership = Membership(store, counted=counted)
     await membership.beat()
     try:

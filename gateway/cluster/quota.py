@@ -1,14 +1,15 @@
-"""Google's quota, shared by all processes: GCRA in Redis, one round trip for each call.
+"""Google's quota for all processes: GCRA in Redis, with one round trip for each call to Google.
 
 Rules
-- A call is charged to its account's and its project's rate at once, or to neither. Redis's answers
-  correct the local rates, so that waiting calls know when the next one may be sent.
-- While Redis is unavailable, the local rates are a share of the whole, without a burst at first
+- A call counts in the rates of its account and its project, or in neither. Redis's answers correct
+  the local rates, so that waiting calls know when the next call can be sent.
+- While Redis is unavailable, a process uses its share of the rates, first without a burst
   (`gateway.cluster.membership`).
-- Redis serves processes in the order of their requests. So each process adds a delay before the
-  next one; the delay shrinks with each refusal since its last call.
-- A permission that arrives late is not used: this process may have been suspended.
-- Limits and pauses learnt from 429s are stored in Redis at once, and again after an outage.
+- Redis serves processes in the order of their requests. So each process waits before its next
+  request, and waits shorter after each refusal since its last call.
+- A process does not use a permission that arrives late, because it might have been suspended.
+- Limits and pauses that a process learns from Google's 429s are stored in Redis at once, and again
+  after an outage.
 """
 
 import time
@@ -24,13 +25,13 @@ LATE_SECONDS = 0.5
 GIVE_WAY_SECONDS = 0.05
 
 NamedRates = Mapping[str, Rate]
-"""Rates by their keys in Redis."""
+"""Rates by their Redis keys."""
 
 _NOTHING_LEARNT = Learnt(0, 0.0, 0.0, 0.0)
 
 
 class SharedQuota:
-    """Shared quota of all accounts and projects; a `Follower`."""
+    """Google's quota of all accounts and projects, in Redis. Implements `Follower`."""
 
     def __init__(
         self, store: Store, membership: Membership, *, clock: Callable[[], float] = time.monotonic
@@ -39,7 +40,7 @@ class SharedQuota:
         self.membership = membership
         self.clock = clock
         self.part: tuple[float, float] | None = None
-        """Share of all rates that this process uses, and since when; None while it uses Redis."""
+        """Share of all rates and the time since which it is used; None while Redis is used."""
         self._rates: dict[str, Rate] = {}
         self._changed: list[Callable[[], None]] = []
         membership.follow(self)
@@ -47,9 +48,9 @@ class SharedQuota:
     def share(
         self, names: Sequence[str], rates: Sequence[Rate], changed: Callable[[], None]
     ) -> "SharedCalls":
-        """Share rates with other processes, under these names.
+        """Share rates with other processes under these names.
 
-        `changed` is called when calls may be sent earlier than the rates predicted.
+        `changed` is called when calls can be sent earlier than the rates predicted.
         """
         named = dict(zip(["{gateway}:quota:" + name for name in names], rates, strict=True))
         for key in named.keys() - self._rates.keys():
@@ -60,7 +61,7 @@ class SharedQuota:
         return SharedCalls(self, named)
 
     def disconnected(self, share: float, since: float) -> None:
-        """Use a share of all rates, from the instant `since` on."""
+        """Use the fraction `share` of all rates from the time `since`."""
         earlier, self.part = self.part, (share, since)
         if earlier == self.part:
             return
@@ -71,7 +72,7 @@ class SharedQuota:
                 changed()
 
     def connected(self) -> None:
-        """Use Redis again, and store the learnt limits, which it may have lost."""
+        """Use Redis again, and store learnt limits, which Redis might have lost."""
         if self.part is not None:
             self.part = None
             for rate in self._rates.values():
@@ -81,7 +82,7 @@ class SharedQuota:
             changed()
 
     def store_learnt(self, named: NamedRates) -> None:
-        """Store in Redis the limits and pauses learnt from 429s."""
+        """Store limits and pauses from Google's 429s in Redis."""
         for key, rate in named.items():
             learnt = rate.learnt(self.clock())
             if learnt is not None and self.part is None:
@@ -95,7 +96,7 @@ class SharedQuota:
 
 
 class SharedCalls:
-    """Shared rates of one bucket; a `SharedRates`."""
+    """The rates of an account and its project, for one bucket. Implements `SharedRates`."""
 
     def __init__(self, quota: SharedQuota, named: NamedRates) -> None:
         self._quota = quota
@@ -106,7 +107,7 @@ class SharedCalls:
         is_taken = await self._charge()
         self._refusals = 0 if is_taken else self._refusals + 1
         now = self._quota.clock()
-        for rate in self._named.values():  # other processes go first if the next call has to wait
+        for rate in self._named.values():  # if the next call has to wait, other processes go first
             if self._quota.part is None and rate.free_at(now) > now:
                 rate.delay(GIVE_WAY_SECONDS / (1 + self._refusals))
         return is_taken
@@ -150,7 +151,7 @@ class SharedCalls:
 
 
 def _mirror(rates: Iterable[Rate], now: float, wait: int, known: Sequence[int]) -> None:
-    """Correct the local rates by an answer of `TAKE`; if `known` is empty, only by its wait."""
+    """Correct the local rates by an answer of `TAKE`. If `known` is empty, only `wait` counts."""
     for number, rate in enumerate(rates):
         if not known:
             rate.mirror(now, wait / MICROSECONDS, _NOTHING_LEARNT)

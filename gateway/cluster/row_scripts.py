@@ -1,13 +1,17 @@
-"""Lua scripts for rows that processes share: epochs, renderings, reads in flight.
+"""Lua scripts for rows that processes share: epochs, renderings, and running reads (flights).
 
 Rules
-- An epoch is valid only with Redis's run_id, because a restart may restore an old epoch. A missing
-  epoch is replaced by a new one, so that earlier cached rows are not served as fresh.
-- A rendering is a hash of its epoch, the time at which it was read, its digest and its body.
-- Times are microseconds by Redis's clock. After that is set back, renderings with a future time are
-  read again.
+- An epoch names a version of a worksheet's rows. It is valid only with Redis's run_id, because a
+  restart can restore an old epoch. A missing epoch is replaced by a new one, so that earlier cached
+  rows are not served as fresh.
+- The news of a write are the rows that it changed or read. Others apply them to cached rows.
+- A rendering is all rows of a worksheet, with formatted or with unformatted values. It is stored as
+  a hash with the fields epoch, read_at (time of the read), digest and body.
+- Times are microseconds by Redis's clock. If this clock is set back, renderings with a future time
+  are read again.
 - Values that no process stores count as missing (`gateway.cluster.stored_values`). A rendering with
-  damaged fields begins an epoch: processes may have cached its rows, which cannot be compared.
+  damaged fields begins an epoch, because processes might have cached its rows, and the script
+  cannot compare them.
 """
 
 from typing import NamedTuple
@@ -18,7 +22,7 @@ from gateway.google.wire import DIGEST_BYTES
 KEPT_SECONDS = 86_400
 NEWS_SECONDS = 300
 MAX_NEWS = 64
-"""Maximum number of writes whose news are stored; a process that is further behind rereads."""
+"""Maximum number of stored writes; a process that missed more rereads the worksheet."""
 
 _EPOCH = f"""
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
@@ -58,7 +62,7 @@ end
 return reply
 """
 )
-"""Return the epochs of worksheets. KEYS: epochs. ARGV: a new epoch for missing ones."""
+"""Return the epochs of worksheets. KEYS: epochs. ARGV: a new epoch, used for missing epochs."""
 
 BEGIN = (
     _EPOCH
@@ -76,9 +80,9 @@ return {{epoch, is_next and 1 or 0}}
 )
 """Begin an epoch after a write.
 
-KEYS: epoch, news. ARGV: the new epoch; the earlier epoch that the writer knows, "" for none; the
-news of the write, "" if unknown. Returns: the epoch with the run_id; 1 if it follows the epoch that
-the writer knows.
+KEYS: epoch, news. ARGV: the new epoch; the epoch that the writer knows, or "" for none; the news of
+the write, or "" if unknown. Returns the epoch with the run_id, and 1 if it follows the epoch that
+the writer knows, else 0.
 """
 
 NEWS = f"""
@@ -92,7 +96,7 @@ return found
 """
 """Return the news of the last writes.
 
-KEYS: news. Returns for each write a text: epoch before, epoch after and news, one per line.
+KEYS: news. Returns a text for each write, with three lines: epoch before, epoch after, and news.
 """
 
 LOOK = (
@@ -120,37 +124,38 @@ return {{epoch, is_free and 'read' or 'wait', 0, digest, '', now}}
 )
 """Return a rendering that is young enough, or the task to read it (single-flight).
 
-One process reads at a time, both renderings if it needs them.
+One process at a time reads a worksheet. It reads both renderings if it needs both.
 
-KEYS: epoch, rendering, flight. ARGV: a new epoch, the caller's name, the maximum age, the caller's
-digest, the lifetime of a flight in milliseconds. Returns: the epoch; 'found', 'read' or 'wait';
-age, digest and body of the rendering, no body if its digest is the caller's; Redis's time.
+KEYS: epoch, rendering, flight. ARGV: a new epoch; the caller's name; the maximum age in
+microseconds; the digest of the caller's rendering; the lifetime of a flight in milliseconds.
+Returns the epoch; 'found', 'read' or 'wait'; age, digest and body of the rendering; Redis's time.
+The body is empty if the caller has the same digest.
 """
 
 
 class Publication(NamedTuple):
-    """Arguments of `PUBLISH`: a rendering, and its reader's knowledge of the worksheet.
+    """Arguments of `PUBLISH`: a rendering, and what its reader knows of the worksheet.
 
-    Times are microseconds by Redis's clock; flags are 1 or 0.
+    Times are microseconds by Redis's clock. Flags are 1 or 0.
     """
 
     expected: str
-    """The epoch for which it was read."""
+    """Epoch that was current when the rendering was read."""
     new: str
-    """Name for a new epoch."""
+    """Name for a new epoch, if the script begins one."""
     reader: str
     digest: bytes
     read_at: int
     body: bytes
-    """The encoded rendering; empty if it cannot be shared, so that each process reads it."""
+    """Encoded rendering; empty if it is too large, so that each process must read it."""
     is_clean: int
-    """0 if the reader's process wrote meanwhile, so that others must not use the rendering."""
+    """0 if the reader's process wrote during the read, so that the rendering is not shared."""
     is_last: int
-    """1 if the flight ends with this read."""
+    """1 if the reader's process has no other read in this flight."""
     other_digest: bytes
-    """The reader's digest of the other rendering."""
+    """Digest of the reader's cached rendering of the other kind, formatted or unformatted."""
     other_since: int
-    """Earliest acceptable time of reading the other rendering."""
+    """Earliest time of the read of the other rendering that the reader accepts."""
 
 
 PUBLISH = (
@@ -198,16 +203,16 @@ end
 return {{1, epoch}}
 """
 )
-"""Publish a rendering; it begins an epoch unless it equals the published rendering.
+"""Publish a rendering. It begins an epoch unless it equals the published rendering.
 
-All processes must have the same state of an epoch. So a rendering that differs from the published
-one begins an epoch. So does the first rendering of an epoch, because a process may have unpublished
-rows of it, unless the epoch is the first. The other rendering joins the new epoch if the reader has
-the published state of it and it is new enough. A rendering that was read before the published one
-is refused.
+All processes must have the same rows in an epoch. So a rendering that differs from the published
+one begins an epoch. The first rendering of an epoch also begins an epoch, because a process might
+have unpublished rows of the same epoch, but not if the worksheet never had an epoch. The other
+rendering joins the new epoch if the reader has the same version of it and it is new enough. The
+script refuses a rendering that was read before the published one.
 
-KEYS: epoch, rendering, the other rendering, flight. ARGV: a `Publication`. Returns: 1 if the
-rendering may be served, else 0; the epoch.
+KEYS: epoch, rendering, the other rendering, flight. ARGV: a `Publication`. Returns 1 if the reader
+can serve the rendering, else 0; and the epoch.
 """
 
 RELEASE = """
@@ -216,4 +221,4 @@ if read('GET', KEYS[1]) == ARGV[1] then
 end
 return 1
 """
-"""End a failed flight. KEYS: flight. ARGV: name of the reader."""
+"""End the flight of a failed read. KEYS: flight. ARGV: name of the reader."""

@@ -1,24 +1,28 @@
 """Lua scripts for membership, quota and key rates: atomic changes in Redis, by Redis's clock.
 
 Rules
-- Times are microseconds since the epoch by Redis's clock; the clocks of processes are not compared.
+- Times are Unix times in microseconds by Redis's clock. Scripts never compare clocks of processes.
   All keys have one hash tag, so that Redis Cluster accepts the scripts, too.
-- `members` is a hash: `born` and `turn`, and a line "seen share name" for each process. A share is
-  the part of every rate that this process uses while it does not reach Redis. The shares of all
-  processes together are at most 1; a share that shrinks counts in full until its process knows.
-- A silent process may be using its share; the others have the rest. In the first seconds of an
-  empty `members`, they have the shares of the processes that returned.
-- No burst is available after the state was lost or restored, after a process returned, or after the
-  rest changed: the last minute may have been full. `full_at` is valid only with its `stamp`.
-- A command may arrive late if Redis hung. A late heartbeat is void: its process did not wait.
-- Values that no process stores count as missing (`gateway.cluster.stored_values`). So does a time
-  too far in the future, so that neither garbage nor a changed clock blocks for longer than a limit.
+- `members` is a hash with the fields `born` and `turn`, and a field "seen share name" for each
+  process. A share is the fraction of every rate that a process uses while it does not reach Redis.
+  The sum of all shares is at most 1. A share that becomes smaller counts in full until its process
+  knows the new value.
+- A process without heartbeats might use its share, so the other processes use `1 - share`. In the
+  first seconds of an empty `members`, they use only the shares of processes that have returned.
+- No burst is available after Redis lost or restored its data, after a process returned, or after
+  the usable fraction changed, because calls of the last minute might have used the whole rate.
+  `full_at` is valid only with its `stamp`.
+- A command can arrive late if Redis hung. A late heartbeat is ignored, because its process did not
+  wait for it.
+- Values that no process stores count as missing (`gateway.cluster.stored_values`). A time too far
+  in the future also counts as missing, so that neither damaged data nor a changed clock blocks
+  calls for longer than a limit.
 """
 
 from gateway.google.quota import LONGEST_PAUSE_SECONDS, RECOVERY_SECONDS
 
 MOST_BURSTS = 3
-"""Maximum stored use of a key, in bursts."""
+"""Maximum use of a key that Redis stores, as a multiple of the burst."""
 
 _RATES = (
     f"local recovery = {RECOVERY_SECONDS * 1e6:.0f}\n"
@@ -29,8 +33,10 @@ local function instant(found, ahead)
 end
 """
 )
-"""Longest time of a limit and of a pause learnt from Google's 429s; `instant` returns a stored time
-that is not further ahead, or 0."""
+"""Lua: maximum microseconds of a limit and of a pause from Google's 429s.
+
+`instant` returns a stored time, or 0 if it is further in the future than `ahead` microseconds.
+"""
 
 _MEMBERS = """
 local function members(key, kept)
@@ -61,7 +67,7 @@ redis.call('SET', KEYS[1], 1, 'PX', 1000)
 redis.call('INFO', 'server')
 return text(now)
 """
-"""Return Redis's time, after a test write and a test of `INFO`. KEYS: any."""
+"""Return Redis's time. Tests a write and `INFO` first. KEYS: the key for the write."""
 
 HEARTBEAT = (
     _MEMBERS
@@ -105,18 +111,18 @@ redis.call('EXPIRE', KEYS[1], 86400)
 return {1, text(now), count, text(share * 1000000), is_lost and 1 or 0, unpack(gone)}
 """
 )
-"""Register a process.
+"""Register the heartbeat of a process.
 
-KEYS: members. ARGV: id, the `now` of its last heartbeat (0 for none), its known share, name,
-deadline; times until silent, settled and forgotten, in microseconds. Returns: 0 and now if it is
-late; or 1, now, number of processes, share in millionths, 1 if the state was lost, and alternately
-the id and name of each silent process.
+KEYS: members. ARGV: ID; Redis's time at the last heartbeat, or 0; the share that the process knows;
+name; deadline; then `Tempo.script_arguments`. Returns 0 and Redis's time for a late heartbeat.
+Otherwise returns 1, Redis's time, the number of processes, the share in millionths, 1 if the data
+was lost, and for each silent process its ID and its name.
 """
 
 LEAVE = """
 return read('HDEL', KEYS[1], unpack(ARGV))
 """
-"""Remove processes. KEYS: members. ARGV: ids."""
+"""Remove processes. KEYS: members. ARGV: IDs."""
 
 TAKE = (
     _MEMBERS
@@ -190,13 +196,13 @@ end
 return reply
 """
 )
-"""Charge a call to several rates at once (GCRA), or undo the charge.
+"""Count a call in several rates (GCRA), or undo the count.
 
-KEYS: members, rates. ARGV: id, `now` of the last heartbeat, 1 or -1; silent, settled and forgotten
-as for heartbeats; calls per minute and burst of each rate. Returns: 1 if taken, microseconds to
-wait, at most a minute; for each rate the microseconds until its next call, at most a minute, then
-quota, its time, time and length of the pause as in `gateway.google.quota.Learnt`. Only the first
-two if the process is not a member, or if no share is left.
+KEYS: members, rates. ARGV: ID; Redis's time at the last heartbeat; 1 to count, -1 to undo;
+`Tempo.script_arguments`; calls per minute and burst of each rate. Returns 1 if the call can be
+sent, else 0; the microseconds to wait, at most a minute; and for each rate the microseconds until
+its next call, at most a minute, and the four values of `gateway.google.quota.Learnt`. If the
+process is not a member, or no share is left, it returns only the first two values.
 """
 
 LEARN = (
@@ -218,10 +224,10 @@ redis.call('EXPIRE', KEYS[1], 86400)
 return 1
 """
 )
-"""Store the limit and the pause that a rate learnt from Google's 429s.
+"""Store the limit and the pause that a process learnt from Google's 429s.
 
-KEYS: rate. ARGV: quota, its time, time and length of the pause, as in `gateway.google.quota.Learnt`
-but in microseconds; and the time in which the burst recovers, less one call.
+KEYS: rate. ARGV: the four values of `gateway.google.quota.Learnt`, with times in microseconds; and
+the microseconds in which the burst recovers, minus the interval of one call.
 """
 
 EXCHANGE_USE = (
@@ -275,12 +281,12 @@ return reply
 )
 """Add a process's use of callers' keys, and return the use by all processes.
 
-`full_at` is GCRA's instant; use counts from when it is reported. `total` is the use since the state
-began, which its `generation` identifies; from it a process computes the use by others since its
-last exchange, without comparing clocks.
+`full_at` is the time at which the whole burst is available again. `total` is the use since the
+state in Redis began, and `generation` identifies this state. From `total` a process computes the
+use by other processes since its last exchange, without comparing clocks.
 
-KEYS: one for each caller's key. ARGV: id, microseconds after which running requests are forgotten;
-for each key the generation if it begins now, use, running requests, microseconds for one request
-and for the burst, and those to `full_at` without this use if the generation begins now. Returns for
-each key: generation, total, microseconds to `full_at`, running requests of other processes.
+KEYS: one for each caller's key. ARGV: ID; microseconds after which running requests expire; for
+each key a generation for a missing state, the use, the running requests, the microseconds for one
+request and for the burst, and the microseconds to `full_at` for a missing state. Returns for each
+key: generation, total, microseconds to `full_at`, running requests of other processes.
 """

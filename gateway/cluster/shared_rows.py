@@ -1,11 +1,12 @@
-"""Rows that processes share through Redis: one of them reads a worksheet for all.
+"""Rows that processes share through Redis: one process reads a worksheet from Google for all.
 
 Rules
-- A process serves cached rows as fresh only while their epoch is the current one. Simultaneous
-  requests ask for their epochs in one call.
-- One process reads a rendering at a time; others wait until it is published. A rendering that is
-  too large is not published: each process reads it for itself.
-- Without Redis each process reads for itself, and does not know what the others write.
+- An epoch is a version of a worksheet's rows. A process serves cached rows as fresh only while
+  their epoch is the current one. Simultaneous requests ask for their epochs in one call.
+- The news of a write are the rows that it changed or read. Others apply them to cached rows.
+- One process at a time reads a rendering, and other processes wait until it is published. A
+  rendering that is too large is not published, so each process reads it from Google.
+- Without Redis each process reads from Google, and does not know the writes of other processes.
 """
 
 import asyncio
@@ -40,10 +41,10 @@ from gateway.worksheets.sharing import Missed, News, ReadRendering, Seen, Shared
 from gateway.worksheets.snapshot import Effect
 
 FLIGHT_SECONDS = 25.0
-"""Lifetime of a flight in Redis; afterwards another process may read the rendering."""
+"""Lifetime of the Redis key of a running read. After this time another process can read."""
 
 WAIT_SECONDS = 8.0
-"""Maximum wait for another process's read; then a process reads for itself."""
+"""Maximum wait for the read of another process. After this time a process reads from Google."""
 
 PAUSE_SECONDS = 0.03
 LONGEST_AGE_SECONDS = 86_400.0
@@ -52,7 +53,7 @@ _OTHER = {Render.DISPLAYED: Render.TYPED, Render.TYPED: Render.DISPLAYED}
 
 
 class _Body(msgspec.Struct, frozen=True, array_like=True):
-    """Stored form of a rendering."""
+    """A rendering as it is stored in Redis."""
 
     format: int
     range: str
@@ -67,10 +68,10 @@ _decoder = msgspec.msgpack.Decoder(_Body)
 NEWS_FORMAT = 2
 
 MAX_ROW = 10_000_000
-"""Google's maximum number of cells of a spreadsheet, which also limits row numbers."""
+"""Google's maximum number of cells in a spreadsheet, which also limits row numbers."""
 
 MAX_CELLS = 1_000_000
-"""Maximum product of the rows and the width of news, because rows may be padded to that width."""
+"""Maximum number of cells of news, after all rows are padded to the widest row."""
 
 Cell = str | int | float | bool | None
 Row = Annotated[int, msgspec.Meta(ge=2, le=MAX_ROW)]
@@ -87,7 +88,7 @@ class _Patch(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _StoredNews(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """Stored form of any news: `missed`, `seen`, or the other fields for a write."""
+    """News as stored in Redis: `missed`, or `seen`, or all other fields for a write."""
 
     header: Texts = ()
     missed: RowOrNone = 0
@@ -106,7 +107,7 @@ _news_decoder = msgspec.msgpack.Decoder(_All)
 
 
 def encode_news(news: Sequence[News] | None) -> bytes:
-    """Encode news for other processes; empty if they are unknown or too large."""
+    """Encode news for other processes. Returns b"" if the news are unknown or too large."""
     if news is None:
         return b""
     try:
@@ -117,7 +118,7 @@ def encode_news(news: Sequence[News] | None) -> bytes:
 
 
 def news_between(stored: Iterable[bytes], at: str, epoch: str) -> Sequence[News] | None:
-    """The news of the writes from one epoch to another, in their order; None if any is missing."""
+    """Return the news of the writes between two epochs in order, or None if some are missing."""
     following: dict[str, tuple[str, bytes]] = {}
     for each in stored:  # epoch before, epoch after and news of a write
         earlier, later, encoded = (*each.split(b"\n", 2), b"", b"")[:3]
@@ -134,7 +135,7 @@ def news_between(stored: Iterable[bytes], at: str, epoch: str) -> Sequence[News]
 
 
 def _is_small(stored: _StoredNews) -> bool:
-    """True if the rows of news have at most `MAX_CELLS` cells when padded to the widest row."""
+    """True if the rows have at most `MAX_CELLS` cells after padding to the widest row."""
     lines = [stored.header, *(stored.seen or {}).values(), *stored.before.values()]
     places = [place for patch in stored.rows for place in (*patch.texts, *patch.values)]
     width = max([*map(len, lines), *(place + 1 for place in places)])
@@ -177,15 +178,15 @@ def _encodable(news: News) -> _StoredNews:
 
 @dataclass
 class _Flight:
-    """Reads of one worksheet by this process that share a flight in Redis."""
+    """Reads of a worksheet by this process that share one flight (running read) in Redis."""
 
     readers: int = 0
     is_set: bool = False
-    """True if the flight may exist in Redis, where others wait for it."""
+    """True if the flight might exist in Redis, so that other processes wait for it."""
 
 
 class SharedRows:
-    """Rows shared through Redis: a `Sharing`. `clock` is the monotonic clock of the worksheets."""
+    """Implements `Sharing` with Redis. `clock` is the monotonic clock of the row cache."""
 
     def __init__(
         self,
@@ -207,7 +208,7 @@ class SharedRows:
             writes = state.writes
             epoch = await self._epoch(state.id)
             if epoch is None:
-                state.epoch = None  # rows cached from now on have no known epoch
+                state.epoch = None  # rows that are cached now have no known epoch
                 return False
             if epoch == state.epoch or (
                 writes == state.writes and await self._caught_up(state, epoch)
@@ -217,7 +218,7 @@ class SharedRows:
     async def _caught_up(self, state: SharedState, epoch: str) -> bool:
         """Apply the writes of other processes up to an epoch, or drop the rows if news are missing.
 
-        Returns False if this process wrote meanwhile.
+        Returns False if this process wrote at the same time.
         """
         async with state.catching_up:
             writes, at, news = state.writes, state.epoch, None
@@ -241,19 +242,19 @@ class SharedRows:
         return True
 
     async def begin_epoch(self, state: SharedState) -> None:
-        """Begin an epoch after a write, and publish its news."""
+        """Begin an epoch after a write, and publish the news of the write."""
         news = encode_news(state.take_news())
         epoch, is_next = await self._begin(state.id, state.epoch or "", news)
         state.is_alone = epoch is None
         if epoch is None or is_next:
             state.wrote(epoch)
-        else:  # others changed it meanwhile
+        else:  # another process began an epoch at the same time
             state.changed(epoch)
 
     async def _begin(
         self, worksheet: WorksheetId, earlier: str = "", news: bytes = b""
     ) -> tuple[str | None, bool]:
-        """Begin an epoch; None without Redis. True if it follows the `earlier` one."""
+        """Begin an epoch. Returns it, or None without Redis, and True if it follows `earlier`."""
         keys = [self._key("epoch", worksheet), self._key("news", worksheet)]
         try:
             epoch, is_next = await self._store.run(BEGIN, keys, secrets.token_hex(8), earlier, news)
@@ -299,12 +300,12 @@ class SharedRows:
                     if epoch != state.epoch and not await self._caught_up(state, epoch):
                         continue
                     found = _decoded(body, digest, worksheet) if body else None
-                    # Otherwise it is damaged, or of another version's format.
+                    # Otherwise it is damaged, or has the format of another version.
                     if word == b"found" and (found is not None or digest == known):
                         state.digests[render] = digest
                         record_sent_at(now - age / MICROSECONDS)
                         return None if digest == known else found
-                    # A write does not wait for a read of another process: others wait for its lock.
+                    # A write does not wait for a read: other processes wait for its lock.
                     if word == b"wait" and not state.is_written and now - began < WAIT_SECONDS:
                         await asyncio.sleep(PAUSE_SECONDS)
                         continue
@@ -328,13 +329,13 @@ class SharedRows:
 
     @contextmanager
     def _flying(self, key: str) -> Iterator[_Flight]:
-        """Share the flight of this key during the block; the last read ends it."""
+        """Use the flight of this key during the block. The last block ends the flight."""
         flight = self._flights.setdefault(key, _Flight())
         flight.readers += 1
         try:
             yield flight
         except BaseException:
-            flight.is_set = True  # its answer may be on its way
+            flight.is_set = True  # Redis might have begun the flight
             raise
         finally:
             flight.readers -= 1
@@ -355,12 +356,13 @@ class SharedRows:
         began: float,
         flight: _Flight,
     ) -> tuple[Rendering | None, bool]:
-        """Read from Google and publish the rendering.
+        """Read a rendering from Google and publish it. Returns it, and True if it can be served.
 
-        Returns False if a newer state was published meanwhile. Displayed rows need typed ones that
-        are as new; typed rows go with displayed ones of any age, because a search shows that age.
-        `stored_digest` is the digest of the rendering in Redis. `ahead` is Redis's clock minus
-        ours, in microseconds.
+        It cannot be served if another process published a newer version during the read. A
+        displayed rendering needs a typed rendering that is as new. A typed rendering can be used
+        with a displayed rendering of any age, because a search shows that age. `stored_digest` is
+        the digest of the rendering in Redis. `ahead` is Redis's clock minus this process's clock,
+        in microseconds.
         """
         worksheet, other = state.id, _OTHER[render]
         keys = [
@@ -403,12 +405,12 @@ class SharedRows:
                 return rendering, True
             if epoch == publication.expected:
                 return rendering, False
-            # The caller patches the writes of others into this rendering.
+            # The caller applies the writes of other processes to this rendering.
             await self._caught_up(state, epoch)
-        return rendering, True  # the caller refuses it, or its epoch is unknown
+        return rendering, True  # the caller discards it, or its epoch is unknown
 
     def _epoch(self, worksheet: WorksheetId) -> "asyncio.Future[str | None]":
-        """Request the current epoch; its result is None if Redis does not answer."""
+        """Request the current epoch. The result is None if Redis does not answer."""
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._asked.setdefault(worksheet, []).append(answer)
         if not self._is_asking:
@@ -417,7 +419,7 @@ class SharedRows:
         return answer
 
     async def _ask(self) -> None:
-        """Fetch all requested epochs in one call, until there are no further requests."""
+        """Fetch all requested epochs in one call. Repeat until no request waits."""
         try:
             while self._asked:
                 asked, self._asked = self._asked, {}
@@ -436,16 +438,17 @@ class SharedRows:
             self._is_asking = False
 
     def _key(self, kind: str, worksheet: WorksheetId) -> str:
-        """Redis key of a worksheet's `epoch`, `news`, `flight`, or `rows:` and the rendering.
+        """Return the Redis key of a worksheet. `kind` is epoch, news, flight, or rows:RENDERING.
 
-        It contains the header row, so that only processes with the same one share rows.
+        The key contains the number of the header row, so that only processes with the same header
+        row share rows.
         """
         row = self._layouts.of(worksheet).header_row
         return f"{{gateway}}:{kind}{f'@{row}' if row > 1 else ''}:{place_of(worksheet)}"
 
 
 async def _encoded(rendering: Rendering | None) -> bytes:
-    """Encode a rendering; empty if it cannot be stored."""
+    """Encode a rendering. Returns b"" if it cannot be stored."""
     if rendering is None or rendering.byte_count > MAX_SHARED_BYTES:
         return b""
     body = _Body(FORMAT, rendering.range, rendering.columns, rendering.byte_count)
@@ -461,7 +464,7 @@ async def _encoded(rendering: Rendering | None) -> bytes:
 
 
 def _decoded(stored: bytes, digest: bytes, worksheet: WorksheetId) -> Rendering | None:
-    """Decode a rendering of a worksheet; None if it is damaged or has another format."""
+    """Decode a rendering. Returns None if it is damaged or has another format."""
     body = decoded(_decoder, stored, max_inflated_bytes=MAX_SHARED_BYTES)
     if body is None or body.format != FORMAT:
         return None

@@ -1,13 +1,13 @@
-"""Connection to Redis, which may fail at any moment: short timeouts and an availability flag.
+"""Connection to Redis with short timeouts, and a flag that shows whether Redis is available.
 
 Rules
-- Any error or timeout makes the store unavailable. Then all calls but `probe` fail at once, until
-  `returned` is called.
-- A command without an answer may be carried out, even much later.
-- The URL may contain a password: log and errors have only the reason of a failure, never the text
-  of an error.
-- An outage is reported once for each reason, also at the first contact.
-- All data in Redis may be lost or damaged at any time; callers rely on none of it.
+- Any error or timeout makes the store unavailable. Then all calls except `probe` fail at once,
+  until `returned` is called.
+- Redis might execute a command that it did not answer, even much later.
+- The URL can contain a password. So the log and exceptions contain only the reason of a failure,
+  never the text of an error.
+- An outage is logged once for each reason, also at the first connection.
+- Redis can lose or damage data at any time, and callers must work without it.
 """
 
 import asyncio
@@ -37,13 +37,13 @@ from gateway.telemetry.events import store_changed
 TIMEOUT_SECONDS = 0.25
 MAX_CONNECTIONS = 32
 _FILE_OPTIONS = {"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"}
-"""Options of the URL that name files; errors of a missing file look like a refused connection."""
+"""URL options that name files. A missing file looks like a refused connection to the library."""
 
 Argument = str | int | float | bytes
 
 
 class StoreFault(StrEnum):
-    """Reason of an outage; its value is the `error` of the log line."""
+    """Reason of an outage. The value is the `error` of the log line."""
 
     REFUSED = "connection refused"
     UNKNOWN_HOST = "unknown host"
@@ -67,7 +67,7 @@ _CAUSES: Sequence[tuple[type[BaseException] | tuple[type[BaseException], ...], S
     (socket.gaierror, StoreFault.UNKNOWN_HOST),
     ((ConnectionRefusedError, FileNotFoundError), StoreFault.REFUSED),
 )
-"""Reasons by the system's errors, which the library wraps."""
+"""Reasons by exceptions of the operating system, which the library wraps."""
 
 _ERRORS: Sequence[tuple[type[Exception] | tuple[type[Exception], ...], str, StoreFault]] = (
     (exceptions.AuthenticationError, "", StoreFault.PASSWORD),
@@ -86,7 +86,7 @@ _ERRORS: Sequence[tuple[type[Exception] | tuple[type[Exception], ...], str, Stor
     # uvloop raises RuntimeError for a connection that was cut.
     ((exceptions.ConnectionError, OSError, RuntimeError), "", StoreFault.CLOSED),
 )
-"""Reasons by the library's errors and a part of their text; the first match counts."""
+"""Reasons by the library's exceptions and a part of their text. The first match counts."""
 
 
 def fault_of(error: BaseException) -> StoreFault:
@@ -100,13 +100,13 @@ def fault_of(error: BaseException) -> StoreFault:
 
 
 class StoreUnavailable(Exception):
-    """Redis failed or did not answer in time; the command may have been carried out."""
+    """Redis failed or did not answer in time. It might have executed the command."""
 
 
 class Store:
     """Runs scripts in Redis.
 
-    `changed` is called with the reason of an outage, and with None at its end.
+    `changed` is called with the reason of an outage, and with None when Redis is available again.
     """
 
     def __init__(
@@ -122,22 +122,22 @@ class Store:
         self._scripts: dict[str, AsyncScript] = {}
         self.is_available = False
         self._faults: set[StoreFault] = set()
-        """Reported reasons of the present outage."""
+        """Logged reasons of the current outage."""
         self.lost: Callable[[], None] = lambda: None
         """Called when Redis becomes unavailable."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, script: str, keys: Sequence[str], *arguments: Argument) -> Any:
-        """Run a script, which has the functions of `READ`. Raises StoreUnavailable.
+        """Run a Lua script, which can use the functions of `READ`. Raises StoreUnavailable.
 
-        Texts of the answer are bytes.
+        Strings in the answer are bytes.
         """
         if not self.is_available:
             raise StoreUnavailable
         return await self.probe(script, keys, *arguments)
 
     async def probe(self, script: str, keys: Sequence[str], *arguments: Argument) -> Any:
-        """Run a script as `run` does, even if the store is unavailable."""
+        """Run a script like `run`, even if the store is unavailable."""
         if script not in self._scripts:
             self._scripts[script] = self._client.register_script(READ + script)
         task = asyncio.current_task()
@@ -153,7 +153,7 @@ class Store:
         return answer
 
     def start(self, work: Coroutine[Any, Any, object]) -> None:
-        """Run a coroutine in the background, outside the request's context; it may be lost."""
+        """Run a coroutine in the background, without the request's context, and ignore failures."""
 
         async def done() -> None:
             with suppress(StoreUnavailable):
@@ -164,7 +164,7 @@ class Store:
         task.add_done_callback(self._tasks.discard)
 
     async def finish(self) -> None:
-        """Wait for all started coroutines, which end soon by their timeouts."""
+        """Wait for all coroutines of `start`. They end soon because of their timeouts."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def returned(self) -> None:
@@ -185,17 +185,17 @@ class Store:
 
 
 def _raise_if_cancelled(task: "asyncio.Task[Any] | None", before: int) -> None:
-    """Raise CancelledError if the task was cancelled since; Python 3.11's `wait_for` loses it."""
+    """Raise CancelledError if the task was cancelled; `wait_for` of Python 3.11 can lose it."""
     if task and task.cancelling() > before:
         raise asyncio.CancelledError
 
 
 def check_url(url: str) -> None:
-    """Raise ConfigError for a URL or options that the library refuses, without connecting."""
+    """Raise ConfigError for a URL or options that the library does not accept. Does not connect."""
     options = parse_qs(urlsplit(url).query)
     for name in sorted(_FILE_OPTIONS & options.keys()):
         if not Path(options[name][0]).is_file():
-            raise ConfigError(f"cluster.redis: the file of {name} is not there")
+            raise ConfigError(f"cluster.redis: the file of {name} does not exist")
     try:
         pool: Any = _pool(url, TIMEOUT_SECONDS)
         pool.make_connection()
@@ -203,7 +203,7 @@ def check_url(url: str) -> None:
         pass
     else:
         return
-    # Outside the handler: the error's context may contain the password.
+    # Outside the `except` block, because the context of the error can contain the password.
     raise ConfigError(
         "cluster.redis: an option after the ? is unknown, or has an invalid value. Percent-"
         "encode a ? that belongs to the password, as %3F"
@@ -212,7 +212,7 @@ def check_url(url: str) -> None:
 
 @asynccontextmanager
 async def repeated(work: Callable[[], Awaitable[object]], seconds: float) -> AsyncIterator[None]:
-    """Await `work` at this interval in a background task during the block."""
+    """Call `work` every `seconds` in a background task during the `with` block."""
 
     async def repeat() -> None:
         while True:
@@ -234,7 +234,7 @@ async def open_store(
     timeout_seconds: float = TIMEOUT_SECONDS,
     changed: Callable[[str | None], None] = store_changed,
 ) -> AsyncIterator[Store]:
-    """Open a store that counts as unavailable until `returned` is called."""
+    """Open a store. It is unavailable until `returned` is called."""
     client = Redis.from_pool(_pool(url, timeout_seconds))
     try:
         yield Store(client, timeout_seconds=timeout_seconds, changed=changed)
@@ -250,7 +250,7 @@ def _pool(url: str, timeout_seconds: float) -> BlockingConnectionPool:
         socket_timeout=timeout_seconds,
         socket_connect_timeout=timeout_seconds,
         retry=Retry(NoBackoff(), 0),
-        encoding_errors="replace",  # a title may be any text
+        encoding_errors="replace",  # a title can be any text
         # With retries the library would not replace idle connections that the server has closed.
         maint_notifications_config=MaintNotificationsConfig(enabled=False),
     )

@@ -1,9 +1,9 @@
-"""Safe decoding of values read from Redis, in Lua and in Python: each is valid or missing.
+"""Safe decoding of values from Redis, in Lua and Python: an invalid value counts as missing.
 
 Rules
-- A value that no process stores counts as missing: another type, other bytes, a number or a time
-  out of its range. Scripts delete values of another type; the next use overwrites all others.
-- A value that is read takes no more memory than the largest value that a process stores.
+- A value is invalid if no process stores such a value: another type, invalid bytes, or a number or
+  time out of range. Scripts delete values of another type. The next write replaces other values.
+- A decoded value takes no more memory than the largest value that a process stores.
 - If an epoch, news or rows are missing, the process reads from Google.
 """
 
@@ -15,14 +15,16 @@ import msgspec
 T = TypeVar("T")
 
 MAX_SHARED_BYTES = 8 * 1024 * 1024
-"""Maximum memory, and size before compression, of a published rendering; a larger one would block
-the event loop for too long."""
+"""Maximum bytes of a published rendering, in memory and before compression.
+
+A larger rendering would block the event loop for too long.
+"""
 
 MAX_BODY_BYTES = MAX_SHARED_BYTES + 64 * 1024
-"""Maximum compressed size; incompressible data grows by five bytes per 16 KiB."""
+"""Maximum compressed bytes; incompressible data grows by five bytes per 16 KiB."""
 
 MAX_NEWS_BYTES = 256 * 1024
-"""Maximum size of the news of a write; after larger ones other processes read the worksheet."""
+"""Maximum bytes of the news of a write. If they are larger, other processes read the worksheet."""
 
 READ = """
 local time = redis.call('TIME')
@@ -48,17 +50,21 @@ local function number(found, most, least)
   return value and value >= (least or 0) and value <= most and value % 1 == 0 and value or nil
 end
 """
-"""Lua functions: `now` is Redis's time in microseconds, `text` formats a number. `read` runs a
-command on a key and returns its answer, and true if the value had another type and was deleted.
-`number` parses a whole number from `least`, or 0, to `most`, else returns nil."""
+"""Lua functions for all scripts.
+
+`now` is Redis's time in microseconds. `text` formats a number. `read` runs a command on a key and
+returns its answer; if the value had another type, it deletes the value and also returns true.
+`number` parses a whole number between `least` (default 0) and `most`, or returns nil.
+"""
 
 
 def decoded(
     decoder: msgspec.msgpack.Decoder[T], stored: bytes, *, max_inflated_bytes: int | None = None
 ) -> T | None:
-    """Decode a MessagePack value; None if it is invalid or of another shape.
+    """Decode a MessagePack value. Returns None if it is invalid or has other types.
 
-    With `max_inflated_bytes` the value is compressed; None also if it is truncated or larger.
+    `max_inflated_bytes` is for compressed values: returns None if the value is truncated, or larger
+    than this after decompression.
     """
     try:
         if max_inflated_bytes is not None:
@@ -67,5 +73,5 @@ def decoded(
             if not inflating.eof or len(stored) > max_inflated_bytes:
                 return None
         return decoder.decode(stored)
-    except (ValueError, zlib.error):  # msgspec's errors, and that of bytes that are not UTF-8
+    except (ValueError, zlib.error):  # errors of msgspec and of bytes that are not UTF-8
         return None

@@ -1,13 +1,15 @@
-"""Write lock of worksheets in PostgreSQL: an advisory lock, and a row that names the holder.
+"""Write lock of worksheets in PostgreSQL: an advisory lock, and a database row with the holder.
 
 Rules
-- The lock only makes others wait. The row keeps the order: a holder stores the fence of a batch
-  before it sends it, and cannot once another process has taken the row over. The successor settles
-  or burns that fence, and Google refuses a batch whose fence was burnt.
-- PostgreSQL frees the lock of a process that dies, and of one that hangs: the idle time of its
-  session is limited.
-- Locks have their own connections, so that waiting writers do not block other database use.
-- The epoch of a write is published before the write is answered.
+- The advisory lock only makes other processes wait. The database row keeps the order of writes: a
+  holder stores the fence of a batch before it sends the batch. (A fence is a metadata ID that is
+  valid only once.) This fails if another process has replaced the holder. That process first
+  finds out whether Google has the stored fence. If not, it uses the fence itself, so that Google
+  refuses a late batch.
+- PostgreSQL frees the lock of a process that ends. It also frees the lock of a process that hangs,
+  because the idle time of a session is limited.
+- Locks have separate connections, so that waiting writers do not block other database use.
+- The epoch of a write is published before the client gets the answer.
 """
 
 import asyncio
@@ -37,7 +39,7 @@ from gateway.worksheets.snapshot import digest_of
 from gateway.worksheets.write_queue import too_busy
 
 MAX_LOCKS = 8
-"""Maximum number of worksheets that a process writes to at once; other writes wait."""
+"""Maximum number of worksheets to which a process writes at once. Other writes wait."""
 
 UNLOCK_SECONDS = 2.0
 RETRY_SECONDS = 5
@@ -49,18 +51,18 @@ _LOCK_NOT_AVAILABLE = "55P03"
 
 @dataclass(kw_only=True)
 class _Hold:
-    """State of a locked worksheet."""
+    """State of a worksheet while this process holds its lock."""
 
     holder: str
     earlier: OpenFence | None
     left: OpenFence | None = None
-    """The fence of the last batch, if its outcome is open."""
+    """Fence of the last batch if its outcome is unknown."""
     is_used: bool = False
-    """True if a batch was sent, or an open one settled."""
+    """True if a batch was sent, or the outcome of an earlier batch became known."""
 
 
 class PostgresWriteLock:
-    """A `WriteLock`; `clock` is the wall clock of the fences, in seconds."""
+    """Implements `WriteLock` in PostgreSQL. `clock` is the wall clock of the fences, in seconds."""
 
     def __init__(
         self,
@@ -92,7 +94,7 @@ class PostgresWriteLock:
                 damaged_row(error.table, error.row, error.problem)
                 raise RecordsUnavailable(
                     "The gateway cannot read its record of an earlier write to this "
-                    "worksheet, so nothing was written. Tell the gateway's operator.",
+                    "worksheet, so nothing was written. Ask the gateway's operator for help.",
                     outcome="not_applied",
                     retry_after_seconds=UNKNOWN_RETRY_SECONDS,
                 ) from error
@@ -147,7 +149,7 @@ class PostgresWriteLock:
         return connection
 
     async def _take(self, state: SharedState) -> _Hold:
-        """Become the holder, and take over the writes of other processes since the last hold."""
+        """Become the holder, and adopt the writes of other processes since this one's last hold."""
         worksheet, holder = state.id, secrets.token_urlsafe(12)
         async with self._engine.begin() as connection:
             row = await take_row(connection, worksheet, holder)
@@ -163,7 +165,7 @@ class PostgresWriteLock:
         return hold
 
     async def _leave(self, state: SharedState, hold: _Hold) -> None:
-        """Publish the new epoch, on which reads depend, then store the row."""
+        """Publish the new epoch for readers, then store the state of the worksheet in its row."""
         extent = state.header.extent
         await self._rows.begin_epoch(state)
         row = WorksheetRow(
@@ -181,13 +183,13 @@ class PostgresWriteLock:
             request_failed(current_event(), error)
         if is_left:
             state.own_epoch = row.epoch
-        else:  # others may have written since
+        else:  # other processes might have written since
             state.own_epoch = None
             state.changed(None)
             state.header.forget()
 
     async def _unlock(self, connection: AsyncConnection, worksheet: WorksheetId) -> None:
-        """Free the lock; if that fails, close its session."""
+        """Free the lock. If that fails, close the connection, which frees it."""
         try:
             async with asyncio.timeout(UNLOCK_SECONDS):
                 await connection.execute(_UNLOCK, {"place": place_of(worksheet)})
@@ -207,7 +209,7 @@ async def open_write_lock(
     max_waiting_seconds: float,
     longest_seconds: float,
 ) -> AsyncIterator[PostgresWriteLock]:
-    """Open the lock of a database. A session that is idle for `longest_seconds` loses its locks."""
+    """Open the write lock. A session that is idle for `longest_seconds` loses its locks."""
     locks = server_engine(
         database,
         name="sheets-gateway lock",

@@ -177,7 +177,7 @@ def test_a_missing_file_of_certificates_is_named() -> None:
     with pytest.raises(ConfigError) as caught:
         check_url(f"rediss://:{SECRET}@host/0?ssl_ca_certs=/nowhere/ca.pem")
 
-    assert caught.value.problems == ["cluster.redis: the file of ssl_ca_certs is not there"]
+    assert caught.value.problems == ["cluster.redis: the file of ssl_ca_certs does not exist"]
 
 
 @pytest.mark.parametrize("count", [1, 3])

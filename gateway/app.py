@@ -1,4 +1,4 @@
-"""Composition root: makes the ASGI application from the settings."""
+"""Create the ASGI application of the gateway from the settings (composition root)."""
 
 import asyncio
 import hashlib
@@ -52,9 +52,9 @@ OpenClients = Callable[[], AbstractAsyncContextManager[Mapping[str, Client]]]
 
 
 def create_app(settings: Settings, open_clients: OpenClients | None = None) -> Frame:
-    """Make the gateway's application; `open_clients` replaces Google's accounts in tests.
+    """Create the gateway's application. Tests pass `open_clients` to replace Google's accounts.
 
-    Raises ConfigError for unusable files before serving.
+    Raises ConfigError if a file or URL in the settings cannot be used.
     """
     pepper = load_pepper(settings.access)
     if settings.is_cluster and settings.cluster.redis is not None:
@@ -69,7 +69,7 @@ def create_app(settings: Settings, open_clients: OpenClients | None = None) -> F
             settings.google.by_account(),
             max_rendering_bytes=settings.cache.max_worksheet_bytes,
         )
-        # Read again when the app starts; reported here as a configuration problem.
+        # The application reads the files again when it starts; here an error is a ConfigError.
         for account in settings.google.by_account().values():
             check_credentials(account, os.environ)
 
@@ -80,7 +80,7 @@ def create_app(settings: Settings, open_clients: OpenClients | None = None) -> F
 async def _opened(
     settings: Settings, pepper: bytes, open_clients: OpenClients
 ) -> AsyncIterator[State]:
-    """Open all parts that requests need, in order of dependency; they are closed in reverse."""
+    """Open everything that requests need, in order of dependency. Close in reverse order."""
     clock, database = steady_clock(), settings.access.database
     async with (
         KeyStore.open(database) as store,
@@ -129,7 +129,7 @@ async def _opened(
 async def _access(
     settings: Settings, pepper: bytes, store: KeyStore, cluster: "Cluster | None"
 ) -> AsyncIterator[tuple[ActiveKeys, Admission, Callable[[], Awaitable[None]]]]:
-    """Open the active keys, the admission of requests, and `State.reread_keys`."""
+    """Open the active keys, the admission of requests, and the function `State.reread_keys`."""
     await warn_of_any_spreadsheet_keys(store, _now())
     access = settings.access
     is_server = isinstance(access.database, PostgresUrl)
@@ -145,7 +145,7 @@ async def _access(
 
     async def reread_keys() -> None:
         forget_keys()
-        with suppress(KeysUnavailable):  # it counts within 5 s all the same
+        with suppress(KeysUnavailable):  # the change applies within 5 s without this call
             await keys.settled()
 
     await keys.load()
@@ -175,13 +175,13 @@ async def _access(
 async def _google(
     settings: Settings, open_clients: OpenClients, store: KeyStore, cluster: "Cluster | None"
 ) -> AsyncIterator[Google]:
-    """Open Google's accounts, with their quota reduced by the spent one."""
+    """Open Google's accounts. Quota that an earlier process used counts as used."""
     database = settings.access.database
 
     def open_spent(name: str) -> AbstractAsyncContextManager[SpentQuota]:
         if isinstance(database, PostgresUrl):
             return store.open_spent_quota(name)
-        # Files beside the SQLite file, because storing the quota must not delay a call.
+        # Files in the folder of the SQLite file, because storing the quota must not delay a call.
         suffix = "" if name == MAIN_ACCOUNT else "." + re.sub(r"[^\w-]", "_", name)
         return open_spent_quota(database.with_name(f"{database.name}.quota{suffix}"))
 
@@ -203,7 +203,7 @@ def _rows(
     cluster: "Cluster | None",
     clock: Callable[[], float],
 ) -> RowService:
-    """Make the row service of this process."""
+    """Create the row service."""
     write_turn = google.pipeline.write_turn
     return RowService(
         google.sheets,
@@ -221,7 +221,7 @@ def _rows(
             recorded=ledger.open_fences,
             kept=ledger.kept_fences if cluster else None,
         ),
-        # Those of processes that run are theirs; the lock knows those that are left open.
+        # Running processes handle their open writes; the write lock has those of ended processes.
         open_writes=() if cluster else ledger.open_writes,
         peers=cluster.peers if cluster else None,
         layouts=Layouts(settings.worksheets),
@@ -234,7 +234,7 @@ _now = partial(datetime.now, UTC)
 
 
 def fence_key(pepper: bytes) -> str:
-    """Short key of all fences of gateways with this pepper, different for each pepper."""
+    """Return the metadata key of fences. It is the same for all gateways with this pepper."""
     return "gw-" + hashlib.blake2b(pepper, digest_size=6, person=b"fences").hexdigest()
 
 
@@ -242,12 +242,12 @@ def fence_key(pepper: bytes) -> str:
 async def _cluster(
     settings: Settings, clock: Callable[[], float]
 ) -> AsyncIterator["Cluster | None"]:
-    """Open the connections to other processes of the key store; None if there can be none."""
+    """Open the state that processes share. Yields None without Redis or PostgreSQL."""
     redis, database = settings.cluster.redis, settings.access.database
     if redis is None or not isinstance(database, PostgresUrl):
         yield None
         return
-    # Redis's library is in an extra, and takes a third of a second to import.
+    # The Redis library is optional, and takes a third of a second to import.
     from gateway.cluster.cluster import open_cluster  # noqa: PLC0415
 
     async with open_cluster(settings, database, redis.get_secret_value(), clock) as cluster:

@@ -1,12 +1,11 @@
-"""GCRA (generic cell rate algorithm): a rate limit with a burst, stored as one instant.
+"""GCRA (generic cell rate algorithm): a rate limit with a burst, stored as a single time.
 
 Rules
-- Pure: the caller passes the time, in seconds of one monotonic clock. There is no timer, and an
-  idle limit costs nothing.
-- No minute allows more than rate and burst together. After a burst, requests pass evenly at the
+- The caller passes the time, in seconds of one monotonic clock. There is no timer.
+- A minute allows at most the rate plus the burst. After a burst, requests are allowed evenly at the
   rate.
-- A refused request is not charged. It passes after the wait that `take` returned, unless another
-  request is charged meanwhile.
+- A refused request does not count. It is allowed after the seconds that `take` returned, unless
+  another request counts in this time.
 """
 
 import math
@@ -22,33 +21,33 @@ _ROUNDING = 1e-3
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateLimit:
-    """A sustained rate of requests, and a burst after a rest."""
+    """Number of requests per minute, and of requests at once after a pause."""
 
     per_minute: float
     burst: int
     interval_seconds: float
     burst_seconds: float
-    """Time in which a used burst recovers."""
+    """Seconds in which a used burst becomes available again."""
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """Number of requests that may be sent at once; after `seconds` there may be more."""
+    """Requests that are allowed at once, and seconds after which more requests are allowed."""
 
     remaining: int
     seconds: int
 
 
 class Gcra:
-    """Use of a rate limit, which may be a different one at each call."""
+    """Current use of a rate limit. Each call can pass another limit."""
 
     __slots__ = ("full_at",)
 
     def __init__(self) -> None:
         self.full_at = -math.inf
-        """The instant at which the whole burst is available: the theoretical arrival time."""
+        """Time at which the whole burst is available (theoretical arrival time)."""
 
     def take(self, limit: RateLimit, now: float, price: int = 1) -> float:
-        """Take `price` at once and return 0; or take none and return the seconds to wait."""
+        """Count `price` requests and return 0, or count nothing and return the seconds to wait."""
         full_at = self.full_at
         full_at = (full_at if full_at > now else now) + price * limit.interval_seconds
         wait_seconds = full_at - now - limit.burst_seconds
@@ -58,19 +57,22 @@ class Gcra:
         return 0.0
 
     def give_back(self, limit: RateLimit, price: int = 1) -> None:
-        """Undo a `take`."""
+        """Undo a `take` of `price` requests."""
         self.full_at -= price * limit.interval_seconds
 
     def free_at(self, limit: RateLimit) -> float:
-        """The earliest instant at which one may be taken; it may have passed."""
+        """Return the earliest time at which a request is allowed; it can be in the past."""
         return self.full_at - (limit.burst_seconds - limit.interval_seconds)
 
     def empty_until(self, limit: RateLimit, instant: float) -> None:
-        """Refuse everything before an instant, and then allow one request, not a burst."""
+        """Allow no request before the time `instant`, and then one request without a burst."""
         self.full_at = max(self.full_at, instant + (limit.burst_seconds - limit.interval_seconds))
 
     def standing(self, limit: RateLimit, now: float) -> Standing:
-        """The requests available now; the seconds to the full burst, or to the next if none is."""
+        """Return the requests that are allowed now, and seconds.
+
+        The seconds are until the next request if none is allowed, else until the whole burst is.
+        """
         owed_seconds = self.full_at - now
         if owed_seconds <= 0:
             return Standing(limit.burst, 0)
@@ -82,7 +84,7 @@ class Gcra:
 
 
 def rate_limit(per_minute: float, *, burst: int) -> RateLimit:
-    """A limit per minute; 0 means no limit."""
+    """Return a rate limit; 0 per minute means no limit."""
     interval_seconds = MINUTE_SECONDS / per_minute if per_minute else 0.0
     return RateLimit(
         per_minute=per_minute,

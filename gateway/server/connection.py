@@ -67,7 +67,7 @@ _ASGI = {"version": "3.0", "spec_version": "2.3"}
 _BODILESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 _LINE_FEED, _RETURN, _NULL = b"\n\r\0"
 _SEPARATE_WRITE_BYTES = 65_536
-"""Bytes of a body from which head and body are not joined before the write.
+"""Minimum bytes of a body that is written without a copy, so not joined with the head.
 
 Parts of files have this size: a joined copy would take memory for each client that does not read.
 """

@@ -137,7 +137,7 @@ class Slot:
         """Idle connections of the same client network."""
 
     def take(self, client: PeerName, server: PeerName, connections: int) -> float:
-        """Count the connection. Returns 0 if it can stay, and otherwise the excess over a limit.
+        """Count the connection. Returns 0 if it can stay, else the number of connections too many.
 
         `connections` is the number of all open connections.
         """

@@ -198,7 +198,9 @@ class OriginNotAllowed(Forbidden, code=4031):
 
 
 class NotGranted(Forbidden, code=4032):
-    """The key is not allowed to use this worksheet or operation, or to write this field."""
+    """The key is not allowed to use this worksheet or operation, or to write this field. Ask the
+    gateway's operator for these rights.
+    """
 
 
 class ProtectedCells(Forbidden, code=4033):
@@ -230,7 +232,9 @@ class SpreadsheetNotFound(NotFound, code=101, name="SpreadsheetIdNotFound"):
 
 
 class RowNotFound(NotFound, code=103):
-    """The row number is 1, which is the header, or is greater than the last record's number."""
+    """The row number is 1, which is the header, or is greater than the last record's number. Use
+    the `rowIndex` of a record.
+    """
 
 
 class WorksheetNotFound(NotFound, code=105):
@@ -243,7 +247,7 @@ class WorksheetNotFound(NotFound, code=105):
 
 
 class RouteNotFound(NotFound, code=4040):
-    """The path does not exist."""
+    """The path does not exist. Rows are at `/v2/sheets/{sheetName}`."""
 
 
 class NoHeaderRow(GatewayError, code=102, status=409):
@@ -273,18 +277,20 @@ class CursorLost(GatewayError, code=4101, status=410):
 
 
 class RequestTimeout(GatewayError, code=4080, status=408, retryable=True):
-    """The head or the body of the request took too long to arrive."""
+    """The head or the body of the request took too long to arrive. Send the request again."""
 
 
 class TooLarge(GatewayError, status=413): ...
 
 
 class BodyTooLarge(TooLarge, code=4130):
-    """The body is larger than `server.max_body_bytes`."""
+    """The body is larger than `server.max_body_bytes`. Send fewer rows at once."""
 
 
 class SheetTooLarge(TooLarge, code=4132):
-    """The worksheet is larger than `google.max_answer_bytes` or `cache.max_worksheet_bytes`."""
+    """The worksheet is larger than `google.max_answer_bytes` or `cache.max_worksheet_bytes`. Ask
+    the gateway's operator to raise the limit, or split the worksheet.
+    """
 
 
 class WriteTooLarge(TooLarge, code=4133):
@@ -310,7 +316,7 @@ class InternalError(GatewayError, code=5000, status=500):
 
 
 class UpstreamError(GatewayError, code=5020, status=502, retryable=True):
-    """Google failed, or the gateway could not read Google's answer."""
+    """Google failed, or the gateway could not read Google's answer. Try again later."""
 
 
 class UpstreamRefusal(UpstreamError, retryable=False, outcome="not_applied"):
@@ -333,8 +339,8 @@ class UpstreamUnreachable(UpstreamError, code=5021):
 
 
 class UpstreamAuth(GatewayError, code=5022, status=502):
-    """Google refused the gateway's service account. Ask the gateway's operator to run
-    the command `check`, which shows the reason.
+    """Google refused the gateway's service account. Ask the gateway's operator to run the command
+    `check`, which shows the reason.
 
     If Google refuses only one spreadsheet, the error is SpreadsheetNotShared.
     """
@@ -392,7 +398,7 @@ class ChallengeUnavailable(TemporarilyUnavailable, code=5030):
 
 
 class QueueFull(TemporarilyUnavailable, code=5031):
-    """Too many writes wait for this worksheet, or too many connections are open."""
+    """Too many writes wait for this worksheet, or too many connections are open. Retry later."""
 
 
 class LookOutdated(QueueFull, outcome="not_applied"):
@@ -427,7 +433,9 @@ class UpstreamTimeout(GatewayError, code=5040, status=504, retryable=True):
 
 
 class StorageFull(GatewayError, code=5070, status=507):
-    """The spreadsheet has reached Google's limit of 10 million cells."""
+    """The spreadsheet has reached Google's limit of 10 million cells. Delete unused rows, columns
+    or worksheets.
+    """
 
 
 class InvalidRequest(BadRequest, code=4000):
@@ -437,11 +445,13 @@ class InvalidRequest(BadRequest, code=4000):
 
 
 class UriTooLong(TooLarge, code=4140, status=414):
-    """The URL is longer than `server.max_url_bytes`."""
+    """The URL is longer than `server.max_url_bytes`. Send fewer or shorter parameters."""
 
 
 class HeadersTooLarge(TooLarge, code=4310, status=431):
-    """The headers are larger than `server.max_head_bytes`, or there are more than 100 of them."""
+    """The headers are larger than `server.max_head_bytes`, or there are more than 100. Send fewer
+    or shorter headers.
+    """
 
 
 class QueryTooCostly(BadRequest, code=4006):
@@ -495,7 +505,7 @@ class TooManyAuthFailures(TooManyRequests, code=4292):
     """Too many wrong keys came from this address. Wait as many seconds as `Retry-After` says, and
     check the key; valid keys still work.
 
-    `per_minute` is the number of wrong keys that an address may send.
+    `per_minute` is the number of wrong keys that an address can send.
     """
 
     def __init__(
@@ -524,7 +534,9 @@ class RecordsUnavailable(TemporarilyUnavailable, code=5031):
 
 
 class InvalidIdempotencyKey(BadRequest, code=4004):
-    """The `Idempotency-Key` is not 1 to 255 visible ASCII characters, or the request has two."""
+    """The `Idempotency-Key` is not 1 to 255 visible ASCII characters, or the request has two. Send
+    one key, for example a UUID.
+    """
 
 
 class IdempotencyInProgress(GatewayError, code=4090, status=409, retryable=True):

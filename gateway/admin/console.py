@@ -154,17 +154,23 @@ def create_console(settings: Settings, *, api_url: str, check: RunCheck) -> Fram
     From now on the lines of requests are kept in memory.
     """
     tallies.recent = deque(tallies.recent, KEPT_REQUESTS)
-    console = _Console(settings, load_pepper(settings.access), api_url, Checks(check))
-    return Frame(console.respond, settings.server, is_private=True)
+    pepper = load_pepper(settings.access)
+    asked = partial(
+        AdminRequest,
+        settings=settings,
+        pepper=pepper,
+        api_url=api_url,
+        checks=Checks(check),
+        started=datetime.now(UTC),
+    )
+    return Frame(_Console(settings, pepper, asked).respond, settings.server, is_private=True)
 
 
 @dataclass
 class _Console:
     settings: Settings
     pepper: bytes = field(repr=False)
-    api_url: str
-    checks: Checks
-    started: datetime = field(default_factory=partial(datetime.now, UTC), init=False)
+    asked: Callable[..., AdminRequest]
     failures: AddressRates = field(
         default_factory=partial(AddressRates, FAILURES_PER_MINUTE), init=False
     )
@@ -234,18 +240,8 @@ class _Console:
             members = await read_body(request, admin.key_id, partial(_members, operation.body))
         elif method == "POST":
             form = await read_body(request, admin.key_id, _form)
-        asked = AdminRequest(
-            request=request,
-            settings=self.settings,
-            pepper=self.pepper,
-            admin=admin,
-            id=key_id,
-            query=query,
-            form=form,
-            members=members,
-            api_url=self.api_url,
-            checks=self.checks,
-            started=self.started,
+        asked = self.asked(
+            request=request, admin=admin, id=key_id, query=query, form=form, members=members
         )
         result = await operation.handle(asked)
         if isinstance(result, Redirect):

@@ -52,7 +52,7 @@ class Rotation(msgspec.Struct, forbid_unknown_fields=True):
     overlap_seconds: Annotated[float, msgspec.Meta(ge=0, le=_MOST_SECONDS)] = 86_400
 
 
-async def list_keys(asked: AdminRequest) -> Json:
+async def list_keys(asked: AdminRequest) -> dict[str, Any]:
     """A page of keys, oldest first, and the IDs of those that cannot be read."""
     now, damaged = asked.now(), list[DamagedRow]()
     found, has_next = await asked.store.page(
@@ -61,12 +61,11 @@ async def list_keys(asked: AdminRequest) -> Json:
         limit=number_asked(asked, "limit", MOST_LISTED, most=MOST_LISTED),
         text=asked.asked("find"),
     )
-    content = {
+    return {
         "keys": [issue.key_members(record, now) for record in found],
         "damaged": [each.row for each in damaged],
         "hasNextPage": has_next,
     }
-    return Json(content=content)
 
 
 def number_asked(asked: AdminRequest, name: str, default: int, *, most: int) -> int:
@@ -97,9 +96,9 @@ async def patch_key(asked: AdminRequest) -> Json:
     return _answer(asked, record, warnings=warnings)
 
 
-async def delete_key(asked: AdminRequest) -> Json:
+async def delete_key(asked: AdminRequest) -> dict[str, Any]:
     await revoke_key(asked)
-    return Json(content={"id": asked.id, "state": "revoked"})
+    return {"id": asked.id, "state": "revoked"}
 
 
 async def post_rotation(asked: AdminRequest) -> Json:

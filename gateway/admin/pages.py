@@ -87,8 +87,8 @@ class AdminRequest:
 
     async def keys(self) -> Sequence[KeyRecord]:
         """The first `MOST_KEYS` active keys, oldest first."""
-        store, now = self.request.state["store"], self.now()
-        found, _ = await store.page(lambda _: None, limit=MOST_KEYS, active_first_at=now)
+        now = self.now()
+        found, _ = await self.store.page(lambda _: None, limit=MOST_KEYS, active_first_at=now)
         return [each for each in found if each.is_active(now)]
 
     @staticmethod

@@ -48,10 +48,10 @@ class Checks:
             now, accounts = asked.now(), asked.request.state["accounts"]
             if self.at is not None and now - self.at < CHECK_EVERY:
                 return
-            keys = [each for each in await asked.keys() if each.is_active(now)]
-            named = (min(each.grants.spreadsheets) for each in keys if each.grants.spreadsheets)
+            granted = [each.grants.spreadsheets for each in await asked.keys()]
+            first = next((min(each) for each in granted if each), None)
             sends = {name: each.read for name, each in accounts.by_name.items()}
-            self.findings = await self._run(next(named, None), sends)
+            self.findings = await self._run(first, sends)
             self.at = asked.now()
 
 

@@ -1,13 +1,13 @@
 """Use of keys in the last 30 days, by the hour as stored."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import Any
 
 from gateway.admin.pages import AdminRequest, Page, instant
 from gateway.errors import InvalidQuery
-from gateway.storage.usage import HOUR, KEPT, SUMMED
+from gateway.storage.usage import HOUR, KEPT, SUMMED, begin_of_hour
 
 BY: Mapping[str, Sequence[str]] = {
     "key": ("key_id",),
@@ -55,10 +55,9 @@ async def use_by_hour(asked: AdminRequest) -> dict[str, Any]:
 
 def first_hour(since: datetime, now: datetime) -> datetime:
     """The first stored hour that began at an instant or later."""
-    since = max(since.astimezone(UTC), now - KEPT)
-    hour = since.replace(minute=0, second=0, microsecond=0)
-    present = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    return min(hour if hour == since else hour + HOUR, present)
+    since = max(since, now - KEPT)
+    hour = begin_of_hour(since)
+    return min(hour if hour == since else hour + HOUR, begin_of_hour(now))
 
 
 def chart(found: Mapping[str, Any], now: datetime) -> dict[str, object]:

@@ -56,7 +56,7 @@ from gateway.storage.database import (
     upsert,
 )
 from gateway.storage.spent_quota import stored_spent_quota
-from gateway.storage.usage import SumsOfUse, stored_usage
+from gateway.storage.usage import SumsOfUse, begin_of_hour, stored_usage
 from gateway.storage.write_ledger import open_ledger
 from gateway.storage.write_records import OPEN, OPEN_BATCHES
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
@@ -380,7 +380,7 @@ class KeyStore:
 
     async def touch(self, key_id: str, now: datetime) -> None:
         """Store the time of a key's use; writes at most once per hour."""
-        hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0).isoformat()
+        hour = begin_of_hour(now).isoformat()
         used = keys.c.last_used_at
         is_news = (keys.c.id == key_id) & (used.is_(None) | (used < hour))
         async with self._engine.begin() as connection:

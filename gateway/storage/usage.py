@@ -104,8 +104,7 @@ async def stored_usage(
         has_ended = False
         while not has_ended:
             instant = now()
-            begun = instant.replace(minute=0, second=0, microsecond=0)
-            left_seconds = (HOUR - (instant - begun)).total_seconds()
+            left_seconds = (HOUR - (instant - begin_of_hour(instant))).total_seconds()
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(every_seconds, left_seconds)):
                     await is_over.wait()
@@ -188,5 +187,10 @@ def _give_back(taken: dict[UsePlace, UseCounts]) -> None:
             present[:] = map(sum, zip(present, counts, strict=True))
 
 
+def begin_of_hour(instant: datetime) -> datetime:
+    """Returns the begin of an instant's hour, in UTC."""
+    return instant.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
 def _hour_of(instant: datetime) -> str:
-    return instant.astimezone(UTC).replace(minute=0, second=0, microsecond=0).isoformat()
+    return begin_of_hour(instant).isoformat()

@@ -436,9 +436,9 @@ class SqlLedger:
                     if each.identity is None or each.identity.scope not in taken
                 ]
                 note = note_of(place_of(worksheet), sheet_id, fence, sent, now)
-            if note is not None and batch is not None:
-                await connection.execute(ADD, note)
-                batch.is_applied = False  # a failed commit may be stored nevertheless
+                if note is not None:
+                    await connection.execute(ADD, note)
+                    batch.is_applied = False  # a failed commit may be stored nevertheless
         if note is None:
             self._batches.pop(fence.token, None)
         elif batch is not None:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import pytest
 
-from gateway.admin.fields import changed_values
+from gateway.admin.data import changed_values
 from gateway.telemetry.events import configure_logging, reset_logging, tallies
 from tests.admin.conftest import NASTY, Console, cells_in, fields_in, odd_tags
 

@@ -1,19 +1,20 @@
-"""The admin console and the admin API: a separate ASGI application on its own listener.
+"""Admin console and admin API: one ASGI application with its own listener.
 
-`OPERATIONS` is the table of both. A new operation is one row: method, path, handler. For the API
-the row also has parameters and the type of the body, which are checked before the handler runs. A
-page and its operation of the API share one function.
+`OPERATIONS` is the table of routes. A row has a method, a path and a handler. A row of the API also
+has its query parameters and the type of its body, which this module checks before it calls the
+handler. A page and the route of the API with the same data share one function.
 
 Rules
-- Requests for unknown host names are refused, which prevents DNS rebinding.
-- An unsafe method needs `Sec-Fetch-Site: same-origin` or `none`. Browsers without this header need
-  the console's `Origin`, and programs need `Authorization`. So forms need no CSRF token.
-- Everything but the sign-in, the style sheet and the script needs an admin key or a session.
-- Below `/admin/v1` every answer is JSON, with the errors of the API. Parameters and members of a
-  body that the operation does not have are refused.
+- Requests for unknown host names get 421, which prevents DNS rebinding.
+- An unsafe method needs `Sec-Fetch-Site: same-origin` or `none`. Without this header, a browser
+  needs the console's `Origin`, and a program needs `Authorization`. So forms need no CSRF token.
+- Every path needs an admin key or a session, except the sign-in page, the style sheet and the
+  script.
+- Below `/admin/v1` every answer is JSON, with the errors of the API. Unknown query parameters and
+  unknown members of a body are errors.
 - Pages work without the script, except for copying and for opening a sign-in link.
 - Pages load nothing from other sites, and have no inline script or style. Answers are not cached or
-  compressed, because pages contain secrets beside texts that others have entered (BREACH).
+  compressed, because pages contain secrets next to texts that other people entered (BREACH).
 """
 
 import json
@@ -78,17 +79,17 @@ _FILES = {
 }
 _FILES["/icon.svg"] = ASSETS["icon.svg"]
 _SIGN_IN = "/sign-in"
-_UNKNOWN_HOST = b"Unknown host name. Ask under an IP address, or set admin.public_url.\n"
+_UNKNOWN_HOST = b"Unknown host name. Use an IP address in the URL, or set admin.public_url.\n"
 _OTHER_SITE = (
-    "This request did not come from a page of the console, so nothing was done. Open the console "
-    "itself; a program sends its admin key as 'Authorization: Bearer KEY'."
+    "This request did not come from a page of the console, so nothing was changed. Open the "
+    "console in a browser, or send an admin key as 'Authorization: Bearer KEY'."
 )
-_NO_KEY = "An admin key is needed: sign in, or send it as 'Authorization: Bearer KEY'."
-_NO_STORE = "The key store does not answer. The log has its error."
+_NO_KEY = "This request needs an admin key. Sign in, or send it as 'Authorization: Bearer KEY'."
+_NO_STORE = "The key store does not answer. The gateway's log has the error."
 _MOST_FIELDS = 60_000
-"""Maximum fields of a form: three for each column. Google allows 18,278 columns."""
+"""Maximum number of fields in a form: three for each column. Google allows 18,278 columns."""
 _MOST_UNSENT = 1_000
-"""Maximum fields of a form without a session: anybody may send it."""
+"""Maximum number of fields in a form without a session, which any client can send."""
 _LONGEST_DETAIL = 300
 _templates = Environment(
     loader=FileSystemLoader(_FOLDER / "templates"),
@@ -101,22 +102,22 @@ _templates = Environment(
 _templates.globals["url"] = url
 
 Handler = Callable[[AdminRequest], Awaitable[Page | Redirect | Json | dict[str, Any]]]
-"""Carries out an operation; an object is the content of an answer of the API."""
+"""Handler of a route. A dict is the JSON body of an answer with status 200."""
 
 
 class NoBody(msgspec.Struct, forbid_unknown_fields=True):
-    """Body without members."""
+    """Request body without members: an empty body or `{}`."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation at a path, in which `{id}` is any segment."""
+    """Route: a method and a path, with its handler. `{id}` in the path matches any segment."""
 
     method: str
     path: str
     handle: Handler
     parameters: Sequence[str] = ()
-    """Query parameters of an operation of the API, as is `body`; pages ignore unknown ones."""
+    """Allowed query parameters of a route of the API. Pages ignore unknown query parameters."""
     body: type[msgspec.Struct] = NoBody
 
 
@@ -144,14 +145,14 @@ OPERATIONS: Sequence[Operation] = (
     Operation("GET", f"{API}/requests", requests, ("key", "code", "since", "until", "skip")),
     Operation("GET", f"{API}/status", status, ("check",)),
 )
-"""The first matching path counts."""
+"""Routes of the console and the admin API. The first path that matches is used."""
 _PATHS = {each.path: re.compile(each.path.replace("{id}", "([^/]+)")) for each in OPERATIONS}
 
 
 def create_console(settings: Settings, *, api_url: str, check: RunCheck) -> Frame:
-    """The console of a gateway whose API is at `api_url`; it uses that application's state.
+    """Create the console of the gateway with the API at `api_url`, whose lifespan state it uses.
 
-    From now on the lines of requests are kept in memory.
+    From now on, this process keeps the events of the latest `KEPT_REQUESTS` requests in memory.
     """
     tallies.recent = deque(tallies.recent, KEPT_REQUESTS)
     pepper = load_pepper(settings.access)
@@ -176,7 +177,7 @@ class _Console:
     )
 
     async def respond(self, request: Request) -> Answer:
-        """The answer to any request; errors are pages."""
+        """Answer a request. Errors are HTML pages, or JSON below `/admin/v1`."""
         event = request.event
         event.admin = ""
         if not _is_own_host(request, self.settings.admin):
@@ -191,19 +192,19 @@ class _Console:
             try:
                 return await self._run(request, method)
             except STORE_ERRORS as error:
-                # A lock comes before a change; a lost connection may come after it.
+                # A lock fails before the change; a lost connection can fail after it.
                 outcome: errors.Outcome = "not_applied" if is_locked(error) else "unknown"
                 raise errors.KeysUnavailable(_NO_STORE, outcome=outcome) from error
         except errors.GatewayError as error:
             if f"{event.path}/".startswith(f"{API}/"):
-                # A member that is null means something, whatever empty cells are.
+                # The default setting keeps members that are null; they are not empty cells.
                 request.state = {**request.state, "api": ApiSettings()}
                 answer = error_answer(request, error)
                 return replaced(answer, headers=[*answer.headers, *header_lines(_ISOLATED)])
             return self._error_page(request, error)
 
     async def _run(self, request: Request, method: str) -> Answer:
-        """Carry out an operation. Raises GatewayError."""
+        """Authenticate a request, call its handler, and render the result. Raises GatewayError."""
         secrets, now = request.state["store"].admin_secrets, partial(datetime.now, UTC)
         admins = Admins(secrets, self.pepper, now, self.failures)
         where_from = partial(client_address, request.scope, self.settings.access.trusted_proxies)
@@ -220,7 +221,7 @@ class _Console:
         if admin is None:
             again: Sequence[tuple[str, str]] = ()
             if method == "POST" and not path.startswith(API):
-                with suppress(errors.InvalidBody):  # of a large or wrong form nothing is kept
+                with suppress(errors.InvalidBody):  # a form with too many fields is dropped
                     again = await read_body(request, "", partial(_form, most=_MOST_UNSENT))
             if not again:
                 raise errors.MissingApiKey(_NO_KEY)
@@ -256,7 +257,8 @@ class _Console:
         )
 
     def _cookie_name(self, request: Request) -> str:
-        """Consoles at other ports of a host share its cookies, so that each has its own name."""
+        """Name of the session cookie. Ports of a host share their cookies, so the name contains the
+        port."""
         if self.settings.admin.public_url:
             return f"__Host-{COOKIE}"
         _, port = request.scope["server"] or ("", 0)
@@ -276,7 +278,7 @@ class _Console:
         *,
         again: Sequence[tuple[str, str]] = (),
     ) -> Answer:
-        """Sign-in form; it repeats the fields `again` of a form whose session has ended."""
+        """Render the sign-in form, or a form with the fields `again` to send after signing in."""
         path, query = request.event.path, request.scope["query_string"].decode("latin-1")
         is_page = request.event.method in ("GET", "HEAD") and path != _SIGN_IN
         target = f"{path}?{query}" if query else path
@@ -286,7 +288,7 @@ class _Console:
         return self._render("sign_in.html", status, values, {**lines, **bearer})
 
     def _error_page(self, request: Request, error: errors.GatewayError) -> Answer:
-        """Error page; without a valid session the sign-in form."""
+        """Render an error page, or the sign-in form if the request has no valid credentials."""
         event = request.event
         event.code = error.code
         if error.__cause__ is not None and error.status >= 500:
@@ -333,16 +335,19 @@ def _redirect(location: str, lines: Mapping[str, str] = _SAFE) -> Answer:
 
 
 def _form(body: bytes, _content_type: str, *, most: int = _MOST_FIELDS) -> list[tuple[str, str]]:
-    """The fields of an urlencoded form, in its order; a browser ends their lines with CR LF."""
+    """Parse an urlencoded form into names and values, with LF for CR LF. Raises InvalidBody."""
     try:
         pairs = parse_qsl(body.decode(), True, errors="strict", max_num_fields=most)
     except ValueError as error:
-        raise errors.InvalidBody(f"A form is UTF-8, and has at most {most} fields.") from error
+        raise errors.InvalidBody(f"The form must be UTF-8, with at most {most} fields.") from error
     return [(name.replace("\r\n", "\n"), value.replace("\r\n", "\n")) for name, value in pairs]
 
 
 def _operation_at(method: str, path: str) -> tuple[Operation, str]:
-    """The operation, and the `{id}` of its path. Raises RouteNotFound, MethodNotAllowed."""
+    """Find a route. Returns its row, and the `{id}` in the path or "".
+
+    Raises RouteNotFound or MethodNotAllowed.
+    """
     for pattern, form in _PATHS.items():
         found = form.fullmatch(path)
         if found is None:
@@ -354,12 +359,12 @@ def _operation_at(method: str, path: str) -> tuple[Operation, str]:
         text = f"{method} is not supported at this path; allowed: {', '.join(allowed)}."
         raise errors.MethodNotAllowed(text, allowed_methods=allowed)
     raise errors.RouteNotFound(
-        f"The path does not exist. The console begins at /, the API at {API}/keys."
+        f"This path does not exist. The console starts at /, the admin API at {API}/keys."
     )
 
 
 def _check_head(request: Request, query: Sequence[tuple[str, str]], operation: Operation) -> None:
-    """Refuse parameters and conditions that an operation of the API does not evaluate."""
+    """Raise an error for query parameters and headers that a route of the API does not support."""
     names = [name for name, _ in query]
     for name in names:
         if name not in operation.parameters:
@@ -368,15 +373,15 @@ def _check_head(request: Request, query: Sequence[tuple[str, str]], operation: O
     if len({*names}) < len(names):
         raise errors.InvalidQuery("A parameter is given twice.")
     if operation.method in ("POST", "DELETE") and read_condition(request.head) is not None:
-        raise errors.InvalidRequest("Only PATCH takes If-Match here. Leave it out.")
+        raise errors.InvalidRequest("Only PATCH supports If-Match here. Leave the header out.")
     if difference := other_method(request, b"", "other"):
         raise errors.InvalidRequest(difference)
     if b"idempotency-key" in request.head.lines:
-        raise errors.InvalidRequest("The admin API takes no Idempotency-Key. Leave it out.")
+        raise errors.InvalidRequest("The admin API has no Idempotency-Key. Leave the header out.")
 
 
 def _members(form: type[msgspec.Struct], body: bytes, _content_type: str) -> Mapping[str, Any]:
-    """Members of a JSON body, checked against a struct type; {} for an empty body.
+    """Decode a JSON body, and check it against a struct type. An empty body is {}.
 
     Raises InvalidBody.
     """
@@ -404,9 +409,9 @@ def _is_own_host(request: Request, settings: AdminSettings) -> bool:
 
 
 def _is_own_page(request: Request, settings: AdminSettings) -> bool:
-    """True if a request with an unsafe method comes from the console, or has its own credentials.
+    """True if a request comes from a page of the console, or has an Authorization header.
 
-    `localhost` and other ports of the host are the same site, but not the same origin.
+    Another port of the same host is the same site, but another origin.
     """
     head = request.head
     site, origin = head.first(b"sec-fetch-site"), head.first(b"origin")
@@ -418,7 +423,10 @@ def _is_own_page(request: Request, settings: AdminSettings) -> bool:
 
 
 def _credentials(request: Request, cookie: str) -> tuple[str | None, str]:
-    """The key of `Authorization`, None without the header, and the session of the `cookie`."""
+    """Returns the admin key in `Authorization`, or None, and the session in the cookie, or "".
+
+    Raises AmbiguousCredentials or MissingApiKey.
+    """
     lines = {*request.head.values(b"authorization")}
     if len(lines) > 1:
         raise errors.AmbiguousCredentials("The request has different admin keys. Send one of them.")
@@ -436,6 +444,6 @@ def _credentials(request: Request, cookie: str) -> tuple[str | None, str]:
 
 
 def _own_path(text: str) -> str:
-    """A path of the console to go on with; `/` for anything else, such as `//other.host`."""
+    """Returns a path of the console as it is, and `/` for any other text."""
     is_own = text.startswith("/") and not text.startswith("//") and "\\" not in text
     return text if is_own and text.isascii() and text.isprintable() else "/"

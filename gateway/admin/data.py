@@ -1,12 +1,14 @@
-"""Pages with the rows that a key sees: a grid with filter, order and pages, and a form for a row.
+"""Console pages of rows as a key sees them: a table with filter and order, and the form of a row.
 
 Rules
-- Every view is a URL. It has the parameters of the API, plus the key and the worksheet.
-- A form sends the shown and the present text of each cell. Only changed texts are written, with the
-  row's tag, so that a browser that alters an odd text changes no cell.
-- The input of a field suits the present value of the cell. The type of the column decides for empty
-  cells only, so that no browser input drops a text that it does not accept.
-- After a conflicting edit the form shows the present row and keeps the typed texts.
+- The URL of a page has all of its state: the API's query parameters, the key and the worksheet.
+- A form sends two texts for each field: the text that the page was rendered with, and the text when
+  the user sent the form. The gateway writes only fields whose texts differ, with the row's ETag in
+  If-Match. So a browser that normalises an unusual text changes no cell.
+- The value of a cell decides which HTML input its field has. Only for an empty cell, the type of
+  the column decides. So no input drops a text that it cannot show.
+- If another client changed the row meanwhile, the form shows the current row, and keeps the texts
+  that the user typed.
 """
 
 import json
@@ -53,12 +55,15 @@ _FORMS: Mapping[str, re.Pattern[str]] = {
 }
 _INPUTS: Mapping[str, str] = {"date-time": "datetime-local", "boolean": "checkbox"}
 _LONG = 60
-"""Number of characters from which a text gets an input of several lines."""
+"""Maximum number of characters of a text in an input of one line."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _View:
-    """A worksheet as a key sees it; `sheet` is empty if the key sees none."""
+    """Worksheet that a page shows, and the caller that reads it.
+
+    The worksheet `sheet` is {} if there is none.
+    """
 
     asked: AdminRequest
     keys: Sequence[KeyRecord]
@@ -72,28 +77,29 @@ class _View:
 
     @property
     def parameters(self) -> dict[str, str]:
-        """Parameters of the view's URL, including chosen defaults."""
+        """Query parameters of the page's URL, with the chosen key, spreadsheet and worksheet."""
         given = {name: self.asked.asked(name) for name in _VIEW}
         title = self.sheet.get("name", "")
         return {**given, "key": self.key_id, "spreadsheet": self.spreadsheet, "sheet": title}
 
     def check(self) -> Caller:
-        """The caller. Raises RouteNotFound if there is none, or no worksheet."""
+        """Returns the caller. Raises RouteNotFound if the page has no caller or no worksheet."""
         if self.caller is None or not self.sheet:
             raise RouteNotFound(self.problem or "There is no such worksheet.")
         return self.caller
 
     def run(self, method: str, *path: str, **more: Any) -> Awaitable[Reply]:
-        """Run a request below the worksheet as the caller. Raises as `check`, at once."""
+        """Run a request of the API to the worksheet as the caller. Raises as `check` does, and
+        GatewayError."""
         caller, title, spreadsheet = self.check(), self.sheet["name"], self.spreadsheet
         return self.asked.run(caller, method, title, *path, spreadsheet=spreadsheet, **more)
 
     def url(self, path: str = "/data", **changed: object) -> str:
-        """URL of this view with changed parameters; None removes one."""
+        """URL of the page with changed query parameters. None removes a parameter."""
         return url(path, **{**self.parameters, **changed})
 
     def values(self) -> dict[str, object]:
-        """Values of the template around the rows."""
+        """Template values of keys, spreadsheets and worksheets, without rows."""
         granted = () if self.caller is None else self.caller.grants.spreadsheets
         return {
             "view": self.parameters,
@@ -109,7 +115,10 @@ class _View:
 
 
 async def _view(asked: AdminRequest) -> _View:
-    """The view of a URL: by default the first active key, spreadsheet and worksheet."""
+    """Find the key, spreadsheet and worksheet that the URL names, or by default the first of each.
+
+    Costs as many Google calls as `GET /v2/sheets`. Raises RouteNotFound if the key is not active.
+    """
     keys, key_id = [*await asked.keys()], asked.asked("key")
     record = next((each for each in keys if each.id == key_id or not key_id), None)
     if record is None and key_id:
@@ -133,7 +142,7 @@ async def _view(asked: AdminRequest) -> _View:
     title = asked.asked("sheet")
     sheet = next((each for each in sheets if each["name"] == title or not title), None)
     if sheet is None and title and caller is not None and not problem:
-        problem = "This key sees no worksheet of this name. New ones appear within a minute."
+        problem = "This key sees no worksheet with this name. A new one appears within a minute."
         status = 404
     return _View(
         asked=asked,
@@ -149,7 +158,10 @@ async def _view(asked: AdminRequest) -> _View:
 
 
 async def data_page(asked: AdminRequest) -> Page | Redirect:
-    """A page of rows. Costs as much as the list and the worksheets' list."""
+    """Page with rows of a worksheet.
+
+    Costs as many Google calls as `GET /v2/sheets` and the list of rows.
+    """
     view = await _view(asked)
     if view.caller is None or not view.sheet:
         values = {**view.values(), "rows": None, "done": ""}
@@ -201,11 +213,12 @@ async def data_page(asked: AdminRequest) -> Page | Redirect:
 
 
 def _column(view: _View, field: Mapping[str, str], *, may_order: bool) -> Mapping[str, object]:
-    """Column head of a field, with a link that sorts upwards, then downwards, then not at all."""
+    """Template values of a column's header. Its link sorts ascending, then descending, then not at
+    all."""
     name, order = field["name"], view.asked.asked("order")
     state = {name: "ascending", f"-{name}": "descending"}.get(order, "")
     following = {"": name, "ascending": f"-{name}", "descending": None}[state]
-    # A comma ends a name in `order`, and a minus sign at its start turns it around.
+    # In `order`, a comma separates names, and a minus sign before a name means descending.
     can_sort = "," not in name and not name.startswith("-")
     may_sort = can_sort and may_order
     link = view.url(order=following, cursor=None) if may_sort else ""
@@ -213,7 +226,8 @@ def _column(view: _View, field: Mapping[str, str], *, may_order: bool) -> Mappin
 
 
 def _with_condition(view: _View) -> str | None:
-    """`where` with the condition of the form; None if `where` is not a JSON object."""
+    """Add the condition of the filter form to `where`. Returns None if `where` is not a JSON
+    object."""
     asked = view.asked
     field, condition, text = (asked.asked(each) for each in ("field", "condition", "value"))
     types = {each["name"]: each["type"] for each in view.sheet["fields"]}
@@ -226,12 +240,15 @@ def _with_condition(view: _View) -> str | None:
     if known is None:
         return None
     where = {"$and": [known, added]} if field in known else {**known, **added}
-    # Half of a surrogate pair stays the escape that it was.
+    # A lone surrogate is not UTF-8, and stays an escape.
     return json.dumps(where, ensure_ascii=False).encode(errors="backslashreplace").decode()
 
 
 async def row_page(asked: AdminRequest) -> Page:
-    """The form of a row, or of a new one without `row`. Costs as much as both reads."""
+    """Page with the form of the row `row`, or of a new row if this query parameter is missing.
+
+    Costs as many Google calls as reads of the worksheets, the row and its schema.
+    """
     view, row = await _view(asked), asked.asked("row")
     record, tag = {}, ""
     if row:
@@ -250,7 +267,10 @@ async def _row_form(
     given: Mapping[str, str] | None = None,
     write_id: str = "",
 ) -> Page:
-    """The HTML form of a record; `given` are texts that the user entered, in place of its own."""
+    """Page with the form of a record.
+
+    A text in `given`, which the user typed, replaces a value of the record.
+    """
     schema = await view.run("GET", "schema")
     values = view.values() | {
         "row": row,
@@ -271,14 +291,17 @@ async def _row_form(
 
 
 async def save_row(asked: AdminRequest) -> Page | Redirect:
-    """Create, update or delete the row of a form. Costs as much as the write."""
+    """Create, update or delete the row of a form, then redirect to the page of rows.
+
+    Costs as many Google calls as the list of worksheets and the write.
+    """
     view = await _view(asked)
     view.check()
-    form = dict(asked.form)  # of a checkbox and the hidden field before it the last counts
+    form = dict(asked.form)  # a checked box comes after a hidden field with the same name
     row, tag, write_id = asked.asked("row"), form.get("tag", ""), form.get("write_id", "")
     changes, texts = changed_values(form)
     is_delete = form.get("action") == "delete"
-    # A form that is sent twice is one write; after "Back", with other texts, it is another.
+    # A form that is sent twice is one write. A form with other texts, after "Back", is another.
     text = msgspec.json.encode((is_delete, changes))
     write = f"{write_id}-{sha256(text).hexdigest()[:16]}" if write_id else ""
     headers = {"If-Match": tag, "Idempotency-Key": write}
@@ -289,7 +312,7 @@ async def save_row(asked: AdminRequest) -> Page | Redirect:
                 return Redirect(view.url())
             raise InvalidBody("A new row needs a value in at least one field.")
         if row and not tag:
-            raise InvalidBody("The form has no tag of the row. Open the row again.")
+            raise InvalidBody("The form lacks the ETag of the row. Open the row again.")
         reply = await view.run(
             method,
             *([row] if row else []),
@@ -302,7 +325,7 @@ async def save_row(asked: AdminRequest) -> Page | Redirect:
         if isinstance(error, PreconditionFailed):
             return await _row_form(view, row, error.existing, error.tag, error=error, given=texts)
         shown = {name[2:]: text for name, text in form.items() if name.startswith("o.")}
-        # A write that may have happened is repeated under the same ID.
+        # If the write may have been applied, the next attempt has the same ID.
         same = write_id if error.status >= 500 else ""
         return await _row_form(view, row, shown, tag, error=error, given=texts, write_id=same)
     done = "deleted" if is_delete else "saved" if row else "created"
@@ -313,7 +336,10 @@ async def save_row(asked: AdminRequest) -> Page | Redirect:
 def _field(
     name: str, schema: Mapping[str, Any], value: object, given: Mapping[str, str]
 ) -> dict[str, object]:
-    """A field of a form: a value or its text, with a typed text (`given`) in its place."""
+    """Template values of a form field.
+
+    A text in `given`, which the user typed, replaces the text of `value`.
+    """
     column = schema.get("anyOf", [schema])[0]  # as with empty_cell = ""
     types, options = column.get("type", ()), column.get("enum", ())
     kind = column.get("format") or next((each for each in types if each in _FORMS), "text")
@@ -345,7 +371,7 @@ def _field(
 
 
 def _text(value: object) -> str:
-    """A typed value as the text of an input."""
+    """Convert a JSON value to the text of an HTML input."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -354,7 +380,7 @@ def _text(value: object) -> str:
 
 
 def changed_values(form: Mapping[str, str]) -> tuple[dict[str, object], dict[str, str]]:
-    """Values and texts of the changed fields, by field name."""
+    """Returns the JSON values and the texts of the fields that the user changed, by field name."""
     values: dict[str, object] = {}
     texts: dict[str, str] = {}
     for key, text in form.items():
@@ -370,7 +396,7 @@ def changed_values(form: Mapping[str, str]) -> tuple[dict[str, object], dict[str
 
 
 def _typed(kind: str, text: str) -> object:
-    """Parse a text of this kind to its JSON value; a text that is not of the kind stays a text."""
+    """Convert a text to a JSON value of this kind. Returns a text in another format as it is."""
     if kind == "number" and _NUMBER.fullmatch(text.strip()):
         return json.loads(text.strip())
     if kind == "boolean" and text.upper() in ("TRUE", "FALSE"):
@@ -379,7 +405,8 @@ def _typed(kind: str, text: str) -> object:
 
 
 def _moment(kind: str, text: str) -> str:
-    """Normalise a date-time or time, because browsers may omit seconds; other texts unchanged."""
+    """Add seconds to a date-time or time, because browsers can omit them. Returns other texts as
+    is."""
     try:
         if kind == "date-time":
             found: datetime | time = datetime.fromisoformat(text)

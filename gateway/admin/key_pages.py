@@ -1,11 +1,11 @@
-"""Pages of keys: the list, and the forms to make, change, rotate and revoke one.
+"""Console pages of API keys: the list, and forms to create, change, rotate and revoke a key.
 
 Rules
-- A key is shown once, in the answer to the form that made it. No URL has it, and `no-store` keeps
-  it out of the history.
-- The form of a new key has the ID of the key, so that sending it again makes no second key.
-- A form has texts. A list whose text did not change is not changed, even if its names contain
-  separators.
+- A key is shown once, in the answer to the form that created it. No URL contains a key, and
+  `Cache-Control: no-store` keeps the page out of the browser's history.
+- The form of a new key contains the ID of the key. So a form that is sent twice creates one key.
+- A form contains a list as text, with one name per line. A list with unchanged text stays as it is,
+  even if a name contains a line break.
 """
 
 import asyncio
@@ -32,23 +32,23 @@ _MOST_CHARACTERS = 300
 _LISTS = ("spreadsheets", "worksheets", "columns", "writableColumns", "origins")
 _ID = re.compile(rf"{issue.ID_PREFIX}[0-9A-Za-z]{{{issue.ID_DIGITS}}}")
 _OVERLAPS = {"86400": "in a day", "604800": "in a week", "3600": "in an hour", "0": "now"}
-"""Choices for the seconds for which a secret stays valid after a rotation."""
+"""Choices for the time that the old secret stays valid after a rotation: seconds and label."""
 _USE = timedelta(hours=24)
 _PATIENCE_SECONDS = 3.0
 _ENDS = {"revoke": keys.revoke_key, "end": keys.end_old_secret}
 _DONE = {
-    "saved": "Saved. All processes apply it within 5 seconds.",
-    "made": "This form has made this key already, and showed its secret. If you did not copy it, "
-    "make another secret below.",
-    "rotated": "The form was sent before, so no further secret was made. If you did not copy the "
-    "new secret, end the old one as soon as no program needs it, and make another.",
+    "saved": "Saved. All processes use the change within 5 seconds.",
+    "made": "This form has already made this key, and showed its secret. If you did not copy the "
+    "secret, make another secret below.",
+    "rotated": "This form was sent before, so no other secret was made. If you did not copy the "
+    "new secret, end the old secret when no program uses it, and then make another secret.",
     "end": "The old secret is no longer valid.",
     "revoke": "The key is revoked.",
 }
 
 
 async def keys_page(asked: AdminRequest) -> Page:
-    """A page of keys, active ones first, and the newest before others."""
+    """Page with a list of keys: active keys first, and newer keys before older ones."""
     now, damaged = asked.now(), list[DamagedRow]()
     skip, text = keys.number_asked(asked, "skip", 0, most=keys.MOST_SKIPPED), asked.asked("find")
     found, has_next = await asked.store.page(
@@ -75,11 +75,11 @@ async def new_key_page(asked: AdminRequest) -> Page:
 
 
 async def save_new_key(asked: AdminRequest) -> Page | Redirect:
-    """Make the key of a form. Costs as much as `make_key` and `_made`."""
+    """Create the key of a form. Costs as many Google calls as `make_key` and `_made`."""
     form = dict(asked.form)
     key_id, texts = form.get("id", ""), _typed(form)
     if _ID.fullmatch(key_id) is None:
-        raise InvalidBody("The form has no ID of a key. Open it again.")
+        raise InvalidBody("The form lacks the ID of a key. Open the form again.")
     before = Redirect(url(f"/keys/{key_id}", done="made"))
     try:
         if await asked.store.find(key_id) is not None:
@@ -98,7 +98,7 @@ async def key_page(asked: AdminRequest) -> Page:
 
 
 async def save_key(asked: AdminRequest) -> Page | Redirect:
-    """Change, rotate or revoke the key of a form."""
+    """Change, rotate or revoke a key, as the `action` of the form says."""
     form, path = dict(asked.form), f"/keys/{asked.id}"
     action = form.get("action", "")
     if action in _ENDS:
@@ -110,7 +110,9 @@ async def save_key(asked: AdminRequest) -> Page | Redirect:
         if form.get("last4") != record.last4:
             return Redirect(url(path, done="rotated"))
         if form.get("overlap") not in _OVERLAPS:
-            raise InvalidBody("The form does not say when the old secret ends. Open it again.")
+            raise InvalidBody(
+                "The form does not say when the old secret ends. Open the form again."
+            )
         return await _made(asked, *await keys.give_secret(asked, float(form["overlap"])))
     texts, shown = _typed(form), _members(_texts(issue.editable(record)))
     try:
@@ -134,7 +136,10 @@ async def _form(
     *,
     error: GatewayError | None = None,
 ) -> Page:
-    """The form of a key with these texts, and errors beside its fields; `record` is None if new."""
+    """Page with the form of a key. `texts` fill its fields; `record` is None for a new key.
+
+    Problems in `error` are shown next to the fields.
+    """
     plans, now = asked.settings.plans, asked.now()
     errors: dict[str, str] = {}
     for each in error.problems if error is not None else ():
@@ -175,11 +180,12 @@ async def _form(
 async def _made(
     asked: AdminRequest, record: KeyRecord, secret: str, warnings: Sequence[str] = ()
 ) -> Page:
-    """The page with a secret, and an example request. Costs as much as a list of worksheets."""
+    """Page with a new secret and an example request. Costs as many Google calls as `GET
+    /v2/sheets`."""
     grants = record.grants
     spreadsheet, title = min(grants.spreadsheets or ("",)), min(grants.worksheets or ("",))
     if spreadsheet and not title and grants.may_read:
-        # The list delays the secret, which must not be lost if the browser gives up.
+        # The secret must reach the browser before its time-out, so this list has a limit of time.
         with suppress(GatewayError, TimeoutError):
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 caller = asked.caller(record)
@@ -192,7 +198,7 @@ async def _made(
 
 
 def _texts(members: Mapping[str, Any]) -> dict[str, str]:
-    """The members of `editable` as the texts of a form; a box is "on" or ""."""
+    """Convert members of `issue.editable` to texts of form fields. A checkbox is "on" or ""."""
     lists = {name: "\n".join(members[name] or ()) for name in _LISTS}
     boxes = {f"may.{right}": right in members["may"] for right in RIGHTS}
     boxes |= {"any": members["spreadsheets"] is None, "unchecked": False}
@@ -214,10 +220,10 @@ def _typed(form: Mapping[str, str]) -> dict[str, str]:
 
 
 def _members(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Members of `KeyFields` from the texts of a form."""
+    """Convert texts of form fields to members of `issue.KeyFields`. Raises InvalidBody."""
     lists = {name: sorted(filter(str.strip, texts[name].split("\n"))) or None for name in _LISTS}
     if texts["any"] and lists["spreadsheets"]:
-        detail = "name spreadsheets, or allow every one; not both"
+        detail = "name spreadsheets or allow every spreadsheet, not both"
         raise InvalidBody(detail, problems=[Problem("#/spreadsheets", detail)])
     return {
         **lists,
@@ -235,7 +241,7 @@ def _members(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _shown(record: KeyRecord, now: datetime) -> dict[str, Any]:
-    """Values of a key for the templates, with limits of at most `_MOST_CHARACTERS`."""
+    """Template values of a key. The text of its restrictions has at most `_MOST_CHARACTERS`."""
     limits = "; ".join(issue.restrictions(record, now))
     if len(limits) > _MOST_CHARACTERS:
         limits = f"{limits[:_MOST_CHARACTERS]}…"

@@ -1,10 +1,10 @@
-"""Operations of `sheets-gateway keys` for the admin API and for the pages.
+"""Operations on API keys for the admin API and the console, as in `sheets-gateway keys`.
 
 Rules
-- The same functions check requests as in the command line, but with the gateway's accounts: a check
-  of spreadsheets, worksheets and fields counts against the quota.
-- A change is effective in this process when it is answered.
-- A key is in the answer to its creation or rotation, and nowhere else.
+- The functions of the command line check requests here, too, but with the accounts of the gateway.
+  So a check of spreadsheets, worksheets and fields counts against the gateway's quota.
+- A change is effective in this process before its answer is sent.
+- Only the answers to a create and to a rotation contain the key itself.
 """
 
 import re
@@ -31,18 +31,18 @@ from gateway.web.parsing import unstorable
 from gateway.worksheets.access import Layouts
 
 MOST_LISTED = 500
-"""Maximum number of keys in one answer: more would delay requests of the API."""
+"""Maximum number of keys in one answer. To decode more would delay requests of the API."""
 MOST_SKIPPED = 999_999_999
 _DIGITS = re.compile("[0-9]{1,9}")
 _MOST_LOOKED_AT = 20
-"""Maximum number of spreadsheets that one request checks, for 1 to 3 reads each."""
+"""Maximum number of spreadsheets that one request checks. Each costs 1 to 3 reads."""
 _LOOK_SECONDS = 20.0
 _MOST_SECONDS = 9999 * 86_400
-"""Maximum seconds of an overlap, as in the command line."""
+"""Maximum seconds that an old secret stays valid, the same as in the command line."""
 
 
 class KeyBody(issue.KeyFields):
-    """The body of a create, or of a change, which does not change missing members."""
+    """JSON body that creates or changes a key. A change keeps the fields that the body lacks."""
 
     check: bool = True
     """True to check that spreadsheets, worksheets and columns exist."""
@@ -53,7 +53,7 @@ class Rotation(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def list_keys(asked: AdminRequest) -> dict[str, Any]:
-    """A page of keys, oldest first, and the IDs of those that cannot be read."""
+    """Page of keys, the oldest first, with the IDs of keys that are damaged in the store."""
     now, damaged = asked.now(), list[DamagedRow]()
     found, has_next = await asked.store.page(
         damaged.append,
@@ -69,7 +69,7 @@ async def list_keys(asked: AdminRequest) -> dict[str, Any]:
 
 
 def number_asked(asked: AdminRequest, name: str, default: int, *, most: int) -> int:
-    """A number among the parameters. Raises InvalidQuery."""
+    """Parse a query parameter as a number from 0 to `most`. Raises InvalidQuery."""
     text = asked.asked(name)
     if text and not (_DIGITS.fullmatch(text) and int(text) <= most):
         raise errors.InvalidQuery(f"{name} must be a number from 0 to {most}.")
@@ -123,22 +123,24 @@ def _answer(
 
 
 async def find_key(asked: AdminRequest, *, is_open: bool = False) -> KeyRecord:
-    """The key of the path; with `is_open` it must not be revoked. Raises RouteNotFound."""
+    """Find the key that the path names. Raises RouteNotFound, with `is_open` also for a revoked
+    key."""
     found = await asked.store.find(asked.id)
     if found is not None and not (is_open and found.revoked_at):
         return found
     state = " that is not revoked" if is_open else ""
     raise errors.RouteNotFound(
-        f"There is no key with this ID{state}. Give the ID of a key, not its name."
+        f"There is no key with this ID{state}. Send the ID of a key, not its name."
     )
 
 
 async def make_key(
     asked: AdminRequest, given: Mapping[str, object], key_id: str = ""
 ) -> tuple[KeyRecord, str, Sequence[str]]:
-    """Make a key: returns it, its secret, and warnings. Costs as much as `check_grants`.
+    """Create a key from members of `KeyBody`. Returns its record, the key itself, and warnings.
 
-    Raises InvalidBody with a problem for each member, and IntegrityError as `create_key`.
+    Costs as many Google calls as `check_grants`. Raises InvalidBody with a problem for each invalid
+    member, and IntegrityError if a key with this `key_id` exists.
     """
     plans = asked.settings.plans
     request, unchecked = await _checked(asked, given)
@@ -152,9 +154,10 @@ async def make_key(
 async def change_key(
     asked: AdminRequest, before: KeyRecord, given: Mapping[str, object]
 ) -> tuple[KeyRecord, Sequence[str]]:
-    """Change a key: returns it, and warnings. Costs as much as `check_grants` for new names.
+    """Change a key by members of `KeyBody`. Returns its new record, and warnings.
 
-    Raises InvalidBody, and PreconditionFailed if others changed the key since it was `before`.
+    Costs as many Google calls as `check_grants` if granted names change. Raises InvalidBody, and
+    PreconditionFailed if another edit changed the key after `before` was read.
     """
     plans = asked.settings.plans
     request, unchecked = await _checked(asked, given, before)
@@ -167,25 +170,29 @@ async def change_key(
 
 
 async def give_secret(asked: AdminRequest, overlap_seconds: float) -> tuple[KeyRecord, str]:
-    """Give a key a second secret, and return both; the present secret is valid for the overlap.
+    """Give the key of the path a second secret. Returns its record and the new key.
 
-    Raises InvalidRequest if an old secret is still valid.
+    The present secret stays valid for `overlap_seconds`. Raises InvalidRequest if an earlier secret
+    is still valid.
     """
     record, overlap = await find_key(asked, is_open=True), timedelta(seconds=overlap_seconds)
     edit = _edit(asked)
     key = await issue.rotate_key(record, **edit, pepper=asked.pepper, overlap=overlap)
     if key is None:
         raise errors.InvalidRequest(
-            "The old secret of this key is still valid, and a third would end it early. End the "
-            "old secret first."
+            "The old secret of this key is still valid, and a third secret would end it early. "
+            "End the old secret first."
         )
     await asked.request.state["reread_keys"]()
-    # Not read again: a store that fails now would hide the secret for ever.
+    # The key is not read again: if the store failed now, the secret would be lost.
     return replace(record, last4=key[-4:], old_ends_at=edit["now"] + overlap), key
 
 
 async def end_old_secret(asked: AdminRequest) -> KeyRecord:
-    """End the old secret of a key. Raises RouteNotFound if it has none."""
+    """End the old secret of the key of the path.
+
+    Raises RouteNotFound if the key has no old secret.
+    """
     edit = KeyEdit(key_id=asked.id, at=asked.now(), by=asked.author, action="ended")
     if not await asked.store.end_rotation(edit):
         await find_key(asked, is_open=True)
@@ -195,19 +202,19 @@ async def end_old_secret(asked: AdminRequest) -> KeyRecord:
 
 
 async def revoke_key(asked: AdminRequest) -> None:
-    """Revoke a key, also a damaged one. Raises RouteNotFound."""
+    """Revoke the key of the path, even if its row is damaged. Raises RouteNotFound."""
     if not await asked.store.revoke(asked.id, asked.now(), by=asked.author):
         await find_key(asked, is_open=True)
     await asked.request.state["reread_keys"]()
 
 
 def _edit(asked: AdminRequest) -> dict[str, Any]:
-    """The store, author and time of an edit."""
+    """Keyword arguments for functions of `issue`: store, author and time of an edit."""
     return {"store": asked.store, "by": asked.author, "now": asked.now()}
 
 
 def tag_of(record: KeyRecord) -> str:
-    """Tag of the editable fields of a key; use and rotation do not change it."""
+    """ETag of the editable fields of a key. Use and rotation of the key do not change the ETag."""
     state = (record.id, issue.editable(record), record.revoked_at is not None)
     return opaque_tag(msgspec.json.encode(state))
 
@@ -215,7 +222,10 @@ def tag_of(record: KeyRecord) -> str:
 def other_state(
     asked: AdminRequest, record: KeyRecord, *, has_tags: bool = True
 ) -> errors.PreconditionFailed:
-    """The error for a change of a key that was edited meanwhile; it has the present state."""
+    """Create the error for a key that another edit changed.
+
+    Clients get the current fields with it.
+    """
     existing = issue.key_members(record, asked.now())
     return errors.PreconditionFailed(existing, tag=tag_of(record), has_tags=has_tags, noun="key")
 
@@ -223,7 +233,10 @@ def other_state(
 async def _checked(
     asked: AdminRequest, given: Mapping[str, object], before: KeyRecord | None = None
 ) -> tuple[issue.KeyRequest, Sequence[str]]:
-    """Check members: returns the request, and warnings of failed checks. Raises InvalidBody."""
+    """Convert members to a request, and check it. Returns the request, and warnings.
+
+    A warning names a spreadsheet that could not be checked. Raises InvalidBody.
+    """
     members = {name: each for name, each in given.items() if name != "check"}
     try:
         request = issue.request_with(members, before)
@@ -241,9 +254,10 @@ async def _checked(
 
 
 async def _look(asked: AdminRequest, grants: Grants) -> Looked:
-    """Find grants that do not exist. Costs as much as `find_names` for each spreadsheet."""
+    """Check that granted names exist. Costs as many Google calls as `find_names` for each
+    spreadsheet."""
     if len(grants.spreadsheets or ()) > _MOST_LOOKED_AT:
-        text = f"at most {_MOST_LOOKED_AT} are looked at; leave this check out"
+        text = f"at most {_MOST_LOOKED_AT} spreadsheets can be checked; leave out this check"
         return Looked(problems=[f"--spreadsheet: {text}"])
     sheets, layouts = asked.request.state["sheets"], Layouts(asked.settings.worksheets)
     with in_call_context(CallContext(asked.admin.key_id)):

@@ -1,11 +1,10 @@
-"""Requests of administrators, and results of operations of the console and the admin API.
+"""Requests to the console and the admin API, and the results that handlers return.
 
-Rules of operations of the API that a page runs with the grants and the plan of a key
-- An operation runs as every request of the API does (`gateway.web.frame.respond`), in process and
-  with the same refusals; only its caller is given. So the console shows nothing that the key may
-  not see.
-- It is not charged to the key's rate. Its calls to Google are counted for the page's log line, with
-  the key and the administrator.
+Rules for requests to the API that a page runs with the grants and the plan of a key
+- `AdminRequest.run` calls `gateway.web.frame.respond` in this process, as a request over HTTP does,
+  but with a given caller. So the console shows nothing that the key is not allowed to see.
+- The request is not charged to the rate of the key. The log line of the page counts its calls to
+  Google, and names the key and the administrator.
 """
 
 import json
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from gateway.admin.status import Checks
 
 MOST_KEYS = 100
-"""Maximum number of keys to choose from."""
+"""Maximum number of keys in the selection list of a page."""
 _NO_LIMIT = {"requests_per_minute": 0, "max_concurrent": 0}
 _AGO = re.compile("([0-9]{1,5})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -46,7 +45,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """The answer to an operation; `headers` have names in lower case."""
+    """Answer to `AdminRequest.run`: decoded JSON body, and headers with names in lower case."""
 
     body: Any
     headers: Mapping[str, str]
@@ -54,23 +53,23 @@ class Reply:
 
 @dataclass(frozen=True, kw_only=True)
 class AdminRequest:
-    """A request of an administrator to an operation."""
+    """Authenticated request of an administrator to the console or the admin API."""
 
     request: Request
     settings: Settings
     pepper: bytes = field(repr=False)
     admin: AdminSecret
     id: str
-    """The `{id}` of the path, "" without one."""
+    """Value of `{id}` in the path, or "" for a path without it."""
     query: Sequence[tuple[str, str]]
     form: Sequence[tuple[str, str]] = ()
-    """The fields of a page's form."""
+    """Names and values of the form that a page sent."""
     members: Mapping[str, Any] = field(default_factory=dict)
-    """The body of an operation of the API, valid for the form in its row of the table."""
+    """Decoded JSON body of a request to the admin API, valid for the struct in `OPERATIONS`."""
     api_url: str
     checks: "Checks"
     started: datetime
-    """Time at which the console was made."""
+    """Time at which this process created the console."""
 
     @property
     def store(self) -> KeyStore:
@@ -78,15 +77,15 @@ class AdminRequest:
 
     @property
     def author(self) -> str:
-        """Author of an edit of a key."""
+        """Author to store with an edit of a key: name and ID of the admin key."""
         return f"{self.admin.name} ({self.admin.key_id})"
 
     def asked(self, name: str) -> str:
-        """The first value of a parameter of the URL; "" without it."""
+        """Returns the first value of a query parameter, or "" if the parameter is missing."""
         return next((value for known, value in self.query if known == name), "")
 
     async def keys(self) -> Sequence[KeyRecord]:
-        """The first `MOST_KEYS` active keys, oldest first."""
+        """Returns at most `MOST_KEYS` active keys, the oldest first."""
         now = self.now()
         found, _ = await self.store.page(lambda _: None, limit=MOST_KEYS, active_first_at=now)
         return [each for each in found if each.is_active(now)]
@@ -96,7 +95,10 @@ class AdminRequest:
         return datetime.now(UTC)
 
     def caller(self, record: KeyRecord) -> Caller:
-        """The caller with a key. Raises PlanLimit if its plan is not configured."""
+        """Returns the caller that a key identifies.
+
+        Raises PlanLimit if the plan is not configured.
+        """
         caller = caller_of(record, self.settings.plans, row_tag_key(self.pepper))
         if caller is None:
             raise PlanLimit(f"The plan '{record.plan}' of this key is not configured.")
@@ -112,7 +114,10 @@ class AdminRequest:
         headers: Mapping[str, str] | None = None,
         body: object = None,
     ) -> Reply:
-        """Run a request below `/v2/sheets`. Raises the GatewayError of a refusal."""
+        """Run a request to a path below `/v2/sheets` as this caller, and return its answer.
+
+        Raises the GatewayError that the API would send.
+        """
         page, sent = self.request, b"" if body is None else json.dumps(body).encode()
         raw_path = "/".join(["/v2/sheets", *(quote(each, safe="") for each in path)])
         lines = {"X-Spreadsheet-Id": spreadsheet, "Content-Type": "application/json"}
@@ -152,7 +157,7 @@ class AdminRequest:
 
 
 def _admission_of(caller: Caller) -> Admission:
-    """Make an admission of every request as this caller, without a rate limit."""
+    """Create an admission that accepts every request as this caller, without a rate limit."""
 
     async def identify(_key: str | None, _where_from: WhereFrom) -> Caller:
         return caller
@@ -171,7 +176,7 @@ class Page:
 
 @dataclass(frozen=True, kw_only=True)
 class Json:
-    """An answer of the admin API."""
+    """JSON answer of the admin API. `content` is the body before encoding."""
 
     content: object
     status: int = 200
@@ -186,13 +191,16 @@ class Redirect:
 
 
 def url(path: str, **parameters: object) -> str:
-    """Path of the console with the parameters that have a value."""
+    """Build a URL of the console. Parameters that are "" or None are left out."""
     given = {name: value for name, value in parameters.items() if value not in ("", None)}
     return f"{path}?{urlencode(given)}" if given else path
 
 
 def instant(text: str, now: datetime) -> datetime:
-    """Parse an instant in ISO 8601, UTC by default, or a time ago as `24h`. Raises InvalidQuery."""
+    """Parse a time in ISO 8601, by default in UTC, or a duration before `now`, such as `24h`.
+
+    Returns UTC. Raises InvalidQuery.
+    """
     if ago := _AGO.fullmatch(text):
         return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
     try:
@@ -200,5 +208,6 @@ def instant(text: str, now: datetime) -> datetime:
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise InvalidQuery(
-            f"{quoted(text)} is not a time: send 2026-02-01T10:30:00Z, or how long ago, as in 24h."
+            f"{quoted(text)} is not a time. Send a time such as 2026-02-01T10:30:00Z, or a "
+            "duration before now, such as 24h."
         ) from error

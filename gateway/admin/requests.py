@@ -1,4 +1,4 @@
-"""Latest requests to this process, as in the log: without cells and secrets."""
+"""Latest requests to this process, with the fields of the log, without cells and secrets."""
 
 import json
 import re
@@ -11,19 +11,20 @@ from gateway.telemetry.events import RequestEvent, encoded_lines, tallies
 
 PAGE_LINES, SHOWN_LINES = 1_000, 50
 ANY = "any"
-"""`code` for all refused requests; 0 is for successful ones."""
+"""Value of `code` that matches every refused request. The value 0 matches successful requests."""
 _NUMBER = re.compile("[0-9]{1,5}")
 _SPANS = {"": "any time", "5m": "5 minutes", "1h": "1 hour", "24h": "24 hours"}
 
 
 async def requests(asked: AdminRequest, limit: int = PAGE_LINES) -> dict[str, Any]:
-    """A page of lines, newest first; `next` has the parameters of the page of older lines."""
+    """Page of requests, the newest first. `next` has the query parameters of the next page, or is
+    None."""
     now = asked.now()
     key_id, code, skip = asked.asked("key"), asked.asked("code"), asked.asked("skip") or "0"
     if not _NUMBER.fullmatch(code) and code not in ("", ANY):
-        raise InvalidQuery("code is the code of an error, 0 for none, or any.")
+        raise InvalidQuery("code must be the code of an error, 0 for successful requests, or any.")
     if not _NUMBER.fullmatch(skip):
-        raise InvalidQuery("skip is a number of lines.")
+        raise InvalidQuery("skip must be a number of lines.")
     since, until = (instant(asked.asked(name) or "0s", now) for name in ("since", "until"))
     if not asked.asked("since"):
         since = datetime.min.replace(tzinfo=UTC)

@@ -1,7 +1,7 @@
-"""A view of rows as code: the same request with curl, fetch and the two clients.
+"""Code for the request of a page of rows: with curl, with fetch, and with both client libraries.
 
-Rules: a worksheet's name and a filter may be any text, and none ends its quotes. The key is a
-placeholder, for the gateway does not know it, except in the answer to its creation.
+Rules: a worksheet's name and a filter can be any text, and the code quotes them. The key is a
+placeholder, because the gateway does not store keys; `first_request` gets a key just created.
 """
 
 import json
@@ -15,7 +15,7 @@ _KEY = "YOUR_KEY"
 def snippets(
     api_url: str, spreadsheet: str, title: str, view: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """The code by its language; `view` has `where` and `order`, "" if not given."""
+    """Returns code by the name of its language. `view` has `where` and `order`, "" if missing."""
     given = {name: value for name, value in view.items() if value}
     path = f"{api_url}/v2/sheets/{quote(title, safe='')}"
     address = f"{path}?{urlencode(given)}" if given else path
@@ -53,9 +53,10 @@ def snippets(
 
 
 def first_request(api_url: str, key: str, spreadsheet: str, title: str, may_read: bool) -> str:
-    """A line for curl with a new key, for the worksheet if one is known.
+    """Returns a curl command that tries a new key.
 
-    With a key that may only create, it has a field to fill in.
+    A key that can read lists rows of the worksheet `title`, or all worksheets if `title` is "". Any
+    other key creates a row, with a placeholder for its field.
     """
     title, spreadsheet = title or ("" if may_read else "SHEET"), spreadsheet or "SPREADSHEET_ID"
     path = f"{api_url}/v2/sheets/{quote(title, safe='')}".removesuffix("/")
@@ -70,12 +71,12 @@ def first_request(api_url: str, key: str, spreadsheet: str, title: str, may_read
 
 
 def _quoted(text: str) -> str:
-    """A JSON string, valid in JavaScript and Python, too; invisible characters are escaped."""
+    """Encode a text as a JSON string, which is valid in JavaScript and Python, too."""
     return json.dumps(text)
 
 
 def object_in(text: str) -> dict[str, object] | None:
-    """The JSON object in a text; None for any other text."""
+    """Parse a JSON object. Returns None if the text is not a JSON object."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

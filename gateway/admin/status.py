@@ -1,4 +1,4 @@
-"""The state of this process, and the findings of `check`."""
+"""Status of this process, and findings of the command `check`."""
 
 import asyncio
 import os
@@ -25,15 +25,15 @@ LAST_ERRORS = 5
 SHOWN_WORKSHEETS = 20
 
 Findings = Sequence[tuple[str, str]]
-"""Findings of `check`, as levels and texts."""
+"""Findings of `check`: pairs of a level and a text."""
 RunCheck = Callable[[str | None, Mapping[str, Send]], Awaitable[Findings]]
-"""Checks the gateway and one spreadsheet, if any; sends reads as one of these accounts."""
+"""Function that runs `check` for one spreadsheet, or for none. The mapping is by account name."""
 
 
 class Checks:
     """Cached findings of `check`, which runs at most once in `CHECK_EVERY` to save quota.
 
-    Its reads wait for the quota, and are counted.
+    Its reads count against the quota of the gateway's accounts, and wait for quota.
     """
 
     def __init__(self, run: RunCheck) -> None:
@@ -43,7 +43,7 @@ class Checks:
         self.findings: Findings = ()
 
     async def run(self, asked: AdminRequest) -> None:
-        """Run `check` with the spreadsheet of a key, at most once in `CHECK_EVERY`."""
+        """Run `check` with a spreadsheet of an active key, at most once in `CHECK_EVERY`."""
         async with self._running:
             now, accounts = asked.now(), asked.request.state["accounts"]
             if self.at is not None and now - self.at < CHECK_EVERY:
@@ -56,7 +56,10 @@ class Checks:
 
 
 async def status(asked: AdminRequest) -> dict[str, Any]:
-    """Quota, accounts, worksheets in memory and waiting writes. No call without `check=true`."""
+    """Status as JSON: quota, accounts, worksheets in memory, waiting writes, findings of `check`.
+
+    Costs no Google call, unless the query parameter `check=true` runs `check`.
+    """
     state, checks = asked.request.state, asked.checks
     if asked.asked("check") not in ("", "false", "true"):
         raise InvalidQuery("check must be true or false.")
@@ -86,7 +89,7 @@ async def status(asked: AdminRequest) -> dict[str, Any]:
 
 
 def _use(account: str, kind: CallKind, bucket: Bucket) -> dict[str, int]:
-    """Number of this process's calls in the last minute, of allowed calls, and of waiting ones."""
+    """Calls of this process in the last minute, maximum calls per minute, and waiting calls."""
     used = tallies.calls_of_minute(account, kind)
     return {"used": used, "limit": bucket.max_per_minute, "waiting": bucket.waiting_count}
 

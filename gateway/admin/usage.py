@@ -1,4 +1,4 @@
-"""Use of keys in the last 30 days, by the hour as stored."""
+"""Use of keys in the last 30 days, by the hour."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -18,11 +18,14 @@ MOST_GROUPS, SHOWN_GROUPS = 1_000, 100
 _KINDS = {"key": "By key", "sheet": "By worksheet", "code": "By code"}
 _SPANS = {"24h": "24 hours", "7d": "7 days", "30d": "30 days"}
 _HOURLY = timedelta(hours=48)
-"""Maximum time that a chart shows by the hour."""
+"""Longest time for which a chart has a bar for each hour. A longer chart has a bar for each day."""
 
 
 async def usage(asked: AdminRequest) -> dict[str, Any]:
-    """Use by the hour, and in `groups` by key, sheet or code: the `MOST_GROUPS` most used."""
+    """Use by the hour, and in `groups` by key, worksheet or error code.
+
+    `groups` has the `MOST_GROUPS` groups with most requests.
+    """
     by = asked.asked("by") or "key"
     if by not in BY:
         raise InvalidQuery(f"by must be one of {', '.join(BY)}.")
@@ -38,9 +41,9 @@ async def usage(asked: AdminRequest) -> dict[str, Any]:
 
 
 async def use_by_hour(asked: AdminRequest) -> dict[str, Any]:
-    """Sums of the hours that began at `since` or later, including the present one.
+    """Use by the hour, and in total, from the query parameter `since` to the present hour.
 
-    What this process counted is stored first.
+    `since` is by default 24 hours ago. The counts of this process are stored before the read.
     """
     now = asked.now()
     since = first_hour(instant(asked.asked("since") or "24h", now), now)
@@ -54,16 +57,16 @@ async def use_by_hour(asked: AdminRequest) -> dict[str, Any]:
 
 
 def first_hour(since: datetime, now: datetime) -> datetime:
-    """The first stored hour that began at an instant or later."""
+    """Returns the first hour that began at `since` or later, within the stored hours."""
     since = max(since, now - KEPT)
     hour = begin_of_hour(since)
     return min(hour if hour == since else hour + HOUR, begin_of_hour(now))
 
 
 def chart(found: Mapping[str, Any], now: datetime) -> dict[str, object]:
-    """Bars by the hour, or by the day for a longer time, with a round maximum.
+    """Template values of a bar chart, by the hour or by the day, with a round maximum.
 
-    A bar has a label, the number of requests, and the number of refused ones.
+    A bar has a label, the number of requests, and the number of refused requests.
     """
     since = datetime.fromisoformat(found["since"])
     is_hourly = now - since <= _HOURLY

@@ -102,7 +102,7 @@ def test_a_form_that_is_sent_again_makes_no_second_key(console: Console) -> None
 
     assert first.status_code == 200
     assert (again.status_code, again.headers["location"]) == (303, f"/keys/{form['id']}?done=made")
-    assert "This form has made this key already" in console.page(f"/keys/{form['id']}", done="made")
+    assert "This form has already made this key" in console.page(f"/keys/{form['id']}", done="made")
     assert [each.status_code for each in rotated] == [200, 303]
     assert rotated[1].headers["location"].endswith("done=rotated")
     assert status_of(console, SECRET.findall(rotated[0].content.decode())[0]) == 200

@@ -153,10 +153,10 @@ def busy(browser: Browser, console_demo: Demo, console_url: str, cookies: Any) -
         page.goto(console_url)
         page.get_by_role("button", name="Check settings").click()
         expect(page.get_by_text("keys: 3 not revoked")).to_be_visible()
-        checked = page.get_by_text("Last at").text_content()
+        checked = page.get_by_text("Last check at").text_content()
         with page.expect_navigation():
             page.get_by_role("button", name="Check settings").click()
-        assert page.get_by_text("Last at").text_content() == checked
+        assert page.get_by_text("Last check at").text_content() == checked
 
 
 @pytest.fixture(scope="module")

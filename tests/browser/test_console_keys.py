@@ -46,7 +46,7 @@ def test_a_key_lives_from_its_making_to_its_end(page: Page) -> None:
     click(page, "Save")
     expect(page.get_by_role("status")).to_contain_text("Saved")
     narrowed = [run_curl(line), run_curl(line, Cities="Products")]
-    page.get_by_label("The present secret ends").select_option("in an hour")
+    page.get_by_label("The current secret ends").select_option("in an hour")
     click(page, "Make another secret")
     second = page.locator("#secret-text").inner_text()
     page.get_by_role("link", name="Done").click()
@@ -98,7 +98,7 @@ def test_a_key_is_made_with_the_keyboard_alone(page: Page) -> None:
         page.get_by_text('May read and create; spreadsheets: demo; worksheets: "Cities".')
     ).to_be_visible()
     page.reload()
-    expect(page.get_by_role("status")).to_contain_text("has made this key already")
+    expect(page.get_by_role("status")).to_contain_text("has already made this key")
     expect(field(page, "Plan")).to_have_value("free")
     page.get_by_text("Revoke key").focus()
     keys.press("Enter")

@@ -1,8 +1,8 @@
 """Rate limit per client address.
 
 Rules
-- The address of an IPv6 client is its /64 network, because one client commonly has all of it.
-- The number of stored addresses is bounded; the least recently used one is dropped first.
+- An IPv6 client counts by its /64 network, because a client commonly owns the whole network.
+- The number of stored addresses has a maximum. The least recently used address is dropped first.
 """
 
 import socket
@@ -21,7 +21,10 @@ _MAPPED = b"\0" * 10 + b"\xff\xff"
 
 
 class AddressRates:
-    """One rate per address, with a burst of one minute's requests. 0 means no limit."""
+    """Rate limit for each address.
+
+    The burst is the number of requests per minute; 0 means no limit.
+    """
 
     def __init__(
         self,
@@ -35,13 +38,16 @@ class AddressRates:
         self._rates: LRUCache[str, Gcra] = LRUCache(max_kept)
 
     def count(self, address: str) -> float:
-        """Count one request; returns 0, or the seconds to wait if it exceeds the limit."""
+        """Count a request. Returns 0 if it is within the limit, else the seconds to wait."""
         rate = self._rates.setdefault(network_of(address), Gcra())
         return rate.take(self._limit, self._timer())
 
 
 def network_of(address: str) -> str:
-    """The address that counts for a client: IPv4, the /64 network of IPv6, or any other text."""
+    """Returns the text that identifies a client: an IPv4 address, or the /64 network of IPv6.
+
+    Returns any other text as it is.
+    """
     if ":" not in address:
         return address
     try:

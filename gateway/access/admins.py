@@ -1,12 +1,13 @@
-"""Administrators: admin keys, and the sign-in to the console.
+"""Admin keys, and sign-in to the console.
 
-An admin key has the form of an API key (`gateway.access.keys`) with the prefix `sga_`; neither
-works in place of the other. Sessions (`sgs_`) and links (`sgl_`) have the same form, belong to an
-admin key, and expire.
+An admin key has the format of an API key (`gateway.access.keys`) with the prefix `sga_`. An API key
+does not work as an admin key, nor an admin key as an API key. Secrets of sessions (`sgs_`) and of
+sign-in links (`sgl_`) have the same format, belong to an admin key, and expire.
 
 Rules
-- A valid secret is never refused because of others: it is looked up first, and only failures count.
-- Only digests are stored, with the pepper of the API keys.
+- A valid secret always works, even if too many invalid ones came from the same address. The store
+  is searched first, and only failures count.
+- The store has only digests of secrets, made with the pepper of the API keys.
 """
 
 import math
@@ -27,15 +28,17 @@ FAILURES_PER_MINUTE = 10
 ID_PREFIX, ID_DIGITS = "adm_", 8
 
 _WRONG = (
-    "This is not a valid admin key or sign-in link. An admin key begins with sga_ and is made by "
-    "'sheets-gateway admin create'; keys of the API do not open the console. A link counts once, "
-    "for 10 minutes."
+    "This is not a valid admin key or sign-in link; API keys do not open the console. Make an "
+    "admin key (sga_…) with 'sheets-gateway admin create'; a link works once, within 10 minutes."
 )
 
 
 @dataclass(frozen=True)
 class Admins:
-    """Admin keys of one store; `clock` returns UTC."""
+    """Creates and checks admin keys, sessions and sign-in links of one store.
+
+    `clock` returns UTC.
+    """
 
     secrets: AdminSecrets = field(repr=False)
     pepper: bytes = field(repr=False)
@@ -46,16 +49,20 @@ class Admins:
     random_bytes: keys.RandomBytes = field(repr=False, default=token_bytes)
 
     async def create(self, name: str) -> tuple[AdminSecret, str]:
-        """Create an admin key: returns its stored record and the key itself."""
+        """Create an admin key. Returns its stored record and the key itself."""
         key_id = ID_PREFIX + keys.random_digits(ID_DIGITS, self.random_bytes)
         return await self._issue("key", key_id, name, None)
 
     async def link(self, owner: AdminSecret) -> str:
-        """Create a token for one sign-in as the owner."""
+        """Create the token of a sign-in link for the owner of an admin key."""
         return (await self._issue("link", owner.key_id, owner.name, LINK))[1]
 
     async def sign_in(self, secret: str, where_from: keys.WhereFrom) -> str:
-        """Create a session for an admin key or a link. Raises as `identify`."""
+        """Create a session for an admin key or the token of a link. Returns the secret of the
+        session.
+
+        Raises MissingApiKey, InvalidApiKey or TooManyAuthFailures.
+        """
         found = await self._find(secret, "key", "link")
         if found is not None and found.kind == "link":
             found = found if await self.secrets.remove(found.digest) else None
@@ -64,14 +71,18 @@ class Admins:
         return (await self._issue("session", found.key_id, found.name, SESSION))[1]
 
     async def identify(self, key: str, where_from: keys.WhereFrom) -> AdminSecret:
-        """The admin key of a program. Raises Unauthorized, TooManyAuthFailures."""
+        """Returns the record of an admin key.
+
+        Raises MissingApiKey, InvalidApiKey or TooManyAuthFailures.
+        """
         found = await self._find(key, "key")
         if found is None:
             raise self._refusal(key, where_from)
         return found
 
     async def session(self, secret: str) -> AdminSecret | None:
-        """The session with this secret; None if there is none, or if it has expired."""
+        """Returns the record of a session by its secret, or None if it does not exist or has
+        expired."""
         return await self._find(secret, "session")
 
     async def _find(self, secret: str, *kinds: SecretKind) -> AdminSecret | None:
@@ -105,7 +116,7 @@ class Admins:
         if not wait_seconds:
             return InvalidApiKey(_WRONG)
         return TooManyAuthFailures(
-            "Too many wrong admin keys came from this address. Wait, and check the key; "
+            "Too many wrong admin keys came from this address. Check the key, and wait; "
             "valid keys and open sessions still work.",
             retry_after_seconds=math.ceil(wait_seconds),
             per_minute=self.failures.per_minute,

@@ -1,9 +1,11 @@
-"""The caller of a request and its grants, decided before any cache or call to Google.
+"""Caller of a request, and checks of the grants of its key before any cache or call to Google.
 
 Rules:
-- A key may do only what it was granted; "any" is `None`, never an empty set.
-- The spreadsheet is checked first; one without a grant gets the same answer as a missing one.
-- No refusal reveals whether a spreadsheet or worksheet exists.
+- A key is allowed only what its grants name. `None` grants all spreadsheets, worksheets or columns;
+  an empty set grants none.
+- The spreadsheet is checked first. A spreadsheet without a grant gets the same answer as one that
+  does not exist.
+- No error reveals whether a spreadsheet or worksheet exists.
 """
 
 import re
@@ -24,13 +26,13 @@ _ORIGIN = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _WEB_URL = re.compile(r"(https?://[^/?#]+)([/?#][\x21-\x5b\x5d-\x7e]*)?", re.IGNORECASE | re.ASCII)
-"""Browsers read a backslash as a slash, and drop control characters and blanks."""
+"""URL without a fragment of user, backslash, control character or blank, which browsers rewrite."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """The holder of a valid key; `key_id` and `name` may be logged."""
+    """Holder of a valid key, with its plan and grants. Logs can contain `key_id` and `name`."""
 
     key_id: str
     name: str
@@ -38,23 +40,22 @@ class Caller:
     plan: PlanSettings
     grants: Grants
     expires: bool = False
-    """True if the key has an expiry."""
+    """True if the key has a time of expiry."""
 
 
 def authorise(
     caller: Caller, *, spreadsheet: str | None, worksheet: str, writes: Sequence[Right] = ()
 ) -> Target:
-    """The worksheet of a request, if the caller may read it, and has these rights to write.
+    """Check a caller's grants for a worksheet and for the rights `writes`. Returns the worksheet.
 
-    The worksheet "" is the spreadsheet itself. A missing grant is reported before a limit of the
-    plan. If `spreadsheet` is None or blank, the only granted one is used, if there is exactly one.
+    `worksheet` "" stands for the spreadsheet itself. If `spreadsheet` is None or "", the only
+    granted spreadsheet is used. A missing grant raises its error before a limit of the plan does.
     """
     grants, found = caller.grants, granted_spreadsheet(caller.grants, spreadsheet)
     if worksheet and grants.worksheets is not None and worksheet not in grants.worksheets:
         raise errors.NotGranted(
-            "This key may not use a worksheet of this name. Ask the gateway's operator for a key "
-            "that was granted it, and mind capitals and blanks: names match exactly, except for "
-            "their Unicode form (NFC or NFD)."
+            "This key may not use a worksheet with this name; capitals and blanks in the name "
+            "count. Correct the name, or ask the gateway's operator for a key for this worksheet."
         )
     if writes:
         if not all(getattr(grants, f"may_{right}") for right in writes):
@@ -71,13 +72,17 @@ def authorise(
 
 
 def check_origin(caller: Caller, origin: str | None) -> None:
-    """Refuse a browser's `Origin` that the key does not allow; requests without one pass."""
+    """Raise OriginNotAllowed if a browser's `Origin` header names an origin that the key does not
+    allow.
+
+    A request without this header passes.
+    """
     allowed = caller.grants.origins
     if origin is None or not allowed or normal_origin(origin) in allowed:
         return
     raise errors.OriginNotAllowed(
-        "This key may not be used by pages of this origin. Ask the gateway's operator to make a "
-        "key for it; an origin is scheme, host and port, as in https://example.org."
+        "Web pages of this origin may not use this key. Ask the gateway's operator for a key that "
+        "allows the origin (scheme, host and port, such as https://example.org)."
     )
 
 
@@ -89,38 +94,44 @@ def _not_in_plan(caller: Caller, what: str, instead: str) -> errors.PlanLimit:
 
 
 def check_query(caller: Caller, *, uses_where: bool, uses_order: bool) -> None:
-    """Refuse `where` and `order` on a plan without them: dropping them would show other rows."""
+    """Raise PlanLimit if the plan does not include the used ones of `where` and `order`.
+
+    To ignore these parameters would return other rows than the client asked for.
+    """
     used = [name for name, is_used in (("'where'", uses_where), ("'order'", uses_order)) if is_used]
     if used and not caller.plan.where_and_order:
         raise _not_in_plan(caller, " and ".join(used), "Leave it out, or ask")
 
 
 def rights_of(caller: Caller) -> tuple[Right, ...]:
-    """The rights of a key that its plan allows, in the order of `RIGHTS`."""
+    """Returns the rights of a key that its plan allows, in the order of `RIGHTS`."""
     allowed = {"read": True, "delete": caller.plan.writes and caller.plan.deletes}
     return tuple(each for each in caller.grants.rights if allowed.get(each, caller.plan.writes))
 
 
 def may_delete(caller: Caller) -> bool:
-    """True if the key has the right to delete, and its plan allows it."""
+    """True if both the key and its plan allow it to delete rows."""
     return caller.grants.may_delete and caller.plan.deletes
 
 
 def check_filter(caller: Caller) -> None:
-    """Refuse a write by filter on a plan without them."""
+    """Raise PlanLimit if the plan does not include writes by filter."""
     if not caller.plan.where_and_order or caller.plan.max_affected == 0:
         instead = "Name the rows by their rowIndex, or ask"
         raise _not_in_plan(caller, "writes by filter", instead)
 
 
 def check_export(caller: Caller) -> None:
-    """Refuse an export on a plan without them."""
+    """Raise PlanLimit if the plan does not include exports."""
     if caller.plan.max_export_rows == 0:
         raise _not_in_plan(caller, "exports", "List the rows page by page, or ask")
 
 
 def check_conditional(caller: Caller, condition: IfMatch | None, *, verb: str = "update") -> None:
-    """Refuse an update or delete of any state of a row if the plan requires conditions."""
+    """Raise PreconditionRequired for an update or delete without an ETag if the plan requires one.
+
+    `If-Match: *` counts as no ETag.
+    """
     if caller.plan.require_if_match and (condition is None or condition.is_any):
         raise errors.PreconditionRequired(
             f"The plan '{caller.plan_name}' of this key requires If-Match with the row's ETag "
@@ -129,7 +140,10 @@ def check_conditional(caller: Caller, condition: IfMatch | None, *, verb: str = 
 
 
 def check_unconditional(caller: Caller) -> None:
-    """Refuse a write to several rows, which has no conditions, if the plan requires them."""
+    """Raise PreconditionRequired for a write to several rows if the plan requires ETags of rows.
+
+    A write to several rows cannot send ETags.
+    """
     if caller.plan.require_if_match:
         raise errors.PreconditionRequired(
             f"The plan '{caller.plan_name}' of this key requires If-Match with the row's "
@@ -139,15 +153,18 @@ def check_unconditional(caller: Caller) -> None:
 
 
 def granted_spreadsheet(grants: Grants, spreadsheet: str | None) -> str:
-    """ID of the requested spreadsheet, if granted; without a request, of the only granted one."""
+    """Returns the ID of the requested spreadsheet, or of the only granted one without a request.
+
+    Raises InvalidSpreadsheetId, or SpreadsheetNotFound for a spreadsheet without a grant.
+    """
     granted = grants.spreadsheets
     if not spreadsheet:
         if granted is not None and len(granted) == 1:
             return next(iter(granted))
         raise errors.InvalidSpreadsheetId(
             "The request names no spreadsheet. Send its ID in the header X-Spreadsheet-Id or "
-            "in the query parameter spreadsheetId; it stands in the spreadsheet's URL "
-            "between /d/ and /edit."
+            "in the query parameter spreadsheetId; the ID is in the spreadsheet's URL between "
+            "/d/ and /edit."
         )
     if not is_spreadsheet_id(spreadsheet):
         if found := id_in(spreadsheet):
@@ -165,9 +182,10 @@ def granted_spreadsheet(grants: Grants, spreadsheet: str | None) -> str:
 
 
 def normal_origin(text: str) -> str | None:
-    """An origin (RFC 6454) as `scheme://host[:port]` in lower case without default port.
+    """Normalise an origin (RFC 6454) to `scheme://host[:port]`, in lower case, without a default
+    port.
 
-    None for any other text.
+    Returns None for any other text.
     """
     match = _ORIGIN.fullmatch(text)
     if match is None:
@@ -181,9 +199,11 @@ def normal_origin(text: str) -> str | None:
 
 
 def web_url(text: str) -> tuple[str, str] | None:
-    """The origin of a whole http(s) URL, and the URL beginning with it; None for any other text.
+    """Split a whole http(s) URL. Returns its normal origin and the URL that begins with this
+    origin.
 
-    All parsers read the URL alike: it has no user, backslash or blank, and its origin is normal.
+    Returns None for any other text, and for a URL with a user, a backslash or a blank, which
+    parsers read differently.
     """
     match = _WEB_URL.fullmatch(text)
     origin = None if match is None else normal_origin(match[1])

@@ -1,4 +1,4 @@
-"""Check of a key's grants: spreadsheets, worksheets and fields that do not exist."""
+"""Check that the spreadsheets, worksheets and fields in the grants of a key exist."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -21,17 +21,18 @@ MISSING = (errors.SpreadsheetNotFound, errors.SpreadsheetNotShared, errors.Unsup
 LONGEST_NAME = 60
 """Maximum number of characters of a name in a problem."""
 MOST_NEAR = 3
-"""Maximum number of near names in a problem."""
+"""Maximum number of similar names in a problem."""
 MOST_COMPARED = 200
-"""Maximum number of names that are compared for near ones."""
+"""Maximum number of existing names that are compared with a missing name."""
 
 Names = tuple[set[str], set[str]]
-"""Titles of worksheets, and names of fields, in NFC."""
+"""Titles of worksheets, and names of fields, both in NFC."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Looked:
-    """Problems of missing names, and texts about spreadsheets that could not be checked."""
+    """Result of `check_grants`: problems of missing names, and spreadsheets that could not be
+    checked."""
 
     problems: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
@@ -77,7 +78,7 @@ async def check_grants(
 
 
 def _near(name: str, known: Collection[str]) -> Sequence[str]:
-    """The nearest names to a missing one; empty if there are too many to compare."""
+    """Returns the existing names most similar to a missing one, or none if there are too many."""
     if len(known) > MOST_COMPARED:
         return ()
     start = name[:LONGEST_NAME].casefold()
@@ -92,9 +93,11 @@ _shown = partial(quoted, longest=LONGEST_NAME)
 
 
 async def find_names(sheets: Sheets, layouts: Layouts, grants: Grants, spreadsheet: str) -> Names:
-    """Read the worksheets of a spreadsheet, and the fields of the granted ones.
+    """Read the titles of worksheets in a spreadsheet, and the field names of the granted
+    worksheets.
 
-    Cost: 1 read for the worksheets; with fields the reads of `read_first_rows`, too.
+    Costs 1 read for the titles. If the key limits columns, it also costs the reads of
+    `read_first_rows`.
     """
     listed = await sheets.list_worksheets(spreadsheet)
     titles = {composed(each.title) for each in listed}
@@ -107,7 +110,7 @@ async def find_names(sheets: Sheets, layouts: Layouts, grants: Grants, spreadshe
     view = await read_first_rows(sheets, spreadsheet, meant, layouts)
     if len(view.worksheets) < len(meant):
         raise errors.SheetTooLarge(
-            "it has too many columns to look for fields; name its worksheets"
+            "it has too many columns to search for fields; name its worksheets"
         )
     fields: set[str] = set()
     for each in view.worksheets:

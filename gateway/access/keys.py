@@ -1,30 +1,29 @@
-"""API keys: creation, checksum, digest; and authentication, from a key to its caller.
+"""API keys: format and digest of a key, active keys in memory, and authentication.
 
-A key is `sgw_`, 30 uniformly random base62 digits (178 bits), and 6 digits with the CRC32 of the
-rest, so that typos need no look-up. 178 bits need no slow hash: the digest is HMAC-SHA256 with a
-pepper that is not in the store.
+A key is `sgw_`, 30 random base62 digits (178 bits), and 6 digits of a CRC32 checksum. The gateway
+finds most typing errors by the checksum, without the key store. The store has HMAC-SHA256 digests
+with a pepper, which is outside the store. 178 random bits need no slow hash.
 
 Rules
-- A valid key is never refused because of others: the active keys in memory are checked first. The
-  limit of invalid keys only decides how the others are refused.
-- An expiry takes effect at once, a revocation after a refresh.
+- A valid key always works, even if too many invalid keys came from the same address. The active
+  keys in memory are searched first, and only failures count for the limit per address.
+- An expiry takes effect at once, and a revocation after a refresh.
 - The key itself is not stored.
-- A text that cannot be a key, such as another scheme, is refused with the reason and not counted as
-  a guess. The reason has words of this module only, never a part of the text, which may hold a key.
-- Invalid keys have a limit per client address, which counts only failures.
+- A text that cannot be a key, such as `Basic …`, gets an error with the reason, and does not count
+  as a failure. The error contains no part of the text, which might contain a key.
 
-Rules of the active keys in memory, by digest: a refresh reads what changed in the store
-- An answer of the store is valid for `BELIEVED_SECONDS` from when it was requested, which limits
+Rules for the active keys in memory, by digest. A refresh reads changes from the store.
+- An answer of the store is valid for `BELIEVED_SECONDS` after its request was sent, which limits
   the delay of a revocation.
-- A digest is unknown only after a refresh that began after the digest came: a new key works at
-  once, and a failing store makes no key unknown.
+- A digest is unknown only after a refresh that began after the request with it. So a new key works
+  at once, and a failure of the store makes no key unknown.
 - One refresh runs at a time, at most one in `PAUSE_SECONDS`, and all requests share it
-  (single-flight). So the cost of guessed keys does not grow with their number.
-- A failed refresh keeps the known keys, as long as they are valid.
-- While a PostgreSQL server is unavailable, earlier answers are valid for longer, and known keys
-  wait for it only briefly (`server_outage`).
-- After a change was signalled, nothing found before its refresh may be cached.
-- Only digests are here, no keys.
+  (single-flight). So many guessed keys cost no more than one.
+- After a failed refresh the known keys stay, until their validity ends.
+- While a PostgreSQL server is unavailable, earlier answers are valid for longer, and requests with
+  known keys wait for the server only briefly (`server_outage`).
+- After a signal of a change, holders that were found before the next refresh must not be cached.
+- The memory contains only digests of keys.
 """
 
 import asyncio
@@ -70,18 +69,18 @@ def mint_key(random_bytes: RandomBytes = secrets.token_bytes, *, prefix: str = P
 
 
 def is_well_formed(key: str) -> bool:
-    """True if a text has the form and checksum of a key, known or not."""
+    """True if a text has the format and the checksum of a key. The key need not exist."""
     has_form = _FORM.fullmatch(key) is not None
     return has_form and _checksum(key[:-CHECKSUM_DIGITS]) == key[-CHECKSUM_DIGITS:]
 
 
 def digest(key: str, pepper: bytes) -> bytes:
-    """The stored digest of a key."""
+    """Digest of a key as in the store: HMAC-SHA256 with the pepper."""
     return hmac.digest(pepper, key.encode("ascii"), hashlib.sha256)
 
 
 def random_digits(count: int, random_bytes: RandomBytes) -> str:
-    """Uniformly random base62 digits."""
+    """Create uniformly random base62 digits."""
     digits = ""
     while len(digits) < count:
         drawn = random_bytes(count - len(digits))
@@ -104,62 +103,64 @@ _SCHEMES: Mapping[str, str] = {
         *("Negotiate", "NTLM", "Hawk", "AWS4-HMAC-SHA256", "Authorization"),
     )
 }
-"""Other schemes of `Authorization`, and names of headers in the place of one."""
+"""Other schemes of `Authorization`, and header names that clients put in the place of a scheme."""
 _FIRST_WORD = re.compile(r"([A-Za-z][A-Za-z0-9-]{0,30})(?:\s|%20|[:=,])")
 _UTF8_QUOTES = ("\xe2\x80\x9c", "\xe2\x80\x9d", "\xe2\x80\x98", "\xe2\x80\x99")
 _MARKS = (*"\"'`“”„‘’<{[($", *_UTF8_QUOTES)
-"""Marks around placeholders: quotes, also those in UTF-8 read as Latin-1, and brackets."""
+"""Characters around placeholders: brackets, quotes, and quotes in UTF-8 that are read as Latin-1.
+"""
 _ABSENT = frozenset({"null", "undefined", "none", "nil", "nan", "false", "true"})
 
 
 def around_key(text: str) -> str:
-    """Describe a wrong prefix or replacement of a key; "" for any other text."""
+    """Describe what is wrong before the key or in its place, such as `Basic`.
+
+    Returns "" if unknown.
+    """
     word = _FIRST_WORD.match(text)
     scheme = word[1].lower() if word else ""
     if scheme == "bearer":
-        return (
-            "'Bearer' is repeated, lacks the blank after it, or is in a header for the key alone."
-        )
+        return "'Bearer' is repeated, has no blank after it, or is in a header for the key alone."
     if scheme in _SCHEMES:
         return f"{_SCHEMES[scheme]} is not a scheme of this API."
     if text.startswith(_MARKS):
-        return "A quote or bracket stands before the key."
+        return "There is a quote or a bracket before the key."
     if text.lower() in _ABSENT:
-        return "The key is a word such as 'undefined': the variable that should hold it is empty."
+        return "The key is a word such as 'undefined', so the variable for the key is empty."
     return ""
 
 
 BELIEVED_SECONDS = 4.5
 REFRESH_SECONDS = 2.0
-"""Age after which the use of a key starts a refresh in the background."""
+"""Age of the last answer after which the use of a key starts a refresh in the background."""
 PAUSE_SECONDS = 0.05
 RETRY_SECONDS = 5
-"""Pause after a failure of the store."""
+"""`Retry-After` of the error while the store fails."""
 MAX_HOLDERS = 10_000
-"""Maximum number of cached holders; others are decoded at each use."""
+"""Maximum number of cached holders. Other holders are decoded at each use."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outage:
-    """Rules while the store fails; the defaults are for a SQLite file."""
+    """Limits for reads of keys while the store fails. The defaults are for a SQLite file."""
 
     grace_seconds: float = BELIEVED_SECONDS
-    """Time for which an answer of the store is valid."""
+    """Seconds for which an answer of the store is valid."""
     wait_seconds: float | None = None
-    """Maximum wait for the store if an earlier answer is valid; None for no limit."""
+    """Maximum wait for the store while an earlier answer is valid. None means no limit."""
     answer_seconds: float | None = None
-    """Maximum time for a page of changes."""
+    """Maximum seconds to read a page of changes. None means no limit."""
     retry_seconds: float = PAUSE_SECONDS
-    """Time between the starts of a failed refresh and of the next one."""
+    """Minimum seconds between the starts of a failed refresh and of the next refresh."""
     log_seconds: float = 0.0
-    """Minimum time between two logged failures of one outage."""
+    """Minimum seconds between two logged failures of an outage."""
 
 
 OF_FILE = Outage()
 
 
 def server_outage(grace_seconds: float) -> Outage:
-    """An outage of a PostgreSQL server."""
+    """Limits while a PostgreSQL server fails."""
     return Outage(
         grace_seconds=grace_seconds,
         wait_seconds=0.25,
@@ -171,29 +172,35 @@ def server_outage(grace_seconds: float) -> Outage:
 
 COARSENESS = timedelta(hours=1)
 MAX_NOTED = 100_000
-"""Maximum number of keys with a noted last use; with more, some are stored more often."""
+"""Maximum number of keys whose last use is in memory.
+
+The use of other keys is stored more often.
+"""
 
 Touch = Callable[[str, datetime], Awaitable[object]]
-"""Stores the time at which the key with this ID was used."""
+"""Function that stores the time at which the key with this ID was used."""
 
 Changes = Callable[
     [KeyChange | None, datetime], Awaitable[Sequence[tuple[KeyChange, StoredKey | None]] | None]
 ]
-"""Reads some changes of keys, as `KeyStore.changes`."""
+"""Function that reads a page of key changes, as `KeyStore.changes` does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Holder of an active key; `caller` is None if the plan of the record is not configured."""
+    """Record of an active key, and its caller.
+
+    `caller` is None if the key's plan is not configured.
+    """
 
     record: KeyRecord
     caller: Caller | None
 
 
 class ActiveKeys:
-    """Active keys of a store, with their holders.
+    """Cache of the active keys of a store, by digest.
 
-    `clock` returns the time in UTC; `tag_key` is the secret of row tags over hidden cells.
+    `clock` returns UTC. `tag_key` is the secret for ETags of rows with hidden cells.
     """
 
     def __init__(
@@ -219,32 +226,35 @@ class ActiveKeys:
         self._begun = 0
         self._done = 0
         self._needed = 0
-        """Number of the first refresh that sees all signalled changes."""
+        """Number of the first refresh that reads all signalled changes."""
         self._is_failing = False
         self._logged_at = -math.inf
         self._began_at = -math.inf
         self._as_of = -math.inf
 
     async def load(self) -> None:
-        """Read all keys before the first request. Raises as `find` does."""
+        """Read all keys before the first request. Raises KeysUnavailable."""
         await self._refreshed()
 
     @property
     def outlasts_outage(self) -> bool:
-        """True if known keys are found while a PostgreSQL server is unavailable."""
+        """True if known keys stay valid while the PostgreSQL server is unavailable."""
         return self._outage != OF_FILE and self._is_valid(self._timer())
 
     def fresh_until(self) -> float:
-        """Time until which found holders may be cached; later uses of a key start a refresh."""
+        """Returns the time, by `timer`, until which found holders can be cached.
+
+        Uses of a key after this time start a refresh.
+        """
         return -math.inf if self._done < self._needed else self._as_of + REFRESH_SECONDS
 
     def changed(self) -> None:
-        """Refresh at once after a signal; a running refresh may have missed the change."""
+        """Start a refresh after a signal of a change, which a running refresh may have missed."""
         self._needed = self._begun + 1
         self._under_way()
 
     async def settled(self) -> None:
-        """Wait for the changes that were signalled. Raises KeysUnavailable."""
+        """Wait until all signalled changes are read. Raises KeysUnavailable."""
         while self._done < self._needed:
             await self._refreshed()
 
@@ -257,13 +267,13 @@ class ActiveKeys:
             await asyncio.wait([self._refresh])
 
     async def find(self, digest: bytes) -> Holder | None:
-        """Holder of the key with this digest, even if expired.
+        """Returns the holder of the key with this digest, even if the key has expired.
 
         Returns None if the key is unknown, revoked or damaged. Raises `KeysUnavailable` if the
         store fails and no earlier answer is valid.
         """
         if digest not in self._keys:
-            needed = self._begun + 1  # a running refresh may have passed the key already
+            needed = self._begun + 1  # a running refresh may have read before the key was added
             while self._done < needed:
                 await self._refreshed()
         else:
@@ -279,7 +289,7 @@ class ActiveKeys:
         return self._as_of > now - self._outage.grace_seconds
 
     async def _renewed(self, now: float) -> None:
-        """Wait for the store, only briefly if an earlier answer is valid.
+        """Wait for a new answer of the store, only briefly if an earlier answer is valid.
 
         Raises `KeysUnavailable` if the store fails and no earlier answer is valid.
         """
@@ -335,7 +345,7 @@ class ActiveKeys:
             if changes == []:
                 break
             if changes is None:
-                keys, last = {}, None  # keys from before are served until all of these are read
+                keys, last = {}, None  # the known keys stay valid until all pages are read
                 continue
             for last, key in changes:
                 if key is None:
@@ -346,7 +356,7 @@ class ActiveKeys:
 
 
 def _holder(key: StoredKey, plans: Mapping[str, PlanSettings], tag_key: bytes) -> Holder | None:
-    """Decode the holder of a key; logs a damaged key and returns None."""
+    """Decode a stored key. Logs a damaged key, and returns None for it."""
     try:
         record = record_of(key)
     except DamagedRow as error:
@@ -358,9 +368,9 @@ def _holder(key: StoredKey, plans: Mapping[str, PlanSettings], tag_key: bytes) -
 def caller_of(
     record: KeyRecord, plans: Mapping[str, PlanSettings], tag_key: bytes
 ) -> Caller | None:
-    """The caller with the key of a record; None if its plan is not configured.
+    """Returns the caller of a key's record, or None if the plan is not configured.
 
-    A create-only key sees only the fields that it may write, so that refusals reveal no others.
+    A create-only key sees only the fields that it may write, so that errors reveal no other fields.
     """
     plan = plans.get(record.plan)
     if plan is None:
@@ -381,7 +391,7 @@ def caller_of(
 
 
 class LastUse:
-    """Stores the use of each key at most once an hour, one key at a time, without retries."""
+    """Stores the last use of each key, at most once an hour, one key at a time, without retries."""
 
     def __init__(self, touch: Touch, clock: Callable[[], datetime]) -> None:
         self._touch, self._clock = touch, clock
@@ -390,7 +400,7 @@ class LastUse:
         self._task: asyncio.Task[None] | None = None
 
     def note(self, key_id: str) -> None:
-        """Note a use; does not wait."""
+        """Note that a key was used now. The use is stored in a background task."""
         now, noted = self._clock(), self._noted.get(key_id)
         if noted is not None and now - noted < COARSENESS:
             return
@@ -413,7 +423,7 @@ class LastUse:
 
 
 async def warn_of_any_spreadsheet_keys(store: KeyStore, now: datetime) -> None:
-    """Log the IDs of active keys without spreadsheet restrictions, and damaged keys, if any."""
+    """Log the IDs of active keys without spreadsheet restrictions, and the damaged keys."""
     records = await store.list(lambda row: events.damaged_row(row.table, row.row, row.problem))
     key_ids = [record.id for record in records if may_use_any_spreadsheet(record, now)]
     if key_ids:
@@ -421,17 +431,20 @@ async def warn_of_any_spreadsheet_keys(store: KeyStore, now: datetime) -> None:
 
 
 def may_use_any_spreadsheet(record: KeyRecord, now: datetime) -> bool:
-    """True if the key is active and has no spreadsheet restriction."""
+    """True if a key is active and its grants do not limit spreadsheets."""
     return record.grants.spreadsheets is None and record.is_active(now)
 
 
 WhereFrom = Callable[[], str]
-"""Returns the client's address; called only for invalid keys."""
+"""Function that returns the client's address. It is called only for invalid keys."""
 
 
 @dataclass(frozen=True)
 class Gatekeeper:
-    """Identifies callers by key; `clock` returns UTC, `used` receives the ID of each valid key."""
+    """Authenticates callers by key.
+
+    `clock` returns UTC. `used` is called with the ID of each valid key.
+    """
 
     keys: ActiveKeys = field(repr=False)
     pepper: bytes = field(repr=False)
@@ -440,11 +453,12 @@ class Gatekeeper:
     used: Callable[[str], None] = field(repr=False, default=lambda _: None)
 
     async def identify(self, key: str | None, where_from: WhereFrom) -> Caller:
-        """Authenticate a key, which may be any text.
+        """Authenticate a key, which can be any text.
 
-        Raises `MissingApiKey` for a missing or blank key, `InvalidApiKey` for every kind of invalid
-        key, `TooManyAuthFailures` if too many of those came from this address, `PlanLimit` if the
-        key's plan is no longer configured, and `KeysUnavailable` if the store fails.
+        Raises `MissingApiKey` if the key is missing or blank, `InvalidApiKey` for every kind of
+        invalid key, `TooManyAuthFailures` after too many invalid keys from the same address,
+        `PlanLimit` if the key's plan is no longer configured, and `KeysUnavailable` if the store
+        fails.
         """
         if key is None or not key.strip():
             raise errors.MissingApiKey()
@@ -461,7 +475,7 @@ class Gatekeeper:
         if holder.caller is None:
             raise errors.PlanLimit(
                 f"The plan '{holder.record.plan}' of this key is no longer configured. Ask "
-                "the gateway's operator to restore it, or for a key on another plan."
+                "the gateway's operator to restore the plan, or for a key with another plan."
             )
         return holder.caller
 
@@ -471,7 +485,7 @@ class Gatekeeper:
         if found := around_key(key):
             return errors.InvalidApiKey(f"{found} Send it as 'Authorization: Bearer KEY'.")
         wait_seconds = self.failures.count(where_from())
-        if not wait_seconds:  # one text for all reasons, which concern only the operator
+        if not wait_seconds:  # one message for all reasons, which only the operator may know
             return errors.InvalidApiKey()
         return errors.TooManyAuthFailures(
             retry_after_seconds=math.ceil(wait_seconds), per_minute=self.failures.per_minute

@@ -1,4 +1,4 @@
-"""The pepper: a secret mixed into key digests and some row tags, kept outside the key store."""
+"""Pepper: the secret of key digests and of some ETags of rows, stored outside the key store."""
 
 import hashlib
 import hmac
@@ -17,26 +17,27 @@ from gateway.storage.key_store import KeyStore
 LENGTH = 32
 
 MARK_LENGTH = 4
-"""Bytes of the stored mark: enough to detect another pepper, too few to find one by brute force."""
+"""Bytes of the stored mark: enough to detect another pepper, too few to find the pepper by
+guessing."""
 
-_ELSE = "else revoke all keys (sheets-gateway keys list, keys revoke ID) and make others"
+_ELSE = "else revoke all keys (sheets-gateway keys list, keys revoke ID) and make new ones"
 
 
 async def pepper_of(
     store: KeyStore, settings: AccessSettings, *, replaced: Callable[[], None] = lambda: None
 ) -> bytes:
-    """Load the pepper and check it against the mark in the key store.
+    """Load the pepper, and check it against the mark in the key store.
 
-    Calls `replaced` if the store has no keys and another pepper was used before. Raises
-    `ConfigError` as `load_pepper` does, and if there are keys and the pepper is missing or
-    different: no key works with another pepper.
+    Calls `replaced` if the store has no keys, and the mark is of another pepper. Raises
+    `ConfigError` as `load_pepper` does, and if the store has keys and the pepper is missing or
+    another one.
     """
     has_keys = await store.has_keys()
     path = pepper_path(settings)
     if has_keys and path is not None and not path.exists():
         raise ConfigError(
-            f"access.pepper: {path} is missing, and no key works without it. Restore it from "
-            f"a backup, beside the key store, or set access.pepper as it was; {_ELSE}"
+            f"access.pepper: {path} is missing, and no key works without it. Restore it from a "
+            f"backup, next to the key store, or set access.pepper as before; {_ELSE}"
         )
     pepper = load_pepper(settings)
     mark, kept = pepper_mark(pepper), await store.pepper_mark()
@@ -55,22 +56,22 @@ async def pepper_of(
 
 
 def pepper_mark(pepper: bytes) -> bytes:
-    """The stored mark, which detects a change of the pepper."""
+    """Returns the mark of a pepper, which the key store has to detect another pepper."""
     return hmac.digest(pepper, b"pepper", hashlib.sha256)[:MARK_LENGTH]
 
 
 def row_tag_key(pepper: bytes) -> bytes:
-    """The secret of row tags over cells that a key does not see."""
+    """Derive the secret for ETags of rows with cells that a key does not see."""
     return hmac.digest(pepper, b"row tags", hashlib.sha256)
 
 
 def cursor_key(pepper: bytes) -> bytes:
-    """The secret of cursors, 32 bytes."""
+    """Derive the secret that encrypts cursors, 32 bytes."""
     return hmac.digest(pepper, b"cursors", hashlib.sha256)
 
 
 def load_pepper(settings: AccessSettings) -> bytes:
-    """Load the pepper from the settings or from its file, which is created if missing.
+    """Load the pepper from the settings, or from its file. Creates a missing file.
 
     Raises `ConfigError` if the file is unusable, damaged, or open to other users.
     """
@@ -89,14 +90,14 @@ def load_pepper(settings: AccessSettings) -> bytes:
 
 
 def pepper_path(settings: AccessSettings) -> Path | None:
-    """Path of the pepper file; None if the pepper is a setting."""
+    """Returns the path of the pepper file, or None if the settings contain the pepper."""
     if settings.pepper is not None:
         return None
     return settings.pepper_file or beside(settings.database)
 
 
 def beside(database: Database) -> Path:
-    """Default path of the pepper file, beside the SQLite file."""
+    """Default path of the pepper file, in the directory of the SQLite file."""
     return Path(f"{database}.pepper")
 
 
@@ -117,7 +118,10 @@ def write_pepper(path: Path, pepper: bytes) -> None:
 
 
 def read_pepper(path: Path) -> bytes:
-    """Read the pepper from a file. Raises OSError, and `ConfigError` as `load_pepper` does."""
+    """Read the pepper file.
+
+    Raises OSError, and `ConfigError` if the file is damaged or open to others.
+    """
     with private_file.open_regular(private_file.own_target(path)) as file:
         mode = os.fstat(file.fileno()).st_mode
         pepper = file.read(LENGTH + 1)
@@ -128,6 +132,6 @@ def read_pepper(path: Path) -> bytes:
         )
     if len(pepper) != LENGTH:
         raise ConfigError(
-            f"access.pepper: {path} is damaged, it must have {LENGTH} bytes: restore it"
+            f"access.pepper: {path} is damaged: it must have {LENGTH} bytes; restore it"
         )
     return pepper

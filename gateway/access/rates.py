@@ -1,13 +1,14 @@
 """Rate limits of keys: requests per minute, and concurrent requests.
 
 Rules:
-- The rate is GCRA (`gateway.gcra`). A burst is a tenth of a minute's requests, at least 10.
-- Requests refused by a rate, the key's or an address's, are not charged; all others are. A request
-  holds its place among the concurrent ones until `leave`, which may be called twice.
-- Only valid keys come here, and the number of stored keys is bounded. A key with running requests
-  is never forgotten.
-- If several processes share the limits of a key (`SharedUse`), a request may have to wait for an
-  exchange with them before it is charged. Charging itself never waits.
+- The rate is limited by GCRA (`gateway.gcra`). The burst is a tenth of the requests per minute, and
+  at least 10.
+- A request that exceeds the rate of its key or its address is not charged. Every other request is.
+- A request counts as concurrent from `enter` until `leave`, which can be called twice.
+- Only valid keys have a rate, and the number of stored keys has a maximum. A key with running
+  requests is not dropped.
+- If several processes share the limits of a key (`SharedUse`), a request might have to exchange
+  counts with them before it is charged. The charge itself does not wait.
 """
 
 import math
@@ -27,17 +28,17 @@ from gateway.settings.plans import PlanSettings
 
 SMALLEST_BURST = 10
 MAX_EXPORTS = 4
-"""Maximum number of concurrent exports of all keys."""
+"""Maximum number of concurrent exports in this process, of all keys together."""
 MAX_EXPORTS_OF_KEY = 2
-"""Maximum number of concurrent exports of one key, which may read slowly."""
+"""Maximum number of concurrent exports of one key in this process."""
 FRESH_PRICE = 5
-"""Price of a request for fresh data, each of which may cost a call to Google."""
+"""Price, in requests, of a request for fresh data, which can cost a call to Google."""
 MAX_KEPT = 10_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """Limits of a plan; `per_minute` 0 means no limit."""
+    """Limits of a plan. `per_minute` 0 means no limit."""
 
     per_minute: int
     max_concurrent: int
@@ -45,28 +46,28 @@ class Limits:
 
 
 class SharedUse(Protocol):
-    """Use of a key by all processes that serve it."""
+    """Counts of a key's requests, shared by all processes."""
 
     def is_full(self, max_concurrent: int) -> bool:
-        """True if no other request may run now."""
+        """True if the key has `max_concurrent` or more running requests in all processes."""
 
     def leave(self) -> None:
-        """Note that a request has ended."""
+        """Count one running request less."""
 
     def must_exchange(self, limits: Limits, price: int) -> bool:
-        """True if a request has to `exchange` before it is charged."""
+        """True if a request must call `exchange` before it is charged `price`."""
 
     async def exchange(self, limits: Limits, price: int) -> None:
-        """Fetch the use by other processes. Raises nothing, and takes a few seconds at most."""
+        """Exchange counts with other processes. Raises nothing, and takes a few seconds at most."""
 
 
 class KeyUsage(Gcra):
-    """Used rate of a key, and number of its running requests in this process."""
+    """Used rate of a key, and the number of its running requests in this process."""
 
     __slots__ = ("in_flight",)
 
     shared: "ClassVar[SharedUse | None]" = None
-    """The use by all processes; None in a process that knows no others."""
+    """Counts shared with other processes, or None if this process shares none."""
 
     def __init__(self, _key_id: str = "") -> None:
         super().__init__()
@@ -74,24 +75,27 @@ class KeyUsage(Gcra):
 
 
 class RateLease(msgspec.Struct):
-    """A request of a key, from its admission until its answer is sent."""
+    """Lease of a key's rate for one request, from its admission until its answer is sent."""
 
     limits: Limits
     usage: KeyUsage
     _timer: Callable[[], float]
     _exports: list[KeyUsage]
-    """Usage of the key of each export that runs in this process."""
+    """Running exports of this process: the usage of each export's key."""
     _is_in: bool = False
     _is_export: bool = False
 
     async def exchange(self, price: int = 1) -> None:
-        """Fetch the use by other processes, if it must be known before charging `price`."""
+        """Exchange counts with other processes, if they are needed before a charge of `price`."""
         shared = self.usage.shared
         if shared is not None and shared.must_exchange(self.limits, price):
             await shared.exchange(self.limits, price)
 
     def enter(self) -> None:
-        """Charge the request and take a place. Raises `RateLimited` or `TooManyInFlight`."""
+        """Charge the request, and count it as running.
+
+        Raises `RateLimited` or `TooManyInFlight`.
+        """
         limits, usage, most = self.limits, self.usage, self.limits.max_concurrent
         wait_seconds = usage.take(limits.rate, self._timer())
         if wait_seconds:
@@ -100,50 +104,51 @@ class RateLease(msgspec.Struct):
         if usage.in_flight >= most if shared is None else shared.is_full(most):
             raise TooManyInFlight(
                 f"This key may have {most} concurrent requests. Wait for the answer to one of "
-                "them.",
+                "these requests.",
                 retry_after_seconds=1,
             )
         usage.in_flight += 1
         self._is_in = True
 
     def begin_export(self) -> None:
-        """Take a place for an export, if not taken yet. Raises `TooManyInFlight`."""
+        """Count the request as a running export, once. Raises `TooManyInFlight`."""
         if self._is_export:
             return
         running = self._exports
         if len(running) >= MAX_EXPORTS or running.count(self.usage) >= MAX_EXPORTS_OF_KEY:
             raise TooManyInFlight(
                 f"This gateway runs at most {MAX_EXPORTS} exports at once, "
-                f"{MAX_EXPORTS_OF_KEY} of them for one key. Wait for the end of one of them.",
+                f"{MAX_EXPORTS_OF_KEY} of them for one key. Wait until an export has ended.",
                 retry_after_seconds=1,
             )
         running.append(self.usage)
         self._is_export = True
 
     def charge(self, price: int = 1) -> None:
-        """Charge `price`, or nothing and raise `RateLimited`."""
+        """Charge `price` requests. Raises `RateLimited`, and then charges nothing."""
         wait_seconds = self.usage.take(self.limits.rate, self._timer(), price)
         if wait_seconds:
             raise self._rate_limited(wait_seconds)
 
     def refund(self) -> None:
-        """Undo the charge of the request, which another limit refuses."""
+        """Undo the charge of the request, because it exceeds another limit."""
         self.usage.give_back(self.limits.rate)
 
     async def raise_to(self, price: int) -> None:
-        """Raise the price of a running request, or charge nothing and raise `RateLimited`.
+        """Raise the price of a running request from 1 to `price`.
 
-        The error has the waiting time for the whole price.
+        Raises `RateLimited` with the wait for the whole price, and then the request is charged
+        nothing.
         """
         await self.exchange(price - 1)
         self.usage.give_back(self.limits.rate)
         self.charge(price)
 
     def owe(self, price: int) -> None:
-        """Charge more for a running request whose work is done; later requests wait for the rest.
+        """Charge `price` after the work of a request is done, even above the burst.
 
-        A refusal here would let clients repeat the work for free, and a price above the burst could
-        never be charged.
+        Later requests wait until the rate has paid the debt. An error here would let clients repeat
+        the work for free.
         """
         rate, usage, now = self.limits.rate, self.usage, self._timer()
         left = min(price, usage.standing(rate, now).remaining)
@@ -151,11 +156,11 @@ class RateLease(msgspec.Struct):
         usage.give_back(rate, left - price)
 
     def standing(self) -> Standing:
-        """Number of requests that the key may send now; None without a rate limit."""
+        """Number of requests that the key can send now, or None without a rate limit."""
         return self.usage.standing(self.limits.rate, self._timer())
 
     def leave(self) -> None:
-        """Release the request's places, if taken."""
+        """Count the request, and its export, as ended."""
         if self._is_in:
             self._is_in = False
             if self.usage.shared is None:
@@ -168,13 +173,13 @@ class RateLease(msgspec.Struct):
     def _rate_limited(self, wait_seconds: float) -> RateLimited:
         return RateLimited(
             f"This key may send {self.limits.per_minute} requests a minute, and "
-            f"{self.limits.rate.burst} at once. Wait as many seconds as Retry-After says.",
+            f"{self.limits.rate.burst} at once. Wait for the seconds in Retry-After.",
             retry_after_seconds=math.ceil(wait_seconds),
         )
 
 
 class KeyRates:
-    """Usage of each key, under its plan's limits."""
+    """Usage of each key by its ID, and the limits of the plans."""
 
     def __init__(
         self,
@@ -183,7 +188,7 @@ class KeyRates:
         max_kept: int = MAX_KEPT,
         new_usage: Callable[[str], KeyUsage] = KeyUsage,
     ) -> None:
-        """`new_usage` begins the usage of the key with this ID."""
+        """`new_usage` creates the usage of the key with this ID."""
         self._limits = {
             name: Limits(
                 per_minute=plan.requests_per_minute,
@@ -199,7 +204,7 @@ class KeyRates:
         self._usages: OrderedDict[str, KeyUsage] = OrderedDict()
 
     def lease(self, caller: Caller) -> RateLease:
-        """A lease for a request that has not entered yet."""
+        """Create the lease of a request, which is not charged yet."""
         key_id, usages = caller.key_id, self._usages
         usage = usages.get(key_id)
         if usage is not None:

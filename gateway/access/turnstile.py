@@ -1,10 +1,11 @@
-"""Cloudflare Turnstile: checks that a person sent a form.
+"""Cloudflare Turnstile: check that a person, and not a program, sent a form.
 
 Rules
-- Only Cloudflare checks a token, and no token is stored. Without Cloudflare's verdict the form is
-  refused: an outage or a wrong secret is an error of the gateway, not of the visitor.
-- A token is valid once. With the same `idempotency_key` Cloudflare repeats its answer, so that a
-  double click passes (developers.cloudflare.com/turnstile/get-started/server-side-validation).
+- Only Cloudflare checks a token, and the gateway stores none. If Cloudflare gives no verdict, the
+  form gets an error. An outage or a wrong secret is an error of the gateway, not of the visitor.
+- A token is valid once. Cloudflare repeats its verdict for the same `idempotency_key`, so a form
+  that a double click sends twice passes
+  (developers.cloudflare.com/turnstile/get-started/server-side-validation).
 """
 
 import asyncio
@@ -23,14 +24,17 @@ from gateway.settings.model import TurnstileSettings
 TIMEOUT_SECONDS = 5.0
 MAX_CONNECTIONS = 32
 MAX_TOKEN_CHARACTERS = 2048
-"""Cloudflare's maximum."""
+"""Cloudflare's maximum length of a token."""
 
 _MAX_ANSWER_BYTES = 65_536
 _JSON = {"content-type": "application/json", "accept": "application/json"}
 _OF_VISITOR = frozenset(
     {"missing-input-response", "invalid-input-response", "timeout-or-duplicate"}
 )
-"""Error codes that concern the token; all others concern the gateway's request."""
+"""Cloudflare's error codes for an invalid token.
+
+Other codes are faults of the gateway's request.
+"""
 _RETRY_SECONDS = 10
 
 
@@ -40,7 +44,7 @@ class _Verdict(msgspec.Struct):
 
 
 class NotChecked(Exception):
-    """Cloudflare's answer has no verdict on the token; the text is its status or error codes."""
+    """Cloudflare gave no verdict on the token. The text is the status or the error codes."""
 
 
 _decode = msgspec.json.Decoder(_Verdict).decode
@@ -48,7 +52,7 @@ _decode = msgspec.json.Decoder(_Verdict).decode
 
 @dataclass(frozen=True, kw_only=True)
 class Turnstile:
-    """Checks tokens of the widget with this secret."""
+    """Client of Cloudflare that checks tokens of the widget with this secret."""
 
     wire: Wire = field(repr=False)
     secret: str = field(repr=False)
@@ -57,7 +61,7 @@ class Turnstile:
     async def check(self, token: str, repetition: UUID | None) -> None:
         """Check a token. Raises ChallengeFailed, or ChallengeUnavailable without a verdict.
 
-        Checks with the same `repetition` are one use of the token.
+        Checks with the same `repetition` count as one use of the token.
         """
         if not token or len(token) > MAX_TOKEN_CHARACTERS:
             raise ChallengeFailed(_FAILED)
@@ -83,8 +87,8 @@ class Turnstile:
 
 
 _FAILED = (
-    "The check that a person sends this form has failed, or took place too long ago. Load the page "
-    "again, and send the form from there."
+    "The Turnstile check of this form has failed or expired. Load the page again, and then send "
+    "the form."
 )
 
 
@@ -94,7 +98,7 @@ def unavailable() -> ChallengeUnavailable:
 
 @asynccontextmanager
 async def open_turnstile(settings: TurnstileSettings) -> AsyncIterator[Turnstile | None]:
-    """Open connections to Cloudflare; yields None without a secret."""
+    """Open connections to Cloudflare, or yield None if the settings have no secret."""
     if settings.secret is None:
         yield None
         return

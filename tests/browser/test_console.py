@@ -46,7 +46,7 @@ def test_a_link_begins_one_session(page: Page, console_demo: Demo) -> None:
     assert "#" not in page.url
     page.get_by_role("button", name="Sign in").click()
 
-    expect(page.get_by_role("alert")).to_contain_text("A link counts once")
+    expect(page.get_by_role("alert")).to_contain_text("a link works once")
 
 
 def test_texts_of_others_neither_run_nor_load(page: Page, console_url: str) -> None:

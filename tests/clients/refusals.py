@@ -70,8 +70,8 @@ REFUSALS: Sequence[Case] = [
         for value, said in (
             (f"Token {KEY}", "Token is not a scheme of this API"),
             ("Basic dXNlcjpwYXNz", "Basic is not a scheme of this API"),
-            (f'"{KEY}"', "A quote or bracket stands before the key"),
-            ("undefined", "the variable that should hold it is empty"),
+            (f'"{KEY}"', "There is a quote or a bracket before the key"),
+            ("undefined", "so the variable for the key is empty"),
         )
     ],
     refused(

@@ -308,7 +308,7 @@ def test_another_pepper_than_that_of_the_keys(
     ("name", "content", "words"),
     [
         pytest.param("keys.db", b"x" * 5000, "cannot be used as the key store", id="key store"),
-        pytest.param("keys.db.pepper", b"short", "is damaged, it must have 32", id="pepper"),
+        pytest.param("keys.db.pepper", b"short", "is damaged: it must have 32", id="pepper"),
     ],
 )
 def test_a_damaged_file_of_the_keys(

@@ -1,7 +1,7 @@
-"""Secrets of administrators: admin keys, sessions of the console, and links for signing in.
+"""Stored secrets of administrators: admin keys, sessions of the console, and sign-in links.
 
-Rules: only digests are stored. Sessions and links expire, and belong to an admin key: revoking the
-key deletes them. A link is valid once.
+The database has only digests. Sessions and links expire, and belong to an admin key, with which
+they are deleted. A link is valid once.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ admin_secrets = Table(
 
 @dataclass(frozen=True, kw_only=True)
 class AdminSecret:
-    """A secret, with `key_id` and `name` of its admin key."""
+    """Stored admin key, session or sign-in link, with `key_id` and `name` of its admin key."""
 
     digest: bytes
     kind: SecretKind
@@ -44,13 +44,13 @@ class AdminSecret:
 
 
 class AdminSecrets:
-    """The table of secrets in one database."""
+    """Table of administrators' secrets in one database."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
 
     async def add(self, secret: AdminSecret) -> None:
-        """Store a secret, and delete those that have expired."""
+        """Store a secret, and delete all expired secrets."""
         values = {
             **vars(secret),
             "created_at": _text(secret.created_at),
@@ -62,7 +62,7 @@ class AdminSecrets:
             await connection.execute(insert(admin_secrets).values(**values))
 
     async def find(self, digest: bytes, now: datetime) -> AdminSecret | None:
-        """The secret with this digest; None if it is unknown or expired."""
+        """Returns the secret with this digest, or None if it is unknown or expired."""
         expires_at = admin_secrets.c.expires_at
         is_valid = expires_at.is_(None) | (expires_at > _text(now))
         found = await self._find(
@@ -71,15 +71,15 @@ class AdminSecrets:
         return found[0] if found else None
 
     async def remove(self, digest: bytes) -> bool:
-        """Delete a secret; False if it does not exist, so that only one of two callers succeeds."""
+        """Delete a secret. Returns False if it does not exist: one of two callers succeeds."""
         return await self._delete(admin_secrets.c.digest == digest)
 
     async def revoke(self, key_id: str) -> bool:
-        """Delete an admin key with its sessions and links; False if there is none."""
+        """Delete an admin key with its sessions and links. Returns False if it does not exist."""
         return await self._delete(admin_secrets.c.key_id == key_id)
 
     async def keys(self) -> Sequence[AdminSecret]:
-        """All admin keys, oldest first."""
+        """Returns all admin keys, the oldest first."""
         table = admin_secrets.c
         query = select(admin_secrets).where(table.kind == "key").order_by(table.created_at)
         return await self._find(query)

@@ -1,10 +1,11 @@
-"""Backup of a SQLite store as one file, taken while the gateway serves, and its restore.
+"""Backup of a SQLite store to one file while the gateway serves, and restore of a backup.
 
 Rules
-- SQLite's own backup makes the copy: the file of a running gateway lacks the data in its WAL.
+- SQLite's backup function makes the copy. A plain copy of the file of a running gateway lacks the
+  data in its WAL.
 - A copy is checked and synced to the disk before it gets its name. No file is overwritten.
-- A backup keeps its schema; only the restored copy is upgraded.
-- A WAL never stays beside another file than its own: SQLite would apply it there.
+- A backup keeps the schema of the store. Only a restored copy is upgraded.
+- A WAL file must not be next to another database file: SQLite would apply it to that file.
 """
 
 import os
@@ -20,7 +21,7 @@ from gateway.settings.private_file import give_name, give_owner, own_target
 from gateway.storage.database import BUSY_TIMEOUT_MS, LOCKED, is_locked
 
 SIDE_FILES = ("-wal", "-shm", "-journal")
-"""Suffixes of SQLite's files beside a database that is open, or whose process died."""
+"""Suffixes of SQLite's files next to a database that is open, or whose process crashed."""
 
 _KEYS = "SELECT id FROM api_keys WHERE revoked_at IS NULL"
 _RECORDS = "SELECT count(*), coalesce(sum(answer IS NULL), 0) FROM idempotency_records"
@@ -30,9 +31,9 @@ _UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
 
 @dataclass(frozen=True, kw_only=True)
 class StoreContent:
-    """Content of a store: the IDs of `keys` that are not revoked, and the number of records.
+    """Content of a store: IDs of keys that are not revoked, and counts of idempotency records.
 
-    `pepper_mark` is None if the store has none.
+    `pepper_mark` is None if the store has no mark.
     """
 
     keys: frozenset[str]
@@ -43,10 +44,10 @@ class StoreContent:
 
 @contextmanager
 def checked_copy(source: Path, target: Path) -> Iterator[tuple[Path, StoreContent]]:
-    """Copy a store completely to a file beside `target`, deleted at the end unless it was `put`.
+    """Copy a store, which can be in use, to a temporary file in the directory of `target`.
 
-    The source may be in use. Raises `ConfigError` if the source is not a store, if it stays locked,
-    or if the copy is damaged.
+    Yields the file and its content. The file is deleted at the end, unless `put` renamed it. Raises
+    `ConfigError` if the source is not a store, if it stays locked, or if the copy is damaged.
     """
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -62,7 +63,7 @@ def checked_copy(source: Path, target: Path) -> Iterator[tuple[Path, StoreConten
 
 
 def put(copy: Path, target: Path) -> None:
-    """Give a file its name, atomically. Raises `ConfigError`, also if the name is taken."""
+    """Rename a copy to `target`, atomically. Raises `ConfigError`, also if `target` exists."""
     try:
         _sync(copy)
         give_name(copy, target)
@@ -74,16 +75,17 @@ def put(copy: Path, target: Path) -> None:
 def replace(
     copy: Path, database: Path, aside: Path, *, link: Callable[[Path, Path], None] = os.link
 ) -> Sequence[Path]:
-    """Put a copy in the place of a store; returns the store's files, renamed to `aside`.
+    """Replace a store by a copy, and rename the files of the store to `aside`.
 
-    The store, or its file, may be missing. Raises `ConfigError`.
+    Returns the renamed files. The store, or some of its files, can be missing. Raises
+    `ConfigError`.
     """
     is_there = database.exists()
     try:
         _sync(copy)
         give_owner(copy, database if is_there else database.parent)
         if is_there:
-            # Both names until the copy takes one: a crash leaves a store in its place.
+            # The store has both names until the copy replaces it, so a crash leaves a store.
             give_name(database, aside, link=link, keeps=True)
         for each, moved in zip(side_files(database), side_files(aside), strict=True):
             with suppress(FileNotFoundError):
@@ -98,9 +100,9 @@ def replace(
 
 
 def release(database: Path) -> StoreContent | None:
-    """Merge the WAL of a store into its file; returns the content, or None if it is damaged.
+    """Merge the WAL of a store into its file. Returns the content, or None if the store is damaged.
 
-    Raises `ConfigError` if another program has it open.
+    Raises `ConfigError` if another program has the store open.
     """
     try:
         with closing(_connect(database)) as connection:
@@ -108,20 +110,22 @@ def release(database: Path) -> StoreContent | None:
             return _content(connection)
     except sqlite3.Error as error:
         if is_locked(error):
-            raise ConfigError(f"{database} is in use by another program: end it") from error
+            raise ConfigError(
+                f"{database} is in use by another program: end that program"
+            ) from error
         return None
 
 
 def _copied(source: Path, copy: Path, target: Path) -> StoreContent:
     try:
         with closing(_connect(own_target(source))) as reading, closing(_connect(copy)) as writing:
-            _content(reading)  # before a large file of another program is copied
-            writing.execute("PRAGMA synchronous = OFF")  # `put` does that once
+            _content(reading)  # fails for a database of another program, which may be large
+            writing.execute("PRAGMA synchronous = OFF")  # `put` syncs the file once
             reading.backup(writing, progress=_give_up)
             writing.execute("PRAGMA journal_mode = DELETE").fetchone()
             (found,) = writing.execute("PRAGMA integrity_check(1)").fetchone()
             if found != "ok":
-                raise ConfigError(f"{source} is damaged, so there is no copy of it: {found}")
+                raise ConfigError(f"{source} is damaged and was not copied: {found}")
             return _content(writing)
     except (sqlite3.Error, OSError) as error:
         if getattr(error, "sqlite_errorcode", None) in _UNWRITTEN:
@@ -133,7 +137,7 @@ def _copied(source: Path, copy: Path, target: Path) -> StoreContent:
 
 
 def _give_up(status: int, _left: int, _pages: int) -> None:
-    """Raise an error instead of waiting for a lock for ever."""
+    """Raise ConfigError if the source is locked. SQLite would wait without limit."""
     if status in LOCKED:
         raise ConfigError("the key store cannot be copied: another program has locked it")
 

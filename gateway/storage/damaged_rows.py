@@ -1,9 +1,10 @@
-"""Checks of rows read from the database, because a disk or an operator may damage them.
+"""Checks of rows read from the database, which a disk or an operator can damage.
 
 Rules
-- SQLite stores any value in any column. So values are checked before they are converted: flags and
-  bytes are read as stored, and bytes that are not UTF-8 become a text that cannot be encoded.
-- A damaged row affects no other row, and grants nothing. Its error names table and row, no value.
+- SQLite stores a value of any type in any column. So flags and bytes are read as stored, and are
+  checked before they are converted. Bytes that are not UTF-8 become a text that cannot be encoded.
+- A damaged row affects no other row, and grants nothing. Its error names table and row, but no
+  value.
 """
 
 from collections.abc import Mapping
@@ -15,29 +16,29 @@ from sqlalchemy import Boolean, LargeBinary, RowMapping, Table
 T = TypeVar("T", bound=msgspec.Struct)
 
 Row = Mapping[str, object] | RowMapping
-"""A row, with its values by column name."""
+"""Row of a table: values by column name."""
 
 
 class AsStoredFlag(Boolean):
-    """A Boolean as stored; SQLAlchemy would turn most values in SQLite into True."""
+    """Boolean column, read as stored. SQLAlchemy would read most values in SQLite as True."""
 
     def result_processor(self, _dialect: object, _coltype: object) -> None:
         return None
 
 
 class AsStoredBytes(LargeBinary):
-    """Bytes as stored; SQLAlchemy would convert numbers to bytes, and raise TypeError for texts."""
+    """Bytes column, read as stored. SQLAlchemy would convert numbers, and fail for texts."""
 
     def result_processor(self, _dialect: object, _coltype: object) -> None:
         return None
 
 
 Flag = bool | Literal[0, 1]
-"""A stored flag, which is a number in SQLite."""
+"""Stored flag: a bool, or a number in SQLite."""
 
 
 class DamagedRow(ValueError):
-    """A row cannot be read; the message names it, and the operator's remedy."""
+    """A row cannot be decoded. The message names the row, and says how to repair the database."""
 
     def __init__(self, table: Table, row: Row, problem: str) -> None:
         self.table = table.name
@@ -45,12 +46,12 @@ class DamagedRow(ValueError):
         self.problem = problem
         super().__init__(
             f"the row {self.row} of the table {self.table} in the key store is damaged "
-            f"({problem}): delete it, or restore the key store from a backup"
+            f"({problem}): delete the row, or restore the key store from a backup"
         )
 
 
 def checked(table: Table, row: Row, kind: type[T]) -> T:
-    """Convert the columns of a row that are fields of the struct `kind`. Raises DamagedRow."""
+    """Convert a row to the struct `kind`, which has fields named as columns. Raises DamagedRow."""
     values = {name: row[name] for name in kind.__struct_fields__}
     try:
         for each in values.values():

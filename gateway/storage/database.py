@@ -1,10 +1,11 @@
-"""The database of keys and write ledger: a private SQLite file in WAL mode, or PostgreSQL.
+"""Database of keys and write ledger: a private SQLite file in WAL mode, or PostgreSQL.
 
 Rules:
-- SQLite files are upgraded when they are opened. A PostgreSQL database is migrated by
-  `sheets-gateway storage migrate` only: gateways need no right to change its schema.
-- Migrations only add. So a database may have a later schema than this version knows.
-- No text contains a URL, which may contain a password.
+- A SQLite file is upgraded when it is opened. Only `sheets-gateway storage migrate` upgrades a
+  PostgreSQL database, so gateways need no right to change its schema.
+- Migrations only add tables and columns. So a database can have a later schema than this version
+  knows.
+- No message contains a URL, because a URL can contain a password.
 """
 
 import errno
@@ -29,28 +30,27 @@ from gateway.settings.model import ConfigError
 from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others, open_private, own_target
 
 BUSY_TIMEOUT_MS = 5000
-"""Longest wait of SQLite for a lock of another program."""
+"""Longest wait of SQLite for a lock of another program, in milliseconds."""
 APPLICATION = "sheets-gateway"
 CONNECT_TIMEOUT_SECONDS = 5.0
 STATEMENT_TIMEOUT_SECONDS = 10.0
 
 SCHEMA = "0008"
-"""The last migration that this version knows; later versions have higher numbers."""
+"""Number of the last migration that this version knows. Later versions have higher numbers."""
 FIRST_SCHEMA = "0008"
-"""The first migration; lower numbers were of development versions."""
+"""Number of the first migration. Development versions had lower numbers."""
 
 STORE_ERRORS = (SQLAlchemyError, OSError)
-"""Errors of a database that is unavailable; connecting to PostgreSQL raises OSError."""
+"""Errors of a database that is unavailable. Connecting to PostgreSQL raises OSError."""
 
 metadata = sa.MetaData()
-"""All tables of this version; `gateway.storage.upgrade` creates them."""
+"""All tables of this version, which `gateway.storage.upgrade` creates."""
 
 BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-"""Type of automatic numbers; SQLite generates only INTEGER, of any size."""
+"""Type of automatic numbers. SQLite generates numbers only for INTEGER, which has 64 bits, too."""
 
 TIME = sa.String().with_variant(sa.String(collation="C"), "postgresql")
-"""Type of times, with one meaning of "earlier": the order of other texts depends on the language of
-a PostgreSQL server."""
+"""Type of times as text. Collation "C" sorts them by time in any language of the server."""
 
 LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _MIGRATION = re.compile("[0-9]{4}")
@@ -61,10 +61,10 @@ _MIGRATION_LOCK = sa.text("SELECT pg_advisory_xact_lock(hashtext('sheets-gateway
 async def open_database(
     database: Database, *, statement_timeout_seconds: float = STATEMENT_TIMEOUT_SECONDS
 ) -> AsyncIterator[AsyncEngine]:
-    """Open the database, create or upgrade a SQLite file as needed, and close it at the end.
+    """Open the database, and close it at the end. Creates or upgrades a SQLite file.
 
-    Raises `ConfigError` for a database that is unusable, a file that is open to other users, and a
-    PostgreSQL database with an earlier schema. The timeout is PostgreSQL's.
+    Raises `ConfigError` if the database is unusable, if the file is open to other users, or if a
+    PostgreSQL database has an earlier schema. The timeout is only for statements of PostgreSQL.
     """
     async with _engine(database, statement_timeout_seconds) as engine:
         file = None if isinstance(database, PostgresUrl) else database
@@ -74,8 +74,8 @@ async def open_database(
             async with engine.connect() as connection:
                 if file:
                     # With WAL, `keys create` and a busy gateway do not block each other. The file
-                    # stores the mode. This statement does not wait for locks: a process that holds
-                    # one is opening the store and sets the same mode.
+                    # stores the mode. This statement does not wait for a lock: the process that
+                    # holds the lock opens the store, too, and sets the same mode.
                     with suppress(OperationalError):
                         await connection.exec_driver_sql("PRAGMA journal_mode = WAL")
                 is_outdated = await _is_outdated(connection)
@@ -85,7 +85,7 @@ async def open_database(
                     await connection.run_sync(_check_tables)
         except STORE_ERRORS as error:
             raise ConfigError(_open_problem(database, error)) from error
-        # Readers of the ledger could read cells; writers of the file could create keys.
+        # A user who reads the file could see cells, and a user who writes it could create keys.
         if file and is_open_to_others(file.stat().st_mode):
             raise ConfigError(
                 f"access.database: {file} is open to other users of this machine: {HOW_TO_MEND}"
@@ -99,7 +99,7 @@ async def open_database(
 
 
 async def migrate_database(database: Database) -> None:
-    """Create or upgrade the schema, waiting for as long as it takes. Raises `ConfigError`."""
+    """Create or upgrade the schema, without a limit of time. Raises `ConfigError`."""
     if not isinstance(database, PostgresUrl):
         async with open_database(database):
             return
@@ -117,7 +117,7 @@ def is_server(engine: AsyncEngine) -> bool:
 
 
 class IdleConnections:
-    """Connections of a PostgreSQL engine that are unused, or tested before use."""
+    """Idle connections of a PostgreSQL engine, also those that the pool is testing before a use."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._idle: WeakSet[Any] = WeakSet()
@@ -125,7 +125,7 @@ class IdleConnections:
         sa.event.listen(engine.sync_engine, "checkout", self._discard)
 
     def abort(self) -> None:
-        """Close the sockets at once, without the statement that an orderly end would wait for."""
+        """Close the sockets at once, without the statement of a regular close, which would wait."""
         for each in [*self._idle]:
             each.terminate()
         self._idle.clear()
@@ -141,10 +141,10 @@ class IdleConnections:
 def upsert(
     table: sa.Table, computed: Mapping[str, str] = MappingProxyType({}), *, where: str = ""
 ) -> sa.TextClause:
-    """Insert a row, or replace the one with its primary key, in SQL that both databases know.
+    """SQL: insert a row, or replace the row with the same primary key, in both SQL dialects.
 
-    All columns are parameters, except those with a `computed` expression. `where` limits the rows
-    that are replaced.
+    Each column is a parameter, or the SQL expression in `computed`. `where` is an SQL condition
+    that limits which existing rows are replaced.
     """
     names = [column.name for column in table.columns]
     values = [computed.get(name, f":{name}") for name in names]
@@ -159,7 +159,7 @@ def upsert(
 
 
 def reason_of(error: OSError | SQLAlchemyError) -> str:
-    """Message of the database or the system, without the statement."""
+    """Returns the message of the database or the operating system, without the SQL statement."""
     reason = error.orig if isinstance(error, DBAPIError) else error
     if isinstance(reason, TimeoutError):
         return "it does not answer in time"
@@ -167,9 +167,9 @@ def reason_of(error: OSError | SQLAlchemyError) -> str:
 
 
 def is_locked(error: BaseException | None) -> bool:
-    """True if another program has locked a SQLite file for longer than `BUSY_TIMEOUT_MS`."""
+    """True if another program locked a SQLite file for longer than `BUSY_TIMEOUT_MS`."""
     reason = error.orig if isinstance(error, DBAPIError) else error
-    # The low byte is the error; the others are its kind.
+    # The low byte is the error code; the higher bytes are details of the error.
     return isinstance(reason, sqlite3.Error) and reason.sqlite_errorcode & 0xFF in LOCKED
 
 
@@ -185,7 +185,7 @@ async def _engine(
             pool_timeout=CONNECT_TIMEOUT_SECONDS,
         )
     else:
-        # hide_parameters: error texts, and so the log, would contain them.
+        # hide_parameters: errors, and so the log, would contain values of parameters.
         url = sa.URL.create("sqlite+aiosqlite", database=str(database.absolute()))
         engine = create_async_engine(url, hide_parameters=True)
         sa.event.listen(engine.sync_engine, "connect", _set_up_connection)
@@ -204,10 +204,10 @@ def server_engine(
     settings: Mapping[str, str] = MappingProxyType({}),
     **options: Any,
 ) -> AsyncEngine:
-    """Create an engine for PostgreSQL, with further options of `create_async_engine`.
+    """Create an engine for PostgreSQL, with further `options` of `create_async_engine`.
 
-    `name` is shown in `pg_stat_activity`; `timeout_seconds` limits connecting; `settings` are of
-    each session. Raises ConfigError without the driver.
+    `pg_stat_activity` shows `name`. `timeout_seconds` limits connecting. `settings` are
+    PostgreSQL's settings of each session. Raises ConfigError if the driver is not installed.
     """
     connect_args = {
         "timeout": timeout_seconds,
@@ -230,7 +230,7 @@ def server_engine(
 
 
 def _store_errors_of(set_up: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
-    """Wrap a step of a new connection, so that asyncpg's errors become one of STORE_ERRORS."""
+    """Wrap a step of connecting, so that errors of asyncpg become one of STORE_ERRORS."""
 
     async def set_up_or_fail(connection: Any) -> None:
         try:
@@ -245,7 +245,7 @@ def _set_up_connection(connection: Any, _: object) -> None:
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
     cursor.close()
-    # Otherwise a text that is not UTF-8 fails the whole query, and so all other rows.
+    # Otherwise a text that is not UTF-8 would fail the query for all rows.
     connection.driver_connection.text_factory = partial(
         str, encoding="utf-8", errors="surrogateescape"
     )
@@ -257,7 +257,7 @@ async def _is_outdated(connection: AsyncConnection) -> bool:
 
 
 def _stored_schema(connection: sa.Connection) -> str | None:
-    """Number of the database's last migration; None without any.
+    """Returns the number of the database's last migration, or None if it has no migrations.
 
     Raises ConfigError for migrations of another program or of a development version.
     """
@@ -266,31 +266,31 @@ def _stored_schema(connection: sa.Connection) -> str | None:
     found = connection.scalars(sa.text("SELECT version_num FROM alembic_version")).all()
     if not all(isinstance(each, str) and _MIGRATION.fullmatch(each) for each in found):
         raise ConfigError(
-            "access.database: it is the database of another program, or its table "
+            "access.database: this is the database of another program, or its table "
             "alembic_version is damaged: correct access.database, or restore the key store "
             "from a backup"
         )
     schema: str | None = max(found, default=None)
     if schema is not None and schema < FIRST_SCHEMA:
         raise ConfigError(
-            f"access.database: its schema {schema} is of a development version before 0.1.0, "
-            "and cannot be upgraded: create its keys again in a new database"
+            f"access.database: schema {schema} is of a development version before 0.1.0, and "
+            "cannot be upgraded: create the keys again in a new database"
         )
     return schema
 
 
 def _check_tables(connection: sa.Connection) -> None:
-    """Raise ConfigError if tables are missing; later versions have more of them."""
+    """Raise ConfigError if a table is missing. Later versions can have more tables."""
     missing = metadata.tables.keys() - sa.inspect(connection).get_table_names()
     if missing:
         raise ConfigError(
-            f"access.database: the tables {', '.join(sorted(missing))} are missing in it: "
+            f"access.database: the tables {', '.join(sorted(missing))} are missing: "
             "restore the key store from a backup"
         )
 
 
 async def _upgrade(connection: AsyncConnection) -> None:
-    """Run missing migrations in one transaction; simultaneous upgrades wait for each other."""
+    """Run missing migrations in one transaction. Concurrent upgrades wait for each other."""
     await connection.rollback()
     if connection.dialect.name == "sqlite":
         await connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -309,8 +309,8 @@ def _open_problem(database: Database, error: OSError | SQLAlchemyError) -> str:
 
 
 def _create_private(database: Path) -> None:
-    # SQLite gives its side files this file's mode, and follows no links to them. An unusable file
-    # must fail here: if connecting fails, aiosqlite's thread may outlive the event loop.
+    # SQLite creates its other files with this file's mode, and follows no links to them. An
+    # unusable file must fail here: if connecting failed, aiosqlite's thread could outlive the loop.
     descriptor = open_private(own_target(database))
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,10 +1,11 @@
-"""Signals of PostgreSQL that keys changed, on a connection that listens for them.
+"""Signals from PostgreSQL that keys changed, on a connection that listens for them.
 
 Rules:
-- The connection is outside the pool. It is used once a second, so that its end is noticed even if
-  packets are dropped. That query counts the sessions of this kind: one for each gateway.
-- Signals during an outage of the connection are lost. So each new connection counts as a signal.
-- Nothing is raised: without signals keys are refreshed by their use.
+- The connection is outside the pool. A query uses it once a second, so this process notices that it
+  has ended even if packets are dropped. The query counts the sessions with the same name: each
+  gateway has one.
+- Signals are lost while the connection is down. So each new connection counts as a signal.
+- Nothing is raised. Without signals, the use of a key refreshes the keys.
 """
 
 import asyncio
@@ -22,13 +23,13 @@ from gateway.telemetry.events import key_signals_changed
 
 CHANNEL = "gateway_keys"
 SESSION = f"{APPLICATION} signals"
-"""Name of the session in `pg_stat_activity`."""
+"""Name of the sessions in `pg_stat_activity`."""
 CHECK_SECONDS = 1.0
-"""Time between two uses of the connection."""
+"""Seconds between two queries on the connection."""
 ANSWER_SECONDS = 1.5
-"""Maximum time for connecting and for an answer."""
+"""Maximum seconds for connecting, and for a query."""
 PAUSE_SECONDS = 0.5
-"""Pause before the next connection."""
+"""Seconds between the end of a connection and the next connection."""
 _CHECK = text(
     "SELECT greatest(count(*), 1) FROM pg_stat_activity WHERE application_name = :name "
     "AND datname = current_database() AND usename = current_user"
@@ -42,10 +43,10 @@ async def key_signals(
     hung: Callable[[], object],
     counted: Callable[[int], object] = lambda _count: None,
 ) -> AsyncIterator[None]:
-    """Call `changed` at each change of keys during the block; a SQLite file has no signals.
+    """Call `changed` after each change of keys during the block. A SQLite file has no signals.
 
-    `hung` is called when the connection did not answer: others may be dead as well. `counted`
-    receives the number of gateways with this database, once a second.
+    `hung` is called if the connection did not answer in time, because other connections may be
+    dead, too. `counted` is called once a second with the number of gateways that use this database.
     """
     if not isinstance(database, PostgresUrl):
         yield
@@ -60,7 +61,7 @@ async def key_signals(
             key_signals_changed(error)
 
     async def listen(engine: AsyncEngine) -> None:
-        """Listen until the connection ends. Raises its error."""
+        """Listen until the connection ends. Raises the error of the connection."""
         async with engine.connect() as connection:
             await connection.execution_options(isolation_level="AUTOCOMMIT")
             driver: Any = (await connection.get_raw_connection()).driver_connection

@@ -1,25 +1,25 @@
-"""Key store: a table of grants by key digest, and a log of its changes.
+"""Key store: a table of grants by key digest, a log of key changes, and a log of edits.
 
 The write ledger (`gateway.storage.write_ledger`) is in the same database.
 
 Rules:
-- The store contains neither a key nor the pepper, nor enough to derive one from the other columns.
+- The store contains neither a key nor the pepper. They cannot be derived from the other columns.
 - The stored mark of the pepper detects another pepper, and is too short to find the pepper by brute
   force.
 - Each call is one transaction, and sees all commits of other processes.
-- Times are UTC, stored as ISO 8601 text, because SQLite has no such type; lists as JSON text.
-- Triggers write the change log, in commit order. So it contains every change, even by another
-  version's command line or by an operator's SQL. Updates of the last use are not logged: they would
-  be one entry per key and hour.
-- A damaged key is invalid, and does not prevent the reading of others.
-- The change log is never shortened: an edit of a key adds one or two entries of 50 bytes.
-- While a rotation overlaps, two secrets have one record. The old one is read as a key that expires
-  when the overlap ends.
-- `rights` is None if the flags express the rights. Otherwise the flags are narrower than `rights`,
-  because earlier versions know only the flags.
-- No flag removes the right to read. So the stored plan of a create-only key begins with
-  `CREATE_ONLY`, which no plan of a configuration does: earlier versions refuse the key.
-- Each edit of a key is stored with its author, in the same transaction.
+- Times are UTC in ISO 8601, as text because SQLite has no type for times. Lists are JSON texts.
+- Triggers write the change log, in the order of commits. So the log contains every change, even one
+  by another version's command line or by an operator's SQL. Updates of the last use are not logged,
+  because they would be one entry per key and hour.
+- A damaged key is invalid, and does not prevent other keys from being read.
+- The change log is never shortened. An edit of a key adds one or two entries of 50 bytes.
+- While a rotation overlaps, two secrets have one record. The old secret is read as a key that
+  expires when the overlap ends.
+- The column `rights` is NULL if the flags express the rights. Otherwise the flags grant less than
+  `rights`, because earlier versions read only the flags.
+- No flag can remove the right to read. So the stored plan of a create-only key has the prefix
+  `CREATE_ONLY`. No configured plan has this prefix, so earlier versions reject the key.
+- An edit of a key and its author are stored in the same transaction.
 """
 
 import secrets
@@ -124,14 +124,14 @@ _LISTS: Mapping[str, msgspec.json.Decoder[Any]] = {
     **dict.fromkeys(("spreadsheets", "worksheets", "origins", "readable", "writable"), _NAMES),
     "rights": msgspec.json.Decoder(frozenset[Literal["read", "create", "update"]]),
 }
-"""Columns with a JSON list of texts."""
+"""Decoders of the columns that contain a JSON list of texts."""
 _EXPIRES_AT, _OLD_ENDS_AT = map(_RECORD_NAMES.index, ("expires_at", "old_ends_at"))
 _BY_AGE = (keys.c.created_at, keys.c.id)
 _OF_USE = ("last4", "last_used_at", "old_ends_at")
 _may_count = keys.c.revoked_at.is_(None) & (
     keys.c.expires_at.is_(None) | (keys.c.expires_at > sa.bindparam("expired_by"))
 )
-# Two look-ups in unique indexes: with OR in the join, the plan would depend on statistics.
+# Two look-ups in unique indexes. With OR in the join, the query plan would depend on statistics.
 _other = keys.alias("other")
 _found_ids = [
     sa.select(_other.c.id).where(column == _key_changes.c.digest).scalar_subquery()
@@ -152,33 +152,32 @@ _CHANGES = (
     .limit(_PAGE_SIZE)
 )
 LONG_EXPIRED = timedelta(days=1)
-"""Keys that expired longer ago are never valid; later ones may be if the clock is set back."""
+"""Minimum time since expiry of keys that are not loaded. The clock may be set back by less."""
 
 CREATE_ONLY = "create-only:"
-"""Prefix of the stored plan of a key that may not read."""
+"""Prefix of the stored plan of a key without the right to read."""
 
 Right = Literal["read", "create", "update", "delete"]
-"""A right to use rows. `Grants` has a flag for each."""
+"""Right to use rows. `Grants` has a flag for each right."""
 RIGHTS: Sequence[Right] = get_args(Right)
 
 StoredKey = tuple[Any, ...]
-"""A key as stored, for `record_of`.
+"""Columns of a key as stored, in the order of `_RECORD_COLUMNS`. `record_of` decodes them.
 
-Texts and numbers need little memory and no garbage collection.
+Texts and numbers need less memory than a record, and no garbage collection.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grants:
-    """Grants of a key. `None` means any spreadsheet or all worksheets; no origins mean any origin.
+    """Grants of a key. `spreadsheets` and `worksheets` None, and no `origins`, mean no restriction.
 
-    A key that may not read is a create-only key: it may create, and nothing else.
-    `may_delete`: whole rows may be deleted, also with columns that the key does not see, if the
-    plan allows it.
-    `may_refresh`: changes of the sheet may be reported, so that rows are read again.
-    `next_url`: the page to which a browser goes after a form, "" for the gateway's own.
-    `needs_challenge`: creates need a token of Cloudflare Turnstile.
-    Origins of a stored key have the form of `gateway.access.caller.normal_origin`.
+    A key with `may_read` False is a create-only key: it is allowed to create, and nothing else.
+    `may_delete` allows the key to delete whole rows, also their columns that the key does not see,
+    if its plan allows deletes. `may_refresh` allows reports that a sheet changed, after which the
+    gateway reads the rows again. `next_url` is the page that a browser opens after a form, "" for
+    the gateway's page. With `needs_challenge`, a create needs a token of Cloudflare Turnstile.
+    Origins have the format of `gateway.access.caller.normal_origin`.
     """
 
     spreadsheets: frozenset[str] | None
@@ -195,20 +194,20 @@ class Grants:
 
     @property
     def names(self) -> tuple[object, ...]:
-        """Spreadsheets, worksheets and fields, which must exist in Google."""
+        """Spreadsheets, worksheets and fields, which must exist in Google Sheets."""
         return self.spreadsheets, self.worksheets, self.columns
 
     @property
     def rights(self) -> Sequence[Right]:
-        """The rights to use rows, in the order of `RIGHTS`."""
+        """Rights to use rows, in the order of `RIGHTS`."""
         return [right for right in RIGHTS if getattr(self, f"may_{right}")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyRecord:
-    """A stored key. `None` means never; `last_used_at` is rounded down to the hour.
+    """Stored key. A time is None for "never". `last_used_at` is rounded down to the hour.
 
-    `old_ends_at` is the end of the secret before the last rotation, None without one.
+    `old_ends_at` is the time at which the secret before the last rotation expires, or None.
     """
 
     id: str
@@ -237,12 +236,12 @@ class KeyRecord:
 
 
 EditAction = Literal["created", "updated", "rotated", "ended", "revoked"]
-"""Kind of an edit; `ended` means that the old secret of a rotation is no longer valid."""
+"""Kind of an edit. `ended` means that an operator ended the old secret of a rotation."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyEdit:
-    """An edit of a key: its author, and each changed field with its values before and after."""
+    """Edit of a key by an author. `changes` has pairs of old and new value, by field name."""
 
     key_id: str
     at: datetime
@@ -252,7 +251,7 @@ class KeyEdit:
 
 
 class KeyChange(NamedTuple):
-    """A change of the key with this digest; numbers follow the order of commits."""
+    """Entry of the change log, for the key with this digest. Numbers are in commit order."""
 
     number: int
     digest: bytes
@@ -263,7 +262,7 @@ def _raise(error: DamagedRow) -> None:
 
 
 class KeyStore:
-    """The keys of one database. Use `KeyStore.open`."""
+    """Keys of one database. Use `KeyStore.open` to create it."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
@@ -277,23 +276,23 @@ class KeyStore:
     @classmethod
     @asynccontextmanager
     async def open(cls, database: Database) -> AsyncIterator["KeyStore"]:
-        """Open the store as `open_database` does, and close it at the end."""
+        """Open the database as `open_database` does, and close it at the end."""
         async with open_database(database) as engine:
             yield cls(engine)
 
     async def names(self, key_ids: Collection[str]) -> Mapping[str, str]:
-        """The names of those keys that exist, by their IDs."""
+        """Returns names by key ID, without IDs of keys that do not exist."""
         known = keys.c.id.in_([printable(each) for each in key_ids])  # no ID has a NUL
         rows = await self._rows(sa.select(keys.c.id, keys.c.name).where(known))
         return {row.id: row.name for row in rows}
 
     def abort_idle(self) -> None:
-        """Abort idle connections to a server, which may be dead; later calls reconnect."""
+        """Abort idle connections to PostgreSQL, which may be dead. Later calls connect again."""
         if self._idle is not None:
             self._idle.abort()
 
     async def add(self, record: KeyRecord, digest: bytes, *, by: str = "") -> None:
-        """Store a new key that `by` created."""
+        """Store a new key, and its creation by the author `by`."""
         edit = KeyEdit(key_id=record.id, at=record.created_at, by=by, action="created")
         async with self._engine.begin() as connection:
             await connection.execute(sa.insert(keys).values(**_row(record), digest=digest))
@@ -302,11 +301,12 @@ class KeyStore:
     async def changes(
         self, last: KeyChange | None, now: datetime
     ) -> Sequence[tuple[KeyChange, StoredKey | None]] | None:
-        """A page of changes after `last`, each with the key's current state; empty at the end.
+        """Read a page of changes after `last`, each with the current columns of its key.
 
-        The key is None if it is revoked, deleted or `LONG_EXPIRED`. The key of an old secret
-        expires with the secret. Without `last` the page starts at the first change. Returns None if
-        this store does not contain `last`, because the store was replaced.
+        The page is empty at the end of the log. Without `last` it starts at the first change. A key
+        is None if it is revoked, deleted or `LONG_EXPIRED`. An old secret expires when its
+        rotation's overlap ends. Returns None if the log does not contain `last`, because the store
+        was replaced.
         """
         expired_by = (now.astimezone(UTC) - LONG_EXPIRED).isoformat()
         values = {"first": 0 if last is None else last.number, "expired_by": expired_by}
@@ -320,14 +320,15 @@ class KeyStore:
         return found[1:] if found and found[0][0] == last else None
 
     async def revoke(self, key_id: str, now: datetime, *, by: str = "") -> bool:
-        """Revoke a key permanently; False if it does not exist or is already revoked."""
+        """Revoke a key permanently. Returns False if it does not exist or is already revoked."""
         edit = KeyEdit(key_id=key_id, at=now, by=by, action="revoked")
         return await self._edit(edit, {"revoked_at": now.isoformat()})
 
     async def update(self, before: KeyRecord, after: KeyRecord, edit: KeyEdit) -> bool:
-        """Store changed columns of a key; False if a concurrent edit changed any or revoked it.
+        """Store the changed columns of a key, if they were not edited after `before` was read.
 
-        Rotations and uses do not count as edits here.
+        Returns False if another edit changed or revoked the key. Rotations and uses do not count as
+        edits.
         """
         old, new = _row(before), _row(after)
         changed = {name: value for name, value in new.items() if value != old[name]}
@@ -337,10 +338,10 @@ class KeyStore:
     async def rotate(
         self, key_id: str, digest: bytes, last4: str, ends_at: datetime, edit: KeyEdit
     ) -> bool:
-        """Give a key a new secret; the present one stays valid until `ends_at`.
+        """Give a key a new secret. The present secret stays valid until `ends_at`.
 
-        Returns False if the key does not exist or is revoked, or if its old secret is still valid:
-        a third secret would end it early.
+        Returns False if the key does not exist, is revoked, or has an old secret that is still
+        valid. A third secret would end the old one early.
         """
         ends = ends_at.astimezone(UTC).isoformat()
         has_one = keys.c.old_ends_at.is_(None) | (keys.c.old_ends_at <= edit.at.isoformat())
@@ -348,7 +349,7 @@ class KeyStore:
         return await self._edit(edit, new, condition=has_one)
 
     async def end_rotation(self, edit: KeyEdit) -> bool:
-        """End the old secret of a key at once; False if there is none."""
+        """End the old secret of a key at once. Returns False if the key has no old secret."""
         nothing = {"old_digest": None, "old_ends_at": None}
         return await self._edit(edit, nothing, condition=keys.c.old_digest.is_not(None))
 
@@ -360,7 +361,7 @@ class KeyStore:
         *,
         condition: sa.ColumnElement[bool] = _ALWAYS,
     ) -> bool:
-        """Change columns of an unrevoked key if it has the values `before`; False if it has not."""
+        """Change an unrevoked key that has the values `before`. Returns False for another key."""
         is_meant = (keys.c.id == edit.key_id) & keys.c.revoked_at.is_(None) & condition
         for name, value in before.items():
             is_meant &= keys.c[name].is_not_distinct_from(value)
@@ -372,14 +373,14 @@ class KeyStore:
         return True
 
     async def edits(self, key_id: str | None = None) -> Sequence[KeyEdit]:
-        """The edits of one key or of all, oldest first."""
+        """Returns the edits of one key, or of all keys without `key_id`, the oldest first."""
         query = sa.select(key_edits).order_by(key_edits.c.at, key_edits.c.id)
         if key_id is not None:
             query = query.where(key_edits.c.key_id == key_id)
         return [_edit_of(row._asdict()) for row in await self._rows(query)]
 
     async def touch(self, key_id: str, now: datetime) -> None:
-        """Store the time of a key's use; writes at most once per hour."""
+        """Store the hour in which a key was used. Writes at most once per hour and key."""
         hour = begin_of_hour(now).isoformat()
         used = keys.c.last_used_at
         is_news = (keys.c.id == key_id) & (used.is_(None) | (used < hour))
@@ -387,49 +388,52 @@ class KeyStore:
             await connection.execute(sa.update(keys).where(is_news).values(last_used_at=hour))
 
     async def has_keys(self) -> bool:
-        """True if any key is not revoked."""
+        """True if there is a key that is not revoked."""
         query = sa.select(keys.c.id).where(keys.c.revoked_at.is_(None)).limit(1)
         return bool(await self._rows(query))
 
     async def count(self, now: datetime) -> int:
-        """The number of keys that are neither revoked nor expired."""
+        """Number of keys that are neither revoked nor expired."""
         query = sa.select(sa.func.count()).select_from(keys).where(_may_count)
         [row] = await self._rows(query, {"expired_by": now.astimezone(UTC).isoformat()})
         count: int = row[0]
         return count
 
     async def pepper_mark(self) -> bytes | None:
-        """The mark of the pepper used for the keys; None if unknown. Raises ConfigError."""
+        """Returns the mark of the pepper that the keys were created with, or None if there is none.
+
+        Raises ConfigError if the mark is damaged.
+        """
         marks = [mark for (mark,) in await self._rows(sa.select(pepper_marks.c.mark))]
         if len(marks) > 1 or not all(isinstance(each, bytes) for each in marks):
             raise ConfigError(
-                "access.database: the table pepper of it is damaged: delete its rows if the "
-                "pepper is the right one, or restore the key store from a backup"
+                "access.database: the table pepper is damaged: delete its rows if the pepper is "
+                "the right one, or restore the key store from a backup"
             )
         return marks[0] if marks else None
 
     async def keep_pepper_mark(self, mark: bytes) -> None:
-        """Store the mark of the pepper used for new keys."""
+        """Store the mark of the pepper for new keys."""
         async with self._engine.begin() as connection:
             await connection.execute(_PUT_MARK, {"id": 0, "mark": mark})
 
     async def ping(self) -> None:
-        """Raise one of `STORE_ERRORS` unless keys can be looked up."""
+        """Query one key. Raises one of `STORE_ERRORS` if the database does not answer."""
         await self._rows(sa.select(keys.c.id).limit(1))
 
     async def check(self) -> None:
-        """Test all queries of the gateway's start. Raises SQLAlchemyError."""
+        """Run the queries of the gateway's start once. Raises SQLAlchemyError."""
         columns, flags = sa.select(*_RECORD_COLUMNS), sa.select(sa.func.count(keys.c.may_refresh))
         for query in (columns.limit(1), flags, OPEN, OPEN_BATCHES):
             await self._rows(query)
 
     async def find(self, key_id: str) -> KeyRecord | None:
-        """The key with this ID; None if there is none, or if it cannot be read."""
+        """Returns the key with this ID, or None if it does not exist or is damaged."""
         rows = await self._rows(sa.select(*_RECORD_COLUMNS).where(keys.c.id == printable(key_id)))
         return next(iter(_readable(rows, lambda _: None)), None)
 
     async def list(self, damaged: Callable[[DamagedRow], object] = _raise) -> Sequence[KeyRecord]:
-        """All keys, oldest first; those that cannot be read are passed to `damaged`."""
+        """Returns all keys, the oldest first. Damaged keys are passed to `damaged`."""
         return _readable(await self._rows(sa.select(*_RECORD_COLUMNS).order_by(*_BY_AGE)), damaged)
 
     async def page(
@@ -442,10 +446,11 @@ class KeyStore:
         active_first_at: datetime | None = None,
         is_newest_first: bool = False,
     ) -> tuple[Sequence[KeyRecord], bool]:
-        """At most `limit` keys as in `list`, and whether more follow.
+        """Returns at most `limit` keys, and True if more keys follow.
 
-        `text` is a part of their names, an ID, or the last four characters of a key.
-        `active_first_at` puts those first that are active at this time.
+        `text` selects keys by a part of the name, by the ID, or by the last four characters of the
+        secret. `active_first_at` puts the keys first that are active at this time. `damaged` is
+        called with the error of each damaged key.
         """
         query = sa.select(*_RECORD_COLUMNS).offset(skip).limit(limit + 1)
         if text:
@@ -483,9 +488,10 @@ def _readable(
 
 
 def _key_of(key: Sequence[Any], expired_by: str, *, is_current: bool) -> StoredKey | None:
-    """The stored key of one of its secrets; None if the key or the secret does not exist.
+    """Returns the stored key of a digest, or None if the key or its secret does not exist.
 
-    An old secret's key expires with the secret or earlier. None if that was before `expired_by`.
+    An old secret's key expires when the overlap of the rotation ends, or earlier. Returns None also
+    if this time is before `expired_by`.
     """
     if key[0] is None:
         return None
@@ -496,7 +502,7 @@ def _key_of(key: Sequence[Any], expired_by: str, *, is_current: bool) -> StoredK
         ends = min(ends, expires or ends)
         if ends <= expired_by:
             return None
-    # A damaged time stays as it is, and so the row is refused.
+    # A damaged time stays as it is, so `record_of` raises DamagedRow.
     found = [*key]
     found[_EXPIRES_AT] = "" if ends is None else ends
     return tuple(found)
@@ -523,7 +529,7 @@ def _edit_of(row: Mapping[str, Any]) -> KeyEdit:
 
 
 def _row(record: KeyRecord) -> dict[str, object]:
-    """The columns of a key; they have the names of the fields of a record and its parts."""
+    """Columns of a key, named like the fields of a record and of its grants."""
     grants = record.grants
     rights = frozenset(right for right in _RIGHTS if getattr(grants, f"may_{right}"))
     is_by_flags = rights == {*_RIGHTS} or (rights == {"read"} and not grants.may_delete)
@@ -543,7 +549,7 @@ def _row(record: KeyRecord) -> dict[str, object]:
 
 
 def _kind(column: sa.Column[Any]) -> Any:
-    """The type of a column's valid values, as stored."""
+    """Type that a stored value of a column must have."""
     kind: Any = Flag if isinstance(column.type, AsStoredFlag) else str
     if column.name.endswith("_at"):
         kind = Annotated[datetime, msgspec.Meta(tz=True)]

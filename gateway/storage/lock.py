@@ -1,14 +1,14 @@
-"""Lock of a key store: one gateway per store.
+"""Lock of a key store, so that only one gateway uses it.
 
 Rules
-- Two gateways with one store would each queue writes of the same worksheets, and could mistake each
-  other's rows for their own.
-- The lock of a SQLite file is a file. The kernel releases it when the process ends. The lock file
-  is never deleted, because two processes could then lock two files of the same name. It may not be
-  a link, because locking empties the file.
-- The lock of a PostgreSQL database is a session lock, released when the session ends, also when the
-  server restarts. A separate thread keeps the session, and takes the lock again in a new one. If
-  another gateway was faster, this one has lost the lock and must end.
+- Two gateways with one store would each queue writes to the same worksheets, and could mistake rows
+  of the other gateway for their own.
+- The lock of a SQLite file is a lock file. The kernel releases the lock when the process ends. The
+  lock file is never deleted, because two processes could then lock two files with the same name. It
+  must not be a link, because locking empties the file.
+- The lock of a PostgreSQL database is a session lock. PostgreSQL releases it when the session ends,
+  also when the server restarts. A separate thread keeps the session, and takes the lock again in a
+  new session. If another gateway took the lock first, this process has lost the lock and must end.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _TAKEN = (errno.EAGAIN, errno.EACCES)
 
 
 class LockError(Exception):
-    """The lock is not available; the message gives the reason."""
+    """The lock is not available. The message gives the reason."""
 
 
 @contextmanager
@@ -45,11 +45,11 @@ def exclusive_lock(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[None]:
-    """Hold the key store's lock during the block; the directory must exist.
+    """Hold the lock file of a SQLite store during the block. Its directory must exist.
 
-    Waits up to `max_wait_seconds` for another process to release it, then raises LockError.
+    Waits at most `max_wait_seconds` for another process to release the lock, then raises LockError.
     """
-    # Beside the real file, even if the database is named by a link.
+    # The lock file is next to the real file, even if `database` is a link.
     real = Path(os.path.realpath(database))
     path = real.with_name(f"{real.name}.lock")
     try:
@@ -81,7 +81,7 @@ def exclusive_lock(
 
 
 def in_use(holder: str, database: Database) -> str:
-    """Message for the operator about a locked store."""
+    """Message to the operator that `holder` has the lock."""
     return (
         f"{holder} already uses the key store {database}; "
         "only one gateway may use a key store: stop that one, or use another key store"
@@ -89,7 +89,7 @@ def in_use(holder: str, database: Database) -> str:
 
 
 CHECK_SECONDS = 1.0
-"""Interval at which the session is used, so that its end is noticed."""
+"""Seconds between two uses of the session, by which this process notices that the session ended."""
 SESSION_PAUSE_SECONDS = 0.1
 _TRY_LOCK = text("SELECT pg_try_advisory_lock('api_keys'::regclass::oid::bigint)")
 _CHECK = text("SELECT 1")
@@ -98,7 +98,7 @@ _CHECK = text("SELECT 1")
 def store_lock(
     database: Database, *, max_wait_seconds: float = 0.0, lost: Callable[[], object] = lambda: None
 ) -> AbstractContextManager[None]:
-    """Hold the lock of a key store during the block; only a lock of PostgreSQL can be `lost`."""
+    """Hold the lock of a key store during the block. `lost` is called only for PostgreSQL."""
     if isinstance(database, PostgresUrl):
         return session_lock(database, max_wait_seconds=max_wait_seconds, lost=lost)
     return exclusive_lock(database, max_wait_seconds=max_wait_seconds)
@@ -111,10 +111,10 @@ def session_lock(
     max_wait_seconds: float = 0.0,
     lost: Callable[[], object] = lambda: None,
 ) -> Iterator[None]:
-    """Hold the key store's lock during the block.
+    """Hold the session lock of a PostgreSQL store during the block.
 
-    Waits up to `max_wait_seconds` for another process to release it, then raises LockError. Calls
-    `lost` in another thread if the lock is lost.
+    Waits at most `max_wait_seconds` for another process to release the lock, then raises LockError.
+    Calls `lost` in another thread if another gateway took the lock after the session had ended.
     """
     stopped, acquired = threading.Event(), Future[None]()
 
@@ -122,9 +122,9 @@ def session_lock(
         await asyncio.to_thread(stopped.wait, seconds)
 
     async def hold(engine: AsyncEngine) -> None:
-        """Hold the lock until `stopped`, or return at once if another process has it.
+        """Hold the lock until `stopped` is set. Returns at once if another gateway has the lock.
 
-        Raises an error when the session ends.
+        Raises an error if the session ends.
         """
         async with engine.connect() as connection:
             await connection.execution_options(isolation_level="AUTOCOMMIT")

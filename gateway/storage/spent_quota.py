@@ -1,8 +1,8 @@
-"""Spent quota in PostgreSQL, with the same numbers as in the file beside a SQLite database.
+"""Spent quota in PostgreSQL. A gateway with SQLite has the same numbers in a file.
 
 Rules
-- No call waits for the database: the latest numbers are stored shortly after they are noted.
-- A failure is logged once until storing works again; quota is limited as before.
+- No call to Google waits for the database. The latest numbers are stored in a background task.
+- Only the first failure is logged until storing works again. A failure changes no limit of quota.
 """
 
 import asyncio
@@ -26,17 +26,14 @@ _spent = Table(
 )
 _PUT = upsert(_spent)
 _KINDS = (False, True)
-"""Reads and writes."""
+"""Values of `is_write`: reads, then writes."""
 
 
 @asynccontextmanager
 async def stored_spent_quota(
     engine: AsyncEngine, account: str, *, now: Callable[[], float] = time.time
 ) -> AsyncIterator[SpentQuota]:
-    """Open the stored spent quota of an account or project.
-
-    `now` returns seconds since the epoch.
-    """
+    """Open the stored spent quota of an account or project. `now` returns epoch seconds."""
     full_at: dict[bool, float] = {}
     try:
         async with engine.connect() as connection:
@@ -65,7 +62,7 @@ async def stored_spent_quota(
                 has_failed = True
 
     def put(instants: Sequence[float]) -> None:
-        """Store the instants soon; they are read when the statement begins."""
+        """Store the times soon. The task reads `instants` when its statement begins."""
         nonlocal task
         latest[:] = [instants]
         if task is None or task.done():

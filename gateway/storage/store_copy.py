@@ -2,11 +2,11 @@
 
 Rules
 - All tables are copied in one transaction. The source is not changed.
-- A damaged row ends the copying, because PostgreSQL does not accept it.
-- The change log is not copied, because triggers write a new one; nor is the spent quota, which
-  counts for a minute. Stored use of keys in the target is replaced: a mere start of a gateway
-  leaves some.
-- No gateway may use either store meanwhile: the caller holds their locks.
+- A damaged row stops the copy, because PostgreSQL does not accept the row.
+- The change log is not copied, because triggers write a new one. The spent quota is not copied,
+  because it counts for one minute. The copy replaces stored use of keys in the target, where every
+  start of a gateway stores some.
+- The caller holds the locks of both stores, so that no gateway uses them meanwhile.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ COPIED: tuple[Table, ...] = (
 )
 
 _PAGE_SIZE = 500
-# Records count the batches after the last one that they know, which may be deleted already.
+# A record stores the number of the last batch before it, which may be deleted already.
 _CONTINUE_NUMBERS = text(
     "SELECT setval(pg_get_serial_sequence('row_removals', 'id'), 1 + greatest("
     "(SELECT coalesce(max(id), 0) FROM row_removals), "
@@ -39,14 +39,14 @@ _CONTINUE_NUMBERS = text(
 
 
 async def copy_store(source: Path, target: PostgresUrl) -> Mapping[str, int]:
-    """Copy all tables; returns the number of rows by table.
+    """Copy all tables. Returns the number of rows by table name.
 
-    Raises `ConfigError` if the target already has rows, or if a store fails.
+    Raises `ConfigError` if the target has rows, or if a store fails.
     """
     async with open_database(source) as file, open_database(target) as server:
         try:
             async with file.connect() as reading, server.begin() as writing:
-                await reading.exec_driver_sql("BEGIN")  # all tables as they are at one time
+                await reading.exec_driver_sql("BEGIN")  # one snapshot of all tables
                 for table in COPIED:
                     has_rows = select(literal(1)).select_from(table).limit(1)
                     if table is not key_usage and await writing.scalar(has_rows):

@@ -1,8 +1,7 @@
-"""Creation and upgrade of the schema, in a given transaction.
+"""Creation and upgrade of the database schema, in a transaction of the caller.
 
 A new store gets the tables of this version, and counts as migrated. Alembic's migrations upgrade
-older stores, so each change of a table or trigger needs one. There are none yet: development
-versions before the first release had lower numbers.
+older stores, so each change of a table or trigger needs a migration. No release has needed one.
 """
 
 from pathlib import Path
@@ -22,7 +21,7 @@ MIGRATIONS = Path(__file__).with_name("migrations")
 
 # All columns but `last_used_at`, which every use writes.
 _CHANGING = ", ".join(f'"{each.name}"' for each in keys.columns if each.name != "last_used_at")
-# For both digests of a key.
+# Logs a change of both digests of a key.
 _OF_NEW = (
     "INSERT INTO key_changes (digest) SELECT digest FROM "
     "(SELECT NEW.digest AS digest UNION SELECT NEW.old_digest) WHERE digest IS NOT NULL"
@@ -40,11 +39,10 @@ _SQLITE_TRIGGERS = (
     "UNION SELECT OLD.old_digest UNION SELECT NEW.digest UNION SELECT NEW.old_digest) "
     "WHERE digest IS NOT NULL; END",
 )
-# Sequences are not transactional: a change that takes the next number could be committed before
-# the previous one, and a reader that has seen it would never read the other. So changes are made
-# one after the other: the lock ends with the transaction, after its changes are visible. Statements
-# take it before they lock rows, so that no two wait for each other. Each change notifies all
-# gateways.
+# Sequences are not transactional: the change with the higher number could be committed first, and
+# a reader that has seen it would never read the change with the lower number. So a lock makes
+# changes sequential until the end of the transaction. Statements take the lock before they lock
+# rows, which prevents deadlocks. Each change notifies all gateways.
 _POSTGRESQL_TRIGGERS = (
     """
     CREATE FUNCTION lock_key_changes() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -94,12 +92,12 @@ _POSTGRESQL_TRIGGERS = (
 
 
 def scripts() -> ScriptDirectory:
-    """All migrations."""
+    """Alembic's directory of all migrations."""
     return ScriptDirectory(str(MIGRATIONS), version_locations=[str(MIGRATIONS)])
 
 
 def upgrade(connection: Connection) -> None:
-    """Create the schema, or run the migrations that the database lacks; the caller commits."""
+    """Create the schema, or run missing migrations. The caller commits."""
     found, context = scripts(), MigrationContext.configure(connection)
     if context.get_current_revision() is None:
         metadata.create_all(connection, checkfirst=False)

@@ -1,15 +1,16 @@
-"""Use of keys by the hour: sums of the log's lines, stored for 30 days.
+"""Use of keys by the hour: sums of requests, rows, bytes and Google calls, stored for 30 days.
 
 Rules
 - A request adds to a dict of this process (`gateway.telemetry.events.request_done`). The dict is
-  stored every `FLUSH_SECONDS` and at the end, so a process that dies loses no more.
-- Refused requests count by their code, without the worksheet, whose name may be any text.
-- Counts that could not be stored are stored later. They are dropped if they may have been stored,
-  so that no request counts twice.
-- A failure is logged once until storing works again.
-- Sums are made by the database: a month of 1,000 keys has 720,000 rows, which SQLite takes a
-  second to sum. One statement by the hour and one by the group are faster than one by both, whose
-  rows SQLite has to sort.
+  stored every `FLUSH_SECONDS` and at the end. A process that crashes loses only the counts since
+  then.
+- Refused requests count by error code, without the worksheet, whose name can be any text.
+- Counts that could not be stored are stored later. They are dropped if the failed commit may have
+  been applied, so that no request counts twice.
+- Only the first failure is logged until storing works again.
+- The database adds the counts. A month of 1,000 keys has 720,000 rows, which SQLite sums in a
+  second. One statement by the hour and another by the group are faster than one statement by both,
+  because SQLite would have to sort its rows.
 """
 
 import asyncio
@@ -57,17 +58,18 @@ _FORGET = sa.delete(key_usage).where(key_usage.c.hour < sa.bindparam("oldest"))
 async def stored_usage(
     engine: AsyncEngine, now: Callable[[], datetime], *, every_seconds: float = FLUSH_SECONDS
 ) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Store the use of keys by this process during the block; `now` gives UTC.
+    """Store the use of keys by this process during the block. `now` returns UTC.
 
-    The block gets a function that stores what was counted so far, unless storing fails.
+    Yields a function that stores the present counts. The function does nothing while storing fails.
     """
     hour, cleared_at, has_failed = _hour_of(now()), "", False
     flushing, is_over = asyncio.Lock(), asyncio.Event()
 
     async def flush(*, is_retry: bool = False) -> None:
-        """Store the counts in the hour in which they began, and delete old rows once an hour.
+        """Store the counts, in the hour in which they began. Delete old rows once an hour.
 
-        Only a retry follows a failure, so that pages do not queue at a locked database.
+        After a failure, only a retry stores counts, so that requests do not wait for a locked
+        database.
         """
         nonlocal hour, cleared_at, has_failed
         async with flushing:
@@ -77,7 +79,7 @@ async def stored_usage(
             taken, tallies.use = tallies.use, {}
             if not taken and cleared_at == hour:
                 return
-            # In one order, so that no two processes wait for each other.
+            # All processes update rows in the same order, which prevents deadlocks.
             rows = sorted(
                 ({"hour": begun_in, **_row(*each)} for each in taken.items()),
                 key=lambda row: [str(row[name]) for name in _PLACE],
@@ -120,10 +122,10 @@ async def stored_usage(
 
 
 class SumsOfUse:
-    """Sums of stored use, by one statement at a time.
+    """Sums of stored use. One statement runs at a time.
 
-    A page that waits takes the sums of an equal statement that began meanwhile. So pages that are
-    reloaded use one connection and one core, however long a statement takes.
+    A caller that waits gets the result of an equal statement that began meanwhile. So pages that
+    are reloaded use one connection and one core, even if a statement takes long.
     """
 
     def __init__(self, engine: AsyncEngine) -> None:
@@ -131,7 +133,7 @@ class SumsOfUse:
         self._running = asyncio.Lock()
         self._begun = 0
         self._latest: dict[object, tuple[int, list[dict[str, Any]]]] = {}
-        """The sums of the latest statements, with their numbers."""
+        """Results of the latest statements, with the number of each statement."""
 
     async def find(
         self,
@@ -140,9 +142,10 @@ class SumsOfUse:
         key_id: str | None = None,
         max_groups: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Sums from the hour of `since` on, by some columns of the place, those most used first.
+        """Sums from the hour of `since` on, grouped by the columns `by`.
 
-        Each has these columns and `SUMMED`; requests are refused if they have a code.
+        Each row has the columns `by` and `SUMMED`. `refused` counts requests with an error code.
+        The rows with most requests come first.
         """
         asked, begun_before = (*by, _hour_of(since), key_id, max_groups), self._begun
         async with self._running:
@@ -188,7 +191,7 @@ def _give_back(taken: dict[UsePlace, UseCounts]) -> None:
 
 
 def begin_of_hour(instant: datetime) -> datetime:
-    """Returns the begin of an instant's hour, in UTC."""
+    """Returns the time at which an hour began, in UTC."""
     return instant.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 

@@ -1,7 +1,8 @@
-"""Table of worksheets: the holder of each, and the state that the last writer left.
+"""Table of worksheets: the process that writes to each, and the data that the last writer stored.
 
-Rules: a process takes the row over before it writes, and every later change of the row names it as
-the holder. So a holder that lost its lock notices that another process has taken over.
+Before a process writes to a worksheet, it stores itself as the holder of the worksheet's row. Its
+later changes of the row require that it is still the holder. So a process that lost its lock
+notices that another process has taken over.
 """
 
 from typing import Annotated
@@ -38,7 +39,10 @@ _ADD = sa.text(
 
 
 class WorksheetRow(msgspec.Struct, frozen=True, kw_only=True):
-    """State that a writer leaves; None is unknown. `epoch` changes with each write."""
+    """Data about a worksheet that one writer stores for the next, in any process.
+
+    None means unknown. `epoch` changes with each write.
+    """
 
     epoch: str | None = None
     open_fence: OpenFence | None = None
@@ -50,9 +54,9 @@ class WorksheetRow(msgspec.Struct, frozen=True, kw_only=True):
 async def take_row(
     connection: AsyncConnection, worksheet: WorksheetId, holder: str
 ) -> WorksheetRow:
-    """Become the holder of a worksheet's row within a transaction; returns the earlier state.
+    """Store this process as the holder of a worksheet's row, within a transaction.
 
-    Raises DamagedRow.
+    Returns the state that the previous writer stored. Raises DamagedRow.
     """
     place = {"spreadsheet": worksheet.spreadsheet, "title": worksheet.title}
     await connection.execute(_ADD, place)
@@ -65,14 +69,14 @@ async def take_row(
 async def open_fence(
     connection: AsyncConnection, worksheet: WorksheetId, holder: str, fence: OpenFence
 ) -> bool:
-    """Store the fence of a batch before it is sent; False if another process holds the row."""
+    """Store the fence before its batch is sent. Returns False if another process holds the row."""
     return await _update(connection, worksheet, holder, _fence_values(fence))
 
 
 async def leave_row(
     connection: AsyncConnection, worksheet: WorksheetId, holder: str, row: WorksheetRow
 ) -> bool:
-    """Store a holder's state and release the row; False if another process holds it."""
+    """Store data for the next writer, and remove the holder. Returns False as `open_fence` does."""
     values = msgspec.structs.asdict(row) | _fence_values(row.open_fence) | {"holder": None}
     del values["open_fence"]
     return await _update(connection, worksheet, holder, values)
@@ -101,7 +105,7 @@ class _SentAt(msgspec.Struct, frozen=True):
 
 
 def _row(found: sa.RowMapping) -> WorksheetRow:
-    """Decode the row. Raises DamagedRow, because an unreadable open fence is never settled."""
+    """Decode a database row. Raises DamagedRow, because an unreadable fence would stay open."""
     fence, open_fence = fence_of(worksheets, found), None
     sent_at = checked(worksheets, found, _SentAt).sent_at
     if fence is not None:

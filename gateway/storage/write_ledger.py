@@ -1,21 +1,25 @@
-"""Write ledger: sent batches, and records of writes with an Idempotency-Key, in the key store.
+"""Write ledger in the key store: notes of sent batches, and records of idempotent writes.
+
+A record describes a write with an Idempotency-Key. It is open when the write is sent, and completed
+when it has the answer. A note describes a batch: the writes in one request to Google. A fence is
+metadata in the spreadsheet that proves that a batch was applied (`gateway.worksheets.fences`).
 
 Rules:
 - Data that must not be lost is committed before the method returns. Changes are sequential.
-- Times are seconds since the epoch when the process started, plus the time since then: a wall clock
-  that is set meanwhile changes nothing.
-- Records of finished writes expire after 24 h, or sooner if they exceed the quota. Each group of
-  new records deletes more expired ones than it adds. Open records with a fence do not expire: the
-  fence shows the outcome at any time.
-- A batch that may change or move rows is noted: the note is committed before the batch is sent,
-  together with the records of its writes. It is deleted with a later commit, when the ledger is
-  closed, or by a later process, once no copy of the batch can be applied any more.
-- One key may use a quarter of the quota of disk space. The oldest completed records of the keys
+- Times are seconds since the epoch by a clock that ignores changes of the wall clock
+  (`steady_clock`).
+- Records of completed writes expire after 24 h, or earlier if they exceed the quota. Each group of
+  new records deletes more expired records than it adds. Open records with a fence do not expire,
+  because the fence shows the outcome at any time.
+- A batch that might change or move rows has a note. The note is committed before the batch is sent,
+  together with the records of its writes. A later commit, the close of the ledger, or a later
+  process deletes the note, after no copy of the batch can be applied any more.
+- One key can use a quarter of the quota of disk space. The oldest completed records of the keys
   with most bytes are deleted first. Open records are never deleted, because their write may have
-  been applied; nor is a key's newest record, whose request was just answered. Both may exceed the
-  quota.
-- Completed records are counted as they are added, and measured when the count exceeds the quota. So
-  the count is never too low.
+  been applied. The newest record of a key is not deleted, because its request was just answered.
+  Both kinds can exceed the quota.
+- The bytes of completed records are counted as they are added, and measured by SQL when the count
+  exceeds the quota. So the count is never too low.
 - The outcome of a damaged record is unknown. If its fence can be read, all later writes to the
   worksheet wait until the fence shows the outcome.
 """
@@ -95,13 +99,13 @@ from gateway.worksheets.writes import Results, WriteIdentity
 
 DEFAULT_BYTES = WriteSettings().max_record_bytes
 RETRY_SECONDS = 5
-"""`Retry-After` while a server is unavailable or a file locked."""
+"""`Retry-After` in seconds, while a server is unavailable or a file is locked."""
 
 MAX_TOKENS = 500
-"""Maximum number of tokens in one statement, whose parameters databases limit."""
+"""Maximum number of tokens in one statement. Databases limit the parameters of a statement."""
 
 NOT_SEEN = ""
-"""Token of a record that this process has neither found nor noted."""
+"""Token of a record that this process has neither read nor stored."""
 
 _UNREAD = "The record of this Idempotency-Key cannot be read."
 
@@ -111,14 +115,14 @@ _numbers = msgspec.json.Decoder(tuple[int, ...])
 T = TypeVar("T")
 
 Step = tuple[Executable, Sequence[Mapping[str, object]] | None]
-"""A statement and its parameter sets; None: execute once without parameters."""
+"""SQL statement and its sets of parameters, or None to execute it without parameters."""
 
 
 SHARE = 4
-"""Divisor of the quota for the maximum of one key."""
+"""One key can use the quota divided by this number."""
 
 SLACK = 32
-"""Divisor of the quota for the extra space that a deletion frees, so that deletions are rare."""
+"""A deletion frees the quota divided by this number in addition, so that deletions are rare."""
 
 
 class RecordQuota:
@@ -126,43 +130,43 @@ class RecordQuota:
         self._max_bytes = max_bytes
         self._per_key = max_bytes // SHARE
         self._used = Counter[str]()
-        """Bytes of all records by key."""
+        """Bytes of all records, by key ID."""
         self._open = Counter[str]()
-        """Bytes of open records by key."""
+        """Bytes of open records, by key ID."""
 
     def check(self, key_id: str) -> None:
-        """Raise QueueFull if open records alone leave no space for one more of this key."""
+        """Raise QueueFull if open records alone leave no space for another record of this key."""
         if self._open[key_id] >= self._per_key or self._open.total() >= self._max_bytes:
             raise QueueFull(
                 "Too many writes with an Idempotency-Key have an unknown outcome. Repeat "
-                "those first.",
+                "those writes first.",
                 outcome="not_applied",
                 retry_after_seconds=UNKNOWN_RETRY_SECONDS,
             )
 
     def opened(self, key_id: str, size: int) -> None:
-        """Count the size of an open record; negative at its end."""
+        """Add `size` bytes of an open record. `size` is negative when the record is closed."""
         self._open[key_id] += size
         self._used[key_id] += size
 
     def completed(self, key_id: str, size: int) -> None:
-        """Count a completed record."""
+        """Add the bytes of a completed record."""
         self._used[key_id] += size
 
     def measured(self, sizes: Mapping[str, int]) -> None:
-        """Set the measured bytes of each key's completed records."""
+        """Replace the counts of completed records by measured bytes, by key ID."""
         self._open = +self._open  # without keys that have none
         self._used = self._open + Counter(sizes)
 
     @property
     def is_over(self) -> bool:
-        """True if records must be deleted, according to the counts."""
+        """True if the counts exceed the quota, and there are completed records to delete."""
         sizes = self._used.values()
         is_full = sum(sizes) > self._max_bytes or max(sizes, default=0) > self._per_key
         return is_full and bool(self.limits())
 
     def limits(self) -> Mapping[str, int]:
-        """Maximum bytes of completed records for each key over its quota."""
+        """Maximum bytes of completed records, by ID of each key that exceeds its quota."""
         level = min(
             self._per_key - self._per_key // SLACK,
             _level(self._used.values(), self._max_bytes - self._max_bytes // SLACK),
@@ -176,7 +180,7 @@ class RecordQuota:
 
 
 def _level(sizes: Iterable[int], in_all: int) -> int:
-    """Largest common limit per key that keeps the total within `in_all`."""
+    """Largest limit for every key with which the total stays within `in_all`."""
     ascending = sorted(sizes)
     for rank, size in enumerate(ascending):
         share = in_all // (len(ascending) - rank)
@@ -188,37 +192,37 @@ def _level(sizes: Iterable[int], in_all: int) -> int:
 
 @dataclass(kw_only=True)
 class _Record:
-    """This process's state of an open record, or of one that it just answered."""
+    """Data of this process about a record that is open, or whose request it is answering."""
 
     key_id: str = ""
     size: int = 0
-    """Bytes of the record in the quota of its key."""
+    """Bytes that the record uses in the quota of its key."""
     expires_from: float = math.inf
     sent_at: float | None = None
-    """Time at which the write was last sent; None if another process sent it."""
+    """Time at which this process last sent the write, or None if another process sent it."""
     fence_id: int | None = None
     token: str | None = NOT_SEEN
-    """Token of the record as this process found or noted it."""
+    """Token of the record as this process last read or stored it."""
     is_answered: bool = False
-    """True if the answer is stored, but has not reached the request."""
+    """True if the answer is stored, but `complete` was not called yet."""
 
 
 @dataclass(kw_only=True)
 class _Batch:
-    """This process's state of a noted batch."""
+    """Data of this process about a batch with a note."""
 
     fence_id: int | None = None
-    """Id of the batch's fence; None if another process noted the batch."""
+    """ID of the batch's fence, or None if another process stored the note."""
     is_removal: bool = False
-    """True if records need the outcome of the batch."""
+    """True if the batch removes or empties rows, so that records need its outcome."""
     is_applied: bool | None = None
-    """Outcome that is not stored yet; None if unknown."""
+    """Outcome to store with the next transaction, or None if there is none."""
 
 
 def steady_clock() -> Callable[[], float]:
-    """Make a clock of seconds since the epoch that ignores later changes of the wall clock.
+    """Create a clock of seconds since the epoch that ignores later changes of the wall clock.
 
-    It includes the time in which the machine sleeps.
+    The clock includes the time in which the machine sleeps.
     """
     elapsed = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     ahead = time.time() - time.clock_gettime(elapsed)
@@ -226,7 +230,7 @@ def steady_clock() -> Callable[[], float]:
 
 
 class SqlLedger:
-    """The `Ledger` of one database. Use `open_ledger`."""
+    """`Ledger` in one database. Use `open_ledger` to create it."""
 
     def __init__(self, engine: AsyncEngine, clock: Callable[[], float], *, max_bytes: int) -> None:
         self._engine = engine
@@ -238,18 +242,19 @@ class SqlLedger:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._quota = RecordQuota(max_bytes)
         self._records: dict[str, _Record] = {}
-        """Records by scope."""
+        """Open records and those being answered, by scope."""
         self._batches: dict[str, _Batch] = {}
-        """Batches by the token of their fence."""
+        """Batches with a note, by the token of their fence."""
         self.open_writes: list[OpenWrite] = []
-        """Open writes of an earlier process, as far as they have a fence."""
+        """Writes and batches that an earlier process left open, if they have a fence."""
 
     async def load(self) -> None:
-        """Load the open writes of an earlier process.
+        """Load the open records and batches of an earlier process.
 
-        Records and removals count as sent now: the wall clock may have been set since. Other
-        batches count as sent when their fences were made, at the latest. Notes of batches that
-        cannot be applied any more are deleted: each process that is killed early leaves one.
+        Records and removals count as sent now, because the wall clock may have been set since. The
+        other batches count as sent at the latest time that `last_sent_at` derives from their
+        fences. Notes of batches that cannot be applied any more are deleted, because every process
+        that crashes leaves some.
         """
         now = self._loaded_at = self._clock()
         self.open_writes = []
@@ -264,9 +269,10 @@ class SqlLedger:
             await self._measure(connection)
 
     def _load_batch(self, row: RowMapping, now: float) -> bool:
-        """Load an open batch; False if it can no longer be applied and no record needs its outcome.
+        """Load an open batch. Returns False if its note can be deleted.
 
-        All writes wait for a damaged batch whose fence can be read.
+        A note can be deleted if the batch cannot be applied any more, and no record needs its
+        outcome. All writes wait for a damaged batch whose fence can be read.
         """
         batch: OpenWrite | None = None
         try:
@@ -295,7 +301,7 @@ class SqlLedger:
         return True
 
     def _load(self, row: RowMapping, now: float) -> None:
-        """Load an open record; for a damaged record only its fence, if that can be read."""
+        """Load an open record. A damaged record is loaded only if its fence can be read."""
         scope, found, is_damaged, numbers = row["scope"], None, False, tuple[int, ...]()
         try:
             numbers = tuple(self._entry(row, Restorer(())).numbers)
@@ -320,7 +326,7 @@ class SqlLedger:
         )
 
     def open_fences(self) -> Collection[int]:
-        """Ids of the fences of all open writes; retries search them."""
+        """IDs of the fences of all open records and batches, which a retry has to search for."""
         known: list[_Record | _Batch] = [*self._records.values(), *self._batches.values()]
         return [each.fence_id for each in known if each.fence_id is not None]
 
@@ -410,13 +416,17 @@ class SqlLedger:
         fence: Fence,
         now: float,
     ) -> Collection[str]:
-        """Note a batch, without the writes that another process has noted; returns their scopes."""
+        """Store the note of a batch, and the records of its writes.
+
+        Returns the scopes for which another process has stored a record. The note does not contain
+        the writes with these scopes.
+        """
         batch = self._batches.get(fence.token)
         scopes = [each["scope"] for each in opened]
         taken: Collection[str] = ()
         note = None
         async with self._transaction() as connection:
-            if opened and self._is_server:  # another process may have noted some of them meanwhile
+            if opened and self._is_server:  # another process may have stored a record of a scope
                 wanted = [
                     {**each, "seen": self._seen(each["scope"]), "valid_from": now - KEPT_SECONDS}
                     for each in opened
@@ -498,19 +508,19 @@ class SqlLedger:
             return
         self._close(identity.scope)
         is_it = records.c.scope == identity.scope
-        if self._is_server:  # another process may have noted one under this scope
+        if self._is_server:  # another process may have stored a record of this scope
             is_it &= records.c.token.is_not_distinct_from(token)
         await self._stored([(delete(records).where(is_it), None)])
 
     async def aclose(self) -> None:
-        """Store settled outcomes, and wait for running transactions."""
+        """Store outcomes that are known, and wait for running transactions."""
         if any(each.is_applied is not None for each in self._batches.values()):
             await self._stored(())
         if self._tasks:
             await asyncio.wait(self._tasks)
 
     async def kept_fences(self, fence_ids: Collection[int]) -> Collection[int]:
-        """Filter the fences that open records and batches need; returns all if the store fails."""
+        """Returns the fences that open records and batches need, or all if the store fails."""
         queries = [
             select(table.c.fence_id).where(is_open & table.c.fence_id.in_(fence_ids))
             for table, is_open in ((records, IS_OPEN), (sent_batches, ~sent_batches.c.is_applied))
@@ -523,28 +533,29 @@ class SqlLedger:
             return fence_ids
 
     def _seen(self, scope: str) -> str | None:
-        """Token of an open record as this process found or noted it."""
+        """Token of an open record as this process last read or stored it."""
         record = self._records.get(scope)
         return NOT_SEEN if record is None else record.token
 
     def _open(self, scope: str, record: _Record) -> None:
-        """Track a record as open, in place of an earlier one."""
+        """Keep a record as open, in place of an earlier record of the same scope."""
         self._close(scope)
         self._records[scope] = record
         self._quota.opened(record.key_id, record.size)
 
     def _close(self, scope: str) -> None:
-        """Cease to track an open record that is closed, or another process's."""
+        """Forget a record that is closed, or that another process stored."""
         record = self._records.pop(scope, None)
         if record is not None:
             self._quota.opened(record.key_id, -record.size)
 
     def _failure(self, message: str, outcome: Outcome) -> GatewayError:
-        """The error of a request whose record cannot be read or noted, so that it sent nothing.
+        """Create the error for a request that sent nothing, because the store failed.
 
-        It is 503 for a server and for a locked file, which recover; any other failure of a file is
-        an internal error. `outcome` concerns the Idempotency-Key: an earlier request with it may
-        have been applied. Must be called while the store's error is handled.
+        The error is 503 for a server and for a locked file, which recover. Any other failure of a
+        file is an internal error. `outcome` concerns an earlier request with the same
+        Idempotency-Key, which may have been applied. Call the method only while an error of the
+        store is handled.
         """
         if not self._is_server and not is_locked(sys.exception()):
             return InternalError(message, outcome=outcome)
@@ -556,9 +567,9 @@ class SqlLedger:
         )
 
     async def _placed(self, connection: AsyncConnection, row: RowMapping, entry: Entry) -> Entry:
-        """Add to an entry the later removals that moved, or may move, its rows.
+        """Find later removals that moved, or might have moved, the rows of an entry.
 
-        Raises DamagedRow.
+        Returns the entry with `is_moved` or `open_removal` set. Raises DamagedRow.
         """
         for later in (await connection.execute(later_removals(row))).mappings():
             is_later = rows_of(later).moves(entry)
@@ -569,7 +580,7 @@ class SqlLedger:
                 continue
             if outcome is not None:
                 return replace(entry, is_moved=True)
-            # The wall clock may have been set back since an earlier process noted it.
+            # The wall clock may have been set back since an earlier process stored the note.
             is_earlier = any(each.fence.token == later["token"] for each in self.open_writes)
             sent_at = self._loaded_at if is_earlier else min(later["sent_at"], self._clock())
             entry = replace(entry, open_removal=open_write(sent_batches, later, sent_at))
@@ -594,7 +605,7 @@ class SqlLedger:
             raise DamagedRow(records, row, "its JSON has another shape") from error
 
     async def _store_answers(self, answers: Sequence[tuple[WriteIdentity, Answer]]) -> bool:
-        """Store answers of finished writes, and delete the oldest ones over the quota."""
+        """Store the answers of completed writes, then delete the oldest records over the quota."""
         if not answers:
             return True
         now = self._clock()
@@ -620,7 +631,7 @@ class SqlLedger:
         self._quota.measured({row.key_id: row.size for row in found})
 
     async def _stored(self, steps: Sequence[Step]) -> bool:
-        """Execute steps after a write in one transaction; logs a failure and returns False."""
+        """Execute SQL statements in one transaction. Logs a failure and returns False."""
 
         async def execute() -> None:
             async with self._transaction() as connection:
@@ -635,7 +646,7 @@ class SqlLedger:
         return True
 
     async def _finished(self, work: Coroutine[Any, Any, T]) -> T:
-        """Finish a transaction even if the caller is cancelled."""
+        """Run a transaction to its end, even if the caller is cancelled."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -643,9 +654,10 @@ class SqlLedger:
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[AsyncConnection]:
-        """Begin a transaction after the running ones, and first store settled outcomes.
+        """Begin a transaction after the running one has ended, and first store known outcomes.
 
-        So no two removals of a worksheet are open: records know only the older one.
+        So no two removals of a worksheet are open at once. A record stores the ID of only one open
+        removal.
         """
         async with self._lock:
             settled: dict[bool, list[str]] = {False: [], True: []}
@@ -667,9 +679,9 @@ class SqlLedger:
 async def open_ledger(
     engine: AsyncEngine, clock: Callable[[], float], *, max_bytes: int = DEFAULT_BYTES
 ) -> AsyncIterator[SqlLedger]:
-    """Open the ledger in a database with its table; `clock` returns seconds since the epoch.
+    """Open the ledger of a database. `clock` returns seconds since the epoch.
 
-    `max_bytes` limits the disk space of the records.
+    `max_bytes` limits the disk space of records.
     """
     ledger = SqlLedger(engine, clock, max_bytes=max_bytes)
     await ledger.load()

@@ -1,13 +1,14 @@
-"""Tables and statements of the write ledger: records of writes, and sent batches.
+"""Tables and SQL of the write ledger: records of idempotent writes, and notes of sent batches.
 
 Rules
 - JSON is encoded here, so that its size is known. The size of a record is the size of its texts
   plus a constant.
-- A batch that changes cells, removes rows or adds rows by key is noted before it is sent, without
-  cells: the next process settles it by its fence. Its note is deleted when its outcome is known.
+- A batch that changes cells, removes rows or adds rows by key has a note, stored before the batch
+  is sent, without cells. After a crash, the next process finds the batch's outcome by its fence.
+  The note is deleted when the outcome is known.
 - The note of a batch that removed or emptied rows is kept while there are earlier records, whose
   rows may have moved. A record stores the number of the last batch before it. If a removal was open
-  when the record was made, the order of the two is unknown.
+  when the record was made, the order of the record and the removal is unknown.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,30 +50,33 @@ LAST_REMOVAL = (
     "coalesce((SELECT -min(id) FROM row_removals WHERE worksheet = :worksheet "
     "AND NOT is_applied AND removed <> '[]'), (SELECT max(id) FROM row_removals), 0)"
 )
-"""SQL: id of the latest batch; if this worksheet has open removals, their least id, negated."""
+"""SQL: ID of the latest batch. If this worksheet has open removals, their lowest ID, negated."""
 
 
 ADD = sa.insert(sent_batches)
 _IS_IT = sent_batches.c.token.in_(sa.bindparam("tokens", expanding=True))
 FORGET = sa.delete(sent_batches).where(_IS_IT)
-"""Delete the notes of batches with these `tokens`, which no record needs."""
+"""SQL: delete the notes of batches with these `tokens`, which no record needs."""
 FORGET_OLD = sa.delete(sent_batches).where(sent_batches.c.id == sa.bindparam("old"))
 APPLIED = (
     sa.update(sent_batches).where(_IS_IT & ~_REMOVES_NONE).values(is_applied=True),
     sa.delete(sent_batches).where(_IS_IT & _REMOVES_NONE),
 )
-"""Mark batches with these `tokens` as applied, or delete them if they removed no rows."""
+"""SQL: mark batches with these `tokens` as applied, or delete those that removed no rows."""
 
 
 def is_noted(sending: Sending) -> bool:
-    """True if the write changes or moves rows."""
+    """True if the write changes or moves rows, so that its batch needs a note."""
     return bool(sending.updated or sending.removed or sending.is_exclusive)
 
 
 def note_of(
     place: str, sheet_id: int | None, fence: Fence, sendings: Sequence[Sending], now: float
 ) -> Mapping[str, object] | None:
-    """The note of a batch before it is sent, with row numbers from before the batch."""
+    """Create the note of a batch before it is sent. Row numbers are those before the batch.
+
+    Returns None if no write of the batch needs a note.
+    """
     noted = [each for each in sendings if is_noted(each)]
     if not noted:
         return None
@@ -97,9 +101,9 @@ _rows = msgspec.json.Decoder(_Rows)
 
 
 class BatchRows(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns of a batch, apart from its fence and its worksheet.
+    """Columns of a batch, without its fence and its worksheet.
 
-    An exclusive batch has only the first removed row.
+    `removed` of an exclusive batch has only the first removed row.
     """
 
     id: int
@@ -112,7 +116,7 @@ class BatchRows(msgspec.Struct, frozen=True, kw_only=True):
     token: str
 
     def moves(self, entry: Entry) -> bool:
-        """True if the batch, applied after a record, moves or empties rows of the record."""
+        """True if the batch, if applied after the record, moves or empties its rows."""
         if entry.is_at_end and (self.is_exclusive or self.removed[-1] >= entry.first_row):
             return True
         if self.is_exclusive:
@@ -132,7 +136,7 @@ def rows_of(row: sa.RowMapping) -> BatchRows:
 
 
 def later_removals(record: sa.RowMapping) -> sa.Select[tuple[object, ...]]:
-    """Query of removals in a record's worksheet that may have been applied after the record."""
+    """SQL: removals in a record's worksheet that might have been applied after its write."""
     last = record["last_removal"]
     first = -last if last < 0 else last + 1
     is_later = (sent_batches.c.worksheet == record["worksheet"]) & (sent_batches.c.id >= first)
@@ -140,16 +144,16 @@ def later_removals(record: sa.RowMapping) -> sa.Select[tuple[object, ...]]:
 
 
 KEPT_SECONDS = 86_400.0
-"""Time for which a record is valid."""
+"""Seconds for which a record is valid."""
 
 PURGED_AT_LEAST = 20
-"""Minimum number of expired records that a group of new ones deletes."""
+"""Minimum number of expired records that are deleted with each group of new records."""
 
 BYTES_BESIDE = 400
-"""Approximate bytes of a record besides its rows and its answer, including indexes."""
+"""Approximate bytes of a record, including indexes, without its rows and its answer."""
 
 MAX_SIZE = 64 * 1024 * 1024
-"""Maximum size of a record; a larger, damaged size must not cause deletions of others."""
+"""Maximum size of a record, in bytes. A damaged size above must not delete other records."""
 
 records = sa.Table(
     "idempotency_records",
@@ -197,7 +201,7 @@ PUT_UNLESS_TAKEN = upsert(
     where="idempotency_records.token = :seen AND idempotency_records.answer IS NULL "
     "OR idempotency_records.answer IS NOT NULL AND idempotency_records.sent_at <= :valid_from",
 )
-"""Insert a record, or replace an expired one or the open one with the token `seen`."""
+"""SQL: insert a record, or replace one that expired, or the open one with the token `seen`."""
 IS_OPEN = ~_is_completed
 OPEN = sa.select(records).where(IS_OPEN)
 
@@ -205,7 +209,7 @@ ROW: Mapping[str, sa.ColumnElement[Any]] = {
     "sqlite": sa.literal_column("rowid", sa.Integer),
     "postgresql": records.c.scope,
 }
-"""Column that identifies a record, by SQL dialect; SQLite's index contains row IDs."""
+"""Column that identifies a record, by SQL dialect. SQLite's indexes contain row IDs."""
 
 _SIZE = sa.case((records.c.size.between(0, MAX_SIZE), records.c.size), else_=BYTES_BESIDE)
 SIZES = (
@@ -220,7 +224,7 @@ def place_of(worksheet: WorksheetId) -> str:
 
 
 def is_valid(now: float) -> sa.ColumnElement[bool]:
-    """Condition of valid records: not older than 24 h, or open with a fence."""
+    """SQL: condition of valid records, which are at most 24 h old, or open with a fence."""
     return ~_may_expire | (records.c.sent_at > now - KEPT_SECONDS)
 
 
@@ -228,7 +232,7 @@ _Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class _Fence(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns of a fence; with `token` all of them must be set."""
+    """Columns of a fence. If `token` is set, the other columns must be set, too."""
 
     fence_id: Annotated[int, msgspec.Meta(ge=1, le=MAX_FENCE_ID)] | None
     fence_key: _Text | None
@@ -240,7 +244,7 @@ class _Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns of a record, apart from its fence."""
+    """Columns of a record, without its fence."""
 
     scope: str
     fingerprint: str
@@ -255,7 +259,7 @@ class StoredRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fence_of(table: sa.Table, row: sa.RowMapping) -> Fence | None:
-    """The fence of a row, if it has one. Raises DamagedRow."""
+    """Returns the fence of a row, or None if the row has no fence. Raises DamagedRow."""
     found = checked(table, row, _Fence)
     if found.token is None:
         return None
@@ -265,7 +269,7 @@ def fence_of(table: sa.Table, row: sa.RowMapping) -> Fence | None:
 
 
 def fence_values(fence: Fence | None) -> dict[str, object]:
-    """The columns of a fence."""
+    """Columns of a fence, all None without a fence."""
     return {
         "fence_id": fence and fence.id,
         "fence_key": fence and fence.key,
@@ -281,9 +285,9 @@ def open_write(
     numbers: Iterable[int] = (),
     is_exclusive: bool = False,
 ) -> OpenWrite | None:
-    """An open write of an earlier process, by its record or its note; None without a fence.
+    """Decode an open write of an earlier process from a record or a note.
 
-    Raises DamagedRow.
+    Returns None if the row has no fence. Raises DamagedRow.
     """
     fence = fence_of(table, row)
     if fence is None:
@@ -306,7 +310,7 @@ def record_of(
     fence: Fence | None = None,
     answer: Answer | None = None,
 ) -> Mapping[str, Any]:
-    """The record of a write: before it is sent, or of its answer, without cells.
+    """Create the record of a write: before it is sent, with `sending`; later, with its answer.
 
     Long texts are stored as digests.
     """
@@ -337,7 +341,7 @@ def size_of(record: Row) -> int:
 
 
 def purge(now: float, added: int) -> sa.Executable:
-    """Statement that deletes some expired records, more than `added`."""
+    """SQL: delete expired records, the oldest first, more than `added`."""
     old = (
         sa.select(records.c.scope)
         .where(_may_expire & (records.c.sent_at <= now - KEPT_SECONDS))
@@ -348,9 +352,9 @@ def purge(now: float, added: int) -> sa.Executable:
 
 
 def purge_removals(place: str | None = None) -> sa.Delete:
-    """Statement that deletes applied removals older than all records of their worksheet.
+    """SQL: delete notes of applied removals that are older than all records of their worksheet.
 
-    `place` limits it to one worksheet.
+    `place` limits the statement to one worksheet.
     """
     is_before = records.c.last_removal < sent_batches.c.id
     has_records = sa.exists().where((records.c.worksheet == sent_batches.c.worksheet) & is_before)
@@ -359,9 +363,9 @@ def purge_removals(place: str | None = None) -> sa.Delete:
 
 
 def forget_oldest(key_id: str, kept_bytes: int, row: sa.ColumnElement[Any]) -> sa.Executable:
-    """Statement that deletes a key's oldest completed records down to `kept_bytes` or the newest.
+    """SQL: delete a key's oldest completed records, down to `kept_bytes` or to the newest record.
 
-    `row` identifies records, and orders records of the same time.
+    `row` is a column that identifies records, and orders records of the same time.
     """
     newest_first = [records.c.sent_at.desc(), row.desc()]
     upto = sa.func.sum(_SIZE).over(order_by=newest_first).label("upto")

@@ -72,7 +72,9 @@ def test_a_damaged_key_is_named(command: Command, database: Path, options: list[
     execute(database, f"UPDATE api_keys SET may_delete = 'no' WHERE id = '{RECORD.id}'")  # noqa: S608
     done = command("keys", "list", *options)
 
-    assert_is_sentence(done, f"the row {RECORD.id} of the table api_keys", "delete it, or restore")
+    assert_is_sentence(
+        done, f"the row {RECORD.id} of the table api_keys", "delete the row, or restore"
+    )
     assert done.exit_code == 1
     assert WIDE.id in done.stdout
     assert RECORD.id not in done.stdout

@@ -21,10 +21,7 @@ _MAPPED = b"\0" * 10 + b"\xff\xff"
 
 
 class AddressRates:
-    """Rate limit for each address.
-
-    The burst is the number of requests per minute; 0 means no limit.
-    """
+    """Rate limit for each address. The burst is one minute's requests; 0 means no limit."""
 
     def __init__(
         self,
@@ -44,10 +41,7 @@ class AddressRates:
 
 
 def network_of(address: str) -> str:
-    """Returns the text that identifies a client: an IPv4 address, or the /64 network of IPv6.
-
-    Returns any other text as it is.
-    """
+    """Returns what identifies a client: its IPv4 address, IPv6 /64 network, or any other text."""
     if ":" not in address:
         return address
     try:

@@ -35,10 +35,7 @@ _WRONG = (
 
 @dataclass(frozen=True)
 class Admins:
-    """Creates and checks admin keys, sessions and sign-in links of one store.
-
-    `clock` returns UTC.
-    """
+    """Creates and checks admin keys, sessions and links of one store. `clock` returns UTC."""
 
     secrets: AdminSecrets = field(repr=False)
     pepper: bytes = field(repr=False)
@@ -58,11 +55,7 @@ class Admins:
         return (await self._issue("link", owner.key_id, owner.name, LINK))[1]
 
     async def sign_in(self, secret: str, where_from: keys.WhereFrom) -> str:
-        """Create a session for an admin key or the token of a link. Returns the secret of the
-        session.
-
-        Raises MissingApiKey, InvalidApiKey or TooManyAuthFailures.
-        """
+        """Create a session from an admin key or link. Returns its secret. Raises as `identify`."""
         found = await self._find(secret, "key", "link")
         if found is not None and found.kind == "link":
             found = found if await self.secrets.remove(found.digest) else None
@@ -71,18 +64,14 @@ class Admins:
         return (await self._issue("session", found.key_id, found.name, SESSION))[1]
 
     async def identify(self, key: str, where_from: keys.WhereFrom) -> AdminSecret:
-        """Returns the record of an admin key.
-
-        Raises MissingApiKey, InvalidApiKey or TooManyAuthFailures.
-        """
+        """Returns the record of an admin key. Raises Unauthorized or TooManyAuthFailures."""
         found = await self._find(key, "key")
         if found is None:
             raise self._refusal(key, where_from)
         return found
 
     async def session(self, secret: str) -> AdminSecret | None:
-        """Returns the record of a session by its secret, or None if it does not exist or has
-        expired."""
+        """Returns the record of a session by its secret, or None if it is unknown or expired."""
         return await self._find(secret, "session")
 
     async def _find(self, secret: str, *kinds: SecretKind) -> AdminSecret | None:

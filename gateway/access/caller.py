@@ -72,11 +72,7 @@ def authorise(
 
 
 def check_origin(caller: Caller, origin: str | None) -> None:
-    """Raise OriginNotAllowed if a browser's `Origin` header names an origin that the key does not
-    allow.
-
-    A request without this header passes.
-    """
+    """Raise OriginNotAllowed for an `Origin` header with an origin that the key excludes."""
     allowed = caller.grants.origins
     if origin is None or not allowed or normal_origin(origin) in allowed:
         return
@@ -94,10 +90,7 @@ def _not_in_plan(caller: Caller, what: str, instead: str) -> errors.PlanLimit:
 
 
 def check_query(caller: Caller, *, uses_where: bool, uses_order: bool) -> None:
-    """Raise PlanLimit if the plan does not include the used ones of `where` and `order`.
-
-    To ignore these parameters would return other rows than the client asked for.
-    """
+    """Raise PlanLimit if `where` or `order` is used but not included in the plan."""
     used = [name for name, is_used in (("'where'", uses_where), ("'order'", uses_order)) if is_used]
     if used and not caller.plan.where_and_order:
         raise _not_in_plan(caller, " and ".join(used), "Leave it out, or ask")
@@ -128,10 +121,7 @@ def check_export(caller: Caller) -> None:
 
 
 def check_conditional(caller: Caller, condition: IfMatch | None, *, verb: str = "update") -> None:
-    """Raise PreconditionRequired for an update or delete without an ETag if the plan requires one.
-
-    `If-Match: *` counts as no ETag.
-    """
+    """Raise PreconditionRequired if the plan requires an ETag and `condition` has none."""
     if caller.plan.require_if_match and (condition is None or condition.is_any):
         raise errors.PreconditionRequired(
             f"The plan '{caller.plan_name}' of this key requires If-Match with the row's ETag "
@@ -140,10 +130,7 @@ def check_conditional(caller: Caller, condition: IfMatch | None, *, verb: str = 
 
 
 def check_unconditional(caller: Caller) -> None:
-    """Raise PreconditionRequired for a write to several rows if the plan requires ETags of rows.
-
-    A write to several rows cannot send ETags.
-    """
+    """Raise PreconditionRequired for a write to several rows if the plan requires ETags."""
     if caller.plan.require_if_match:
         raise errors.PreconditionRequired(
             f"The plan '{caller.plan_name}' of this key requires If-Match with the row's "
@@ -182,10 +169,9 @@ def granted_spreadsheet(grants: Grants, spreadsheet: str | None) -> str:
 
 
 def normal_origin(text: str) -> str | None:
-    """Normalise an origin (RFC 6454) to `scheme://host[:port]`, in lower case, without a default
-    port.
+    """Normalise an origin (RFC 6454) to `scheme://host[:port]`, in lower case.
 
-    Returns None for any other text.
+    A default port is left out. Returns None for any other text.
     """
     match = _ORIGIN.fullmatch(text)
     if match is None:
@@ -199,8 +185,7 @@ def normal_origin(text: str) -> str | None:
 
 
 def web_url(text: str) -> tuple[str, str] | None:
-    """Split a whole http(s) URL. Returns its normal origin and the URL that begins with this
-    origin.
+    """Split a whole http(s) URL into its normal origin and the URL beginning with this origin.
 
     Returns None for any other text, and for a URL with a user, a backslash or a blank, which
     parsers read differently.

@@ -31,8 +31,7 @@ Names = tuple[set[str], set[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Looked:
-    """Result of `check_grants`: problems of missing names, and spreadsheets that could not be
-    checked."""
+    """Result of `check_grants`: problems of missing names, and spreadsheets not checked."""
 
     problems: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
@@ -93,8 +92,7 @@ _shown = partial(quoted, longest=LONGEST_NAME)
 
 
 async def find_names(sheets: Sheets, layouts: Layouts, grants: Grants, spreadsheet: str) -> Names:
-    """Read the titles of worksheets in a spreadsheet, and the field names of the granted
-    worksheets.
+    """Read the titles of worksheets in a spreadsheet, and the field names of granted worksheets.
 
     Costs 1 read for the titles. If the key limits columns, it also costs the reads of
     `read_first_rows`.

@@ -107,16 +107,12 @@ _SCHEMES: Mapping[str, str] = {
 _FIRST_WORD = re.compile(r"([A-Za-z][A-Za-z0-9-]{0,30})(?:\s|%20|[:=,])")
 _UTF8_QUOTES = ("\xe2\x80\x9c", "\xe2\x80\x9d", "\xe2\x80\x98", "\xe2\x80\x99")
 _MARKS = (*"\"'`“”„‘’<{[($", *_UTF8_QUOTES)
-"""Characters around placeholders: brackets, quotes, and quotes in UTF-8 that are read as Latin-1.
-"""
+"""Characters around placeholders: brackets, quotes, and UTF-8 quotes read as Latin-1."""
 _ABSENT = frozenset({"null", "undefined", "none", "nil", "nan", "false", "true"})
 
 
 def around_key(text: str) -> str:
-    """Describe what is wrong before the key or in its place, such as `Basic`.
-
-    Returns "" if unknown.
-    """
+    """Returns why a text is not a key, such as another scheme or a quote, or "" if unknown."""
     word = _FIRST_WORD.match(text)
     scheme = word[1].lower() if word else ""
     if scheme == "bearer":
@@ -160,7 +156,7 @@ OF_FILE = Outage()
 
 
 def server_outage(grace_seconds: float) -> Outage:
-    """Limits while a PostgreSQL server fails."""
+    """Returns the limits for a PostgreSQL server, whose answers are valid for `grace_seconds`."""
     return Outage(
         grace_seconds=grace_seconds,
         wait_seconds=0.25,
@@ -172,10 +168,7 @@ def server_outage(grace_seconds: float) -> Outage:
 
 COARSENESS = timedelta(hours=1)
 MAX_NOTED = 100_000
-"""Maximum number of keys whose last use is in memory.
-
-The use of other keys is stored more often.
-"""
+"""Maximum number of keys whose last use is cached. Other uses are stored more often."""
 
 Touch = Callable[[str, datetime], Awaitable[object]]
 """Function that stores the time at which the key with this ID was used."""
@@ -188,10 +181,7 @@ Changes = Callable[
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Record of an active key, and its caller.
-
-    `caller` is None if the key's plan is not configured.
-    """
+    """Record of an active key, with its caller, or None if its plan is not configured."""
 
     record: KeyRecord
     caller: Caller | None
@@ -242,10 +232,7 @@ class ActiveKeys:
         return self._outage != OF_FILE and self._is_valid(self._timer())
 
     def fresh_until(self) -> float:
-        """Returns the time, by `timer`, until which found holders can be cached.
-
-        Uses of a key after this time start a refresh.
-        """
+        """Time, by `timer`, until which callers can cache holders from `find`."""
         return -math.inf if self._done < self._needed else self._as_of + REFRESH_SECONDS
 
     def changed(self) -> None:
@@ -441,10 +428,7 @@ WhereFrom = Callable[[], str]
 
 @dataclass(frozen=True)
 class Gatekeeper:
-    """Authenticates callers by key.
-
-    `clock` returns UTC. `used` is called with the ID of each valid key.
-    """
+    """Authenticates callers. `clock` returns UTC; `used` gets the ID of each valid key."""
 
     keys: ActiveKeys = field(repr=False)
     pepper: bytes = field(repr=False)

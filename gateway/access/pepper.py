@@ -17,8 +17,7 @@ from gateway.storage.key_store import KeyStore
 LENGTH = 32
 
 MARK_LENGTH = 4
-"""Bytes of the stored mark: enough to detect another pepper, too few to find the pepper by
-guessing."""
+"""Bytes of the stored mark: enough to detect another pepper, too few to guess the pepper."""
 
 _ELSE = "else revoke all keys (sheets-gateway keys list, keys revoke ID) and make new ones"
 
@@ -118,10 +117,7 @@ def write_pepper(path: Path, pepper: bytes) -> None:
 
 
 def read_pepper(path: Path) -> bytes:
-    """Read the pepper file.
-
-    Raises OSError, and `ConfigError` if the file is damaged or open to others.
-    """
+    """Read the pepper file. Raises OSError, and `ConfigError` as `load_pepper` does."""
     with private_file.open_regular(private_file.own_target(path)) as file:
         mode = os.fstat(file.fileno()).st_mode
         pepper = file.read(LENGTH + 1)

@@ -52,7 +52,7 @@ class SharedUse(Protocol):
         """True if the key has `max_concurrent` or more running requests in all processes."""
 
     def leave(self) -> None:
-        """Count one running request less."""
+        """Note that one of the key's running requests has ended."""
 
     def must_exchange(self, limits: Limits, price: int) -> bool:
         """True if a request must call `exchange` before it is charged `price`."""
@@ -92,10 +92,7 @@ class RateLease(msgspec.Struct):
             await shared.exchange(self.limits, price)
 
     def enter(self) -> None:
-        """Charge the request, and count it as running.
-
-        Raises `RateLimited` or `TooManyInFlight`.
-        """
+        """Charge the request and count it as running. Raises `RateLimited` or `TooManyInFlight`."""
         limits, usage, most = self.limits, self.usage, self.limits.max_concurrent
         wait_seconds = usage.take(limits.rate, self._timer())
         if wait_seconds:
@@ -135,10 +132,9 @@ class RateLease(msgspec.Struct):
         self.usage.give_back(self.limits.rate)
 
     async def raise_to(self, price: int) -> None:
-        """Raise the price of a running request from 1 to `price`.
+        """Increase the price of a running request from 1 to `price`.
 
-        Raises `RateLimited` with the wait for the whole price, and then the request is charged
-        nothing.
+        Raises `RateLimited` with the wait for the whole price. Then the request is charged nothing.
         """
         await self.exchange(price - 1)
         self.usage.give_back(self.limits.rate)

@@ -31,10 +31,7 @@ _JSON = {"content-type": "application/json", "accept": "application/json"}
 _OF_VISITOR = frozenset(
     {"missing-input-response", "invalid-input-response", "timeout-or-duplicate"}
 )
-"""Cloudflare's error codes for an invalid token.
-
-Other codes are faults of the gateway's request.
-"""
+"""Cloudflare's error codes for an invalid token. Other codes are faults of the gateway."""
 _RETRY_SECONDS = 10
 
 

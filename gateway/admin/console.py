@@ -257,8 +257,7 @@ class _Console:
         )
 
     def _cookie_name(self, request: Request) -> str:
-        """Name of the session cookie. Ports of a host share their cookies, so the name contains the
-        port."""
+        """Name of the session cookie, with the port, because ports of a host share cookies."""
         if self.settings.admin.public_url:
             return f"__Host-{COOKIE}"
         _, port = request.scope["server"] or ("", 0)
@@ -278,7 +277,7 @@ class _Console:
         *,
         again: Sequence[tuple[str, str]] = (),
     ) -> Answer:
-        """Render the sign-in form, or a form with the fields `again` to send after signing in."""
+        """Render the sign-in form, or a form to send its fields `again` after signing in."""
         path, query = request.event.path, request.scope["query_string"].decode("latin-1")
         is_page = request.event.method in ("GET", "HEAD") and path != _SIGN_IN
         target = f"{path}?{query}" if query else path
@@ -344,10 +343,7 @@ def _form(body: bytes, _content_type: str, *, most: int = _MOST_FIELDS) -> list[
 
 
 def _operation_at(method: str, path: str) -> tuple[Operation, str]:
-    """Find a route. Returns its row, and the `{id}` in the path or "".
-
-    Raises RouteNotFound or MethodNotAllowed.
-    """
+    """Find a route and the `{id}` in the path. Raises RouteNotFound or MethodNotAllowed."""
     for pattern, form in _PATHS.items():
         found = form.fullmatch(path)
         if found is None:
@@ -381,10 +377,7 @@ def _check_head(request: Request, query: Sequence[tuple[str, str]], operation: O
 
 
 def _members(form: type[msgspec.Struct], body: bytes, _content_type: str) -> Mapping[str, Any]:
-    """Decode a JSON body, and check it against a struct type. An empty body is {}.
-
-    Raises InvalidBody.
-    """
+    """Decode a JSON body, {} if empty, and check it against a struct type. Raises InvalidBody."""
 
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
         if len(members := dict(pairs)) < len(pairs):
@@ -423,10 +416,7 @@ def _is_own_page(request: Request, settings: AdminSettings) -> bool:
 
 
 def _credentials(request: Request, cookie: str) -> tuple[str | None, str]:
-    """Returns the admin key in `Authorization`, or None, and the session in the cookie, or "".
-
-    Raises AmbiguousCredentials or MissingApiKey.
-    """
+    """Returns the admin key in `Authorization`, or None, and the session in the cookie, or ""."""
     lines = {*request.head.values(b"authorization")}
     if len(lines) > 1:
         raise errors.AmbiguousCredentials("The request has different admin keys. Send one of them.")

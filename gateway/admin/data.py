@@ -60,10 +60,7 @@ _LONG = 60
 
 @dataclass(frozen=True, kw_only=True)
 class _View:
-    """Worksheet that a page shows, and the caller that reads it.
-
-    The worksheet `sheet` is {} if there is none.
-    """
+    """Worksheet that a page shows, and the caller that reads it. `sheet` can be {}."""
 
     asked: AdminRequest
     keys: Sequence[KeyRecord]
@@ -89,8 +86,10 @@ class _View:
         return self.caller
 
     def run(self, method: str, *path: str, **more: Any) -> Awaitable[Reply]:
-        """Run a request of the API to the worksheet as the caller. Raises as `check` does, and
-        GatewayError."""
+        """Run an API request to the worksheet as the caller.
+
+        Raises as `check`, and GatewayError.
+        """
         caller, title, spreadsheet = self.check(), self.sheet["name"], self.spreadsheet
         return self.asked.run(caller, method, title, *path, spreadsheet=spreadsheet, **more)
 
@@ -158,10 +157,7 @@ async def _view(asked: AdminRequest) -> _View:
 
 
 async def data_page(asked: AdminRequest) -> Page | Redirect:
-    """Page with rows of a worksheet.
-
-    Costs as many Google calls as `GET /v2/sheets` and the list of rows.
-    """
+    """Page with rows of a worksheet. Costs the Google calls of `GET /v2/sheets` and of the list."""
     view = await _view(asked)
     if view.caller is None or not view.sheet:
         values = {**view.values(), "rows": None, "done": ""}
@@ -213,8 +209,7 @@ async def data_page(asked: AdminRequest) -> Page | Redirect:
 
 
 def _column(view: _View, field: Mapping[str, str], *, may_order: bool) -> Mapping[str, object]:
-    """Template values of a column's header. Its link sorts ascending, then descending, then not at
-    all."""
+    """Template values of a column's header, whose link sorts ascending, descending, or not."""
     name, order = field["name"], view.asked.asked("order")
     state = {name: "ascending", f"-{name}": "descending"}.get(order, "")
     following = {"": name, "ascending": f"-{name}", "descending": None}[state]
@@ -226,8 +221,7 @@ def _column(view: _View, field: Mapping[str, str], *, may_order: bool) -> Mappin
 
 
 def _with_condition(view: _View) -> str | None:
-    """Add the condition of the filter form to `where`. Returns None if `where` is not a JSON
-    object."""
+    """Add the filter form's condition to `where`. Returns None if `where` is not an object."""
     asked = view.asked
     field, condition, text = (asked.asked(each) for each in ("field", "condition", "value"))
     types = {each["name"]: each["type"] for each in view.sheet["fields"]}
@@ -245,10 +239,7 @@ def _with_condition(view: _View) -> str | None:
 
 
 async def row_page(asked: AdminRequest) -> Page:
-    """Page with the form of the row `row`, or of a new row if this query parameter is missing.
-
-    Costs as many Google calls as reads of the worksheets, the row and its schema.
-    """
+    """Page with the form of a row, or of a new row without the parameter `row`."""
     view, row = await _view(asked), asked.asked("row")
     record, tag = {}, ""
     if row:
@@ -267,10 +258,7 @@ async def _row_form(
     given: Mapping[str, str] | None = None,
     write_id: str = "",
 ) -> Page:
-    """Page with the form of a record.
-
-    A text in `given`, which the user typed, replaces a value of the record.
-    """
+    """Page with the form of a record. Texts in `given`, typed by the user, replace its values."""
     schema = await view.run("GET", "schema")
     values = view.values() | {
         "row": row,
@@ -291,10 +279,7 @@ async def _row_form(
 
 
 async def save_row(asked: AdminRequest) -> Page | Redirect:
-    """Create, update or delete the row of a form, then redirect to the page of rows.
-
-    Costs as many Google calls as the list of worksheets and the write.
-    """
+    """Create, update or delete the row of a form. Costs `GET /v2/sheets` and the write."""
     view = await _view(asked)
     view.check()
     form = dict(asked.form)  # a checked box comes after a hidden field with the same name
@@ -336,10 +321,7 @@ async def save_row(asked: AdminRequest) -> Page | Redirect:
 def _field(
     name: str, schema: Mapping[str, Any], value: object, given: Mapping[str, str]
 ) -> dict[str, object]:
-    """Template values of a form field.
-
-    A text in `given`, which the user typed, replaces the text of `value`.
-    """
+    """Template values of a form field. A text in `given`, typed by the user, replaces `value`."""
     column = schema.get("anyOf", [schema])[0]  # as with empty_cell = ""
     types, options = column.get("type", ()), column.get("enum", ())
     kind = column.get("format") or next((each for each in types if each in _FORMS), "text")
@@ -405,8 +387,7 @@ def _typed(kind: str, text: str) -> object:
 
 
 def _moment(kind: str, text: str) -> str:
-    """Add seconds to a date-time or time, because browsers can omit them. Returns other texts as
-    is."""
+    """Add seconds that browsers omit to a date-time or time. Returns other texts unchanged."""
     try:
         if kind == "date-time":
             found: datetime | time = datetime.fromisoformat(text)

@@ -136,10 +136,7 @@ async def _form(
     *,
     error: GatewayError | None = None,
 ) -> Page:
-    """Page with the form of a key. `texts` fill its fields; `record` is None for a new key.
-
-    Problems in `error` are shown next to the fields.
-    """
+    """Page with the form of a key. `texts` fill its fields; `record` is None for a new key."""
     plans, now = asked.settings.plans, asked.now()
     errors: dict[str, str] = {}
     for each in error.problems if error is not None else ():
@@ -180,8 +177,7 @@ async def _form(
 async def _made(
     asked: AdminRequest, record: KeyRecord, secret: str, warnings: Sequence[str] = ()
 ) -> Page:
-    """Page with a new secret and an example request. Costs as many Google calls as `GET
-    /v2/sheets`."""
+    """Page with a new secret and an example request. Costs the Google calls of `GET /v2/sheets`."""
     grants = record.grants
     spreadsheet, title = min(grants.spreadsheets or ("",)), min(grants.worksheets or ("",))
     if spreadsheet and not title and grants.may_read:

@@ -123,8 +123,7 @@ def _answer(
 
 
 async def find_key(asked: AdminRequest, *, is_open: bool = False) -> KeyRecord:
-    """Find the key that the path names. Raises RouteNotFound, with `is_open` also for a revoked
-    key."""
+    """Find the key of the path. Raises RouteNotFound, with `is_open` also for a revoked key."""
     found = await asked.store.find(asked.id)
     if found is not None and not (is_open and found.revoked_at):
         return found
@@ -170,7 +169,7 @@ async def change_key(
 
 
 async def give_secret(asked: AdminRequest, overlap_seconds: float) -> tuple[KeyRecord, str]:
-    """Give the key of the path a second secret. Returns its record and the new key.
+    """Give the key a second secret. Returns its record and the new key.
 
     The present secret stays valid for `overlap_seconds`. Raises InvalidRequest if an earlier secret
     is still valid.
@@ -189,10 +188,7 @@ async def give_secret(asked: AdminRequest, overlap_seconds: float) -> tuple[KeyR
 
 
 async def end_old_secret(asked: AdminRequest) -> KeyRecord:
-    """End the old secret of the key of the path.
-
-    Raises RouteNotFound if the key has no old secret.
-    """
+    """End the old secret of the key. Raises RouteNotFound if the key has no old secret."""
     edit = KeyEdit(key_id=asked.id, at=asked.now(), by=asked.author, action="ended")
     if not await asked.store.end_rotation(edit):
         await find_key(asked, is_open=True)
@@ -202,7 +198,7 @@ async def end_old_secret(asked: AdminRequest) -> KeyRecord:
 
 
 async def revoke_key(asked: AdminRequest) -> None:
-    """Revoke the key of the path, even if its row is damaged. Raises RouteNotFound."""
+    """Revoke the key, even if its row is damaged. Raises RouteNotFound."""
     if not await asked.store.revoke(asked.id, asked.now(), by=asked.author):
         await find_key(asked, is_open=True)
     await asked.request.state["reread_keys"]()
@@ -222,10 +218,7 @@ def tag_of(record: KeyRecord) -> str:
 def other_state(
     asked: AdminRequest, record: KeyRecord, *, has_tags: bool = True
 ) -> errors.PreconditionFailed:
-    """Create the error for a key that another edit changed.
-
-    Clients get the current fields with it.
-    """
+    """Create the error for a key that another edit changed, with the key's current fields."""
     existing = issue.key_members(record, asked.now())
     return errors.PreconditionFailed(existing, tag=tag_of(record), has_tags=has_tags, noun="key")
 
@@ -254,8 +247,7 @@ async def _checked(
 
 
 async def _look(asked: AdminRequest, grants: Grants) -> Looked:
-    """Check that granted names exist. Costs as many Google calls as `find_names` for each
-    spreadsheet."""
+    """Check that granted names exist. Costs the Google calls of `find_names` per spreadsheet."""
     if len(grants.spreadsheets or ()) > _MOST_LOOKED_AT:
         text = f"at most {_MOST_LOOKED_AT} spreadsheets can be checked; leave out this check"
         return Looked(problems=[f"--spreadsheet: {text}"])

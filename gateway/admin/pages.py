@@ -95,10 +95,7 @@ class AdminRequest:
         return datetime.now(UTC)
 
     def caller(self, record: KeyRecord) -> Caller:
-        """Returns the caller that a key identifies.
-
-        Raises PlanLimit if the plan is not configured.
-        """
+        """Returns the caller of a key. Raises PlanLimit if the key's plan is not configured."""
         caller = caller_of(record, self.settings.plans, row_tag_key(self.pepper))
         if caller is None:
             raise PlanLimit(f"The plan '{record.plan}' of this key is not configured.")
@@ -114,10 +111,7 @@ class AdminRequest:
         headers: Mapping[str, str] | None = None,
         body: object = None,
     ) -> Reply:
-        """Run a request to a path below `/v2/sheets` as this caller, and return its answer.
-
-        Raises the GatewayError that the API would send.
-        """
+        """Run a request below `/v2/sheets` as this caller. Raises the API's GatewayError."""
         page, sent = self.request, b"" if body is None else json.dumps(body).encode()
         raw_path = "/".join(["/v2/sheets", *(quote(each, safe="") for each in path)])
         lines = {"X-Spreadsheet-Id": spreadsheet, "Content-Type": "application/json"}
@@ -197,10 +191,7 @@ def url(path: str, **parameters: object) -> str:
 
 
 def instant(text: str, now: datetime) -> datetime:
-    """Parse a time in ISO 8601, by default in UTC, or a duration before `now`, such as `24h`.
-
-    Returns UTC. Raises InvalidQuery.
-    """
+    """Parse an ISO 8601 time, by default UTC, or a duration ago as `24h`. Raises InvalidQuery."""
     if ago := _AGO.fullmatch(text):
         return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
     try:

@@ -1,7 +1,7 @@
 """Code for the request of a page of rows: with curl, with fetch, and with both client libraries.
 
-Rules: a worksheet's name and a filter can be any text, and the code quotes them. The key is a
-placeholder, because the gateway does not store keys; `first_request` gets a key just created.
+A worksheet's name and a filter can be any text, which the code quotes. The key is a placeholder,
+because the gateway does not store keys. Only `first_request` gets a key, which was just created.
 """
 
 import json

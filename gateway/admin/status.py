@@ -27,13 +27,13 @@ SHOWN_WORKSHEETS = 20
 Findings = Sequence[tuple[str, str]]
 """Findings of `check`: pairs of a level and a text."""
 RunCheck = Callable[[str | None, Mapping[str, Send]], Awaitable[Findings]]
-"""Function that runs `check` for one spreadsheet, or for none. The mapping is by account name."""
+"""Function that runs `check` for a spreadsheet or None, with functions to read by account."""
 
 
 class Checks:
     """Cached findings of `check`, which runs at most once in `CHECK_EVERY` to save quota.
 
-    Its reads count against the quota of the gateway's accounts, and wait for quota.
+    The reads of `check` count against the quota of the gateway's accounts, and wait for quota.
     """
 
     def __init__(self, run: RunCheck) -> None:
@@ -56,10 +56,7 @@ class Checks:
 
 
 async def status(asked: AdminRequest) -> dict[str, Any]:
-    """Status as JSON: quota, accounts, worksheets in memory, waiting writes, findings of `check`.
-
-    Costs no Google call, unless the query parameter `check=true` runs `check`.
-    """
+    """Quota, accounts, worksheets and findings as JSON. Only `check=true` calls Google."""
     state, checks = asked.request.state, asked.checks
     if asked.asked("check") not in ("", "false", "true"):
         raise InvalidQuery("check must be true or false.")

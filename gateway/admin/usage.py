@@ -1,4 +1,4 @@
-"""Use of keys in the last 30 days, by the hour."""
+"""Requests, rows, bytes and Google calls of keys by the hour, in the last 30 days."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -22,10 +22,7 @@ _HOURLY = timedelta(hours=48)
 
 
 async def usage(asked: AdminRequest) -> dict[str, Any]:
-    """Use by the hour, and in `groups` by key, worksheet or error code.
-
-    `groups` has the `MOST_GROUPS` groups with most requests.
-    """
+    """Sums by the hour, and of the `MOST_GROUPS` keys, worksheets or codes with most requests."""
     by = asked.asked("by") or "key"
     if by not in BY:
         raise InvalidQuery(f"by must be one of {', '.join(BY)}.")
@@ -41,10 +38,7 @@ async def usage(asked: AdminRequest) -> dict[str, Any]:
 
 
 async def use_by_hour(asked: AdminRequest) -> dict[str, Any]:
-    """Use by the hour, and in total, from the query parameter `since` to the present hour.
-
-    `since` is by default 24 hours ago. The counts of this process are stored before the read.
-    """
+    """Sums of each hour from the parameter `since` on. Stores this process's counts before."""
     now = asked.now()
     since = first_hour(instant(asked.asked("since") or "24h", now), now)
     await asked.request.state["flush_usage"]()

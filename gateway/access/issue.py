@@ -1,4 +1,4 @@
-"""Creation and edits of keys: validate the operator's request, store it with its author."""
+"""Creation and edits of API keys: checks of an operator's request, and storing with the author."""
 
 import json
 import secrets
@@ -21,13 +21,13 @@ ID_PREFIX = "key_"
 ID_DIGITS = 8
 MAX_NAME_CHARACTERS = 200
 _MAX_CHARACTERS = 50_000
-"""Maximum length of the texts in one list of a key, because lists of keys show them all."""
+"""Maximum number of characters of all texts in one list of a key, which lists of keys show."""
 _MAX_URL_CHARACTERS = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyRequest:
-    """An operator's request, with origins as they were typed; `None` means no expiry."""
+    """Request for a new or changed key, with origins as typed. No `expires_at` means no expiry."""
 
     name: str
     plan: str = "paid"
@@ -46,10 +46,10 @@ async def create_key(
     by: str = "",
     key_id: str = "",
 ) -> tuple[KeyRecord, str]:
-    """Create a key: returns its stored record and the key itself; `by` is its author.
+    """Create a key. Returns its stored record and the key itself. `by` is the author.
 
-    The ID is random without `key_id`. Raises `ConfigError` with all problems of the request, and
-    IntegrityError if there is a key with this ID; nothing is stored then.
+    The ID is random if `key_id` is "". Raises `ConfigError` with all problems of the request, and
+    IntegrityError if a key with this ID exists. An error stores nothing.
     """
     check_request(request, plans, now)
     key = mint_key(random_bytes)
@@ -77,9 +77,9 @@ def check_request(
     *,
     before: KeyRecord | None = None,
 ) -> None:
-    """Raise `ConfigError` with all problems of a request for a new key, or for the one `before`.
+    """Raise `ConfigError` with all problems of a request for a new key, or for a changed one.
 
-    An expiry that does not change may be in the past.
+    `before` is the key to change. An expiry that does not change can be in the past.
     """
     if before is not None and request.expires_at == before.expires_at:
         request = replace(request, expires_at=None)
@@ -97,10 +97,10 @@ async def update_key(
     now: datetime,
     by: str = "",
 ) -> KeyEdit | None:
-    """Give a key the name, plan, grants and expiry of a request; returns what changed.
+    """Change the name, plan, grants and expiry of a key. Returns the stored edit.
 
-    Returns None if a concurrent edit changed any of these or revoked the key. Raises `ConfigError`
-    as `check_request` does.
+    Returns None if another edit changed one of these fields, or revoked the key, after `before` was
+    read. Raises `ConfigError` as `check_request` does.
     """
     check_request(request, plans, now, before=before)
     after = replace(
@@ -126,9 +126,9 @@ async def rotate_key(
     by: str = "",
     random_bytes: RandomBytes = secrets.token_bytes,
 ) -> str | None:
-    """Add a second secret to a key; the present one stays valid for `overlap` from now.
+    """Give a key a second secret. The present secret stays valid for `overlap` from now.
 
-    Returns the new key; None if the key is revoked or its last rotation still overlaps.
+    Returns the new key, or None if the key is revoked or an earlier overlap has not ended.
     """
     key, ends_at = mint_key(random_bytes), now + overlap
     changes = {"last4": (record.last4, key[-4:]), "oldSecretEndsAt": (None, ends_at.isoformat())}
@@ -138,7 +138,7 @@ async def rotate_key(
 
 
 def editable(record: KeyRecord) -> Mapping[str, object]:
-    """The fields of a key that an operator may change, as JSON."""
+    """Fields of a key that an operator can change, as JSON."""
     grants = record.grants
     return {
         "name": record.name,
@@ -157,7 +157,7 @@ def editable(record: KeyRecord) -> Mapping[str, object]:
 
 
 class KeyFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """The members of `editable`, by default as in a new key; spreadsheets may be URLs."""
+    """Members of `editable`, with the defaults of a new key. `spreadsheets` can contain URLs."""
 
     name: str = ""
     plan: str = "paid"
@@ -171,13 +171,13 @@ class KeyFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_o
     next: str | None = None
     turnstile: bool = False
     expires_at: str | None = None
-    """Expiry in ISO 8601; UTC without an offset."""
+    """Expiry in ISO 8601. A time without an offset is in UTC."""
 
 
 def request_with(given: Mapping[str, object], before: KeyRecord | None = None) -> KeyRequest:
-    """The request for a new key with these members of `KeyFields`, or for other ones of `before`.
+    """Create the request for a new key from members of `KeyFields`, or for a change of `before`.
 
-    Raises ConfigError for an invalid expiry.
+    The members `given` replace fields of `before`. Raises ConfigError for an invalid expiry.
     """
     present = {} if before is None else editable(before)
     fields = msgspec.convert({**present, **given}, KeyFields)
@@ -187,7 +187,7 @@ def request_with(given: Mapping[str, object], before: KeyRecord | None = None) -
     except (ValueError, OverflowError) as error:
         raise ConfigError("--expires: must be a time such as 2099-12-31T18:00:00Z") from error
     sheets = fields.spreadsheets
-    if sheets is not None:  # of a URL only the ID counts
+    if sheets is not None:  # a URL stands for the ID in it
         sheets = [each if is_spreadsheet_id(each) else id_in(each) or each for each in sheets]
     grants = Grants(
         spreadsheets=_names(sheets),
@@ -203,7 +203,7 @@ def request_with(given: Mapping[str, object], before: KeyRecord | None = None) -
 
 
 def member_of(problem: str) -> tuple[str, str]:
-    """The member of `editable` that a problem of a request concerns, and the problem itself."""
+    """Split a problem of a request into the name of a member of `editable` and the text."""
     option, _, text = problem.partition(": ")
     return _MEMBERS.get(option, option.removeprefix("--")), text
 
@@ -221,7 +221,7 @@ _MEMBERS = {
 def warnings_of(
     record: KeyRecord, plans: Mapping[str, PlanSettings], before: KeyRecord | None = None
 ) -> Iterator[str]:
-    """Warnings about the grants of a key that are new or changed since `before`."""
+    """Warnings about the grants of a key, without those that also apply to `before`."""
     plan = plans.get(record.plan)
     is_any = record.grants.spreadsheets is None
     if is_any and (before is None or before.grants.spreadsheets is not None):
@@ -231,7 +231,7 @@ def warnings_of(
 
 
 def key_members(record: KeyRecord, now: datetime) -> Mapping[str, object]:
-    """A key as a JSON object, without a secret."""
+    """Key as a JSON object, without a secret."""
     found, grants = editable(record), record.grants
     return {
         "id": record.id,
@@ -250,7 +250,7 @@ def key_members(record: KeyRecord, now: datetime) -> Mapping[str, object]:
 
 
 def restrictions(record: KeyRecord, now: datetime) -> Iterator[str]:
-    """The restrictions of a key; anything not listed is unrestricted."""
+    """Texts of the restrictions of a key. A grant without a text is not restricted."""
     grants: Grants = record.grants
     named = grants.spreadsheets
     yield "any spreadsheet" if named is None else f"spreadsheets: {', '.join(sorted(named))}"
@@ -353,7 +353,7 @@ def _problems(
 
 
 def _right_problems(grants: Grants) -> Iterator[str]:
-    """Problems of rights that exclude or require each other."""
+    """Problems of rights that exclude or require other fields."""
     columns = grants.columns
     may_write = grants.may_create or grants.may_update
     if not (grants.may_read or may_write or grants.may_delete):

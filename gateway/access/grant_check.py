@@ -71,7 +71,7 @@ async def check_grants(
                 problem = f"there is no {noun} {_shown(name)}"
                 near = _near(name, known) if len(looked.problems) < MAX_PROBLEMS else ()
                 if near:
-                    problem += f"; near it are {', '.join(map(_shown, near))}"
+                    problem += f"; similar names are {', '.join(map(_shown, near))}"
                 looked.problems.append(f"{option}: {problem}")
     return looked
 

@@ -141,7 +141,9 @@ async def _view(asked: AdminRequest) -> _View:
     title = asked.asked("sheet")
     sheet = next((each for each in sheets if each["name"] == title or not title), None)
     if sheet is None and title and caller is not None and not problem:
-        problem = "This key sees no worksheet with this name. A new one appears within a minute."
+        problem = (
+            "This key sees no worksheet with this name. A new worksheet appears within a minute."
+        )
         status = 404
     return _View(
         asked=asked,

@@ -40,8 +40,8 @@ _DONE = {
     "saved": "Saved. All processes use the change within 5 seconds.",
     "made": "This form has already made this key, and showed its secret. If you did not copy the "
     "secret, make another secret below.",
-    "rotated": "This form was sent before, so no other secret was made. If you did not copy the "
-    "new secret, end the old secret when no program uses it, and then make another secret.",
+    "rotated": "This form was sent before, so it made no other secret. If you did not copy the new "
+    "secret, end the old secret when no program uses it, and then make another secret.",
     "end": "The old secret is no longer valid.",
     "revoke": "The key is revoked.",
 }

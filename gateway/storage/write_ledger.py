@@ -348,8 +348,8 @@ class SqlLedger:
         except DamagedRow as error:
             damaged_row(error.table, error.row, error.problem)
             raise WriteOutcomeUnknown(
-                f"{_UNREAD} The outcome of the earlier request is not known. Look at the "
-                "worksheet. If the write is not there, send it with a new Idempotency-Key."
+                f"{_UNREAD} Look in the worksheet whether the earlier request was applied; if not, "
+                "send it with a new Idempotency-Key."
             ) from error
 
     def check_room(self, identity: WriteIdentity) -> None:
@@ -560,7 +560,7 @@ class SqlLedger:
         if not self._is_server and not is_locked(sys.exception()):
             return InternalError(message, outcome=outcome)
         return RecordsUnavailable(
-            f"{message} The gateway's database does not answer. Send the request again, with "
+            f"{message} The gateway's database does not answer: send the request again, with "
             "the same Idempotency-Key if it has one.",
             outcome=outcome,
             retry_after_seconds=RETRY_SECONDS,
@@ -602,7 +602,9 @@ class SqlLedger:
                 answer=None if answer is None else decode_answer(answer, restored),
             )
         except (msgspec.MsgspecError, TypeError) as error:  # or a digest that is not a text
-            raise DamagedRow(records, row, "its JSON has another shape") from error
+            raise DamagedRow(
+                records, row, "its JSON does not have the expected structure"
+            ) from error
 
     async def _store_answers(self, answers: Sequence[tuple[WriteIdentity, Answer]]) -> bool:
         """Store the answers of completed writes, then delete the oldest records over the quota."""

@@ -162,11 +162,11 @@ MISSING: Mapping[str, tuple[list[str], str]] = {
     "spreadsheet": (["--spreadsheet", "none"], "--spreadsheet: none: "),
     "worksheet": (
         ["--spreadsheet", "demo", "--worksheet", "cities"],
-        '--worksheet: there is no worksheet "cities"; near it are "Cities"',
+        '--worksheet: there is no worksheet "cities"; similar names are "Cities"',
     ),
     "field": (
         ["--spreadsheet", "demo", "--worksheet", "Cities", "--column", "nmae"],
-        '--column: there is no field "nmae"; near it are "name", ',
+        '--column: there is no field "nmae"; similar names are "name", ',
     ),
 }
 

@@ -2,25 +2,22 @@
 
 # ruff: noqa: PLC0415 - heavy imports stay inside the commands, so that --help is quick
 
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gateway.commands.command_line import CommandLine
 from gateway.commands.keys import created_lines
-from gateway.commands.options import ConfigOption, fail, missing_store, run, settings_of
+from gateway.commands.options import ConfigOption, fail, missing_store, run_in, settings_of
 from gateway.commands.terminal import say
 
 if TYPE_CHECKING:
     from gateway.access.admins import Admins
     from gateway.settings.model import Settings
-
-T = TypeVar("T")
 
 _MOST_NAME_CHARACTERS = 200
 
@@ -39,16 +36,6 @@ async def opened_admins(settings: "Settings") -> AsyncIterator["Admins"]:
         yield Admins(store.admin_secrets, pepper, partial(datetime.now, UTC))
 
 
-def _with_admins(settings: "Settings", work: Callable[["Admins"], Awaitable[T]]) -> T:
-    """The result of `work` with the admin keys in the configured store."""
-
-    async def open_and_work() -> T:
-        async with opened_admins(settings) as admins:
-            return await work(admins)
-
-    return run(open_and_work())
-
-
 @admin.command("create", examples=["sheets-gateway admin create --name ada"])
 def create(
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the key's owner.")],
@@ -57,8 +44,8 @@ def create(
     """Create an admin key and print it; it is shown only once."""
     if not name.strip() or len(name) > _MOST_NAME_CHARACTERS or not name.isprintable():
         fail([f"--name: must be 1 to {_MOST_NAME_CHARACTERS} printable characters"])
-    record, key = _with_admins(settings_of(config), lambda admins: admins.create(name))
-    say(*created_lines(record.key_id, key, is_terminal=sys.stdout.isatty()))
+    record, key = run_in(opened_admins(settings_of(config)), lambda admins: admins.create(name))
+    say(*created_lines(record.key_id, key))
 
 
 @admin.command("list", examples=["sheets-gateway admin list"])
@@ -66,7 +53,7 @@ def list_keys(config: ConfigOption = None) -> None:
     """List the admin keys, without the keys themselves."""
     settings = settings_of(config)
     missing = missing_store(settings.access.database)
-    found = [] if missing else _with_admins(settings, lambda admins: admins.secrets.keys())
+    found = [] if missing else run_in(opened_admins(settings), lambda admins: admins.secrets.keys())
     for each in found:
         say(f"{each.key_id}  …{each.last4}  {each.created_at:%Y-%m-%d}  {each.name}")
     if not found:
@@ -82,6 +69,6 @@ def revoke(
     missing = missing_store(settings.access.database)
     if missing:
         fail([f"there is no admin key {key_id}: {missing}"])
-    if not _with_admins(settings, lambda admins: admins.secrets.revoke(key_id)):
+    if not run_in(opened_admins(settings), lambda admins: admins.secrets.revoke(key_id)):
         fail([f"there is no admin key {key_id}"])
     say(f"{key_id} is revoked")

@@ -23,6 +23,7 @@ from gateway.commands.options import (
     read_duration,
     repeatable,
     run,
+    run_in,
     say_done,
     settings_of,
     warn,
@@ -40,6 +41,9 @@ T = TypeVar("T")
 keys = CommandLine("Create, list, change and revoke API keys.")
 
 KeyId = Annotated[str, typer.Argument(metavar="ID")]
+OnlyKey = Annotated[
+    str | None, typer.Option("--key", metavar="ID", help="Only this key, by default all.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 PlanOption = typer.Option(metavar="PLAN", help="Plan in the configuration.")
 Spreadsheets = Annotated[
@@ -150,9 +154,8 @@ def create(
     if any_spreadsheet == bool(spreadsheet):
         fail(["give either --spreadsheet ID, once or more, or --any-spreadsheet"])
     settings = settings_of(config)
-    members = {member: _value(context.params[name]) for member, name, _ in _MEMBERS}
-    members |= {"origins": origin or [], "may": _rights(may, read_only=read_only, delete=delete)}
-    request = request_with(members)
+    rights = _rights(may, read_only=read_only, delete=delete)
+    request = request_with({**_members(context.params), "may": rights})
     database = settings.access.database
     new_store = isinstance(database, Path) and not database.exists() and database.absolute()
     check = None if no_check else request.grants
@@ -166,7 +169,7 @@ def create(
     if as_json:
         say(tables.printed_json({"id": record.id, "key": key}))
     else:
-        say(*created_lines(record.id, key, is_terminal=sys.stdout.isatty()))
+        say(*created_lines(record.id, key))
 
 
 @keys.command("list", examples=["sheets-gateway keys list", "sheets-gateway keys list --json"])
@@ -181,10 +184,8 @@ def list_keys(
 
     settings = settings_of(config)
     damaged: list[Exception] = []
-    missing = missing_store(settings.access.database)
-
-    now = datetime.now(UTC)
-    listed = [] if missing else _with_store(settings, lambda store: store.list(damaged.append))
+    missing, now = missing_store(settings.access.database), datetime.now(UTC)
+    listed = [] if missing else _in_store(settings, lambda store: store.list(damaged.append))
     records = [record for record in listed if not active or record.is_active(now)]
     if as_json:
         say(tables.printed_json([key_members(record, now) for record in records]))
@@ -233,19 +234,12 @@ def update(
     from gateway.access.issue import check_request, request_with, update_key, warnings_of
     from gateway.commands import key_tables as tables
 
-    given = context.params
-    pairs = [(name, other) for _, name, other in _MEMBERS if other]
-    both = [map(_option, pair) for pair in pairs if all(given[name] for name in pair)]
+    both = [pair for _, *pair in _MEMBERS if all(map(context.params.get, pair))]
     if both:
-        fail([f"give either {' or '.join(pair)}" for pair in both])
+        pairs = [" or --".join(pair).replace("_", "-") for pair in both]
+        fail([f"give either --{pair}" for pair in pairs])
     settings, now = settings_of(config), datetime.now(UTC)
-    members = {
-        member: _value(given[name])
-        for member, name, other in _MEMBERS
-        if given.get(other) or given[name] not in (None, False, ())
-    }
-    if "origins" in members:
-        members["origins"] = origin or []
+    members = _members(context.params)
     if may is not None:
         members["may"] = _rights(may)
 
@@ -268,7 +262,7 @@ def update(
             warn(text)
         return [f"{key_id} is changed: {tables.edit_row(edit)[-1]}"] if edit.changes else []
 
-    changed = _in_store(settings, key_id, change)
+    changed = _in_store(settings, change, key_id)
     say_done(*(changed or ["nothing changed"]))
     if changed:
         _say_when(settings)
@@ -319,9 +313,9 @@ def rotate(
             until = (now + ends).isoformat()
             return [tables.printed_json({"id": key_id, "key": key, "oldSecretEndsAt": until})]
         say(f"The old secret is valid until {now + ends:%Y-%m-%d %H:%M:%S} UTC.", err=True)
-        return created_lines(key_id, key, is_terminal=sys.stdout.isatty())
+        return created_lines(key_id, key)
 
-    say(*_in_store(settings, key_id, end_old if end else make))
+    say(*_in_store(settings, end_old if end else make, key_id))
     if end:
         _say_when(settings)
 
@@ -336,15 +330,13 @@ def revoke(key_id: KeyId, config: ConfigOption = None) -> None:
             await _active_key(store, key_id)
         return [f"{key_id} is revoked"]
 
-    say_done(*_in_store(settings, key_id, end))
+    say_done(*_in_store(settings, end, key_id))
     _say_when(settings)
 
 
 @keys.command("report", examples=["sheets-gateway keys report --since 7d"])
 def report(
-    key_id: Annotated[
-        str | None, typer.Option("--key", metavar="ID", help="Only this key, by default all.")
-    ] = None,
+    key_id: OnlyKey = None,
     since: Since = "24h",
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -353,13 +345,10 @@ def report(
     from gateway.commands import key_tables as tables
 
     begin = datetime.now(UTC) - timedelta(seconds=read_duration(since, "--since"))
-    names: dict[str, str] = {}
-
-    async def fetch(store: "KeyStore") -> Sequence[Mapping[str, Any]]:
-        names.update({each.id: each.name for each in await store.list(lambda _: None)})
-        return await store.usage(tables.USE_PLACE, begin, key_id)
-
-    members = tables.use_members(_fetched(settings_of(config), key_id, fetch), names)
+    found, names = _fetched(
+        settings_of(config), key_id, lambda store: store.usage(tables.USE_PLACE, begin, key_id)
+    )
+    members = tables.use_members(found, names)
     if as_json:
         say(tables.printed_json(members))
     else:
@@ -368,16 +357,14 @@ def report(
 
 @keys.command("log", examples=["sheets-gateway keys log --key KEY_ID"])
 def log(
-    key_id: Annotated[
-        str | None, typer.Option("--key", metavar="ID", help="Only this key, by default all.")
-    ] = None,
+    key_id: OnlyKey = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print who created, changed, rotated and revoked keys, and what changed."""
     from gateway.commands import key_tables as tables
 
-    edits = _fetched(settings_of(config), key_id, lambda store: store.edits(key_id))
+    edits, _ = _fetched(settings_of(config), key_id, lambda store: store.edits(key_id))
     if as_json:
         say(tables.printed_json([tables.edit_members(edit) for edit in edits]))
     else:
@@ -392,30 +379,23 @@ def operator() -> str:
         return f"user {os.getuid()}"
 
 
-def created_lines(key_id: str, key: str, *, is_terminal: bool) -> Sequence[str]:
+def created_lines(key_id: str, key: str) -> Sequence[str]:
     """The new key and its ID: labelled on a terminal, in one line for a script."""
-    if not is_terminal:
+    if not sys.stdout.isatty():
         return [f"{key_id}  {key}"]
     return [f"id   {key_id}", f"key  {key}  (shown only once)"]
 
 
-def _with_store(settings: "Settings", work: Callable[["KeyStore"], Awaitable[T]]) -> T:
-    """The result of `work` with the key store, which is created if it does not exist."""
+def _in_store(
+    settings: "Settings", work: Callable[["KeyStore"], Awaitable[T]], key_id: str = ""
+) -> T:
+    """The result of `work` with the key store; exit if it does not exist, so has no `key_id`."""
     from gateway.storage.key_store import KeyStore
 
-    async def open_and_work() -> T:
-        async with KeyStore.open(settings.access.database) as store:
-            return await work(store)
-
-    return run(open_and_work())
-
-
-def _in_store(settings: "Settings", key_id: str, work: Callable[["KeyStore"], Awaitable[T]]) -> T:
-    """The result of `work` with a key; exit if there is no store, which it does not create."""
     missing = missing_store(settings.access.database)
     if missing:
         fail([f"there is no active key {key_id}: {missing}"])
-    return _with_store(settings, work)
+    return run_in(KeyStore.open(settings.access.database), work)
 
 
 async def _active_key(store: "KeyStore", key_id: str) -> "KeyRecord":
@@ -444,33 +424,39 @@ def _hint(records: Sequence["KeyRecord"], key_id: str) -> str:
 
 def _fetched(
     settings: "Settings", key_id: str | None, fetch: Callable[["KeyStore"], Awaitable[Sequence[T]]]
-) -> Sequence[T]:
-    """Fetch records from the store; empty if there is no store, which reading does not create.
+) -> tuple[Sequence[T], Mapping[str, str]]:
+    """Fetch records from the store, with the names of keys by ID; empty if there is no store.
 
     Exit if there is no key with this ID.
     """
     missing = missing_store(settings.access.database)
     if missing:
         say(missing, err=True)
-        return []
+        return [], {}
 
-    async def fetch_it(store: "KeyStore") -> Sequence[T]:
-        found = await fetch(store)
-        if key_id is not None and not found:
-            damaged: list[DamagedRow] = []
-            records = await store.list(damaged.append)
-            if key_id not in {*(each.id for each in records), *(each.row for each in damaged)}:
-                fail([f"there is no key {key_id}{_hint(records, key_id)}"])
-        return found
+    async def fetch_it(store: "KeyStore") -> tuple[Sequence[T], Mapping[str, str]]:
+        damaged: list[DamagedRow] = []
+        found, records = await fetch(store), await store.list(damaged.append)
+        names = {each.id: each.name for each in records}
+        if key_id is not None and not found and key_id not in {*names, *(r.row for r in damaged)}:
+            fail([f"there is no key {key_id}{_hint(records, key_id)}"])
+        return found, names
 
-    return _with_store(settings, fetch_it)
+    return _in_store(settings, fetch_it)
 
 
-def _value(given: object) -> object:
-    """The value of a parameter in a request; None for none of a repeatable option."""
-    if isinstance(given, datetime):
-        return given.isoformat()
-    return None if given == () else given
+def _members(given: Mapping[str, Any]) -> dict[str, object]:
+    """Members of `KeyFields` that the options give, apart from `may`."""
+    members: dict[str, object] = {}
+    for member, name, other in _MEMBERS:
+        value = given[name]
+        if given.get(other) or value not in (None, False, ()):
+            members[member] = None if value == () else value
+    if "expiresAt" in members:
+        members["expiresAt"] = given["expires"] and given["expires"].isoformat()
+    if "origins" in members:
+        members["origins"] = given["origin"] or []
+    return members
 
 
 def _rights(may: str | None, *, read_only: bool = False, delete: bool = False) -> Sequence[str]:
@@ -497,7 +483,3 @@ def _warn_of_pepper() -> None:
         "the pepper differs from the one last used with this key store; a gateway with another "
         "pepper will not accept this key."
     )
-
-
-def _option(parameter: str) -> str:
-    return f"--{parameter.replace('_', '-')}"

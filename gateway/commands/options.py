@@ -5,8 +5,8 @@
 import asyncio
 import os
 import secrets
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gateway.settings.model import Settings
     from gateway.storage.key_store import Grants, KeyRecord
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 DEMO_SPREADSHEET = "demo"
@@ -105,6 +106,16 @@ def run(work: Coroutine[Any, Any, T], *, waits_for: str = "the key store") -> T:
     """
     with reported(), waiting(f"Waiting for {waits_for}"):
         return asyncio.run(work)
+
+
+def run_in(opened: AbstractAsyncContextManager[S], work: Callable[[S], Awaitable[T]]) -> T:
+    """Run `work` with a store or the admin keys, as `run` does."""
+
+    async def open_and_work() -> T:
+        async with opened as found:
+            return await work(found)
+
+    return run(open_and_work())
 
 
 async def new_key(

@@ -55,7 +55,6 @@ def start(
         ),
     ] = False,
 ) -> None:
-    """Rows of Google Sheets worksheets as a JSON API."""
     check_system(os.name)
 
 

@@ -29,6 +29,7 @@ from gateway.app import create_app
 from gateway.commands.admin import opened_admins
 from gateway.commands.doctor.account import check_accounts
 from gateway.commands.doctor.reasons import Finding, warning
+from gateway.commands.key_tables import printed_json
 from gateway.commands.options import DEMO_SPREADSHEET, new_key
 from gateway.commands.serve import with_console
 from gateway.commands.terminal import say
@@ -145,10 +146,10 @@ def running_demo(
         )
         settings = load_settings(config, environ, own)
         host = listening.getsockname()[0]
-        full, unfiltered, read_only = asyncio.run(_create_keys(settings, full_bytes(host, seed)))
+        keys, admin_key, token = asyncio.run(_create_keys(settings, full_bytes(host, seed)))
+        full, unfiltered, read_only = keys
         emulator_server = make_server(emulator.app, shutdown_seconds=1)
         emulator_url = stack.enter_context(in_background(emulator_server, emulator_socket))
-        admin_key, token = asyncio.run(_admin(settings))
         app = with_console(create_app(settings), settings, console, beside=listening)
         server = GatewayServer(app, settings.server, proxies=settings.access.trusted_proxies)
         url = stack.enter_context(in_background(server, listening, console))
@@ -209,7 +210,10 @@ async def _findings(settings: Settings) -> Sequence[Finding]:
     return [each async for found in steps for each in found if each.level != "ok"]
 
 
-async def _create_keys(settings: Settings, full_bytes: RandomBytes) -> list[str]:
+async def _create_keys(
+    settings: Settings, full_bytes: RandomBytes
+) -> tuple[Sequence[str], str, str]:
+    """Create the API keys, an admin key, and a token for one sign-in."""
     sheet = frozenset({DEMO_SPREADSHEET})
     keys = []
     for name, plan, grants, random_bytes in (
@@ -224,14 +228,9 @@ async def _create_keys(settings: Settings, full_bytes: RandomBytes) -> list[str]
     ):
         request = KeyRequest(name=f"demo {name}", plan=plan, grants=grants)
         keys.append((await new_key(settings, request, random_bytes=random_bytes))[1])
-    return keys
-
-
-async def _admin(settings: Settings) -> tuple[str, str]:
-    """An admin key, and a token for one sign-in."""
     async with opened_admins(settings) as admins:
-        owner, key = await admins.create("demo")
-        return key, await admins.link(owner)
+        owner, admin_key = await admins.create("demo")
+        return keys, admin_key, await admins.link(owner)
 
 
 PATIENCE_SECONDS = 120.0
@@ -331,7 +330,7 @@ def _get(url: str, key: str, target: str) -> Any:
 def _filled(fields: Sequence[str], row: Mapping[str, Any]) -> Row:
     """The first short values of a row, of fields with plain names; numbers stay numbers."""
     found = {
-        name: _typed(row[name])
+        name: json.loads(row[name]) if _NUMBER.fullmatch(row[name]) else row[name]
         for name in fields
         if name.isprintable() and not name.startswith("$")  # an operator, at the start of `where`
         if row.get(name) and len(row[name]) <= _MOST_CHARACTERS
@@ -339,20 +338,10 @@ def _filled(fields: Sequence[str], row: Mapping[str, Any]) -> Row:
     return dict(list(found.items())[:_MOST_FIELDS])
 
 
-def _typed(text: str) -> str | int | float:
-    number: int | float = json.loads(text) if _NUMBER.fullmatch(text) else 0
-    return number or text
-
-
 def _json(value: object) -> str:
     """JSON whose characters are all printable."""
     text = json.dumps(value, ensure_ascii=False)
-    return "".join(each if each.isprintable() else _escaped(each) for each in text)
-
-
-def _escaped(character: str) -> str:
-    units = character.encode("utf-16-be").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    return "".join(each if each.isprintable() else printed_json(each)[1:-1] for each in text)
 
 
 def _headers(key: str) -> str:

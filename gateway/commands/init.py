@@ -36,12 +36,7 @@ from gateway.errors import (
     UpstreamAuth,
 )
 from gateway.google.calls import GoogleSheets
-from gateway.google.credentials import (
-    ACCOUNTS_PAGE,
-    MAX_FILE_BYTES,
-    check_credentials,
-    load_service_account,
-)
+from gateway.google.credentials import ACCOUNTS_PAGE, MAX_FILE_BYTES, load_service_account
 from gateway.google.sheets import Sheets, WorksheetProperties
 from gateway.settings.model import ConfigError, GoogleSettings, Settings, WorksheetSettings
 from gateway.settings.private_file import is_open_to_others, open_regular
@@ -190,7 +185,6 @@ def _write_config(config: Path, key_file: Path) -> None:
 
 
 async def _sign_in(account: GoogleSettings) -> CheckContext:
-    check_credentials(account, os.environ)
     async with opened_accounts({"": account}) as opened:
         findings = await check_sign_in(account, opened[""])
         context = context_of(account, opened[""])

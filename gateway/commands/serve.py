@@ -27,7 +27,6 @@ from gateway.commands.options import configuration_words, unusable_store
 from gateway.commands.terminal import say
 from gateway.errors import GatewayError
 from gateway.google.calls import Send
-from gateway.google.client import Client
 from gateway.google.credentials import DOWNLOAD
 from gateway.server.running import ByPort, GatewayServer, run
 from gateway.server.sockets import base_url, bind, inherited
@@ -207,13 +206,16 @@ async def _announce(
     accounts, found = google.by_account(), []
     async with opened_accounts(accounts) as opened:
         for name, client in opened.items():
-            if accounts[name].credentials is None and not await _has_credentials(client):
-                host = urlsplit(google.endpoint).hostname or ""
-                is_google = is_allowed_endpoint(google.endpoint, allow_insecure=False)
-                if is_google and not is_loopback(host):
-                    words = f"configuration: {configuration_words(config)}"
-                    raise ConfigError(_NO_CREDENTIALS, words)
-                credentials_missing(name, google.endpoint)
+            if accounts[name].credentials is None:
+                with suppress(GatewayError):  # Google may accept them later; the log says so
+                    await client.sign_in(CREDENTIALS_SECONDS)
+                if not client.tokens.has_credentials:
+                    host = urlsplit(google.endpoint).hostname or ""
+                    is_google = is_allowed_endpoint(google.endpoint, allow_insecure=False)
+                    if is_google and not is_loopback(host):
+                        words = f"configuration: {configuration_words(config)}"
+                        raise ConfigError(_NO_CREDENTIALS, words)
+                    credentials_missing(name, google.endpoint)
             found.append(f"{name}: {context_of(accounts[name], client).who}")
     serving(
         version=__version__,
@@ -223,13 +225,6 @@ async def _announce(
         key_count=key_count,
         accounts=found,
     )
-
-
-async def _has_credentials(client: Client) -> bool:
-    """True if there are Application Default Credentials for the account."""
-    with suppress(GatewayError):  # Google may accept them later; `/readyz` and the log say so
-        await client.sign_in(CREDENTIALS_SECONDS)
-    return client.tokens.has_credentials
 
 
 async def _open_once(settings: Settings) -> int:

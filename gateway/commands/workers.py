@@ -23,6 +23,7 @@ import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -125,12 +126,11 @@ class _Sockets:
             each.close()
 
 
+@dataclass(eq=False)
 class _StartError(Exception):
     """Workers do not start; `status` is the exit status of the last one."""
 
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
+    status: int
 
 
 class _Parent:

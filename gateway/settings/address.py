@@ -1,6 +1,7 @@
 """Addresses, networks and endpoints in the configuration."""
 
 import re
+from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -58,10 +59,7 @@ def is_ip_address(host: str) -> bool:
 
 def parse_host_names(written: object) -> tuple[str, ...]:
     """Parse a list or comma-separated text of host names to lower case. Raises ValueError."""
-    items = written.split(",") if isinstance(written, str) else written
-    if not isinstance(items, list | tuple):
-        raise ValueError(_NO_HOST_NAMES)
-    return tuple(_parse_host_name(item) for item in items if item != "")
+    return tuple(map(_parse_host_name, _items(written, _NO_HOST_NAMES)))
 
 
 def _parse_host_name(written: object) -> str:
@@ -76,10 +74,15 @@ def _plain(host: str) -> str:
 
 def parse_proxies(written: object) -> tuple[Proxy, ...]:
     """Parse a list or comma-separated text of addresses, networks and `unix`. Raises ValueError."""
+    return tuple(map(_parse_proxy, _items(written, _NO_PROXIES)))
+
+
+def _items(written: object, problem: str) -> Sequence[object]:
+    """The items of a list or comma-separated text that are not blank."""
     items = written.split(",") if isinstance(written, str) else written
     if not isinstance(items, list | tuple):
-        raise ValueError(_NO_PROXIES)
-    return tuple(_parse_proxy(item) for item in items if item != "")
+        raise ValueError(problem)
+    return [item for item in items if item != ""]
 
 
 def _parse_proxy(written: object) -> Proxy:

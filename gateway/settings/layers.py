@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from pydantic_core import ErrorDetails
@@ -64,7 +63,7 @@ class Layer:
 def file_layer(
     path: Path | None,
     file_settings: Mapping[KeyPath, object],
-    secrets: Mapping[KeyPath, Callable[[object], bool]] = MappingProxyType({}),
+    secrets: Mapping[KeyPath, Callable[[object], bool]],
 ) -> Layer:
     """The tables of the file, by default of `config.toml` if it exists.
 
@@ -135,12 +134,6 @@ def _near(name: str, at: KeyPath, known: Collection[KeyPath]) -> str:
     """A hint at the nearest variable; plans have the name of the plan in `at`."""
     paths = (path[:1] + at[1:2] + path[2:] if path[1:2] == ("*",) else path for path in known)
     return suggestion(name, [_environment_name(path) for path in paths if "*" not in path])
-
-
-def override_layer(overrides: Mapping[str, object]) -> Layer:
-    """`{"section.key": value}` as tables; None is a missing option."""
-    given = {at: value for at, value in overrides.items() if value is not None}
-    return Layer(tables=nested((tuple(at.split(".")), value) for at, value in given.items()))
 
 
 def nested(values: Iterable[tuple[KeyPath, object]]) -> Tables:

@@ -42,7 +42,7 @@ from gateway.settings.layers import (
     environment_layer,
     file_layer,
     merged,
-    override_layer,
+    nested,
 )
 from gateway.settings.plans import (
     BUILT_IN_PLANS,
@@ -485,11 +485,12 @@ def load_settings(
     file = file_layer(path, _FILE_SETTINGS, _SECRETS)
     named = [path for path in known if path[0] != "worksheets"]  # they are an array
     environment = environment_layer(environ, named, _REMOVED)
-    layers = [file, environment, override_layer(overrides)]
+    given = {tuple(at.split(".")): value for at, value in overrides.items() if value is not None}
+    tables = reduce(merged, [file.tables, environment.tables, nested(given.items())])
 
-    problems = [problem for layer in layers for problem in layer.problems]
+    problems = [*file.problems, *environment.problems]
     try:
-        settings = Settings.model_validate(reduce(merged, [layer.tables for layer in layers]))
+        settings = Settings.model_validate(tables)
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=False, include_input=False)
         problems += [describe(detail, environment.sources, known, _REMOVED) for detail in details]

@@ -71,8 +71,6 @@ async def check_accounts(
     """
     accounts = settings.by_account()
     try:
-        for account in accounts.values():
-            check_credentials(account, os.environ)
         async with opened_accounts(accounts, now) as opened:
             sheets = {
                 name: GoogleSheets(sends.get(name, client.make)) for name, client in opened.items()
@@ -121,7 +119,12 @@ async def check_accounts(
 async def opened_accounts(
     accounts: Mapping[str, GoogleSettings], now: Now = time.time
 ) -> AsyncIterator[Mapping[str, Client]]:
-    """Open the accounts as `open_accounts` does. Raises ConfigError for an unfit environment."""
+    """Open the accounts as `open_accounts` does.
+
+    Raises ConfigError for an unusable credentials file, or an unfit environment.
+    """
+    for account in accounts.values():
+        check_credentials(account, os.environ)
     async with AsyncExitStack() as stack:
         try:
             opened = await stack.enter_async_context(open_accounts(accounts, now=now))
@@ -191,11 +194,8 @@ async def look_for(settings: Settings, grants: Grants) -> Looked:
     Cost for each spreadsheet: as `find_names`, and 1 read for each account that does not
     reach it.
     """
-    accounts = settings.google.by_account()
     try:
-        for account in accounts.values():
-            check_credentials(account, os.environ)
-        async with opened_accounts(accounts) as opened:
+        async with opened_accounts(settings.google.by_account()) as opened:
             return await check_grants(grants, partial(_names_in, settings, opened, grants))
     except ConfigError as error:
         return Looked(unchecked=error.problems)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from gateway.access.admins import Admins
     from gateway.settings.model import Settings
 
-_MOST_NAME_CHARACTERS = 200
-
 admin = CommandLine("Create, list and revoke admin keys, which open the console.")
 
 
@@ -42,8 +40,10 @@ def create(
     config: ConfigOption = None,
 ) -> None:
     """Create an admin key and print it; it is shown only once."""
-    if not name.strip() or len(name) > _MOST_NAME_CHARACTERS or not name.isprintable():
-        fail([f"--name: must be 1 to {_MOST_NAME_CHARACTERS} printable characters"])
+    from gateway.access.issue import MAX_NAME_CHARACTERS
+
+    if not name.strip() or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
+        fail([f"--name: must be 1 to {MAX_NAME_CHARACTERS} printable characters"])
     record, key = run_in(opened_admins(settings_of(config)), lambda admins: admins.create(name))
     say(*created_lines(record.key_id, key))
 

@@ -58,7 +58,7 @@ async def check_setup(
         async for found in check_accounts(
             settings.google,
             spreadsheet,
-            now,
+            now=now,
             writes=writes,
             worksheets=settings.worksheets,
             sends=sends,

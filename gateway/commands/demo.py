@@ -13,7 +13,6 @@ import shlex
 import signal
 import socket
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -204,9 +203,7 @@ def stop_at_signal() -> SimpleQueue[int]:
 
 async def _findings(settings: Settings) -> Sequence[Finding]:
     """Problems and notes of `check` about the spreadsheet."""
-    steps = check_accounts(
-        settings.google, DEMO_SPREADSHEET, time.time, worksheets=settings.worksheets
-    )
+    steps = check_accounts(settings.google, DEMO_SPREADSHEET, worksheets=settings.worksheets)
     return [each async for found in steps for each in found if each.level != "ok"]
 
 

@@ -54,8 +54,7 @@ FINAL = (SpreadsheetNotFound, UnsupportedDocument)
 OFTEN_SECONDS, OFTEN_EVERY_SECONDS, LATER_EVERY_SECONDS = 60.0, 5.0, 15.0
 """Intervals of reading an unshared spreadsheet: 12 reads in the first minute, then 4 a minute."""
 
-_GCLOUD = (
-    """\
+_GCLOUD = """\
 Create a service account and its key, here with gcloud (https://cloud.google.com/sdk/docs/install):
 
   gcloud auth login
@@ -65,10 +64,8 @@ Create a service account and its key, here with gcloud (https://cloud.google.com
   gcloud iam service-accounts keys create {file} \\
       --iam-account sheets-gateway@{project}.iam.gserviceaccount.com
 
-or in the console: """
-    + f"""{ACCOUNTS_PAGE}
+or in the console: {page}
 """
-)
 
 
 class UnknownSpreadsheet(Exception):
@@ -116,9 +113,7 @@ def initialise(
                 waits_for="Google",
             )
         except UnknownSpreadsheet as error:
-            if spreadsheet is not None:
-                fail([str(error)])
-            _complain(str(error))
+            _complain(str(error), ends=spreadsheet is not None)
     key = run(_first_key(settings, found, worksheet, name))
     _say_next_steps(settings, config, found, worksheet, key)
 
@@ -133,12 +128,9 @@ def _key_file(given: Path | None) -> Path:
         try:
             load_service_account(path, allow_insecure_endpoint=False)
         except ConfigError as error:
-            if given is not None:
-                fail(error.problems)
-            for problem in error.problems:
-                _complain(problem)
-            continue
-        return path
+            _complain(*error.problems, ends=given is not None)
+        else:
+            return path
 
 
 def _asked_key_file() -> Path:
@@ -148,7 +140,8 @@ def _asked_key_file() -> Path:
         text = typer.prompt(question, default=default, show_default=bool(default)).strip()
         if not text:
             project = f"sheets-gateway-{secrets.randbelow(900_000) + 100_000}"
-            say(*_GCLOUD.format(project=project, file=KEY_FILE).split("\n"))
+            text = _GCLOUD.format(project=project, file=KEY_FILE, page=ACCOUNTS_PAGE)
+            say(*text.split("\n"))
             continue
         try:
             path = Path(text).expanduser()
@@ -203,9 +196,8 @@ def _spreadsheet_id(given: str | None) -> str:
         found = text.strip() if a1.is_spreadsheet_id(text.strip()) else a1.id_in(text)
         if found:
             return found
-        if given is not None:
-            fail([f"--spreadsheet: {id_words(text)}"])
-        _complain(id_words(text))
+        option = "" if given is None else "--spreadsheet: "
+        _complain(f"{option}{id_words(text)}", ends=given is not None)
 
 
 async def _find_worksheet(
@@ -313,9 +305,12 @@ def _is_asking() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()  # None: it is closed
 
 
-def _complain(text: str) -> None:
-    """Print a mistake before the prompt is repeated."""
-    say_status("problem", text, plain=text, err=True)
+def _complain(*problems: str, ends: bool = False) -> None:
+    """Print mistakes before the prompt is repeated; `ends` exits, because options are wrong."""
+    if ends:
+        fail(problems)
+    for each in problems:
+        say_status("problem", each, plain=each, err=True)
 
 
 def _show(findings: Iterable[Finding]) -> None:

@@ -401,12 +401,12 @@ def _in_store(
 async def _active_key(store: "KeyStore", key_id: str) -> "KeyRecord":
     """The key with this ID; exit if it is revoked, damaged or missing."""
     listed = await store.list(lambda _: None)
-    records = [each for each in listed if each.revoked_at is None]
-    found = next((each for each in records if each.id == key_id), None)
-    if found is None and any(each.id == key_id for each in listed):
-        fail([f"{key_id} is revoked, which is permanent: create another key"])
+    found = next((each for each in listed if each.id == key_id), None)
     if found is None:
+        records = [each for each in listed if each.revoked_at is None]
         fail([f"there is no active key {key_id}{_hint(records, key_id)}"])
+    if found.revoked_at is not None:
+        fail([f"{key_id} is revoked, which is permanent: create another key"])
     return found
 
 
@@ -466,12 +466,10 @@ def _rights(may: str | None, *, read_only: bool = False, delete: bool = False) -
     if may is None:
         if delete and read_only:
             fail(["--delete: a --read-only key may delete no rows; see --may"])
-        named = {"read"} if read_only else {"read", "create", "update"}
-        named |= {"delete"} if delete else set()
-    else:
-        if read_only or delete:
-            fail(["--may has all rights: leave out --read-only and --delete"])
-        named = {right.strip() for right in may.split(",")} - {""}
+        may = "read" if read_only else f"read,create,update{',delete' if delete else ''}"
+    elif read_only or delete:
+        fail(["--may has all rights: leave out --read-only and --delete"])
+    named = {right.strip() for right in may.split(",")} - {""}
     unknown = sorted(named - {*RIGHTS})
     if unknown:
         fail([f"--may: {', '.join(unknown)} is not among {', '.join(RIGHTS)}"])

@@ -57,8 +57,8 @@ _NO_CLIENT: Mapping[type[Exception], str] = {
 async def check_accounts(
     settings: GoogleSettings,
     spreadsheet: str | None,
-    now: Now,
     *,
+    now: Now = time.time,
     writes: bool = False,
     worksheets: Sequence[WorksheetSettings] = (),
     sends: Mapping[str, Send] = MappingProxyType({}),
@@ -88,7 +88,7 @@ async def check_accounts(
                     contexts[name] = context_of(accounts[name], client)
             if spreadsheet is None:
                 for name, context in contexts.items():
-                    yield of(name, await _check_sheets(accounts[name], sheets[name], context))
+                    yield of(name, await _check_sheets(sheets[name], context))
                 return
             reaching = [*contexts]
             if len(opened) > 1:
@@ -173,11 +173,9 @@ def context_of(settings: GoogleSettings, client: Client) -> CheckContext:
     )
 
 
-async def _check_sheets(
-    settings: GoogleSettings, sheets: GoogleSheets, context: CheckContext
-) -> list[Finding]:
+async def _check_sheets(sheets: GoogleSheets, context: CheckContext) -> list[Finding]:
     """Check with any ID that the API is enabled; only at Google's own endpoint."""
-    if not is_allowed_endpoint(settings.endpoint, allow_insecure=False):
+    if not is_allowed_endpoint(context.endpoint, allow_insecure=False):
         return []
     try:
         await sheets.list_worksheets(NO_SPREADSHEET)

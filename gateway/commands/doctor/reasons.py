@@ -19,6 +19,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
+from gateway.access.grant_check import LONGEST_NAME
 from gateway.errors import (
     GatewayError,
     SpreadsheetNotFound,
@@ -204,7 +205,6 @@ _BY_REASON: Mapping[str, str] = {
 
 
 MOST_NAMED = 10
-LONGEST_NAME = 60
 
 Level = Literal["ok", "note", "warning", "problem"]
 
@@ -230,9 +230,7 @@ def _finding(level: Level, text: str) -> Finding:
 ok, note, warning, problem = (partial(_finding, level) for level in get_args(Level))
 
 
-def quoted(name: str) -> str:
-    """A name in quotes, shortened, with invisible characters escaped."""
-    return quoting.quoted(name, longest=LONGEST_NAME)
+quoted = partial(quoting.quoted, longest=LONGEST_NAME)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -103,9 +103,8 @@ def edit_row(edit: KeyEdit) -> Row:
         f"{name}: {_short(before)} -> {_short(after)}"
         for name, (before, after) in edit.changes.items()
     )
-    at = edit.at.astimezone(UTC)
     return (
-        f"{at:%Y-%m-%d %H:%M:%S}",
+        f"{edit.at.astimezone(UTC):%Y-%m-%d %H:%M:%S}",
         edit.key_id,
         edit.by or "unknown",
         edit.action,

@@ -52,9 +52,8 @@ BUILT_IN_PLANS: Mapping[str, Mapping[str, object]] = {
     "paid": {},
 }
 
-_LIMITS = ("requests_per_minute", "max_concurrent")
-
 
 def missing_limits(plan: PlanSettings) -> Sequence[str]:
     """The settings without a limit for keys of this plan."""
-    return [name for name in _LIMITS if getattr(plan, name) == 0]
+    limits = ("requests_per_minute", "max_concurrent")
+    return [name for name in limits if getattr(plan, name) == 0]

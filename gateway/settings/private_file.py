@@ -58,9 +58,8 @@ def own_target(path: Path) -> Path:
     """
     if path.is_symlink() and path.lstat().st_uid not in (0, os.geteuid()):
         raise OSError(errno.ELOOP, "it is a symbolic link of another user: delete it", str(path))
-    return Path(
-        os.path.realpath(path)
-    )  # raises nothing for a link to itself, which cannot be opened
+    # Raises nothing for a link to itself, which cannot be opened.
+    return Path(os.path.realpath(path))
 
 
 def give_name(

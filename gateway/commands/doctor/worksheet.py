@@ -8,7 +8,7 @@ Rules
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from urllib.parse import quote
@@ -146,12 +146,12 @@ def check_worksheet(seen: SeenWorksheet, who: str) -> Iterator[Finding]:
         row, _ = likely
         header = parse_header(below[row - header.row - 1], seen.layout._replace(header_row=row))
     place = f"worksheet {quoted(view.title)}:"
-    for level, text in (
-        *_table_words(view, header),
-        *_Rows(seen, header).words(),
-        *_protection_words(view, header, who),
+    for each in (
+        *_table_findings(view, header),
+        *_Rows(seen, header).findings(),
+        *_protection_findings(view, header, who),
     ):
-        yield level(f"{place} {text}")
+        yield replace(each, text=f"{place} {each.text}")
 
 
 def check_header(
@@ -283,38 +283,33 @@ def _columns(columns: Sequence[int]) -> str:
     return f"column{'s' if len(letters) > 1 else ''} {listed(letters)}"
 
 
-Words = Iterator[tuple[Callable[[str], Finding], str]]
-
-
 def _own_table(view: SheetView, header: Header) -> NativeTable | None:
     """The native table with the same header as the worksheet."""
     return next((each for each in view.tables if each.first_row == header.row), None)
 
 
-def _table_words(view: SheetView, header: Header) -> Words:
+def _table_findings(view: SheetView, header: Header) -> Iterator[Finding]:
     own = _own_table(view, header)
     if own is not None:
-        yield note, f"native table {quoted(own.name)}, {own.area}: new rows go into it"
+        yield note(f"native table {quoted(own.name)}, {own.area}: new rows go into it")
     for each in view.tables:
         if each.first_row != header.row:
-            yield (
-                note,
+            yield note(
                 f"native table {quoted(each.name)}, {each.area}: its header is not in row "
-                f"{header.row}, so its names are not used",
+                f"{header.row}, so its names are not used"
             )
 
 
-def _protection_words(view: SheetView, header: Header, who: str) -> Words:
+def _protection_findings(view: SheetView, header: Header, who: str) -> Iterator[Finding]:
     for each in view.protections:
         area, last = each.area, each.area.last_row
         shown = f"the range {area}" + (" (with exceptions)" if each.has_exceptions else "")
         if last is not None and last <= header.row:
-            yield note, f"{shown} is protected: the gateway writes only below the header"
+            yield note(f"{shown} is protected: the gateway writes only below the header")
         else:
-            yield (
-                warning,
+            yield warning(
                 f"{shown} is protected, so Google refuses writes there. Let {who} edit it: Data > "
-                "Protect sheets and ranges",
+                "Protect sheets and ranges"
             )
 
 
@@ -332,30 +327,29 @@ class _Rows:
             _filling(self._first.get(at, ()), cells) for at, cells in enumerate(self._displayed)
         ]
 
-    def words(self) -> Words:
+    def findings(self) -> Iterator[Finding]:
         """Findings about rows, given by their numbers in the sheet."""
         header = self._header
         if not header.columns:
             return
         if self._seen.displayed is None:
-            yield note, "it has too many cells to look for the end of its records"
+            yield note("it has too many cells to look for the end of its records")
             return
         shown = _last_shown(self._displayed)
         end = last_record(header.end, self._displayed, self._typed)
         end = shown if end is None else end
-        yield from self._words_below(end)
+        yield from self._findings_below(end)
         record_field = header.end.column
         if record_field is not None and _is_computed(self._first.get(record_field, ())):
-            yield (
-                warning,
+            yield warning(
                 f"{_columns([record_field])}, the record_field, has formulas: each new row needs a "
-                "value that takes the place of its formula. Name a field that people type in",
+                "value that takes the place of its formula. Name a field that people type in"
             )
         if end < shown:
             what = "only FALSE and blanks"
             if record_field is not None:
                 what = f"no {quoted(header.cells[record_field])}"
-            yield note, f"no records in {self._rows(end + 1, shown)}, with {what}"
+            yield note(f"no records in {self._rows(end + 1, shown)}, with {what}")
         last, field, layout = self._last_entered, self._record_field, self._seen.layout
         if end - last >= FEWEST_FILLED and field is not None and layout.filled_down:
             filled = [at for at, cells in enumerate(self._displayed) if len(cells) >= end]
@@ -366,24 +360,22 @@ class _Rows:
                 header.row,
                 field,
             )
-            yield (
-                warning,
+            yield warning(
                 f"{self._rows(last + 1, end)} show only what {_columns(filled)} "
                 f"{_are(filled)} filled down with, and count as records. To leave them out, "
-                f"{setting}",
+                f"{setting}"
             )
 
-    def _words_below(self, end: int) -> Words:
+    def _findings_below(self, end: int) -> Iterator[Finding]:
         """Findings about totals and notes below the data, up to the last record."""
         table, last = _own_table(self._seen.view, self._header), min(self._last_entered, end)
         above, first = 0, last
         if table is not None:
             above = table.last_row + table.has_totals - self._header.row
             if table.has_totals:
-                yield (
-                    warning,
+                yield warning(
                     f"{self._rows(above)} has the totals of the native table, and counts as a "
-                    "record. Move totals above the header or to another worksheet",
+                    "record. Move totals above the header or to another worksheet"
                 )
             first = next(filter(self._is_entered, range(above + 1, last + 1)), last + 1)
         else:
@@ -397,10 +389,9 @@ class _Rows:
             count = "counts as a record" if first == last else "count as records"
             if _last_shown([cells[above : first - 1] for cells in self._displayed]):
                 count += f", and so do {self._rows(above + 1, first - 1)}"
-            yield (
-                warning,
+            yield warning(
                 f"{self._rows(first, last)} below the data {count}. If this is a total or a note, "
-                "move it above the header or to another worksheet",
+                "move it above the header or to another worksheet"
             )
 
     @cached_property

@@ -56,12 +56,7 @@ async def check_setup(
                 yield await check_redis(url, Layouts(settings.worksheets))
     with waiting("Waiting for Google"):
         async for found in check_accounts(
-            settings.google,
-            spreadsheet,
-            now=now,
-            writes=writes,
-            worksheets=settings.worksheets,
-            sends=sends,
+            settings, spreadsheet, now=now, writes=writes, sends=sends
         ):
             for finding in found:  # with texts from other servers, which might contain secrets
                 yield replace(finding, text=redacted(finding.text))

@@ -203,7 +203,7 @@ def stop_at_signal() -> SimpleQueue[int]:
 
 async def _findings(settings: Settings) -> Sequence[Finding]:
     """Problems and notes of `check` about the spreadsheet."""
-    steps = check_accounts(settings.google, DEMO_SPREADSHEET, worksheets=settings.worksheets)
+    steps = check_accounts(settings, DEMO_SPREADSHEET)
     return [each async for found in steps for each in found if each.level != "ok"]
 
 

@@ -56,9 +56,7 @@ _OTHER_FILES = 256
 _PR_SET_PDEATHSIG = 1
 
 
-def serve_gateway(
-    settings: Settings, *, config: Path | None = None, fd: int | None = None
-) -> NoReturn:
+def serve_gateway(settings: Settings, *, config: Path | None, fd: int | None) -> NoReturn:
     """Serve until a signal. Raises ConfigError or LockError if that is impossible.
 
     With `fd` the listening socket is inherited. A predecessor may still serve its last requests:

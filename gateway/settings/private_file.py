@@ -38,13 +38,13 @@ def is_changeable_by_others(mode: int) -> bool:
     return os.name == "posix" and bool(mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
-def open_private(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
+def open_private(path: Path) -> int:
     """Open a file, created for its owner alone if missing; returns its descriptor.
 
     Raises OSError for a symbolic link, which would lead writes to another file.
     """
     try:
-        return os.open(path, flags | _NO_LINK, 0o600)
+        return os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600)
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -30,7 +30,7 @@ from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
 from gateway.google.translation import GoogleRefusal
 from gateway.settings.address import is_allowed_endpoint
-from gateway.settings.model import ConfigError, GoogleSettings, Settings, WorksheetSettings
+from gateway.settings.model import ConfigError, GoogleSettings, Settings
 from gateway.storage.key_store import Grants
 from gateway.telemetry.redaction import redacted
 from gateway.worksheets.access import Layouts
@@ -55,12 +55,11 @@ _NO_CLIENT: Mapping[type[Exception], str] = {
 
 
 async def check_accounts(
-    settings: GoogleSettings,
+    settings: Settings,
     spreadsheet: str | None,
     *,
     now: Now = time.time,
     writes: bool = False,
-    worksheets: Sequence[WorksheetSettings] = (),
     sends: Mapping[str, Send] = MappingProxyType({}),
 ) -> AsyncIterator[list[Finding]]:
     """Sign in as each account, then check the spreadsheet or whether Sheets answers.
@@ -69,7 +68,7 @@ async def check_accounts(
     `sends`, by account, to make the reads within its quota. Cost: 0-5 reads, with several accounts
     1 more for each; 3 writes more with `writes`.
     """
-    accounts = settings.by_account()
+    accounts = settings.google.by_account()
     try:
         async with opened_accounts(accounts, now) as opened:
             sheets = {
@@ -105,7 +104,7 @@ async def check_accounts(
                         yield of(name, [warning(share)])
             for name in (reaching or [*contexts])[:1]:
                 own, context = sheets[name], contexts[name]
-                findings = await check_spreadsheet(own, spreadsheet, context, worksheets)
+                findings = await check_spreadsheet(own, spreadsheet, context, settings.worksheets)
                 yield findings
                 if all(finding.level != "problem" for finding in findings):
                     yield await check_metadata(own, spreadsheet, context)

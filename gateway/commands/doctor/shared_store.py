@@ -14,6 +14,7 @@ ATTEMPTS = 3
 _PROBE_KEY = "{gateway}:check"
 
 _WORDS: Mapping[StoreFault, str] = {
+    StoreFault.PASSWORD: "it wants a password. Add it to the URL: redis://:PASSWORD@HOST:PORT/DB",
     StoreFault.REFUSED: (
         "nothing listens there. Start Redis, or correct host and port; in a container, 127.0.0.1 "
         "is the container itself"
@@ -83,8 +84,6 @@ def _words(error: BaseException | None, *, has_password: bool) -> str:
     fault = StoreFault.OTHER if error is None else fault_of(error)
     if fault is StoreFault.PASSWORD and has_password:
         return "it refuses the user or the password. Correct them in the URL"
-    if fault is StoreFault.PASSWORD:
-        return "it wants a password. Add it to the URL: redis://:PASSWORD@HOST:PORT/DB"
     return _WORDS.get(
         fault, f"it cannot be used ({type(error).__name__}). It must be Redis 6 or later, or Valkey"
     )

@@ -39,7 +39,7 @@ _OF_GATEWAYS = re.compile(rf"gw-[0-9a-f]{{12}}|{KEY}")
 
 
 async def check_spreadsheet(
-    sheets: Sheets, given: str, context: CheckContext, worksheets: Sequence[WorksheetSettings] = ()
+    sheets: Sheets, given: str, context: CheckContext, worksheets: Sequence[WorksheetSettings]
 ) -> list[Finding]:
     """Check the ID, read access and each worksheet.
 

@@ -195,7 +195,7 @@ def check_header(
 
 
 def _likely_header(
-    header: Header, below: Sequence[Sequence[object]], hints: Iterable[int] = ()
+    header: Header, below: Sequence[Sequence[object]], hints: Iterable[int]
 ) -> tuple[int, int] | None:
     """A row below the header that looks more like one, and the number of its cells.
 

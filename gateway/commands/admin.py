@@ -1,4 +1,4 @@
-"""The commands `sheets-gateway admin`: admin keys, which give access to the console."""
+"""The commands `sheets-gateway admin`, which manage the keys of the admin console."""
 
 # ruff: noqa: PLC0415 - heavy imports stay inside the commands, so that --help is quick
 
@@ -24,7 +24,10 @@ admin = CommandLine("Create, list and revoke admin keys, which open the console.
 
 @asynccontextmanager
 async def opened_admins(settings: "Settings") -> AsyncIterator["Admins"]:
-    """Open the admin keys in the configured store. Raises ConfigError as `pepper_of` does."""
+    """Open the admin keys in the database of the settings.
+
+    Raises ConfigError if the pepper is missing, unusable or not the pepper of the stored keys.
+    """
     from gateway.access.admins import Admins
     from gateway.access.pepper import pepper_of
     from gateway.storage.key_store import KeyStore
@@ -39,7 +42,7 @@ def create(
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the key's owner.")],
     config: ConfigOption = None,
 ) -> None:
-    """Create an admin key and print it; it is shown only once."""
+    """Create an admin key and print it. The key is shown only once."""
     from gateway.access.issue import MAX_NAME_CHARACTERS
 
     if not name.strip() or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
@@ -50,7 +53,7 @@ def create(
 
 @admin.command("list", examples=["sheets-gateway admin list"])
 def list_keys(config: ConfigOption = None) -> None:
-    """List the admin keys, without the keys themselves."""
+    """List the IDs, last characters and names of all admin keys."""
     settings = settings_of(config)
     missing = missing_store(settings.access.database)
     found = [] if missing else run_in(opened_admins(settings), lambda admins: admins.secrets.keys())
@@ -64,7 +67,7 @@ def list_keys(config: ConfigOption = None) -> None:
 def revoke(
     key_id: Annotated[str, typer.Argument(metavar="ID")], config: ConfigOption = None
 ) -> None:
-    """Revoke an admin key, and end its sessions at once."""
+    """Revoke an admin key, and end its console sessions at once."""
     settings = settings_of(config)
     missing = missing_store(settings.access.database)
     if missing:

@@ -1,4 +1,4 @@
-"""`sheets-gateway check`: find problems of an installation and say how to solve them."""
+"""The command `sheets-gateway check`: problems of an installation, and their solutions."""
 
 import importlib.util
 import time
@@ -34,11 +34,12 @@ async def check_setup(
     now: Now = time.time,
     sends: Mapping[str, Send] = MappingProxyType({}),
 ) -> AsyncIterator[Finding]:
-    """Check settings, key store, Redis, Google account and optionally a spreadsheet.
+    """Check the settings, key store, Redis, Google accounts, and `spreadsheet` unless it is None.
 
-    Cost: 0-5 reads, with several accounts 1 more for each; 3 writes more if it `writes` to the
-    spreadsheet. `now` returns seconds since the epoch, for comparison with Google's clock;
-    `sends` as in `check_accounts`.
+    `writes` also creates and deletes metadata in the spreadsheet. `now` returns seconds since the
+    epoch, and is compared with Google's clock. `sends` has functions that call Google, by account
+    name. Cost: at most 5 reads, 1 more for each account if there are several, and 3 writes if
+    `writes` is true.
     """
     for finding in check_settings(settings):
         yield finding
@@ -58,12 +59,12 @@ async def check_setup(
         async for found in check_accounts(
             settings, spreadsheet, now=now, writes=writes, sends=sends
         ):
-            for finding in found:  # with texts from other servers, which might contain secrets
+            for finding in found:  # texts from other servers might contain secrets
                 yield replace(finding, text=redacted(finding.text))
 
 
 def check_settings(settings: Settings) -> Iterator[Finding]:
-    """Find valid settings that are rarely intended."""
+    """Report settings that are valid, but probably a mistake."""
     for proxy in settings.access.trusted_proxies:
         if not isinstance(proxy, str) and proxy.prefixlen == 0:
             yield problem(
@@ -151,8 +152,8 @@ def _check_key(record: KeyRecord, settings: Settings) -> Iterator[Finding]:
         )
     if not grants.may_read and not grants.origins:
         yield warning(
-            f"key {record.id} may only create, and pages of every origin may use it. If it is in "
-            "a page, give it --origin: then the limits of forms hold for JSON, and _next works"
+            f"key {record.id} may only create, and pages of every origin may use it. If a page "
+            "contains it, set --origin: form limits then apply to JSON, and _next works"
         )
     if record.plan not in settings.plans:
         yield problem(

@@ -1,4 +1,4 @@
-"""The command line `sheets-gateway`."""
+"""The program `sheets-gateway`: its commands and their options."""
 
 import asyncio
 import dataclasses
@@ -59,7 +59,7 @@ def start(
 
 
 def check_system(name: str) -> None:
-    """Exit with an explanation on systems that lack what the gateway needs of POSIX."""
+    """Exit with an explanation if the system, by its `os.name`, is not POSIX."""
     if name != "posix":
         fail(["Windows is not supported: run the gateway in WSL or Docker"], status=1)
 
@@ -82,7 +82,7 @@ def serve(
         int, number("Number of processes; several need PostgreSQL and [cluster].", least=1)
     ] = 1,
 ) -> None:
-    """Serve the gateway."""
+    """Serve the JSON API until a signal."""
     if fd is not None and (host is not None or port is not None):
         fail(["--fd names a listening socket: omit --host and --port"])
     overrides = {"server.host": host, "server.port": port}
@@ -106,9 +106,9 @@ def demo(
     host: Annotated[str, _HOST] = "127.0.0.1",
     port: Annotated[int, _PORT] = 8000,
 ) -> None:
-    """Serve a sample workbook, or your own, on the emulator, for trying out.
+    """Serve a sample workbook, or your own file, on an emulator of Google Sheets.
 
-    Your own is an .xlsx or .csv file, or a folder of .csv files. They stay unchanged.
+    Your own file is an .xlsx or .csv file, or a folder of .csv files. The demo does not change it.
     """
     from sheets_emulator.state.seed import SeedError, read_spreadsheet
 
@@ -172,16 +172,18 @@ def _greet(running: "Demo", log: Path) -> None:
 def init(
     credentials: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Key file of the service account, else asked for."),
+        typer.Option(metavar="FILE", help="Key file of the service account; asked for by default."),
     ] = None,
     spreadsheet: Annotated[
-        str | None, typer.Option(metavar="ID", help="ID or URL of the spreadsheet, else asked for.")
+        str | None, typer.Option(metavar="ID", help="ID or URL; asked for by default.")
     ] = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the key.")] = "first",
-    wait: Annotated[int, number("Maximum time to wait until it is shared.", "SECONDS")] = 900,
+    wait: Annotated[
+        int, number("Maximum time to wait until the spreadsheet is shared.", "SECONDS")
+    ] = 900,
     config: ConfigOption = None,
 ) -> None:
-    """Set up an account, a spreadsheet and the first key, step by step."""
+    """Set up the Google account, a spreadsheet and the first API key, step by step."""
     from gateway.commands.init import initialise
 
     initialise(credentials, spreadsheet, name=name, wait_seconds=wait, config=config)
@@ -283,7 +285,7 @@ def emulator(
 
 
 def _key_file(text: str, default_project: str) -> tuple[str, Path]:
-    """The project and the path of a `--credentials`; `./a=b` is a path."""
+    """Split a value of `--credentials` into project and path. `./a=b` is a path."""
     match = re.fullmatch(r"([a-z][a-z0-9-]*)=(.+)", text, re.DOTALL)
     return (match[1], Path(match[2])) if match else (default_project, Path(text))
 
@@ -296,9 +298,11 @@ def check(
     spreadsheet: Annotated[
         str | None, typer.Option(metavar="ID", help="Also check this spreadsheet.")
     ] = None,
-    write: Annotated[bool, flag("--write", "Also write metadata to it, and delete that.")] = False,
+    write: Annotated[
+        bool, flag("--write", "Also create metadata in it, and delete the metadata.")
+    ] = False,
 ) -> None:
-    """Check the settings, the keys, the account and a spreadsheet."""
+    """Check the settings, the API keys, the Google accounts and a spreadsheet."""
     from gateway.commands.check import check_setup
 
     settings = settings_of(config)

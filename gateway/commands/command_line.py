@@ -1,4 +1,4 @@
-"""Groups of commands, and the form of their help: whole texts, as wide as the terminal."""
+"""Groups of commands, whose help texts are not shortened and fit the terminal."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -15,7 +15,7 @@ WIDEST = 120
 
 
 class CommandLine(typer.Typer):
-    """A group of commands; `-h`, `--help` or a missing command print its help."""
+    """A group of commands. `-h`, `--help` or a missing command print its help."""
 
     def __init__(self, help_text: str) -> None:
         super().__init__(
@@ -30,12 +30,12 @@ class CommandLine(typer.Typer):
     def command(  # type: ignore[override]  # fewer options
         self, name: str | None = None, *, examples: Sequence[str] = ()
     ) -> Callable[..., Any]:
-        """Decorator for a command of the group, whose help ends with `examples`."""
+        """Return a decorator that adds a command, whose help ends with `examples`."""
         return super().command(name, cls=_Command, epilog="\n".join(examples))
 
 
 class _Help:
-    """Help of a group or a command, and messages about mistakes in its use."""
+    """Mixin for groups and commands: their help, and messages about usage errors."""
 
     help: str | None
     epilog: str | None
@@ -46,7 +46,7 @@ class _Help:
         return styled_help(text) if is_styled() else text
 
     def get_short_help_str(self, limit: int = 0) -> str:
-        """The whole first paragraph, for a list of commands."""
+        """Return the first paragraph of the help, unshortened, for the list of commands."""
         return " ".join((self.help or "").split("\n\n")[0].split())
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
@@ -73,7 +73,7 @@ class _Group(_Help, TyperGroup):
 
 @contextmanager
 def _explained_mistakes(ctx: Any) -> Iterator[None]:
-    """Add the nearest options to a usage error, and print it with a mark on a terminal."""
+    """Add similar options to a usage error. On a terminal, print the error and exit."""
     try:
         yield
     except TyperException as error:

@@ -1,8 +1,9 @@
-"""`sheets-gateway demo`: the gateway on its emulator, with a sample workbook or one's own.
+"""The command `sheets-gateway demo`: a gateway on the emulator, with a sample workbook or a file.
 
-Rules of its curl lines: requests for one worksheet that work when pasted, also twice. Field names
-and cells come from a file of any origin. None breaks out of its quotes, and no control character
-reaches the terminal.
+Rules of the curl commands that the demo prints:
+- Each works when it is pasted into a shell, also twice.
+- Field names and cells come from a file of any origin: they are quoted for the shell, and their
+  control characters are escaped.
 """
 
 import asyncio
@@ -44,14 +45,14 @@ from sheets_emulator.state.seed import Seed
 SAMPLE = Path(__file__).parent / "sample"
 
 _PUBLIC_DIGITS = "PublicKeyOfTheDemoOnLoopback00"
-"""Digits of the full-access key for the sample workbook, which the documentation shows."""
+"""Digits of the full-access key in the documentation, used for the sample workbook."""
 
 _CONFIG = """
 google.reads_per_minute = 600
 google.writes_per_minute = 600
 plans.paid.deletes = true
 """
-"""The emulator has no quota, so the demo should not wait for one."""
+"""TOML: settings of every demo. The call budget is high, because the emulator has no quota."""
 _CONFIG_OF_SAMPLE = f"""
 [[worksheets]]
 spreadsheet = "{DEMO_SPREADSHEET}"
@@ -63,24 +64,26 @@ record_field = "task"
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
+    """A running demo: its URLs, keys and worksheets."""
+
     url: str
     emulator_url: str
     sign_in_url: str
     """URL of the console, with a token for one sign-in."""
     config: Path
-    """The settings, with which the commands `keys` manage the keys of the demo."""
+    """Configuration file of the demo, for `sheets-gateway keys --config`."""
     admin_key: str
     full_key: str
     unfiltered_key: str
     read_only_key: str
     fields: Mapping[str, Sequence[str]]
-    """Field names by the path of their worksheet."""
+    """Field names of each worksheet, by the path of its URL."""
     example: "Example"
     findings: Sequence[Finding]
-    """Guesses and losses while the seed was read, and what `check` says of the worksheets."""
+    """Warnings from reading the file, and findings of `check` about the worksheets."""
 
     def curl_lines(self) -> Iterator[tuple[str, str]]:
-        """Titles and curl commands for a shell, with three keys."""
+        """Yield the title and the text of each curl command."""
         example, full = self.example, _headers(self.full_key)
         rows = f"{self.url}{example.path}"
         where = shlex.quote(f"where={_json(example.where)}")
@@ -121,8 +124,9 @@ def running_demo(
 ) -> Iterator[Demo]:
     """Serve the demo on `listening` during the block, then delete its data.
 
-    Settings come from the environment; a `config.toml` in the working directory is ignored. The
-    data come from `seed`, by default the sample workbook. Raises ConfigError and NoExample.
+    `environ` has variables with settings; a `config.toml` in the working directory is ignored. The
+    emulator has the spreadsheet of `seed`, by default the sample workbook. Raises ConfigError for
+    invalid settings, and NoExample if no worksheet can be served.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sheets-gateway-")))
@@ -169,21 +173,27 @@ def running_demo(
 
 
 def full_bytes(host: str, seed: Seed | None) -> RandomBytes:
-    """Bytes of the full-access key: known for the sample workbook on loopback, else random."""
+    """Return the source of bytes for the full-access key, by the listening `host`.
+
+    The key is the documented one for the sample workbook on loopback, otherwise random.
+    """
     digits = bytes(map(ALPHABET.index, _PUBLIC_DIGITS))
     return (lambda count: digits[:count]) if seed is None and is_loopback(host) else token_bytes
 
 
 @contextmanager
 def log_in_file() -> Iterator[Path]:
-    """Write the log to a file during the block, so that it does not mix with the output."""
+    """Write the log to a temporary file during the block; yields the path of the file.
+
+    Prints the log if a server cannot start.
+    """
     with tempfile.TemporaryDirectory(prefix="sheets-gateway-log-") as folder:
         path = Path(folder) / "requests.log"
         with path.open("w", encoding="utf-8") as stream:
             configure_logging(stream)
             try:
                 yield path
-            except RuntimeError:  # a server did not start
+            except RuntimeError:  # a server cannot start
                 say(*path.read_text("utf-8").splitlines(), err=True)
                 raise
             finally:
@@ -191,7 +201,10 @@ def log_in_file() -> Iterator[Path]:
 
 
 def stop_at_signal() -> SimpleQueue[int]:
-    """Queue the signals SIGINT, SIGTERM and SIGHUP, unless SIGHUP is ignored."""
+    """Return a queue that receives SIGINT, SIGTERM and SIGHUP instead of their handlers.
+
+    A signal that this process ignores, as SIGHUP under nohup, stays ignored.
+    """
     # Not an Event: if a handler sets it while this thread starts waiting for it, the wait never
     # ends.
     signals = SimpleQueue[int]()
@@ -202,7 +215,7 @@ def stop_at_signal() -> SimpleQueue[int]:
 
 
 async def _findings(settings: Settings) -> Sequence[Finding]:
-    """Problems and notes of `check` about the spreadsheet."""
+    """Return the findings of `check` about the spreadsheet that are not `ok`."""
     steps = check_accounts(settings, DEMO_SPREADSHEET)
     return [each async for found in steps for each in found if each.level != "ok"]
 
@@ -210,7 +223,10 @@ async def _findings(settings: Settings) -> Sequence[Finding]:
 async def _create_keys(
     settings: Settings, full_bytes: RandomBytes
 ) -> tuple[Sequence[str], str, str]:
-    """Create the API keys, an admin key, and a token for one sign-in."""
+    """Create the API keys and an admin key.
+
+    Returns the API keys, the admin key, and a token for one sign-in at the console.
+    """
     sheet = frozenset({DEMO_SPREADSHEET})
     keys = []
     for name, plan, grants, random_bytes in (
@@ -231,29 +247,30 @@ async def _create_keys(
 
 
 PATIENCE_SECONDS = 120.0
+"""Timeout of a request to the demo itself."""
 
 _CURL = r"curl -s -w '\n'"
-"""Prints a line break after each answer, so that the prompt starts on its own line."""
+"""Shell: curl, with a line break after each answer, so that the prompt starts a new line."""
 _SEND = "-H 'Content-Type: application/json' -d"
 _NUMBER = re.compile(r"-?[1-9][0-9]{0,14}(\.[0-9]{1,6})?")
 _MOST_FIELDS, _MOST_CHARACTERS = 4, 200
-"""Maximum fields in a body, and characters of a value, so that lines stay readable."""
+"""Maximum number of fields in a request body, and of characters in a value."""
 
 Row = Mapping[str, str | int | float]
 
 
 class NoExample(Exception):
-    """The worksheets cannot be served; the text gives the reason."""
+    """No curl commands can be made from the worksheets. The text says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """Parts of the lines: `where` matches a row, and `created` is a new one."""
+    """Parts of the curl commands. The filter `where` matches a row; `created` is a new row."""
 
     path: str
-    """Path of the worksheet, percent-encoded."""
+    """Path in the URL of the worksheet, percent-encoded."""
     typed_path: str
-    """Path of the worksheet that is listed with types."""
+    """Path in the URL of the worksheet that is listed with `values=typed`."""
     rows: int
     where: Mapping[str, object]
     order: str
@@ -270,11 +287,14 @@ CITIES = Example(
     created={"name": "Austin", "state": "Texas", "country": "USA", "population": 961855},
     change={"population": 964000},
 )
-"""Example for the sample workbook."""
+"""Example for the worksheets of the sample workbook."""
 
 
 def find_fields(url: str, key: str) -> Mapping[str, Sequence[str]]:
-    """The fields of each worksheet that has any, by its path, as the gateway at `url` says."""
+    """Ask the gateway at `url` for its worksheets; returns their field names by path.
+
+    Worksheets without field names are left out. Raises NoExample for an error of the gateway.
+    """
     found = _get(url, key, "/v2/sheets")["sheets"]
     return {
         f"/v2/sheets/{quote(sheet['name'], safe='')}": [each["name"] for each in sheet["fields"]]
@@ -284,7 +304,10 @@ def find_fields(url: str, key: str) -> Mapping[str, Sequence[str]]:
 
 
 def find_example(url: str, key: str, fields: Mapping[str, Sequence[str]]) -> Example:
-    """An example for the first worksheet. Raises NoExample."""
+    """Make an example from the first row of the first worksheet.
+
+    Raises NoExample if no worksheet has field names, or the gateway answers an error.
+    """
     if not fields:
         raise NoExample("no worksheet has field names: write them into row 1.")
     path = next(iter(fields))
@@ -300,7 +323,7 @@ def find_example(url: str, key: str, fields: Mapping[str, Sequence[str]]) -> Exa
         typed_path=path,
         rows=page["total"],
         where={field: {"$gte": value} if numbers else value} if filled else {"rowIndex": 2},
-        # A comma ends a name there.
+        # In `order`, a comma separates names.
         order=f"-{field}" if filled and "," not in field else "-rowIndex",
         created=sample,
         change={field: "changed" if isinstance(value, str) else value + 1},
@@ -308,7 +331,7 @@ def find_example(url: str, key: str, fields: Mapping[str, Sequence[str]]) -> Exa
 
 
 def _get(url: str, key: str, target: str) -> Any:
-    """The body of an answer. Raises NoExample with the message of an error."""
+    """Send a GET request and return the JSON body. Raises NoExample unless the status is 200."""
     address = urlsplit(url)
     connection = http.client.HTTPConnection(
         address.hostname or "", address.port, timeout=PATIENCE_SECONDS
@@ -325,18 +348,21 @@ def _get(url: str, key: str, target: str) -> Any:
 
 
 def _filled(fields: Sequence[str], row: Mapping[str, Any]) -> Row:
-    """The first short values of a row, of fields with plain names; numbers stay numbers."""
+    """Return the first short values of a row by field name; texts of numbers become numbers.
+
+    Fields with unprintable characters or a leading `$` in their names are left out.
+    """
     found = {
         name: json.loads(row[name]) if _NUMBER.fullmatch(row[name]) else row[name]
         for name in fields
-        if name.isprintable() and not name.startswith("$")  # an operator, at the start of `where`
+        if name.isprintable() and not name.startswith("$")  # `$` begins an operator in `where`
         if row.get(name) and len(row[name]) <= _MOST_CHARACTERS
     }
     return dict(list(found.items())[:_MOST_FIELDS])
 
 
 def _json(value: object) -> str:
-    """JSON whose characters are all printable."""
+    """Encode a value as JSON with unprintable characters escaped."""
     text = json.dumps(value, ensure_ascii=False)
     return "".join(each if each.isprintable() else printed_json(each)[1:-1] for each in text)
 

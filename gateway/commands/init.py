@@ -1,10 +1,10 @@
-"""`sheets-gateway init`: from a key file and a spreadsheet to an API key and a curl line.
+"""The command `sheets-gateway init`: write a configuration file and create the first API key.
 
 Rules:
-- An existing configuration file is used and never changed.
-- Without a terminal nothing is asked: a missing option is an error.
-- Cost: 1 read for each attempt while it waits, 1 to 3 for the worksheets, 3 writes of temporary
-  metadata.
+- The command uses an existing configuration file, and never changes it.
+- The command prompts for missing options. Without a terminal, a missing option is an error.
+- Cost: 1 read for each attempt until the spreadsheet is shared, 1 to 3 reads of worksheets, and
+  3 writes of temporary metadata.
 """
 
 import json
@@ -49,10 +49,11 @@ from gateway.worksheets.access import Layouts
 VARIABLE = "GATEWAY_GOOGLE__CREDENTIALS"
 KEY_FILE = Path("service-account.json")
 WAITED_FOR = (SpreadsheetNotShared, UpstreamAuth)
-"""Errors while a spreadsheet is not shared, or the Sheets API not enabled yet."""
+"""Errors until the user shares the spreadsheet, or enables the Sheets API."""
 FINAL = (SpreadsheetNotFound, UnsupportedDocument)
+"""Errors that waiting cannot solve."""
 OFTEN_SECONDS, OFTEN_EVERY_SECONDS, LATER_EVERY_SECONDS = 60.0, 5.0, 15.0
-"""Intervals of reading an unshared spreadsheet: 12 reads in the first minute, then 4 a minute."""
+"""Read an unshared spreadsheet every 5 seconds for the first 60 seconds, then every 15."""
 
 _GCLOUD = """\
 Create a service account and its key, here with gcloud (https://cloud.google.com/sdk/docs/install):
@@ -69,7 +70,7 @@ or in the console: {page}
 
 
 class UnknownSpreadsheet(Exception):
-    """Google does not know the ID; the text explains how to find the right one."""
+    """Google does not know the spreadsheet ID. The text says how to find the right ID."""
 
 
 def initialise(
@@ -80,9 +81,10 @@ def initialise(
     wait_seconds: float,
     config: Path | None,
 ) -> None:
-    """Prompt for missing options, wait until the spreadsheet is shared, create a key.
+    """Write the configuration file, wait until the spreadsheet is shared, and create a key.
 
-    `spreadsheet` is an ID or a URL; options that are None are prompted for.
+    `credentials` is the path of a key file, and `spreadsheet` an ID or a URL. The user is asked for
+    each of these that is None. `name` is the name of the key. Exits after any error.
     """
     file = config or Path("config.toml")
     is_new = not file.exists() and VARIABLE not in os.environ
@@ -93,11 +95,11 @@ def initialise(
     used = account.credentials
     if credentials is not None and (used is None or credentials.resolve() != used.resolve()):
         place = used or "no key file"
-        fail([f"--credentials: the settings have {place}, and init does not change them"])
+        fail([f"--credentials: the settings name {place}, and init does not change them"])
     try:
         context = run(_sign_in(account), waits_for="Google")
     except typer.Exit:
-        if is_new:  # the next try starts anew
+        if is_new:  # so that the next `init` asks for a key file again
             file.unlink()
         raise
     say_done(f"{file} is written." if is_new else f"The settings are used unchanged: {used}")
@@ -119,7 +121,7 @@ def initialise(
 
 
 def _key_file(given: Path | None) -> Path:
-    """Path of a usable key file, prompted for if not given."""
+    """Return the path of a usable key file. Asks the user if `given` is None."""
     if given is None:
         _require_terminal("--credentials FILE")
     while True:
@@ -153,14 +155,14 @@ def _asked_key_file() -> Path:
 
 
 def _protect(path: Path) -> None:
-    """Ask whether to close a key file to other users; other files stay as they are."""
+    """Offer to make a key file unreadable for other users. Ignores files that are not key files."""
     is_open = False
     with suppress(OSError), open_regular(path) as file:
         is_open = is_open_to_others(os.fstat(file.fileno()).st_mode)
         is_open = is_open and b'"private_key"' in file.read(MAX_FILE_BYTES)
     question = f"Other users can read {printable(str(path))}. Let only you read it?"
     if is_open and _is_asking() and typer.confirm(question, default=True):
-        with suppress(OSError):  # of another user: the file is refused then
+        with suppress(OSError):  # a file of another user, which loading rejects later
             path.chmod(0o600)
 
 
@@ -206,9 +208,9 @@ async def _find_worksheet(
     spreadsheet: str,
     wait_seconds: float,
 ) -> str:
-    """Wait for access, and return the title of the first worksheet with field names.
+    """Wait until Google allows reads; returns the title of the first worksheet with field names.
 
-    Raises ConfigError and UnknownSpreadsheet.
+    Raises UnknownSpreadsheet if Google does not know the ID, and ConfigError for other errors.
     """
     async with opened_accounts({"": account}) as opened:
         context, sheets = context_of(account, opened[""]), GoogleSheets(opened[""].make)
@@ -232,9 +234,9 @@ async def _find_worksheet(
 async def _wait_until_shared(
     sheets: Sheets, spreadsheet: str, context: CheckContext, wait_seconds: float
 ) -> list[WorksheetProperties]:
-    """List the worksheets as soon as they are shared. Raises the last error after `wait_seconds`.
+    """Repeat a read until the spreadsheet is shared; returns its worksheets.
 
-    Raises an error at once if waiting cannot help: no such spreadsheet, no network.
+    Raises the last GatewayError after `wait_seconds`, or at once if waiting cannot solve it.
     """
     started, said = anyio.current_time(), ""
     while True:
@@ -257,7 +259,7 @@ async def _wait_until_shared(
 
 
 async def _first_key(settings: Settings, spreadsheet: str, worksheet: str, name: str) -> str | None:
-    """Create a key for the spreadsheet; None if a valid one for the worksheet exists."""
+    """Create a key for the spreadsheet. Returns None if a valid key for the worksheet exists."""
     now = datetime.now(UTC)
     async with KeyStore.open(settings.access.database) as store:
         for record in await store.list(lambda damaged: warn(str(damaged))):
@@ -291,7 +293,7 @@ def _say_next_steps(
     say_labelled("The first row, in another terminal:", "")
     say("")
     headers = f"-H 'Authorization: Bearer {key or 'sgw_…'}'"
-    if key is None:  # that one may be for several
+    if key is None:  # the existing key might allow several spreadsheets
         headers += f" -H 'X-Spreadsheet-Id: {spreadsheet}'"
     say(f"curl -s -w '\\n' {headers} '{rows}'")
 
@@ -302,11 +304,11 @@ def _require_terminal(option: str) -> None:
 
 
 def _is_asking() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty()  # None: it is closed
+    return sys.stdin is not None and sys.stdin.isatty()  # None if standard input is closed
 
 
 def _complain(*problems: str, ends: bool = False) -> None:
-    """Print mistakes before the prompt is repeated; `ends` exits, because options are wrong."""
+    """Print mistakes before the user is asked again. With `ends`, exit after them."""
     if ends:
         fail(problems)
     for each in problems:

@@ -1,4 +1,4 @@
-"""Keys, their use and their edits as rows of tables and as JSON, without secrets."""
+"""Tables and JSON of the commands `keys`: API keys, their use, and the log of their edits."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +15,15 @@ from gateway.telemetry.events import USE
 KEY_HEADER = ("ID", "ENDS IN", "STATE", "PLAN", "MAY", "LAST USED", "EXPIRES", "NAME", "LIMITED TO")
 USE_HEADER = ("HOUR", "KEY", "REQUESTS", "REFUSED", "READS", "WRITES", "ROWS", "BYTES", "NAME")
 USE_PLACE = ("hour", "key_id", "code")
+"""Columns by which `KeyStore.usage` groups its sums for a report."""
 EDIT_HEADER = ("AT", "KEY", "BY", "ACTION", "CHANGES")
 
 Row = Sequence[str]
-"""Cells of a table."""
+"""Cells of one row of a table."""
 
 
 def aligned(header: Row, rows: Sequence[Row]) -> Iterator[str]:
-    """Lines of a table, each column as wide as its longest cell."""
+    """Yield the lines of a table, in which each column is as wide as its longest cell."""
     shown = [header, *([*map(printable, row)] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     for row in shown:
@@ -31,7 +32,7 @@ def aligned(header: Row, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def key_row(record: KeyRecord) -> Row:
-    """A key with its rights and the hour of its last use."""
+    """Return the cells of a key for a table with `KEY_HEADER`."""
     ends, now = f"…{record.last4}", datetime.now(UTC)
     if record.has_old_secret(now):
         ends += " + old"
@@ -49,7 +50,7 @@ def key_row(record: KeyRecord) -> Row:
 
 
 def key_cells(record: KeyRecord) -> Sequence[Sequence[str]]:
-    """A key as three cells of lines, for 80 columns."""
+    """Return three cells of a key, each a list of lines, for a terminal of 80 columns."""
     key_id, ends_in, state, plan, rights, used, expires, name, _ = key_row(record)
     return (
         (name, key_id, f"ends in {ends_in}"),
@@ -59,7 +60,7 @@ def key_cells(record: KeyRecord) -> Sequence[Sequence[str]]:
 
 
 def use_rows(members: Sequence[Mapping[str, Any]]) -> Sequence[Row]:
-    """The use of keys as `use_members` has it, a row for each hour and key."""
+    """Return the result of `use_members` as rows of a table with `USE_HEADER`."""
     return [
         (
             f"{each['hour']:.13}h".replace("T", " "),
@@ -76,9 +77,10 @@ def use_rows(members: Sequence[Mapping[str, Any]]) -> Sequence[Row]:
 def use_members(
     found: Sequence[Mapping[str, Any]], names: Mapping[str, str]
 ) -> Sequence[Mapping[str, Any]]:
-    """The use of keys as JSON objects, one for each hour and key, which is null without a key.
+    """Return one JSON object for each hour and key, with numbers of requests, rows and bytes.
 
-    `found` has the sums by `USE_PLACE`; `names` are the names of keys by ID.
+    `found` has sums grouped by `USE_PLACE`. `names` has the names of keys by ID. The member `key`
+    is null for requests without a valid key.
     """
     members = []
     in_order = sorted(found, key=itemgetter(*USE_PLACE))
@@ -98,7 +100,10 @@ def use_members(
 
 
 def edit_row(edit: KeyEdit) -> Row:
-    """An edit of a key, with each changed field before and after."""
+    """Return an edit as cells for a table with `EDIT_HEADER`.
+
+    The last cell has the old and the new value of each changed field.
+    """
     changes = (
         f"{name}: {_short(before)} -> {_short(after)}"
         for name, (before, after) in edit.changes.items()
@@ -113,7 +118,7 @@ def edit_row(edit: KeyEdit) -> Row:
 
 
 def edit_members(edit: KeyEdit) -> Mapping[str, object]:
-    """An edit as a JSON object."""
+    """Return an edit of a key as a JSON object."""
     return {
         "at": edit.at.isoformat(),
         "key": edit.key_id,
@@ -124,7 +129,7 @@ def edit_members(edit: KeyEdit) -> Mapping[str, object]:
 
 
 def printed_json(value: object) -> str:
-    """JSON in printable ASCII; `json` leaves the delete character as it is."""
+    """Encode a value as JSON in printable ASCII. `json.dumps` alone does not escape DEL."""
     return json.dumps(value).replace("\x7f", "\\u007f")
 
 

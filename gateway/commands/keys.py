@@ -1,6 +1,6 @@
-"""The commands `sheets-gateway keys`."""
+"""The commands `sheets-gateway keys`, which create, list, change and revoke API keys."""
 
-# ruff: noqa: ARG001, PLC0415 - options go on by the context; heavy imports stay in the commands
+# ruff: noqa: ARG001, PLC0415 - options are read from the context; heavy imports are in commands
 
 import getpass
 import os
@@ -66,8 +66,8 @@ May = Annotated[
     str | None,
     typer.Option(
         metavar="RIGHTS",
-        help="All rights, comma-separated: read, create, update, delete; a new key has the first "
-        "three by default. create alone is a key that may only create single rows.",
+        help="All rights, comma-separated: read, create, update, delete. A new key has the first "
+        "three by default; with create alone, it can only create single rows.",
     ),
 ]
 Origins = Annotated[list[str] | None, repeatable("ORIGIN", "Origin whose pages may use the key")]
@@ -108,7 +108,7 @@ _MEMBERS = (
     ("turnstile", "turnstile", "no_turnstile"),
     ("expiresAt", "expires", "never_expires"),
 )
-"""Members of a request apart from `may`: the name, its parameter, and the one that excludes it."""
+"""Members of `KeyFields` except `may`: the name, its option, and the option that resets it."""
 
 
 @keys.command(
@@ -147,7 +147,7 @@ def create(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Create a key and print it; it is shown only once."""
+    """Create a key and print it. The key is shown only once."""
     from gateway.access.issue import request_with, warnings_of
     from gateway.commands import key_tables as tables
 
@@ -163,7 +163,7 @@ def create(
         new_key(settings, request, replaced=_warn_of_pepper, by=operator(), check=check)
     )
     if new_store and is_styled(err=True):
-        say(f"{new_store} is a new key store: a gateway with another one refuses the key", err=True)
+        say(f"{new_store} is a new key store: a gateway with another one rejects the key", err=True)
     for text in warnings_of(record, settings.plans):
         warn(text)
     if as_json:
@@ -178,7 +178,7 @@ def list_keys(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the rights and the last use of all keys, without the keys themselves."""
+    """List all keys by ID, with their rights and their last use."""
     from gateway.access.issue import key_members
     from gateway.commands import key_tables as tables
 
@@ -230,7 +230,7 @@ def update(
     no_check: NoCheck = False,
     config: ConfigOption = None,
 ) -> None:
-    """Change a key: a repeatable option replaces all of its values. The key itself stays."""
+    """Change the settings of a key. A repeatable option replaces all of its values."""
     from gateway.access.issue import check_request, request_with, update_key, warnings_of
     from gateway.commands import key_tables as tables
 
@@ -272,15 +272,13 @@ def update(
 def rotate(
     key_id: KeyId,
     overlap: Annotated[
-        str, typer.Option(metavar="TIME", help="Lifetime of the present secret: 24h, 7d.")
+        str, typer.Option(metavar="TIME", help="Time until the old secret ends: 24h, 7d.")
     ] = "24h",
-    end: Annotated[
-        bool, flag("--end", "End the old secret now, without making a new one.")
-    ] = False,
+    end: Annotated[bool, flag("--end", "End the old secret now; make no new secret.")] = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give a key another secret; for a time both are valid. It is shown only once."""
+    """Give a key a new secret, and print it. For a time, both secrets are valid."""
     from gateway.access.issue import rotate_key
     from gateway.access.pepper import pepper_of
     from gateway.commands import key_tables as tables
@@ -292,7 +290,7 @@ def rotate(
         edit = KeyEdit(key_id=key_id, at=now, by=operator(), action="ended")
         if not await store.end_rotation(edit):
             await _active_key(store, key_id)
-            fail([f"{key_id} has no old secret; keys list --active says which keys have one"])
+            fail([f"{key_id} has no old secret; keys list --active shows which keys have one"])
         return [f"the old secret of {key_id} is no longer valid"]
 
     async def make(store: "KeyStore") -> Sequence[str]:
@@ -341,7 +339,7 @@ def report(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the use of keys by the hour, as it was stored at most 10 seconds ago."""
+    """Print the requests of each key by the hour. The counts are up to 10 seconds old."""
     from gateway.commands import key_tables as tables
 
     begin = datetime.now(UTC) - timedelta(seconds=read_duration(since, "--since"))
@@ -361,7 +359,7 @@ def log(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print who created, changed, rotated and revoked keys, and what changed."""
+    """Print each creation, change, rotation and revocation of keys, with its author."""
     from gateway.commands import key_tables as tables
 
     edits, _ = _fetched(settings_of(config), key_id, lambda store: store.edits(key_id))
@@ -372,7 +370,7 @@ def log(
 
 
 def operator() -> str:
-    """The user who runs a command, also through sudo."""
+    """Return the name of the user who runs the command; with sudo, the user who called sudo."""
     try:
         return os.environ.get("SUDO_USER") or getpass.getuser()
     except (KeyError, OSError):  # a user without a name, as in some containers
@@ -380,7 +378,7 @@ def operator() -> str:
 
 
 def created_lines(key_id: str, key: str) -> Sequence[str]:
-    """The new key and its ID: labelled on a terminal, in one line for a script."""
+    """Return the lines with a new key and its ID: labelled on a terminal, else one line."""
     if not sys.stdout.isatty():
         return [f"{key_id}  {key}"]
     return [f"id   {key_id}", f"key  {key}  (shown only once)"]
@@ -389,7 +387,10 @@ def created_lines(key_id: str, key: str) -> Sequence[str]:
 def _in_store(
     settings: "Settings", work: Callable[["KeyStore"], Awaitable[T]], key_id: str = ""
 ) -> T:
-    """The result of `work` with the key store; exit if it does not exist, so has no `key_id`."""
+    """Run `work` with the key store, and return its result.
+
+    Exits if there is no key store, with the message that there is no key `key_id`.
+    """
     from gateway.storage.key_store import KeyStore
 
     missing = missing_store(settings.access.database)
@@ -399,7 +400,7 @@ def _in_store(
 
 
 async def _active_key(store: "KeyStore", key_id: str) -> "KeyRecord":
-    """The key with this ID; exit if it is revoked, damaged or missing."""
+    """Return the key with this ID. Exits if the key is revoked, damaged or missing."""
     listed = await store.list(lambda _: None)
     found = next((each for each in listed if each.id == key_id), None)
     if found is None:
@@ -411,13 +412,13 @@ async def _active_key(store: "KeyStore", key_id: str) -> "KeyRecord":
 
 
 def _say_when(settings: "Settings") -> None:
-    """Say when a change of a key takes effect in a running gateway."""
+    """Print when a running gateway applies the change of a key."""
     seconds = 5 if isinstance(settings.access.database, Path) else 1
-    say(f"A running gateway follows within {seconds} s.", err=True)
+    say(f"A running gateway applies it within {seconds} s.", err=True)
 
 
 def _hint(records: Sequence["KeyRecord"], key_id: str) -> str:
-    """Hint with the IDs of keys whose name was given as an ID; "" for none."""
+    """Return a hint with the IDs of the keys that are named `key_id`, or "" without such keys."""
     named = ", ".join(each.id for each in records if each.name == key_id)
     return f": give the ID of a key, not its name; {key_id} is {named}" if named else ""
 
@@ -425,9 +426,9 @@ def _hint(records: Sequence["KeyRecord"], key_id: str) -> str:
 def _fetched(
     settings: "Settings", key_id: str | None, fetch: Callable[["KeyStore"], Awaitable[Sequence[T]]]
 ) -> tuple[Sequence[T], Mapping[str, str]]:
-    """Fetch records from the store, with the names of keys by ID; empty if there is no store.
+    """Fetch records from the key store, and the names of all keys by ID.
 
-    Exit if there is no key with this ID.
+    Returns nothing if the store does not exist, and exits if `key_id` does not exist.
     """
     missing = missing_store(settings.access.database)
     if missing:
@@ -446,7 +447,7 @@ def _fetched(
 
 
 def _members(given: Mapping[str, Any]) -> dict[str, object]:
-    """Members of `KeyFields` that the options give, apart from `may`."""
+    """Convert the given options to members of `KeyFields`, without the member `may`."""
     members: dict[str, object] = {}
     for member, name, other in _MEMBERS:
         value = given[name]
@@ -460,12 +461,12 @@ def _members(given: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _rights(may: str | None, *, read_only: bool = False, delete: bool = False) -> Sequence[str]:
-    """The rights that these options name."""
+    """Return the rights that the options name. Exits for unknown rights."""
     from gateway.storage.key_store import RIGHTS
 
     if may is None:
         if delete and read_only:
-            fail(["--delete: a --read-only key may delete no rows; see --may"])
+            fail(["--delete: a --read-only key cannot delete rows; see --may"])
         may = "read" if read_only else f"read,create,update{',delete' if delete else ''}"
     elif read_only or delete:
         fail(["--may has all rights: leave out --read-only and --delete"])
@@ -478,6 +479,6 @@ def _rights(may: str | None, *, read_only: bool = False, delete: bool = False) -
 
 def _warn_of_pepper() -> None:
     warn(
-        "the pepper differs from the one last used with this key store; a gateway with another "
+        "the pepper differs from the pepper last used with this key store; a gateway with another "
         "pepper will not accept this key."
     )

@@ -1,4 +1,4 @@
-"""Options, steps and messages shared by all commands."""
+"""Options, coroutines and messages that several commands use."""
 
 # ruff: noqa: PLC0415 - heavy imports stay inside the commands, so that --help is quick
 
@@ -25,11 +25,11 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 DEMO_SPREADSHEET = "demo"
-"""ID of the spreadsheet of `demo`, defined here because it is needed before `demo` is imported."""
+"""ID of the spreadsheet of `demo`, defined here because `cli` reads it without importing `demo`."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _MOST_DIGITS = 4
-"""Maximum digits of a duration; 9999 days still give a valid date."""
+"""Maximum digits of a duration. Now minus 9999 days is still a valid date."""
 
 ConfigOption = Annotated[
     Path | None,
@@ -40,25 +40,26 @@ ConfigOption = Annotated[
 
 
 def number(help_text: str, metavar: str = "N", least: int = 0) -> Any:
-    """An option for a number of at least `least`."""
+    """Return a Typer option for a whole number of at least `least`."""
     return typer.Option(metavar=metavar, min=least, help=help_text)
 
 
 def repeatable(metavar: str, help_text: str) -> Any:
-    """An option for any number of values; its help says so."""
+    """Return a Typer option for several values, whose help says that it is repeatable."""
     return typer.Option(metavar=metavar, help=f"{help_text}; repeatable.")
 
 
 def flag(name: str, help_text: str) -> Any:
-    """An option without a value and without a `--no-` form."""
+    """Return a Typer option without a value and without a `--no-` form."""
     return typer.Option(name, help=help_text)
 
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Print the problems of an error that an operator can solve, and exit.
+    """Print errors of the configuration or the key store, and exit.
 
-    The status is 2 for the configuration, and 1 for a store that fails or is locked.
+    The exit status is 2 for the configuration, and 1 for a store that fails, is damaged or is
+    locked. Other exceptions pass.
     """
     try:
         yield
@@ -82,7 +83,7 @@ def reported() -> Iterator[None]:
 
 
 def settings_of(config: Path | None, overrides: Mapping[str, object] | None = None) -> "Settings":
-    """Load the settings; print all problems and exit if they are invalid."""
+    """Load the settings. Prints all problems and exits if the settings are invalid."""
     from gateway.settings.model import load_settings
 
     with reported():
@@ -90,7 +91,7 @@ def settings_of(config: Path | None, overrides: Mapping[str, object] | None = No
 
 
 def configuration_words(config: Path | None) -> str:
-    """The path of the configuration file, or words that there is none."""
+    """Return the path of the configuration file, or a text that there is no such file."""
     from gateway.settings.layers import DEFAULT_FILE
 
     file = config or DEFAULT_FILE
@@ -100,16 +101,16 @@ def configuration_words(config: Path | None) -> str:
 
 
 def run(work: Coroutine[Any, Any, T], *, waits_for: str = "the key store") -> T:
-    """Run a command's coroutine; print the problems and exit as `reported` does.
+    """Run a coroutine and return its result. Prints errors and exits as `reported` does.
 
-    A terminal shows `waits_for` meanwhile.
+    After half a second, a terminal shows a spinner with the words `waits_for`.
     """
     with reported(), waiting(f"Waiting for {waits_for}"):
         return asyncio.run(work)
 
 
 def run_in(opened: AbstractAsyncContextManager[S], work: Callable[[S], Awaitable[T]]) -> T:
-    """Run `work` with a store or the admin keys, as `run` does."""
+    """Enter a context, run `work` with its value, and return the result. Fails as `run` does."""
 
     async def open_and_work() -> T:
         async with opened as found:
@@ -127,9 +128,11 @@ async def new_key(
     by: str = "",
     check: "Grants | None" = None,
 ) -> tuple["KeyRecord", str]:
-    """Create a key in the configured store, as `create_key` and `pepper_of` do.
+    """Create a key in the database of the settings; returns its record and the key itself.
 
-    `check` are grants that must exist, as far as they can be checked.
+    `replaced` is called if the pepper is a new one. `by` is the author in the log of edits. Exits
+    if Google has no spreadsheet, worksheet or field that `check` names. Raises ConfigError for an
+    invalid request.
     """
     from gateway.access.issue import check_request, create_key
     from gateway.access.pepper import pepper_of
@@ -155,7 +158,7 @@ async def new_key(
 async def warn_or_fail(settings: "Settings", grants: "Grants") -> None:
     """Exit if a spreadsheet, worksheet or field of a key does not exist.
 
-    Warn if this cannot be checked.
+    Prints a warning for each spreadsheet that could not be read. Cost: as `look_for`.
     """
     from gateway.commands.doctor.account import look_for
 
@@ -164,13 +167,13 @@ async def warn_or_fail(settings: "Settings", grants: "Grants") -> None:
     with waiting("Waiting for Google"):
         looked = await look_for(settings, grants)
     if looked.problems:
-        fail([*looked.problems, "nothing was changed; --no-check does it anyway"])
+        fail([*looked.problems, "nothing was changed; --no-check skips this check"])
     for each in looked.unchecked:
         warn(f"not checked: {each}")
 
 
 def read_duration(text: str, option: str = "--overlap") -> float:
-    """Parse a duration such as `90m`, `24h` or `7d` to seconds; exit if it is invalid."""
+    """Parse a duration such as `90m`, `24h` or `7d` to seconds. Exits if it is invalid."""
     number, unit = text.strip()[:-1], _SECONDS.get(text.strip()[-1:])
     if unit is None or not (
         number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS
@@ -180,14 +183,14 @@ def read_duration(text: str, option: str = "--overlap") -> float:
 
 
 def missing_store(database: "Database") -> str | None:
-    """Problem of a missing SQLite file; None if it exists."""
+    """Return a message if the SQLite file does not exist, else None."""
     if not isinstance(database, Path) or database.exists():
         return None
     return f"{database.absolute()} does not exist. If you have keys, correct access.database"
 
 
 def unusable_store(reason: str) -> str:
-    """Problem of a key store that was opened, but cannot be read or written."""
+    """Return the message for a database that fails during reads or writes."""
     return (
         f"access.database: the key store cannot be read or written: {reason}. If it is damaged, "
         "restore it from a backup"
@@ -211,7 +214,7 @@ def warn(text: str) -> None:
 
 
 def fail(problems: Sequence[str], *, status: int = 2) -> NoReturn:
-    """Print one line per problem and exit."""
+    """Print each problem as a line on standard error, and exit."""
     for problem in problems:
         say_status("error", problem, plain=f"sheets-gateway: {problem}", err=True)
     raise typer.Exit(status)

@@ -1,4 +1,4 @@
-"""`sheets-gateway serve`: checks, sockets and lock before the first request."""
+"""The command `sheets-gateway serve`: checks, sockets and the lock of the key store."""
 
 import asyncio
 import ctypes
@@ -45,23 +45,24 @@ from gateway.telemetry.metrics import create_metrics
 from gateway.worksheets.access import Layouts
 
 TAKEOVER_SECONDS = 5.0
-"""Wait for a predecessor beyond its `shutdown_seconds`."""
+"""Seconds, added to `shutdown_seconds`, to wait for the lock of the previous gateway process."""
 CREDENTIALS_SECONDS = 2.0
-"""Maximum time to search Application Default Credentials before the start."""
+"""Maximum time to find Application Default Credentials before the start."""
 _NO_CREDENTIALS = (
     "google.credentials is not set, and no Application Default Credentials were found within "
     f"{CREDENTIALS_SECONDS:.0f} s. Set google.credentials to a key file: {DOWNLOAD}"
 )
 _OTHER_FILES = 256
+"""Number of open files other than clients' connections."""
 _PR_SET_PDEATHSIG = 1
 
 
 def serve_gateway(settings: Settings, *, config: Path | None, fd: int | None) -> NoReturn:
-    """Serve until a signal. Raises ConfigError or LockError if that is impossible.
+    """Serve until a signal. Raises ConfigError or LockError if the gateway cannot start.
 
-    With `fd` the listening socket is inherited. A predecessor may still serve its last requests:
-    new connections wait in the socket until it has ended. In a cluster there is no lock, so both
-    serve at the same time.
+    `fd` is the number of an inherited listening socket, or None. The process that used the socket
+    before might still answer its last requests. This process waits for its lock; meanwhile new
+    connections wait in the socket. In a cluster there is no lock, so both processes serve.
     """
     configure_logging(form=settings.log.format)
     key_count = asyncio.run(_open_once(settings))
@@ -82,9 +83,11 @@ def serve_gateway(settings: Settings, *, config: Path | None, fd: int | None) ->
 
 
 def serve_worker() -> NoReturn:
-    """Serve as a worker of `gateway.commands.workers`, as the last argument describes.
+    """Serve as a worker process of `gateway.commands.workers`.
 
-    Prints the URL of its metrics, or a blank line, once it serves. It ends with its parent.
+    The last command-line argument is a JSON object with the worker's number, socket and settings.
+    Prints one line when the worker serves: the URL of its metrics, or a blank line. The worker
+    stops if its parent process ends.
     """
     job = json.loads(sys.argv[-1])
     _end_with(job["parent"])
@@ -117,10 +120,10 @@ def _prepared(
     key_count: int,
     worker: int = 0,
 ) -> tuple[ASGIApp, list[socket.socket], Mapping[str, str]]:
-    """The application, its sockets, and the URLs of its `metrics` and `console`; logs the start.
+    """Build the application and open its other sockets. Logs the start.
 
-    Each worker has its own port for metrics. The first one serves the console, whose sessions are
-    in the key store.
+    Returns the application, all sockets, and the URLs of `metrics` and `console` if they are
+    served. Each worker has its own port for metrics. Worker 0 alone serves the console.
     """
     app: ASGIApp = create_app(settings)
     sockets, urls, admin = [listening], dict[str, str](), settings.admin
@@ -144,10 +147,10 @@ def _prepared(
 def with_metrics(
     app: ASGIApp, listening: socket.socket, *, beside: socket.socket, hosts: Collection[str] = ()
 ) -> ASGIApp:
-    """Serve only `/metrics` at the port of `listening`, else `app`; `hosts` as in `create_metrics`.
+    """Return an application that serves `/metrics` at the port of `listening`, and `app` elsewhere.
 
-    Raises `ConfigError` if the app's own socket, `beside`, has the same port at another address:
-    applications are selected by port.
+    `beside` is the socket of `app`. `hosts` are the accepted Host headers. Raises `ConfigError` if
+    both sockets have the same port, because the application is selected by port.
     """
     return ByPort(app, {_own_port(listening, beside, "metrics"): create_metrics(hosts=hosts)})
 
@@ -155,7 +158,10 @@ def with_metrics(
 def with_console(
     app: ASGIApp, settings: Settings, listening: socket.socket, *, beside: socket.socket
 ) -> ASGIApp:
-    """Serve the console at the port of `listening`, else `app`; raises as `with_metrics`."""
+    """Return an application that serves the console at the port of `listening`, else `app`.
+
+    `beside` is the socket of `app`. Raises `ConfigError` if both sockets have the same port.
+    """
     # Jinja2 takes a twentieth of a second to import.
     from gateway.admin.console import create_console  # noqa: PLC0415
 
@@ -171,7 +177,10 @@ def with_console(
 
 
 def _own_port(listening: socket.socket, beside: socket.socket, section: str) -> int:
-    """The port of `listening`. Raises ConfigError if `beside` has it, too."""
+    """Return the port of `listening`. Raises ConfigError if `beside` has the same port.
+
+    `section` is the section of the settings with the address of `listening`.
+    """
     port: int = listening.getsockname()[1]
     if beside.family != socket.AF_UNIX and beside.getsockname()[1] == port:
         problem = f"must have another port than {port}, the port of the gateway itself"
@@ -180,7 +189,7 @@ def _own_port(listening: socket.socket, beside: socket.socket, section: str) -> 
 
 
 def _end_with(parent: int) -> None:
-    """Request SIGTERM at the parent's end (Linux only); exit if the parent has ended already."""
+    """Let Linux send SIGTERM to this process when its parent ends. Exits if it has ended."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
@@ -188,7 +197,7 @@ def _end_with(parent: int) -> None:
 
 
 def _stop() -> None:
-    """End this process as by an operator's signal, after another gateway took the key store."""
+    """Stop this process with SIGTERM, because another gateway has the lock of the key store."""
     store_lock_lost()
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -196,9 +205,10 @@ def _stop() -> None:
 async def _announce(
     settings: Settings, config: Path | None, listeners: Sequence[str], key_count: int
 ) -> None:
-    """Log the start. Raises `ConfigError` for an account without credentials.
+    """Log the start, with the accounts and `listeners`, the URLs of the sockets.
 
-    For an endpoint other than Google's, such as an emulator, missing credentials are a warning.
+    Raises `ConfigError` for an account without credentials. At an endpoint other than Google's,
+    such as an emulator, missing credentials are only logged.
     """
     google, database = settings.google, settings.access.database
     accounts, found = google.by_account(), []
@@ -226,11 +236,10 @@ async def _announce(
 
 
 async def _open_once(settings: Settings) -> int:
-    """Open the key store and close it, so that its problems are reported before serving.
+    """Open the key store, check it, and close it; returns the number of valid keys.
 
-    Returns the number of valid keys.
-
-    It runs before the application loads the pepper, which would create a missing one.
+    Raises ConfigError if the store, its pepper or Redis cannot be used. This runs before
+    `create_app`, which creates a missing pepper file.
     """
     try:
         async with KeyStore.open(settings.access.database) as store:
@@ -248,7 +257,7 @@ async def _open_once(settings: Settings) -> int:
 
 
 def _allow_files(settings: ServerSettings) -> None:
-    """Raise the limit of open files for the expected connections, as far as the system allows."""
+    """Raise this process's limit of open files for `max_connections`, as far as allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = settings.max_connections + _OTHER_FILES
     if hard != resource.RLIM_INFINITY:

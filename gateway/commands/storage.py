@@ -1,4 +1,4 @@
-"""The commands `sheets-gateway storage`."""
+"""The commands `sheets-gateway storage`, for backups and upgrades of the database."""
 
 # ruff: noqa: PLC0415 - heavy imports stay inside the commands, so that --help is quick
 
@@ -37,7 +37,7 @@ def backup(
     ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Copy the SQLite file to a new file, also while the gateway serves."""
+    """Copy the SQLite database to a new file. The gateway can serve meanwhile."""
     from gateway.commands.store_files import back_up
 
     access = settings_of(config).access
@@ -52,7 +52,7 @@ def restore(
     ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Replace the gateway's SQLite file by a backup; the gateway must be stopped."""
+    """Replace the SQLite database by a backup. The gateway must be stopped."""
     from gateway.commands import store_files
 
     access = settings_of(config).access
@@ -60,7 +60,7 @@ def restore(
 
 
 def _carry_out(work: "Callable[[], Done]") -> None:
-    """Run `work` and print its result or its problems."""
+    """Run `work` and print its result. Prints errors and exits as `reported` does."""
     try:
         with reported(), waiting("Waiting for the database"):
             done = work()

@@ -1,12 +1,12 @@
-"""`sheets-gateway storage backup` and `restore`: copies of the key store and its pepper file.
+"""Backup and restore of the SQLite database and its pepper file, for the commands `storage`.
 
 Rules
-- A backup has the names of a store: FILE, and FILE.pepper unless the pepper is a setting.
-- Keys with another pepper than theirs are refused, both ways: none of them would work.
-- Nothing is overwritten. A replaced store is kept under a printed name; so are the pepper, in its
-  folder, and side files without their store.
-- After an error the earlier pepper is restored.
-- Files of a restore by root have the owner of the store, or else of its folder.
+- A backup is FILE, and FILE.pepper unless the pepper is a setting.
+- Keys work only with the pepper they were made with. Backup and restore fail for another pepper.
+- No file is overwritten. A replaced database is renamed, and its new name printed. So are a
+  replaced pepper file, and SQLite's side files (such as the WAL) without their database.
+- If a restore fails, the previous pepper file gets its name back.
+- If root restores, the files get the owner of the replaced database, else of its folder.
 """
 
 import asyncio
@@ -25,19 +25,22 @@ from gateway.storage import backup
 from gateway.storage.database import migrate_database
 from gateway.storage.lock import exclusive_lock
 
-_REPLACE = "--replace gives it another name first"
+_REPLACE = "--replace renames it first"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """The result, and warnings for the operator."""
+    """Lines about what was done, and warnings, both for the operator."""
 
     lines: Sequence[str]
     warnings: Sequence[str] = ()
 
 
 def back_up(access: AccessSettings, file: Path, *, with_pepper: bool) -> Done:
-    """Copy the store to a new file, and the pepper beside it. Raises `ConfigError` and OSError."""
+    """Copy the database to a new file, and the pepper to FILE.pepper.
+
+    Raises `ConfigError` and OSError if a file exists, or cannot be read or written.
+    """
     database, path = _file_of(access), pepper_path(access)
     if not database.exists():
         raise ConfigError(f"access.database: {database} does not exist")
@@ -55,19 +58,22 @@ def back_up(access: AccessSettings, file: Path, *, with_pepper: bool) -> Done:
             if pepper:
                 beside(file).unlink()
             raise
-    lines = [f"{file} has {_counted(content)}, and cells: keep it private"]
+    lines = [f"{file} has {_counted(content)}, with cells: keep it private"]
     if pepper:
-        lines.append(f"{beside(file)} has their pepper: no key works without it, so keep both")
+        lines.append(
+            f"{beside(file)} has the pepper of the keys: no key works without it, so keep both"
+        )
     elif content.keys:
         lines.append(f"No key works without the pepper, so keep {_place(access)} too")
     return Done(lines=lines)
 
 
 def restore(access: AccessSettings, file: Path, *, replaces: bool, now: datetime) -> Done:
-    """Put a backup and its pepper in the place of the store, which no gateway may serve.
+    """Copy a backup and its pepper to the paths in the settings.
 
-    With `replaces` an existing store is renamed, with the time `now`. Raises `ConfigError`,
-    `LockError` and OSError.
+    With `replaces`, existing files are renamed first; their new names contain the time `now`.
+    Raises `LockError` if a gateway serves the database, and `ConfigError` or OSError for unusable
+    or existing files.
     """
     database, path = own_target(_file_of(access)), pepper_path(access)
     path = path and own_target(path)
@@ -87,7 +93,7 @@ def restore(access: AccessSettings, file: Path, *, replaces: bool, now: datetime
         asyncio.run(migrate_database(copy))
         backup.release(copy)
         before = backup.release(database) if database.exists() else None
-        lines = [f"{database} has {_counted(content)}, as {file}"]
+        lines = [f"{database} has {_counted(content)}, from {file}"]
         with ExitStack() as swapped:
             if path and given and present != given:
                 kept = path.with_name(beside(aside).name)
@@ -101,7 +107,10 @@ def restore(access: AccessSettings, file: Path, *, replaces: bool, now: datetime
 
 @contextmanager
 def _swapped(path: Path, pepper: bytes, kept: Path) -> Iterator[None]:
-    """Replace the pepper file; the earlier one is `kept`, and restored if the block fails."""
+    """Replace the pepper file during the block; an existing file is renamed to `kept`.
+
+    If the block raises, the previous file gets its name back.
+    """
     is_there = path.exists()
     if is_there:
         give_name(path, kept)
@@ -118,7 +127,7 @@ def _swapped(path: Path, pepper: bytes, kept: Path) -> Iterator[None]:
 
 
 def _write(path: Path, pepper: bytes) -> None:
-    """Create the file of a pepper. Raises `ConfigError`."""
+    """Create a pepper file. Raises `ConfigError` if it cannot be created."""
     try:
         write_pepper(path, pepper)
     except OSError as error:
@@ -129,14 +138,14 @@ def _file_of(access: AccessSettings) -> Path:
     if isinstance(access.database, PostgresUrl):
         raise ConfigError(
             f"access.database: {access.database} is a PostgreSQL database: pg_dump backs it up "
-            "while gateways serve, and pg_restore restores it while none does. Keep the pepper "
-            f"too: {_place(access)}"
+            "while gateways serve, and pg_restore restores it while no gateway serves. Keep the "
+            f"pepper too: {_place(access)}"
         )
     return access.database
 
 
 def _place(access: AccessSettings) -> str:
-    """Place of the pepper: its path or the setting."""
+    """Return where the pepper is, for a message: a path, or the name of the setting."""
     return str(pepper_path(access) or "the setting access.pepper")
 
 
@@ -147,18 +156,21 @@ def _pepper_in(path: Path) -> bytes | None:
 def _check_pepper(
     content: backup.StoreContent, access: AccessSettings, pepper: bytes | None
 ) -> None:
-    """Raise `ConfigError` if the keys were made with another pepper."""
+    """Raise `ConfigError` if the keys have another pepper than the settings, or `pepper`.
+
+    `pepper` comes from a file; it is ignored if the pepper is a setting.
+    """
     if access.pepper is not None:
         pepper = access.pepper.get_secret_value().encode()
     if pepper is None and content.keys:
         raise ConfigError(
             f"access.pepper: {_place(access)} does not exist, and no key works without it. "
-            "Put it there"
+            "Restore that file"
         )
     if pepper and content.pepper_mark not in (None, pepper_mark(pepper)):
         raise ConfigError(
             f"access.pepper: {_place(access)} is not the pepper of these keys, so none of them "
-            "would work. Put the right one there"
+            "would work. Replace it by the pepper of these keys"
         )
 
 
@@ -184,6 +196,6 @@ def _warnings(content: backup.StoreContent, before: backup.StoreContent | None) 
         for key in sorted(before.keys - content.keys):
             yield f"{key} was created since the backup and is not valid any more: create another"
     yield (
-        "writes since the backup have no record, so a repeated Idempotency-Key may write again; "
-        "so may writes that were open then"
+        "writes since the backup have no record, so a repeated Idempotency-Key can write again; so "
+        "can writes that were open at the backup"
     )

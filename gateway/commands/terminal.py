@@ -1,9 +1,9 @@
-"""Output of commands: plain lines, or marks, tables, colours and a spinner on a terminal.
+"""Output of commands: marks, tables, colours and a spinner on a terminal, else plain lines.
 
 Rules:
-- Anywhere else (a pipe, a file, CI, `NO_COLOR`, `TERM=dumb`) lines are plain, for scripts.
+- Lines are plain in a pipe, a file or CI, with `NO_COLOR` and with `TERM=dumb`, for scripts.
 - rich is imported inside functions, so that `serve` starts without it.
-- There is one accent colour. The colours of marks repeat the meaning of the word beside them.
+- There is one accent colour. The colour of a mark only repeats the level, which is also a word.
 - Texts from files, sheets and servers are never markup, and their control characters are escaped.
 """
 
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 Level = Literal["ok", "note", "warning", "problem", "error", "help"]
 
 ACCENT = "magenta"
-"""Accent colour, readable on light and on dark backgrounds."""
+"""Accent colour, which is readable on light and on dark backgrounds."""
 SPINNER_AFTER_SECONDS = 0.5
+"""Seconds of waiting before a spinner appears."""
 _MARKS = {
     "ok": ("✓", "green"),
     "note": ("·", ACCENT),
@@ -39,7 +40,7 @@ _MARKS = {
 }
 _HEADING = r"(?m)^[A-Z][a-z]+:"
 _NAMES = (r"(?<![\w-])--?[a-z][\w-]*", r"(?m)^  [a-z][a-z-]*(?=  )")
-"""Patterns of options and commands in a help text."""
+"""Regular expressions for options and for commands in a help text."""
 
 
 def is_styled(*, err: bool = False) -> bool:
@@ -48,9 +49,9 @@ def is_styled(*, err: bool = False) -> bool:
 
 
 def say(*lines: str, err: bool = False) -> None:
-    """Print lines with control characters escaped.
+    """Print lines with control characters escaped, on standard output, or error with `err`.
 
-    Names of files, worksheets and keys, and texts of servers may have any.
+    Names of files, worksheets and keys, and texts of servers can contain control characters.
     """
     clear_spinner()
     for line in lines:
@@ -58,9 +59,9 @@ def say(*lines: str, err: bool = False) -> None:
 
 
 def say_status(level: Level, text: str, *, plain: str, err: bool = False) -> None:
-    """Print a mark, the level and the text on a terminal, and the line `plain` elsewhere.
+    """Print a mark, the level and the text on a terminal, else the line `plain`.
 
-    Further lines of the text are indented.
+    If the text has several lines, all are indented as the first.
     """
     if not is_styled(err=err):
         say(plain, err=err)
@@ -75,7 +76,7 @@ def say_status(level: Level, text: str, *, plain: str, err: bool = False) -> Non
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Sequence[str]]]) -> None:
-    """Print a table whose cells are lists of lines; the first line of a row is bold."""
+    """Print a table whose cells are lists of lines. The first line of each cell is bold."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -99,7 +100,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Sequence[str]]]) 
 
 
 def say_labelled(label: str, text: str) -> None:
-    """Print a label, in the accent colour, and a text, unwrapped so that it can be copied."""
+    """Print a label in the accent colour, then a text. Long lines are not wrapped, for copying."""
     if not is_styled():
         say(f"{label}{text}")
         return
@@ -110,7 +111,7 @@ def say_labelled(label: str, text: str) -> None:
 
 
 def styled_help(text: str) -> str:
-    """Style a help text with escape codes: headings bold, options and commands in colour."""
+    """Return a help text with escape codes: headings bold, options and commands in colour."""
     from rich.text import Text
 
     styled = Text(text)
@@ -125,9 +126,10 @@ def styled_help(text: str) -> str:
 
 @contextmanager
 def waiting(text: str, waited_seconds: float = 0.0) -> Iterator[None]:
-    """Show a spinner with a text and the waiting time on standard error, after half a second.
+    """Show a spinner, a text and the waiting time while the block runs longer than 0.5 seconds.
 
-    Printed lines replace it for a moment. `waited_seconds` have passed before the block.
+    The spinner is on standard error, and only on a terminal. `waited_seconds` is the waiting time
+    before the block. Lines can be printed meanwhile with the functions of this module.
     """
     global _spinner
     if not is_styled(err=True):
@@ -148,7 +150,7 @@ def waiting(text: str, waited_seconds: float = 0.0) -> Iterator[None]:
 
 
 def clear_spinner() -> None:
-    """Clear the spinner before a line is printed; every print calls this first."""
+    """Hide the spinner before a line is printed; it returns half a second later."""
     if _spinner is not None:
         _spinner.hide()
         _spinner.show_later()
@@ -185,7 +187,7 @@ class _Spinner:
 
 
 _spinner: _Spinner | None = None
-"""Spinner of the innermost waiting block."""
+"""Spinner of the innermost `waiting` block, or None."""
 
 
 def _console(*, err: bool = False) -> "Console":

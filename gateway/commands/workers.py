@@ -5,12 +5,14 @@ Rules:
   distributes connections over such sockets by a hash. With one shared socket, the worker that wakes
   first accepts all waiting connections: one of two workers got all of 4 or 16 open connections.
   Only an inherited socket (`--fd`) is shared, because there is no other.
-- The parent holds all sockets, so that connections waiting for a dead worker are not lost: its
-  successor accepts them. If that cannot start, its socket is closed, which resets the few waiting
-  connections, and the other workers get all new ones. A new socket listens once its worker serves.
-- At a signal the parent closes its sockets first. Each worker then accepts the connections waiting
-  in its socket before it closes it, as a single process does.
-- The parent serves nothing and loads nothing of the application. Workers are new interpreters.
+- The parent keeps all sockets open. If a worker dies, its waiting connections are not lost: the
+  worker that replaces it accepts them. If no replacement starts, the parent closes the socket. This
+  resets the waiting connections, and the other workers get all new connections. A new socket
+  listens as soon as its worker serves.
+- At a signal the parent closes its sockets first. Each worker then accepts the connections that
+  wait in its socket, and closes the socket, as a single process does.
+- The parent serves no requests and does not import the application. Each worker is a new Python
+  interpreter.
 """
 
 import asyncio
@@ -34,13 +36,14 @@ from gateway.settings.model import ConfigError, Settings
 from gateway.telemetry.events import configure_logging, worker_ended
 
 STEADY_SECONDS = 10.0
-"""Lifetime of a worker after which it is replaced without a pause."""
+"""Minimum lifetime of a worker that is replaced without a pause."""
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 15.0
+"""Limits of the pause before a start, which doubles with each worker that dies early."""
 MAX_FAILED_STARTS = 5
-"""Number of consecutive failed starts, while no worker serves, after which the parent ends."""
+"""Number of consecutive failed starts after which the parent ends, if no worker serves."""
 EXIT_SECONDS = 7.0
-"""Time after `shutdown_seconds` at which running workers are killed."""
+"""Seconds, added to `shutdown_seconds`, after which the parent kills workers that still run."""
 _MAX_PORT = 65_535
 _PROGRAM = (
     "import gc, sys; sys.path[:] = {path!r}; gc.disable(); "  # as `sheets-gateway serve` does
@@ -56,11 +59,11 @@ def serve_workers(
     overrides: Mapping[str, object],
     fd: int | None,
 ) -> NoReturn:
-    """Serve with `count` processes until a signal; the exit status is 0 then.
+    """Serve with `count` worker processes until a signal, then exit with status 0.
 
-    Workers load the settings again, from `config` and `overrides`. Raises ConfigError if several
-    processes may not serve the key store, or if the address cannot be used. If the workers do not
-    start, the exit status is the last one's.
+    Each worker loads the settings again, from `config` and `overrides`. `fd` is the number of an
+    inherited socket, or None. Raises ConfigError if the settings do not allow several processes, or
+    if the address cannot be used. If workers cannot start, exits with the status of the last one.
     """
     _check(settings, count)
     configure_logging(form=settings.log.format)
@@ -70,7 +73,7 @@ def serve_workers(
 
 
 def next_pause(pause_seconds: float, lived_seconds: float) -> float:
-    """Pause before the next start of a worker, by its last pause and its lifetime."""
+    """Return the seconds before the next start of a worker, by its last pause and lifetime."""
     if lived_seconds >= STEADY_SECONDS:
         return 0.0
     return min(max(2 * pause_seconds, FIRST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
@@ -94,7 +97,7 @@ def _check(settings: Settings, count: int) -> None:
 
 
 class _Sockets:
-    """A socket for each worker, or one inherited socket for all, which stays open elsewhere.
+    """Listening sockets by worker number: one for each worker, or the same inherited one for all.
 
     Raises ConfigError if the address cannot be used.
     """
@@ -112,12 +115,13 @@ class _Sockets:
         self.url = base_url(self._sockets[0])
 
     def of(self, number: int) -> socket.socket:
+        """Return the socket of a worker, opened again if it was dropped."""
         if number not in self._sockets:
             self._sockets[number] = self._open()
         return self._sockets[number]
 
     def drop(self, number: int) -> None:
-        """Close the socket of a worker, unless it is inherited and shared with the others."""
+        """Close the socket of a worker, unless it is the inherited socket of all workers."""
         if not self._is_inherited and number in self._sockets:
             self._sockets.pop(number).close()
 
@@ -128,13 +132,13 @@ class _Sockets:
 
 @dataclass(eq=False)
 class _StartError(Exception):
-    """Workers do not start; `status` is the exit status of the last one."""
+    """Workers cannot start. `status` is the exit status of the last worker."""
 
     status: int
 
 
 class _Parent:
-    """Starts workers, replaces them and forwards signals."""
+    """The parent process: starts workers, replaces those that end, and forwards signals."""
 
     def __init__(
         self, settings: Settings, count: int, job: Mapping[str, object], sockets: _Sockets
@@ -150,7 +154,7 @@ class _Parent:
         self._failed_starts = 0
 
     async def run(self) -> int:
-        """Run all workers to the end; returns the exit status."""
+        """Keep all workers running until a signal; returns the exit status."""
         loop = asyncio.get_running_loop()
         is_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         for each in (signal.SIGINT, signal.SIGTERM, *([] if is_nohup else [signal.SIGHUP])):
@@ -158,7 +162,7 @@ class _Parent:
         first, *others = self._serving
         tasks = [asyncio.create_task(self._keep(first))]
         try:
-            # Alone, so that a mistake that all have in common is reported once.
+            # The first worker starts alone, so that an error of all workers is reported once.
             await self._until([self._serving[first]], tasks)
             tasks += [asyncio.create_task(self._keep(number)) for number in others]
             await self._until(list(self._serving.values()), tasks)
@@ -174,7 +178,7 @@ class _Parent:
         return 0
 
     async def _until(self, events: list[asyncio.Event], tasks: list[asyncio.Task[None]]) -> None:
-        """Wait for all events, or for the stop. Raises the error of a task that ends."""
+        """Wait for all events, or until the parent stops. Raises the exception of a failed task."""
         happening = asyncio.create_task(_all(events))
         stopping = asyncio.create_task(self._stopping.wait())
         awaited = [happening, stopping, *tasks]
@@ -188,7 +192,10 @@ class _Parent:
                 task.result()
 
     async def _keep(self, number: int) -> None:
-        """Keep a worker running. Raises `_StartError` after too many failed starts."""
+        """Run a worker, and start another when it ends, until the parent stops.
+
+        Raises `_StartError` after too many failed starts.
+        """
         pause_seconds = 0.0
         while not self._stopping.is_set():
             begun = time.monotonic()
@@ -208,14 +215,14 @@ class _Parent:
                 await asyncio.wait_for(self._stopping.wait(), pause_seconds)
 
     async def _run(self, number: int) -> tuple[int, bool]:
-        """Run a worker to its end; returns its exit status, and True if it served."""
+        """Start a worker and wait for its end; returns its exit status, and True if it served."""
         try:
             fd = self._sockets.of(number).fileno()
         except ConfigError as error:
             say(f"sheets-gateway: {error}", err=True)
             return 1, False
         job = {**self._job, "fd": fd, "number": number, "parent": os.getpid()}
-        # A session of its own: it receives the terminal's signals once, from its parent.
+        # In a new session, the worker gets no signals from the terminal, only from its parent.
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-c",
@@ -255,7 +262,7 @@ class _Parent:
                 process.send_signal(number)
 
     async def _finish(self, tasks: list[asyncio.Task[None]]) -> None:
-        """Wait for the workers' graceful stop, and kill those that do not end."""
+        """Wait until the workers have stopped, and kill workers that are too slow."""
         await asyncio.wait(tasks, timeout=self._stop_seconds)
         for process in self._processes.values():
             with suppress(ProcessLookupError):

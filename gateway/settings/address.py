@@ -1,4 +1,4 @@
-"""Addresses, networks and endpoints in the configuration."""
+"""Parsers and checks of addresses, host names, proxies and URLs in the settings."""
 
 import re
 from collections.abc import Sequence
@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 Network = IPv4Network | IPv6Network
 UnixPeers = Literal["unix"]
 Proxy = Network | UnixPeers
-"""Location of a proxy: a network, or the other end of a Unix socket."""
+"""A trusted proxy: a network, or "unix" for every peer of a Unix socket."""
 
 UNIX: UnixPeers = "unix"
-"""All peers of a Unix socket, which have no address."""
+"""Value of `Proxy` for all peers of a Unix socket, which have no IP address."""
 
 LOOPBACK = "127.0.0.1"
 _FORM = re.compile(r"(?:(\[[0-9A-Fa-f:.%]+\]|[^:\[\]\s/@]+):)?([0-9]{1,5})", re.ASCII)
@@ -26,7 +26,7 @@ _NO_PROXIES = (
 
 
 class Address(NamedTuple):
-    """A host, without brackets, and a port; port 0 means any free port."""
+    """A host, without brackets, and a port. Port 0 means any free port."""
 
     host: str
     port: int
@@ -43,7 +43,10 @@ def parse_address(written: object) -> Address:
 
 
 def host_in(header: str) -> str:
-    """The host of a Host header, in lower case, without port and brackets; "" if malformed."""
+    """Return the host of a Host header in lower case, without port and brackets.
+
+    Returns "" if the header is malformed.
+    """
     found = _AUTHORITY.fullmatch(header)
     return _plain(found[1]) if found else ""
 
@@ -78,7 +81,10 @@ def parse_proxies(written: object) -> tuple[Proxy, ...]:
 
 
 def _items(written: object, problem: str) -> Sequence[object]:
-    """The items of a list or comma-separated text that are not blank."""
+    """Return the non-empty items of a list or comma-separated text.
+
+    Raises ValueError with the text `problem` for other types.
+    """
     items = written.split(",") if isinstance(written, str) else written
     if not isinstance(items, list | tuple):
         raise ValueError(problem)
@@ -101,8 +107,9 @@ def _parse_proxy(written: object) -> Proxy:
 def is_allowed_endpoint(url: str, *, allow_insecure: bool) -> bool:
     """True if Google credentials or sheet rows may be sent to this http(s) URL.
 
-    Allowed are https at Google and loopback addresses; `allow_insecure` allows every host. URLs
-    with user information are never allowed. Any path is allowed, because token URLs have one.
+    Allowed are https URLs of Google, and loopback addresses; `allow_insecure` allows every host.
+    URLs with a user or password are never allowed. The path can be any, because token URLs have a
+    path.
     """
     # URL parsers disagree about what follows these characters.
     if re.search(r"[^\x21-\x7e]|[\\@]", url):
@@ -110,7 +117,7 @@ def is_allowed_endpoint(url: str, *, allow_insecure: bool) -> bool:
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
-        parts.port  # noqa: B018  (raises for a port that is none)
+        parts.port  # noqa: B018  (raises for an invalid port)
     except ValueError:
         return False
     if parts.scheme not in ("http", "https") or not re.fullmatch(r"[a-z0-9.-]+|[0-9a-f:]+", host):

@@ -1,7 +1,8 @@
-"""The database in the configuration: a SQLite file, or the URL of a PostgreSQL database.
+"""The setting `access.database`: a SQLite file, or the URL of a PostgreSQL database.
 
-Providers of databases show URLs in the form of libpq; SQLAlchemy's form is accepted, too. A URL may
-contain a password, so the text of a `PostgresUrl` and of a problem has only host, port and name.
+URLs of libpq, which database providers show, and URLs of SQLAlchemy are both accepted. A URL might
+contain a password, so `str(PostgresUrl)` has only host, port and database name, and error messages
+quote nothing.
 """
 
 import re
@@ -18,7 +19,7 @@ _OPTIONS = {
     *("host", "passfile", "password", "port", "prepared_statement_cache_size"),
     *("ssl", "target_session_attrs", "user"),
 }
-"""Options that the driver accepts; `sslmode` is libpq's name of `ssl`."""
+"""URL options that the driver (asyncpg) accepts. libpq calls the option `ssl` `sslmode`."""
 _SESSIONS = ("any", "primary", "standby", "prefer-standby", "read-write", "read-only")
 _SSL = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _VALUES: Mapping[str, tuple[Callable[[str], bool], str]] = {
@@ -33,7 +34,7 @@ _VALUES: Mapping[str, tuple[Callable[[str], bool], str]] = {
     "ssl": (_SSL.__contains__, f"one of {', '.join(_SSL)}"),
     "target_session_attrs": (_SESSIONS.__contains__, f"one of {', '.join(_SESSIONS)}"),
 }
-"""Checks and descriptions of values, for options that do not accept every text."""
+"""Check of a value, and its description, by option. Other options accept every text."""
 _FORM = re.compile(
     r"(?:postgresql(?:\+asyncpg)?|postgres)://"
     r"(?P<address>(?:[^:@/?#\s]*(?::(?P<password>[^:@/?#\s]*))?@)?"
@@ -53,7 +54,7 @@ _UNKNOWN_OPTION = (
 
 @dataclass(frozen=True)
 class PostgresUrl:
-    """A PostgreSQL database; as text it is its address, without user, password and options."""
+    """URL of a PostgreSQL database. `str()` leaves out user, password and options."""
 
     url: SecretStr
 
@@ -66,7 +67,7 @@ Database = Path | PostgresUrl
 
 
 def parse_database(written: object) -> Database:
-    """Parse the name of a file, or a URL. Raises ValueError."""
+    """Parse the name of a SQLite file, or the URL of a PostgreSQL database. Raises ValueError."""
     if isinstance(written, Path | PostgresUrl):
         return written
     if not isinstance(written, str):
@@ -102,7 +103,7 @@ def is_url(written: object) -> bool:
 
 
 def has_password(written: object) -> bool:
-    """True if a value of the setting is a URL with a password, or malformed."""
+    """True if a value of the setting is a URL with a password, or a malformed URL."""
     if not is_url(written):
         return False
     found = _FORM.fullmatch(str(written))

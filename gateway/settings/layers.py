@@ -1,7 +1,7 @@
-"""Configuration layers: file, environment and command line, merged in this order.
+"""Layers of settings: tables from the file and from the environment, and how they are merged.
 
-This module does not know the settings: `known` has their key paths, with `*` for names that the
-operator chooses. A problem is one line for the operator and never contains a value.
+The callers pass the key paths of all settings as `known`, with `*` for names that the operator
+chooses. A problem is one line for the operator and never contains a value.
 """
 
 import difflib
@@ -20,6 +20,7 @@ from gateway.settings.database import is_url
 from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others
 
 KeyPath = tuple[str, ...]
+"""Names of tables and of a setting, such as `("server", "port")`."""
 Tables = Mapping[str, Any]
 
 ENVIRONMENT_PREFIX = "GATEWAY_"
@@ -46,14 +47,17 @@ _WORDS = {
     "model_type": "must be a table",
     "path_type": "must be the name of a file",
     "string_pattern_mismatch": "must be lower-case letters and digits, joined by _ or -",
-    "string_too_short": "may not be blank",
+    "string_too_short": "must not be blank",
     "too_short": "is too short",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """One source of settings; `sources` has the variable that set each key path."""
+    """Settings of one layer, and its problems.
+
+    `sources` has the environment variable of each key path; it is empty for the file.
+    """
 
     tables: Tables = field(default_factory=dict)
     problems: Sequence[str] = ()
@@ -65,13 +69,13 @@ def file_layer(
     file_settings: Mapping[KeyPath, object],
     secrets: Mapping[KeyPath, Callable[[object], bool]],
 ) -> Layer:
-    """The tables of the file, by default of `config.toml` if it exists.
+    """Read the TOML file at `path`, or if `path` is None, `config.toml` if it exists.
 
-    `file_settings` are the settings that name files, with their defaults; `*` is each table of an
-    array. Relative names, including defaults, start at the directory of this file, so that one
-    configuration means one key store, wherever a command runs. URLs are not changed. The file must
-    be private if `secrets` recognizes a value in it. It may be a pipe from a decrypting program, or
-    an empty device.
+    `file_settings` has the defaults of settings that are file names, by key path; `*` means each
+    table of an array. Relative names, including defaults, start at the directory of this file, not
+    at the working directory. URLs are not changed. `secrets` has functions that are true for a
+    secret value, by key path: a file with a secret must not be open to other users. The file can
+    also be a pipe or a device.
     """
     file = path or DEFAULT_FILE
     try:
@@ -94,7 +98,7 @@ def file_layer(
     return Layer(
         tables=reduce(lambda t, at: _anchored(t, at, file.parent), file_settings, tables),
         problems=[
-            f"{section}.{key}: {file} holds it and is open to other users of this machine: "
+            f"{section}.{key}: {file} has this secret and is open to other users of this machine: "
             f"{HOW_TO_MEND}"
             for (section, key), is_secret in secrets.items()
             if is_open_to_others(mode) and is_secret(_table(written, section).get(key))
@@ -105,9 +109,9 @@ def file_layer(
 def environment_layer(
     environ: Mapping[str, str], known: Collection[KeyPath], removed: Mapping[KeyPath, str]
 ) -> Layer:
-    """`GATEWAY_SECTION__KEY` as tables; other names with the prefix are problems.
+    """Read the variables `GATEWAY_SECTION__KEY`. Unknown names with the prefix are problems.
 
-    `removed` has the problems for settings of earlier versions.
+    `removed` has the messages for settings that do not exist any more.
     """
     named = {
         name: tuple(name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"))
@@ -131,19 +135,19 @@ def environment_layer(
 
 
 def _near(name: str, at: KeyPath, known: Collection[KeyPath]) -> str:
-    """A hint at the nearest variable; plans have the name of the plan in `at`."""
+    """Return a hint with the most similar variable, or "". `at` is the key path of `name`."""
     paths = (path[:1] + at[1:2] + path[2:] if path[1:2] == ("*",) else path for path in known)
     return suggestion(name, [_environment_name(path) for path in paths if "*" not in path])
 
 
 def nested(values: Iterable[tuple[KeyPath, object]]) -> Tables:
-    """Nest values by their key paths."""
+    """Build nested tables from values and their key paths."""
     branches = (reduce(lambda leaf, key: {key: leaf}, reversed(at), leaf) for at, leaf in values)
     return reduce(merged, branches, {})
 
 
 def merged(lower: Any, upper: Any) -> Any:
-    """Merge tables at every depth; other values are replaced by `upper`."""
+    """Merge two tables at every depth. Other values of `upper` replace those in `lower`."""
     if not (isinstance(lower, Mapping) and isinstance(upper, Mapping)):
         return upper
     shared = {key: merged(lower[key], upper[key]) for key in lower.keys() & upper.keys()}
@@ -151,13 +155,13 @@ def merged(lower: Any, upper: Any) -> Any:
 
 
 def generic(at: KeyPath, known: Collection[KeyPath]) -> KeyPath:
-    """The key path as in `known`, with `*` for a name chosen by the operator."""
+    """Return the key path with `*` instead of a name that the operator chose, as in `known`."""
     chosen = any(path[:2] == (at[0], "*") for path in known)
     return (at[0], "*", *at[2:]) if chosen and len(at) > 1 else at
 
 
 def suggestion(name: str, names: Iterable[str]) -> str:
-    """A hint at the nearest of `names`, or ""."""
+    """Return a hint with the most similar of `names`, or ""."""
     near = difflib.get_close_matches(name, list(names), n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
@@ -169,7 +173,7 @@ def _table(tables: Tables, section: str) -> Tables:
 
 def _anchored(value: Any, at: KeyPath, directory: Path) -> Any:
     if not at:
-        # A blank name is refused later; a name of another type is refused by its type.
+        # Validation rejects blank names and values of other types later.
         is_name = isinstance(value, str | Path) and value != "" and not is_url(value)
         return directory / value if is_name else value
     key, rest = at[0], at[1:]
@@ -190,7 +194,7 @@ def describe(
     known: Sequence[KeyPath],
     removed: Mapping[KeyPath, str],
 ) -> str:
-    """Describe a mistake as `section.key: problem`, with the variable that set it."""
+    """Return an error of pydantic as `section.key: problem`, with the variable that set it."""
     at = tuple(str(part) for part in detail["loc"] if part != "[key]")
     source = f" (set by {sources[at]})" if at in sources else ""
     message = detail["msg"].removeprefix("Value error, ").replace("Input should", "must")
@@ -201,7 +205,7 @@ def describe(
 
 
 def _near_setting(at: KeyPath, known: Sequence[KeyPath]) -> str:
-    """A hint at settings of this name in other tables, or at a similar name in the same table."""
+    """Return a hint: settings of this name in other tables, else a similar name in the table."""
     *table, name = generic(at, known)
     depth = len(table)
     elsewhere = [".".join(path).replace("*", "NAME") for path in known if path[-1] == name]

@@ -59,7 +59,7 @@ from gateway.settings.plans import (
 def _not_blank(name: object) -> object:
     # Path("") would be the working directory.
     if name == "":
-        raise ValueError("may not be blank; leave it out for the default")
+        raise ValueError("must not be blank; leave it out for the default")
     return name
 
 
@@ -68,7 +68,10 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=3
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used; `problems` has one line per mistake."""
+    """The settings, or files and services that they name, cannot be used.
+
+    `problems` has one line for the operator for each mistake.
+    """
 
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
@@ -97,15 +100,15 @@ class ServerSettings(Section):
     answer_timeout_seconds: Seconds = 30.0
     """Maximum time for a client to read 64 KiB of its answer; slower clients are cut off."""
     idle_timeout_seconds: Seconds = 75.0
-    """Lifetime of an idle connection; longer than at a proxy in front."""
+    """Lifetime of an idle connection; it must be longer than at a proxy in front."""
     max_connections: Count = 4096
-    """Maximum number of connections; one more closes an idle one, or gets 503."""
+    """Maximum number of connections; a further one closes an idle connection, or gets 503."""
     max_connections_per_address: CountOrZero | None = None
-    """Maximum per address or IPv6 /64; by default a quarter of max_connections; 0: no limit."""
+    """Maximum per client address or IPv6 /64; 0: no limit. Default: max_connections / 4."""
 
 
 MAIN_ACCOUNT = "main"
-"""The account of `[google]` itself."""
+"""Name of the account whose credentials are in `[google]` itself."""
 
 
 class AccountSettings(Section):
@@ -118,11 +121,11 @@ class AccountSettings(Section):
     subject: Annotated[str, Field(min_length=1)] | None = None
     """User that the account acts as, by domain-wide delegation; quota and access are the user's."""
     project: Annotated[str, Field(min_length=1)] | None = None
-    """Project whose quota it uses; by default the key file's."""
+    """Google Cloud project whose quota the account uses; by default the project of the key file."""
     reads_per_minute: Count = 54
-    """Reads per minute as this account."""
+    """Maximum read calls per minute with this account."""
     writes_per_minute: Count = 54
-    """Writes per minute as this account."""
+    """Maximum write calls per minute with this account."""
 
 
 class GoogleSettings(Section):
@@ -133,7 +136,7 @@ class GoogleSettings(Section):
     subject: Annotated[str, Field(min_length=1)] | None = None
     """User that the account acts as, by domain-wide delegation; quota and access are the user's."""
     project: Annotated[str, Field(min_length=1)] | None = None
-    """Project whose quota is used; by default the key file's."""
+    """Google Cloud project whose quota is used; by default the project of the key file."""
     allow_insecure_endpoint: bool = False
     """Allows endpoints and token URLs outside Google and this machine; these hosts see the rows."""
     endpoint: str = "https://sheets.googleapis.com"
@@ -149,15 +152,15 @@ class GoogleSettings(Section):
     max_answer_bytes: Count = 33_554_432
     """Maximum decoded size of an answer from Google; a larger worksheet gets 413."""
     reads_per_minute: Count = 54
-    """Reads per minute at Google, plus a burst of a ninth; Google's limit is 60 in total."""
+    """Maximum read calls per minute, plus a ninth at once; Google's limit is 60 in total."""
     writes_per_minute: Count = 54
-    """Writes per minute at Google, plus a burst of a ninth; Google's limit is 60 in total."""
+    """Maximum write calls per minute, plus a ninth at once; Google's limit is 60 in total."""
     project_reads_per_minute: Count = 270
-    """Reads per minute of all accounts of a project, plus a ninth; Google's limit is 300."""
+    """Maximum read calls per minute of a project, plus a ninth at once; Google's limit is 300."""
     project_writes_per_minute: Count = 270
-    """Writes per minute of all accounts of a project, plus a ninth; Google's limit is 300."""
+    """Maximum write calls per minute of a project, plus a ninth at once; Google's limit is 300."""
     accounts: tuple[AccountSettings, ...] = ()
-    """More accounts. A spreadsheet shared with three has three times the quota."""
+    """More accounts. A spreadsheet shared with three accounts has three times the quota."""
     max_waiting_seconds: SecondsOrZero = 10.0
     """Maximum time that a call waits for the quota; calls that would wait longer fail at once."""
 
@@ -192,7 +195,7 @@ class GoogleSettings(Section):
         return self
 
     def by_account(self) -> Mapping[str, "GoogleSettings"]:
-        """The settings of each account, by its name.
+        """Return the settings of each account by name.
 
         `[google]` itself is an account if it has credentials, or if there is no other.
         """
@@ -228,7 +231,7 @@ class WriteSettings(Section):
     """`[writes]`: the write queue of each worksheet."""
 
     max_waiting_rows: Count = 5000
-    """Maximum rows waiting for a worksheet; then keys with several writes there get 503."""
+    """Maximum rows waiting for a worksheet; beyond it, keys with several writes there get 503."""
     max_waiting_rows_per_key: Count = 500
     """Maximum number of one key's rows waiting for a worksheet; more get 503."""
     max_waiting_bytes_per_worksheet: Count = 33_554_432
@@ -278,7 +281,7 @@ class AccessSettings(Section):
     pepper_file: Annotated[FileName | None, Field(validate_default=True)] = None
     """File of the pepper, created if needed; by default DATABASE.pepper beside a SQLite file."""
     grace_seconds: Annotated[float, Field(ge=5.0)] = 300.0
-    """Maximum outage of a PostgreSQL database in which known keys work; then requests get 503."""
+    """Maximum time that known keys work while PostgreSQL is down; then requests get 503."""
     failures_per_minute: CountOrZero = 20
     """Wrong keys allowed per minute and address, and as many at once; 0: no limit."""
     trusted_proxies: Annotated[tuple[Proxy, ...], BeforeValidator(parse_proxies)] = ()
@@ -289,11 +292,11 @@ class AccessSettings(Section):
     def _check_pepper(cls, file: Path | None, info: ValidationInfo) -> Path | None:
         pepper = info.data.get("pepper")
         if file is not None and pepper is not None:
-            raise ValueError("give either this or access.pepper")
+            raise ValueError("set either this or access.pepper, not both")
         # An invalid setting is missing in info.data and is reported itself.
         is_missing = file is None and pepper is None and "pepper" in info.data
         if is_missing and isinstance(info.data.get("database"), PostgresUrl):
-            raise ValueError("PostgreSQL needs this or access.pepper")
+            raise ValueError("PostgreSQL needs this setting or access.pepper")
         return file
 
 
@@ -312,7 +315,7 @@ class TurnstileSettings(Section):
     secret: Annotated[SecretStr, Field(min_length=1)] | None = None
     """Secret key of the Turnstile widget; without one, forms of keys with `--turnstile` get 503."""
     url: str = "https://challenges.cloudflare.com/turnstile/v0/siteverify"
-    """URL that checks the answers of visitors, or a stand-in on this machine."""
+    """URL of Cloudflare's check of an answer, or of a substitute on this machine."""
 
     @field_validator("url")
     @classmethod
@@ -336,7 +339,7 @@ class LogSettings(Section):
     """`[log]`: lines of the log on standard error."""
 
     format: Literal["auto", "json", "text"] = "auto"
-    """Form of a line: "json", "text" for people, or "auto", which is text on a terminal only."""
+    """Format of log lines: "json", "text", or "auto", which means "text" on a terminal only."""
 
 
 class AdminSettings(Section):
@@ -368,7 +371,7 @@ class ClusterSettings(Section):
     """`[cluster]`: several processes with one key store, which must be PostgreSQL."""
 
     redis: SecretStr | None = None
-    """URL of the Redis that all processes share, for example redis://HOST:6379/0; may be lost."""
+    """URL of the Redis that all processes share, as redis://HOST:6379/0; its data can be lost."""
 
     @field_validator("redis")
     @classmethod
@@ -382,17 +385,18 @@ class ClusterSettings(Section):
 
 
 def _is_redis_url(url: str) -> bool:
-    try:  # the error of a port may contain a password
+    try:  # the error for an invalid port might contain a password
         parts = urlsplit(url)
         is_valid = parts.port != 0
     except ValueError:
         return False
-    # Of a password with one of these, parts would be taken for host, path or option, and printed.
+    # With these characters in a password, parts of the password would be parsed as host, path or
+    # option, and printed in messages.
     if "#" in url or "@" in url.partition("?")[2] or "@" in parts.path:
         return False
     if parts.scheme == "unix":
         return bool(parts.path)
-    # The library ignores a path that is not a number, and takes /0/1 for 1.
+    # The Redis library ignores a path that is not a number, and reads /0/1 as 1.
     is_valid = is_valid and re.fullmatch("/?[0-9]*", parts.path, re.ASCII) is not None
     return is_valid and parts.scheme in REDIS_SCHEMES and bool(parts.hostname)
 
@@ -409,7 +413,7 @@ class WorksheetSettings(Section):
     record_field: str = ""
     """Field that every record has: rows at the end that show nothing in it are not records."""
     filled_down: bool = True
-    """Excludes rows at the end with only FALSE and blank cells from the records."""
+    """True if rows at the end with only FALSE and blank cells are not records."""
 
     @model_validator(mode="after")
     def _check_ends(self) -> "WorksheetSettings":
@@ -456,7 +460,7 @@ class Settings(Section):
     ) -> tuple[WorksheetSettings, ...]:
         names = {(each.spreadsheet, normalize("NFC", each.title)) for each in worksheets}
         if len(names) < len(worksheets):
-            raise ValueError("each worksheet may be named once")
+            raise ValueError("each worksheet can have only one table")
         return worksheets
 
     @field_validator("plans", mode="before")
@@ -466,7 +470,7 @@ class Settings(Section):
 
     @property
     def is_cluster(self) -> bool:
-        """True if several processes may serve the key store: it is PostgreSQL, and has a Redis."""
+        """True if several processes can serve together, with PostgreSQL and Redis."""
         return self.cluster.redis is not None and isinstance(self.access.database, PostgresUrl)
 
 
@@ -477,9 +481,9 @@ def load_settings(
 ) -> Settings:
     """Load settings from the file, the environment and the overrides. Raises `ConfigError`.
 
-    Without `path`, `config.toml` in the working directory is read if it exists. Overrides are named
-    by key path (`{"server.port": 9000}`); None is a missing option. Relative paths in the file
-    start at its directory, others at the working directory.
+    If `path` is None, reads `config.toml` in the working directory if it exists. `overrides` has
+    values by key path, such as `{"server.port": 9000}`; None means no value. Relative file names in
+    the file start at its directory, others at the working directory.
     """
     known = list(setting_paths())
     file = file_layer(path, _FILE_SETTINGS, _SECRETS)
@@ -497,12 +501,12 @@ def load_settings(
     else:
         if not problems:
             return settings
-    # Outside the handler: the error's context would contain the values.
+    # Raised outside the handler, because the context of the error would contain values.
     raise ConfigError(*problems)
 
 
 def setting_paths() -> Iterator[KeyPath]:
-    """The key path of every setting, with `*` for the name of a plan or a place in an array."""
+    """Yield the key path of every setting. `*` is the name of a plan, or an index of an array."""
     tables: Mapping[str, type[Section]]
     tables = {"plans": PlanSettings, "worksheets": WorksheetSettings}
     for section, field in Settings.model_fields.items():

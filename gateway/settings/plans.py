@@ -1,4 +1,4 @@
-"""Base class and number types of settings, and the plans: rights and limits of their keys."""
+"""Base class and number types of settings, and the settings of plans."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -13,7 +13,7 @@ SecondsOrZero = Annotated[float, Field(ge=0)]
 
 
 class Section(BaseModel):
-    """A table of the file; the string below each setting is its description."""
+    """Base class for a table of settings. The string below each setting describes it."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -25,7 +25,7 @@ class Section(BaseModel):
 
 
 class PlanSettings(Section):
-    """`[plans.NAME]`: rights and limits of a key of this plan."""
+    """`[plans.NAME]`: rights and limits of the keys that have this plan."""
 
     where_and_order: bool = True
     """Allows filters and sorting in lists."""
@@ -54,6 +54,6 @@ BUILT_IN_PLANS: Mapping[str, Mapping[str, object]] = {
 
 
 def missing_limits(plan: PlanSettings) -> Sequence[str]:
-    """The settings without a limit for keys of this plan."""
+    """Return the names of the rate limits that are 0, which means no limit."""
     limits = ("requests_per_minute", "max_concurrent")
     return [name for name in limits if getattr(plan, name) == 0]

@@ -1,4 +1,4 @@
-"""Safe opening of the gateway's and operator's files: no blocking, no links of other users."""
+"""Safe functions to open, rename and own files that other users must not read or replace."""
 
 import errno
 import os
@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import BinaryIO
 
 HOW_TO_MEND = "run chmod 600 on it"
+"""Advice for a file that other users can read or write."""
 
 _NO_LINK = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-"""Flags to follow no link, and not to wait for the other end of a pipe."""
+"""Flags of `open` that fail for a symbolic link, and do not wait if the file is a pipe."""
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file to read it.
+    """Open a regular file for reading.
 
-    Raises OSError, also for pipes and devices, which may have no writer or no end.
+    Raises OSError, also for a pipe or device, because reading it might never end.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
@@ -29,19 +30,20 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def is_open_to_others(mode: int) -> bool:
-    """True if other users can read or write a file of this mode; always False outside POSIX."""
+    """True if a file of this mode is readable or writable for other users."""
     return os.name == "posix" and bool(mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
 def is_changeable_by_others(mode: int) -> bool:
-    """True if other users can write to a file of this mode."""
+    """True if a file of this mode is writable for other users."""
     return os.name == "posix" and bool(mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 def open_private(path: Path) -> int:
-    """Open a file, created for its owner alone if missing; returns its descriptor.
+    """Open a file for reading and writing; returns its descriptor.
 
-    Raises OSError for a symbolic link, which would lead writes to another file.
+    A new file is readable only for its owner. Raises OSError, also for a symbolic link, because
+    writes would change another file.
     """
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600)
@@ -52,27 +54,28 @@ def open_private(path: Path) -> int:
 
 
 def own_target(path: Path) -> Path:
-    """The file that an operator's link leads to, or the path itself.
+    """Resolve symbolic links in a path.
 
-    Raises OSError if the owner of the link is neither this user nor root.
+    Raises OSError if the path is a link whose owner is neither this user nor root.
     """
     if path.is_symlink() and path.lstat().st_uid not in (0, os.geteuid()):
         raise OSError(errno.ELOOP, "it is a symbolic link of another user: delete it", str(path))
-    # Raises nothing for a link to itself, which cannot be opened.
+    # Does not raise for a link to itself. Opening that link raises later.
     return Path(os.path.realpath(path))
 
 
 def give_name(
     file: Path, path: Path, *, link: Callable[[Path, Path], None] = os.link, keeps: bool = False
 ) -> None:
-    """Rename a complete file atomically. Raises OSError, also if the new name is taken.
+    """Rename a file to `path` atomically. Raises OSError, also if `path` exists.
 
-    With `keeps` the file has both names, unless the file system has no links.
+    `link` is replaced in tests. With `keeps` the file also keeps its old name, unless the file
+    system has no hard links.
     """
     try:
         link(file, path)
     except OSError as error:
-        # On a file system without links.
+        # These errors mean that the file system has no hard links.
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS) or path.exists():
             raise
         file.rename(path)
@@ -82,7 +85,7 @@ def give_name(
 
 
 def give_owner(file: Path, like: Path) -> None:
-    """Give a new file the owner of another file or folder, if run as root. Raises OSError."""
+    """If this process runs as root, give a file the owner and group of `like`. Raises OSError."""
     if os.geteuid() == 0:
         owner = like.stat()
         os.chown(file, owner.st_uid, owner.st_gid, follow_symlinks=False)

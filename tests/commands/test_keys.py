@@ -20,7 +20,7 @@ from gateway.telemetry.events import RequestEvent, request_done, tallies
 from tests.journeys.process import COMMAND, ENVIRONMENT
 
 Command = Callable[..., Result]
-FOLLOWS = "A running gateway follows within 5 s.\n"
+FOLLOWS = "A running gateway applies it within 5 s.\n"
 
 
 @pytest.fixture

@@ -162,8 +162,10 @@ def test_a_file_with_a_password_is_private(tmp_path: Path) -> None:
     harmless = written(tmp_path, table(f'database = "{URL.replace(f":{PASSWORD}", "")}"'))
     harmless.chmod(0o644)
 
-    assert problem.startswith(f"access.database: {path} holds it and is open to other users")
-    assert as_option.startswith(f"access.database: {path} holds it and is open to other users")
+    assert problem.startswith(f"access.database: {path} has this secret and is open to other users")
+    assert as_option.startswith(
+        f"access.database: {path} has this secret and is open to other users"
+    )
     assert load_settings(harmless, {"GATEWAY_ACCESS__PEPPER": PEPPER})
 
 
@@ -171,11 +173,11 @@ def test_a_server_needs_a_pepper(tmp_path: Path) -> None:
     """Beside a URL no file can be made."""
     path = written(tmp_path, table(f'database = "{URL}"'))
 
-    assert problems(path) == ["access.pepper_file: PostgreSQL needs this or access.pepper"]
+    assert problems(path) == ["access.pepper_file: PostgreSQL needs this setting or access.pepper"]
 
 
 def test_a_pepper_is_in_one_place(tmp_path: Path) -> None:
     """The setting and a file at once would leave open which one counts."""
     path = written(tmp_path, table(f'pepper = "{PEPPER}"', 'pepper_file = "pepper"'))
 
-    assert problems(path) == ["access.pepper_file: give either this or access.pepper"]
+    assert problems(path) == ["access.pepper_file: set either this or access.pepper, not both"]

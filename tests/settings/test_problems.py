@@ -72,7 +72,7 @@ def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
         pytest.param(
             "[server]\nport = 65536", "server.port: must be less than or equal to 65535", id="port"
         ),
-        pytest.param('[server]\nhost = ""', "server.host: may not be blank", id="blank host"),
+        pytest.param('[server]\nhost = ""', "server.host: must not be blank", id="blank host"),
         pytest.param(
             "[google]\nread_timeout_seconds = 0",
             "google.read_timeout_seconds: must be greater than 0",
@@ -98,7 +98,7 @@ def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
         ),
         pytest.param(
             '[google]\ncredentials = ""',
-            "google.credentials: may not be blank; leave it out for the default",
+            "google.credentials: must not be blank; leave it out for the default",
             id="blank path",
         ),
         pytest.param(
@@ -167,7 +167,7 @@ def test_a_mistake_in_the_file_is_reported_with_its_place(
         (
             "GATEWAY_ACCESS__DATABASE",
             "",
-            "access.database: may not be blank; leave it out for the default "
+            "access.database: must not be blank; leave it out for the default "
             "(set by GATEWAY_ACCESS__DATABASE)",
         ),
     ],
@@ -295,7 +295,7 @@ def test_a_pepper_in_a_file_that_others_can_open(tmp_path: Path, mode: int) -> N
     path.write_text('[access]\ndatabase = "keys.db"')
 
     assert with_pepper == [
-        f"access.pepper: {path} holds it and is open to other users of this machine: "
+        f"access.pepper: {path} has this secret and is open to other users of this machine: "
         "run chmod 600 on it"
     ]
     assert load_settings(path, {"GATEWAY_ACCESS__PEPPER": SECRET}).access.pepper is not None

@@ -1,4 +1,4 @@
-"""Check of the Google accounts, the Sheets API, and the grants of a key."""
+"""Checks of the Google accounts, of the Sheets API, and of names in the grants of a key."""
 
 import os
 import time
@@ -36,11 +36,12 @@ from gateway.telemetry.redaction import redacted
 from gateway.worksheets.access import Layouts
 
 NO_SPREADSHEET = "sheets-gateway-check"
-"""ID that no spreadsheet has: a "not found" proves that the API answers."""
+"""ID that no spreadsheet has. The error "not found" proves that the API answers."""
 
 Now = Callable[[], float]
+"""Clock that returns seconds since the epoch."""
 
-# Not the errors' own texts: they may contain a proxy URL with its password.
+# Errors are not quoted, because they might contain a proxy URL with its password.
 _NO_CLIENT: Mapping[type[Exception], str] = {
     ImportError: "the environment names a SOCKS proxy, which is not supported. Set HTTPS_PROXY to "
     "an http:// proxy, and unset ALL_PROXY",
@@ -51,7 +52,7 @@ _NO_CLIENT: Mapping[type[Exception], str] = {
     httpx2.InvalidURL: "the environment names a proxy whose URL cannot be read. Correct "
     "HTTPS_PROXY, HTTP_PROXY and ALL_PROXY to http://HOST:PORT, or unset them",
 }
-"""Reasons why no HTTP client can be created in this environment."""
+"""Messages for the errors of an HTTP client that cannot be created in this environment."""
 
 
 async def check_accounts(
@@ -62,11 +63,11 @@ async def check_accounts(
     writes: bool = False,
     sends: Mapping[str, Send] = MappingProxyType({}),
 ) -> AsyncIterator[list[Finding]]:
-    """Sign in as each account, then check the spreadsheet or whether Sheets answers.
+    """Sign in as each account, then check `spreadsheet`; if it is None, check the Sheets API.
 
-    The findings come step by step, because each step may wait for Google. A running gateway gives
-    `sends`, by account, to make the reads within its quota. Cost: 0-5 reads, with several accounts
-    1 more for each; 3 writes more with `writes`.
+    Yields the findings of each step as soon as Google has answered. `sends` has functions that call
+    Google, by account name, with which a running gateway keeps within its quota. Cost: at most 5
+    reads, 1 more for each account if there are several, and 3 writes if `writes` is true.
     """
     accounts = settings.google.by_account()
     try:
@@ -118,9 +119,9 @@ async def check_accounts(
 async def opened_accounts(
     accounts: Mapping[str, GoogleSettings], now: Now = time.time
 ) -> AsyncIterator[Mapping[str, Client]]:
-    """Open the accounts as `open_accounts` does.
+    """Open a client for each account, by name.
 
-    Raises ConfigError for an unusable credentials file, or an unfit environment.
+    Raises ConfigError for an unusable credentials file, proxy variable or CA certificate.
     """
     for account in accounts.values():
         check_credentials(account, os.environ)
@@ -134,7 +135,7 @@ async def opened_accounts(
 
 
 async def check_sign_in(settings: GoogleSettings, client: Client) -> list[Finding]:
-    """Check that Google issues a token for an account, and that the clock is right."""
+    """Check that Google issues a token for an account, and compare the clocks. No Sheets calls."""
     try:
         await client.sign_in()
     except GatewayError as error:
@@ -152,7 +153,7 @@ async def check_sign_in(settings: GoogleSettings, client: Client) -> list[Findin
 
 
 async def _reaches(sheets: GoogleSheets, spreadsheet: str) -> bool | None:
-    """True if the account reads the spreadsheet; None if the read failed otherwise. 1 read."""
+    """True if the account can read the spreadsheet, None if Google failed. Cost: 1 read."""
     try:
         await sheets.list_worksheets(spreadsheet)
     except (SpreadsheetNotFound, SpreadsheetNotShared):
@@ -163,7 +164,7 @@ async def _reaches(sheets: GoogleSheets, spreadsheet: str) -> bool | None:
 
 
 def context_of(settings: GoogleSettings, client: Client) -> CheckContext:
-    """Account, endpoint and files of a client; the account is known after its sign-in."""
+    """Return the context for messages about a client that has signed in."""
     return CheckContext(
         account=client.tokens.account,
         project=client.tokens.project,
@@ -173,7 +174,7 @@ def context_of(settings: GoogleSettings, client: Client) -> CheckContext:
 
 
 async def _check_sheets(sheets: GoogleSheets, context: CheckContext) -> list[Finding]:
-    """Check with any ID that the API is enabled; only at Google's own endpoint."""
+    """Check that the Sheets API is enabled. Cost: 1 read, or none without Google's endpoint."""
     if not is_allowed_endpoint(context.endpoint, allow_insecure=False):
         return []
     try:
@@ -186,10 +187,9 @@ async def _check_sheets(sheets: GoogleSheets, context: CheckContext) -> list[Fin
 
 
 async def look_for(settings: Settings, grants: Grants) -> Looked:
-    """Look for the spreadsheets, worksheets and fields of a key.
+    """Check in Google that the spreadsheets, worksheets and fields of a key exist.
 
-    Cost for each spreadsheet: as `find_names`, and 1 read for each account that does not
-    reach it.
+    Cost for each spreadsheet: as `find_names`, and 1 read for each account without access.
     """
     try:
         async with opened_accounts(settings.google.by_account()) as opened:
@@ -201,10 +201,10 @@ async def look_for(settings: Settings, grants: Grants) -> Looked:
 async def _names_in(
     settings: Settings, opened: Mapping[str, Client], grants: Grants, spreadsheet: str
 ) -> Names:
-    """The names in a spreadsheet, with the first account that reaches it.
+    """Return the names in a spreadsheet, read with the first account that has access.
 
-    Raises GatewayError with the reason: of an account that failed, rather than of one without
-    access.
+    Raises GatewayError if no account can read it. If an account failed for another reason than
+    missing access, the error has that reason.
     """
     layouts, failures = Layouts(settings.worksheets), list[GatewayError]()
     for name, client in opened.items():

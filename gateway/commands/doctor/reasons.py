@@ -1,9 +1,9 @@
-"""Findings of `check`, and reasons why Google refuses: a template for each cause.
+"""Findings of `check`, and explanations of errors of Google: a template for each cause.
 
 Rules:
-- A text gives the cause, then the solution. It never quotes a cell: from Google's messages it takes
-  only the status and known reasons.
-- Values of proxy variables are not shown: they may contain a password.
+- A text gives the cause, then the solution. Of Google's messages it quotes only the status and
+  known reasons, so it never quotes a cell.
+- Values of proxy variables are not shown, because they might contain a password.
 """
 
 import os
@@ -43,7 +43,7 @@ LIBRARY_PAGE = "https://console.cloud.google.com/apis/library/sheets.googleapis.
 UNAUTHENTICATED = 401
 FIRST_FAILURE = 500
 TOLERATED_SECONDS = 30.0
-"""Smaller clock offsets are not reported; Google accepts some minutes."""
+"""Maximum difference of the clocks that is not reported. Google accepts some minutes."""
 PROXY_SCHEMES = ("https", "http", "all")
 SYNCHRONISE = (
     "Synchronise this machine's clock: sudo timedatectl set-ntp true, or chrony or ntpd; "
@@ -52,7 +52,7 @@ SYNCHRONISE = (
 
 _UNITS = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"))
 _DEEPEST = 10
-"""Maximum number of causes of an error that are examined."""
+"""Maximum number of errors in a chain of causes that are examined."""
 _LET_OUT = "Allow this machine https (port 443) to it, or set HTTPS_PROXY to the network's proxy."
 _LATE = f"{{host}} does not answer in time: a firewall may drop the packets. {_LET_OUT}"
 # The first match decides, so subclasses come before their base classes.
@@ -205,17 +205,18 @@ _BY_REASON: Mapping[str, str] = {
 
 
 MOST_NAMED = 10
+"""Maximum number of names in a finding."""
 
 Level = Literal["ok", "note", "warning", "problem"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A line of the report: the problem, then the solution. A `problem` makes the command fail.
+    """A line of the report of `check`: the cause, then the solution.
 
-    A `note` has no solution: it explains how the gateway reads the spreadsheet.
-
-    The text has no full stop, because it may end with a command or URL to be copied.
+    A finding with the level `problem` makes the command fail. A `note` explains how the gateway
+    reads the spreadsheet, and has no solution. The text ends without a full stop, because users
+    copy a command or URL at its end.
     """
 
     level: Level
@@ -223,7 +224,7 @@ class Finding:
 
 
 def _finding(level: Level, text: str) -> Finding:
-    """Escape invisible characters: the text may quote Google or another server."""
+    """Make a finding; invisible characters are escaped, because the text can quote a server."""
     return Finding(level, quoting.printable(text.removesuffix(".")))
 
 
@@ -234,7 +235,7 @@ quoted = partial(quoting.quoted, longest=LONGEST_NAME)
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join at most the first ten names."""
+    """Join names with commas and "and"; after ten names, only the number of the others follows."""
     if len(names) > MOST_NAMED:
         return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
     *others, last = names
@@ -243,9 +244,9 @@ def listed(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckContext:
-    """Account, endpoint and files for messages about a failure.
+    """Account, endpoint and key file, for messages about a failure.
 
-    `account` is the service account's e-mail address; None for other accounts.
+    `account` is the e-mail address of a service account, or None for another type of account.
     """
 
     account: str | None
@@ -263,7 +264,7 @@ class CheckContext:
 
 
 def refusal_words(error: GatewayError, context: CheckContext) -> str:
-    """Explain an error of Google's by its causes, with a solution."""
+    """Return the cause of an error of Google, and a solution."""
     no_token = find_cause(error, TokenUnavailable)
     if no_token is not None:
         return sign_in_words(no_token, context)
@@ -290,7 +291,7 @@ def refusal_words(error: GatewayError, context: CheckContext) -> str:
 
 
 def _account_words(refusal: GoogleRefusal, context: CheckContext) -> str:
-    """Explain why the Sheets API refuses an account that has a token."""
+    """Return why the Sheets API does not accept an account that has a token, and a solution."""
     if refusal.disabled_in is not None:
         project = refusal.disabled_in or context.project
         query = f"?project={project}" if project else ""
@@ -305,7 +306,7 @@ def _account_words(refusal: GoogleRefusal, context: CheckContext) -> str:
 
 
 def sign_in_words(error: TokenUnavailable, context: CheckContext) -> str:
-    """Explain why Google issues no access token, with a solution."""
+    """Return why Google issued no access token, and a solution."""
     if error.failure is TokenFailure.UNREACHABLE:
         host = asked_host(error) or "Google's token endpoint"
         return f"no token available: {unreachable_words(host, error)}"
@@ -324,7 +325,7 @@ def sign_in_words(error: TokenUnavailable, context: CheckContext) -> str:
 
 
 def clock_words(offset_seconds: float) -> str:
-    """The offset of this machine's clock, such as "about 62 minutes behind"."""
+    """Return the offset of this machine's clock as a text, such as "about 62 minutes behind"."""
     amount, side = abs(offset_seconds), "ahead of" if offset_seconds > 0 else "behind"
     found = (each for each in _UNITS if amount >= 2 * each[0])
     unit_seconds, name = next(found, (1.0, "seconds"))
@@ -332,7 +333,7 @@ def clock_words(offset_seconds: float) -> str:
 
 
 def unreachable_words(host: str, error: BaseException) -> str:
-    """Explain by the error's causes why `host` cannot be reached, with a solution."""
+    """Return why `host` cannot be reached, by the causes of the error, and a solution."""
     text = next(
         template.format(host=host, reason=_reason(cause))
         for kind, template in _UNREACHABLE
@@ -347,7 +348,7 @@ def unreachable_words(host: str, error: BaseException) -> str:
 
 
 def _reason(cause: BaseException) -> str:
-    """Reason of an error in the words of TLS or the system."""
+    """Return the reason of an error as OpenSSL or the operating system reports it."""
     if isinstance(cause, ssl.SSLCertVerificationError):
         return getattr(cause, "verify_message", "") or "certificate verify failed"
     if isinstance(cause, ssl.SSLError):
@@ -359,7 +360,7 @@ def _reason(cause: BaseException) -> str:
 
 
 def asked_host(error: BaseException) -> str | None:
-    """Host of a failed request, if the error contains it."""
+    """Return the host of the failed request in the causes of an error, or None if unknown."""
     failed = find_cause(error, httpx2.RequestError)
     try:
         return None if failed is None else failed.request.url.netloc.decode("ascii", "replace")
@@ -368,7 +369,7 @@ def asked_host(error: BaseException) -> str | None:
 
 
 def chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and its causes, outermost first."""
+    """Yield the error and its causes, from the outermost to the innermost."""
     for _ in range(_DEEPEST):
         if error is None:
             return
@@ -379,5 +380,5 @@ def chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def find_cause(error: BaseException, kind: type[E] | tuple[type[E], ...]) -> E | None:
-    """The outermost error of a type among the causes."""
+    """Return the outermost error of a type in the chain of causes, or None."""
     return next((each for each in chain(error) if isinstance(each, kind)), None)

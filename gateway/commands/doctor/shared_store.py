@@ -1,4 +1,4 @@
-"""Check of Redis, as a gateway uses it: problems and their solutions."""
+"""Check that Redis can be used by a cluster, with a solution for each problem."""
 
 from collections.abc import Mapping
 from urllib.parse import urlsplit
@@ -55,7 +55,10 @@ _WORDS: Mapping[StoreFault, str] = {
 
 
 async def check_redis(url: str, layouts: Layouts = DEFAULT_LAYOUTS) -> Finding:
-    """Check Redis with a gateway's commands, up to three times, and the layouts of running ones."""
+    """Try the commands of a gateway on Redis, up to three times.
+
+    Also reports if running gateways have other `layouts`.
+    """
     try:
         check_url(url)
     except ConfigError as error:

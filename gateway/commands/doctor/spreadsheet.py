@@ -1,4 +1,4 @@
-"""Checks of a spreadsheet: access, its worksheets, room in its metadata, and writing to it."""
+"""Checks of a spreadsheet: access, worksheets, size of the metadata, and writes."""
 
 import re
 from collections.abc import Sequence
@@ -30,20 +30,21 @@ from gateway.worksheets.access import Layouts
 
 NEARLY_FULL = 0.8 * MAX_METADATA_CHARACTERS
 FULL = MAX_METADATA_CHARACTERS - 100
-"""Characters of metadata above which three fences do not fit."""
+"""Characters of metadata above which the entries of a further write do not fit."""
 KEY = "gw-check"
-"""Key of the fences that `check --write` makes."""
+"""Key of the metadata that `check --write` creates."""
 
 _OF_GATEWAYS = re.compile(rf"gw-[0-9a-f]{{12}}|{KEY}")
-"""Pattern of the keys of fences: a gateway's, derived from its pepper, and this command's."""
+"""Regular expression for the keys of metadata that gateways and this command create."""
 
 
 async def check_spreadsheet(
     sheets: Sheets, given: str, context: CheckContext, worksheets: Sequence[WorksheetSettings]
 ) -> list[Finding]:
-    """Check the ID, read access and each worksheet.
+    """Check the ID, the read access, and each worksheet of a spreadsheet.
 
-    `worksheets` come from the settings. Cost: 0 reads, or 1 more than `read_worksheets`.
+    `worksheets` are the tables `[[worksheets]]` of the settings. Cost: 1 read and the reads of
+    `read_worksheets`; none for an invalid ID.
     """
     if not a1.is_spreadsheet_id(given):
         return [problem(f"spreadsheet {quoted(given)}: {id_words(given)}")]
@@ -84,7 +85,7 @@ async def check_spreadsheet(
 
 
 def id_words(given: str) -> str:
-    """Explain an invalid ID, and extract a valid one from it if possible."""
+    """Return why a spreadsheet ID is invalid, with the ID in it if it is a URL."""
     if a1.is_published(given):
         return (
             "this is the URL of a published copy, which does not contain the ID. Open the "
@@ -102,7 +103,7 @@ def id_words(given: str) -> str:
 
 
 async def check_metadata(sheets: Sheets, spreadsheet: str, context: CheckContext) -> list[Finding]:
-    """Find metadata that is full or nearly full. Cost: 1 read."""
+    """Report developer metadata that is full or nearly full. Cost: 1 read."""
     try:
         found = await sheets.find_fences(spreadsheet)
     except GatewayError as error:
@@ -124,7 +125,7 @@ async def check_metadata(sheets: Sheets, spreadsheet: str, context: CheckContext
 
 
 def _shares(found: Sequence[Fence], *, of_gateways: bool) -> str:
-    """The keys with the number and size of their entries, the largest first."""
+    """Return the keys of entries as a text, each with number and size, the largest first."""
     by_key: dict[str, list[Fence]] = {}
     for each in found:
         if (_OF_GATEWAYS.fullmatch(each.key) is not None) is of_gateways:
@@ -139,9 +140,10 @@ def _size(found: Sequence[Fence]) -> int:
 
 
 async def check_writing(sheets: Sheets, spreadsheet: str, context: CheckContext) -> list[Finding]:
-    """Create metadata with one id twice, and delete it. Cost: 3 writes.
+    """Create developer metadata with the same ID twice, and delete it. Cost: 3 writes.
 
-    The finding states if Google refuses used metadata ids, which the safety of writes needs.
+    Reports if Google rejects the second entry. If it does, the gateway can find out whether Google
+    applied a write whose answer was lost.
     """
     place, problem_words = f"spreadsheet {spreadsheet}:", "it cannot be written to: "
     used, other = Fence.random(KEY), Fence.random(KEY)
@@ -149,7 +151,7 @@ async def check_writing(sheets: Sheets, spreadsheet: str, context: CheckContext)
     try:
         await sheets.put_fence(spreadsheet, used, other)
         problem_words = ""
-        try:  # the other fence is deleted first, so that a refusal is not for lack of room
+        try:  # the other entry is deleted, so that an error does not mean that metadata is full
             await sheets.put_fence(spreadsheet, used, forgotten=[other.id])
         except UpstreamRefusal as refusal:
             refusal.first_request = 1

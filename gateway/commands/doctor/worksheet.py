@@ -2,9 +2,9 @@
 
 Rules
 - A finding names rows, columns, field names and settings, never a cell below the header.
-- The first rows show how columns are filled down: by checkboxes, formulas or dropdowns. Further
-  down only values are known.
-- Totals and notes are found by gaps and tables. The finding names their rows.
+- The first rows show if a column is filled down with checkboxes, formulas or dropdowns. Of the
+  rows below, only values are read.
+- Rows after a blank row, and below a native table, can be totals or notes. A finding names them.
 """
 
 import json
@@ -34,16 +34,16 @@ from gateway.worksheets.catalogue import first_cells, read_first_rows
 from gateway.worksheets.loader import header_of
 
 MAX_CELLS = 1_000_000
-"""Maximum number of cells of the grids that are read completely."""
+"""Maximum number of cells of all worksheets that are read completely."""
 
 MAX_RANGE_CHARACTERS = 4_000
-"""Maximum length of the ranges that are read completely, which are part of a URL."""
+"""Maximum total length of the A1 ranges in the URL of a read."""
 
 NOTE_ROWS = 3
-"""Maximum number of rows below a blank row that count as a total or a note."""
+"""Maximum number of rows after a blank row that are reported as a total or a note."""
 
 FEWEST_FILLED = 2
-"""Minimum number of rows with formulas or dropdowns that count as filled down."""
+"""Minimum number of rows with only filled-down cells that are reported."""
 
 _CHECKBOX = "BOOLEAN"
 _DROPDOWNS = frozenset({"ONE_OF_LIST", "ONE_OF_RANGE"})
@@ -53,10 +53,11 @@ Columns = Sequence[Sequence[object]]
 
 @dataclass(frozen=True, kw_only=True)
 class SeenWorksheet:
-    """A worksheet that was read, and its settings.
+    """Cells of a worksheet, and its layout from the settings.
 
-    `displayed` are the columns from the first row of `view` to the last, None if they were not
-    read. `typed` columns are read only if the end of the records depends on them.
+    `view` has the first rows. `displayed` has the displayed texts of all rows by column, from the
+    first row of `view` on, or None for a worksheet that is too large. `typed` has the typed values,
+    or None if the displayed texts show where the records end.
     """
 
     spreadsheet: str
@@ -75,8 +76,8 @@ async def read_worksheets(
 ) -> Sequence[SeenWorksheet]:
     """Read the worksheets for `check_worksheet`.
 
-    Cost: the reads of `read_first_rows`; 1 more if a worksheet has more rows, and 1 more if the
-    last ones of such a worksheet show booleans.
+    Cost: the reads of `read_first_rows`. 1 more if a worksheet has more rows, and 1 more if the
+    last rows of such a worksheet display TRUE or FALSE.
     """
     view = await read_first_rows(sheets, spreadsheet, found, layouts)
     sizes = {each.title: each for each in found}
@@ -121,7 +122,10 @@ async def read_worksheets(
 async def _read_whole(
     sheets: Sheets, spreadsheet: str, ranges: dict[str, str], render: Render
 ) -> dict[str, Columns]:
-    """The columns of worksheets by title; none if they are too large. 1 read, 0 for no ranges."""
+    """Read ranges and return their columns by title. Cost: 1 read, or none without ranges.
+
+    Returns nothing if Google's answer is too large or too slow.
+    """
     if not ranges:
         return {}
     try:
@@ -135,7 +139,7 @@ async def _read_whole(
 
 
 def check_worksheet(seen: SeenWorksheet, who: str) -> Iterator[Finding]:
-    """Describe a worksheet; `who` is the account that writes to it."""
+    """Yield the findings about a worksheet. `who` is the account that writes to it."""
     view, header = seen.view, seen.header
     [block] = view.blocks
     below = block.texts[1:] if block.first_row == header.row else ()
@@ -161,10 +165,10 @@ def check_header(
     spreadsheet: str = "ID",
     hints: Iterable[int] = (),
 ) -> Iterator[Finding]:
-    """Find columns that are not served or have unusual names; columns are given by letters.
+    """Report columns that are not served or have unusual names, by their letters.
 
-    `below` are the rows after the header, of which the first ones suffice. `hints` are rows that
-    are headers of native tables, or the last frozen one.
+    `below` has the first rows after the header. `hints` are numbers of rows that are probably the
+    header: the last frozen row, and the first rows of native tables.
     """
     place = f"worksheet {quoted(title)}:"
     likely = _likely_header(header, below, hints)
@@ -197,10 +201,10 @@ def check_header(
 def _likely_header(
     header: Header, below: Sequence[Sequence[object]], hints: Iterable[int]
 ) -> tuple[int, int] | None:
-    """A row below the header that looks more like one, and the number of its cells.
+    """Find a row below the header that is probably the real header.
 
-    The row is one of the `hints` with more cells than the header, or the first row with several
-    cells below a single one.
+    Returns its row number and the number of its cells, or None. This is a row in `hints` with more
+    cells than the header; or, if the header has at most one cell, the first row with several cells.
     """
     counts = {
         row: sum(map(_is_filled, cells)) for row, cells in enumerate(below, start=header.row + 1)
@@ -217,7 +221,10 @@ def _likely_header(
 def _setting(
     spreadsheet: str, title: str, is_new: bool, header_row: int = 1, record_field: str | None = None
 ) -> str:
-    """Advice with settings of a worksheet in TOML; `is_new` if it has no table of its own."""
+    """Return advice with lines of TOML for a worksheet.
+
+    `is_new` is true if the configuration has no table for this worksheet.
+    """
     lines = [f'spreadsheet = "{spreadsheet}"', f"title = {_toml(title)}"] if is_new else []
     if header_row > 1:
         lines.append(f"header_row = {header_row}")
@@ -233,7 +240,7 @@ def _toml(text: str) -> str:
 
 
 def _blanks(header: Header, below: Sequence[Sequence[object]]) -> Sequence[str]:
-    """Problems of columns without a name, within the header or to the right of it."""
+    """Describe columns without a name, within the header or to the right of it."""
     width = len(header.cells)
     found = {column for column, cell in enumerate(header.cells) if not cell.strip()}
     for row in below if width else ():
@@ -256,7 +263,7 @@ def _is_filled(cell: object) -> bool:
 
 
 def _odd_names(header: Header) -> Iterator[str]:
-    """Problems of names that are repeated, reserved, or have surrounding blanks."""
+    """Describe field names that are repeated, reserved, or begin or end with a blank."""
     for name in header.duplicates():
         found = [column for column, cell in enumerate(header.cells) if cell == name]
         if name.strip() != ROW_INDEX:
@@ -284,7 +291,7 @@ def _columns(columns: Sequence[int]) -> str:
 
 
 def _own_table(view: SheetView, header: Header) -> NativeTable | None:
-    """The native table with the same header as the worksheet."""
+    """Return the native table whose header is the header row of the worksheet, or None."""
     return next((each for each in view.tables if each.first_row == header.row), None)
 
 
@@ -314,7 +321,10 @@ def _protection_findings(view: SheetView, header: Header, who: str) -> Iterator[
 
 
 class _Rows:
-    """The rows below a header, numbered from 1: the end of the records, and likely other ends."""
+    """Findings about the rows below a header: where the records end, and totals or notes.
+
+    Rows are numbered from 1, the row after the header.
+    """
 
     def __init__(self, seen: SeenWorksheet, header: Header) -> None:
         [block] = seen.view.blocks
@@ -328,7 +338,7 @@ class _Rows:
         ]
 
     def findings(self) -> Iterator[Finding]:
-        """Findings about rows, given by their numbers in the sheet."""
+        """Yield the findings about the rows, with the row numbers of the worksheet."""
         header = self._header
         if not header.columns:
             return
@@ -367,7 +377,7 @@ class _Rows:
             )
 
     def _findings_below(self, end: int) -> Iterator[Finding]:
-        """Findings about totals and notes below the data, up to the last record."""
+        """Yield findings about totals and notes below the data. `end` is the last record."""
         table, last = _own_table(self._seen.view, self._header), min(self._last_entered, end)
         above, first = 0, last
         if table is not None:
@@ -396,7 +406,7 @@ class _Rows:
 
     @cached_property
     def _last_entered(self) -> int:
-        """Last row with a cell that is not filled down; 0 if there is none."""
+        """Number of the last row with a cell that is not filled down, or 0."""
         return next(filter(self._is_entered, range(_last_shown(self._displayed), 0, -1)), 0)
 
     def _is_entered(self, row: int) -> bool:
@@ -407,7 +417,10 @@ class _Rows:
         )
 
     def _is_total(self, row: int) -> bool:
-        """True if one of the first rows has a formula in a column that is not filled down."""
+        """True if a row has a formula in a column that is not filled down.
+
+        Formulas are known only of the first rows that were read.
+        """
         return any(
             cells[row - 1].is_computed and not self._fillings[at]
             for at, cells in self._first.items()
@@ -416,7 +429,7 @@ class _Rows:
 
     @property
     def _record_field(self) -> str | None:
-        """The field with most values, apart from filled-down columns."""
+        """Field with the most values, without filled-down columns; None if all are filled down."""
         counts = {
             name: sum(cell not in ("", None) for cell in self._displayed[at])
             for name, at in self._header.columns.items()
@@ -425,7 +438,7 @@ class _Rows:
         return max(counts, key=counts.__getitem__, default=None)
 
     def _rows(self, first: int, last: int | None = None) -> str:
-        """Text for a range of rows, with their numbers in the sheet."""
+        """Return a text for a range of rows, with the row numbers of the worksheet."""
         top = self._header.row
         if last is None or first == last:
             return f"row {top + first}"
@@ -433,18 +446,21 @@ class _Rows:
 
 
 def _last_shown(columns: Columns) -> int:
-    """Number of the last row with a displayed text, from 1; 0 if there is none."""
+    """Return the number of the last row with a displayed text, from 1, or 0."""
     return last_record(BLANK_ONLY, columns) or 0
 
 
 def _is_computed(first: Sequence[SeenCell]) -> bool:
-    """True if most of the first cells of a column show results of formulas."""
+    """True if most of the first cells of a column have formulas."""
     computed = sum(cell.is_computed for cell in first)
     return computed > sum(not (cell.is_computed or cell.is_blank) for cell in first)
 
 
 def _filling(first: Sequence[SeenCell], cells: Sequence[object]) -> Collection[object]:
-    """Texts with which a column is filled down, by its first cells; empty if it is not."""
+    """Return the texts with which a column is filled down, by its first cells.
+
+    Returns an empty collection for a column that is not filled down.
+    """
     if _is_computed(first):
         return frozenset(cells)
     found: set[object] = {cell.text for cell in first if cell.value is False}

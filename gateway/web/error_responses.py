@@ -1,4 +1,4 @@
-"""Error responses: the only place where an error becomes a response."""
+"""Error responses: the only module that turns an error into a response."""
 
 from collections.abc import Collection
 
@@ -12,30 +12,30 @@ from gateway.web.request import Request
 from gateway.web.state import State
 
 ERROR_TYPE = "SheetsonError"
-"""`type` of every error, which clients compare."""
+"""Value of `type` in every error; clients compare it."""
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _UPDATES = (
-    "PUT and PATCH update a row: put its rowIndex into the path. To update several rows, send "
-    "PATCH with where and an object, or with a JSON list of objects, each with its rowIndex."
+    "To update one row, put its rowIndex into the path. To update several rows, send PATCH with "
+    "where and a JSON object, or with a JSON list of objects that each have a rowIndex."
 )
 _MENDS = {
-    "DELETE": "Rows cannot be deleted with this key: ask the operator for one made with --delete, "
-    "on a plan with deletes, or empty their cells with an update of nulls.",
+    "DELETE": "This key cannot delete rows. Ask the operator for a key made with --delete, on a "
+    "plan that allows deletes, or update the fields to null.",
     "PATCH": _UPDATES,
     "PUT": _UPDATES,
 }
-"""Advice for methods without an operation at a path."""
+"""Advice by method, for a path that does not support the method."""
 _NO_ROUTE = (
     "There is nothing at this path. Rows are at /v2/sheets/{sheetName} and "
     "/v2/sheets/{sheetName}/{rowIndex}; /docs lists all paths."
 )
 _BACKSLASH = "\\"
-_TWO_SLASHES = " This path has two slashes in a row: send one."
+_TWO_SLASHES = " The path has two slashes in a row. Send only one."
 
 
 def error_answer(request: Request, error: errors.GatewayError) -> Answer:
-    """The answer to a request that failed with an error; the request's log line gets its code."""
+    """Make the answer to a failed request, and put the error code into its log line."""
     event = request.event
     event.code = error.code
     if error.__cause__ is not None and error.status >= 500:
@@ -67,7 +67,7 @@ def error_members(
         "type": ERROR_TYPE,
         "name": error.name,
         "code": error.code,
-        # A client's text in the message may contain a lone surrogate.
+        # The message might quote a client's text with a lone surrogate.
         "message": error.message.encode("utf-8", "replace").decode("utf-8"),
         "status": error.status,
         "requestId": event.id,
@@ -112,7 +112,10 @@ def _headers(error: errors.GatewayError) -> dict[str, str]:
 
 
 def missing_method(request: Request, methods: Collection[str]) -> Answer:
-    """The answer to `OPTIONS`. Raises MethodNotAllowed for other methods."""
+    """Return the answer to `OPTIONS`. Raises MethodNotAllowed for every other method.
+
+    `methods` are the supported methods, without `OPTIONS` and `HEAD`.
+    """
     allowed = sorted({"OPTIONS", *methods, *(["HEAD"] if "GET" in methods else [])})
     method = request.event.method
     if method == "OPTIONS":
@@ -126,6 +129,6 @@ def missing_method(request: Request, methods: Collection[str]) -> Answer:
 
 
 def missing_route(request: Request) -> errors.RouteNotFound:
-    """The error for a path with nothing at it."""
+    """Make the error for an unknown path."""
     hint = _TWO_SLASHES if b"//" in request.scope["raw_path"] else ""
     return errors.RouteNotFound(f"{_NO_ROUTE}{hint}")

@@ -1,8 +1,8 @@
-"""Explanations of texts that are not JSON: the mistake, and its correction.
+"""Explain why a text is not valid JSON, and how to correct it.
 
-Rules: the first rule that fits explains a text: rules for whole texts come before those for the
-place of the error. An explanation quotes its own marks and words, never the client's text. Only
-refused texts are examined.
+Rules: the first rule that matches explains the error. Rules for the whole text come before rules
+for the position of the error. An explanation never quotes the client's text. Only texts that the
+JSON parser rejected are examined.
 """
 
 import json
@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 _LOOKED_AT = 2000
-"""Number of characters at the start of a text that are examined for its kind."""
+"""Maximum number of characters, from the start, that the patterns of `_KINDS` search."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """Purpose of a text and its words in messages; `place` describes the place of an error."""
+    """Words for messages about one kind of text; `place` describes the position of an error."""
 
     name: str
     example: str
@@ -29,45 +29,45 @@ BODY = Subject(
     name="The body",
     example='{"name": "Ann"}',
     form_help="Send it with Content-Type: application/x-www-form-urlencoded, or send JSON",
-    cut_help="Send all of it, with a backslash before a quote inside a string",
+    cut_help="Send the whole body, with a backslash before each quote inside a string",
     place=lambda error: f"line {error.lineno}, column {error.colno}",
 )
 WHERE = Subject(
     name="where",
     example='{"state":"California"}',
     form_help="Send JSON",
-    cut_help="Send all of it, percent-encoded: an & is %26, a # is %23",
+    cut_help="Send the whole value percent-encoded: write & as %26 and # as %23",
     place=lambda error: f"position {error.pos}",
 )
 
 MULTIPART = re.compile(r"\s*--[^\n]*\n.{0,1000}?content-disposition", re.DOTALL | re.IGNORECASE)
-"""Start of a form of `multipart/form-data`."""
+"""Start of a `multipart/form-data` body."""
 
 _KINDS: Sequence[tuple[re.Pattern[str], str, str]] = (
     (
         re.compile(r"\s*\[object [A-Z]"),
-        "it is [object Object], which a script makes of an object without JSON.stringify",
+        "it is [object Object]: the script sent an object without JSON.stringify",
         "Send JSON.stringify of the object",
     ),
     (
         MULTIPART,
-        "it is multipart/form-data, which is not read",
-        "In a page, send new URLSearchParams(new FormData(form)), or send JSON",
+        "it is multipart/form-data, which is not supported",
+        "In a web page, send new URLSearchParams(new FormData(form)), or send JSON",
     ),
     (re.compile(r"\s*<"), "it is HTML or XML", "Send JSON"),
     (re.compile(r"(?:\0[^\0]){2}|(?:[^\0]\0){2}", re.DOTALL), "it is UTF-16", "Encode it as UTF-8"),
     (re.compile(r"""\s*[^\s{}\[\]"'<>=&:,]+="""), "it is a form, such as name=Ann", ""),
 )
-"""Kinds of whole texts: pattern of the start, description, and advice."""
+"""Formats other than JSON: pattern of the start of the text, description, and advice."""
 
 _CURLY = "“”„‟«»‘’‚‛"
 _CURLY_END = re.compile(rf"[{_CURLY}]\s*(?:[,:\]}}]|\Z)")
 _SIGNS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(_CURLY, ("a curly quote", 'Write the straight quote "')),
-    **dict.fromkeys("'`", ("another quote", 'Write the double quote "')),
-    **dict.fromkeys("/#", ("a comment", "Leave it out")),
+    **dict.fromkeys("'`", ("a single quote or backtick", 'Write the double quote "')),
+    **dict.fromkeys("/#", ("a comment", "Remove it")),
     ";": ("a semicolon", "Write a comma"),
-    "+": ("a number with +", "Leave out the +"),
+    "+": ("a number with +", "Remove the +"),
     ".": ("a number without a digit before the decimal point", "Write 0.5 for .5"),
 }
 _POINT_BEHIND_DIGIT = (
@@ -82,24 +82,24 @@ _WORDS: Mapping[str, str] = {
 _BRACKETS = "{}[],:"
 _MISSING: Mapping[str, str] = {
     "Expecting property name": "a name is missing. Write it in double quotes",
-    "Expecting value": "a value is missing. Write null for none",
+    "Expecting value": "a value is missing. Write null for an empty value",
     "Expecting ':'": "a colon is missing. Write it between name and value",
 }
-_BRACKET = "a bracket of the other kind closes here. Write the one that was opened"
-_COMMA = "a comma is missing, or a backslash before a quote inside the string before it"
+_BRACKET = "the closing bracket does not match. Close { with }, and [ with ]"
+_COMMA = "a comma is missing here, or a backslash before a quote inside the previous string"
 _DECIMAL_COMMA = re.compile(r"[0-9],[0-9]++(?!\s*:)")
 _WORD = re.compile(r"[^\W\d]\w*")
 _CONTROLS: Mapping[str, str] = {
-    "\n": "holds a raw line break. Write it as \\n",
-    "\r": "holds a raw line break. Write it as \\r",
-    "\t": "holds a raw tab. Write it as \\t",
+    "\n": "contains a raw line break. Write it as \\n",
+    "\r": "contains a raw line break. Write it as \\r",
+    "\t": "contains a raw tab. Write it as \\t",
 }
 
 
 def explain(subject: Subject, text: str, error: json.JSONDecodeError) -> str:
-    """One sentence about the text that was found instead of JSON, and one with advice."""
+    """Return a message: one sentence about the mistake, and one with advice."""
     if not text.strip():
-        found = "it holds only blanks" if text else "it is empty"
+        found = "it contains only whitespace" if text else "it is empty"
         return f"{subject.name} is not JSON: {found}. Send JSON, such as {subject.example}."
     start = text[:_LOOKED_AT]
     for pattern, found, mend in _KINDS:
@@ -113,7 +113,9 @@ def _fault(subject: Subject, text: str, error: json.JSONDecodeError) -> str:
     message, at = error.msg, error.pos
     sign, before = text[at : at + 1], text[:at].rstrip()[-1:]
     if message.startswith("Invalid control"):
-        held = _CONTROLS.get(sign) or f"holds a control character. Write it as \\u{ord(sign):04x}"
+        held = (
+            _CONTROLS.get(sign) or f"contains a control character. Write it as \\u{ord(sign):04x}"
+        )
         return f"a string {held}"
     if message.startswith("Unterminated") and _CURLY_END.search(text, at):
         return 'a string ends with a curly quote. Write the straight quote "'
@@ -122,15 +124,15 @@ def _fault(subject: Subject, text: str, error: json.JSONDecodeError) -> str:
     if message.startswith("Invalid \\"):
         return "a backslash does not begin a JSON escape. Write \\\\ for \\, as in C:\\\\data"
     if not text[at:].strip():
-        return f"the text ends before its last bracket. {subject.cut_help}"
+        return f"the text ends before its last closing bracket. {subject.cut_help}"
     if message.startswith("Extra data"):
         return (
             "another value follows the first. Send several rows as one list, [{…}, {…}]"
             if sign in "{["
-            else "there is text after the end. Leave it out"
+            else "there is text after the end of the JSON. Remove it"
         )
     if message.startswith("Illegal trailing") or (before == "," and sign in "}]"):
-        return "a comma stands before the closing bracket. Leave it out"
+        return "a comma is not allowed before a closing bracket. Remove it"
     return _found_here(text, message, at)
 
 
@@ -141,21 +143,21 @@ def _found_here(text: str, message: str, at: int) -> str:
         return _POINT_BEHIND_DIGIT
     if sign in _SIGNS:
         found, mend = _SIGNS[sign]
-        return f"{found} stands here. {mend}"
+        return f"{found} is not allowed here. {mend}"
     if not sign.isprintable() or sign.isspace():
-        return f"an invisible character, U+{ord(sign):04X}, stands here. Leave it out"
+        return f"the invisible character U+{ord(sign):04X} is not allowed here. Remove it"
     word = _WORD.match(text, at)
     if word is not None and word[0] in _WORDS:
-        return f"{word[0]} stands here. Write {_WORDS[word[0]]}"
+        return f"{word[0]} is not JSON. Write {_WORDS[word[0]]}"
     if sign in _BRACKETS:
         missing = [word for start, word in _MISSING.items() if message.startswith(start)]
         return missing[0] if missing else _BRACKET if sign in "}]" else _COMMA
     if message.startswith("Expecting property name") and _DECIMAL_COMMA.match(text, max(at - 2, 0)):
         return "a digit follows a comma. Write a decimal number with a point, as in 1.5"
     if message.startswith("Expecting property name"):
-        return 'a name stands here without quotes. Write it in double quotes, as in {"name": 1}'
+        return 'a name needs quotes. Write it in double quotes, as in {"name": 1}'
     if message.startswith("Expecting value"):
-        return 'a value stands here that needs quotes. Write a text in double quotes, as in "Ann"'
+        return 'a text needs quotes. Write it in double quotes, as in "Ann"'
     if message.startswith("Expecting ':'"):
         return 'a colon is missing. Write it between name and value, as in {"name": 1}'
     if sign.isdigit() and text[at - 1] in "0-":

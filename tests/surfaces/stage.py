@@ -31,8 +31,8 @@ Headers = Sequence[tuple[str, str]]
 
 GRANTED = frozenset({BOOK})
 NO_DELETE = (
-    "Rows cannot be deleted with this key: ask the operator for one made with --delete, on a "
-    "plan with deletes, or empty their cells with an update of nulls."
+    "This key cannot delete rows. Ask the operator for a key made with --delete, on a plan that "
+    "allows deletes, or update the fields to null."
 )
 """Advice in the error for a DELETE that is not allowed."""
 KEYS: Mapping[str, KeyRequest] = keys_to(BOOK)

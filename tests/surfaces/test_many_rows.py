@@ -92,8 +92,8 @@ def message(answer: Answer) -> str:
 
 ON_ROWS, ON_ROW = "GET, HEAD, OPTIONS, POST", "GET, HEAD, OPTIONS, PATCH, POST, PUT"
 NO_ROW = (
-    "PUT and PATCH update a row: put its rowIndex into the path. To update several rows, send "
-    "PATCH with where and an object, or with a JSON list of objects, each with its rowIndex."
+    "To update one row, put its rowIndex into the path. To update several rows, send PATCH with "
+    "where and a JSON object, or with a JSON list of objects that each have a rowIndex."
 )
 
 

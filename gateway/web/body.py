@@ -41,14 +41,14 @@ from gateway.worksheets.writes import Fields, FormFields
 JSON_STARTS = (b"{", b"[")
 _NO_TYPES = ("", "text/plain")
 """Media types that do not describe the body."""
-_NO_FIELD = "The object holds no field to write."
+_NO_FIELD = "The object contains no field to write."
 _BLANK_FORM = (
-    "A new row needs at least one field with a value; the body was read as a form, and has "
-    'none. JSON looks like {"name": "Ann"}.'
+    "The body was read as a form, and none of its fields has a value. A new row needs at least "
+    'one value; a JSON body looks like {"name": "Ann"}.'
 )
 _UNREAD = {
-    "multipart/form-data": "multipart/form-data is not read. In a page, send new "
-    "URLSearchParams(new FormData(form)); or JSON with Content-Type: application/json."
+    "multipart/form-data": "multipart/form-data is not supported. In a web page, send new "
+    "URLSearchParams(new FormData(form)), or JSON with Content-Type: application/json."
 }
 """Refused media types, with advice."""
 _ESCAPED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
@@ -151,7 +151,8 @@ def _decoded(body: bytes, content_type: str) -> object:
         return Form(parse_form(body))
     raise UnsupportedMediaType(
         _UNREAD.get(content_type)
-        or "Send a JSON object with Content-Type: application/json, or a form."
+        or "This Content-Type is not supported. Send JSON as application/json, or a form as "
+        "application/x-www-form-urlencoded."
     )
 
 
@@ -179,9 +180,9 @@ def _listed_rows(elements: Sequence[object], verb: Literal["create", "update"]) 
     The check stops at the maximum number of problems.
     """
     if not elements:
-        raise invalid_body(f"The list holds no row to {verb}.")
+        raise invalid_body(f"The list contains no row to {verb}.")
     if len(elements) > MAX_ROWS:
-        raise invalid_body(f"The list holds more than {MAX_ROWS} rows; send it in parts.")
+        raise invalid_body(f"The list has more than {MAX_ROWS} rows. Send it in several requests.")
     rows: list[tuple[int, Fields]] = []
     taken: set[int] = set()
     problems: list[Problem] = []
@@ -213,12 +214,12 @@ def _row_number(fields: Fields, taken: Collection[int]) -> tuple[int, str | None
     """The row number in the object of an update; 0, and the problem, without a valid one."""
     value = fields.get(ROW_INDEX)
     if value is None:
-        return 0, f"{ROW_INDEX} is missing; it says which row to update."
+        return 0, f"{ROW_INDEX} is missing. It is the number of the row to update."
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        return 0, f"{ROW_INDEX} must be an integer, as in answers."
-    return (0, "The list has this row twice.") if value in taken else (value, None)
+        return 0, f"{ROW_INDEX} must be an integer, as the gateway returned it."
+    return (0, "The list contains this row twice.") if value in taken else (value, None)
 
 
 def _stored(fields: Fields) -> Fields:
@@ -266,7 +267,7 @@ def _decode_text(body: bytes) -> str:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
         is_utf16 = body.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
-        found = "it is UTF-16" if is_utf16 else "another encoding, such as Latin-1, has this byte"
+        found = "it is UTF-16" if is_utf16 else "this byte is of another encoding, such as Latin-1"
         raise invalid_body(
             f"The body is not UTF-8 at byte {error.start}: {found}. Encode it as UTF-8."
         ) from error

@@ -94,8 +94,8 @@ def _parse_export(
     formulas = parameters.single_text(asking, FORMULAS)
     if formulas is not None and (named != "csv" or formulas.strip().lower() != RAW):
         raise InvalidQuery(
-            f"{FORMULAS} takes {RAW} only, and only with {FORMAT}=csv. It exports texts that "
-            "begin like a formula unchanged, as other formats always do."
+            f"{FORMULAS} must be {RAW}, and needs {FORMAT}=csv. Texts that look like formulas are "
+            "then exported without an apostrophe before them."
         )
     limit = parameters.parse_count(asking, "limit")
     query = parameters.parse_query(asking, max_limit=0)

@@ -127,7 +127,7 @@ class Forms:
         if wait_seconds:
             lease.refund()
             raise errors.RateLimited(
-                f"An address may send {self._per_minute} forms a minute.",
+                f"An address is allowed to send {self._per_minute} forms a minute.",
                 retry_after_seconds=math.ceil(wait_seconds),
             )
 
@@ -188,8 +188,8 @@ async def read_submission(request: Request, admitted: Admitted) -> Submission:
     is_form = media_type_of(request.head) in FORM_TYPES
     if is_form and grants.origins and b"origin" not in request.head.lines:
         raise errors.OriginNotAllowed(
-            "A form with this key needs the header Origin, as browsers send it. A page with the "
-            "referrer policy no-referrer has none."
+            "A form with this key needs the header Origin, which browsers send. They leave it out "
+            "if the page has the referrer policy no-referrer."
         )
     parse = partial(_parse, request=request, has_challenge=grants.needs_challenge)
     fields, own = await read_body(request, caller.key_id, parse)
@@ -229,12 +229,12 @@ async def submit(request: Request, submission: Submission, run: Run) -> Answer:
 
 _OUTCOMES: Mapping[errors.Outcome, str] = {
     "applied": "The row was stored. Do not send it again.",
-    "unknown": "It is not known whether the row was stored. Sent again with its Idempotency-Key, "
-    "it is not stored twice.",
+    "unknown": "It is not known whether the row was stored. Repeat the request with the same "
+    "Idempotency-Key: the row is not stored twice.",
 }
-_REFUSED = "Nothing was stored, because of these fields."
-_NO_ACCESS = "The gateway cannot use this spreadsheet. Tell its operator."
-_FIELD = "The key has no such field to write, or the field does not take this value."
+_REFUSED = "Nothing was stored, because these fields were rejected."
+_NO_ACCESS = "The gateway cannot open this spreadsheet. Tell the operator of the gateway."
+_FIELD = "The key cannot write this field, or the field does not accept this value."
 
 
 async def create_only(sent: Fields, run: Run) -> tuple[Fields, Mapping[str, str]]:
@@ -285,7 +285,7 @@ def _parse(
     form, own = Form(), {}
     for name, value in parse_form(body):
         if name in names and name in own:
-            raise unstorable([errors.Problem(pointer(name), "The field is given twice.")])
+            raise unstorable([errors.Problem(pointer(name), "The field appears twice.")])
         if name in names:
             own[name] = value
         else:
@@ -297,7 +297,7 @@ def _checked_next(text: str, caller: Caller) -> str:
     """The URL of `_next`. Raises InvalidBody."""
     found = web_url(text)
     if found is None or found[0] not in caller.grants.origins:
-        no_page = "The next page must be a whole URL of an origin of the key, as in "
+        no_page = "The next page must be an absolute URL of an origin of the key, as in "
         raise unstorable([errors.Problem(pointer(NEXT), f"{no_page}https://example.org/thanks.")])
     return found[1]
 
@@ -311,7 +311,7 @@ _CODING = re.compile(r"content-transfer-encoding:(?!\s*(?:7bit|8bit|binary)\s*\Z
 _ESCAPES = {"%22": '"', "%0D": "\r", "%0A": "\n"}
 _ESCAPE = re.compile("|".join(_ESCAPES))
 
-_NO_FILES = "A form with a file is not stored: cells hold no files. Leave the file field out."
+_NO_FILES = "A form with a file is not allowed: cells cannot hold files. Remove the file field."
 _BROKEN = "The form is not valid multipart/form-data. Send a form without an enctype."
 
 
@@ -323,7 +323,9 @@ def as_urlencoded(body: bytes, content_type: str) -> bytes:
     try:
         return urlencode([*_fields(body, content_type)]).encode("ascii")
     except UnicodeDecodeError as error:
-        raise invalid_body("The form is not UTF-8. Encode its page as UTF-8.") from error
+        raise invalid_body(
+            "The form is not UTF-8. Encode the page of the form as UTF-8."
+        ) from error
 
 
 def _fields(body: bytes, content_type: str) -> Iterator[tuple[str, str]]:

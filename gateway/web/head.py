@@ -122,7 +122,7 @@ def decode_title(segment: str) -> str:
     except UnicodeDecodeError as error:
         raise InvalidPath("The worksheet name in the path is not percent-encoded UTF-8.") from error
     if "\0" in title:
-        raise InvalidPath("The worksheet name in the path holds a NUL character.")
+        raise InvalidPath("The worksheet name in the path contains a NUL character.")
     return title
 
 
@@ -135,18 +135,17 @@ def parse_row(segment: str) -> int:
     text = urllib.parse.unquote(segment) if "%" in segment else segment
     if _ROW.fullmatch(text) is None:
         raise InvalidPath(
-            f"{quoted(text)} is not a row number. The path takes a row's rowIndex: a whole number "
-            "from 1 with at most 8 digits. To search, use ?where= on the worksheet; a / in a "
-            "worksheet's name is written %2F."
+            f"{quoted(text)} is not a row number: a rowIndex is a whole number from 1 to 99999999. "
+            "To search, use ?where= on the worksheet; in a worksheet's name, write / as %2F."
         )
     return int(text)
 
 
 def _not_evaluated(name: str) -> InvalidRequest:
     return InvalidRequest(
-        f"{name} does not apply to writes. Leave it out. An update or delete of a row that "
-        "must not have changed takes If-Match with its ETag; a create that must not be "
-        "repeated takes an Idempotency-Key, or on_conflict."
+        f"{name} is not supported on writes. To update or delete a row only if it has not "
+        "changed, send If-Match with its ETag; to create a row only once, send an Idempotency-Key "
+        "or on_conflict."
     )
 
 

@@ -110,7 +110,9 @@ def parse_key(values: Sequence[str]) -> str | None:
     """The key of all headers of this name, quoted or bare; None if absent."""
     keys = {_parse(value.strip()) for value in values}
     if len(keys) > 1:
-        raise InvalidIdempotencyKey("The request holds two Idempotency-Keys; send one of them.")
+        raise InvalidIdempotencyKey(
+            "The request has two different Idempotency-Keys. Send only one."
+        )
     return keys.pop() if keys else None
 
 
@@ -127,8 +129,8 @@ def _parse(value: str) -> str:
     is_broken = quoted is None and value.startswith('"')
     if is_broken or _KEY.fullmatch(key) is None:
         raise InvalidIdempotencyKey(
-            'An Idempotency-Key is 1 to 255 visible ASCII characters, as in "8e03978e-40d5-43dd" '
-            "or without the quotes. Make a new one for each new write, a UUID for example."
+            "An Idempotency-Key has 1 to 255 visible ASCII characters, with or without quotes, as "
+            'in "8e03978e-40d5-43dd". Make a new key for each new write, for example a UUID.'
         )
     return key
 

@@ -114,7 +114,7 @@ def names_of(parameter: str, parameters: Mapping[str, Sequence[str]]) -> list[st
     for name, values in _bracketed(parameter, parameters):
         segments = _segments(name, parameter)
         if len(segments) > 1 or not (segments[0].isdecimal() or not segments[0]):
-            raise InvalidQuery(f"{name} is not understood; send {parameter} as NAME,NAME.")
+            raise InvalidQuery(f"{name} is not valid. Send {parameter}=NAME,NAME.")
         at = int(segments[0][:9]) if segments[0] else len(named)
         named += [(at, value) for value in values]
     return [value for _, value in sorted(named, key=lambda each: each[0])]
@@ -140,7 +140,7 @@ def _segments(name: str, parameter: str) -> list[str]:
     brackets = name.removeprefix(parameter)
     segments = brackets[1:-1].split("][")
     if _SEGMENTS.fullmatch(brackets) is None or len(segments) > _MOST_SEGMENTS:
-        raise InvalidQuery(f"{name} is not understood. {_TREE_HELP}")
+        raise InvalidQuery(f"{name} is not valid. {_TREE_HELP}")
     return segments
 
 
@@ -151,11 +151,11 @@ def _put(tree: dict[str, object], segments: Sequence[str], value: str, name: str
     for segment in inner:
         child = node.setdefault(segment or str(len(node)), {})
         if not isinstance(child, dict):
-            raise InvalidQuery(f"{name} is both a value and more. {_TREE_HELP}")
+            raise InvalidQuery(f"{name} contradicts another parameter. {_TREE_HELP}")
         node = child
     place = last or str(len(node))
     if place in node:
-        raise InvalidQuery(f"{name} is given more than once. {_TREE_HELP}")
+        raise InvalidQuery(f"{name} appears more than once. {_TREE_HELP}")
     node[place] = value
 
 

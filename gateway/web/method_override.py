@@ -57,6 +57,6 @@ def _difference(own: str, is_update: bool, place: str, value: str) -> str:
     if not other or other in same:
         return ""
     return (
-        f"{place} names the method {quoted(other)}, but this request is a {own}, and methods are "
-        "not overridden here. Send the request with that method, or leave the override out."
+        f"{place} names the method {quoted(other)}, but this request is a {own}, and the gateway "
+        "has no method overrides. Send the request with the method that you mean, and no override."
     )

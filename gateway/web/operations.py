@@ -25,7 +25,7 @@ from gateway.web.signature import (
 
 _TO_WRITE_BY_FILTER = "To write to all matching rows, leave the rowIndex out of the path."
 _ALL_THAT_MATCH = (
-    "A write by filter changes all matching rows: narrow where, or name the rows by their rowIndex."
+    "A write by filter changes all matching rows: narrow where, or send the rowIndex of each row."
 )
 
 _read = partial(rows.RowOperation, methods=("GET",))
@@ -172,8 +172,8 @@ _TABLE: Final[Sequence[rows.RowOperation]] = [
         needs=may_delete,
         writes=("delete",),
         hint=(
-            "A delete names a row in its path, or the rows with where, not both. For a row that "
-            "must not have changed, send If-Match with its ETag."
+            "Send the rowIndex in the path or where, not both. To delete a row only if it has not "
+            "changed, send If-Match with its ETag."
         ),
         parse=rows.parse_delete,
         answer=rows.deleted,

@@ -145,7 +145,7 @@ def sift(query_string: bytes, operation: Signature = ANY) -> Sifted:
                 unknown[text] = fields
     if len(unknown) > MAX_UNKNOWN:
         refused = refused or (
-            f"The request has more than {MAX_UNKNOWN} unknown parameters. Leave them out."
+            f"The request has more than {MAX_UNKNOWN} unknown parameters. Remove them."
         )
     if not (credentials or unknown or is_odd or refused or method):
         return Sifted(b"&".join(asked), b"")
@@ -318,7 +318,7 @@ def parse_query(asking: Asking, *, max_limit: int) -> Query:
     cursor = (single_text(asking, CURSOR) or "") if CURSOR in given else None
     if cursor is not None and skip is not None:
         raise InvalidQuery(
-            "cursor and skip are two ways to page a list. Send one of them: cursor loses no row."
+            "Send cursor or skip, not both. cursor loses no row if the worksheet changes."
         )
     where = parse_filter(asking) if "where" in given else None
     order, whole_order = _order(asking) if "order" in given else ((), None)
@@ -411,7 +411,7 @@ def single_text(asking: Asking, name: str) -> str | None:
     if len(values) > 1:
         values = [*dict.fromkeys(filter(None, values))]
         if len(values) > 1:
-            raise InvalidQuery(f"{name} is given more than once, with different values.")
+            raise InvalidQuery(f"{name} appears more than once, with different values.")
     if not values or not values[0]:
         return None
     text = values[0]
@@ -424,7 +424,7 @@ def single_text(asking: Asking, name: str) -> str | None:
 def bracketed_names(asking: Asking, name: str) -> list[str]:
     """The names of a parameter with brackets."""
     if single_text(asking, name) is not None:
-        raise InvalidQuery(f"{name} is given in two ways; send {name}=NAME,NAME.")
+        raise InvalidQuery(f"{name} is sent with and without brackets. Send only {name}=NAME,NAME.")
     asking.note(in_brackets(name))
     return [each for each in names_of(name, asking.parameters) if each.strip()]
 
@@ -436,7 +436,7 @@ def parse_count(asking: Asking, name: str) -> int | None:
         return None
     stripped = text.strip()
     if not (stripped.isascii() and stripped.isdigit()):
-        raise InvalidQuery(f"{name} must be a whole number from 0.")
+        raise InvalidQuery(f"{name} must be a whole number, 0 or more.")
     # Thousands of digits are slow to parse, and no worksheet has so many rows.
     return int(stripped) if len(stripped) <= _COUNT_DIGITS else 10**_COUNT_DIGITS
 
@@ -509,7 +509,7 @@ def parse_filter(asking: Asking) -> Condition | None:
     text = single_text(asking, "where")
     if "where" in asking.bracketed:
         if text is not None:
-            raise InvalidQuery("where is given in two ways; send it as one JSON object.")
+            raise InvalidQuery("where is sent with and without brackets. Send one JSON object.")
         asking.note(in_brackets("where"))
         return parse_where(where_of(asking.parameters, max_bytes=MAX_WHERE_BYTES))
     if text is None:
@@ -566,7 +566,7 @@ def _decoded_where(text: str) -> object:
         try:
             decoded = _where_decoder.decode(text)
         except RecursionError as error:
-            raise InvalidQuery("where is nested too deep.") from error
+            raise InvalidQuery("where is nested too deeply.") from error
     _check_length(text)
     return decoded
 
@@ -578,14 +578,14 @@ def _check_length(text: str) -> None:
 
 
 def _refuse_constant(constant: str) -> NoReturn:
-    raise InvalidQuery(f"where holds {constant}, which is not JSON.")
+    raise InvalidQuery(f"where contains {constant}, which is not JSON.")
 
 
 def _distinct_members(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """The object; refuses repeated names, since one criterion would be lost."""
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise InvalidQuery("where names a member twice; join them with $and.")
+        raise InvalidQuery("where has a name twice in one object. Join them with $and.")
     return members
 
 

@@ -31,7 +31,7 @@ from gateway.worksheets.writes import Fields
 MAX_FIELDS = 1000
 MAX_INTEGER = 2**53
 
-_NESTED = "A value is a string, a number, true, false or null; not an object or a list."
+_NESTED = "A value must be a string, a number, true, false or null, not an object or a list."
 _WRAPPERS = frozenset({"data", "fields", "items", "record", "records", "row", "rows", "values"})
 """Members in which other services wrap rows."""
 
@@ -49,7 +49,7 @@ def checked_fields(
     if len(pairs) > MAX_FIELDS:
         return fields, [Problem(at, f"There are more than {MAX_FIELDS} fields.")]
     for name, value in pairs:
-        fault = "The field is given twice." if name in fields else _fault(name, value)
+        fault = "The field appears twice." if name in fields else _fault(name, value)
         if fault is _NESTED and len(pairs) == 1:
             fault += _unwrapped(name, value)
         if fault is not None:
@@ -64,7 +64,7 @@ def unstorable(problems: Sequence[Problem]) -> InvalidBody:
     """The error for fields with these problems, at least one; it lists the first ones."""
     first = problems[0]
     return InvalidBody(
-        "The body has values that cannot be stored, and nothing was written. First: "
+        "The body has values that cannot be stored; nothing was written. First problem: "
         f"{first.pointer} - {first.detail}",
         problems=problems[:MAX_PROBLEMS],
     )
@@ -78,18 +78,20 @@ def invalid_body(detail: str) -> InvalidBody:
 def _fault(name: str, value: object) -> str | None:
     """The reason why a value cannot be stored, if any."""
     if not (name.isascii() or is_encodable(name)):
-        return "The name holds half of a surrogate pair."
+        return "The name contains a lone surrogate, which is not valid Unicode."
     if isinstance(value, str):
         if len(value) > MAX_CELL_CHARACTERS:
-            return f"A cell holds at most {MAX_CELL_CHARACTERS} characters."
+            return f"A cell can hold at most {MAX_CELL_CHARACTERS} characters."
         is_sound = value.isascii() or is_encodable(value)
-        return None if is_sound else "The text holds half of a surrogate pair."
+        return (
+            None if is_sound else "The text contains a lone surrogate, which is not valid Unicode."
+        )
     if isinstance(value, list):
         return _NESTED
     if isinstance(value, int) and abs(value) > MAX_INTEGER:
-        return "A whole number beyond 2^53 would lose digits; send it as a string."
+        return "A number beyond 2^53 would lose digits. Send it as a string."
     if isinstance(value, float) and not math.isfinite(value):
-        return "The number is not finite."
+        return "NaN and infinite numbers cannot be stored."
     return None
 
 
@@ -164,7 +166,7 @@ def decode_json(text: str) -> object:
     except json.JSONDecodeError as error:
         raise invalid_body(explain(BODY, text, error)) from error
     except RecursionError as error:
-        raise invalid_body("The body is nested too deep.") from error
+        raise invalid_body("The body is nested too deeply.") from error
     return value
 
 

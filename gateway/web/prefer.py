@@ -48,7 +48,7 @@ def preferences(head: Head) -> Mapping[str, Sequence[str]]:
             part = _PART.match(line, at)
             if part is None:
                 raise InvalidRequest(
-                    f"Prefer cannot be read from {quoted(line[at:])} on; send preferences with "
+                    f"Prefer is malformed from {quoted(line[at:])} on. Send preferences with "
                     "commas between them, as in 'Prefer: max-affected=10'."
                 )
             name = (part["name"] or "").lower()
@@ -57,8 +57,8 @@ def preferences(head: Head) -> Mapping[str, Sequence[str]]:
                 found.setdefault(name, []).append(value)
             elif name in _NAMES.values():
                 raise InvalidRequest(
-                    f"Prefer has {name} as a parameter of another preference; put a comma before "
-                    "it, not a semicolon."
+                    f"Prefer has {name} after a semicolon. Write a comma before it, because it is "
+                    "a preference of its own."
                 )
             if mistake := misspelling(name, _NAMES):
                 raise InvalidRequest(f"Prefer has an unknown preference {mistake}")
@@ -70,12 +70,13 @@ def check_preferences(head: Head, operation: Signature) -> None:
     """Raise InvalidRequest for a preference of another operation, or as `preferences`."""
     found = preferences(head)
     if "rollback" in found.get("tx", ()):
-        raise InvalidRequest("Prefer has tx=rollback, but writes cannot be taken back.")
+        raise InvalidRequest("Prefer has tx=rollback, but the gateway cannot roll back writes.")
     for name in _NAMES.values():
         if name in found and name not in operation.preferences:
             raise InvalidRequest(
-                f"Prefer has {name}, which {operation.noun} does not take: {MAX_AFFECTED} is for "
-                f"writes with {WHERE}, {RESOLUTION} for those with {ON_CONFLICT}. Leave it out."
+                f"Prefer has {name}, which is not a preference of {operation.noun}. Remove it: "
+                f"{MAX_AFFECTED} is for writes with {WHERE}, and {RESOLUTION} for writes with "
+                f"{ON_CONFLICT}."
             )
 
 
@@ -85,7 +86,7 @@ def preferred_max_affected(head: Head) -> int | None:
     for value in values:
         if _COUNT.fullmatch(value) is None:
             raise InvalidRequest(
-                f"Prefer has max-affected={quoted(value)}; send a whole number, 0 or more, as in "
+                f"Prefer has max-affected={quoted(value)}. Send a whole number, 0 or more, as in "
                 "'Prefer: max-affected=10'."
             )
     return min(map(int, values), default=None)
@@ -97,7 +98,7 @@ def preferred_resolution(head: Head) -> str | None:
     for value in values:
         if value not in RESOLUTIONS:
             raise InvalidRequest(
-                f"Prefer has resolution={quoted(value)}; send {' or '.join(RESOLUTIONS)}."
+                f"Prefer has resolution={quoted(value)}. Send {' or '.join(RESOLUTIONS)}."
             )
     return values[0] if values else None
 

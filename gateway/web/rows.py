@@ -116,8 +116,8 @@ _EMPTY_FILTER = (
     "where has an empty object, which matches every row. A write by filter needs a condition."
 )
 _FILTER_OF_ALL = (
-    'where matches every row, as {"name":{"$text":""}} does; nothing was written. '
-    'Narrow it. To write to all rows, send {"rowIndex":{"$gte":2}}.'
+    'where matches every row, as {"name":{"$text":""}} does, so nothing was written. '
+    'Narrow the condition, or send {"rowIndex":{"$gte":2}} to write to all rows.'
 )
 
 
@@ -386,8 +386,8 @@ def served_read(request: Request, _target: Target, asked: Asked, served: Served)
 async def parse_create(request: Request, admitted: Admitted) -> Asked:
     if read_condition(request.head) is not None:
         raise InvalidRequest(
-            "If-Match is the state of an existing row, and a create has none. Leave it out, or "
-            "update the row by its rowIndex."
+            "If-Match is not allowed on a create, because a new row has no ETag. Remove it, or "
+            "update an existing row by its rowIndex."
         )
     if not admitted.caller.grants.may_read:
         submission = await read_submission(request, admitted)
@@ -494,7 +494,7 @@ def conflict_names(text: bytes) -> Selection:
     if not distinct or never:
         what = f"names {quoted(min(never))}, which is not a column" if never else "names no field"
         raise InvalidQuery(
-            f"{ON_CONFLICT} {what}. It takes the fields that identify a row, comma-separated: "
+            f"{ON_CONFLICT} {what}. Send the fields that identify a row, comma-separated, as in "
             f"{ON_CONFLICT}=sku."
         )
     return Selection(tuple(reversed(distinct.values())), whole=whole)
@@ -627,8 +627,8 @@ def refuse_condition(
     condition = read_condition(request.head)
     if condition is not None and (may_create or not condition.is_any):
         raise InvalidRequest(
-            "If-Match is the state of one row, and this request writes to several. Leave it out, "
-            "or send a request for each row, with its ETag."
+            "If-Match is the ETag of one row, but this request writes to several. Remove it, or "
+            "send one request for each row, with the ETag of that row."
         )
 
 

@@ -92,9 +92,9 @@ def not_found_by(target: Target, error: WorksheetNotFound) -> WorksheetNotFound:
     """
     visible = target.access.visible(error.titles)
     if len(visible) <= MAX_LISTED:
-        words, names = "It has", visible
+        words, names = "Worksheets:", visible
     else:
-        words, names = "Near names:", near_titles(target.worksheet.title, tuple(visible))
+        words, names = "Similar names:", near_titles(target.worksheet.title, tuple(visible))
     hint = f" {words} {', '.join(map(quoted, names))}." if names else ""
     return worksheet_not_found(target.worksheet, error.titles, hint)
 

@@ -32,15 +32,15 @@ _ORDER = "a list is sorted with order, as in order=-population,name."
 _WHERE = 'rows are found with where, a percent-encoded JSON object such as {"state":"Texas"}.'
 _KEYS = "fields are chosen with keys, as in keys=name,state."
 _COUNT = "count=true adds the number of rows that match."
-_UPSERT = "an upsert has on_conflict with the fields that identify a row, as in on_conflict=sku."
+_UPSERT = "an upsert needs on_conflict with the fields that identify a row, as in on_conflict=sku."
 _ROW = "a row is named in the path, as in /v2/sheets/Cities/7, or in where."
 _SHEET = "the worksheet is named in the path, as in /v2/sheets/Cities."
 _SPREADSHEET = "the spreadsheet is named with spreadsheetId, or with the header X-Spreadsheet-Id."
-_ROWS_ALONE = "a list has the rows themselves, not groups of them or related ones. Leave it out."
-_VALUES = "values=typed answers numbers, booleans and ISO dates, values=displayed displayed texts."
+_ROWS_ALONE = "a list cannot group rows or add related rows. Leave it out."
+_VALUES = "values=typed returns numbers, booleans and ISO dates; values=displayed returns texts."
 _EXPORT = "rows are exported with format, as in format=csv."
-_VALUE = "did you mean values, as in values=typed? A field of this name is compared in where."
-_OBJECTS = "rows are JSON objects. Leave it out."
+_VALUE = "did you mean values, as in values=typed? To filter by a field of this name, use where."
+_OBJECTS = "rows are always JSON objects. Leave it out."
 
 WORDS: Final[Mapping[str, str]] = {
     word: advice

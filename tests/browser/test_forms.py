@@ -131,13 +131,15 @@ def test_a_program_that_fills_in_all_fields_stores_nothing(page: Page, site: Sit
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        pytest.param('name="state"', 'name="sate"', "sate: The key has no such field", id="field"),
+        pytest.param(
+            'name="state"', 'name="sate"', "sate: The key cannot write this field", id="field"
+        ),
         pytest.param("/thanks.html", ".evil.example/", "must be a whole URL", id="next page"),
         pytest.param(
             '<form method="post"',
             '<input form="f" type="file" name="order">'
             '<form id="f" method="post" enctype="multipart/form-data"',
-            "cells hold no files",
+            "cells cannot hold files",
             id="file",
         ),
         pytest.param(

@@ -26,11 +26,11 @@ VALUES: Mapping[str, str] = {
     "[1]": "not an object or a list",
     "[]": "not an object or a list",
     "[" * 500 + "]" * 500: "not an object or a list",
-    "NaN": "not finite",
-    "Infinity": "not finite",
-    "-Infinity": "not finite",
-    "1e999": "not finite",
-    "-1e999": "not finite",
+    "NaN": "NaN and infinite",
+    "Infinity": "NaN and infinite",
+    "-Infinity": "NaN and infinite",
+    "1e999": "NaN and infinite",
+    "-1e999": "NaN and infinite",
     "9007199254740993": "2^53",
     "-9007199254740993": "2^53",
     "9" * 5000: "2^53",
@@ -57,7 +57,7 @@ MEMBERS: Sequence[Case] = [
     (text({"größe": []}), JSON, ["#/gr%C3%B6%C3%9Fe"], ""),
     (text({f"f{n}": [] for n in range(50)}), JSON, [f"#/f{n}" for n in range(MAX_PROBLEMS)], ""),
     (text({f"f{n}": n for n in range(MAX_FIELDS + 1)}), JSON, ["#"], "fields"),
-    (b'{"name": NaN}', "text/plain", ["#/name"], "not finite"),
+    (b'{"name": NaN}', "text/plain", ["#/name"], "NaN and infinite"),
     (b'{"name": []}', FORM, ["#/name"], "not an object or a list"),
 ]
 NO_OBJECT: Sequence[Case] = [
@@ -124,13 +124,13 @@ MISTAKEN: Sequence[Case] = [
     (b"[object Object]", JSON, ["#"], "Send JSON.stringify of the object"),
     (b"[object Object]", FORM, ["#"], "Send JSON.stringify of the object"),
     (MULTIPART, JSON, ["#"], "multipart/form-data, which is not supported"),
-    (MULTIPART, FORM, ["#"], "multipart/form-data is not read"),
+    (MULTIPART, FORM, ["#"], "multipart/form-data is not supported"),
     (MULTIPART, "", ["#"], "multipart/form-data, which is not supported"),
     (b"name=x&state=y", JSON, ["#"], "Send it with Content-Type: application/x-www-form-urlenc"),
     ("{“name”:“x”}".encode(), JSON, ["#"], "a curly quote is not allowed here"),
     ('{"name":"x"}'.encode("utf-16"), JSON, ["#"], "it is UTF-16. Encode it as UTF-8"),
     ('{"name":"x"}'.encode("utf-16-le"), JSON, ["#"], "it is UTF-16. Encode it as UTF-8"),
-    ('{"name":"ü"}'.encode("latin-1"), JSON, ["#"], "such as Latin-1, has this byte. Encode"),
+    ('{"name":"ü"}'.encode("latin-1"), JSON, ["#"], "such as Latin-1. Encode"),
 ]
 """Bodies that are meant as JSON, and words about what is wrong with each."""
 REFUSED: Sequence[Case] = [
@@ -144,8 +144,8 @@ REFUSED: Sequence[Case] = [
     *FORMS,
 ]
 BLANK_FORM = (
-    "needs at least one field with a value; the body was read as a form, and has none. "
-    'JSON looks like {"name": "Ann"}'
+    "The body was read as a form, and none of its fields has a value. A new row needs at least "
+    'one value; a JSON body looks like {"name": "Ann"}'
 )
 LISTS: Sequence[Case] = [
     (b"[]", JSON, ["#"], ""),
@@ -162,7 +162,7 @@ LISTS: Sequence[Case] = [
     (text([{"rowIndex": 2}, {"name": 1}]), JSON, ["#/0"], "no field"),
     (text([{"name": 1}, {"b": [], "c": {}}]), JSON, ["#/1/b", "#/1/c"], ""),
     (b'[{"name":1},{"name":1,"name":2}]', JSON, ["#/1/name"], ""),
-    (b'[{"a/b":NaN},{"b":1e999}]', JSON, ["#/0/a~1b", "#/1/b"], "not finite"),
+    (b'[{"a/b":NaN},{"b":1e999}]', JSON, ["#/0/a~1b", "#/1/b"], "NaN and infinite"),
     (b'[{"name":9007199254740993}]', JSON, ["#/0/name"], "2^53"),
     (b'[{"name":"\\ud800"}]', JSON, ["#/0/name"], "surrogate"),
     (text([{"name": "x" * (MAX_CELL_CHARACTERS + 1)}]), JSON, ["#/0/name"], "50000 char"),

@@ -274,7 +274,7 @@ def test_a_condition_is_of_one_row(surface: Surface, sent: Sent) -> None:
     found, answer = refuse(surface, sent, [("If-Match", '"a"')])
 
     assert found == (400, 4000)
-    assert "If-Match is the state of one row" in message(answer)
+    assert "If-Match is the ETag of one row" in message(answer)
 
 
 def test_an_upsert_takes_no_condition_for_existing_rows(surface: Surface) -> None:
@@ -282,7 +282,7 @@ def test_an_upsert_takes_no_condition_for_existing_rows(surface: Surface) -> Non
     found, answer = refuse(surface, UPSERT, [("If-Match", "*")])
 
     assert found == (400, 4000)
-    assert "If-Match is the state of one row" in message(answer)
+    assert "If-Match is the ETag of one row" in message(answer)
 
 
 @pytest.mark.parametrize(
@@ -443,9 +443,9 @@ def test_list_of_updates_that_is_refused(
     ("body", "words"),
     [
         (b"[", "not JSON"),
-        (b'[{"rowIndex":2,"name":"a","name":"b"}]', "given twice"),
-        (b'[{"rowIndex":2,"rowIndex":3,"name":"b"}]', "given twice"),
-        (b'[{"rowIndex":2,"name":NaN}]', "not finite"),
+        (b'[{"rowIndex":2,"name":"a","name":"b"}]', "appears twice"),
+        (b'[{"rowIndex":2,"rowIndex":3,"name":"b"}]', "appears twice"),
+        (b'[{"rowIndex":2,"name":NaN}]', "NaN and infinite"),
     ],
 )
 def test_list_that_is_no_json(surface: Surface, body: bytes, words: str) -> None:
@@ -484,7 +484,7 @@ def test_body_of_an_update_by_filter_is_an_object(surface: Surface, body: bytes)
         ("on_conflict=rowIndex", '"rowIndex", which is not a column'),
         ("on_conflict=name,apiKey", '"apiKey", which is not a column'),
         ("on_conflict=name&on_conflict=state", "more than once"),
-        ("on_conflict=name&on_conflict[]=state", "in two ways"),
+        ("on_conflict=name&on_conflict[]=state", "with and without brackets"),
     ],
 )
 def test_key_fields_that_are_none(surface: Surface, query: str, words: str) -> None:

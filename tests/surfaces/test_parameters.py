@@ -117,8 +117,8 @@ NO_CONDITION: Mapping[str, str] = {
     '{"name":{"$text":null}}': "where.name.$text takes a string",
     '{"name":{"$exists":1}}': "where.name.$exists takes true or",
     '{"name":{"$exists":"true"}}': "where.name.$exists takes true or",
-    '{"name":"a","name":"b"}': "names a member twice",
-    '{"name":{"$gt":"a","$gt":"b"}}': "names a member twice",
+    '{"name":"a","name":"b"}': "has a name twice",
+    '{"name":{"$gt":"a","$gt":"b"}}': "has a name twice",
     '{"population":NaN}': "NaN",
     '{"population":{"$gt":-Infinity}}': "-Infinity",
     '{"population":1e999}': "where.population is not a finite number",
@@ -132,7 +132,7 @@ NO_CONDITION: Mapping[str, str] = {
     json.dumps({"$or": [{"name": "x"}] * (MAX_CONDITIONS + 1)}): "more than 50 conditions",
     '{"a":"%20' + "x" * MAX_WHERE_BYTES + '"}': "longer than 4096 bytes",
     '{"a":"' + "x" * MAX_WHERE_BYTES: "longer than 4096 bytes",
-    '{"a%20b":1,"a%20b":2}': "names a member twice",
+    '{"a%20b":1,"a%20b":2}': "has a name twice",
     '{"a%20b":NaN}': "NaN",
 }
 NO_COUNT = [
@@ -145,12 +145,12 @@ MEANT_OTHERWISE: Mapping[str, str] = {
     "where=%257B%2522a": "not JSON at position",
     "where=%2541": "not JSON at position",
     "where={'a':": "not JSON at position",
-    "where={}&where[a]=1": "in two ways",
+    "where={}&where[a]=1": "with and without brackets",
     "where[name][]=a&where[name][]=b": "Did you mean $in (equal to one of these)?",
-    "keys=a&keys[]=b": "in two ways",
+    "keys=a&keys[]=b": "with and without brackets",
     f"where[a]={'x' * MAX_WHERE_BYTES}": "longer than 4096",
     **{
-        f"{name}=1&{name}=2": f"{name} is given more than once"
+        f"{name}=1&{name}=2": f"{name} appears more than once"
         for name in ("limit", "skip", "order", "keys", "where", "count")
     },
 }

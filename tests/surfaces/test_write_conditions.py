@@ -56,7 +56,7 @@ def test_conditions_that_no_write_evaluates(
     found, answer = surface.refused(method, target, key="staff", headers=[(name, value)], body=body)
 
     assert found == (400, 4000)
-    assert answer.json()["message"].startswith(f"{name} does not apply to writes")
+    assert answer.json()["message"].startswith(f"{name} is not supported on writes")
 
 
 @pytest.mark.parametrize("value", ["*", '"a"', 'W/"a"', ""])
@@ -70,7 +70,7 @@ def test_a_create_has_no_row_that_could_match(surface: Surface, write: str, valu
     )
 
     assert found == (400, 4000)
-    assert "a create has none" in answer.json()["message"]
+    assert "a new row has no ETag" in answer.json()["message"]
 
 
 @pytest.mark.parametrize("value", ["*", '"a"'])
@@ -83,7 +83,7 @@ def test_an_upsert_may_create_rows_that_match_nothing(surface: Surface, value: s
     )
 
     assert found == (400, 4000)
-    assert "If-Match is the state of one row" in answer.json()["message"]
+    assert "If-Match is the ETag of one row" in answer.json()["message"]
 
 
 @pytest.mark.parametrize("write", [*ON_ROWS, *ON_SEVERAL])

@@ -298,7 +298,7 @@ async def test_a_missing_worksheet_is_reported_in_words_for_the_caller() -> None
     for visible in (None, frozenset({"Towns", "Cities"})):
         with pytest.raises(WorksheetNotFound) as caught:
             await read(make_title_aliases(), target("Towns", visible), workbook)
-        told.append(caught.value.message.partition(" It has ")[2])
+        told.append(caught.value.message.partition(" Worksheets: ")[2])
 
     assert told == ['"Cities", "Salaries".', '"Cities".']
 
@@ -317,7 +317,7 @@ async def test_an_alias_that_is_gone_by_then_is_not_named() -> None:
         await on_worksheet(make_title_aliases(), target("a%20b"), rename, is_write=False)
 
     assert workbook.tried == ["a%20b", "a b"]
-    assert 'It has "a b"' in caught.value.message
+    assert 'Worksheets: "a b"' in caught.value.message
 
 
 async def test_another_worksheet_is_asked_for_the_plain_fields() -> None:
@@ -363,7 +363,7 @@ def test_what_a_key_may_not_hear_of_leaves_no_trace(hidden: list[str]) -> None:
     """Hidden worksheets take no place among the near names."""
     told = message("Sale", [*hidden, "Sales old"], visible={"Sale", "Sales old"})
 
-    assert told.endswith(' It has "Sales old".')
+    assert told.endswith(' Worksheets: "Sales old".')
 
 
 @pytest.mark.parametrize("hidden", [[], ["Sale1", "Sale2", "Sale3", "sale"]], ids=["", "hidden"])
@@ -377,8 +377,8 @@ def test_of_many_worksheets_the_near_ones_are_named(hidden: list[str]) -> None:
     far = message("zzz", [*hidden, *heard_of, "Staff"], visible=wide)
 
     names = ", ".join(f'"{title}"' for title in heard_of)
-    assert few.endswith(f"GET /v2/sheets lists the worksheets. It has {names}.")
-    assert many.endswith('GET /v2/sheets lists the worksheets. Near names: "Sales old".')
+    assert few.endswith(f"GET /v2/sheets lists the worksheets. Worksheets: {names}.")
+    assert many.endswith('GET /v2/sheets lists the worksheets. Similar names: "Sales old".')
     assert far.endswith("case and blanks count. GET /v2/sheets lists the worksheets.")
 
 
@@ -394,4 +394,4 @@ def test_titles_are_escaped_and_cut() -> None:
     told = message("a\n", ["b\u202e", "x" * 101])
 
     assert 'named "a\\n";' in told
-    assert f'It has "b\\u202e", "{"x" * 100}…".' in told
+    assert f'Worksheets: "b\\u202e", "{"x" * 100}…".' in told

@@ -22,20 +22,20 @@ from gateway.worksheets.catalogue import KEPT_SECONDS, Contents, Listed
 _KEPT_GENERAL = 16
 
 _ABOUT = (
-    "The rows of Google Sheets worksheets as JSON. Each worksheet is a resource, its first row "
+    "The rows of Google Sheets worksheets as JSON. Each worksheet is a resource. Its first row "
     "names the fields, and each row below is a record.\n\n"
-    "HEAD works wherever GET does. CORS is open unless the key limits origins. Parameters of other "
-    "operations and services are refused, and so are names of fields as parameters; other unknown "
-    "parameters are ignored."
+    "HEAD works wherever GET does. CORS is open unless the key limits origins. A request is "
+    "refused if it has a parameter of another operation or service, or a field name as a "
+    "parameter. Other unknown parameters are ignored."
 )
 _OF_ANY = (
-    "\n\nThis is the API in general. Ask for this document with a key to see the worksheets that "
-    "it may use, each with its fields."
+    "\n\nThis document describes the API in general. Request it with an API key to see the "
+    "worksheets and fields of that key."
 )
 _OF_KEY = (
-    "\n\nThese are the worksheets that your key may use in this spreadsheet, as they were at most "
-    f"{KEPT_SECONDS:.0f} seconds ago. A worksheet whose first row names no field is left out, and "
-    "so are those at the end of a spreadsheet with very many or very wide ones."
+    "\n\nThis document describes the worksheets that your key can use in this spreadsheet. It is "
+    f"at most {KEPT_SECONDS:.0f} seconds old. Worksheets without field names in the first row are "
+    "left out, and so are the last worksheets of a very large spreadsheet."
 )
 
 

@@ -69,10 +69,11 @@ HEADERS: Nodes = {
     "Age": header("Seconds since the rows were read from Google.", COUNT),
     "Allow": header("The methods that this path supports."),
     "Cache-Status": header(
-        "Whether the rows came from memory or were read from Google (RFC 9211)."
+        "Whether the rows came from the gateway's cache or from Google (RFC 9211)."
     ),
     "ETag": header(
-        "Tag of this state of the answer or row. Send it back in `If-None-Match` or `If-Match`.",
+        "Version of the answer or row. Send it in `If-None-Match` to read, or in `If-Match` to "
+        "write.",
         {"type": "string", "pattern": '^(W/)?"[!#-~]*"$'},
     ),
     "Idempotent-Replayed": header(
@@ -81,17 +82,17 @@ HEADERS: Nodes = {
         {"const": "true"},
     ),
     "Link": header(
-        'Other pages of the list, relative to it: `<?…>; rel="next"`, with `skip` also `first` and '
-        "`prev` (RFC 8288)."
+        'Relative URLs of other pages (RFC 8288): `<?…>; rel="next"`, with `skip` also `first` and '
+        "`prev`."
     ),
     "Location": header("Path of the new row.", {"type": "string", "format": "uri-reference"}),
     "RateLimit": header(
-        "Requests that the key may send now (`r`), and seconds until it may send more (`t`)."
+        "Requests that the key can send now (`r`), and seconds until it can send more (`t`)."
     ),
-    "RateLimit-Policy": header("Requests that the key may send (`q`) in a window of `w` seconds."),
+    "RateLimit-Policy": header("Requests that the key can send (`q`) in a window of `w` seconds."),
     "Retry-After": header("Seconds to wait before the request is sent again.", COUNT),
-    "Server-Timing": header("Milliseconds that Google took."),
-    "WWW-Authenticate": header("How keys are sent: `Bearer`."),
+    "Server-Timing": header("Duration of the calls to Google in milliseconds."),
+    "WWW-Authenticate": header("The authentication scheme: `Bearer`."),
     "X-Ignored-Fields": header("Fields of the body that the worksheet does not have."),
     "X-Request-Id": header(
         "ID of this request in the gateway's log. An ID that you send is kept if it has 1 to "
@@ -99,7 +100,7 @@ HEADERS: Nodes = {
         {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
         required=True,
     ),
-    "X-Total-Count": header("How many rows match: with `count=true`, and of exports.", COUNT),
+    "X-Total-Count": header("Number of matching rows, with `count=true` and on exports.", COUNT),
 }
 OF_ALL = ("X-Request-Id", "Server-Timing")
 OF_KEYS = (*OF_ALL, "RateLimit", "RateLimit-Policy")
@@ -136,33 +137,33 @@ _SCHEMAS: Nodes = {
             },
             "retryable": {
                 "type": "boolean",
-                "description": "Whether the same request may safely be repeated, and may succeed.",
+                "description": "True if the same request can be repeated safely, and can succeed.",
             },
             "errors": {
                 "type": "array",
-                "description": "Errors of the body, each with its place.",
+                "description": "Problems of the body, each with its position.",
                 "items": ref(_MISTAKE),
             },
             "outcome": {
                 "enum": [*get_args(Outcome)],
                 "description": (
-                    "Outcome of a write. With `unknown`, look at the worksheet before "
-                    "you send it again."
+                    "Outcome of a write. With `unknown`, check the worksheet before you send "
+                    "the write again."
                 ),
             },
             "rowIndex": {
                 "type": "integer",
-                "description": "With codes 4091 and 4095, the first row written.",
+                "description": "With codes 4091 and 4095, the number of the first written row.",
             },
             "existing": {"description": "With code 4120, the current row.", "allOf": [ref(RECORD)]},
             "expected": {
-                "description": "With code 4095, the record that the gateway looked at.",
+                "description": "With code 4095, the record that the write was meant for.",
                 "allOf": [ref(RECORD)],
             },
             "met": {
                 "description": (
-                    "With code 4095, the record that was changed or removed; null if it is not "
-                    "known."
+                    "With code 4095, the record that the write changed or removed instead; null "
+                    "if the gateway does not know it."
                 ),
                 "anyOf": [ref(RECORD), {"type": "null"}],
             },
@@ -175,10 +176,13 @@ _SCHEMAS: Nodes = {
         "says what is wrong and how to correct it.",
     ),
     _MISTAKE: object_of(
-        {"pointer": {"type": "string", "description": "A JSON pointer: `#/name`."}, "detail": TEXT}
+        {
+            "pointer": {"type": "string", "description": "JSON pointer, such as `#/name`."},
+            "detail": TEXT,
+        }
     ),
     PROBLEM: {
-        "description": "The error in the form of RFC 9457, for `Accept: application/problem+json`.",
+        "description": "The error as in RFC 9457, for `Accept: application/problem+json`.",
         "allOf": [ref(ERROR)],
         "required": ["title", "detail", "instance"],
     },
@@ -376,7 +380,7 @@ _IN_HEADERS: Nodes = {
     "bearer": {
         "type": "http",
         "scheme": "bearer",
-        "description": "`Authorization: Bearer KEY`; the key alone works, too.",
+        "description": "`Authorization: Bearer KEY`; `Authorization: KEY` works, too.",
     },
     "apiKeyHeader": {"type": "apiKey", "in": "header", "name": "API-Key"},
     "xApiKeyHeader": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
@@ -394,17 +398,17 @@ SECURITY_SCHEMES: Nodes = {
 _PREFERENCE = header("The preference that was applied.")
 _OF_EXPORTS: Node = {"Content-Disposition": header("Name of the file, for exports as CSV.")}
 _UNCHANGED: Node = {
-    "description": "The answer has not changed: its tag is in `If-None-Match`. No body.",
+    "description": "The answer still has the `ETag` in `If-None-Match`. There is no body.",
     "headers": header_references(OF_READS),
 }
 
 _FORMS = (
-    "\n\nA key that may only create sends one object or one form. The answer is the sent fields; "
-    "to a form as a browser sends it (the key in the URL, an `Accept` that prefers `text/html`) a "
-    "303 to the next page, a page of thanks, or a page with the error."
+    "\n\nA create-only key sends one object or one form. The answer has the sent fields. If a "
+    "browser sends the form (with the key in the URL, and an `Accept` that prefers `text/html`), "
+    "the answer is a 303 to the next page, a page of thanks, or an error page."
 )
 _NEXT_PAGE: Node = {
-    "description": "A form was stored: the browser goes to its `_next`, or the key's next page.",
+    "description": "The form was stored. The browser goes to the URL in `_next`, or in the key.",
     "headers": {
         **header_references(OF_MANY),
         "Location": header("The next page.", {"type": "string", "format": "uri"}, required=True),
@@ -420,13 +424,13 @@ HEALTH_SCHEMAS: Nodes = {
             "refused_accounts": {
                 "type": "integer",
                 "minimum": 1,
-                "description": "Number of accounts that Google refuses; absent if there is none.",
+                "description": "Number of accounts that Google refuses; absent if it is 0.",
             },
             "redis": {
                 "type": "string",
                 "enum": ["available", "unavailable"],
-                "description": "Only with several processes. The gateway is ready without Redis, "
-                "too.",
+                "description": "Only with several processes. The gateway is ready even if Redis is "
+                "unavailable.",
             },
         },
         ["status"],
@@ -487,8 +491,8 @@ def spreadsheet_paths(reach: Reach) -> dict[str, Node]:
     operation: Node = {
         "operationId": "worksheets",
         "summary": "List worksheets",
-        "description": "Worksheets in the order of their tabs, with their fields and types, and "
-        "what the key may do there. At most a minute old.",
+        "description": "Worksheets in the order of their tabs, with their fields, types and the "
+        "rights of the key. The list is at most a minute old.",
         "tags": [WORKSHEETS_TAG],
         "security": security(is_write=False),
         "parameters": [ref("IfNoneMatch", "parameters")],
@@ -507,10 +511,10 @@ def _list(place: Place) -> _Described:
         own=_OF_EXPORTS if has_export else {},
         others={each: {"schema": TEXT} for each in (CSV, NDJSON) if has_export},
     )
-    about = "Rows in the order of the worksheet, or as `order` says, page by page."
+    about = "Returns a page of rows, in the order of the worksheet or of `order`."
     export = (
-        "\n\nWith `format`, or an `Accept` that prefers CSV or JSON lines, it is an export: all "
-        "rows that match, without `count`. It counts as one request, and another for each "
+        "\n\nWith `format`, or an `Accept` that prefers CSV or JSON lines, the request is an "
+        "export: it returns all matching rows. An export counts as one request, plus one for each "
         f"{ROWS_PER_REQUEST} rows."
     )
     about += export if has_export else ""
@@ -528,16 +532,16 @@ def _create(place: Place) -> _Described:
     # Without the form: openapi-python-client fails at run time if a list is one of several types.
     body = _json({"oneOf": [row, list_of(row)]}, example=_create_example(place))
     about = (
-        "Appends a row after the last one, or several at once, all or none: send an object, a list "
-        "of objects, or a form."
+        "Appends one or several rows after the last row. Send an object, a form, or a list of "
+        "objects. If a row of a list is invalid, no row is created."
     )
     upsert = (
-        "\n\nWith `on_conflict` it is an upsert: existing rows with the same values in these "
-        "fields are updated, the others are created. It counts as "
+        "\n\nWith `on_conflict` the request is an upsert: a row is updated if an existing row has "
+        "the same values in these fields, and created otherwise. An upsert counts as "
         f"{OPERATIONS['upsert'].price} requests."
     )
     upserted = _answer(
-        "The rows of an upsert in the order of the body; some may be new.",
+        "The rows of the upsert in the order of the body; at least one row existed.",
         (*OF_MANY, *place.ignored),
         ref(f"{place.stem}Upserts"),
         has_preference=True,
@@ -547,7 +551,7 @@ def _create(place: Place) -> _Described:
     names = ("Row", *(["Upserts"] if has_upsert else []), "Results", *of_one)
     created = _answer(
         "The new row, or the new rows in the order of the body."
-        + (" With a key that may only create, the sent fields." if place.is_any else ""),
+        + (" With a create-only key, the sent fields." if place.is_any else ""),
         (*OF_CREATES, *place.ignored),
         {"anyOf": [ref(f"{place.stem}{name}") for name in names]},
         has_preference=has_upsert,
@@ -570,9 +574,9 @@ def _update(place: Place) -> _Described:
     row = ref(f"{place.stem}Row")
     return _Described(
         "Update a row",
-        "Writes the fields that are sent; all others stay. A value that the cell already has "
-        "is not written, so a row can be sent back unchanged. POST, PUT and PATCH do the "
-        "same.",
+        "Writes the fields that you send; other fields keep their values. A value that the cell "
+        "already has is not written, so you can send a row back unchanged. POST, PUT and PATCH "
+        "have the same effect.",
         {"200": _answer(about, (*OF_UPDATES, *place.ignored), row)},
         {
             **_json(ref(f"{place.stem}Fields"), example=_update_example(place)),
@@ -587,18 +591,18 @@ def _change(place: Place) -> _Described:
     body = {"oneOf": [rows, ref(f"{place.stem}Fields")]} if has_filter else rows
     updated = ref(f"{place.stem}Results")
     answer = _answer(
-        "The rows of the list in its order, or the numbers of those that matched.",
+        "The rows in the order of the list, or the row numbers that the filter matched.",
         (*OF_MANY, *place.ignored),
         {"anyOf": [ref(MATCHES), updated]} if has_filter else updated,
         has_preference=has_filter,
     )
     by_filter = (
-        "\n\nWith `where` it writes the fields of one object to all rows that match, or to none. "
-        f"That counts as {OPERATIONS['update_where'].price} requests."
+        "\n\nWith `where`, writes the fields of one object to all matching rows, or to none. "
+        f"This counts as {OPERATIONS['update_where'].price} requests."
     )
     return _Described(
         "Update several rows",
-        "Updates the rows of a list, all or none." + (by_filter if has_filter else ""),
+        "Updates all rows of a list, or none." + (by_filter if has_filter else ""),
         {"200": answer},
         _json(body, example=[{ROW_INDEX: 2, **_update_example(place)}]),
     )
@@ -643,8 +647,8 @@ def _answer(
 _FIXED: Mapping[OperationKind, _Described] = {
     "schema": _Described(
         "Describe the fields",
-        "Types of the typed records: from a native table, else from data validation, "
-        "number formats, or the first cells. At most a minute old.",
+        "Types of the fields with `values=typed`. They come from a table of the worksheet, or "
+        "from data validation, number formats or the first cells, and are at most a minute old.",
         {
             "200": _answer(
                 "The schema.", OF_READS, ref(SCHEMA), others={"text/plain": {"schema": TEXT}}
@@ -654,9 +658,9 @@ _FIXED: Mapping[OperationKind, _Described] = {
     ),
     "delete": _Described(
         "Delete a row",
-        "The rows below move up, so row numbers that you know may belong to other rows: send "
-        "`If-Match`. Sent again, it deletes the next row, unless it has the same "
-        "`Idempotency-Key`. The operator may have rows emptied instead, which keeps numbers.",
+        "The rows below move up, so a row number that you know can belong to another row: send "
+        "`If-Match`. A repeated request deletes the next row, unless it has the same "
+        "`Idempotency-Key`. The gateway can be set to empty rows instead, which keeps numbers.",
         {
             "204": {
                 "description": "The row was deleted; no body.",
@@ -666,11 +670,11 @@ _FIXED: Mapping[OperationKind, _Described] = {
     ),
     "delete_where": _Described(
         "Delete rows by filter",
-        "Deletes all rows that match, or none. The rows below move up. It counts as "
+        "Deletes all matching rows, or none. The rows below move up. This counts as "
         f"{OPERATIONS['delete_where'].price} requests.",
         {
             "200": _answer(
-                "Number of rows that matched, and their row numbers.",
+                "Number of matching rows, and their row numbers.",
                 OF_MANY,
                 ref(MATCHES),
                 has_preference=True,
@@ -679,8 +683,8 @@ _FIXED: Mapping[OperationKind, _Described] = {
     ),
     "refresh": _Described(
         "Report a change",
-        "For a script in the spreadsheet: the next request rereads the rows. At most one "
-        "report in 2 seconds has an effect at once. It counts as "
+        "For a script in the spreadsheet: after a report, the next request rereads the rows. At "
+        "most one report in 2 seconds takes effect immediately. A report counts as "
         f"{OPERATIONS['refresh'].price} requests.",
         {"202": {"description": "The next request rereads the rows."}},
     ),
@@ -706,14 +710,14 @@ def health_paths() -> dict[str, Node]:
     schemas = (_HEALTH, error_name("health", 503))
     not_ready: Node = {
         **error_answer("health", 503),
-        "description": "The key store does not answer, Google has accepted no account since the "
-        "start, or the gateway takes no more requests.",
+        "description": "The key store does not answer, Google has not accepted an account since "
+        "the gateway started, or the gateway accepts no more requests.",
         "content": _json({"anyOf": [ref(name) for name in schemas]}),
     }
     paths: dict[str, Node] = {}
     for path, name, summary, schema, answers in (
         ("/livez", "isAlive", "Check that the gateway runs", _HEALTH, {}),
-        ("/readyz", "isReady", "Check that it is ready to serve", _READINESS, {"503": not_ready}),
+        ("/readyz", "isReady", "Check that the gateway is ready", _READINESS, {"503": not_ready}),
     ):
         yes = {"200": _answer("Yes.", OF_ALL, ref(schema))}
         about = {"operationId": name, "summary": summary, "tags": [HEALTH_TAG], "security": []}

@@ -56,23 +56,23 @@ def _in_path(name: str, description: str, schema: Node, example: object) -> Node
 _FIXED: Nodes = {
     "SheetName": _in_path(
         "sheetName",
-        "The name on the worksheet's tab, percent-encoded: `A/B` is `A%2FB`. Case and "
-        "blanks count.",
+        "The name on the worksheet's tab, percent-encoded: `A/B` is `A%2FB`. It must match "
+        "exactly, with the same case and spaces.",
         {"type": "string", "minLength": 1},
         "Cities",
     ),
     "Row": _in_path(
         ROW_INDEX,
-        "The `rowIndex` of the row, as lists and answers to writes have it.",
+        "The `rowIndex` of the row, from a list or from the answer to a write.",
         {"type": "integer", "minimum": 2, "maximum": LARGEST_ROW},
         2,
     ),
     "Cursor": {
         **_query(
             CURSOR,
-            "Empty for the first page, then the `cursor` of each answer: no row is given twice or "
-            "left out, whatever is inserted, deleted or moved meanwhile. It belongs to the key, "
-            "the worksheet, `where` and `order`.",
+            "Empty for the first page, then the `cursor` of the previous answer. No row is "
+            "repeated or missed, even if rows are inserted, deleted or moved. A cursor is valid "
+            "only with the same key, worksheet, `where` and `order`.",
             {"type": "string", "maxLength": LONGEST},
         ),
         "allowEmptyValue": True,
@@ -81,14 +81,15 @@ _FIXED: Nodes = {
     "Count": _query("count", "`true` adds `total`, the number of rows that match.", _FLAG),
     "NoCache": _query(
         "no-cache",
-        "`true` rereads the rows, as the header `Cache-Control: no-cache` does. Without it rows "
-        "may be some seconds old, as `Age` says, but include everything that you wrote. It "
-        f"counts as {FRESH_PRICE} requests.",
+        "`true` rereads the rows, as the header `Cache-Control: no-cache` does. Without it, rows "
+        "can be some seconds old, as `Age` says, but they include all your writes. A request with "
+        f"`no-cache` counts as {FRESH_PRICE} requests.",
         _FLAG,
     ),
     "SchemaFormat": _query(
         FORMAT,
-        f"`{JSON_FORMAT}`: JSON Schema 2020-12, the default. `{TYPESCRIPT}`: an interface.",
+        f"`{JSON_FORMAT}`: JSON Schema 2020-12, the default. `{TYPESCRIPT}`: a TypeScript "
+        "interface.",
         {"type": "string", "enum": [JSON_FORMAT, TYPESCRIPT]},
     ),
     "IfNoneMatch": _in_header(
@@ -98,14 +99,14 @@ _FIXED: Nodes = {
     ),
     "Format": _query(
         FORMAT,
-        "All rows that match, as a file: `csv`, `ndjson` (a record in each line), or `json`, the "
-        "JSON of a list. It has a `limit` only if one is sent.",
+        "Exports all matching rows: as `csv`, `ndjson` (one record per line), or `json` (the "
+        "JSON of a list). An export has no default `limit`.",
         {"type": "string", "enum": [*FORMATS]},
     ),
     "Formulas": _query(
         FORMULAS,
-        "For `format=csv`: `raw` exports texts that look like formulas unchanged. By default an "
-        "apostrophe stands before them.",
+        "For `format=csv`: `raw` exports texts that look like formulas unchanged. By default the "
+        "export puts an apostrophe before these texts.",
         {"type": "string", "enum": [RAW]},
     ),
     "IdempotencyKey": _in_header(
@@ -123,7 +124,7 @@ _FIXED: Nodes = {
     ),
     "PreferMaxAffected": _in_header(
         "Prefer",
-        f"`{MAX_AFFECTED}=10` is the same as the parameter; the smaller number counts.",
+        f"`{MAX_AFFECTED}=10` has the effect of the parameter; the smaller number counts.",
         {"type": "string", "examples": [f"{MAX_AFFECTED}=10"]},
     ),
 }
@@ -185,15 +186,15 @@ def _of_reach(reach: Reach) -> Nodes:
         of_limit["default"] = min(DEFAULT_LIMIT, plan.max_limit)
         most = f"{plan.max_limit}, the most that your plan allows"
         affected, exported = f"{plan.max_affected} rows", f"{plan.max_export_rows} rows"
-    export = f" An export has no default, and is refused with more than {exported}."
+    export = f" An export has no default limit, and is refused with more than {exported}."
     word, other = ("typed", "displayed") if reach.is_typed else ("displayed", "typed")
     return {
         "SpreadsheetId": {
             "name": SPREADSHEET_ID,
             "in": "header",
-            "description": "The id of the spreadsheet, which stands in its URL between `/d/` and "
-            "`/edit`. A key for one spreadsheet does not need it. `X-Sheetson-Spreadsheet-Id` and "
-            f"the query parameter `{SPREADSHEET_PARAMETER}` are accepted, too.",
+            "description": "The spreadsheet ID: the part of its URL between `/d/` and `/edit`. A "
+            "key for one spreadsheet does not need it. The header `X-Sheetson-Spreadsheet-Id` and "
+            f"the query parameter `{SPREADSHEET_PARAMETER}` work, too.",
             "required": reach.must_name and reach.spreadsheet is not None,
             "schema": ref(_SPREADSHEET),
         },
@@ -202,7 +203,8 @@ def _of_reach(reach: Reach) -> Nodes:
             "in": "header",
             "required": must_match,
             "description": "The `ETag` of the row as you read it, including the quotes. If the row "
-            "has changed since, nothing is written, and 412 has the current row. " + any_state,
+            "has changed since, nothing is written, and you get 412 with the current row. "
+            + any_state,
             "schema": TEXT,
         },
         "Limit": _query(
@@ -214,8 +216,8 @@ def _of_reach(reach: Reach) -> Nodes:
         "Values": {
             **_query(
                 VALUES,
-                "`typed`: cells are answered as numbers, booleans, dates and texts, and dates that "
-                "are sent are stored as dates. `displayed`: cells are answered as texts. "
+                "`typed`: answers have numbers, booleans, dates and texts, and dates that you send "
+                "are stored as dates. `displayed`: answers have the displayed texts of the cells. "
                 f"`/openapi.json?{VALUES}={other}` describes requests with `{other}`.",
                 {"type": "string", "enum": [word]},  # no default, which `/docs` would send
             ),
@@ -223,8 +225,8 @@ def _of_reach(reach: Reach) -> Nodes:
         },
         "MaxAffected": _query(
             MAX_AFFECTED,
-            f"Maximum number of rows that the filter may match, up to {affected}. If it "
-            "matches more, nothing is written, and the answer is 400 with their number.",
+            f"Maximum number of rows that the filter is allowed to match, up to {affected}. If it "
+            "matches more rows, nothing is written, and the answer is 400 with the number of rows.",
             COUNT,
         ),
     }
@@ -281,8 +283,8 @@ def _of_worksheet(place: Place, kinds: Sequence[RequestKind]) -> Nodes:
     is_list, field = "list" in kinds, ref(f"{place.stem}Field")
     where = _query(
         WHERE,
-        f"Condition of the rows to {'list' if is_list else 'write to'}: a JSON object, such as "
-        '`{"state":"Texas"}`; in a URL percent-encoded.',
+        f"Condition that selects the rows to {'list' if is_list else 'write to'}: a JSON object, "
+        'such as `{"state":"Texas"}`, percent-encoded in the URL.',
         {
             "type": "string",  # `content` would leave the filter out of generated clients
             "contentMediaType": "application/json",
@@ -297,25 +299,25 @@ def _of_worksheet(place: Place, kinds: Sequence[RequestKind]) -> Nodes:
         },
         "order": _name_list(
             "order",
-            "Names to sort by, comma-separated, each with `-` in front for descending order. A "
-            'JSON array works, too, for names with a comma: `["a,b","-c"]`. Numbers come '
-            "first, then dates, times, texts and booleans; empty cells are last both ways.",
+            "Fields to sort by, comma-separated; `-` before a name means descending order. For "
+            'names with a comma, send a JSON array: `["a,b","-c"]`. Numbers come first, then '
+            "dates, times, texts and booleans; empty cells are always last.",
             ref(f"{place.stem}Order"),
             minItems=1,
             maxItems=MAX_ORDER_FIELDS,
         ),
         ON_CONFLICT: _name_list(
             ON_CONFLICT,
-            "The fields that identify a row, comma-separated. Rows of the body with the values "
-            "of an existing row in all of them update it, the others are created.",
+            "The fields that identify a row, comma-separated. If an existing row has the same "
+            "values in all these fields, it is updated; otherwise a row is created.",
             {"allOf": [field], "not": {"enum": [ROW_INDEX]}},
             minItems=1,
         ),
         "keys": _name_list(
             "keys",
             "The fields to return, comma-separated; `rowIndex` is always returned. At least one "
-            "name must be a field; other names are ignored. A JSON array works, too, for names "
-            'with a comma: `["a,b"]`.',
+            "name must be a field; other names are ignored. For names with a comma, send a JSON "
+            'array: `["a,b"]`.',
             field,
         ),
     }

@@ -78,7 +78,7 @@ _VALUE_OF_CELL = (
 _EMPTY_TYPED: Mapping[EmptyCell, str] = {
     "null": " or is empty.",
     "": ', "" if it is empty.',
-    "omit": ". If empty, left out.",
+    "omit": ". An empty cell is left out.",
 }
 
 _ROW_NUMBER: Node = {
@@ -95,9 +95,9 @@ _VALUES: Mapping[bool, str] = {
         "booleans are stored as such; null and the empty string empty the cell."
     ),
     True: (
-        "The value to store. A date or time of ISO 8601, without a UTC offset, is stored as "
-        "such in a column of dates or times; any other string is stored as text. Numbers and "
-        "booleans are stored as such. null empties the cell, unless it shows an error; the "
+        "The value to store. In a column of dates or times, an ISO 8601 date or time without a "
+        "UTC offset is stored as a date or time. Any other string is stored as text. Numbers and "
+        "booleans are stored as such. null empties the cell, unless the cell shows an error; the "
         "empty string empties any cell."
     ),
 }
@@ -108,16 +108,16 @@ _MATCHES: Node = object_of(
         "results": {
             "type": "array",
             "items": ref(NUMBERED),
-            "description": "The rows that matched, by their numbers before the write.",
+            "description": "The matching rows, with their row numbers before the write.",
         },
     }
 )
 _OPERAND: Node = {
     "type": _ANY_TYPE,
     "description": (
-        "A number is compared with numbers, a boolean with booleans. A string is compared with "
-        "displayed texts; a string with a number, or with a date or time of ISO 8601, also with "
-        "values of this kind. null and the empty string mean empty cells."
+        "A number is compared with numbers, and a boolean with booleans. A string is compared "
+        "with displayed texts. A string that is a number or an ISO 8601 date or time is also "
+        "compared with numbers, dates or times. null and the empty string mean empty cells."
     ),
 }
 _FIELD_TYPE: Node = {"type": "string", "enum": [*get_args(TypeName)]}
@@ -126,7 +126,7 @@ _WORKSHEET: Node = object_of(
         "name": _NAME,
         "rows": {
             "type": ["integer", "null"],
-            "description": "Number of records; null if not read recently.",
+            "description": "Number of records; null if the worksheet was not read recently.",
         },
         "fields": {"type": "array", "items": object_of({"name": _NAME, "type": _FIELD_TYPE})},
         "may": {"type": "array", "items": {"type": "string", "enum": [*RIGHTS]}},
@@ -167,11 +167,11 @@ def shared_schemas(reach: Reach) -> dict[str, Node]:
     if reach.may_query:
         operators = {name: _operator(name, each.description) for name, each in OPERATORS.items()}
         operators |= {name: _operator(of, f"the same as `{of}`") for name, of in ALIASES.items()}
-        negation = {"description": "the condition must not hold", "allOf": [ref(OPERATIONS)]}
+        negation = {"description": "the condition must not be true", "allOf": [ref(OPERATIONS)]}
         schemas[OPERAND] = _OPERAND
         schemas[OPERATIONS] = {
             "type": "object",
-            "description": "All of these must hold.",
+            "description": "All of these conditions must be true.",
             "properties": {**operators, NOT: negation},
             "minProperties": 1,
             "additionalProperties": False,
@@ -219,15 +219,15 @@ def _page(row: Node) -> Node:
             "results": {"type": "array", "items": row},
             "hasNextPage": {
                 "type": "boolean",
-                "description": "True if more rows follow: request them with the cursor.",
+                "description": "True if more rows follow. Request the next page with the cursor.",
             },
             "cursor": {
                 "type": ["string", "null"],
-                "description": "Cursor of the next page; null after the last. Only with `cursor`.",
+                "description": "Cursor of the next page; null on the last one. Only with `cursor`.",
             },
             "total": {
                 **COUNT,
-                "description": "Number of matching rows, on all pages. Only with `count=true`.",
+                "description": "Number of matching rows on all pages. Only with `count=true`.",
             },
         },
         ["results", "hasNextPage"],
@@ -252,11 +252,11 @@ def _change(stem: str) -> Node:
 def _upserted(place: Place) -> Node:
     created = {
         "type": "boolean",
-        "description": "True if the row is new, false if there was one with this key.",
+        "description": "True if the row is new; false if a row with this key existed.",
     }
     row = object_of(
         {ROW_INDEX: _ROW_NUMBER, _CREATED: created},
-        about="A row after an upsert, with its present fields.",
+        about="A row after an upsert, with its current values.",
         others=ref(CELL),
     )
     field = {"anyOf": [{"enum": [_CREATED]}, ref(f"{place.stem}Field")]}
@@ -271,8 +271,8 @@ def _row(place: Place) -> Node:
     return object_of(
         {ROW_INDEX: _ROW_NUMBER, **cells},
         [ROW_INDEX],
-        about="A row of the worksheet. `keys` narrows it to some fields; an answer to a write has "
-        "the fields that were sent.",
+        about="A row of the worksheet. With `keys` it has only these fields. The answer to a write "
+        "has only the fields that were sent.",
         others=cell if place.is_any else False,
     )
 
@@ -283,8 +283,8 @@ def _fields(place: Place) -> Node:
     return {
         "type": "object",
         "description": (
-            "Values by the names in the worksheet's first row. A `rowIndex` is ignored, so a "
-            "row can be sent back unchanged. A new row needs a value in one field at least."
+            "Values by field name, as in the worksheet's first row. `rowIndex` is ignored, so "
+            "you can send a row back as you read it. A new row needs a value in at least one field."
         ),
         "properties": {ROW_INDEX: _PASSED_OVER, **dict.fromkeys(place.writable, value)},
         "minProperties": 1,
@@ -332,9 +332,9 @@ def _where(place: Place) -> Node:
     return {
         "type": "object",
         "description": (
-            "Field names, each with a value that the cell must equal, or with an object of "
-            f"operators: {_as_text([*OPERATORS, *ALIASES, NOT])}. Several fields, and several "
-            f"operators, must all hold; {_as_text(words)} combine such objects. At most "
+            "Conditions by field name: a value that the cell must equal, or an object of "
+            f"operators: {_as_text([*OPERATORS, *ALIASES, NOT])}. All conditions of an object must "
+            f"be true; {_as_text(words)} combine objects of conditions. At most "
             f"{MAX_CONDITIONS} conditions, {MAX_DEPTH} objects deep, {MAX_WHERE_BYTES} bytes."
         ),
         "properties": {**dict.fromkeys(COMBINATORS, several), NOT: itself},

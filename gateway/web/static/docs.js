@@ -1,26 +1,26 @@
-// Shows the API document: the one for everybody, or with a key the one of its worksheets.
+// Shows the OpenAPI document: in general, or for the worksheets of a key.
 //
-// Rules: the key lives in this page's memory alone; it goes into the header of requests to this
-// origin, never into a URL, a cookie or a store of the browser. What comes from the server is
-// put into the page as text.
+// Rules: the key is only in the memory of this page. It is sent in a header of requests to this
+// origin, and never put into a URL, a cookie or the browser's storage. Texts of the server are
+// inserted as text, not as HTML.
 
 const DOCUMENT = new URL("../openapi.json", import.meta.url);
 const SPREADSHEET_HEADER = "X-Spreadsheet-Id";
 const JSON_TYPE = "application/json";
 const ONE_ROW = "/{rowIndex}";
 const ABOUT_ERRORS = `
-An error, instead: its \`message\` says what is wrong and how to mend it.
+An error instead. Its \`message\` says what is wrong and how to correct it.
 
 | status | codes |
 | --- | --- |`;
 const FILTER = "where";
 const ABOUT_OPERATORS = `
-\`{"field": value}\` finds equal cells, \`{"field": {"$operator": value}}\` other ones:
+\`{"field": value}\` finds equal cells. \`{"field": {"$operator": value}}\` compares with an operator:
 
 | operator | finds cells that are |
 | --- | --- |`;
 const ABOUT_COMBINATORS = [
-  '| `$and`, `$or` | a list of such objects: all of them hold, or one of them |',
+  '| `$and`, `$or` | a list of such objects: all of them must match, or at least one |',
 ];
 const BAD_SPREADSHEET = { status: 400, code: 101 };
 const MOST_TITLES = 10;
@@ -46,7 +46,7 @@ dark.addEventListener("change", followColors);
 followColors();
 show("", "");
 
-/** Show the document of a key, or the one for everybody; errors are told in words. */
+/** Show the document of a key, or the general document. Errors are shown as a message. */
 async function show(key, spreadsheet) {
   latest.abort();
   const mine = (latest = new AbortController());
@@ -57,13 +57,13 @@ async function show(key, spreadsheet) {
     tell(key ? summary(description) : "");
   } catch (error) {
     if (mine.signal.aborted) return;
-    // An older key must not go on being used beside the one that was refused.
+    // The page must not keep an older key after a new key was refused.
     if (key) await showForAll(mine.signal);
     if (!mine.signal.aborted) tell(error.message, "bad");
   }
 }
 
-/** The document for everybody behind the message of an error, which counts for more than its own. */
+/** Show the general document after an error. Its own errors are hidden: the first error counts. */
 async function showForAll(signal) {
   try {
     render(await load("", "", signal), "", "");
@@ -89,7 +89,7 @@ async function load(key, spreadsheet, signal) {
   if (!spreadsheet && answer.status === status && body?.code === code) {
     throw new Error("This key is for several spreadsheets: enter the id of one above.");
   }
-  throw new Error(body?.message ?? `The gateway answered ${answer.status}, and not in its own words.`);
+  throw new Error(body?.message ?? `The answer has the status ${answer.status} and is not the gateway's.`);
 }
 
 function credentials(key, spreadsheet) {
@@ -98,12 +98,12 @@ function credentials(key, spreadsheet) {
     if (key) headers.set("Authorization", `Bearer ${key}`);
     if (spreadsheet) headers.set(SPREADSHEET_HEADER, spreadsheet);
   } catch {
-    throw new Error("The key or the spreadsheet id has characters that none has.");
+    throw new Error("The key or the spreadsheet id has invalid characters.");
   }
   return headers;
 }
 
-/** Swagger UI on a fresh element: nothing of the document and key before is left in it. */
+/** Show the document in Swagger UI, in a new element without the previous document and key. */
 function render(description, key, spreadsheet) {
   const element = document.createElement("div");
   document.getElementById("api").replaceChildren(element);
@@ -119,41 +119,41 @@ function render(description, key, spreadsheet) {
   });
 }
 
-/** The document as Swagger UI had better see it, to be tried with the key of the form above. */
+/** A copy of the document, changed for Swagger UI and for requests with the key of the form. */
 function legible(description) {
   const shown = structuredClone(description);
   const components = shown.components ?? {};
-  // Where the document is, not this page: its own URL may end with a slash.
+  // Relative to the document, because the URL of this page might end with a slash.
   shown.servers = [{ url: new URL("./", DOCUMENT).href }];
   const toText = (parameter) => turnIntoText(parameter, components);
   Object.values(components.parameters ?? {}).forEach(toText);
-  // The form above is the one place for keys.
+  // Keys are entered only in the form above.
   delete components.securitySchemes;
   for (const [path, item] of Object.entries(shown.paths)) {
     if (path.endsWith(ONE_ROW)) keepOneUpdate(item);
     const { parameters = [], ...operations } = item;
     delete item.parameters;
     for (const [method, operation] of Object.entries(operations)) {
-      // Swagger UI has those of the path last, and the first of them is needed most.
+      // Swagger UI shows parameters of the path last, but the first of them is needed most.
       operation.parameters = [...parameters, ...(operation.parameters ?? [])];
       operation.parameters.forEach(toText);
       delete operation.security;
       makeHarmless(method, operation, path.endsWith(ONE_ROW), components);
       gatherErrors(operation, components);
-      // It has the headers of 200, which stand right above it.
+      // 304 has the headers of 200, which are shown just above.
       delete operation.responses?.[304]?.headers;
     }
   }
   return shown;
 }
 
-/** PATCH alone: POST and PUT of a row do the same, as its description says. */
+/** Keep PATCH only: POST and PUT of a row have the same effect, as the description says. */
 function keepOneUpdate(item) {
   delete item.post;
   delete item.put;
 }
 
-/** What is sent if nobody types anything: no form, and of updates and deletes what is refused. */
+/** Make the default request harmless: the gateway refuses an update or delete as prefilled. */
 function makeHarmless(method, operation, isOneRow, components) {
   if (method === "delete") {
     operation.parameters = operation.parameters.map((each) => withoutExample(each, components));
@@ -165,13 +165,13 @@ function makeHarmless(method, operation, isOneRow, components) {
   else if (method === "patch") body.example = [];
 }
 
-/** A parameter that nothing is put into: somebody has to name what to delete. */
+/** The parameter without its example, so that the user must enter the row to delete. */
 function withoutExample(parameter, components) {
   const { example, ...rest } = resolved(parameter, components);
   return rest;
 }
 
-/** One short table in place of an answer for each status: of those nobody finds the end. */
+/** Replace the error answers by one table of statuses and codes. */
 function gatherErrors(operation, components) {
   const rows = [];
   for (const [status, answer] of Object.entries(operation.responses ?? {})) {
@@ -185,13 +185,13 @@ function gatherErrors(operation, components) {
   operation.responses.default = { description: [ABOUT_ERRORS, ...rows].join("\n") };
 }
 
-/** What a reference to a component leads to; anything else is itself. */
+/** The component that a reference names; another node is returned as it is. */
 function resolved(node, components) {
   const [, , kind, name] = node.$ref?.split("/") ?? [];
   return kind ? components[kind][name] : node;
 }
 
-/** A plain field for a JSON text: else the first example would be sent. */
+/** Make a JSON parameter a plain text field; otherwise Swagger UI would send the first example. */
 function turnIntoText(parameter, components) {
   if (!parameter.schema?.contentSchema) return;
   const lines = Object.values(parameter.examples ?? {}).map(({ value }) => `- \`${value}\``);
@@ -201,14 +201,14 @@ function turnIntoText(parameter, components) {
   delete parameter.examples;
 }
 
-/** The operators of a filter, which its schema has and a plain field does not show. */
+/** A table of the filter operators, because a plain text field does not show the schema. */
 function operatorTable(components) {
   const operators = Object.entries(components.schemas?.Operations?.properties ?? {});
   const rows = operators.map(([name, { description }]) => `| \`${name}\` | ${description} |`);
   return [ABOUT_OPERATORS, ...rows, ...ABOUT_COMBINATORS].join("\n");
 }
 
-/** The request with key and spreadsheet, unless another spreadsheet was typed into a field. */
+/** Add key and spreadsheet to a request to this origin; headers of the request take precedence. */
 function authorized(request, key, spreadsheet) {
   if (new URL(request.url, location.href).origin !== location.origin) return request;
   const given = new Headers(request.headers);

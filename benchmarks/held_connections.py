@@ -5,7 +5,7 @@ Usage: python -m benchmarks.held_connections
 Three attacks without a key, on the loopback, each bounded in time. Clients of 64 addresses send 64
 pipelined heads on each of 4,096 connections and do not read the answer to the first: how much the
 gateway's process grows. Then one address opens as many connections as it can and sends half a head
-on each, to the gateway and to the nginx of docs/how-to/deployment.md in front of it: how another
+on each, to the gateway and to the nginx of docs/how-to/reverse-proxy.md in front of it: how another
 address is served meanwhile. The status is 1 if a goal is missed.
 """
 

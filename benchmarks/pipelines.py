@@ -3,7 +3,8 @@
 One address opens 1,000 connections and sends 400 small requests on each, all at once, without a
 key; then the same crowd sends each request when the answer to the one before has come. Another
 address asks meanwhile, each time on a new connection: how long it waits. The gateway is asked
-directly, and through the nginx of docs/how-to/deployment.md. The status is 1 if a goal is missed.
+directly, and through the nginx of docs/how-to/reverse-proxy.md. The status is 1 if a goal is
+missed.
 """
 
 import argparse

@@ -23,6 +23,7 @@ from tests.docs.dockerfile import instructions, the, variables
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "how-to" / "deployment.md").read_text("utf-8")
+PROXY = (DOCS / "how-to" / "reverse-proxy.md").read_text("utf-8")
 UNITS = ("sheets-gateway.socket", "sheets-gateway.service")
 TEMPLATES = ("sheets-gateway@.socket", "sheets-gateway@.service")
 COMPOSE: Any = yaml.safe_load((DOCS / "deployment" / "compose.yaml").read_text("utf-8"))
@@ -62,12 +63,12 @@ def test_the_page_says_the_times() -> None:
     assert f"`server.shutdown_seconds` ({server.shutdown_seconds:.0f})" in PAGE
     assert f"readable for {DRAIN_SECONDS:.0f} seconds" in PAGE
     assert f"ends, {EXIT_GRACE_SECONDS} seconds after" in PAGE
-    assert f"`server.shutdown_seconds`\nand {TAKEOVER_SECONDS:.0f} more" in PAGE
+    assert f"`server.shutdown_seconds` and {TAKEOVER_SECONDS:.0f} more" in PAGE
 
 
 def test_the_page_names_settings_that_there_are() -> None:
     """Each setting in the table of limits is one of `[server]`."""
-    table = PAGE.partition("| a client that")[2].partition("\n\n")[0]
+    table = PROXY.partition("| a client that")[2].partition("\n\n")[0]
     named = set(re.findall(r"`([a-z_]+)`", table)) - {"[server]"}
 
     assert len(named) >= 8

@@ -26,7 +26,8 @@ from tests.docs.kubernetes import manifest_problems
 
 DOCS = Path(__file__).parents[1] / "docs"
 FILES = DOCS / "deployment" / "cluster"
-PAGE = (DOCS / "how-to" / "deployment.md").read_text("utf-8")
+PAGE = (DOCS / "how-to" / "several-processes.md").read_text("utf-8")
+UPGRADE = (DOCS / "how-to" / "rolling-upgrade.md").read_text("utf-8")
 IMAGE = instructions((DOCS / "deployment" / "Dockerfile").read_text("utf-8"))
 NGINX = (FILES / "nginx.conf").read_text("utf-8")
 COMPOSE: Any = yaml.safe_load((FILES / "compose.yaml").read_text("utf-8"))
@@ -130,7 +131,7 @@ def test_redis_stores_nothing() -> None:
     assert (options["--save"], options["--appendonly"]) == ("", "no")
     assert options["--maxmemory-policy"] == "noeviction"
     assert options["--requirepass"] == "${REDIS_PASSWORD:?}"
-    assert "`maxmemory-policy`\nof `noeviction`" in PAGE
+    assert "`maxmemory-policy` to `noeviction`" in PAGE
 
 
 def test_the_manifest_is_valid() -> None:
@@ -268,7 +269,7 @@ def test_what_to_watch_exists() -> None:
     tallies.is_store_available = True
     text = TestClient(create_metrics(tallies), base_url="http://127.0.0.1").get("/metrics").text
     served = set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE))
-    table = PAGE.partition("| what to watch |")[2].partition("\n\n")[0]
+    table = UPGRADE.partition("| what to watch |")[2].partition("\n\n")[0]
     named = set(re.findall(r"`(gateway_\w+)`", table))
     files = sorted((DOCS.parent / "gateway" / "telemetry").glob("*.py"))
     events = "".join(file.read_text("utf-8") for file in files)

@@ -35,7 +35,7 @@ ERRORS = (DOCS / "reference" / "errors.md").read_text("utf-8")
 CLI = (DOCS / "reference" / "cli.md").read_text("utf-8")
 SETTINGS = (DOCS / "reference" / "settings.md").read_text("utf-8")
 LOG = (DOCS / "reference" / "log-and-metrics.md").read_text("utf-8")
-DEPLOYMENT = (DOCS / "how-to" / "deployment.md").read_text("utf-8")
+PROXY = (DOCS / "how-to" / "reverse-proxy.md").read_text("utf-8")
 TROUBLE = (DOCS / "how-to" / "troubleshooting.md").read_text("utf-8")
 _ERROR_SECTION = re.compile(r"^### (\d+) (\w+) \((\d+)\)\n\n(.*?)(?=^##)", re.MULTILINE | re.DOTALL)
 _ERROR_ROW = re.compile(r"^\| (\d+) \| (\d+) \| (\w+) \| (.+) \|$", re.MULTILINE)
@@ -237,8 +237,8 @@ def test_limits_in_plain_words_are_those_of_the_code() -> None:
 
 
 def test_bounds_in_bytes_are_those_of_the_code() -> None:
-    """The page on deployment has each of `[writes]` with its default."""
-    table = DEPLOYMENT.partition("| what | bound |")[2].partition("\n\n")[0]
+    """The page on proxies has each of `[writes]` with its default."""
+    table = PROXY.partition("| what | bound |")[2].partition("\n\n")[0]
     told = re.findall(r"\| (\d+) ([MG])iB \|.*`(\w+)` \|", table)
     writes = Settings().writes
     bounds = {
@@ -249,7 +249,7 @@ def test_bounds_in_bytes_are_those_of_the_code() -> None:
 
     assert {name: int(size) * 1024 ** {"M": 2, "G": 3}[unit] for size, unit, name in told} == bounds
     assert len(bounds) >= 3
-    assert f"more than {MAX_HEADER_LINES} header lines" in DEPLOYMENT
+    assert f"more than {MAX_HEADER_LINES} header lines" in PROXY
 
 
 def test_the_readme_is_short() -> None:

@@ -114,8 +114,8 @@ async def test_a_redis_that_takes_no_writes_has_a_reason(
 
 @pytest.mark.parametrize("fault", [each for each in StoreFault if each is not StoreFault.OTHER])
 def test_each_reason_of_the_log_is_explained(fault: StoreFault) -> None:
-    """Troubleshooting has a line for it."""
-    page = (Path(__file__).parents[2] / "docs/how-to/troubleshooting.md").read_text("utf-8")
+    """The page on findings of `check` has a line for it."""
+    page = (Path(__file__).parents[2] / "docs/how-to/check-findings.md").read_text("utf-8")
 
     assert f"| `{fault}` |" in page
 

@@ -1,4 +1,4 @@
-"""Troubleshooting quotes what the commands say, and has a line for all that `check` finds wrong."""
+"""The page on findings quotes the commands, and has a line for each problem that `check` finds."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ STARTING = tuple(
     if path not in CHECKS
 )
 
-PAGE = (TOP / "docs" / "how-to" / "troubleshooting.md").read_text("utf-8")
+PAGE = (TOP / "docs" / "how-to" / "check-findings.md").read_text("utf-8")
 GAP = "…"
 FEWEST_WORDS = 4
 NOTHING_WRONG = (

@@ -1,9 +1,9 @@
-"""Worksheets and queries at random, answered by the package and by the reference.
+"""Compare the query engine with a reference evaluator on random worksheets and queries.
 
-    python -m tests.query.cases --cases 250000 [--seed 1]
+python -m tests.query.cases --cases 250000 [--seed 1]
 
-Each case compares one page: its rows, whether more follow, and how many match in all. Several
-queries go to one table, so that what it keeps for one of them is met by the next.
+Each case compares one page: its rows, `has_next` and the total. Several queries use the same table,
+so that a later query meets the indexes of an earlier query.
 """
 
 import argparse
@@ -94,7 +94,7 @@ class Case:
         )
 
     def expected(self) -> Page:
-        """The reference's answer."""
+        """Return the page that the reference evaluator gives."""
         matching = matching_rows(self.rows, self.where or {})
         ordered = ordered_rows(self.rows, matching, self.order)
         end = self.skip + self.limit
@@ -102,13 +102,13 @@ class Case:
         return Page(ordered[self.skip : end], end < len(ordered), total)
 
     def described(self, page: Page) -> str:
-        """The query and what was answered, with the cells if they are few."""
+        """Return the query, a page and at most 20 rows of the worksheet as text."""
         cells = "\n".join(f"{row} {cells}" for row, cells in enumerate(self.rows[:20], 2))
         return f"{self.query}\n{cells}\nanswered {page}"
 
 
 def make_cases(seed: int) -> Iterator[tuple[Table, Case]]:
-    """Cases without end, the same for the same seed."""
+    """Yield tables and cases without end. The same seed gives the same cases."""
     random = Random(seed)  # noqa: S311
     while True:
         cells = make_rows(random)
@@ -119,7 +119,7 @@ def make_cases(seed: int) -> Iterator[tuple[Table, Case]]:
 
 
 def first_difference(seed: int, count: int) -> str | None:
-    """Description of the first case in which package and reference differ."""
+    """Return a description of the first case in which engine and reference differ, or None."""
     for number, (table, case) in enumerate(make_cases(seed), 1):
         page = evaluate(table, case.query)
         expected = case.expected()
@@ -134,7 +134,7 @@ def first_difference(seed: int, count: int) -> str | None:
 
 
 def make_rows(random: Random) -> Rows:
-    """A worksheet whose columns are of one kind or mixed."""
+    """Return the rows of a random worksheet. Each column has one kind of cell or several."""
     count = random.choice((0, 1, 2, 3, 5, 8, 12, 12, 20, 20, 40))
     if random.random() < 0.01:
         count = 200
@@ -143,7 +143,7 @@ def make_rows(random: Random) -> Rows:
 
 
 def without_end(rows: Rows) -> Rows:
-    """The rows up to the last that displays more than `FALSE` as a boolean."""
+    """Return the rows up to the last row with a text other than a boolean FALSE."""
     count = len(rows)
     while count and all(not cell.text or cell.value is False for cell in rows[count - 1].values()):
         count -= 1
@@ -151,7 +151,9 @@ def without_end(rows: Rows) -> Rows:
 
 
 def make_renderings(rows: Rows, random: Random) -> Table:
-    """A table of the rows, blanks given as Google might: left out at ends, "" or null between."""
+    """Return a table of the rows. Blank cells are omitted at column ends, or "" or None
+    elsewhere.
+    """
     displayed, typed = [], []
     is_trimmed = random.random() < 0.8
     for field in FIELDS:
@@ -207,7 +209,7 @@ def make_criterion(random: Random, cells: Sequence[SheetCell]) -> Any:
 
 
 def make_part(random: Random, cells: Sequence[SheetCell]) -> str:
-    """Something that a cell may display a part of."""
+    """Return a text that some cells possibly contain, for `$text`."""
     text = random.choice(cells).text if cells and random.random() < 0.5 else random.choice(TEXTS)
     start = random.choice((0, 0, 1))
     part = text[start : start + random.choice((0, 1, 1, 2, 9))]
@@ -215,7 +217,7 @@ def make_part(random: Random, cells: Sequence[SheetCell]) -> str:
 
 
 def make_operand(random: Random, cells: Sequence[SheetCell]) -> Any:
-    """Something that a cell of the worksheet may equal, or something else."""
+    """Return an operand that often equals a cell of the worksheet."""
     choice = random.random()
     if cells and choice < 0.4:
         cell = random.choice(cells)
@@ -275,7 +277,7 @@ def _date(random: Random) -> SheetCell:
 
 
 def _clock(random: Random) -> SheetCell:
-    """Times of day, durations, and texts of both."""
+    """Return a time of day or a duration, as a number or as a text."""
     minutes = random.choice((0, 540, 570, 720, 1439, 1440, 1530, random.randint(0, 3000)))
     shown = f"{minutes // 60}:{minutes % 60:02}"
     text = random.choice((shown, f"{shown}:00", f"{minutes // 60} h {minutes % 60} min"))
@@ -290,7 +292,9 @@ def _boolean(random: Random) -> SheetCell:
 
 
 def _odd(random: Random) -> SheetCell:
-    """Errors, texts that do not show, cells that were typed between the two reads."""
+    """Return an error, a text with an empty display, or a cell that changed between the
+    two reads.
+    """
     return random.choice(
         (
             SheetCell("#N/A", "#N/A (Did not find value.)"),

@@ -1,4 +1,4 @@
-"""Worksheets and queries that cost much: skewed and huge values, conditions up to every limit."""
+"""Expensive worksheets and queries: skewed and huge values, conditions up to every limit."""
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
@@ -31,7 +31,7 @@ def _many(random: Random) -> SheetCell:
 
 
 def _huge(random: Random) -> SheetCell:
-    """Numbers beyond 2^53: as texts, as integers and as doubles."""
+    """Return a number of at least 2^53, as a text, an integer or a double."""
     number = 2**53 + random.randrange(3)
     value = random.choice((str(number), f"{number}0", number, float(number), 1e22, "1e400"))
     return SheetCell(value if isinstance(value, str) else plain(value), value)
@@ -71,12 +71,14 @@ RANGES = ("$lt", "$lte", "$gt", "$gte")
 
 
 def costly_rows(random: Random, count: int) -> Sequence[Mapping[str, SheetCell]]:
-    """This many rows; the last one is not blank."""
+    """Return this many rows. The last row is not blank."""
     return [{name: make(random) for name, make in COLUMNS.items()} for _ in range(count)]
 
 
 def costly_query(random: Random) -> tuple[Where, Query]:
-    """A decoded `where` with up to all conditions, and the query with it."""
+    """Return a decoded `where` with up to MAX_CONDITIONS conditions, and the query with
+    this `where`.
+    """
     left = [random.choice((1, 3, 10, MAX_CONDITIONS))]
     where = _where(random, left, depth=1)
     order = tuple(
@@ -123,7 +125,7 @@ def _criterion(random: Random) -> Where:
 
 
 def _operands(random: Random, count: int) -> list[Any]:
-    """One value many times, one value in many spellings, or many values."""
+    """Return one value repeated, one value in many notations, or many values."""
     choice = random.random()
     if choice < 0.3:
         return [_operand(random)] * count

@@ -1,9 +1,8 @@
-"""The one meaning of a value, in a slow and plain model of the contract, and a checker.
+"""A slow, simple model of equality, ranges and order of cells, and a checker of engines.
 
-Cells know what they are from their making: a number cell by the number format that displays it, a
-text by how it was written. So the model reads no display, and shares only the length of the longest
-clock with the package.
-`failures` lists where the answers of `where` and `order` on one column break the relation.
+Cells are created with their class: the number format gives the class of a number, the notation that
+of a text. So the model parses no display, and shares only LONGEST_CLOCK with the engine. `failures`
+lists contradictions between answers of `where` and `order` on one column.
 """
 
 import re
@@ -22,7 +21,7 @@ from tests.query.sheet import SheetCell
 from tests.table.number_formats import FORMATS, Format, drawn_number, is_twin
 
 CLASSES = ("number", "date", "clock", "text", "boolean", "error", "empty")
-"""In the order of `order`."""
+"""Classes of cells in the sort order."""
 
 EPOCH = datetime(1899, 12, 30)
 NUMBER_TEXT = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -50,7 +49,7 @@ POOL = (
     *(46_054, 46_054.75, 46_055, 46_082, 0.875, 0.25, 25.5 / 24, -1.5 / 24, 46_054 + 1e-9, 2**53),
     *(46_054.75 + 0.4 / 86_400_000, 46_054.75 + 1 / 86_400_000, 0.875 + 0.3 / 86_400_000),
 )
-"""Numbers that several cells of a column share, in different formats."""
+"""Numbers for several cells of one column with different formats."""
 TEXTS = (
     *("9.9", "9.90", "1.1", "1.10", "1E5", "100000", "100000.0", "5", "5.0", "-3.5", "-3.50", "0"),
     *("2026-02-01", "2026-02-01T00:00", "2026-02-01 00:00:00", "2026-02-01T18:00:00"),
@@ -78,9 +77,10 @@ TEXTS = (
 
 
 class Cell(NamedTuple):
-    """A cell as Google gives it, with what it is: its class, and its value in that class.
+    """Cell with displayed text, typed value, class, and value within the class.
 
-    The value is a number, milliseconds, a case-folded text, a boolean or the text of an error.
+    The value within the class is a number, milliseconds, a case-folded text, a boolean or the text
+    of an error.
     """
 
     text: str
@@ -97,7 +97,7 @@ Operand = str | int | float | bool | None
 
 
 def number_cell(form: Format, number: float) -> Cell:
-    """A cell of this number in this format."""
+    """Return a cell with this number in this format."""
     value = int(number) if number.is_integer() else number
     moment = form.moment(number)
     if moment is None:
@@ -107,12 +107,12 @@ def number_cell(form: Format, number: float) -> Cell:
 
 
 def text_cell(text: str) -> Cell:
-    """A cell of this text, which may be an error."""
+    """Return a cell with this text. The text can be an error."""
     return Cell(text, text, *class_of_text(text))
 
 
 def drawn_column(random: Random, longest: int) -> list[Cell]:
-    """A column at random: few numbers, formats and texts, so that its cells are often alike."""
+    """Return a random column of few numbers, formats and texts, so that many cells are equal."""
     numbers = random.sample(POOL, 6)
     formats = random.sample(FORMATS, 12)
     texts = [*random.sample(TEXTS, 8), *(plain(number) for number in numbers[:2])]
@@ -143,7 +143,7 @@ def _drawn_cell(
 
 
 def drawn_operand(cells: Sequence[Cell], random: Random) -> Operand:
-    """An operand at random, most often near what a cell holds or displays."""
+    """Return a random operand, most often near the value or display of a cell."""
     draw, cell = random.randrange(8), random.choice(cells)
     if draw < 3:
         return cell.text
@@ -157,7 +157,7 @@ def drawn_operand(cells: Sequence[Cell], random: Random) -> Operand:
 
 
 def spellings(of_class: str, milliseconds: int) -> list[str]:
-    """Texts that name a moment, or one a millisecond away."""
+    """Return texts that name this date or time, and a text one millisecond away."""
     if of_class == "date":
         at = EPOCH + timedelta(milliseconds=milliseconds)
         near = at + timedelta(milliseconds=1)
@@ -168,7 +168,7 @@ def spellings(of_class: str, milliseconds: int) -> list[str]:
 
 
 def class_of_text(text: str) -> tuple[str, Any]:
-    """The class and the value that a text names."""
+    """Return the class of a text and the value that the text names in this class."""
     if text == "":
         return "empty", None
     if text in ERRORS:
@@ -183,7 +183,7 @@ def class_of_text(text: str) -> tuple[str, Any]:
 
 
 def date_of_text(text: str) -> int | None:
-    """The milliseconds of an ISO date or date-time, its offset dropped."""
+    """Return the milliseconds of an ISO date or date-time without its offset, or None."""
     match = re.fullmatch(r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(:\d\d)?(\.\d+)?([Zz])?)?", text)
     if match is None or (match[4] and not match[3]):
         return None
@@ -196,7 +196,9 @@ def date_of_text(text: str) -> int | None:
 
 
 def clock_of_text(text: str) -> int | None:
-    """The milliseconds of a clock such as `14:05` or a duration such as `PT25H30M`."""
+    """Return the milliseconds of a clock such as `14:05` or a duration such as
+    `PT25H30M`, or None.
+    """
     match = re.fullmatch(r"(-?)(\d+):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?", text) or re.fullmatch(
         r"(-?)PT(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?", text
     )
@@ -209,7 +211,7 @@ def clock_of_text(text: str) -> int | None:
 
 
 def equal(cell: Cell, operand: Operand) -> bool:
-    """The contract's operands."""
+    """True if the cell equals the operand, as `docs/reference/api.md` defines equality."""
     if operand is None or operand == "":
         return cell.of_class == "empty"
     if isinstance(operand, bool):
@@ -224,18 +226,20 @@ def equal(cell: Cell, operand: Operand) -> bool:
 
 
 def plain(number: float) -> str:
-    """A number in plain notation."""
+    """Return a number in plain notation."""
     text = f"{Decimal(repr(number)):f}"
     return re.sub(r"\.?0*$", "", text) if "." in text else text
 
 
 def place(cell: Cell) -> tuple[Any, ...]:
-    """The place of a cell within its class: values of the sheet before texts with this value."""
+    """Return the sort key of a cell within its class. Numbers and booleans are before
+    texts of the same value.
+    """
     return cell.key, "" if cell.is_of_the_sheet or cell.of_class == "error" else cell.text
 
 
 def stand(operand: Operand, cells: Sequence[Cell]) -> tuple[str, tuple[Any, ...]] | None:
-    """The class of the cells with which a range compares the operand, and its place among them."""
+    """Return class and sort key of a range's operand, or None if no cell can match."""
     if operand is None or operand == "":
         return None
     if isinstance(operand, bool):
@@ -258,7 +262,7 @@ def stand(operand: Operand, cells: Sequence[Cell]) -> tuple[str, tuple[Any, ...]
 
 
 def compared(left: Cell, right: Cell) -> int:
-    """The order of two cells: negative, zero or positive."""
+    """Compare two cells for sorting: negative, zero or positive."""
     one, other = CLASSES.index(left.of_class), CLASSES.index(right.of_class)
     if one != other or left.of_class == "empty":
         return one - other
@@ -267,7 +271,7 @@ def compared(left: Cell, right: Cell) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Meaning:
-    """The model; another function in place of one of these is a planted bug."""
+    """The model. A planted bug replaces one of its functions."""
 
     equal: Callable[[Cell, Operand], bool] = equal
     stand: Callable[[Operand, Sequence[Cell]], tuple[str, tuple[Any, ...]] | None] = stand
@@ -275,13 +279,15 @@ class Meaning:
     place: Callable[[Cell], tuple[Any, ...]] = place
 
     def rows(self, cells: Sequence[Cell], operator: str, operand: Any) -> list[int]:
-        """The positions of the cells that match."""
+        """Return the positions of the cells that match."""
         return [
             at for at, cell in enumerate(cells) if self._matches(cells, cell, operator, operand)
         ]
 
     def order(self, cells: Sequence[Cell], *, descending: bool) -> list[int]:
-        """The positions of the cells in sort order; empty ones are last both ways."""
+        """Return the positions of the cells in sort order. Empty cells are last in both
+        directions.
+        """
         sign = -1 if descending else 1
 
         def key(left: int, right: int) -> int:
@@ -306,7 +312,9 @@ class Meaning:
 
 
 class Answers(NamedTuple):
-    """Who answers: the package, the model, or the model with a planted bug."""
+    """Functions that answer `where` and `order`: the engine, the model, or a model with a
+    planted bug.
+    """
 
     rows: Callable[[Sequence[Cell], str, Any], list[int]]
     order: Callable[[Sequence[Cell], bool], list[int]]
@@ -319,7 +327,7 @@ def answers_of(meaning: Meaning) -> Answers:
 
 
 def failures(answers: Answers, cells: Sequence[Cell], operands: Sequence[Operand]) -> Iterator[str]:
-    """What is wrong with the answers on one column, a line each."""
+    """Yield a line for each wrong answer on one column."""
     model, everything = Meaning(), list(range(len(cells)))
     order = answers.order(cells, False)
     for descending in (False, True):
@@ -346,7 +354,7 @@ def failures(answers: Answers, cells: Sequence[Cell], operands: Sequence[Operand
 def _parts(
     cells: Sequence[Cell], rank: dict[int, int], operand: Operand, found: dict[str, set[int]]
 ) -> Iterator[str]:
-    """Where the sets of rows of one operand contradict each other."""
+    """Yield a line for each contradiction between the sets of rows of one operand."""
     less, same, greater = found["$lt"], found["$eq"], found["$gt"]
     everything = set(range(len(cells)))
     if found["$in"] != same or found["$ne"] != everything - same or found["$nin"] != found["$ne"]:
@@ -366,7 +374,7 @@ def _parts(
 
 
 def sheet_cells(cells: Sequence[Cell]) -> list[SheetCell]:
-    """The cells as a worksheet holds them, with texts that are not composed (NFD)."""
+    """Return the cells as a worksheet holds them, with texts in NFD."""
     return [SheetCell(decomposed(cell.text), decomposed(cell.value)) for cell in cells]
 
 

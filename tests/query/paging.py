@@ -1,4 +1,4 @@
-"""Walks of a list by places, on tables in memory, and rows that are edited between two pages."""
+"""Page through a table in memory with cursors, while rows are edited between two pages."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ NextPage = Callable[[Table, Query, Place | None], tuple[list[int], Place | None]
 def next_page(
     table: Table, query: Query, place: Place | None, view: View | None = None
 ) -> tuple[list[int], Place | None]:
-    """The rows behind a place, and the next place; None after the last row."""
+    """Return the rows after a cursor position and the next position, or None after the last row."""
     view = view or table.header.whole
     wanted = replace(query, limit=query.limit + AHEAD)
     if not query.needs_types and place is None:
@@ -38,7 +38,7 @@ def next_page(
 def page_by_number(
     table: Table, query: Query, place: Place | None
 ) -> tuple[list[int], Place | None]:
-    """The planted bug: the page behind the old number of the last row given."""
+    """Planted bug: continue after the old row number of the last row."""
     whole = replace(query, limit=10**6)
     found = find_page(table, whole, table.header.whole) if query.needs_types else None
     if found is None:
@@ -51,12 +51,12 @@ def page_by_number(
 
 
 Edit = tuple[str, int, int, int]
-"""What is done, where, whereto, and a value."""
+"""Kind of edit, position, target position of a move, and value."""
 
 
 @dataclass
 class Row:
-    """A row of the sheet; its `number` is its identity, which the sheet shows."""
+    """Row of the sheet. `number` identifies the row and is displayed."""
 
     number: int
     tie: int | str
@@ -65,7 +65,7 @@ class Row:
 
 @dataclass
 class EditedSheet:
-    """Rows that people edit; `stayed` are those whose order values stayed so far."""
+    """Rows that users edit. `stayed` has the numbers of rows whose sort values did not change."""
 
     rows: list[Row]
     stayed: set[int] = field(init=False)
@@ -88,7 +88,7 @@ class EditedSheet:
         )
 
     def edit(self, edit: Edit, *, is_by_number: bool) -> None:
-        """Carry out an edit; `is_by_number`: row numbers are order values."""
+        """Apply an edit. With `is_by_number`, row numbers are sort values."""
         kind, place, whereto, value = edit
         at = place % len(self.rows)
         moved = range(at, len(self.rows))
@@ -121,9 +121,9 @@ def walked(
     edits: Sequence[Sequence[Edit]],
     page: NextPage = next_page,
 ) -> tuple[list[int], list[int]]:
-    """The numbers of rows that stayed and were given twice, and those that are missing.
+    """Return the numbers of unchanged rows that occurred twice, and of those that are missing.
 
-    Between two pages are some edits. Raises CursorLost.
+    `edits` has the edits after each page. Raises CursorLost.
     """
     is_by_number = any(term.field == "rowIndex" for term in query.order)
     given = Counter[int]()

@@ -1,7 +1,7 @@
-"""A second evaluator, written from the contract's words alone, slow and plain.
+"""Reference evaluator of queries, written from the API documentation alone.
 
-It works on decoded JSON and on cells as a sheet gives them. It shares the reading of moments with
-the package, and nothing else, so that a mistake in one shows as a difference between the two.
+The evaluator is slow and simple. It shares with the engine only the parsing of dates and times, so
+that a mistake in one of the two shows as a difference.
 """
 
 import math
@@ -23,7 +23,7 @@ Row = Mapping[str, SheetCell]
 
 
 def matching_rows(rows: Sequence[Row], where: Mapping[str, Any]) -> list[int]:
-    """The row numbers (from 2) of the rows that a decoded `where` is met by."""
+    """Return the numbers (from 2) of the rows that match a decoded `where`."""
     numbered = [with_number(row, number) for number, row in enumerate(rows, 2)]
     return [number for number, row in enumerate(numbered, 2) if meets(row, where, numbered)]
 
@@ -31,7 +31,7 @@ def matching_rows(rows: Sequence[Row], where: Mapping[str, Any]) -> list[int]:
 def ordered_rows(
     rows: Sequence[Row], numbers: Sequence[int], order: Sequence[tuple[str, bool]]
 ) -> list[int]:
-    """The row numbers by the fields of `order`, each with whether it is descending."""
+    """Return the row numbers sorted by `order`, a list of field and whether it is descending."""
 
     def compare(left: int, right: int) -> int:
         for field, descending in order:
@@ -44,23 +44,23 @@ def ordered_rows(
 
 
 def with_number(row: Row, number: int) -> Row:
-    """The row with its `rowIndex`, and its texts in NFC."""
+    """Return the row with `rowIndex`, and with texts in NFC."""
     cells = {name: SheetCell(nfc(cell.text), cell.value) for name, cell in row.items()}
     return {**cells, "rowIndex": SheetCell(str(number), number)}
 
 
 def nfc(value: Any) -> Any:
-    """A text in NFC, any other value as it is."""
+    """Return a text in NFC, and any other value unchanged."""
     return normalize("NFC", value) if isinstance(value, str) else value
 
 
 def meets(row: Row, where: Mapping[str, Any], rows: Sequence[Row]) -> bool:
-    """Several members are AND."""
+    """True if the row matches all members of a `where`."""
     return all(member_meets(row, name, value, rows) for name, value in where.items())
 
 
 def member_meets(row: Row, name: str, value: Any, rows: Sequence[Row]) -> bool:
-    """A combinator, or a field with its value or its operators."""
+    """True if the row matches a combinator, or a field with its value or operators."""
     if name == "$and":
         return all(meets(row, part, rows) for part in value)
     if name == "$or":
@@ -72,12 +72,12 @@ def member_meets(row: Row, name: str, value: Any, rows: Sequence[Row]) -> bool:
 
 
 def cell_meets(cell: SheetCell, operators: Mapping[str, Any], column: Sequence[SheetCell]) -> bool:
-    """Several operators are AND."""
+    """True if the cell matches all operators."""
     return all(operator_meets(cell, name, nfc(value), column) for name, value in operators.items())
 
 
 def operator_meets(cell: SheetCell, operator: str, value: Any, column: Sequence[SheetCell]) -> bool:
-    """One operator with its operand."""
+    """True if the cell matches one operator with its operand."""
     plain: dict[str, Callable[[], bool]] = {
         "$eq": lambda: equal(cell, value),
         "$ne": lambda: not equal(cell, value),
@@ -96,12 +96,12 @@ def operator_meets(cell: SheetCell, operator: str, value: Any, column: Sequence[
 
 
 def kind(cell: SheetCell) -> str:
-    """The class of a cell."""
+    """Return the class of a cell."""
     return value_of(cell)[0]
 
 
 def value_of(cell: SheetCell) -> tuple[str, Any]:
-    """The class of a cell and its value in it."""
+    """Return the class of a cell and its value within the class."""
     if isinstance(cell.value, bool):
         return "boolean", cell.value
     if isinstance(cell.value, int | float):
@@ -114,7 +114,7 @@ def value_of(cell: SheetCell) -> tuple[str, Any]:
 
 
 def value_of_text(text: str) -> tuple[str, Any]:
-    """The class and the value that a text names."""
+    """Return the class of a text and the value that the text names."""
     number = number_of_text(text)
     if number is not None:
         return "number", number
@@ -129,12 +129,14 @@ def is_of_the_sheet(cell: SheetCell) -> bool:
 
 
 def number_of_text(text: str) -> float | None:
-    """Only plain ASCII notation that is finite is a number."""
+    """Return the number of a text in plain ASCII notation, or None if the text is not a
+    finite number.
+    """
     return float(text) if _NUMBER.fullmatch(text) and math.isfinite(float(text)) else None
 
 
 def equal(cell: SheetCell, value: Any) -> bool:
-    """The contract's operands, by their JSON type."""
+    """True if the cell equals an operand of any JSON type."""
     if value is None or value == "":
         return kind(cell) == "empty"
     if isinstance(value, bool):
@@ -150,7 +152,7 @@ def equal(cell: SheetCell, value: Any) -> bool:
 
 
 def stands_at(value: Any, column: Sequence[SheetCell]) -> tuple[str, tuple[Any, str]] | None:
-    """The class in which an operand of a range stands, and its place there."""
+    """Return the class of a range's operand and its sort key in this class, or None."""
     if value is None or value == "":
         return None
     if isinstance(value, bool):
@@ -170,7 +172,7 @@ def stands_at(value: Any, column: Sequence[SheetCell]) -> tuple[str, tuple[Any, 
 
 
 def side(cell: SheetCell, value: Any, column: Sequence[SheetCell]) -> int:
-    """-1 below the operand, 1 above it, 0 if it is equal or of another class."""
+    """Return -1 if the cell is below the operand, 1 if above, 0 if equal or of another class."""
     stand = stands_at(value, column)
     if stand is None or kind(cell) != stand[0] or equal(cell, value):
         return 0
@@ -178,7 +180,7 @@ def side(cell: SheetCell, value: Any, column: Sequence[SheetCell]) -> int:
 
 
 def is_equal_in_range(cell: SheetCell, value: Any, column: Sequence[SheetCell]) -> bool:
-    """True for an equal cell of the class in which the operand stands."""
+    """True if the cell equals the operand and has the class of the operand."""
     stand = stands_at(value, column)
     return stand is not None and kind(cell) == stand[0] and equal(cell, value)
 
@@ -188,13 +190,13 @@ def three_way(left: Any, right: Any) -> int:
 
 
 def plain(value: float) -> str:
-    """A number in plain notation, with enough digits to identify its double."""
+    """Return a number in plain notation, with enough digits for its exact double."""
     text = f"{Decimal(repr(value + 0)):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def place_in_order(left: SheetCell, right: SheetCell, descending: bool) -> int:
-    """Empty cells last both ways; else by class, then by value."""
+    """Compare two cells for sorting. Empty cells are last in both directions."""
     if "empty" in (kind(left), kind(right)):
         return (kind(left) == "empty") - (kind(right) == "empty")
     difference = three_way(sort_key(left), sort_key(right))
@@ -202,7 +204,9 @@ def place_in_order(left: SheetCell, right: SheetCell, descending: bool) -> int:
 
 
 def sort_key(cell: SheetCell) -> tuple[int, tuple[Any, str]]:
-    """By class and value; of equal values those of the sheet first, then texts by code point."""
+    """Return a key for sorting by class and value. For equal values, numbers are before
+    texts by code point.
+    """
     of_class, key = value_of(cell)
     is_text = not is_of_the_sheet(cell) and of_class != "error"
     return CLASSES.index(of_class), (key, cell.text if is_text else "")

@@ -1,4 +1,4 @@
-"""Worksheets for tests: cells as a sheet would give them, and tables made of them."""
+"""Cells and tables for tests of queries."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from gateway.table.table import Table, make_table
 
 
 class SheetCell(NamedTuple):
-    """A cell's displayed text and value."""
+    """Displayed text and typed value of a cell."""
 
     text: str
     value: object
@@ -22,12 +22,12 @@ BLANK = SheetCell("", "")
 
 
 def text_cell(text: str) -> SheetCell:
-    """A text cell is the same in both renderings."""
+    """Return a cell whose displayed text and typed value are this text."""
     return SheetCell(text, text)
 
 
 def make_sheet(columns: Mapping[str, Sequence[SheetCell]]) -> Table:
-    """A typed table with these headers and the cells from row 2 down, trimmed as Google does."""
+    """Return a typed table with these headers and the cells from row 2 down, without blank ends."""
     cells = [[text_cell(name), *column] for name, column in columns.items()]
     displayed = [_trimmed([cell.text for cell in column]) for column in cells]
     typed = [_trimmed([cell.value for cell in column]) for column in cells]
@@ -35,12 +35,12 @@ def make_sheet(columns: Mapping[str, Sequence[SheetCell]]) -> Table:
 
 
 def evaluate(table: Table, query: Query) -> Page:
-    """The page that a query asks for, for who sees all columns."""
+    """Evaluate a query for a key that sees all columns."""
     return evaluate_with(table, query, table.header.whole)
 
 
 def evaluate_with(table: Table, query: Query, view: View) -> Page:
-    """The page that a query asks for, without a budget."""
+    """Evaluate a query for a view, without a limit of steps."""
     if not query.needs_types:
         return plain_page(table, query)
     return finish(evaluate_seen(table, query, view))

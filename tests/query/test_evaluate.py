@@ -1,4 +1,4 @@
-"""Rows that match a query: operators by kinds of cells, order, page."""
+"""Evaluation of queries: operators by class of cell, order, pages."""
 
 import json
 
@@ -44,7 +44,7 @@ ALL = set(CELLS)
 
 
 def names(criterion: object) -> set[str]:
-    """The names of the rows whose field `f` meets the criterion."""
+    """Return the names of the rows whose field `f` matches the criterion."""
     page = evaluate(SHEET, Query(where=parse_where({"f": criterion}), limit=100))
     return {SHEET.text(row, 0) for row in page.rows}
 
@@ -122,8 +122,8 @@ def names(criterion: object) -> set[str]:
     ],
     ids=lambda value: str(sorted(value) if isinstance(value, set) else value),
 )
-def test_operators_compare_as_the_contract_says(criterion: str, expected: set[str]) -> None:
-    """Each operator meets the kinds of cells that the contract names for its operand."""
+def test_operators_compare_as_documented(criterion: str, expected: set[str]) -> None:
+    """Each operator matches the classes of cells that the API documents for its operand."""
     assert names(json.loads(criterion)) == expected
 
 
@@ -145,7 +145,7 @@ def test_operators_compare_as_the_contract_says(criterion: str, expected: set[st
     ids=str,
 )
 def test_conditions_combine(where: object, rows: list[int]) -> None:
-    """Combinators and `rowIndex` choose rows by their numbers; names are found as in headers."""
+    """`$and`, `$or` and `$not` combine conditions; names match trimmed headers and `rowIndex`."""
     sheet = make_sheet(
         {"a": [text_cell(text) for text in "xyxz"], "b": [text_cell(text) for text in "1221"]}
     )
@@ -202,7 +202,9 @@ MIXED = make_sheet(
     ],
 )
 def test_rows_are_ordered(order: tuple[SortTerm, ...], rows: list[int]) -> None:
-    """Numbers, then text regardless of case, then booleans; stable; empty cells last both ways."""
+    """Rows sort by numbers, texts regardless of case, booleans; ties keep sheet order,
+    empty cells are last.
+    """
     assert list(evaluate(MIXED, Query(order=order)).rows) == rows
 
 
@@ -225,7 +227,7 @@ def test_rows_are_ordered(order: tuple[SortTerm, ...], rows: list[int]) -> None:
 def test_pages_know_whether_rows_remain(
     skip: int, limit: int, rows: list[int], has_next: bool
 ) -> None:
-    """A page is cut from the rows that match; past the end it is empty and the last."""
+    """`has_next` is true if matching rows follow the page; a page past the end is empty."""
     plain = make_table([["a", *"12345"]])
 
     page = evaluate(plain, Query(skip=skip, limit=limit))
@@ -247,7 +249,7 @@ def test_pages_know_whether_rows_remain(
 def test_matching_rows_are_counted_if_wanted(
     where: object, order: tuple[SortTerm, ...], total: int
 ) -> None:
-    """`total` is the number of matching rows, independent of the page; None without a request."""
+    """`total` is the number of matching rows on all pages, or None without `wants_total`."""
     query = Query(where=parse_where(where), order=order, skip=1, limit=1)
 
     assert evaluate(MIXED, replace(query, wants_total=True)).total == total
@@ -255,7 +257,7 @@ def test_matching_rows_are_counted_if_wanted(
 
 
 def test_a_page_is_cut_after_filter_and_order() -> None:
-    """`hasNextPage` counts the rows that match."""
+    """Filter and order apply before skip and limit; `has_next` counts matching rows only."""
     query = Query(where=parse_where({"g": "x"}), order=(SortTerm("f"),), skip=4, limit=2)
 
     page = evaluate(MIXED, query)
@@ -264,7 +266,7 @@ def test_a_page_is_cut_after_filter_and_order() -> None:
 
 
 def test_blank_rows_between_are_rows() -> None:
-    """A blank row inside the data is listed and can be read; one at its end is not a row."""
+    """A blank row between rows with data is a row; a blank row at the end is not."""
     sheet = make_sheet({"a": [text_cell("x"), BLANK, text_cell("y"), BLANK]})
 
     everything = evaluate(sheet, Query())
@@ -276,7 +278,7 @@ def test_blank_rows_between_are_rows() -> None:
 
 @pytest.mark.parametrize("columns", [[], [["a"]]], ids=["blank", "header only"])
 def test_a_worksheet_without_rows_has_an_empty_page(columns: list[list[object]]) -> None:
-    """No data rows is an empty page without a next one."""
+    """A worksheet without data rows gives an empty page without a next page."""
     page = evaluate(make_table(columns), Query())
 
     assert (list(page.rows), page.has_next) == ([], False)
@@ -291,8 +293,8 @@ def test_a_worksheet_without_rows_has_an_empty_page(columns: list[list[object]])
         pytest.param(Query(order=(SortTerm("f"), SortTerm("F"))), "order", id="order"),
     ],
 )
-def test_unknown_fields_are_refused(query: Query, parameter: str) -> None:
-    """The error names the fields, even if the page is empty."""
+def test_unknown_fields_are_rejected(query: Query, parameter: str) -> None:
+    """An unknown field in `where` or `order` is an error that lists the worksheet's fields."""
     with pytest.raises(InvalidQuery) as refused:
         evaluate(MIXED, query)
 
@@ -300,15 +302,15 @@ def test_unknown_fields_are_refused(query: Query, parameter: str) -> None:
     assert 'rowIndex, "f", "g"' in refused.value.message
 
 
-def test_unknown_keys_are_passed_over() -> None:
-    """A key that is no field does not matter to which rows are listed."""
+def test_unknown_keys_are_ignored() -> None:
+    """An unknown name in `keys` does not affect the rows of the page."""
     page = evaluate(MIXED, Query(keys=Selection(("nope",)), limit=1))
 
     assert list(page.rows) == [2]
 
 
 def test_times_are_compared_after_rounding_to_a_millisecond() -> None:
-    """Different serial numbers of one millisecond are one time, for equality and in ranges."""
+    """Serial numbers that round to the same millisecond are equal, both in `$in` and in ranges."""
     days = [45_292 + number * 7.3e-12 for number in range(-500, 500)]
     cells = [SheetCell("1 Jan 2024", day) for day in days]
     cells += [SheetCell("2 Jan 2024", 45_293.0), SheetCell("4 Jan 2024", 45_295)]
@@ -324,8 +326,8 @@ def test_times_are_compared_after_rounding_to_a_millisecond() -> None:
     assert list(later.rows) == [1_002, 1_003]
 
 
-def test_a_query_keeps_its_indexes_while_the_table_drops_them() -> None:
-    """Under memory pressure an index may go as soon as it is made; the query ends all the same."""
+def test_a_query_completes_while_the_table_drops_its_indexes() -> None:
+    """A query completes correctly even if the table's index cache is cleared after each step."""
     table = make_sheet({"name": [text_cell(f"c{n % 9}") for n in range(50)], "x": [BLANK] * 50})
     query = Query(where=parse_where({"name": "c3"}), order=(SortTerm("x"), SortTerm("name")))
     work, taken = evaluate_seen(table, query, table.header.whole), 0

@@ -1,4 +1,4 @@
-"""Any table, any `where`, any order: what comes out is what the contract's words say."""
+"""Hypothesis tests: the engine answers any `where` and `order` like the reference evaluator."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -87,14 +87,14 @@ Rows = Sequence[Mapping[str, SheetCell]]
 
 
 def run(rows: Rows, where: object, order: Sequence[tuple[str, bool]]) -> list[int]:
-    """The row numbers that the package answers with."""
+    """Return the row numbers that the engine gives."""
     sheet = make_sheet({field: [row[field] for row in rows] for field in FIELDS})
     terms = tuple(SortTerm(field, descending=descending) for field, descending in order)
     return list(evaluate(sheet, Query(where=parse_where(where), order=terms)).rows)
 
 
 def run_or_refuse(rows: Rows, where: object) -> list[int] | None:
-    """The same, None where the condition or its fields are refused."""
+    """Return the row numbers that the engine gives, or None if the `where` is invalid."""
     try:
         return run(rows, where, [])
     except InvalidQuery:
@@ -102,7 +102,7 @@ def run_or_refuse(rows: Rows, where: object) -> list[int] | None:
 
 
 def without_blank_end(rows: Rows) -> Rows:
-    """A worksheet ends with its last row that is not blank."""
+    """Return the rows up to the last row that is not blank."""
     filled = (any(cell.text for cell in row.values()) for row in rows)
     last = max((number for number, is_filled in enumerate(filled, 1) if is_filled), default=0)
     return rows[:last]
@@ -110,10 +110,10 @@ def without_blank_end(rows: Rows) -> Rows:
 
 @settings(max_examples=400)
 @given(rows=ROWS.map(without_blank_end), where=WHERE, order=ORDER)
-def test_the_answer_is_the_references(
+def test_the_engine_agrees_with_the_reference(
     rows: Rows, where: dict[str, Any], order: list[tuple[str, bool]]
 ) -> None:
-    """Filter and order agree with an evaluator written from the contract alone."""
+    """The engine filters and sorts like an evaluator written from the API documentation alone."""
     matching = matching_rows(rows, where)
 
     assert run(rows, where, []) == matching
@@ -125,7 +125,7 @@ def test_the_answer_is_the_references(
 def test_one_cell_and_one_operand_agree_with_the_reference(
     cell: SheetCell, operand: object, operator: str
 ) -> None:
-    """Each pairing of a cell with an operand, apart from what surrounds it."""
+    """The engine compares any single cell with any operand like the reference evaluator."""
     alone = [{"a": cell, "b": text_cell("x"), " c ": BLANK}]
     where = {"a": {operator: operand}}
 
@@ -135,7 +135,7 @@ def test_one_cell_and_one_operand_agree_with_the_reference(
 @settings(max_examples=150)
 @given(rows=ROWS.map(without_blank_end), order=ORDER)
 def test_order_is_total_and_stable(rows: Rows, order: list[tuple[str, bool]]) -> None:
-    """Every row comes once, the order of the sheet's rows does not matter but for ties."""
+    """Each row occurs once in sort order, and rows with equal keys stay in sheet order."""
     numbers = run(rows, {}, order)
 
     assert sorted(numbers) == list(range(2, len(rows) + 2))
@@ -145,13 +145,13 @@ def test_order_is_total_and_stable(rows: Rows, order: list[tuple[str, bool]]) ->
 @settings(max_examples=400)
 @given(rows=ROWS, where=ANYTHING)
 def test_no_where_raises_anything_but_invalid_query(rows: Rows, where: object) -> None:
-    """Any JSON is parsed or refused."""
+    """Any JSON as `where` gives rows or InvalidQuery, and no other exception."""
     numbers = run_or_refuse(rows, where)
 
     assert numbers is None or set(numbers) <= set(range(2, len(rows) + 2))
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_generated_cases_are_answered_as_the_reference_answers(seed: int) -> None:
-    """Many queries on each of many worksheets: pages, ends and totals are the reference's."""
+def test_generated_cases_agree_with_the_reference(seed: int) -> None:
+    """Pages, `has_next` and totals of random queries equal those of the reference evaluator."""
     assert first_difference(seed, 1_000) is None

@@ -1,4 +1,4 @@
-"""Worksheets longer than any piece that is worked on at once, against plain Python."""
+"""Worksheets longer than one block of work, compared with a sort and filter in plain Python."""
 
 from collections.abc import Callable, Sequence
 from random import Random
@@ -42,7 +42,7 @@ LONG = make_long()
 
 
 def without(count: int) -> tuple[Table, list[Row]]:
-    """The table without so many rows, among them the first and the last, and the rows left."""
+    """Return the table without this many rows, including the first and the last, and its rows."""
     gone = {2, ROWS[-1][0], *RANDOM.sample(range(3, ROWS[-1][0]), count - 2)}
     left = [row for row in ROWS if row[0] not in gone]
     return finish(LONG.without_rows(sorted(gone))), [
@@ -96,10 +96,10 @@ TABLES: dict[str, tuple[Table, list[Row]]] = {
         ),
     ],
 )
-def test_long_tables_are_answered_as_short_ones(
+def test_long_tables_are_queried_correctly(
     state: str, where: object, is_met: Callable[[Row], bool], order: Sequence[tuple[str, bool]]
 ) -> None:
-    """Pages from any part of the answer, and the number of rows that match."""
+    """Pages at any offset and totals of a long table equal those of plain Python."""
     table, rows = TABLES[state]
     expected = [row for row in rows if is_met(row)]
     for field, descending in reversed(order):

@@ -1,4 +1,4 @@
-"""One relation of cells and operands: equality, ranges and order agree on every column."""
+"""Equality, ranges and order of cells agree with each other on every column."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -37,18 +37,18 @@ from tests.query.sheet import evaluate, make_sheet, text_cell
 OPERANDS = 6
 LENGTH = 14
 COLUMNS = 300
-"""Random columns in which a planted bug has to show."""
+"""Number of random columns, at least one of which must reveal a planted bug."""
 
 
 def random_column(seed: int) -> tuple[list[Cell], list[Operand]]:
-    """A column of cells in any format, and operands near them."""
+    """Return a column of cells in any format, and operands near their values."""
     random = Random(seed)  # noqa: S311 - cases, not secrets
     cells = drawn_column(random, LENGTH)
     return cells, [drawn_operand(cells, random) for _ in range(OPERANDS)]
 
 
 def asked(cells: Sequence[Cell], where: object, order: Sequence[SortTerm]) -> list[int]:
-    """The positions that the package answers with."""
+    """Return the row positions that the engine gives."""
     table = sheet_of(tuple(cells))
     query = Query(where=parse_where(where), order=tuple(order), limit=len(cells))
     return [row - 2 for row in evaluate(table, query).rows]
@@ -56,7 +56,7 @@ def asked(cells: Sequence[Cell], where: object, order: Sequence[SortTerm]) -> li
 
 @lru_cache(maxsize=1)
 def sheet_of(cells: tuple[Cell, ...]) -> Table:
-    """The worksheet of a column, beside one that fills its last rows."""
+    """Return a worksheet with this column, and a second column that has a text in each row."""
     return make_sheet({"a": sheet_cells(cells), "filled": [text_cell("x")] * len(cells)})
 
 
@@ -71,7 +71,9 @@ PACKAGE = Answers(
 def test_equality_ranges_and_order_are_one_relation(
     column: tuple[list[Cell], list[Operand]],
 ) -> None:
-    """`$lt`, `$eq`, `$gt` part a class as `order` sorts it; `$in`, `$ne`, `$nin` follow `$eq`."""
+    """`$lt`, `$eq` and `$gt` split a class in sort order; `$in`, `$ne` and `$nin` agree
+    with `$eq`.
+    """
     assert list(failures(PACKAGE, *column)) == []
 
 
@@ -227,8 +229,8 @@ BUGS = {
 }
 
 
-def test_model_is_one_relation() -> None:
-    """The model has no failure of its own, so that each failure is one of who answers."""
+def test_the_model_is_consistent() -> None:
+    """The model itself has no contradictions, so a reported failure is a bug of the engine."""
     model = answers_of(MODEL)
     found = [
         failure for seed in range(COLUMNS) for failure in failures(model, *random_column(seed))
@@ -239,7 +241,7 @@ def test_model_is_one_relation() -> None:
 
 @pytest.mark.parametrize("bug", BUGS)
 def test_planted_bug_is_caught(bug: str) -> None:
-    """Answers with this bug fail on one of the first random columns."""
+    """The checker finds each planted bug on one of 300 random columns."""
     columns_with_failures = (
         seed
         for seed in range(COLUMNS)
@@ -251,10 +253,12 @@ def test_planted_bug_is_caught(bug: str) -> None:
 
 @settings(max_examples=300)
 @given(st.integers(0, 2**63).map(random_column))
-def test_typed_values_are_held_by_cells_of_this_value_alone(
+def test_typed_values_equal_cells_of_this_value_only(
     column: tuple[list[Cell], list[Operand]],
 ) -> None:
-    """A typed value that is sent back changes no cell of its value, and each other cell."""
+    """A typed value that a client sends back equals the cells with this value, and no
+    other cells.
+    """
     cells, _ = column
     for cell in cells:
         sent = sent_back(cell)
@@ -265,16 +269,16 @@ def test_typed_values_are_held_by_cells_of_this_value_alone(
 
 
 def sent_back(cell: Cell) -> Any:
-    """The typed value of a cell as a client sends it back."""
+    """Return the typed value of a cell as a client sends it back."""
     answer = msgspec.json.decode(msgspec.json.encode(typed_answer(cell.text, cell.value)))
     return answer if cell.of_class != "empty" else None
 
 
 def holds(cell: Cell, sent: Any) -> bool:
-    """Whether a cell holds a sent value: it has this value, or displays this text.
+    """True if a cell has the sent value or displays the sent text.
 
-    A moment is compared with one of the sheet, whose display may cut it. One with an offset is
-    refused, but as the text that it is.
+    A date or time without an offset is compared with the value of a number cell, because the
+    display can omit digits.
     """
     if sent is None:
         return cell.of_class in ("empty", "error")

@@ -1,4 +1,4 @@
-"""The table of operators: the one place that a new one goes into."""
+"""A new operator of `where` is one entry in the table of operators."""
 
 import json
 import subprocess
@@ -43,7 +43,9 @@ print(json.dumps([
 
 
 def test_a_new_operator_is_one_entry() -> None:
-    """It is parsed, checked, evaluated and described; in another process, to leave ours alone."""
+    """A new entry in OPERATORS is parsed, validated, evaluated and documented (in a
+    separate process).
+    """
     ran = subprocess.run(  # noqa: S603 - our own interpreter and program
         [sys.executable, "-c", PLANTED], cwd=TOP, capture_output=True, text=True, check=False
     )

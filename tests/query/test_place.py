@@ -1,4 +1,4 @@
-"""Pages behind a place: every row once without edits, and with edits no row that stays is lost."""
+"""Cursor positions: paging gives each row once, and edits lose no unchanged row."""
 
 from collections.abc import Sequence
 from math import inf
@@ -44,7 +44,7 @@ EDITS: st.SearchStrategy[Edit] = st.tuples(
 
 
 def is_encodable(rows: Sequence[dict[str, SheetCell]]) -> bool:
-    """False with lone surrogates, which no answer can have."""
+    """False if a cell has a lone surrogate, which JSON answers cannot contain."""
     return not any("\ud800" in cell.text for row in rows for cell in row.values())
 
 
@@ -56,14 +56,14 @@ def is_encodable(rows: Sequence[dict[str, SheetCell]]) -> bool:
     st.lists(st.tuples(NAMES, st.booleans()), max_size=3),
     st.lists(st.integers(1, 4), min_size=1, max_size=4),
 )
-def test_a_walk_without_edits_gives_every_row_once(
+def test_paging_without_edits_gives_every_row_once(
     rows: list[dict[str, SheetCell]],
     times: int,
     where: dict[str, Any],
     order: list[tuple[str, bool]],
     limits: list[int],
 ) -> None:
-    """In order, over all classes, ties, blanks and repeated rows; each cursor is short enough."""
+    """Following cursors gives all rows in order, and each cursor fits its maximum length."""
     table = make_sheet({name: [row[name] for row in rows * times] for name in FIELDS})
     try:
         condition = parse_where(where) if where else None
@@ -94,14 +94,14 @@ def test_a_walk_without_edits_gives_every_row_once(
     st.lists(st.integers(1, 12), min_size=1, max_size=3),
     st.lists(st.lists(EDITS, max_size=3), max_size=12),
 )
-def test_a_walk_under_edits_loses_no_row_that_stays(
+def test_paging_under_edits_loses_no_unchanged_row(
     ties: list[int | str],
     order: tuple[str, ...],
     has_where: bool,
     limits: list[int],
     edits: list[list[Edit]],
 ) -> None:
-    """None is given twice, none is missing, or the place is lost."""
+    """Paging during edits gives each unchanged row exactly once, or raises CursorLost."""
     sheet = EditedSheet([Row(number, tie) for number, tie in enumerate(ties)])
     where = parse_where({"tie": {"$ne": 3}}) if has_where else None
     try:
@@ -128,8 +128,8 @@ SHIFTS: dict[str, tuple[tuple[str, ...], list[Edit]]] = {
 
 
 @pytest.mark.parametrize("case", SHIFTS)
-def test_a_place_is_found_after_an_edit(case: str) -> None:
-    """One edit near the place or above it moves it, but does not hide it."""
+def test_a_cursor_position_is_found_after_an_edit(case: str) -> None:
+    """After one edit near or above the cursor position, the next page continues correctly."""
     order, edits = SHIFTS[case]
     sheet = EditedSheet([Row(number, 0) for number in range(40)])
 
@@ -137,8 +137,8 @@ def test_a_place_is_found_after_an_edit(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", ["a row inserted above", "a row deleted above"])
-def test_a_place_by_number_alone_is_caught(case: str) -> None:
-    """The planted bug gives rows twice, or loses some."""
+def test_a_position_by_number_alone_is_caught(case: str) -> None:
+    """A planted cursor that remembers only the row number repeats or loses rows."""
     order, edits = SHIFTS[case]
     page: NextPage = page_by_number
 
@@ -153,8 +153,8 @@ def test_a_place_by_number_alone_is_caught(case: str) -> None:
     assert faults != ([], [])
 
 
-def test_a_sorted_sheet_loses_the_place() -> None:
-    """Without order, rows that a person sorts are not together any more."""
+def test_a_sorted_sheet_loses_the_cursor_position() -> None:
+    """Without `order`, a cursor is lost after a user sorts the sheet."""
     sheet = EditedSheet([Row(number, 0) for number in range(40)])
     _, place = next_page(sheet.table(), Query(limit=10), None)
     sheet.rows.sort(key=lambda row: (row.number * 7) % 40)
@@ -168,7 +168,7 @@ def test_repeated_rows_are_found_only_where_nothing_changed(
     inserted: bool,
     is_lost: bool,
 ) -> None:
-    """Rows that look alike prove nothing about a place between them."""
+    """A cursor between identical rows is valid only if the sheet did not change."""
     same = [text_cell("same")] * 60
     _, place = next_page(make_sheet({"a": same}), Query(limit=30), None)
     later = make_sheet({"a": [text_cell("new"), *same] if inserted else same})
@@ -180,8 +180,10 @@ def test_repeated_rows_are_found_only_where_nothing_changed(
         assert next_page(later, Query(limit=30), place) == ([*range(32, 62)], None)
 
 
-def test_a_copy_of_the_rows_around_a_place_is_no_place() -> None:
-    """Of blocks that are alike, a changed one is not taken for the next."""
+def test_a_similar_block_is_not_the_cursor_position() -> None:
+    """A cursor is lost if its surrounding rows were removed, even if an equal block
+    exists elsewhere.
+    """
     texts = [f"line {number % 20}" for number in range(60)]
     _, place = next_page(make_sheet({"a": [*map(text_cell, texts)]}), Query(limit=19), None)
     later = make_sheet({"a": [*map(text_cell, [*texts[:19], *texts[22:]])]})
@@ -190,8 +192,10 @@ def test_a_copy_of_the_rows_around_a_place_is_no_place() -> None:
         next_page(later, Query(limit=19), place)
 
 
-def test_a_copy_further_away_is_no_place() -> None:
-    """Rows around a place that changed are sought no further while some of them are there still."""
+def test_a_distant_copy_is_not_the_cursor_position() -> None:
+    """A cursor is lost if its nearby rows changed in part, even if a full copy exists
+    further down.
+    """
     texts = [f"line {number}" for number in range(300)]
     texts[150:170] = texts[0:20]
     _, place = next_page(make_sheet({"a": [*map(text_cell, texts)]}), Query(limit=12), None)
@@ -201,8 +205,8 @@ def test_a_copy_further_away_is_no_place() -> None:
         next_page(make_sheet({"a": [*map(text_cell, texts)]}), Query(limit=12), place)
 
 
-def test_a_place_is_found_behind_many_inserted_rows() -> None:
-    """Rows that moved further than a context is sought at first, with nothing of them left."""
+def test_a_cursor_position_is_found_after_many_inserted_rows() -> None:
+    """A cursor finds its rows after 100 rows were inserted above."""
     texts = [f"line {number}" for number in range(300)]
     _, place = next_page(make_sheet({"a": [*map(text_cell, texts)]}), Query(limit=12), None)
     texts[0:0] = [f"new {number}" for number in range(100)]
@@ -211,8 +215,10 @@ def test_a_place_is_found_behind_many_inserted_rows() -> None:
     assert rows == [*range(114, 126)]
 
 
-def test_all_cells_are_digested_once_for_a_table() -> None:
-    """Further pages of rows alike cost a small part of the steps of the first."""
+def test_cells_are_digested_once_for_a_table() -> None:
+    """The first page of identical rows digests all cells; further pages take less than 5%
+    of its steps.
+    """
     table = make_sheet({"a": [text_cell("same")] * 20_000})
     steps: list[float] = []
     for limit in (2, 3, 4):
@@ -229,8 +235,8 @@ def test_all_cells_are_digested_once_for_a_table() -> None:
 
 
 @pytest.mark.parametrize("length", [1, MOST_CHARACTERS, MOST_CHARACTERS + 1, 5_000])
-def test_long_texts_are_found_by_their_beginning_and_a_digest(length: int) -> None:
-    """Texts that begin alike keep their order, and cursors stay short."""
+def test_long_texts_are_found_by_prefix_and_digest(length: int) -> None:
+    """Cursors of long texts with a common prefix stay short, and paging continues in order."""
     texts = sorted(f"{'Ä' * length}{number:02}" for number in range(12))
     table = make_sheet({"a": [text_cell(text) for text in texts]})
     query = Query(order=ordered("a"), limit=5)
@@ -243,8 +249,8 @@ def test_long_texts_are_found_by_their_beginning_and_a_digest(length: int) -> No
     assert len(SEAL.of(place)) <= LONGEST
 
 
-def test_a_long_text_that_is_gone_among_others_like_it_loses_the_place() -> None:
-    """Its order among texts with the same beginning is not known."""
+def test_a_deleted_long_text_loses_the_cursor_position() -> None:
+    """A cursor is lost if its long text was deleted and others share its prefix."""
     texts = [f"{'a' * 200}{number:02}" for number in range(12)]
     query = Query(order=ordered("a"), limit=5)
     _, place = next_page(make_sheet({"a": [*map(text_cell, texts)]}), query, None)

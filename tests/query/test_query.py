@@ -37,19 +37,21 @@ from gateway.table.header import Selection
         ),
     ],
 )
-def test_operands_know_their_readings(value: Scalar, expected: Operand) -> None:
-    """An operand is read once, when it is made: its class, and its key there."""
+def test_operands_have_a_class_and_a_key(value: Scalar, expected: Operand) -> None:
+    """An operand is parsed once, when it is created, into its class and its sort key."""
     assert make_operand(value) == expected
     assert type(make_operand(value).value) is type(value)
 
 
 def test_a_plain_query_needs_no_types() -> None:
-    """A page of some fields is answered by the displayed rendering alone."""
+    """A query with only `skip`, `limit` and `keys` needs no typed rendering."""
     assert not Query(skip=5, limit=3, keys=Selection(("name",))).needs_types
 
 
 def test_where_and_order_need_types_and_fields() -> None:
-    """Comparing needs the typed rendering, and every field of where and order must exist."""
+    """A query with `where` or `order` needs the typed rendering, and lists the fields of
+    its conditions.
+    """
     where = parse_where({"a": 1, "$or": [{"b": 2}, {"$not": {"c": {"$gt": 1, "$lt": 9}}}]})
     query = Query(where=where, order=(SortTerm("d"), SortTerm("a", descending=True)))
 

@@ -1,7 +1,8 @@
-"""The steps and the memory of queries: counted as they are taken, whatever is asked.
+"""Steps and memory of queries, compared with the work that is done.
 
-Tracing tells how many instructions of Python a block of work runs; a block that runs many more than
-its steps allow for was not counted. Each check is held by work that breaks it.
+A trace counts the Python instructions of each block of work. A block that runs many more
+instructions than its steps allow is not counted correctly. Planted bugs show that each check can
+fail.
 """
 
 import tracemalloc
@@ -27,7 +28,7 @@ from tests.query.sheet import make_sheet, text_cell
 
 
 def costly_table(seed: int, count: int) -> tuple[Table, Any]:
-    """A worksheet, and its rows for the reference."""
+    """Return a table, and its rows for the reference evaluator."""
     rows = costly_rows(Random(seed), count)  # noqa: S311
     return make_sheet({name: [row[name] for row in rows] for name in COLUMNS}), rows
 
@@ -37,8 +38,10 @@ def page_of(table: Table, query: Query) -> Work[Any]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_costly_queries_are_answered_as_the_reference_answers(seed: int) -> None:
-    """Skewed, mixed and huge values, and conditions up to every limit."""
+def test_costly_queries_agree_with_the_reference(seed: int) -> None:
+    """Queries on skewed, mixed and huge values, with conditions up to every limit, agree
+    with the reference.
+    """
     random = Random(seed)  # noqa: S311
     table, rows = costly_table(seed, random.choice((1, 30, 120)))
     for _ in range(3):
@@ -56,7 +59,7 @@ def test_costly_queries_are_answered_as_the_reference_answers(seed: int) -> None
 
 @pytest.mark.parametrize("seed", range(60))
 def test_no_query_takes_more_than_its_budget_and_a_block(seed: int) -> None:
-    """It is answered or it ends; where it ends, what it took is at most one block over."""
+    """A query completes or stops with OutOfSteps, at most one block of steps over its budget."""
     random = Random(1_000 + seed)  # noqa: S311
     table, _ = costly_table(seed, 3_000)
     for _ in range(3):
@@ -77,7 +80,7 @@ def test_no_query_takes_more_than_its_budget_and_a_block(seed: int) -> None:
 
 
 def is_answered(work: Metered[Any]) -> bool:
-    """True if work is done before its budget is spent."""
+    """True if the work is done before its budget is spent."""
     try:
         while not work.advance(1_000):
             pass
@@ -87,8 +90,8 @@ def is_answered(work: Metered[Any]) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_all_that_a_query_does_is_counted(seed: int) -> None:
-    """No block runs many more instructions than it has steps, on fresh rows and on indexed ones."""
+def test_all_work_of_a_query_is_counted(seed: int) -> None:
+    """Each block of a query reports its steps, both without indexes and with indexes."""
     random = Random(2_000 + seed)  # noqa: S311
     table, _ = costly_table(seed, 2_500)
     _, query = costly_query(random)
@@ -109,15 +112,15 @@ WALKS: dict[str, Query] = {
 
 
 @pytest.mark.parametrize("query", WALKS.values(), ids=list(WALKS))
-def test_each_way_to_find_rows_is_counted(query: Query) -> None:
-    """Walking, gathering and sorting take their steps."""
+def test_each_method_to_find_rows_is_counted(query: Query) -> None:
+    """Scanning, uniting and sorting report steps for all their work."""
     table, _ = costly_table(1, 6_000)
 
     assert [uncounted(page_of(table, query)), uncounted(page_of(table, query))] == ["", ""]
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """A planted bug's row set: the places of several lists."""
+    """Row set with a planted bug: the rows of several lists."""
 
     lists: Sequence[Sequence[int]]
     sift_block: Callable[[Sequence[Sequence[int]], Sequence[int]], Work[Sequence[int]]]
@@ -162,7 +165,7 @@ def _holds(places: Sequence[int], place: int) -> bool:
 def test_uncounted_work_is_found(
     sift: Callable[[Sequence[Sequence[int]], Sequence[int]], Work[Sequence[int]]], is_found: bool
 ) -> None:
-    """The check distinguishes counted and uncounted work."""
+    """The trace finds work without steps, and does not report work with steps."""
     row_set: RowSet = Listed([range(1)] * 900, sift)
 
     assert bool(uncounted(row_set.places())) == is_found
@@ -170,7 +173,7 @@ def test_uncounted_work_is_found(
 
 ROWS = 20_000
 BYTES_OF_ROW = 64
-"""Lists of places, their numbers and one key for each."""
+"""Bytes for lists of rows, their numbers and one sort key for each."""
 SAME = [2**53] * 900
 SPELLED = [f"{2**53 + 2}e{'0' * at}" for at in range(300)]
 GREEDY: dict[str, Query] = {
@@ -190,14 +193,14 @@ GREEDY: dict[str, Query] = {
 
 
 def skewed_table() -> Table:
-    """Two columns in which nearly all values are equal."""
+    """Return a table of two columns in which nearly all values are equal."""
     numbers = [2**53 if row % 100 else row for row in range(ROWS)]
     texts = [text_cell("usual" if row % 100 else f"rare {row}") for row in range(ROWS)]
     return make_sheet({"n": [text_cell(str(number)) for number in numbers], "t": texts})
 
 
 def memory_of(work: Work[Any]) -> int:
-    """The most bytes that work holds at once."""
+    """Return the largest number of bytes that the work holds at once."""
     tracemalloc.start()
     try:
         finish(work)
@@ -207,8 +210,10 @@ def memory_of(work: Work[Any]) -> int:
 
 
 @pytest.mark.parametrize("query", GREEDY.values(), ids=list(GREEDY))
-def test_memory_depends_on_the_rows_alone(query: Query) -> None:
-    """However many operands and conditions there are, each row takes a few bytes."""
+def test_memory_depends_on_the_rows_only(query: Query) -> None:
+    """Memory of a query is at most 64 bytes for each row, however many operands and
+    conditions it has.
+    """
     table = skewed_table()
     finish(page_of(table, query))
 
@@ -221,5 +226,5 @@ def copying(lists: Sequence[Sequence[int]]) -> Work[list[Sequence[int]]]:
 
 
 def test_a_copy_for_each_operand_is_found() -> None:
-    """The check of memory finds the places of an operand copied for each."""
+    """The memory check finds a planted copy of the rows for each operand."""
     assert memory_of(copying([range(ROWS)] * 900)) > BYTES_OF_ROW * ROWS

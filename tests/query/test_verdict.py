@@ -1,4 +1,4 @@
-"""Conditions that match every row, or none, whatever the rows hold."""
+"""Conditions that match every row, or no row, whatever the cells contain."""
 
 import json
 
@@ -85,14 +85,18 @@ ALL_ON_PURPOSE: list[object] = [
     ],
     ids=json.dumps,
 )
-def test_a_verdict_is_that_of_the_structure(where: object, decided: bool | None) -> None:
-    """A range of `rowIndex`, or `$exists`, depends on the rows, even if it is for all of them."""
+def test_a_verdict_depends_on_the_structure_only(where: object, decided: bool | None) -> None:
+    """`verdict` is True or False only for conditions that ignore cells; `rowIndex` ranges
+    give None.
+    """
     assert verdict(parse_where(where)) is decided
 
 
 @given(ROWS, WHERE)
 def test_a_verdict_holds_for_all_rows(rows: Rows, where: dict[str, object]) -> None:
-    """A condition that is always true matches every row of any table, one that never is, none."""
+    """A condition with verdict True matches every row of any table; verdict False matches
+    no row.
+    """
     decided = verdict(parse_where(where))
 
     if decided is not None:

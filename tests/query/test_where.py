@@ -1,4 +1,4 @@
-"""`where`, from decoded JSON to conditions; refusals are in tests/surfaces."""
+"""Parsing of a decoded `where` to conditions. Tests of its errors are in tests/surfaces."""
 
 import json
 
@@ -18,7 +18,7 @@ from gateway.query.where import parse_where
 
 
 def compare(field: str, operator: str, *values: Scalar) -> Comparison:
-    """A comparison with these operands."""
+    """Return a comparison with these operands."""
     return Comparison(field, operator, tuple(make_operand(value) for value in values))
 
 
@@ -58,7 +58,7 @@ A, B = compare("a", "$eq", 1), compare("b", "$eq", 2)
     ],
 )
 def test_where_becomes_conditions(where: str, expected: Condition) -> None:
-    """Fields and operators are AND, combinators combine."""
+    """Several fields and several operators are combined with AND."""
     assert parse_where(json.loads(where)) == expected
 
 
@@ -81,12 +81,12 @@ def test_where_becomes_conditions(where: str, expected: Condition) -> None:
     ids=str,
 )
 def test_every_operator_is_known(operator: str, operand: object, expected: Comparison) -> None:
-    """Each operator of the contract parses; `$neq` is `$ne`."""
+    """Each documented operator is parsed; `$neq` is an alias of `$ne`."""
     assert parse_where({"f": {operator: operand}}) == expected
 
 
-def test_the_operators_are_the_contracts() -> None:
-    """No operator is offered that the contract does not name."""
+def test_the_operators_are_those_documented() -> None:
+    """OPERATORS has exactly the documented operators."""
     assert sorted(OPERATORS) == [
         *("$eq", "$exists", "$gt", "$gte", "$in", "$lt", "$lte", "$ne", "$nin", "$text"),
     ]

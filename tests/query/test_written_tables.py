@@ -1,4 +1,4 @@
-"""Tables after writes at random: they are answered as if they were read again."""
+"""After random writes, a table answers queries like a table that is read again."""
 
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -33,7 +33,7 @@ def remove(table: Table, rows: Sequence[Row], random: Random) -> tuple[Table, Se
 
 
 def write(table: Table, rows: Sequence[Row], random: Random) -> tuple[Table, Sequence[Row]]:
-    """Change rows, empty them, or add some at the end."""
+    """Change rows, empty rows, or append rows."""
     after = [*rows, *({}, {}, {})]
     patches = []
     numbers = random.sample(range(2, len(after) + 2), random.randint(1, min(4, len(after))))
@@ -80,8 +80,8 @@ def check(table: Table, rows: Sequence[Row], random: Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_any_series_of_writes_is_answered_as_a_table_read_again(seed: int) -> None:
-    """Rows, types and pages of queries are those of the cells, with the indexes made before."""
+def test_any_series_of_writes_equals_a_table_read_again(seed: int) -> None:
+    """After random writes and removals, rows, types and query pages equal those of a new table."""
     random = Random(seed)  # noqa: S311
     rows = without_end(make_rows(random))
     table = make_renderings(rows, random)
@@ -97,8 +97,8 @@ def test_any_series_of_writes_is_answered_as_a_table_read_again(seed: int) -> No
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_types_that_are_read_after_a_removal_fit(seed: int) -> None:
-    """The displayed rendering gets types that know nothing of the rows that went."""
+def test_typed_values_read_after_a_removal_fit(seed: int) -> None:
+    """Typed values that are read after a removal fit a table whose rows were removed before."""
     random = Random(seed)  # noqa: S311
     cells = without_end(make_rows(random))
     table, rows = remove(make_renderings(cells, random), cells, random)

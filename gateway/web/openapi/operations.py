@@ -157,7 +157,7 @@ _SCHEMAS: Nodes = {
             },
             "existing": {"description": "With code 4120, the current row.", "allOf": [ref(RECORD)]},
             "expected": {
-                "description": "With code 4095, the record that the write was meant for.",
+                "description": "With code 4095, the record that the gateway had read.",
                 "allOf": [ref(RECORD)],
             },
             "met": {
@@ -408,7 +408,8 @@ _FORMS = (
     "the answer is a 303 to the next page, a page of thanks, or an error page."
 )
 _NEXT_PAGE: Node = {
-    "description": "The form was stored. The browser goes to the URL in `_next`, or in the key.",
+    "description": "The form was stored. The browser goes to `_next`, or to the next page of the "
+    "key.",
     "headers": {
         **header_references(OF_MANY),
         "Location": header("The next page.", {"type": "string", "format": "uri"}, required=True),
@@ -514,7 +515,8 @@ def _list(place: Place) -> _Described:
     about = "Returns a page of rows, in the order of the worksheet or of `order`."
     export = (
         "\n\nWith `format`, or an `Accept` that prefers CSV or JSON lines, the request is an "
-        "export: it returns all matching rows. An export counts as one request, plus one for each "
+        "export: it returns all matching rows, and takes no `count`. An export counts as one "
+        "request, plus one for each "
         f"{ROWS_PER_REQUEST} rows."
     )
     about += export if has_export else ""
@@ -533,7 +535,7 @@ def _create(place: Place) -> _Described:
     body = _json({"oneOf": [row, list_of(row)]}, example=_create_example(place))
     about = (
         "Appends one or several rows after the last row. Send an object, a form, or a list of "
-        "objects. If a row of a list is invalid, no row is created."
+        "objects. The rows of a list are created completely or not at all."
     )
     upsert = (
         "\n\nWith `on_conflict` the request is an upsert: a row is updated if an existing row has "

@@ -1,4 +1,4 @@
-"""Endpoints of the gateway in process, on a state of fakes."""
+"""Run the gateway's endpoints in this process, with fake services in the application state."""
 
 import math
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -22,7 +22,7 @@ from gateway.worksheets.cursors import Cursors
 
 @dataclass(frozen=True)
 class Gate:
-    """A gatekeeper who takes every key for the same caller's, or fails."""
+    """Fake gatekeeper: it accepts every key as the key of `caller`, or raises `error`."""
 
     caller: Caller
     error: GatewayError | None = None
@@ -35,7 +35,7 @@ class Gate:
 
 @contextmanager
 def serving(state: Mapping[str, object], base_url: str) -> Iterator[TestClient]:
-    """The gateway with the members of its state that the test's requests need."""
+    """Open a test client of the gateway whose application state is `state`."""
 
     @asynccontextmanager
     async def lifespan(_: object) -> AsyncIterator[State]:
@@ -52,7 +52,10 @@ def opened(
     api: ApiSettings | None = None,
     error: GatewayError | None = None,
 ) -> Iterator[TestClient]:
-    """The endpoints of worksheets, on a fake service; every key is the caller's, or an error."""
+    """Open a test client of the worksheet endpoints, with the fake service `rows`.
+
+    Every key belongs to `caller`. If `error` is given, looking up a key raises it.
+    """
     state = {
         "cursors": Cursors(bytes(32)),
         "admission": Admission(

@@ -1,4 +1,4 @@
-"""Bodies of a mebibyte that are expensive to parse completely."""
+"""Request bodies of about 1 MiB that are expensive to parse completely."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -8,7 +8,7 @@ JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 
 
 class Hostile(NamedTuple):
-    """A body and its type."""
+    """A request body and its `Content-Type`."""
 
     body: bytes
     content_type: str

@@ -1,4 +1,4 @@
-"""Requests made by hand, as a server would hand them over."""
+"""Requests without a server: ASGI scopes, bodies in chunks, and the messages of the answer."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
@@ -23,7 +23,7 @@ def make_scope(
     settings: ServerSettings | None = None,
     api: ApiSettings | None = None,
 ) -> Scope:
-    """An ASGI scope; `path` is raw, as on the wire."""
+    """Return an ASGI scope. `path` is the raw path, percent-encoded as sent by a client."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     return {
         "type": "http",
@@ -49,7 +49,7 @@ def make_scope(
 
 
 class Sender:
-    """A `receive` that hands a body over in chunks, and counts how many were taken."""
+    """ASGI `receive` that sends a body in chunks; `taken` is the number of chunks received."""
 
     def __init__(self, chunks: Sequence[bytes]) -> None:
         self._chunks = list(chunks) or [b""]
@@ -63,7 +63,7 @@ class Sender:
 
 
 def make_request(scope: Scope, *chunks: bytes, receive: Receive | None = None) -> Request:
-    """A request of a scope and its body."""
+    """Return a request with this scope and these body chunks."""
     event = RequestEvent("req-1", scope["method"], scope["path"])
     return Request(
         scope,
@@ -76,7 +76,7 @@ def make_request(scope: Scope, *chunks: bytes, receive: Receive | None = None) -
 
 
 def as_response(answer: Answer) -> Response:
-    """An answer of the gateway with the framework's view of its header lines."""
+    """Convert an answer of the gateway to a Starlette response, to read its headers by name."""
     if isinstance(answer.body, AsyncGenerator):
         raise TypeError("a body that is sent in parts")
     body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
@@ -86,7 +86,7 @@ def as_response(answer: Answer) -> Response:
 
 
 async def sent(app: ASGIApp, scope: Scope) -> list[Message]:
-    """The messages that an application sends for a request without a body."""
+    """Return the ASGI messages that an application sends for a request without a body."""
     messages: list[Message] = []
 
     async def send(message: Message) -> None:

@@ -1,4 +1,4 @@
-"""The cache of authorised reads; credentials themselves are in tests/surfaces."""
+"""The cache of authorised reads. Tests of the credentials themselves are in tests/surfaces."""
 
 from dataclasses import replace
 
@@ -53,10 +53,10 @@ def kept(
     return auth_cache.find(read_head(lines), credentials, segment)[1]
 
 
-def test_who_was_let_in_is_let_in_again_for_a_moment(
+def test_an_authorised_read_is_cached_until_keys_are_refreshed(
     auth_cache: AuthCache, clock: ManualClock
 ) -> None:
-    """A pass counts until the active keys have to be refreshed, and no longer."""
+    """A cache entry expires when the list of active keys has to be refreshed."""
     auth_cache.put(key(auth_cache, HEAD), CALLER, TARGET)
     clock.advance(FRESH_SECONDS * 0.9)
     found = kept(auth_cache, HEAD)
@@ -82,7 +82,9 @@ def test_who_was_let_in_is_let_in_again_for_a_moment(
         pytest.param([], id="nothing"),
     ],
 )
-def test_another_head_has_no_pass(auth_cache: AuthCache, lines: list[tuple[bytes, bytes]]) -> None:
+def test_a_request_with_other_headers_misses_the_cache(
+    auth_cache: AuthCache, lines: list[tuple[bytes, bytes]]
+) -> None:
     """All headers that decide access are part of the cache key."""
     auth_cache.put(key(auth_cache, HEAD), CALLER, TARGET)
 
@@ -93,31 +95,32 @@ def test_another_head_has_no_pass(auth_cache: AuthCache, lines: list[tuple[bytes
     ("credentials", "segment"),
     [(b"apiKey=b", "Cities"), (b"spreadsheetId=x", "Cities"), (b"", "Towns"), (b"", "Cities%20")],
 )
-def test_so_do_the_url_and_the_worksheet(
+def test_other_url_credentials_or_another_worksheet_miss_the_cache(
     auth_cache: AuthCache, credentials: bytes, segment: str
 ) -> None:
-    """Credentials in the URL and the name in the path are part of what a pass is for."""
+    """Credentials in the URL and the worksheet in the path are part of the cache key."""
     auth_cache.put(key(auth_cache, HEAD), CALLER, TARGET)
 
     assert kept(auth_cache, HEAD, credentials, segment) is None
 
 
-def test_other_headers_do_not_matter(auth_cache: AuthCache) -> None:
+def test_unrelated_headers_are_not_in_the_cache_key(auth_cache: AuthCache) -> None:
+    """Headers that do not decide access do not change the cache key."""
     auth_cache.put(key(auth_cache, HEAD), CALLER, TARGET)
 
     assert kept(auth_cache, [*HEAD, (b"accept", b"*/*"), (b"x-request-id", b"1")])
 
 
-def test_no_pass_holds_a_key_nor_is_known_elsewhere(auth_cache: AuthCache) -> None:
-    """It is a digest with a secret of its own."""
+def test_cache_keys_are_secret_digests(auth_cache: AuthCache) -> None:
+    """The cache key contains no API key, and each cache computes other digests of equal headers."""
     ours = key(auth_cache, HEAD)
 
     assert b"Bearer" not in ours
     assert ours != key(AuthCache(lambda: 0.0), HEAD)
 
 
-def test_keys_that_expire_and_endless_names_get_none(auth_cache: AuthCache) -> None:
-    """An expiry takes effect at once, and invented names use no memory."""
+def test_expiring_keys_and_long_titles_are_not_cached(auth_cache: AuthCache) -> None:
+    """Reads with a key that expires, or of a very long worksheet title, are never cached."""
     endless = Target(WorksheetId("demo", "x" * (LONGEST_TITLE + 1)))
     auth_cache.put(key(auth_cache, HEAD, segment="1"), replace(CALLER, expires=True), TARGET)
     auth_cache.put(key(auth_cache, HEAD, segment="2"), CALLER, endless)
@@ -126,16 +129,16 @@ def test_keys_that_expire_and_endless_names_get_none(auth_cache: AuthCache) -> N
     assert kept(auth_cache, HEAD, segment="2") is None
 
 
-def test_a_change_of_keys_ends_all(auth_cache: AuthCache) -> None:
-    """However fresh they are."""
+def test_clear_removes_fresh_entries(auth_cache: AuthCache) -> None:
+    """`clear`, called when keys change, removes even entries that have not expired."""
     auth_cache.put(key(auth_cache, HEAD, segment="1"), CALLER, TARGET)
     auth_cache.clear()
 
     assert kept(auth_cache, HEAD, segment="1") is None
 
 
-def test_there_is_a_bound_to_them(auth_cache: AuthCache) -> None:
-    """Past it all make room."""
+def test_the_cache_is_emptied_when_it_is_full(auth_cache: AuthCache) -> None:
+    """At `MAX_KEPT` entries, the next entry replaces all earlier entries."""
     for each in range(MAX_KEPT + 1):
         auth_cache.put(key(auth_cache, HEAD, segment=f"{each}"), CALLER, TARGET)
 

@@ -1,4 +1,4 @@
-"""Success answers as bytes."""
+"""Successful answers: bytes of the body, and headers."""
 
 import re
 
@@ -18,8 +18,8 @@ HEADER = parse_header(["name", "state"])
 RECORD = {"rowIndex": 2, "name": "Zürich", "state": None}
 
 
-def test_an_answer_is_json_that_may_not_be_shared() -> None:
-    """UTF-8 JSON, kept by the client alone and checked before it is used again."""
+def test_json_answers_are_private() -> None:
+    """An answer is UTF-8 JSON with `Cache-Control: private, no-cache`, and keeps given headers."""
     headers = {"Location": "/v2/sheets/x/2"}
     response = as_response(json_answer(RECORD, status=201, headers=headers))
 
@@ -31,15 +31,15 @@ def test_an_answer_is_json_that_may_not_be_shared() -> None:
 
 
 @pytest.mark.parametrize("total", [0, 1, 12_345])
-def test_a_page_may_tell_how_many_rows_match(total: int) -> None:
-    """The total stands last, and is there when it was counted only."""
+def test_a_page_ends_with_the_total(total: int) -> None:
+    """`total` is the last member of a page, if the matching rows were counted."""
     body = ENCODERS["null"].page(with_digests([]), Paging(False, total)).body
 
     assert body == b'{"results":[],"hasNextPage":false,"total":%d}' % total
 
 
-def test_the_tag_of_a_page_is_weak_and_of_what_it_shows() -> None:
-    """Two pages that are alike to the byte have one tag, and others have others."""
+def test_the_tag_of_a_page_depends_on_its_bytes() -> None:
+    """Pages with equal bytes have the same weak ETag; pages with other bytes have other ETags."""
     encoder, omitting = ENCODERS["null"], ENCODERS["omit"]
     rows = encoder.rows([RECORD])
     omitted = omitting.rows([row_object(HEADER, 2, ["Zürich"], HEADER.whole.names, omitting.empty)])
@@ -69,12 +69,12 @@ def test_the_tag_of_a_page_is_weak_and_of_what_it_shows() -> None:
     ids=["plain", "comma and quote", "line break", "NUL", "beyond ASCII"],
 )
 def test_names_fit_into_a_header(names: list[str], header: str) -> None:
-    """Names are quoted, so that none can end the header or look like two."""
+    """Field names in a header are quoted as JSON in ASCII, so no name can end the header line."""
     assert listed(names) == header
 
 
-def test_a_header_does_not_grow_with_the_body() -> None:
-    """Of many long names so many are listed that a client can still read the answer."""
+def test_a_list_of_names_in_a_header_is_limited() -> None:
+    """A header lists at most 8,000 characters of field names, which HTTP clients accept."""
     names = [f"{n} {'ö' * 2_000}" for n in range(400)]
 
     assert len(listed(names)) < 8_000

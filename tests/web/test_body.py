@@ -1,4 +1,4 @@
-"""Bodies of writes as fields and rows; refusals are in tests/surfaces."""
+"""Write bodies parsed into fields and rows. More rejected bodies are in tests/surfaces."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -43,15 +43,15 @@ SMALL = ServerSettings(max_body_bytes=10)
     ids=str,
 )
 def test_json_objects_are_fields(body: str, fields: Mapping[str, Stored]) -> None:
-    """Strings stay strings, numbers and booleans stay typed."""
+    """Strings of a JSON object stay strings; numbers and booleans keep their types."""
     parsed = parse_fields(body.encode(), JSON)
 
     assert dict(parsed) == fields
     assert [type(value) for value in parsed.values()] == [type(each) for each in fields.values()]
 
 
-def test_the_longest_text_is_taken() -> None:
-    """50,000 characters fit, independent of their size in bytes."""
+def test_a_text_of_50000_characters_is_accepted() -> None:
+    """A value can have 50,000 characters, however many bytes those characters take."""
     assert parse_fields(json.dumps({"a": "é" * MAX_CELL_CHARACTERS}).encode(), JSON) == {
         "a": "é" * MAX_CELL_CHARACTERS
     }
@@ -68,20 +68,20 @@ def test_the_longest_text_is_taken() -> None:
     ],
 )
 def test_forms_are_fields(body: str, fields: Mapping[str, Stored]) -> None:
-    """A form's values are stored as strings."""
+    """All values of an HTML form are strings."""
     assert parse_fields(body.encode(), FORM) == fields
 
 
 @pytest.mark.parametrize(("body", "content_type"), [("{}", JSON), ("", FORM)])
 def test_a_body_without_fields_is_refused(body: str, content_type: str) -> None:
-    """There would be nothing to write."""
+    """A body without any field raises InvalidBody, because it would write nothing."""
     with pytest.raises(InvalidBody, match="no field"):
         parse_fields(body.encode(), content_type)
 
 
 @given(text=st.text(st.sampled_from("ab=&+%04159ABCcFfé"), max_size=40))
-def test_a_form_is_what_everybody_reads(text: str) -> None:
-    """The names and values that the standard library finds; broken escapes stay as they are."""
+def test_forms_are_parsed_as_by_the_standard_library(text: str) -> None:
+    """A form gives the pairs of `parse_qsl`; repeated names and invalid UTF-8 are errors."""
     try:
         pairs = parse_qsl(text, keep_blank_values=True, errors="strict")
     except UnicodeDecodeError:
@@ -95,7 +95,7 @@ def test_a_form_is_what_everybody_reads(text: str) -> None:
 
 @pytest.mark.parametrize("content_type", [JSON, FORM])
 def test_a_body_may_have_1000_fields(content_type: str) -> None:
-    """1,000 fields are taken, one more is refused."""
+    """A body with 1,000 fields is accepted; a body with 1,001 fields raises InvalidBody."""
     encode = json.dumps if content_type == JSON else urlencode
     most = {f"f{number}": "" for number in range(MAX_FIELDS)}
 
@@ -129,10 +129,10 @@ def test_a_body_may_have_1000_fields(content_type: str) -> None:
         pytest.param('{"a":1,"rowIndex":7}', JSON, [{"a": 1}], False, id="rowIndex in an object"),
     ],
 )
-def test_rows_are_read(
+def test_objects_and_lists_are_parsed_into_rows(
     body: str, content_type: str, rows: Sequence[Mapping[str, Stored]], is_array: bool
 ) -> None:
-    """Each object is a row, in the order of the list; what is never stored is dropped from each."""
+    """Each JSON object is one row, in order of the list, without fields that are never stored."""
     parsed = parse_rows(body.encode(), content_type)
 
     assert [dict(row) for row in parsed.rows] == rows
@@ -140,18 +140,19 @@ def test_rows_are_read(
 
 
 def test_a_list_may_have_500_rows() -> None:
+    """A JSON list of 500 rows is accepted."""
     body = json.dumps([{"a": number} for number in range(MAX_ROWS)])
 
     assert len(parse_rows(body.encode(), JSON).rows) == MAX_ROWS == 500
 
 
-def test_a_form_that_empties_cells_is_an_update() -> None:
-    """Only a new row needs a value."""
+def test_a_form_of_empty_values_is_accepted() -> None:
+    """A form with only empty values is valid, because an update can empty cells."""
     assert parse_fields(b"name=&state=", FORM) == {"name": "", "state": ""}
 
 
 async def test_rows_are_read_from_a_request() -> None:
-    """The body may come in pieces, and its type with parameters."""
+    """A list of rows can arrive in chunks, and its `Content-Type` can have parameters."""
     scope = make_scope("POST", headers={"Content-Type": "Application/JSON; charset=utf-8"})
 
     body = await read_body(make_request(scope, b'[{"a"', b':1},{"a":2}]'), "k", parse_rows)
@@ -160,15 +161,15 @@ async def test_rows_are_read_from_a_request() -> None:
     assert body.is_array
 
 
-async def test_a_body_may_come_in_pieces() -> None:
-    """Chunks are put together, up to the largest body."""
+async def test_chunks_of_a_body_are_joined() -> None:
+    """The chunks of a body are joined, up to the largest allowed body."""
     request = make_request(make_scope("POST", settings=SMALL), b'{"a"', b":12", b"", b"34}")
 
     assert await read_body(request, "k", parse_fields) == {"a": 1234}
 
 
-async def test_a_body_is_given_up_as_soon_as_it_is_too_large() -> None:
-    """Without an announced length, what follows the limit is not read."""
+async def test_reading_stops_when_a_body_is_too_large() -> None:
+    """Without `Content-Length`, the gateway stops to receive chunks after the size limit."""
     sender = Sender([b'{"a":"', b"xxxxx", b"yyyyy", b'"}'])
 
     request = make_request(make_scope("POST", settings=SMALL), receive=sender)
@@ -179,8 +180,8 @@ async def test_a_body_is_given_up_as_soon_as_it_is_too_large() -> None:
 
 
 @pytest.mark.parametrize("length", ["11", "9" * 5000, "1" + "0" * 20, "-1", "abc", "1e1"])
-async def test_an_announced_length_is_believed(length: str) -> None:
-    """A length over the limit, or none at all, is refused before anything is read."""
+async def test_a_bad_content_length_is_rejected_before_reading(length: str) -> None:
+    """A `Content-Length` that is too large or not a number raises BodyTooLarge before any read."""
     sender = Sender([b'{"a":1}'])
     scope = make_scope("POST", headers={"Content-Length": length}, settings=SMALL)
 
@@ -202,10 +203,10 @@ async def test_an_announced_length_is_believed(length: str) -> None:
     ],
     ids=["list", "cut", "object", "nothing", "blank", "long blanks"],
 )
-async def test_a_list_is_told_by_its_first_byte(
+async def test_begins_list_reads_up_to_the_first_byte_of_json(
     chunks: Sequence[bytes], is_list: bool, taken: int
 ) -> None:
-    """No more of the body is taken than needed, and the request can still be read as a whole."""
+    """`begins_list` reads only the chunks that it needs; the whole body can be read afterwards."""
     sender = Sender(chunks)
     request = make_request(make_scope("PATCH"), receive=sender)
     found = await begins_list(request)
@@ -214,8 +215,8 @@ async def test_a_list_is_told_by_its_first_byte(
     assert await read_body(request, "k", lambda body, _: body) == b"".join(chunks)
 
 
-async def test_a_body_that_does_not_begin() -> None:
-    """It is waited for as long as for other bodies."""
+async def test_begins_list_has_the_timeout_of_bodies() -> None:
+    """`begins_list` raises RequestTimeout if no byte arrives within `body_timeout_seconds`."""
 
     async def never() -> Message:
         await anyio.sleep_forever()

@@ -1,4 +1,4 @@
-"""The address that a request comes from."""
+"""The client address of a request, with and without trusted proxies."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ XFF, FORWARDED = "X-Forwarded-For", "Forwarded"
 def found(
     peer: str, headers: Sequence[tuple[str, str]] = (), proxies: str = "10.0.0.0/8,2001:db8::1"
 ) -> str:
-    """The client of a request from this peer."""
+    """Return the client address of a request from the socket address `peer`."""
     scope = {**make_scope(headers=headers), "client": (peer, 1)}
     return client_address(scope, parse_proxies(proxies))
 
@@ -28,8 +28,8 @@ def found(
     [("192.0.2.1", "10.0.0.0/8"), ("10.0.0.1", ""), ("127.0.0.1", "10.0.0.0/8")],
     ids=["another peer", "no proxies", "loopback"],
 )
-def test_nobody_else_is_believed(peer: str, proxies: str, name: str) -> None:
-    """Without a trusted proxy the socket's address counts."""
+def test_headers_of_untrusted_peers_are_ignored(peer: str, proxies: str, name: str) -> None:
+    """If the peer is not a trusted proxy, its own address is the client address."""
     value = "203.0.113.7" if name == XFF else "for=203.0.113.7"
 
     assert found(peer, [(name, value)], proxies) == peer
@@ -57,8 +57,8 @@ def test_nobody_else_is_believed(peer: str, proxies: str, name: str) -> None:
         ("1.1.1.1," + "10.0.0.9," * 1000 + "10.0.0.8", "10.0.0.9"),
     ],
 )
-def test_the_last_hop_that_is_no_proxy_counts(value: str, client: str) -> None:
-    """Earlier hops may be forged; a malformed hop ends the search."""
+def test_the_last_untrusted_hop_is_the_client(value: str, client: str) -> None:
+    """Hops before the last untrusted hop can be forged. A malformed hop ends the search."""
     assert found("10.0.0.1", [(XFF, value)]) == client
 
 
@@ -80,13 +80,13 @@ def test_the_last_hop_that_is_no_proxy_counts(value: str, client: str) -> None:
         ("host=for=203.0.113.7", "10.0.0.1"),
     ],
 )
-def test_forwarded_counts_alike(value: str, client: str) -> None:
-    """The `for` of each hop, as RFC 7239 writes it."""
+def test_forwarded_is_read_like_x_forwarded_for(value: str, client: str) -> None:
+    """The `for` parameter of each hop in `Forwarded` is read by the grammar of RFC 7239."""
     assert found("10.0.0.1", [(FORWARDED, value)]) == client
 
 
-def test_several_lines_are_one_list() -> None:
-    """In the order in which they came."""
+def test_several_header_lines_are_one_list() -> None:
+    """Several lines of X-Forwarded-For are read as one list, in the order of the lines."""
     lines = [(XFF, "1.1.1.1"), (XFF, "203.0.113.7"), (XFF, "10.0.0.9")]
 
     assert found("10.0.0.1", lines) == "203.0.113.7"
@@ -105,8 +105,10 @@ def test_several_lines_are_one_list() -> None:
         ("10.0.0.8", "for=10.0.0.9", "10.0.0.1"),
     ],
 )
-def test_two_headers_must_agree(x_forwarded_for: str, forwarded: str, client: str) -> None:
-    """A proxy that writes one may pass on the other as a client made it up."""
+def test_contradicting_headers_are_ignored(
+    x_forwarded_for: str, forwarded: str, client: str
+) -> None:
+    """If X-Forwarded-For and Forwarded name two clients, the proxy's own address is the client."""
     headers = [(XFF, x_forwarded_for), (FORWARDED, forwarded)]
 
     assert found("10.0.0.1", headers) == client
@@ -146,17 +148,17 @@ def test_two_headers_must_agree(x_forwarded_for: str, forwarded: str, client: st
         pytest.param([], set(), id="no header"),
     ],
 )
-def test_a_request_counts_for_each_client_that_its_headers_name(
+def test_limits_count_each_client_that_the_headers_name(
     headers: Sequence[tuple[str, str]], counted: set[str]
 ) -> None:
-    """For the proxy if they name none, and for no address if the request is the proxy's own."""
+    """Limits count a request for every client in its headers, or for the proxy if there is none."""
     scope = {**make_scope(headers=headers), "client": ("10.0.0.1", 1)}
 
     assert set(counted_addresses(scope, PROXIES)) == counted
 
 
-def test_a_server_may_know_no_address() -> None:
-    """As on a Unix socket; no proxy is trusted there."""
+def test_a_peer_without_an_address() -> None:
+    """Without a peer address, as on a Unix socket, the client address is empty."""
     scope = make_scope(headers=[(XFF, "203.0.113.7")])
 
     assert client_address({**scope, "client": None}, PROXIES) == ""
@@ -176,10 +178,10 @@ def test_a_server_may_know_no_address() -> None:
         ([], ""),
     ],
 )
-def test_every_peer_of_a_unix_socket_may_be_trusted(
+def test_the_proxy_unix_trusts_unix_sockets(
     client: object, server: object, headers: Sequence[tuple[str, str]], found_there: str
 ) -> None:
-    """Such a peer has no address of its own, and is a proxy where "unix" is one."""
+    """With "unix" among the proxies, headers of requests over a Unix socket are trusted."""
     scope = {**make_scope(headers=headers), "client": client, "server": server}
 
     assert client_address(scope, parse_proxies("unix,10.0.0.0/8")) == found_there
@@ -187,16 +189,16 @@ def test_every_peer_of_a_unix_socket_may_be_trusted(
 
 
 @pytest.mark.parametrize("client", [None, ("192.0.2.1", 1)], ids=["gone already", "there"])
-def test_who_comes_by_tcp_is_no_peer_of_a_unix_socket(client: tuple[str, int] | None) -> None:
-    """Not even one that left before its address was looked at."""
+def test_the_proxy_unix_does_not_trust_tcp(client: tuple[str, int] | None) -> None:
+    """The proxy "unix" trusts no TCP peer, not even one whose address is unknown after it left."""
     scope = {**make_scope(headers=[(XFF, "203.0.113.7")]), "client": client}
 
     assert client_address(scope, parse_proxies("unix")) == (client[0] if client else "")
 
 
 @given(name=st.sampled_from([XFF, FORWARDED]), value=st.text(st.characters(max_codepoint=255)))
-def test_any_text_may_come(name: str, value: str) -> None:
-    """Any header gives an address."""
+def test_any_header_gives_an_address(name: str, value: str) -> None:
+    """Any text in a proxy header gives either an address or the proxy's own address."""
     client = found("10.0.0.1", [(name, value)])
 
     assert client

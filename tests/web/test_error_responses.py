@@ -1,4 +1,4 @@
-"""Errors as responses: the contract's members, headers and nothing else."""
+"""Error responses: members of the body and headers."""
 
 import json
 from collections.abc import Mapping
@@ -59,13 +59,13 @@ by_class = pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error
 def answer(
     error: GatewayError, method: str = "GET", headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The answer to a request that met this error."""
+    """Return the response to a request that failed with `error`."""
     request = make_request(make_scope(method, headers=headers or {}))
     return as_response(error_answer(request, error))
 
 
 def body_of(response: Response) -> dict[str, Any]:
-    """The JSON object of a response."""
+    """Return the JSON object in the body of a response."""
     decoded = json.loads(bytes(response.body))
     assert isinstance(decoded, dict)
     return decoded
@@ -73,7 +73,7 @@ def body_of(response: Response) -> dict[str, Any]:
 
 @by_class
 def test_a_failed_read_has_the_contracts_members(error: GatewayError) -> None:
-    """Every error has the same members in the same order, and its own status."""
+    """An error of a read has the contract's members in order, and the error's own status."""
     response = answer(error)
 
     body = body_of(response)
@@ -99,8 +99,8 @@ def test_a_failed_read_has_the_contracts_members(error: GatewayError) -> None:
 
 
 @by_class
-def test_a_failed_write_tells_its_outcome(error: GatewayError) -> None:
-    """A write's error says whether it was applied, and is retryable only if it was not."""
+def test_a_failed_write_has_an_outcome(error: GatewayError) -> None:
+    """An error of a write has `outcome`, and is retryable only if that is `not_applied`."""
     expected = "not_applied"
     if isinstance(error, InternalError | WriteOutcomeUnknown):
         expected = "unknown"
@@ -122,14 +122,14 @@ def test_a_failed_write_tells_its_outcome(error: GatewayError) -> None:
 def test_an_outcome_decides_whether_a_write_is_retryable(
     method: str, outcome: Outcome, retryable: bool
 ) -> None:
-    """Writes that were or may have been applied must not be repeated."""
+    """A failed write is not retryable if its outcome is `applied` or `unknown`."""
     body = body_of(answer(UpstreamError("failed", outcome=outcome), method))
 
     assert (body["outcome"], body["retryable"]) == (outcome, retryable)
 
 
 def test_a_repeat_whose_rows_are_unsettled_is_retryable() -> None:
-    """Its write was applied, and the same Idempotency-Key gets the answer later."""
+    """RowsUnsettled is retryable, because the same Idempotency-Key gets the answer later."""
     error = RowsUnsettled("later", outcome="applied", retry_after_seconds=10)
 
     body = body_of(answer(error, "POST"))
@@ -139,15 +139,15 @@ def test_a_repeat_whose_rows_are_unsettled_is_retryable() -> None:
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
 def test_a_read_has_no_outcome(method: str) -> None:
-    """Errors of reads have no outcome, even those that know one."""
+    """An error of a read has no `outcome`, even if the exception has one."""
     body = body_of(answer(UpstreamError("failed", outcome="not_applied"), method))
 
     assert "outcome" not in body
     assert body["retryable"] is True
 
 
-def test_places_are_listed() -> None:
-    """Each problem of a body has its pointer and detail."""
+def test_problems_of_a_body_are_listed() -> None:
+    """`errors` lists each problem of a body with its JSON pointer and detail."""
     problems = [Problem("#/a", "wrong"), Problem("#/b", "also")]
 
     body = body_of(answer(InvalidBody("bad", problems=problems), "POST"))
@@ -163,8 +163,8 @@ def test_places_are_listed() -> None:
     "accept", ["application/problem+json", "application/json, application/problem+json;q=0.9"]
 )
 @by_class
-def test_problem_json_is_given_to_who_asks(error: GatewayError, accept: str) -> None:
-    """RFC 9457's members come on top, under its content type."""
+def test_problem_json_adds_the_members_of_rfc_9457(error: GatewayError, accept: str) -> None:
+    """`Accept: application/problem+json` adds `title`, `detail` and `instance` to the error."""
     response = answer(error, headers={"Accept": accept})
 
     body = body_of(response)
@@ -178,7 +178,7 @@ def test_problem_json_is_given_to_who_asks(error: GatewayError, accept: str) -> 
 
 @by_class
 def test_headers_follow_the_error(error: GatewayError) -> None:
-    """A challenge comes with 401 only, nothing is stored, and no empty header is sent."""
+    """`WWW-Authenticate` comes only with 401, `ETag` only with 412, and no error is stored."""
     headers = answer(error).headers
 
     assert headers.get("www-authenticate") == ("Bearer" if error.status == 401 else None)
@@ -188,8 +188,8 @@ def test_headers_follow_the_error(error: GatewayError) -> None:
     assert not {"retry-after", "allow"} & set(headers)
 
 
-def test_the_two_401_differ() -> None:
-    """A missing and a wrong key have codes of their own."""
+def test_missing_and_wrong_keys_have_two_codes() -> None:
+    """A missing key has code 4010, and a wrong key has code 4011."""
     codes = [body_of(answer(error))["code"] for error in (MissingApiKey("m"), InvalidApiKey("i"))]
 
     assert codes == [4010, 4011]
@@ -208,28 +208,26 @@ def test_the_two_401_differ() -> None:
     ],
     ids=["wait", "no wait", "unknown outcome", "guesser", "spent", "policy", "methods"],
 )
-def test_what_an_error_brings_becomes_a_header(
-    error: GatewayError, header: str, value: str
-) -> None:
-    """Waiting times and allowed methods stand in their headers."""
+def test_errors_set_headers(error: GatewayError, header: str, value: str) -> None:
+    """Waiting times, rate limits and allowed methods of an error are sent as headers."""
     assert answer(error).headers[header] == value
 
 
-def test_google_s_own_words_stay_inside() -> None:
-    """A refusal of Google's is in the log, not in the answer."""
+def test_messages_of_google_are_not_answered() -> None:
+    """The text with which Google refused a call is not in the answer."""
     assert b"secret" not in bytes(answer(UpstreamRefusal("secret"), "POST").body)
 
 
 @pytest.mark.parametrize("accept", ["*/*", "application/problem+json"])
-def test_a_message_may_contain_a_lone_surrogate(accept: str) -> None:
-    """A client's own text cannot keep its error from being written."""
+def test_a_lone_surrogate_in_a_message_is_replaced(accept: str) -> None:
+    """A lone surrogate in the client's text becomes `?` in the error message."""
     response = answer(InvalidBody("no field \ud800 here"), headers={"Accept": accept})
 
     assert body_of(response)["message"] == "no field ? here"
 
 
-def test_the_event_notes_the_code() -> None:
-    """The line of the request has the code of its error."""
+def test_the_request_event_has_the_error_code() -> None:
+    """The event of a request, which becomes its log line, has the code of the error."""
     request = make_request(make_scope())
     error_answer(request, InvalidBody("bad"))
 
@@ -241,8 +239,8 @@ def test_the_event_notes_the_code() -> None:
     [(UpstreamAuth("refused"), True), (InvalidBody("bad"), False)],
     ids=["upstream", "client"],
 )
-def test_the_log_keeps_what_lies_behind(error: GatewayError, is_told: bool) -> None:
-    """The cause of an upstream's error is logged; a client's mistake is not."""
+def test_the_cause_of_an_upstream_error_is_logged(error: GatewayError, is_told: bool) -> None:
+    """The log has the cause of an error of Google. A client's mistake is not logged."""
     error.__cause__ = OSError("no route")
 
     with capture_logs() as logs:
@@ -252,8 +250,8 @@ def test_the_log_keeps_what_lies_behind(error: GatewayError, is_told: bool) -> N
     assert bool(told) is is_told
 
 
-def test_an_error_given_again_is_marked() -> None:
-    """Only that one."""
+def test_a_replayed_error_is_marked() -> None:
+    """Only an error that repeats an earlier answer has `Idempotent-Replayed: true`."""
     replayed = InvalidBody("what to do")
     replayed.is_replayed = True
 

@@ -1,4 +1,4 @@
-"""The error tree against the contract's table."""
+"""Compare the classes of errors with the error table of the API contract."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from tests.error_tree import concrete_errors
 from tests.recordings import CONTRACT, needs_contract
 
 Entry = tuple[int, int, str | None]
-"""Status, code, and the name where the table has one."""
+"""Status, error code, and the error's name or None if the table has no name."""
 
 
 ERRORS = list(concrete_errors())
@@ -37,11 +37,11 @@ ADDED = (
     *(ChallengeFailed, ChallengeUnavailable),
 )
 CONTRACTED = [error for error in ERRORS if error not in ADDED]
-"""The contract's table has no code for a request that cannot be read, or costs too much."""
+"""Errors that the contract's table must have; the contract does not know the `ADDED` errors."""
 
 
 def table_entries(text: str) -> Iterator[Entry]:
-    """The rows of the table, taken apart: `A / B` are cases, `1, 2` several within one."""
+    """Parse the Markdown table: `A / B` are two cases, and `1, 2` are two codes of one case."""
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if len(cells) == 4 and re.match(r"\d{3}\b", cells[1]):
@@ -49,7 +49,7 @@ def table_entries(text: str) -> Iterator[Entry]:
 
 
 def row_entries(statuses: str, codes: str, names: str) -> Iterator[Entry]:
-    """The entries of one row; a cell with a single case stands for all of them."""
+    """Parse one row of the table; a cell with a single case is used for all cases."""
     plain = re.sub(r"\(.*?\)|[:;].*", "", names)
     cases = [codes_of(case) for case in codes.split(" / ")]
     for index, group in enumerate(cases):
@@ -61,13 +61,13 @@ def row_entries(statuses: str, codes: str, names: str) -> Iterator[Entry]:
 
 
 def pick(cell: str, index: int, count: int) -> str:
-    """The part of a cell that belongs to a case."""
+    """Return the text of a cell for the case at `index`, or the only text of the cell."""
     parts = cell.split(" / ")
     return parts[index] if len(parts) == count else parts[0]
 
 
 def codes_of(case: str) -> list[int]:
-    """`5030-5032` is a run of codes."""
+    """Parse the codes of a case; `5030-5032` is a range of codes."""
     first, dash, last = case.partition("-")
     return list(range(int(first), int(last) + 1)) if dash else numbers(case)
 
@@ -76,8 +76,8 @@ def numbers(text: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", text)]
 
 
-def test_the_table_is_taken_apart() -> None:
-    """The rows that put several errors into one line are read as they are meant."""
+def test_rows_with_several_errors_are_parsed() -> None:
+    """A row with several errors is parsed into one entry for each error."""
     row = row_entries(
         "412 / 428 / 413", "4120 / 4280 / 4130, 4132", "Fail (`X`) / Need / Big, Vast"
     )
@@ -97,17 +97,14 @@ def test_the_table_is_taken_apart() -> None:
 @needs_contract
 @pytest.mark.parametrize("error", CONTRACTED, ids=lambda error: error.__name__)
 def test_every_error_is_in_the_contract(error: type[GatewayError]) -> None:
-    """Status, code and name of an error are a row of the contract's table."""
+    """The contract's table has a row with the status, code and name of each error."""
     entries = set(table_entries(CONTRACT.read_text(encoding="utf-8")))
 
     assert entries & {(error.status, error.code, name) for name in (error.name, None)}
 
 
-def test_codes_are_not_shared() -> None:
-    """But 101 is trouble with the id, 4002 an unknown field too, 5031 an end to what can be borne.
-
-    5020 and 5030 are of Google.
-    """
+def test_only_these_codes_are_shared() -> None:
+    """No two errors share a code, except the listed codes, which group similar errors."""
     codes = [error.code for error in ERRORS]
 
     repeated = {code for code in codes if codes.count(code) > 1}
@@ -116,8 +113,8 @@ def test_codes_are_not_shared() -> None:
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
-def test_the_tree_is_drawn_with_every_code(error: type[GatewayError]) -> None:
-    """The picture at the head of the module names each error with its code."""
+def test_the_module_docstring_has_every_code(error: type[GatewayError]) -> None:
+    """The error tree in the docstring of `gateway.errors` has each error with its code."""
     picture = errors.__doc__ or ""
 
     assert re.search(rf"\b{error.__name__} {error.code}\b", picture)

@@ -1,4 +1,4 @@
-"""The frame around every request: id, log line, limits, error net."""
+"""The ASGI frame of every request: request ID, log line, limits, and unexpected errors."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, MutableMapping
@@ -31,7 +31,7 @@ Logs = list[MutableMapping[str, Any]]
 
 
 async def respond(request: Request) -> Answer:
-    """Answers and failures by path."""
+    """Answer or fail, as the path says."""
     match request.event.path.split("/")[1:]:
         case ["broken"]:
             raise RuntimeError(SECRET)
@@ -45,20 +45,20 @@ async def respond(request: Request) -> Answer:
 
 @pytest.fixture
 def client() -> TestClient:
-    """An application in the frame; nothing may escape it."""
+    """Test client of an application in the frame. An exception that leaves the frame is raised."""
     return TestClient(Frame(respond, SETTINGS))
 
 
 @pytest.fixture
 def logs() -> Iterator[Logs]:
-    """Log lines of the test."""
+    """The log lines of the test."""
     with capture_logs() as lines:
         yield lines
 
 
 @pytest.mark.parametrize("given", ["a", "A.b_c-9", "x" * 64])
-def test_a_request_id_is_taken_over(client: TestClient, logs: Logs, given: str) -> None:
-    """A client's own id stands in the answer and in the log."""
+def test_a_request_id_of_the_client_is_used(client: TestClient, logs: Logs, given: str) -> None:
+    """A client's `X-Request-Id` is in the answer and in the log line."""
     response = client.get("/sheets/x", headers={"X-Request-Id": given})
 
     assert response.headers.get_list("x-request-id") == [given]
@@ -66,7 +66,7 @@ def test_a_request_id_is_taken_over(client: TestClient, logs: Logs, given: str) 
 
 
 def test_every_answer_has_the_common_headers(client: TestClient) -> None:
-    """Also those that errors are answered with, CORS included."""
+    """Successful answers and errors have the security headers, `Server-Timing` and CORS headers."""
     answers = [
         client.get(path, headers={"Origin": "https://page.example"})
         for path in ("/sheets/x", "/broken", "/early", "/nowhere", "/sheets/x?" + "y" * 300)
@@ -81,8 +81,8 @@ def test_every_answer_has_the_common_headers(client: TestClient) -> None:
         assert "X-Request-Id" in response.headers["access-control-expose-headers"]
 
 
-def test_a_request_is_one_line(client: TestClient, logs: Logs) -> None:
-    """The log has what was asked, how it went and what it cost, but no query and no header."""
+def test_a_request_is_one_log_line(client: TestClient, logs: Logs) -> None:
+    """The log line has path, status and Google calls, but no query string and no header."""
     client.get("/sheets/x?apiKey=k1", headers={"Authorization": "Bearer k2"})
 
     (line,) = logs
@@ -99,18 +99,16 @@ def test_a_request_is_one_line(client: TestClient, logs: Logs) -> None:
 
 
 @pytest.mark.parametrize(("method", "rows"), [("GET", 3), ("HEAD", 0)])
-def test_the_use_of_a_key_has_the_rows_that_were_answered(
-    client: TestClient, method: str, rows: int
-) -> None:
-    """An answer without a body has none."""
+def test_the_use_of_a_key_counts_answered_rows(client: TestClient, method: str, rows: int) -> None:
+    """A GET adds the rows of its answer to the key's use; a HEAD adds no row."""
     tallies.use.clear()
     client.request(method, "/sheets/x")
 
     assert [counts[USE.index("rows")] for counts in tallies.use.values()] == [rows]
 
 
-def test_a_url_at_its_limit_passes(client: TestClient) -> None:
-    """300 bytes of path and query are taken, one more is 414."""
+def test_a_url_over_its_limit_is_rejected(client: TestClient) -> None:
+    """Path and query together can have 300 bytes; one more byte gets 414."""
     path = "/sheets/x?"
 
     answers = [client.get(path + "y" * (length - len(path))) for length in (300, 301)]
@@ -124,14 +122,14 @@ def test_a_url_at_its_limit_passes(client: TestClient) -> None:
     "headers", [{"X-Long": "y" * 1000}, {f"X-{n}": "y" * 9 for n in range(60)}]
 )
 def test_headers_over_their_limit_are_refused(client: TestClient, headers: dict[str, str]) -> None:
-    """One long header or many short ones: 431."""
+    """One long header or many short headers over the size limit get 431."""
     response = client.get("/sheets/x", headers=headers)
 
     assert (response.status_code, response.json()["code"]) == (431, 4310)
 
 
-def test_a_fault_of_ours_is_hidden_from_the_client(client: TestClient, logs: Logs) -> None:
-    """The client gets 500 and its request id, the log gets the whole of it."""
+def test_an_unexpected_error_is_hidden_from_the_client(client: TestClient, logs: Logs) -> None:
+    """The client gets 500 and the request ID. The log gets the exception and its traceback."""
     response = client.get("/broken", headers={"X-Request-Id": "req-1"})
 
     body = response.json()
@@ -145,23 +143,23 @@ def test_a_fault_of_ours_is_hidden_from_the_client(client: TestClient, logs: Log
     assert (line["event"], line["status"], line["code"]) == ("request", 500, 5000)
 
 
-def test_a_fault_in_a_write_leaves_its_outcome_open(client: TestClient) -> None:
-    """An unexpected error may occur before or after the write."""
+def test_an_unexpected_error_of_a_write_has_an_unknown_outcome(client: TestClient) -> None:
+    """The outcome of a write is `unknown` after an unexpected error, because it can be applied."""
     body = client.post("/broken").json()
 
     assert (body["outcome"], body["retryable"]) == ("unknown", False)
 
 
-def test_errors_of_the_tree_are_answered_as_they_are(client: TestClient, logs: Logs) -> None:
-    """An error that no handler rendered is no fault."""
+def test_gateway_errors_are_not_logged_as_faults(client: TestClient, logs: Logs) -> None:
+    """A GatewayError that reaches the frame is answered with its own status and logs no fault."""
     response = client.get("/early")
 
     assert (response.status_code, response.json()["code"]) == (413, 4130)
     assert [line["event"] for line in logs] == ["request"]
 
 
-async def test_a_client_that_left_is_noted(logs: Logs) -> None:
-    """The log notes it, and not as an error."""
+async def test_a_disconnected_client_is_logged(logs: Logs) -> None:
+    """If the client disconnects, nothing is sent, and the log line has the status `CLIENT_GONE`."""
 
     async def disconnected(_: Request) -> NoReturn:
         raise ClientDisconnect
@@ -172,8 +170,8 @@ async def test_a_client_that_left_is_noted(logs: Logs) -> None:
     assert [(line["event"], line["status"]) for line in logs] == [("request", CLIENT_GONE)]
 
 
-async def test_a_fault_after_the_answer_began_adds_nothing(logs: Logs) -> None:
-    """A second answer cannot follow the first; the fault is in the log."""
+async def test_an_error_after_the_start_of_an_answer_is_only_logged(logs: Logs) -> None:
+    """If sending fails after the answer has started, the log has a fault and no answer follows."""
     messages: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -200,10 +198,8 @@ async def test_a_fault_after_the_answer_began_adds_nothing(logs: Logs) -> None:
         pytest.param("HEAD", False, [b""], id="HEAD"),
     ],
 )
-async def test_a_body_is_made_in_parts(
-    logs: Logs, method: str, fails: bool, expected: list[bytes]
-) -> None:
-    """Only a whole one is ended, and `HEAD` makes none; a failure is in the log."""
+async def test_a_streamed_body(logs: Logs, method: str, fails: bool, expected: list[bytes]) -> None:
+    """Each part of a streamed body is one message; after a failure, no last message is sent."""
 
     async def made() -> AsyncGenerator[bytes]:
         yield b"a"
@@ -221,8 +217,8 @@ async def test_a_body_is_made_in_parts(
     assert (logs[-1]["status"], logs[-1]["code"]) == (200, 5000 if fails else None)
 
 
-async def test_a_cancelled_request_has_its_line(logs: Logs) -> None:
-    """Cancellation continues after the line is written."""
+async def test_an_interrupted_request_is_logged(logs: Logs) -> None:
+    """A KeyboardInterrupt in a request is raised again after the log line is written."""
 
     async def cancelled(_: Request) -> NoReturn:
         raise KeyboardInterrupt
@@ -233,8 +229,8 @@ async def test_a_cancelled_request_has_its_line(logs: Logs) -> None:
     assert [line["event"] for line in logs] == ["request"]
 
 
-async def test_a_request_that_the_end_of_the_server_cancels_is_answered(logs: Logs) -> None:
-    """It gets 503, with the seconds until another process may answer."""
+async def test_a_request_cancelled_at_shutdown_gets_503(logs: Logs) -> None:
+    """A request that the server cancels at shutdown gets 503 with `Retry-After: 5`."""
 
     async def cancelled(_: Request) -> NoReturn:
         raise asyncio.CancelledError
@@ -246,8 +242,8 @@ async def test_a_request_that_the_end_of_the_server_cancels_is_answered(logs: Lo
     assert [(line["event"], line["status"]) for line in logs] == [("request", 503)]
 
 
-async def test_a_lifespan_is_no_request(logs: Logs) -> None:
-    """It starts and ends without a line in the log."""
+async def test_a_lifespan_is_not_logged(logs: Logs) -> None:
+    """Startup and shutdown of the application write no request line to the log."""
     with TestClient(Frame(respond, SETTINGS)):
         pass
 
@@ -255,7 +251,7 @@ async def test_a_lifespan_is_no_request(logs: Logs) -> None:
 
 
 async def test_long_paths_are_cut_in_the_log(logs: Logs) -> None:
-    """A line stays short, and a line break in a path stays encoded."""
+    """The log has the first 200 characters of a path, percent-encoded."""
     await sent(Frame(respond, SETTINGS), make_scope(path="/%0A" + "x" * 250))
 
     assert len(logs[0]["path"]) == 200
@@ -263,7 +259,7 @@ async def test_long_paths_are_cut_in_the_log(logs: Logs) -> None:
 
 
 def lease_of(plan: PlanSettings) -> RateLease:
-    """The first request of a key on this plan."""
+    """Return the rate-limit lease of the first request of a key on this plan."""
     caller = Caller(
         key_id="k1", name="n", plan_name="p", plan=plan, grants=Grants(spreadsheets=None)
     )
@@ -271,7 +267,7 @@ def lease_of(plan: PlanSettings) -> RateLease:
 
 
 async def framed_headers(lease: RateLease | None) -> dict[bytes, bytes]:
-    """The headers of an answer to a request with this lease."""
+    """Return the headers of an answer to a request with this rate-limit lease."""
 
     async def respond(request: Request) -> Answer:
         request.lease = lease
@@ -281,8 +277,8 @@ async def framed_headers(lease: RateLease | None) -> dict[bytes, bytes]:
     return dict(start["headers"])
 
 
-async def test_an_answer_tells_what_is_left_of_a_rate() -> None:
-    """As structured fields, with the policy behind it."""
+async def test_an_answer_has_the_remaining_rate() -> None:
+    """`RateLimit` has the remaining requests of a key, and `RateLimit-Policy` its limit."""
     lease = lease_of(PlanSettings(requests_per_minute=600))
     lease.charge(10)
 
@@ -292,16 +288,16 @@ async def test_an_answer_tells_what_is_left_of_a_rate() -> None:
     assert headers[b"ratelimit-policy"] == b'"default";q=600;w=60'
 
 
-async def test_without_a_key_or_a_rate_there_is_nothing_to_tell() -> None:
-    """No line is better than an empty one."""
+async def test_no_ratelimit_header_without_a_rate() -> None:
+    """Requests without a key, or on a plan without a rate, have no `RateLimit` header."""
     unlimited = lease_of(PlanSettings(requests_per_minute=0))
 
     for lease in (None, unlimited):
         assert b"ratelimit" not in await framed_headers(lease)
 
 
-async def test_a_lease_ends_with_its_request() -> None:
-    """Its place among those under way is free again, however the request ended."""
+async def test_a_failed_request_ends_its_lease() -> None:
+    """A request that fails no longer counts as concurrent, so the key can send the next request."""
     lease = lease_of(PlanSettings(max_concurrent=1))
 
     async def failing(request: Request) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Idempotency-Key: what makes two requests one."""
+"""Idempotency-Key: when two requests are the same write."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -33,13 +33,13 @@ def identity(
     spreadsheet: str = "book",
     body: Mapping[str, Any] = BODY,
 ) -> WriteIdentity:
-    """The identity of a write like all the others but for what is given."""
+    """Return the identity of a default write, with the given parts changed."""
     idempotent = IdempotentRequest(key=key, method=method, row=row, fingerprint=fingerprint(body))
     return idempotent.identity(Target(WorksheetId(spreadsheet, title), Access(key_id=key_id)))
 
 
 async def test_no_idempotent_request_without_the_header() -> None:
-    """Most writes come without one."""
+    """A write without `Idempotency-Key` is not an idempotent request."""
     request = make_request(make_scope("POST"))
 
     assert await read_idempotent_request(request, ADMITTED, BODY) is None
@@ -47,7 +47,7 @@ async def test_no_idempotent_request_without_the_header() -> None:
 
 @pytest.mark.parametrize("row", [None, 7])
 async def test_idempotent_request_has_key_method_row_and_body(row: int | None) -> None:
-    """The row is the one that the path means, however it spells it; creates have none."""
+    """The row is the number in the path, however the path encodes it. A create has no row."""
     scope = make_scope("PUT", "/v2/sheets/x/%37", headers={IDEMPOTENCY_KEY: '"k"'})
     idempotent = await read_idempotent_request(make_request(scope), ADMITTED, BODY, row=row)
 
@@ -58,8 +58,8 @@ async def test_idempotent_request_has_key_method_row_and_body(row: int | None) -
     assert idempotent.identity(TARGET).worksheet == TARGET.worksheet
 
 
-async def test_a_large_body_has_its_fingerprint_made_beside_the_event_loop() -> None:
-    """It is the same as ever."""
+async def test_the_fingerprint_of_a_large_body() -> None:
+    """A large body, fingerprinted in a thread, has the same fingerprint as in the event loop."""
     rows = [{str(number): number for number in range(1000)}] * 3
     scope = make_scope("POST", headers={IDEMPOTENCY_KEY: "k"})
     idempotent = await read_idempotent_request(make_request(scope), ADMITTED, rows)
@@ -69,7 +69,7 @@ async def test_a_large_body_has_its_fingerprint_made_beside_the_event_loop() -> 
 
 
 def test_records_of_earlier_versions_are_found() -> None:
-    """Cache keys of records survive a restart, so they must not change."""
+    """Scopes are stored in the database, so the digest of a scope must never change."""
     assert identity(method="PATCH", row=7).scope == (
         hashlib.sha256(b'["key_1","k","PATCH","book","Cities","7"]').hexdigest()
     )
@@ -78,8 +78,8 @@ def test_records_of_earlier_versions_are_found() -> None:
     )
 
 
-def test_the_methods_that_update_a_row_are_one() -> None:
-    """All three do the same. A delete of the row is another write, and so is an update of rows."""
+def test_methods_that_update_a_row_share_a_scope() -> None:
+    """POST, PUT and PATCH of a row are one write; deletes and writes without a row are others."""
     updates = {identity(method=method, row=7).scope for method in ("POST", "PUT", "PATCH")}
     others = {
         *(identity(method=method).scope for method in ("POST", "PATCH", "DELETE")),
@@ -106,7 +106,7 @@ def test_the_methods_that_update_a_row_are_one() -> None:
     ids=["bare", "quoted", "blanks", "escapes", "punctuation", "longest", "twice", "none"],
 )
 def test_a_key_is_bare_or_quoted(values: Sequence[str], key: str | None) -> None:
-    """Both spellings are one key."""
+    """An Idempotency-Key with quotes is the same key as without quotes."""
     assert parse_key(values) == key
 
 
@@ -123,18 +123,18 @@ def test_a_key_is_bare_or_quoted(values: Sequence[str], key: str | None) -> None
     ids=str,
 )
 def test_a_key_counts_for_one_target_and_caller(changed: Mapping[str, Any]) -> None:
-    """The same Idempotency-Key for another target or caller is another one."""
+    """The same Idempotency-Key for another target, method or caller is another write."""
     assert identity(**changed).scope != identity().scope
     assert identity(**changed).fingerprint == identity().fingerprint
 
 
-def test_the_parts_of_a_scope_do_not_run_into_each_other() -> None:
-    """No choice of key makes one caller's scope another's."""
+def test_scopes_of_two_callers_differ() -> None:
+    """No choice of Idempotency-Key gives one caller the scope of another caller."""
     assert identity(key_id="key_1", key="2k").scope != identity(key_id="key_12", key="k").scope
 
 
-def test_the_body_is_no_part_of_the_scope() -> None:
-    """Another body under the same key is seen to be another."""
+def test_the_body_is_not_in_the_scope() -> None:
+    """Another body under the same Idempotency-Key changes the fingerprint, not the scope."""
     other = identity(body={"name": "Basel"})
 
     assert other.scope == identity().scope
@@ -152,8 +152,8 @@ def test_the_body_is_no_part_of_the_scope() -> None:
     ],
     ids=["order", "number", "zero", "huge", "list"],
 )
-def test_one_body_has_one_fingerprint(one: Any, other: Any) -> None:
-    """However it is spelled in JSON."""
+def test_equal_json_has_one_fingerprint(one: Any, other: Any) -> None:
+    """The order of members and the spelling of numbers do not change a body's fingerprint."""
     assert fingerprint(one) == fingerprint(other)
 
 
@@ -171,6 +171,6 @@ def test_one_body_has_one_fingerprint(one: Any, other: Any) -> None:
     ],
     ids=["boolean", "text", "empty", "absent", "names", "list", "order", "rows"],
 )
-def test_other_bodies_have_others(one: Any, other: Any) -> None:
-    """Different types, names, values or places are different writes."""
+def test_different_bodies_have_different_fingerprints(one: Any, other: Any) -> None:
+    """Bodies that differ in types, names, values or order have different fingerprints."""
     assert fingerprint(one) != fingerprint(other)

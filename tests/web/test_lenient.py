@@ -1,4 +1,4 @@
-"""Lenient decoding of spellings."""
+"""Lenient decoding: other meanings of texts that clients encoded wrongly."""
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,7 @@ from gateway.web.parameters import decoded
     [("%41", True), ("a%2fb", True), ("100%", False), ("%4", False), ("%zz", False), ("", False)],
 )
 def test_a_text_is_escaped_if_decoding_changes_it(text: str, is_one: bool) -> None:
-    """A percent sign counts with two hexadecimal digits behind it."""
+    """Only a percent sign before two hexadecimal digits is an escape."""
     assert is_escaped(text) is is_one
 
 
@@ -47,13 +47,13 @@ def test_a_text_is_escaped_if_decoding_changes_it(text: str, is_one: bool) -> No
     ],
 )
 def test_single_quotes_become_json(text: str, expected: str) -> None:
-    """Texts keep what they say; what is JSON already is left as it is."""
+    """`json_of` changes Python quotes and words to JSON, and leaves JSON unchanged."""
     assert json_of(text) == expected
 
 
 @given(st.text(max_size=200))
-def test_any_text_may_be_tried(text: str) -> None:
-    """No text makes a second reading fail."""
+def test_lenient_decoding_never_fails(text: str) -> None:
+    """Lenient decoding raises no exception for any text."""
     assert isinstance(json_of(text), str)
     assert [*other_titles(text, [text])] in ([], [("worksheet-nfc", text)])
 
@@ -85,10 +85,8 @@ MIXED_NFC, MIXED, MIXED_NFD = "\u1ed9", "\u00f4\u0323", "o\u0323\u0302"
         (MIXED, [MIXED_NFC, MIXED_NFD], []),
     ],
 )
-def test_a_title_may_mean_another(
-    title: str, titles: list[str], others: list[tuple[str, str]]
-) -> None:
-    """Decoded once more as UTF-8; with blanks for `+`; the only one that is the same in NFC."""
+def test_other_titles(title: str, titles: list[str], others: list[tuple[str, str]]) -> None:
+    """A title can also mean the title decoded again, with blanks for `+`, or with equal NFC."""
     assert list(other_titles(title, titles)) == others
 
 
@@ -110,8 +108,8 @@ def test_a_title_may_mean_another(
         ("where[a][]=x", {"a": {"0": "x"}}),
     ],
 )
-def test_brackets_become_a_tree(query: str, where: object) -> None:
-    """Values are strings but for `$exists`; lists are made where an operator takes one."""
+def test_brackets_become_a_where_tree(query: str, where: object) -> None:
+    """`where[a][$op]=value` becomes a filter. Values are strings, except booleans of `$exists`."""
     assert where_of(decoded(query.encode()), max_bytes=4096) == where
 
 
@@ -129,8 +127,8 @@ def test_brackets_become_a_tree(query: str, where: object) -> None:
         "where" + "[a]" * 21 + "=1",
     ],
 )
-def test_brackets_that_mean_nothing_or_two_things_are_refused(query: str) -> None:
-    """The error says how a filter is sent; never is a part of it dropped."""
+def test_ambiguous_brackets_in_where_are_an_error(query: str) -> None:
+    """Malformed or contradictory brackets in `where` raise InvalidQuery."""
     with pytest.raises(InvalidQuery, match="Send where as one JSON object"):
         where_of(decoded(query.encode()), max_bytes=4096)
 
@@ -145,12 +143,12 @@ def test_brackets_that_mean_nothing_or_two_things_are_refused(query: str) -> Non
     ],
 )
 def test_names_in_brackets_are_a_list(query: str, names: list[str]) -> None:
-    """In the order of their numbers, a comma is part of a name."""
+    """`keys[0]=a` gives names in the order of their indices; a comma is part of a name."""
     assert names_of("keys", decoded(query.encode())) == names
 
 
 @pytest.mark.parametrize("query", ["keys[a]=x", "keys[0][1]=x", "keys[-1]=x", "keys[=x"])
 def test_other_brackets_around_names_are_refused(query: str) -> None:
-    """A text that is no list is an InvalidQuery."""
+    """Brackets of `keys` that contain no index raise InvalidQuery."""
     with pytest.raises(InvalidQuery, match="is not valid"):
         names_of("keys", decoded(query.encode()))

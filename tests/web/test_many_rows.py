@@ -1,4 +1,4 @@
-"""The endpoints that delete, and that write to several rows: what they ask and what they answer."""
+"""Endpoints that delete rows, and that write several rows: writes they request, and answers."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ DONE = '{"state":"done"}'
 
 @dataclass
 class FakeRows:
-    """A service that notes the writes, and answers with rows from 7 on."""
+    """Fake service: it records the writes, and answers with rows from number 7 on."""
 
     asked: list[Write] = field(default_factory=list)
     titles: list[str] = field(default_factory=list)
@@ -88,7 +88,7 @@ class FakeRows:
 
 
 Sent = tuple[str, str, Any]
-"""Method, target and body."""
+"""Method, path with query, and body."""
 
 OPERATIONS: Mapping[RequestKind, Sent] = {
     "delete": ("DELETE", "Cities/7", None),
@@ -116,13 +116,13 @@ DONE_ROWS = parse_where({"state": "done"})
 
 @pytest.fixture
 def rows() -> FakeRows:
-    """The service behind the endpoints."""
+    """The fake service behind the endpoints."""
     return FakeRows()
 
 
 @pytest.fixture
 def client(rows: FakeRows) -> Iterator[TestClient]:
-    """A client with all rights."""
+    """Test client whose key has all rights."""
     with opened(rows, CALLER) as found:
         yield found
 
@@ -147,10 +147,10 @@ def client(rows: FakeRows) -> Iterator[TestClient]:
         ("o%6E_conflict=sku", {"sku": 1}, ("sku",)),
     ],
 )
-def test_key_fields_are_named(
+def test_spellings_of_on_conflict(
     client: TestClient, rows: FakeRows, query: str, body: Any, keys: tuple[str, ...]
 ) -> None:
-    """Comma-separated, as a JSON array or with brackets; each once; encoded once or twice."""
+    """`on_conflict` takes names with commas, in JSON or in brackets; repeated names count once."""
     answer = send(client, ("POST", f"Cities?{query}", body))
 
     assert answer.status_code == 200 + answer.json()["results"][0]["created"]
@@ -163,7 +163,7 @@ def test_key_fields_are_named(
 def test_key_fields_are_sixteen_at_most(
     client: TestClient, rows: FakeRows, names: int, separator: str
 ) -> None:
-    """More are refused before anything is asked; sixteen are taken."""
+    """`on_conflict` with 16 names is accepted; more names get 400 before any write."""
     keys = [f"k{at}" for at in range(names)]
     body = dict.fromkeys(keys, 1)
 
@@ -175,8 +175,8 @@ def test_key_fields_are_sixteen_at_most(
     assert (taken.status_code, len(rows.asked)) == (200 + taken.json()["results"][0]["created"], 1)
 
 
-def test_problems_of_an_upsert_end_at_a_bound(client: TestClient, rows: FakeRows) -> None:
-    """Of 500 rows without a key the first are named."""
+def test_problems_of_an_upsert_are_limited(client: TestClient, rows: FakeRows) -> None:
+    """The answer to 500 rows without a key lists only the first `MAX_PROBLEMS` problems."""
     answer = send(client, ("POST", "Cities?on_conflict=sku", [{"sku": None}] * 500))
 
     assert (answer.status_code, answer.json()["code"], rows.asked) == (400, 104, [])
@@ -193,9 +193,10 @@ def test_problems_of_an_upsert_end_at_a_bound(client: TestClient, rows: FakeRows
         "where%3D%7B%22state%22%3A%22done%22%7D",
     ],
 )
-def test_filters_have_the_spellings_of_lists(
+def test_filters_of_writes_accept_the_spellings_of_reads(
     client: TestClient, rows: FakeRows, spelling: str
 ) -> None:
+    """`where` of a write can be double-encoded, in brackets, or quoted as in Python."""
     for method, body in (("DELETE", None), ("PATCH", {"state": "x"})):
         assert send(client, (method, f"Cities?{spelling}", body)).status_code == 200
 
@@ -205,7 +206,7 @@ def test_filters_have_the_spellings_of_lists(
 def test_a_filter_is_decoded_once_more_for_a_missing_field(
     client: TestClient, rows: FakeRows
 ) -> None:
-    """As in a list; the request stays the same to its Idempotency-Key."""
+    """A filter with an unknown field is decoded once more, and the write's identity stays equal."""
     rows.errors = [UnknownField("where names ...", parameter="where", names=["Order%20No"])]
 
     answer = send(client, ("DELETE", 'Cities?where={"Order%2520No":1}', None), Idempotency_Key="k")
@@ -217,10 +218,10 @@ def test_a_filter_is_decoded_once_more_for_a_missing_field(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_worksheets_have_their_aliases(
+def test_writes_find_titles_that_were_encoded_twice(
     client: TestClient, rows: FakeRows, operation: RequestKind
 ) -> None:
-    """A title that was encoded twice is found, as by other writes."""
+    """If no worksheet has the title, a write goes to the worksheet of the decoded title."""
     method, target, body = OPERATIONS[operation]
     twice = target.replace("Cities", "New%2520Cities")
     rows.errors = [worksheet_not_found(WorksheetId("demo", "New%20Cities"), ["New Cities"])]
@@ -235,6 +236,7 @@ def test_worksheets_have_their_aliases(
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_replays_are_marked(client: TestClient, rows: FakeRows, operation: RequestKind) -> None:
+    """The answer to a repeated idempotent write has `Idempotent-Replayed: true`."""
     rows.is_replayed = True
 
     answer = send(client, OPERATIONS[operation], Idempotency_Key="k")
@@ -245,8 +247,8 @@ def test_replays_are_marked(client: TestClient, rows: FakeRows, operation: Reque
     ]
 
 
-def test_what_is_written_makes_two_requests_one(client: TestClient, rows: FakeRows) -> None:
-    """Of the same path and key: fingerprints differ with the filter, the keys and the body."""
+def test_fingerprints_of_writes_of_several_rows(client: TestClient, rows: FakeRows) -> None:
+    """With one Idempotency-Key, fingerprints differ by filter, key fields, body and resolution."""
     patches = [
         ("PATCH", f"Cities?where={DONE}", {"a": 1}),
         ("PATCH", f"Cities?where={DONE}&max-affected=9", {"a": 1.0}),
@@ -275,9 +277,10 @@ def test_what_is_written_makes_two_requests_one(client: TestClient, rows: FakeRo
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_writes_are_counted_by_what_they_do(
+def test_writes_are_counted_by_operation(
     client: TestClient, rows: FakeRows, operation: RequestKind
 ) -> None:
+    """The metrics count each write as exactly one operation, such as `update_where`."""
     before = {each: sum(tally.statuses) for each, tally in tallies.requests.items()}
 
     send(client, OPERATIONS[operation])
@@ -288,8 +291,8 @@ def test_writes_are_counted_by_what_they_do(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_each_has_its_price(rows: FakeRows, operation: RequestKind) -> None:
-    """Those that read all rows anew cost as much as fresh reads; the others as single writes."""
+def test_rate_cost_of_each_operation(rows: FakeRows, operation: RequestKind) -> None:
+    """Writes by filter and upserts cost 5 requests of the rate; other writes cost 1 request."""
     left = (5, 0) if operation in ("update_where", "delete_where", "upsert") else (9, 8)
     plan = replace(CALLER, plan=CALLER.plan.model_copy(update={"requests_per_minute": 60}))
     with opened(rows, plan) as client:
@@ -315,9 +318,10 @@ WRONG: Sequence[Sent] = [
 @pytest.mark.parametrize("sent", [*OPERATIONS.values(), *WRONG], ids=str)
 @pytest.mark.parametrize("created", [True, False])
 @pytest.mark.parametrize("told", [GENERAL, OF_KEY], ids=["general", "key"])
-def test_answers_are_as_the_document_says(
+def test_answers_match_the_openapi_document(
     client: TestClient, rows: FakeRows, sent: Sent, created: bool, told: Document
 ) -> None:
+    """Answers and errors of each operation match the general document and a key's document."""
     rows.created = [created]
     method, target, _ = sent
 
@@ -338,8 +342,8 @@ def test_answers_are_as_the_document_says(
         (OPERATIONS["update_rows"], {"results": [{"rowIndex": 1}]}),
     ],
 )
-def test_other_answers_are_not(sent: Sent, content: object) -> None:
-    """Of the shapes of other operations, or of none."""
+def test_an_answer_of_another_shape_is_found(sent: Sent, content: object) -> None:
+    """The checker reports answers whose JSON shape is not in the document for that operation."""
     method, target, _ = sent
     headers = {"content-type": "application/json", "x-request-id": "r1"}
     answer = httpx2.Response(200, headers=headers, content=json.dumps(content).encode())
@@ -357,10 +361,10 @@ def test_other_answers_are_not(sent: Sent, content: object) -> None:
     ids=["store", "plan", "failures"],
 )
 @pytest.mark.parametrize("operation", ["delete", "delete_where"])
-def test_a_right_that_cannot_be_looked_up(
+def test_a_delete_whose_right_cannot_be_looked_up(
     rows: FakeRows, operation: RequestKind, error: GatewayError, refusal: tuple[int, int]
 ) -> None:
-    """Only if the store fails, nobody knows whether there is the right; otherwise there is none."""
+    """A delete gets 503 if the key store fails. After other errors, it gets 405 like no right."""
     with opened(rows, CALLER, error=error) as client:
         answer = send(client, OPERATIONS[operation])
 

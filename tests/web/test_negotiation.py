@@ -1,4 +1,4 @@
-"""Headers with weights; `tests/surfaces/test_exports.py` has those of `Accept` over HTTP."""
+"""`Accept-Encoding` and odd `Accept` headers; other tests of `Accept` are in tests/surfaces."""
 
 import pytest
 
@@ -34,8 +34,8 @@ from gateway.web.negotiation import accepted_format, takes_gzip
     ],
     ids=lambda given: ",".join(given)[:40] or "nothing" if isinstance(given, list) else None,
 )
-def test_gzip_is_used_where_it_is_named(accepted: list[str], is_taken: bool) -> None:
-    """Clients that do not name it, refuse it, or prefer none, get the plain body."""
+def test_gzip_is_used_if_the_client_names_it(accepted: list[str], is_taken: bool) -> None:
+    """The answer is compressed only if the client names gzip and prefers gzip to identity."""
     assert takes_gzip([line.encode() for line in accepted]) is is_taken
 
 
@@ -43,6 +43,6 @@ def test_gzip_is_used_where_it_is_named(accepted: list[str], is_taken: bool) -> 
     "accept",
     [";;;", ",", "text/csv;q=", "text/csv;q=9", "\xff", "text/csv " * 100, "text/csv;q=0.0000"],
 )
-def test_no_header_is_too_odd(accept: str) -> None:
-    """What cannot be read has the weight 1, or names nothing."""
+def test_a_malformed_accept_header_is_read(accept: str) -> None:
+    """A malformed weight counts as 1, and a malformed media type names no format."""
     assert accepted_format([accept.encode("latin-1")]) in ("", "csv")

@@ -1,4 +1,4 @@
-"""Static files: encodings and headers."""
+"""Static files: content codings and headers."""
 
 import gzip
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ ASSET = make_asset(CONTENT, ".txt", {"Cache-Control": "no-cache"})
 
 
 async def messages(asset: Asset, method: str, headers: Mapping[str, str]) -> list[Message]:
-    """ASGI messages to the server."""
+    """Return the ASGI messages of the answer to a request for `asset`."""
 
     async def respond(request: Request) -> Answer:
         return await asset.answer(request.head)
@@ -27,12 +27,12 @@ async def messages(asset: Asset, method: str, headers: Mapping[str, str]) -> lis
 
 
 def head_lines(start: Message) -> dict[str, str]:
-    """The header lines of an answer that begins so."""
+    """Return the headers of an `http.response.start` message."""
     return {name.decode(): value.decode() for name, value in start["headers"]}
 
 
 async def test_a_file_is_sent_in_parts() -> None:
-    """All of it, in pieces of a bounded size, and an end."""
+    """A file is sent in chunks of at most `CHUNK_BYTES`, and the last message ends the body."""
     start, *parts = await messages(ASSET, "GET", {})
 
     assert start["status"] == 200
@@ -51,8 +51,8 @@ async def test_a_file_is_sent_in_parts() -> None:
     assert [part.get("more_body", False) for part in parts] == [True] * (len(parts) - 1) + [False]
 
 
-async def test_a_file_is_packed_for_those_who_can_unpack_it() -> None:
-    """It comes with gzip's name and its size as sent."""
+async def test_a_file_is_compressed_if_the_client_accepts_gzip() -> None:
+    """A gzip answer has `Content-Encoding` and the length of the compressed body."""
     start, *parts = await messages(ASSET, "GET", {"Accept-Encoding": "br, gzip"})
     body = b"".join(part["body"] for part in parts)
 
@@ -61,8 +61,8 @@ async def test_a_file_is_packed_for_those_who_can_unpack_it() -> None:
     assert gzip.decompress(body) == CONTENT
 
 
-async def test_a_file_is_packed_once() -> None:
-    """Later answers share the compressed chunks of the first."""
+async def test_a_file_is_compressed_once() -> None:
+    """All gzip answers share the compressed chunks of the first answer."""
     _, *first = await messages(ASSET, "GET", {"Accept-Encoding": "gzip"})
     _, *second = await messages(ASSET, "GET", {"Accept-Encoding": "gzip"})
 
@@ -70,8 +70,8 @@ async def test_a_file_is_packed_once() -> None:
     assert all(one["body"] is other["body"] for one, other in zip(first, second, strict=True))
 
 
-async def test_a_head_is_the_one_of_the_whole_file() -> None:
-    """HEAD has the header lines of GET, and no body."""
+async def test_head_of_a_file() -> None:
+    """HEAD has the status and header lines of GET, and no body."""
     whole, *_ = await messages(ASSET, "GET", {})
     start, *parts = await messages(ASSET, "HEAD", {})
     own = {"x-request-id": ""}
@@ -83,7 +83,7 @@ async def test_a_head_is_the_one_of_the_whole_file() -> None:
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 async def test_a_known_file_is_not_sent_again(method: str) -> None:
-    """304 with the tag and the caching, whichever coding is accepted."""
+    """A matching `If-None-Match` gets 304 with `ETag`, `Cache-Control` and `Vary`."""
     known = {"If-None-Match": ASSET.tag, "Accept-Encoding": "gzip"}
     start, *parts = await messages(ASSET, method, known)
 
@@ -94,7 +94,7 @@ async def test_a_known_file_is_not_sent_again(method: str) -> None:
 
 
 def test_another_content_has_another_tag() -> None:
-    """A tag stands for the content."""
+    """The ETag of a file depends on its content."""
     other = make_asset(CONTENT[:-1], ".txt", {})
 
     assert other.tag != ASSET.tag

@@ -1,4 +1,4 @@
-"""The pages for people: right about health, closed to scripts and paths from elsewhere."""
+"""HTML pages: state of the gateway, Content-Security-Policy, files, and links."""
 
 import asyncio
 import hashlib
@@ -33,15 +33,15 @@ _VENDORED = re.compile(r"^ {4}([0-9a-f]{64}) {2}(\S+)$", re.MULTILINE)
 
 @dataclass
 class FakeStore:
-    """A key store that counts how often it is asked, and may fail."""
+    """Fake key store and Google accounts; it counts pings, and can fail or be slow."""
 
     fails: bool = False
     is_outlasted: bool = False
     refused_count: int = 0
-    """Accounts that Google refuses."""
+    """Number of accounts that Google refuses."""
     is_redis_available: bool | None = None
     is_slow: bool = False
-    """Ping and sign-in take longer than any probe."""
+    """True if ping and sign-in take longer than any probe waits."""
     was_accepted: bool = True
     asked: int = 0
 
@@ -78,7 +78,7 @@ def client(store: FakeStore) -> Iterator[TestClient]:
 def opened_client(
     store: FakeStore, api: ApiSettings, admin: AdminSettings = NO_CONSOLE
 ) -> Iterator[TestClient]:
-    """The endpoints of the gateway with a key store, and nothing that asks Google."""
+    """Open a test client of the gateway with this key store, and without Google calls."""
     state = {
         "ready": store.ping,
         "outlasts_outage": lambda: store.is_outlasted,
@@ -93,7 +93,7 @@ def opened_client(
 
 
 class Links(HTMLParser):
-    """Everything that a page links to or loads, and its tags."""
+    """All URLs that a page links to or loads, and all tags of the page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -106,8 +106,8 @@ class Links(HTMLParser):
         self.urls += [value or "" for name, value in attrs if name in ("href", "src")]
 
 
-def test_the_first_page_tells_that_all_is_well(client: TestClient, store: FakeStore) -> None:
-    """With a key store that answers, it says what /readyz says, and one look is enough."""
+def test_the_first_page_is_healthy(client: TestClient, store: FakeStore) -> None:
+    """With a working key store, the page `/` says "Healthy" after one ping of the store."""
     page = client.get("/")
 
     assert page.status_code == 200
@@ -127,10 +127,10 @@ def test_the_first_page_tells_that_all_is_well(client: TestClient, store: FakeSt
         ("8001", "https://admin.example", "gateway", "https://admin.example"),
     ],
 )
-def test_the_first_page_leads_to_the_console_that_a_visitor_reaches(
+def test_the_first_page_links_the_console(
     store: FakeStore, listen: str, public_url: str, host: str, link: str | None
 ) -> None:
-    """Its public URL, or its address on this machine; without a console nothing is said of it."""
+    """`/` links the console's public URL, or its local address for visitors on this machine."""
     admin = NO_CONSOLE
     if listen:
         admin = AdminSettings(listen=parse_address(listen), public_url=public_url)
@@ -142,7 +142,7 @@ def test_the_first_page_leads_to_the_console_that_a_visitor_reaches(
 
 
 def test_accounts_that_google_refuses_are_counted(client: TestClient, store: FakeStore) -> None:
-    """The gateway is ready all the same; without one, nothing is said of accounts."""
+    """/readyz answers 200 with `refused_accounts` if Google refuses an account."""
     before = client.get("/readyz").json()
     store.refused_count = 2
 
@@ -161,7 +161,7 @@ def test_accounts_that_google_refuses_are_counted(client: TestClient, store: Fak
 def test_a_gateway_without_redis_is_ready(
     client: TestClient, store: FakeStore, is_available: bool | None, said: dict[str, str]
 ) -> None:
-    """/readyz answers 200 and says whether Redis is there, with several processes only."""
+    """/readyz answers 200 and has the state of Redis, if this deployment uses Redis."""
     store.is_redis_available = is_available
     answer = client.get("/readyz")
 
@@ -169,10 +169,8 @@ def test_a_gateway_without_redis_is_ready(
     assert "Healthy: ready to serve." in client.get("/").text
 
 
-def test_an_account_that_google_never_accepted_is_not_ready(
-    client: TestClient, store: FakeStore
-) -> None:
-    """503 with the reason, which the first page has too: no key can be served."""
+def test_not_ready_before_google_accepts_an_account(client: TestClient, store: FakeStore) -> None:
+    """/readyz answers 503, and `/` has the reason, until Google has accepted an account."""
     store.was_accepted = False
     unready = client.get("/readyz")
 
@@ -184,10 +182,10 @@ def test_an_account_that_google_never_accepted_is_not_ready(
 @pytest.mark.parametrize(
     ("was_accepted", "status"), [(False, 503), (True, 200)], ids=["signs in", "accepted"]
 )
-def test_a_slow_store_and_a_slow_sign_in_have_one_limit(
+def test_slow_probes_share_one_time_limit(
     client: TestClient, store: FakeStore, was_accepted: bool, status: int
 ) -> None:
-    """Kubernetes waits 1 s for the answer."""
+    """/readyz answers in about one second even if both key store and sign-in are slow."""
     store.is_slow = store.is_outlasted = True
     store.was_accepted = was_accepted
     began = time.monotonic()
@@ -198,10 +196,10 @@ def test_a_slow_store_and_a_slow_sign_in_have_one_limit(
     assert 0.8 <= seconds < 1.3
 
 
-def test_the_first_page_tells_that_the_key_store_fails(
+def test_the_first_page_shows_that_the_key_store_fails(
     client: TestClient, store: FakeStore
 ) -> None:
-    """Without the store's answer it is not healthy, and the reason is the one of /readyz."""
+    """If the key store fails, `/` is not healthy and shows the reason of /readyz."""
     store.fails = True
     page = client.get("/")
 
@@ -210,17 +208,15 @@ def test_the_first_page_tells_that_the_key_store_fails(
     assert "disk" not in page.text
 
 
-def test_known_keys_that_outlast_an_outage_are_ready(client: TestClient, store: FakeStore) -> None:
-    """A proxy that follows /readyz goes on sending requests that will be answered."""
+def test_ready_while_cached_keys_outlast_an_outage(client: TestClient, store: FakeStore) -> None:
+    """/readyz answers 200 during an outage of the key store if cached keys are still accepted."""
     store.fails = store.is_outlasted = True
 
     assert client.get("/readyz").json() == {"status": "ready"}
 
 
-def test_the_first_page_is_right_again_when_the_key_store_is(
-    client: TestClient, store: FakeStore
-) -> None:
-    """Nothing is kept of an answer before."""
+def test_the_first_page_is_healthy_after_an_outage(client: TestClient, store: FakeStore) -> None:
+    """`/` pings the key store for each request, so it is healthy as soon as the store is."""
     store.fails = True
     client.get("/")
     store.fails = False
@@ -229,8 +225,8 @@ def test_the_first_page_is_right_again_when_the_key_store_is(
 
 
 @pytest.mark.parametrize("path", PAGES + FILES)
-def test_nothing_from_elsewhere_may_run(client: TestClient, path: str) -> None:
-    """Each page and file has the strict policy and the headers that go with it."""
+def test_pages_and_files_have_security_headers(client: TestClient, path: str) -> None:
+    """Each page and file has the Content-Security-Policy and the other security headers."""
     answer = client.get(path)
 
     assert answer.status_code == 200
@@ -241,8 +237,8 @@ def test_nothing_from_elsewhere_may_run(client: TestClient, path: str) -> None:
     assert not {"server", "x-powered-by"} & set(answer.headers)
 
 
-def test_the_policy_opens_nothing() -> None:
-    """It begins with nothing at all, and allows neither inline code nor other origins."""
+def test_the_policy_allows_only_this_origin() -> None:
+    """The Content-Security-Policy denies by default, inline code and other origins included."""
     directives = dict(part.strip().split(" ", 1) for part in POLICY.split(";"))
 
     assert directives["default-src"] == "'none'"
@@ -251,8 +247,8 @@ def test_the_policy_opens_nothing() -> None:
 
 
 @pytest.mark.parametrize("path", FILES)
-def test_files_are_kept_for_a_day(client: TestClient, store: FakeStore, path: str) -> None:
-    """They are known again by their tag, and no key is looked up for them."""
+def test_files_are_cached_for_a_day(client: TestClient, store: FakeStore, path: str) -> None:
+    """Clients cache files for a day, and a known ETag gets 304 without a ping of the key store."""
     answer = client.get(path)
     again = client.get(path, headers={"If-None-Match": answer.headers["etag"]})
 
@@ -262,8 +258,8 @@ def test_files_are_kept_for_a_day(client: TestClient, store: FakeStore, path: st
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/"])
-def test_the_documentation_is_asked_for_each_time(client: TestClient, path: str) -> None:
-    """It names the files of this version; an unchanged one is not sent again."""
+def test_the_documentation_is_revalidated(client: TestClient, path: str) -> None:
+    """/docs has `Cache-Control: no-cache`, and gets 304 for a known ETag."""
     page = client.get(path)
     again = client.get(path, headers={"If-None-Match": page.headers["etag"]})
 
@@ -273,7 +269,7 @@ def test_the_documentation_is_asked_for_each_time(client: TestClient, path: str)
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/"])
 def test_the_documentation_links_the_guides_of_the_operator(store: FakeStore, path: str) -> None:
-    """Without a site of them, it names their place."""
+    """/docs links the configured `docs_url`; without that setting, /docs names `docs/`."""
     url = 'https://docs.example.org/a?b=1&c="'
     with opened_client(store, ApiSettings(docs_url=url)) as client:
         linked = client.get(path).text
@@ -287,8 +283,10 @@ def test_the_documentation_links_the_guides_of_the_operator(store: FakeStore, pa
 
 @pytest.mark.parametrize("path", PAGES)
 @pytest.mark.parametrize("place", ["http://gateway", "https://example.org/sheets"])
-def test_links_lead_to_what_is_there(client: TestClient, place: str, path: str) -> None:
-    """They are relative, and right below any host and path that a proxy serves it at."""
+def test_links_are_relative_and_lead_to_existing_pages(
+    client: TestClient, place: str, path: str
+) -> None:
+    """Links of a page work on any host and below any path of a proxy."""
     page = client.get(path).text
     urls = Links(page).urls
     reached = [urljoin(place + path, url).removeprefix(place) for url in urls]
@@ -301,8 +299,8 @@ def test_links_lead_to_what_is_there(client: TestClient, place: str, path: str) 
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_pages_hold_no_code(client: TestClient, path: str) -> None:
-    """Scripts and styles are files, and no attribute is either."""
+def test_pages_have_no_inline_code(client: TestClient, path: str) -> None:
+    """Pages load scripts from files and have no inline styles and no `on` attributes."""
     page = client.get(path).text
     tags = Links(page).tags
 
@@ -312,8 +310,8 @@ def test_pages_hold_no_code(client: TestClient, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_pages_announce_changes_to_screen_readers(client: TestClient, path: str) -> None:
-    """They have a language, a title, a heading, landmarks, and a label for each field."""
+def test_pages_are_accessible(client: TestClient, path: str) -> None:
+    """Each page has a language, a title, a heading, landmarks, and a label for each field."""
     page = client.get(path).text
     tags = Links(page).tags
     labelled = {attributes.get("for") for tag, attributes in tags if tag == "label"}
@@ -343,7 +341,7 @@ def test_pages_announce_changes_to_screen_readers(client: TestClient, path: str)
     ],
 )
 def test_no_other_file_is_reached(client: TestClient, path: str) -> None:
-    """Files outside the table are a 404 in the API's form."""
+    """A path that is not in the table of files gets 404, also with `..` and encoded slashes."""
     answer = client.get(f"http://gateway{path}")
 
     assert answer.status_code == 404
@@ -352,8 +350,8 @@ def test_no_other_file_is_reached(client: TestClient, path: str) -> None:
 
 @pytest.mark.parametrize("path", [*PAGES, "/docs/docs.js"])
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
-def test_pages_are_only_read(client: TestClient, method: str, path: str) -> None:
-    """Other methods are a 405 in the API's form that names those there are."""
+def test_pages_reject_other_methods(client: TestClient, method: str, path: str) -> None:
+    """POST, PUT and DELETE of a page get 405 with `Allow: GET, HEAD, OPTIONS`."""
     answer = client.request(method, path)
 
     assert answer.status_code == 405
@@ -362,8 +360,8 @@ def test_pages_are_only_read(client: TestClient, method: str, path: str) -> None
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/docs/docs.js"])
-def test_heads_are_those_of_the_pages(client: TestClient, path: str) -> None:
-    """HEAD is answered as GET is, without the body."""
+def test_head_of_a_page(client: TestClient, path: str) -> None:
+    """HEAD of a page has the headers of GET and no body."""
     whole, head = client.get(path), client.head(path)
 
     assert head.content == b""
@@ -371,8 +369,8 @@ def test_heads_are_those_of_the_pages(client: TestClient, path: str) -> None:
     assert head.headers["etag"] == whole.headers["etag"]
 
 
-def test_what_is_vendored_is_what_was_published() -> None:
-    """Swagger UI's files have the digests in its README."""
+def test_vendored_files_have_the_published_digests() -> None:
+    """The files of Swagger UI have the SHA-256 digests in their README."""
     folder = STATIC / "swagger-ui"
     told = {name: digest for digest, name in _VENDORED.findall((folder / "README.md").read_text())}
     found = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in told}
@@ -382,8 +380,8 @@ def test_what_is_vendored_is_what_was_published() -> None:
 
 
 @pytest.mark.parametrize("file", OWN_FILES, ids=lambda file: file.name)
-def test_our_files_name_no_other_host(file: Path) -> None:
-    """No URL of theirs leads away; the name of SVG's language is not one."""
+def test_static_files_contain_no_external_url(file: Path) -> None:
+    """No static file of the gateway contains a URL of another host, except the SVG namespace."""
     text = file.read_text("utf-8").replace("http://www.w3.org/2000/svg", "")
     code = re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""Query parameters of a read, as clients write them; refusals are in tests/surfaces."""
+"""Query parameters of reads. More rejected parameters are in tests/surfaces."""
 
 from urllib.parse import quote, urlencode
 
@@ -26,7 +26,7 @@ QUOTED = "{'state':'California'}"
 
 
 def query_of(text: str, max_limit: int = 100) -> Query:
-    """The query of a query string on a plan with this maximum."""
+    """Parse a query string on a plan whose largest `limit` is `max_limit`."""
     return parse_query(asking_of(decoded(text.encode())), max_limit=max_limit)
 
 
@@ -47,7 +47,7 @@ def query_of(text: str, max_limit: int = 100) -> Query:
     ],
 )
 def test_keys_are_names_or_a_json_array(value: str, keys: tuple[str, ...]) -> None:
-    """Names that no header has are not decided here."""
+    """`keys` is names with commas or a JSON array. Whether a field exists is checked later."""
     asking = asking_of(decoded(urlencode({"keys": value}).encode()))
 
     found = parse_keys(asking)
@@ -75,13 +75,13 @@ def test_keys_are_names_or_a_json_array(value: str, keys: tuple[str, ...]) -> No
     ],
 )
 def test_order_is_names_with_an_optional_minus(value: str, order: list[tuple[str, bool]]) -> None:
-    """Each term is a field, descending with a minus before it."""
+    """Each term of `order` is a field, and a minus before the field sorts in descending order."""
     expected = tuple(SortTerm(field, descending=descending) for field, descending in order)
     assert query_of(urlencode({"order": value})).order == expected
 
 
 def test_a_field_sorts_once() -> None:
-    """A repeated term is dropped, and of `a` and `-a` only the first sorts."""
+    """Only the first term of `order` for a field sorts; further terms of that field are dropped."""
     query = query_of(f"order={','.join(['a', '-b', 'a', '-a'] * 200)}")
 
     assert query.order == (SortTerm("a"), SortTerm("b", descending=True), A_DOWN)
@@ -122,10 +122,10 @@ def test_a_field_sorts_once() -> None:
         pytest.param("-rowIndex", ["delta"], [("rowIndex", True)], id="rowIndex"),
     ],
 )
-def test_a_text_that_is_a_fields_name_orders_by_it(
+def test_order_prefers_a_field_with_commas_or_a_minus(
     value: str, fields: list[str], order: list[tuple[str, bool]]
 ) -> None:
-    """A comma or a minus belongs to the name if the worksheet has such a field."""
+    """A comma or a minus in `order` belongs to the name if the worksheet has such a field."""
     query = query_of(urlencode({"order": value}))
 
     terms = sort_terms(query, parse_header(fields).whole)
@@ -133,8 +133,8 @@ def test_a_text_that_is_a_fields_name_orders_by_it(
     assert [(term.field, term.descending) for term in terms] == order
 
 
-def test_order_names_few_fields() -> None:
-    """Sixteen fields are sorted by, no more."""
+def test_order_has_at_most_sixteen_fields() -> None:
+    """`order` with 16 fields is accepted; 17 fields raise InvalidQuery."""
     most = query_of(f"order={','.join(f'f{n}' for n in range(16))}").order
 
     assert len(most) == 16
@@ -153,7 +153,7 @@ def test_order_names_few_fields() -> None:
     ],
 )
 def test_where_is_json(encoded: str) -> None:
-    """However it is encoded, `where` is a JSON object of conditions."""
+    """`where` is a JSON object of conditions, however the client percent-encoded it."""
     expected = Comparison("state", "$eq", (make_operand("California"),))
     assert query_of(f"where={encoded}").where == expected
 
@@ -170,8 +170,8 @@ def test_where_is_json(encoded: str) -> None:
         pytest.param("where[state]=California", ["where-brackets"], id="brackets"),
     ],
 )
-def test_where_has_second_readings(text: str, readings: list[str]) -> None:
-    """Each spelling gives the same condition and reports its reading."""
+def test_lenient_spellings_of_where(text: str, readings: list[str]) -> None:
+    """Each misspelling of `where` gives the same condition and is recorded by name for the log."""
     asking = asking_of(decoded(text.encode()))
 
     found = parse_query(asking, max_limit=100).where
@@ -195,19 +195,19 @@ def test_where_has_second_readings(text: str, readings: list[str]) -> None:
     ],
 )
 def test_values_are_decoded_once(encoded: str, text: str) -> None:
-    """A decoded sign or digit is never part of another escape; invalid escapes stay."""
+    """A decoded character is never part of another escape, and invalid escapes stay unchanged."""
     assert decoded(f"where={encoded}".encode()) == {"where": [text]}
 
 
-def test_a_plain_where_is_never_read_otherwise() -> None:
-    """Valid JSON keeps its escapes, quotes and words."""
+def test_a_valid_where_is_not_decoded_leniently() -> None:
+    """Escapes, quotes and Python words in a `where` of valid JSON stay unchanged."""
     where = query_of(urlencode({"where": """{"a%20b":"it's 100%25 True"}"""})).where
 
     assert where == Comparison("a%20b", "$eq", (make_operand("it's 100%25 True"),))
 
 
-def test_names_decoded_once_more_are_split_then() -> None:
-    """Whole values are, commas and signs with them, but names of keys one by one."""
+def test_lenient_order_is_decoded_before_it_is_split() -> None:
+    """Lenient decoding takes `order` as a whole before splitting, but `keys` name by name."""
     parameters = decoded(b"keys=x%2520y,a%252Cb%2520c&order=-a%252Cb")
     asking = asking_of(parameters, Leniency(frozenset({"order"}), frozenset({"a%2Cb%20c"})))
 
@@ -218,14 +218,14 @@ def test_names_decoded_once_more_are_split_then() -> None:
     assert asking.readings == ["order-twice", "keys-twice"]
 
 
-def test_keys_with_a_second_reading_are_checked() -> None:
-    """Otherwise unknown keys would be ignored."""
+def test_keys_with_an_escape_are_checked() -> None:
+    """Names with an escape are checked against the header, since unknown names are else ignored."""
     assert query_of("keys=a%252Cb,c").keys == Selection(("a%2Cb", "c"), ("a%2Cb",), "a%2Cb,c")
     assert query_of("keys=100%25").keys == Selection(("100%",))
 
 
 def test_a_lone_surrogate_is_compared_like_any_text() -> None:
-    """An escape that JSON allows raises nothing, as name or as operand."""
+    """A lone surrogate in JSON is valid as a field name and as an operand."""
     where = query_of(urlencode({"where": r'{"\ud800":"\udfff"}'})).where
 
     assert where == Comparison("\ud800", "$eq", (make_operand("\udfff"),))
@@ -244,7 +244,7 @@ def test_a_lone_surrogate_is_compared_like_any_text() -> None:
     ],
 )
 def test_count_is_a_flag(text: str, wants_total: bool) -> None:
-    """`true` asks for the number of matching rows; `false` and nothing do not."""
+    """`count=true` asks for the number of matching rows; `false` and an empty value do not."""
     assert query_of(text).wants_total is wants_total
 
 
@@ -262,7 +262,7 @@ def test_count_is_a_flag(text: str, wants_total: bool) -> None:
     ],
 )
 def test_no_cache_is_a_flag(text: str, expected: bool) -> None:
-    """`true` asks for fresh data, of a list or of one row."""
+    """`no-cache=true` asks for fresh data, of a list or of one row."""
     assert list_asked(text.encode(), max_limit=100).no_cache is expected
     assert row_asked(text.encode()).no_cache is expected
 
@@ -276,21 +276,22 @@ def test_no_cache_is_a_flag(text: str, expected: bool) -> None:
         ("no-cache=1&no-cache=true", True),
     ],
 )
-def test_other_values_of_no_cache_are_passed_over(text: str, no_cache: bool) -> None:
-    """Clients send all kinds of values to get around caches; `true` alone counts."""
+def test_other_values_of_no_cache_are_ignored(text: str, no_cache: bool) -> None:
+    """Only `no-cache=true` asks for fresh data, because clients send arbitrary other values."""
     assert list_asked(text.encode(), max_limit=100).no_cache is no_cache
     assert row_asked(text.encode()).no_cache is no_cache
 
 
-def test_a_row_is_asked_for_by_its_keys() -> None:
+def test_parameters_of_a_read_of_one_row() -> None:
+    """A read of one row has the parameters `keys` and `no-cache`."""
     asked = row_asked(b"keys=a,b")
 
     assert asked == RowAsked(keys=Selection(("a", "b"), whole="a,b"), no_cache=False)
     assert row_asked(b"") == RowAsked(keys=None, no_cache=False)
 
 
-def test_the_same_text_is_the_same_query() -> None:
-    """Asked again, it is not parsed again; another plan or text is another matter."""
+def test_parsed_queries_are_cached() -> None:
+    """An equal query string on an equal plan gives the cached query; any other is parsed."""
     text = urlencode({"where": '{"a":{"$gte":1}}', "order": "-a"}).encode()
 
     first, again = (list_asked(bytes(bytearray(text)), max_limit=100) for _ in range(2))
@@ -302,7 +303,7 @@ def test_the_same_text_is_the_same_query() -> None:
 
 
 def test_another_spelling_is_an_equal_query() -> None:
-    """Answers kept for a query are found by it however a client orders or encodes it."""
+    """Queries that differ only in order and encoding are equal, so they share cached answers."""
     texts = [b"where=%7B%22a%22:1%7D&limit=5", b"limit=005&where=%7B%22%61%22:+1%7D"]
 
     first, other = (list_asked(text, max_limit=100).query for text in texts)
@@ -312,8 +313,8 @@ def test_another_spelling_is_an_equal_query() -> None:
     assert hash(first) == hash(other)
 
 
-def test_a_long_text_is_not_kept() -> None:
-    """A long text is parsed each time, with the same result."""
+def test_a_long_query_string_is_not_cached() -> None:
+    """A query string over `LONGEST_KEPT_TEXT` is parsed each time, with an equal result."""
     names = ",".join(f"name{number:04}" for number in range(250))
     text = f"keys={names}".encode()
 
@@ -325,8 +326,8 @@ def test_a_long_text_is_not_kept() -> None:
     assert row_asked(text).keys == first.query.keys
 
 
-def test_a_refusal_is_made_anew_each_time() -> None:
-    """An error of one request is never raised in another, whose traceback it would carry."""
+def test_errors_are_not_cached() -> None:
+    """Each invalid request raises its own exception, so no traceback is shared."""
     errors = []
     for _ in range(2):
         with pytest.raises(InvalidQuery) as refused:

@@ -1,4 +1,4 @@
-"""Work on bodies: short ones at once, long ones beside the event loop and in turns."""
+"""Parsing of bodies: in the event loop or in a thread, in turn by key; the JSON parser."""
 
 import asyncio
 import json
@@ -16,8 +16,8 @@ from gateway.table.record import MAX_PROBLEMS
 from gateway.web.parsing import MAX_FIELDS, MAX_ROWS, MOST_BYTES, NEAR, Pairs, Parsing, decode_json
 
 
-async def test_long_bodies_are_worked_on_in_a_thread() -> None:
-    """Short ones are not worth the way there."""
+async def test_long_bodies_are_parsed_in_a_thread() -> None:
+    """A body longer than `MOST_BYTES` is parsed in a thread, a shorter body in the event loop."""
     parsing = Parsing()
     short = await parsing.run("k", MOST_BYTES, threading.get_ident)
     long = await parsing.run("k", MOST_BYTES + 1, threading.get_ident)
@@ -26,7 +26,7 @@ async def test_long_bodies_are_worked_on_in_a_thread() -> None:
 
 
 async def test_keys_take_turns() -> None:
-    """One body of each key is queued, so that no key waits for all bodies of another."""
+    """The thread takes one body of each key in turn, so no key waits for all bodies of another."""
     parsing, gate, order = Parsing(), threading.Event(), list[str]()
 
     def work(name: str) -> None:
@@ -46,8 +46,8 @@ async def test_keys_take_turns() -> None:
     assert order == ["a0", "b0", "c0", "a1", "b1", "a2", "a3", "a4"]
 
 
-async def test_a_failure_ends_a_turn() -> None:
-    """Also one whose client has left."""
+async def test_the_queue_continues_after_failures() -> None:
+    """After a failed or cancelled parse, the next body in the queue is parsed."""
     parsing = Parsing()
     failing: Callable[[], None] = partial(_fail, "damaged")
     failed = await asyncio.gather(
@@ -73,25 +73,25 @@ VALUES = st.recursive(
 
 
 def plain(value: object) -> Any:
-    """With objects as `json` makes them."""
+    """Convert each `Pairs` in a value to a dict, as `json.loads` returns objects."""
     if isinstance(value, Pairs):
         return {name: plain(each) for name, each in value}
     return [plain(each) for each in value] if isinstance(value, list) else value
 
 
 @given(value=VALUES, indent=st.sampled_from([None, 0, 3]), is_ascii=st.booleans())
-def test_it_is_the_json_that_everybody_reads(
+def test_json_is_parsed_as_by_the_standard_library(
     value: object, indent: int | None, is_ascii: bool
 ) -> None:
-    """Any value in any layout."""
+    """Any JSON value, in any layout, is parsed to the value that `json.loads` returns."""
     text = json.dumps(value, indent=indent, ensure_ascii=is_ascii)
 
     assert json.dumps(plain(decode_json(text))) == json.dumps(json.loads(text))
 
 
 @given(text=st.text(st.sampled_from(' \n\t[]{},:"0123456789.-+eE\\utrfalsn\x00é'), max_size=30))
-def test_what_is_no_json_is_none_here(text: str) -> None:
-    """Refused exactly where the standard library does, long or short."""
+def test_invalid_json_is_rejected_as_by_the_standard_library(text: str) -> None:
+    """A short or long text raises InvalidBody exactly if `json.loads` rejects the text."""
     long = f'{{"long":"{LONG}","rest":'
     for whole in (text, f"{long}{text}}}", f"[{long}{text}}}]"):
         try:
@@ -104,8 +104,8 @@ def test_what_is_no_json_is_none_here(text: str) -> None:
 
 
 @pytest.mark.parametrize("size", [0, NEAR - 20, NEAR - 2, NEAR - 1, NEAR, NEAR + 1, 50_000])
-def test_long_objects_are_read_as_short_ones(size: int) -> None:
-    """Repeated members, blanks and all; also where a short one would just end."""
+def test_long_objects_are_parsed_like_short_ones(size: int) -> None:
+    """A long object keeps repeated members in order and allows blanks, like a short object."""
     text = f' [ {{ "a" : 1 , "b" : "{"x" * size}" , "a" : [ ] , "é" : -0.5e3 }} , {{ }} , 5 ] '
 
     assert decode_json(text) == [
@@ -130,10 +130,10 @@ def test_long_objects_are_read_as_short_ones(size: int) -> None:
         pytest.param(f'{{"a":"{LONG}\n', 1, NEAR + 8, "raw line break", id="no end"),
     ],
 )
-def test_long_bodies_are_reported_where_they_break(
+def test_errors_of_long_bodies_have_line_and_column(
     text: str, line: int, column: int, detail: str
 ) -> None:
-    """By line and column, as short ones."""
+    """The message about an invalid long body has the line and column of the error."""
     with pytest.raises(InvalidBody, match=f"line {line}, column {column}: .*{detail}"):
         decode_json(text)
 
@@ -146,8 +146,8 @@ def test_long_bodies_are_reported_where_they_break(
         pytest.param("[", "0,", MAX_ROWS + 1, id="elements"),
     ],
 )
-def test_of_too_many_one_is_too_many(start: str, unit: str, taken: int) -> None:
-    """The rest is not parsed."""
+def test_parsing_stops_after_too_many_rows_or_fields(start: str, unit: str, taken: int) -> None:
+    """Parsing stops at the first row or field over the limit and ignores the remaining text."""
     decoded = decode_json(start + unit * 2000 + "\0 no JSON")
 
     assert isinstance(decoded, list)
@@ -155,8 +155,8 @@ def test_of_too_many_one_is_too_many(start: str, unit: str, taken: int) -> None:
 
 
 @pytest.mark.parametrize("fault", ['{"a":[]}', '{"a":1,"b":{}}', "0", "[]"])
-def test_what_is_wrong_all_over_is_not_read_to_its_end(fault: str) -> None:
-    """Parsing stops at the maximum number of problems; short bodies are parsed completely."""
+def test_parsing_stops_after_many_problems(fault: str) -> None:
+    """Parsing of a long body stops at `MAX_PROBLEMS` problems; short bodies are always parsed."""
     long = f'[{{"a":1}},{f"{fault}," * 30}{{"b":"{LONG}"}}, no JSON'
 
     assert len(decode_json(long)) == 1 + MAX_PROBLEMS  # type: ignore[arg-type]
@@ -165,8 +165,8 @@ def test_what_is_wrong_all_over_is_not_read_to_its_end(fault: str) -> None:
 
 
 @pytest.mark.parametrize("nested", ["[0,", '{"b":0,', "[[],", '{"b":{},'])
-def test_a_long_value_that_cannot_be_stored_is_the_last(nested: str) -> None:
-    """It stands there as an empty list, and what follows is not looked at."""
+def test_parsing_stops_at_a_long_nested_value(nested: str) -> None:
+    """A long list or object in a field becomes an empty list, and parsing stops after it."""
     text = f'{{"a":1,"b":{nested}{"0," * NEAR}no JSON'
 
     assert decode_json(text) == Pairs([("a", 1), ("b", [])])

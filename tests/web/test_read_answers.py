@@ -1,4 +1,4 @@
-"""Answers to reads, out of bytes that were made before, and how fresh they are."""
+"""Answers to reads: encoded bytes, conditional requests, and headers about freshness."""
 
 import re
 
@@ -28,13 +28,13 @@ FRESHNESS = {
 
 
 def asking(*tags: bytes) -> Request:
-    """A request that names tags in `If-None-Match`."""
+    """Return a request with these tags in `If-None-Match`."""
     headers = [("If-None-Match", tag.decode()) for tag in tags]
     return make_request(make_scope(headers=headers))
 
 
-def test_an_answer_is_the_bytes_and_how_fresh_they_are() -> None:
-    """The very bytes that were made before, with their length, tag, age and status."""
+def test_an_answer_has_the_encoded_bytes_and_their_freshness() -> None:
+    """The body is the same bytes object as the cached body, with length, ETag, age and status."""
     answer = read_answer(asking(), Served(ENCODED, HIT), no_cache=False)
 
     assert answer.status == 200
@@ -46,8 +46,8 @@ def test_an_answer_is_the_bytes_and_how_fresh_they_are() -> None:
 
 
 @pytest.mark.parametrize("tag", [b'W/"a"', b'"a"', b"*", b'"b", W/"a"'], ids=repr)
-def test_what_a_client_knows_is_not_sent_again(tag: bytes) -> None:
-    """304 has the tag, the rule for caches and the freshness, but no body and no length."""
+def test_a_known_tag_gets_304(tag: bytes) -> None:
+    """304 has ETag, `Cache-Control` and the headers about freshness, but no body and no length."""
     answer = read_answer(asking(tag), Served(ENCODED, HIT), no_cache=False)
 
     assert answer.status == 304
@@ -55,16 +55,16 @@ def test_what_a_client_knows_is_not_sent_again(tag: bytes) -> None:
     assert answer.body == b""
 
 
-def test_what_a_client_does_not_know_is_sent() -> None:
-    """Another tag is answered in full."""
+def test_an_unknown_tag_gets_200() -> None:
+    """If no tag of `If-None-Match` matches, the whole answer is sent."""
     answer = read_answer(asking(b'"b"'), Served(ENCODED, HIT), no_cache=False)
 
     assert answer.status == 200
 
 
 @pytest.mark.parametrize("no_cache", [True, False])
-def test_fresh_data_is_said_to_be_asked_for(no_cache: bool) -> None:
-    """The status distinguishes fetches that the client asked for."""
+def test_cache_status_of_requested_fetches(no_cache: bool) -> None:
+    """`Cache-Status` has `fwd=request` if the client asked for fresh data, else `fwd=miss`."""
     answer = read_answer(asking(), Served(ENCODED, FETCHED), no_cache=no_cache)
 
     status = dict(answer.headers)[b"cache-status"]
@@ -78,8 +78,10 @@ def test_fresh_data_is_said_to_be_asked_for(no_cache: bool) -> None:
     ids=["hit", "miss", "stale"],
 )
 @pytest.mark.parametrize("tag", [b'"a"', b'"b"'], ids=["known", "unknown"])
-def test_the_event_notes_what_the_cache_did(freshness: Freshness, outcome: str, tag: bytes) -> None:
-    """The line of the request has it, whether the answer has a body or not."""
+def test_the_request_event_has_the_cache_result(
+    freshness: Freshness, outcome: str, tag: bytes
+) -> None:
+    """The event of a request says hit, miss or stale, for 200 and for 304."""
     request = asking(tag)
     read_answer(request, Served(ENCODED, freshness), no_cache=False)
 
@@ -96,12 +98,12 @@ REASONS = ["budget", "google", "breaker", "slow"]
 def freshness(
     *, ttl_seconds: float, is_hit: bool, reason: str = "", age_seconds: float = 1.0
 ) -> Freshness:
-    """A freshness whose age does not matter."""
+    """Return a freshness with a default age."""
     return Freshness(age_seconds=age_seconds, ttl_seconds=ttl_seconds, is_hit=is_hit, reason=reason)
 
 
 def line_of(name: str, given: Freshness, *, no_cache: bool = False) -> str:
-    """The value of a header line about freshness."""
+    """Return the value of a header about freshness."""
     return dict(freshness_lines(given, no_cache=no_cache))[name.encode()].decode()
 
 
@@ -139,10 +141,8 @@ def line_of(name: str, given: Freshness, *, no_cache: bool = False) -> str:
         ),
     ],
 )
-def test_the_status_says_how_the_answer_came_about(
-    given: Freshness, no_cache: bool, expected: str
-) -> None:
-    """Taken from the cache or fetched, why, and what is left of its life."""
+def test_cache_status(given: Freshness, no_cache: bool, expected: str) -> None:
+    """`Cache-Status` says whether the answer was cached or fetched, the reason, and its TTL."""
     assert line_of("cache-status", given, no_cache=no_cache) == f"sheets-gateway; {expected}"
 
 
@@ -150,10 +150,10 @@ def test_the_status_says_how_the_answer_came_about(
 @pytest.mark.parametrize("is_hit", [True, False])
 @pytest.mark.parametrize("no_cache", [True, False])
 @pytest.mark.parametrize("ttl_seconds", [-3600.5, -0.5, 0, 0.5, 86_400])
-def test_the_status_is_a_structured_field(
+def test_cache_status_is_a_structured_field(
     reason: str, is_hit: bool, no_cache: bool, ttl_seconds: float
 ) -> None:
-    """Any combination is valid, and contains either hit or fwd (RFC 9211, 2.1)."""
+    """Any `Cache-Status` is valid by RFC 9211, 2.1, with either `hit` or `fwd`."""
     given = freshness(ttl_seconds=ttl_seconds, is_hit=is_hit, reason=reason)
 
     status = line_of("cache-status", given, no_cache=no_cache)
@@ -166,7 +166,7 @@ def test_the_status_is_a_structured_field(
     ("age_seconds", "expected"), [(0.0, "0"), (0.99, "0"), (1.0, "1"), (61.7, "61"), (-0.1, "0")]
 )
 def test_the_age_is_whole_seconds(age_seconds: float, expected: str) -> None:
-    """Seconds that have passed in full; a clock that is behind makes none negative."""
+    """`Age` is rounded down to whole seconds; a negative age becomes 0."""
     given = freshness(ttl_seconds=1, is_hit=True, age_seconds=age_seconds)
 
     assert line_of("age", given) == expected
@@ -181,8 +181,10 @@ def test_the_age_is_whole_seconds(age_seconds: float, expected: str) -> None:
         (False, "google", "stale"),
     ],
 )
-def test_the_outcome_is_a_word(is_hit: bool, reason: str, expected: CacheResult) -> None:
-    """For the log and the metrics."""
+def test_the_cache_result_for_log_and_metrics(
+    is_hit: bool, reason: str, expected: CacheResult
+) -> None:
+    """An answer counts as stale if a reason is known, otherwise as hit or miss."""
     request, given = asking(), freshness(ttl_seconds=1, is_hit=is_hit, reason=reason)
     read_answer(request, Served(ENCODED, given), no_cache=False)
 

@@ -1,4 +1,4 @@
-"""The endpoints that read: fresh data, how fresh an answer is, and counts by kind."""
+"""Endpoints that read: fresh data, headers about freshness, and counts by operation."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ PLACES = [pytest.param("Cities", id="list"), pytest.param("Cities/7", id="row")]
 
 @dataclass
 class FakeRows:
-    """A service that notes how it is asked, and always finds the same."""
+    """Fake service: it records how it is called and always finds the same row."""
 
     encoders: set[object] = field(default_factory=set)
     fresh: list[bool] = field(default_factory=list)
@@ -68,13 +68,13 @@ class FakeRows:
 
 @pytest.fixture
 def rows() -> FakeRows:
-    """The service behind the endpoints."""
+    """The fake service behind the endpoints."""
     return FakeRows()
 
 
 @pytest.fixture
 def client(rows: FakeRows) -> Iterator[TestClient]:
-    """The endpoints of the gateway, on a fake service."""
+    """Test client of the worksheet endpoints, on the fake service."""
     with opened(rows, CALLER) as client:
         yield client
 
@@ -92,7 +92,7 @@ def client(rows: FakeRows) -> Iterator[TestClient]:
     ],
     ids=["nothing", "parameter", "false", "header", "both", "another directive"],
 )
-def test_fresh_data_may_be_asked_for(
+def test_clients_can_ask_for_fresh_data(
     client: TestClient,
     rows: FakeRows,
     place: str,
@@ -100,14 +100,14 @@ def test_fresh_data_may_be_asked_for(
     headers: dict[str, str],
     no_cache: bool,
 ) -> None:
-    """By the parameter or by the header, of lists and of rows."""
+    """`no-cache=true` or `Cache-Control: no-cache` asks for fresh data, of a list or of one row."""
     assert client.get(place + query, headers=headers).status_code == 200
     assert rows.fresh == [no_cache]
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_answers_tell_how_fresh_they_are(client: TestClient, place: str) -> None:
-    """200 and 304 have the age, the status of the cache, the tag and the common headers."""
+def test_answers_have_headers_about_freshness(client: TestClient, place: str) -> None:
+    """200 and 304 have `Age`, `Cache-Status`, the ETag and the common headers."""
     full = client.get(place)
     known = client.get(place, headers={"If-None-Match": full.headers["etag"]})
 
@@ -127,7 +127,7 @@ def test_answers_tell_how_fresh_they_are(client: TestClient, place: str) -> None
 def test_answers_are_always_encoded_by_the_same_function(
     client: TestClient, rows: FakeRows, place: str
 ) -> None:
-    """Cached answers are keyed by their encoder."""
+    """All answers of a setting share one encoder, because cached answers are keyed by encoder."""
     for query in ("", "?keys=name", "?limit=3"):
         client.get(place + query)
 
@@ -144,10 +144,10 @@ def test_answers_are_always_encoded_by_the_same_function(
         ("DELETE", "Cities/7", "other"),
     ],
 )
-def test_requests_are_counted_by_what_they_do(
+def test_requests_are_counted_by_operation(
     client: TestClient, method: str, place: str, kind: RequestKind
 ) -> None:
-    """Also those that are refused: the endpoint they came to says what they are."""
+    """The metrics count a request, also if it is refused, as the operation of its endpoint."""
     before = {each: sum(tally.statuses) for each, tally in tallies.requests.items()}
 
     client.request(method, place)

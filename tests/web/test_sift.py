@@ -1,4 +1,4 @@
-"""Query strings, sifted before they are decoded."""
+"""Splitting of a raw query string into known parameters and credentials."""
 
 import pytest
 from msgspec.structs import replace
@@ -36,8 +36,10 @@ OTHERS = "count=true&no-cache=true&keys=a&skip=1"
         pytest.param(f"{OTHERS}&x=1", OTHERS, "", id="all the others"),
     ],
 )
-def test_known_parameters_are_kept_as_they_came(text: str, asked: str, credentials: str) -> None:
-    """Parameters of reads and of credentials are kept apart, names decoded; others are dropped."""
+def test_known_parameters_are_split_from_credentials(
+    text: str, asked: str, credentials: str
+) -> None:
+    """Read parameters and credentials are separated undecoded; unknown parameters are dropped."""
     sifted = sift(text.encode("latin-1"), LIST)
 
     assert replace(sifted, unknown=()) == Sifted(
@@ -45,8 +47,8 @@ def test_known_parameters_are_kept_as_they_came(text: str, asked: str, credentia
     )
 
 
-def test_what_is_left_is_decoded_as_a_whole_query_string_is() -> None:
-    """Values in UTF-8, `+` for a blank, repeated names, and empty values."""
+def test_known_parameters_are_decoded() -> None:
+    """Known parameters are decoded as UTF-8, with `+` as a blank; repeated names give a list."""
     parameters = decoded(sift(b"keys=%C3%A4+b&x=1&keys=&order").asked)
 
     assert parameters == {"keys": ["ä b", ""], "order": [""]}
@@ -76,16 +78,16 @@ def test_what_is_left_is_decoded_as_a_whole_query_string_is() -> None:
         ("other%3D1", {}),
     ],
 )
-def test_a_query_folded_into_a_name_is_unfolded(text: str, parameters: object) -> None:
-    """With values encoded before or not."""
+def test_a_completely_encoded_query_is_decoded(text: str, parameters: object) -> None:
+    """A query that was percent-encoded with its `=` and `&` is split into its parameters."""
     sifted = sift(text.encode(), LIST)
 
     assert decoded(sifted.asked) == parameters
     assert sifted.is_odd is bool(parameters)
 
 
-def test_credentials_folded_into_a_name_are_credentials() -> None:
-    """They end up where those of the URL are looked for, and nowhere else."""
+def test_credentials_in_an_encoded_query() -> None:
+    """Credentials in a completely percent-encoded query are separated from other parameters."""
     sifted = sift(b"apiKey%3Dk%26spreadsheetId%3Ds%26limit%3D1")
 
     assert sifted == Sifted(b"limit=1", b"apiKey=k&spreadsheetId=s", is_odd=True)
@@ -108,7 +110,7 @@ def test_credentials_folded_into_a_name_are_credentials() -> None:
     ],
 )
 def test_a_misspelt_parameter_is_found(text: str, right: str, operation: Signature) -> None:
-    """Capitals, blanks, `_` and `-` do not make another word; the value is not quoted."""
+    """Capitals, blanks, `_` and `-` in a name lead to a refusal that does not quote the value."""
     said = sift(text.encode(), operation).refusal
 
     assert said.endswith(f": send {right} instead.")
@@ -116,6 +118,6 @@ def test_a_misspelt_parameter_is_found(text: str, right: str, operation: Signatu
 
 
 @pytest.mark.parametrize("name", ["max-affected[]", "limit[0]", "skip[]", "max-affected%5B%5D"])
-def test_a_bound_of_a_write_has_no_brackets(name: str) -> None:
-    """It would be ignored."""
+def test_limits_with_brackets_are_refused(name: str) -> None:
+    """`limit`, `skip` and `max-affected` with brackets are refused instead of ignored."""
     assert sift(f"{name}=1".encode()).refusal

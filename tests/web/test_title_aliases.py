@@ -1,4 +1,4 @@
-"""Second readings, remembered aliases, and worksheets named in errors."""
+"""Lenient decoding of titles and fields, remembered title aliases, and titles in errors."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def running(run: Callable[[Target, Asked], Awaitable[T]], *, is_write: bool) -> RowOperation:
-    """An operation that does this."""
+    """Return an operation, a write or a read, that calls `run`."""
 
     async def run_it(_: Request, __: Admitted, target: Target, asked: Asked) -> T:
         return await run(target, asked)
@@ -47,7 +47,7 @@ def running(run: Callable[[Target, Asked], Awaitable[T]], *, is_write: bool) -> 
 def admitted_to(
     target: Target, title_aliases: TitleAliases, text: bytes = b""
 ) -> tuple[Request, Admitted]:
-    """A request that was admitted to a worksheet, with these parameters."""
+    """Return an admitted request to a worksheet with this query string, and its admission."""
     request = make_request(make_scope())
     request.state = cast(State, {"title_aliases": title_aliases})
     return request, cast(Admitted, SimpleNamespace(target=target, asked=text))
@@ -60,7 +60,7 @@ async def on_worksheet(
     *,
     is_write: bool,
 ) -> T:
-    """Do something with the worksheet that a name means, as the handlers do."""
+    """Run `act` on the worksheet that the title means, as the handlers do."""
     operation = running(lambda meant, _: act(meant), is_write=is_write)
     request, admitted = admitted_to(target, title_aliases)
     _, _, result = await run_as_meant(operation, request, admitted, Asked())
@@ -73,7 +73,7 @@ async def with_fields(
     parse: Callable[[Leniency], RowAsked],
     act: Callable[[RowAsked], Awaitable[T]],
 ) -> T:
-    """Answer what is asked of a worksheet that is there."""
+    """Run `act` on an existing worksheet with the parameters that the request means."""
     operation = running(lambda _, meant: act(meant.parameters), is_write=False)
     request, admitted = admitted_to(target("Cities"), make_title_aliases(), text)
     _, _, result = await run_as_meant(operation, request, admitted, Asked(asked, parse))
@@ -81,7 +81,7 @@ async def with_fields(
 
 
 class Workbook:
-    """Does something with worksheets, if there are any of the name."""
+    """Fake workbook: `act` succeeds if the worksheet exists and records each title in `tried`."""
 
     def __init__(self, *titles: str) -> None:
         self.titles = list(titles)
@@ -118,18 +118,18 @@ async def write(title_aliases: TitleAliases, target: Target, workbook: Workbook)
         ([NFD, NFC], NFC, [NFC]),
     ],
 )
-async def test_the_plain_name_comes_first(
+async def test_the_exact_title_is_tried_first(
     titles: Sequence[str], asked: str, tried: Sequence[str]
 ) -> None:
-    """Another is only tried if there is no worksheet of it, and there is one of the other."""
+    """Another title is only tried if no worksheet has the exact title."""
     workbook = Workbook(*titles)
 
     assert await read(make_title_aliases(), target(asked), workbook) == tried[-1]
     assert workbook.tried == tried
 
 
-async def test_the_error_is_that_of_the_plain_name() -> None:
-    """If no title matches, the error names the one that the client sent, after one read."""
+async def test_a_missing_worksheet_is_reported_by_the_exact_title() -> None:
+    """If no title matches, the error names the title that the client sent, after one read."""
     workbook = Workbook("another")
 
     with pytest.raises(WorksheetNotFound, match="a%20b"):
@@ -137,8 +137,8 @@ async def test_the_error_is_that_of_the_plain_name() -> None:
     assert workbook.tried == ["a%20b"]
 
 
-async def test_a_name_that_the_key_may_not_hear_of_is_not_tried() -> None:
-    """Lenient decoding does not extend a grant."""
+async def test_a_hidden_title_is_not_tried() -> None:
+    """Lenient decoding never reaches a worksheet that the key is not allowed to see."""
     workbook, title_aliases = Workbook("a b"), make_title_aliases()
     await read(title_aliases, target("a%20b"), workbook)
 
@@ -148,8 +148,8 @@ async def test_a_name_that_the_key_may_not_hear_of_is_not_tried() -> None:
     assert workbook.tried == ["a%20b", "a b", "a%20b", "a%20b"]
 
 
-async def test_a_key_that_may_not_hear_of_a_name_does_not_hide_it_from_others() -> None:
-    """An alias of one key is not used for keys that see other worksheets."""
+async def test_aliases_are_separate_for_other_grants() -> None:
+    """A failed lookup of a key that sees fewer worksheets does not change lookups of other keys."""
     workbook, title_aliases = Workbook("a b"), make_title_aliases()
     with pytest.raises(WorksheetNotFound):
         await read(title_aliases, target("a+b", frozenset({"a+b"})), workbook)
@@ -157,8 +157,8 @@ async def test_a_key_that_may_not_hear_of_a_name_does_not_hide_it_from_others() 
     assert await read(title_aliases, target("a+b"), workbook) == "a b"
 
 
-async def test_a_reading_is_remembered_for_a_while() -> None:
-    """Until then the plain name is not tried; the log still has the reading."""
+async def test_an_alias_is_remembered() -> None:
+    """A remembered alias is used before the exact title is tried, and the log has the alias."""
     clock, workbook = ManualClock(), Workbook("a b")
     title_aliases = make_title_aliases(clock)
     await read(title_aliases, target("a%20b"), workbook)
@@ -173,8 +173,8 @@ async def test_a_reading_is_remembered_for_a_while() -> None:
     assert (event.reading, event.worksheet) == ("worksheet-twice", "a b")
 
 
-async def test_writes_trust_a_reading_for_a_shorter_time() -> None:
-    """A worksheet of the plain name may exist by then, and would be the one to write to."""
+async def test_writes_use_an_alias_for_a_shorter_time() -> None:
+    """After 10 s, a write tries the exact title again, because a worksheet can have it by then."""
     clock, workbook = ManualClock(), Workbook("a b")
     title_aliases = make_title_aliases(clock)
     await write(title_aliases, target("a%20b"), workbook)
@@ -186,8 +186,8 @@ async def test_writes_trust_a_reading_for_a_shorter_time() -> None:
     assert workbook.tried == ["a%20b", "a b", "a b", "a%20b"]
 
 
-async def test_what_is_remembered_of_a_worksheet_that_is_gone_does_no_harm() -> None:
-    """The plain name is tried again when the other one fails, and the other is forgotten."""
+async def test_an_alias_of_a_removed_worksheet_is_dropped() -> None:
+    """If the worksheet of an alias is gone, the exact title is tried and the alias is forgotten."""
     workbook, title_aliases = Workbook("a b"), make_title_aliases()
     await read(title_aliases, target("a%20b"), workbook)
     workbook.titles = ["a%20b"]
@@ -197,8 +197,8 @@ async def test_what_is_remembered_of_a_worksheet_that_is_gone_does_no_harm() -> 
     assert workbook.tried == ["a%20b", "a b", "a b", "a%20b", "a%20b"]
 
 
-async def test_a_worksheet_that_lacks_what_is_asked_for_is_the_one_that_was_meant() -> None:
-    """It is there: its name is remembered, and the error is its own."""
+async def test_an_alias_is_remembered_after_an_error_in_its_worksheet() -> None:
+    """If the alias's worksheet lacks the row, the error is RowNotFound; the alias is remembered."""
     title_aliases, tried = make_title_aliases(), list[str]()
 
     async def act(target: Target) -> None:
@@ -221,7 +221,7 @@ async def test_a_worksheet_that_lacks_what_is_asked_for_is_the_one_that_was_mean
 
 
 class Worksheet:
-    """Answers for rows if the fields that must be there are."""
+    """Fake worksheet: `act` returns the keys, or raises UnknownField for a checked key."""
 
     def __init__(self, *fields: str) -> None:
         self.fields = set(fields)
@@ -244,7 +244,7 @@ async def answered(worksheet: Worksheet, text: bytes) -> tuple[str, ...]:
 
 
 async def test_keys_are_decoded_once_more_if_they_name_no_field() -> None:
-    """Those that do stay as they are, and plain ones are never required to."""
+    """Names of fields that exist are not decoded again, and plain unknown names raise no error."""
     assert await answered(Worksheet("a", "b"), b"keys=a%252Cb") == ("a", "b")
     assert await answered(Worksheet("a%2Cb"), b"keys=a%252Cb") == ("a%2Cb",)
     assert await answered(Worksheet(), b"keys=nope") == ("nope",)
@@ -252,8 +252,8 @@ async def test_keys_are_decoded_once_more_if_they_name_no_field() -> None:
     assert await answered(Worksheet("x%20y"), b"keys=x%2520y,nope") == ("x%20y", "nope")
 
 
-async def test_a_field_without_a_second_reading_is_asked_for_once() -> None:
-    """An unknown field costs no second attempt if nothing else can be meant."""
+async def test_an_unknown_field_without_an_escape_is_tried_once() -> None:
+    """An unknown field is not tried again if lenient decoding does not change its name."""
     attempts = 0
 
     async def refuse(_: RowAsked) -> None:
@@ -267,7 +267,7 @@ async def test_a_field_without_a_second_reading_is_asked_for_once() -> None:
 
 
 async def test_the_first_error_of_a_parameter_is_reported() -> None:
-    """Fields of the second reading are not in the client's text."""
+    """If the decoded name is unknown too, the error is about the name that the client sent."""
 
     async def refuse(asked: RowAsked) -> None:
         raise UnknownField(f"no {asked.no_cache}", parameter="order")
@@ -278,8 +278,8 @@ async def test_the_first_error_of_a_parameter_is_reported() -> None:
         )
 
 
-async def test_a_second_reading_that_cannot_be_read_is_none() -> None:
-    """The client hears of the field, not of what decoding made of it."""
+async def test_lenient_decoding_to_an_invalid_query() -> None:
+    """If lenient decoding gives an invalid query, the error is about the unknown field."""
 
     def parse(_: Leniency) -> RowAsked:
         raise InvalidQuery("broken")
@@ -291,8 +291,8 @@ async def test_a_second_reading_that_cannot_be_read_is_none() -> None:
         await with_fields(b"where=%2541", row_asked(b""), parse, refuse)
 
 
-async def test_a_missing_worksheet_is_reported_in_words_for_the_caller() -> None:
-    """One read answers all who joined it; each error names the titles visible to its caller."""
+async def test_a_missing_worksheet_lists_only_visible_titles() -> None:
+    """The error about a missing worksheet names only the titles that the key is allowed to see."""
     workbook = Workbook("Cities", "Salaries")
     told = []
     for visible in (None, frozenset({"Towns", "Cities"})):
@@ -303,8 +303,8 @@ async def test_a_missing_worksheet_is_reported_in_words_for_the_caller() -> None
     assert told == ['"Cities", "Salaries".', '"Cities".']
 
 
-async def test_an_alias_that_is_gone_by_then_is_not_named() -> None:
-    """The error is that of the name that was sent."""
+async def test_an_alias_that_disappears_is_not_reported() -> None:
+    """If the worksheet of an alias disappears, the error names the title that was sent."""
     workbook = Workbook("a b")
 
     async def rename(target: Target) -> str:
@@ -320,8 +320,8 @@ async def test_an_alias_that_is_gone_by_then_is_not_named() -> None:
     assert 'Worksheets: "a b"' in caught.value.message
 
 
-async def test_another_worksheet_is_asked_for_the_plain_fields() -> None:
-    """Its fields are others: what the first one lacked it may have."""
+async def test_an_alias_is_tried_with_the_exact_fields() -> None:
+    """The worksheet of an alias is first read with the field names that the client sent."""
     tried: list[tuple[str, tuple[str, ...]]] = []
     text = b"keys=a%252Cb"
     missing = WorksheetNotFound("")
@@ -341,15 +341,15 @@ async def test_another_worksheet_is_asked_for_the_plain_fields() -> None:
 
 
 def message(title: str, titles: list[str], *, visible: set[str] | None = None) -> str:
-    """The error's message for a missing title among these."""
+    """Return the error message about a missing title in a workbook with these titles."""
     worksheet = WorksheetId("book", title)
     granted = None if visible is None else frozenset(visible)
     target = Target(worksheet, Access(titles=granted))
     return not_found_by(target, worksheet_not_found(worksheet, titles)).message
 
 
-def test_the_titles_stay_with_the_error() -> None:
-    """Another caller needs them later."""
+def test_a_shared_error_keeps_all_titles() -> None:
+    """The exception keeps all titles, because callers with other grants can receive it too."""
     worksheet = WorksheetId("book", "Cities")
     error = worksheet_not_found(worksheet, ["City"])
 
@@ -359,16 +359,16 @@ def test_the_titles_stay_with_the_error() -> None:
 
 
 @pytest.mark.parametrize("hidden", [[], ["Sale1", "Sale2", "Sale3", "sale"]], ids=["", "hidden"])
-def test_what_a_key_may_not_hear_of_leaves_no_trace(hidden: list[str]) -> None:
-    """Hidden worksheets take no place among the near names."""
+def test_hidden_titles_are_not_suggested(hidden: list[str]) -> None:
+    """Hidden worksheets do not replace visible worksheets among the suggested titles."""
     told = message("Sale", [*hidden, "Sales old"], visible={"Sale", "Sales old"})
 
     assert told.endswith(' Worksheets: "Sales old".')
 
 
 @pytest.mark.parametrize("hidden", [[], ["Sale1", "Sale2", "Sale3", "sale"]], ids=["", "hidden"])
-def test_of_many_worksheets_the_near_ones_are_named(hidden: list[str]) -> None:
-    """Up to 10 visible titles are all named, of more only the similar ones."""
+def test_many_titles_are_reduced_to_similar_titles(hidden: list[str]) -> None:
+    """Up to 10 visible titles are all named. Of more titles, only similar titles are named."""
     heard_of = [*map("Month {}".format, range(9)), "Sales old"]
     wide = {*heard_of, "Staff"}
 
@@ -382,15 +382,15 @@ def test_of_many_worksheets_the_near_ones_are_named(hidden: list[str]) -> None:
     assert far.endswith("case and blanks count. GET /v2/sheets lists the worksheets.")
 
 
-def test_nothing_is_said_where_nothing_may_be_heard_of() -> None:
-    """A spreadsheet of hidden worksheets looks like an empty one."""
+def test_only_hidden_titles_look_like_no_titles() -> None:
+    """The error in a spreadsheet of only hidden worksheets is the error in an empty spreadsheet."""
     hidden = message("Sale", ["Sales"], visible={"Sale"})
 
     assert hidden == message("Sale", [], visible={"Sale"})
 
 
 def test_titles_are_escaped_and_cut() -> None:
-    """Neither the name that was sent nor those that there are move a terminal or fill a page."""
+    """Titles in the error have escaped control characters and at most 100 characters."""
     told = message("a\n", ["b\u202e", "x" * 101])
 
     assert 'named "a\\n";' in told

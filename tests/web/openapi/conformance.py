@@ -1,4 +1,4 @@
-"""Conformance of answers to a document."""
+"""Check that answers match the OpenAPI document."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ Document = Mapping[str, Any]
 
 
 def problems_of(document: Document, method: str, path: str, answer: Answer) -> Iterator[str]:
-    """Problems of an answer to a request to a path, without its query."""
+    """Yield the problems of an answer by the document; `path` has no query."""
     operation = _operation(document, method, path)
     if operation is None:
         yield f"no operation {method} {path}"
@@ -39,14 +39,14 @@ def problems_of(document: Document, method: str, path: str, answer: Answer) -> I
 
 
 def errors_in(document: Document, schema: Mapping[str, Any], value: object) -> Iterator[str]:
-    """Problems of a value by a schema of the document."""
+    """Yield the problems of a value by a schema of the document."""
     whole = {**schema, "components": document["components"]}
     for error in Draft202012Validator(whole).iter_errors(value):
         yield f"{error.json_path}: {error.message}"[:300]
 
 
 def resolved(document: Document, node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The component of a reference."""
+    """Return the component that a `$ref` names, or the node itself without a `$ref`."""
     if "$ref" not in node:
         return node
     _, _, kind, name = node["$ref"].split("/")
@@ -55,7 +55,7 @@ def resolved(document: Document, node: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _operation(document: Document, method: str, path: str) -> Mapping[str, Any] | None:
-    """Names are percent-encoded in paths and templates; what is in braces is any segment."""
+    """Find the operation of a percent-encoded path; a name in braces matches any segment."""
     for template, item in document["paths"].items():
         segments = re.split(r"\{[^}]*\}", template)
         pattern = "[^/]+".join(map(re.escape, segments))

@@ -1,4 +1,4 @@
-"""The whole document: always valid, and limited to what its reader may see."""
+"""The whole OpenAPI document: always valid, and limited to what the key is allowed to see."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -48,19 +48,19 @@ APIS = st.builds(
 DELETING = PlanSettings(deletes=True)
 CAREFUL = PlanSettings(deletes=True, require_if_match=True)
 RIGHTS = ["create", "update", "delete", "create, delete", "update, delete"]
-"""Rights beside `read` of keys made with `--may`."""
+"""Rights, in addition to `read`, of keys made with `--may`."""
 
 INSTRUCTIONS_OF_COLUMN = 600
 INSTRUCTIONS_OF_WORKSHEET = 25_000
 
 
 def reach_with(rights: str) -> Reach:
-    """The reach of a key with these rights and `read`."""
+    """Return the reach of a key with `read` and these rights."""
     return replace(reach(plan=DELETING), rights=frozenset(rights.split(", ")))
 
 
 def references(node: object) -> Iterator[str]:
-    """All references in a part of a document, those that are names of columns aside."""
+    """Yield all `$ref` values in a node, except a property whose name is `$ref`."""
     if isinstance(node, dict):
         for name, inner in node.items():
             if name == "$ref" and isinstance(inner, str):
@@ -73,7 +73,7 @@ def references(node: object) -> Iterator[str]:
 
 
 def methods(told: dict[str, Any]) -> set[tuple[str, str]]:
-    """Path and method of each operation on rows."""
+    """Return path and method of each operation on worksheets and rows."""
     return {
         (path, method)
         for path, item in told["paths"].items()
@@ -85,7 +85,7 @@ def methods(told: dict[str, Any]) -> set[tuple[str, str]]:
 @given(APIS)
 @settings(max_examples=6)
 def test_the_general_document_is_valid(api: ApiSettings) -> None:
-    """However the operator shows empty cells."""
+    """The general document is valid OpenAPI for any API settings."""
     validate(json.loads(general_document(reach_of_all(api)).body))
 
 
@@ -94,7 +94,7 @@ def test_the_general_document_is_valid(api: ApiSettings) -> None:
 def test_the_document_of_a_key_is_valid(
     book: list[Listed], plan: PlanSettings, columns: ColumnGrant, api: ApiSettings, right: str
 ) -> None:
-    """For any titles and headers, and any grants."""
+    """A key's document is valid OpenAPI for any titles, headers and grants."""
     told = document(
         reach(
             plan=plan,
@@ -114,7 +114,7 @@ def test_the_document_of_a_key_is_valid(
 
 
 def test_an_invalid_document_is_found() -> None:
-    """The validator that the others trust says no to one."""
+    """The validator of these tests rejects an invalid document."""
     told = document()
     told["paths"]["/livez"]["get"]["responses"]["200"] = {"headers": {}}
 
@@ -137,7 +137,7 @@ def test_an_invalid_document_is_found() -> None:
     ids=["general", "key", "read-only", "delete", "If-Match", "no filters", "free", *RIGHTS],
 )
 def test_every_component_is_used(told: Reach) -> None:
-    """And every reference leads to one."""
+    """Every component is referenced, and every `$ref` names an existing component."""
     whole = document(told, CITIES)
     there = {
         f"#/components/{kind}/{name}"
@@ -153,8 +153,8 @@ def test_every_component_is_used(told: Reach) -> None:
     } | {"#/components/headers/Idempotent-Replayed", "#/components/headers/Location"}
 
 
-def test_operations_have_names_of_their_own() -> None:
-    """Also where titles are made to look like the beginnings of others."""
+def test_operation_ids_are_unique() -> None:
+    """`operationId` is unique, even if titles resemble the prefixes and suffixes of other IDs."""
     titles = ("Cities", "cities", "yz", "CitiesPut", "Rows", "Row", "Is", "isAlive")
     told = document(
         reach(plan=DELETING, may_delete=True), *(worksheet(title, "a") for title in titles)
@@ -180,8 +180,8 @@ def test_operations_have_names_of_their_own() -> None:
         ),
     ],
 )
-def test_only_operations_that_are_allowed_are_reported(told: Reach, expected: set[str]) -> None:
-    """A read-only key gets no write operations."""
+def test_the_document_has_only_allowed_operations(told: Reach, expected: set[str]) -> None:
+    """A key's document has a write only if key, plan and columns allow the write."""
     found = methods(document(told, CITIES))
 
     assert {method for _, method in found} == expected
@@ -211,10 +211,10 @@ def test_only_operations_that_are_allowed_are_reported(told: Reach, expected: se
         ),
     ],
 )
-def test_writes_of_several_rows_are_those_of_the_key(
+def test_writes_of_several_rows_follow_the_rights(
     told: Reach, of_rows: set[str], of_row: set[str]
 ) -> None:
-    """A plan that requires `If-Match` has none of them, nor upserts."""
+    """Upserts and writes of several rows are absent if the plan requires `If-Match`."""
     paths = document(told, CITIES)["paths"]
     rows, row = paths["/v2/sheets/Cities"], paths["/v2/sheets/Cities/{rowIndex}"]
     creates = json.dumps(rows.get("post"))
@@ -232,8 +232,8 @@ def test_writes_of_several_rows_are_those_of_the_key(
         pytest.param(PlanSettings(where_and_order=False), False, id="no searches"),
     ],
 )
-def test_filters_of_writes_are_those_of_the_plan(plan: PlanSettings, has_filter: bool) -> None:
-    """Without them the one body is a list."""
+def test_filters_of_writes_follow_the_plan(plan: PlanSettings, has_filter: bool) -> None:
+    """If the plan has no filters, PATCH takes only a list of rows."""
     change = document(reach(plan=plan), CITIES)["paths"]["/v2/sheets/Cities"]["patch"]
     body = change["requestBody"]["content"]["application/json"]["schema"]
 
@@ -242,7 +242,7 @@ def test_filters_of_writes_are_those_of_the_plan(plan: PlanSettings, has_filter:
 
 
 def test_a_key_of_no_worksheet_gets_a_document_without_any() -> None:
-    """It describes the list of worksheets and the health endpoints only."""
+    """Without a visible worksheet, the document has only `/v2/sheets`, `/livez` and `/readyz`."""
     told = document(reach(worksheets=frozenset({"Missing"})), CITIES)
 
     validate(told)
@@ -264,8 +264,8 @@ def test_a_key_of_no_worksheet_gets_a_document_without_any() -> None:
         ),
     ],
 )
-def test_nothing_hidden_is_in_the_bytes(told: Reach, alike: Sequence[Listed]) -> None:
-    """The document is that of a spreadsheet without what the key may not see, byte for byte."""
+def test_hidden_worksheets_and_columns_leave_no_trace(told: Reach, alike: Sequence[Listed]) -> None:
+    """A key's document equals the document of a spreadsheet without what the key cannot see."""
     hush = worksheet("Secret!", "hush", "name")
     listed = [hush, CITIES, worksheet("Secret?", "name", "population")]
 
@@ -276,14 +276,14 @@ def test_nothing_hidden_is_in_the_bytes(told: Reach, alike: Sequence[Listed]) ->
 
 
 def test_the_document_names_only_a_requested_spreadsheet() -> None:
-    """The holder of a key for one spreadsheet may not know its ID."""
+    """The spreadsheet ID is only in the document if the request has sent that ID."""
     told = [reach(spreadsheets=frozenset({"s3cr3t"}), named=named) for named in (None, "s3cr3t")]
 
     assert [b"s3cr3t" in document_of(each, [CITIES]).body for each in told] == [False, True]
 
 
-def test_the_tag_is_of_the_bytes() -> None:
-    """Equal documents have equal tags, others others."""
+def test_the_tag_depends_on_the_bytes() -> None:
+    """Equal documents have equal ETags, and different documents have different ETags."""
     one, same, other = (
         document_of(reach(), [CITIES]),
         document_of(reach(), [worksheet("Cities", *CITIES.header.cells)]),
@@ -294,18 +294,16 @@ def test_the_tag_is_of_the_bytes() -> None:
     assert one.tag != other.tag
 
 
-def test_it_works_behind_any_proxy() -> None:
-    """The server is the one that the document came from."""
+def test_the_server_url_is_relative() -> None:
+    """The server URL is relative to the document, so it works behind any proxy."""
     assert document()["servers"] == [{"url": "./"}]
 
 
 @pytest.mark.parametrize(("worksheets", "columns"), [(2, 500), (20, 50)])
-def test_the_work_of_many_wide_worksheets_grows_with_their_columns(
-    worksheets: int, columns: int
-) -> None:
-    """1,000 columns take as much work in few wide worksheets as in many narrow ones."""
+def test_work_is_linear_in_columns(worksheets: int, columns: int) -> None:
+    """1,000 columns take equal work in few wide worksheets and in many narrow worksheets."""
     book = [worksheet(f"S{n}", *(f"column {c}" for c in range(columns))) for n in range(worksheets)]
-    document_of(reach(), book[:1])  # what all documents share is made once
+    document_of(reach(), book[:1])  # parts that all documents share are built once
     with counting() as instructions:
         document_of(reach(), book)
 
@@ -314,7 +312,7 @@ def test_the_work_of_many_wide_worksheets_grows_with_their_columns(
 
 
 def test_many_wide_worksheets_are_described_in_a_few_megabytes() -> None:
-    """50 worksheets of 1,000 columns take 10 MB of JSON at most."""
+    """The document of 50 worksheets with 1,000 columns each is smaller than 10 MB."""
     book = [worksheet(f"S{n}", *(f"column {c}" for c in range(1000))) for n in range(50)]
     encoded = document_of(reach(), book)
 

@@ -1,4 +1,4 @@
-"""Errors in the document: complete, and as they are answered."""
+"""Errors in the OpenAPI document: complete, and equal to the errors that are answered."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from tests.web.openapi.worksheets import document
 
 DOCUMENT = document()
 OF_NO_OPERATION = {Gone}
-"""These are of paths that the document does not have."""
+"""Errors only of paths that are not in the document."""
 
 OPERATIONS: Mapping[OperationKind, tuple[str, str]] = {
     "health": ("/livez", "get"),
@@ -30,7 +30,7 @@ OPERATIONS: Mapping[OperationKind, tuple[str, str]] = {
 
 
 def test_every_error_is_in_the_document() -> None:
-    """One that is new has to be put where it can be met."""
+    """Each error class is listed for an operation, except errors of paths outside the document."""
     told = {error for groups in FAILURES.values() for group in groups for error in group}
 
     assert set(concrete_errors()) - told == OF_NO_OPERATION
@@ -39,7 +39,7 @@ def test_every_error_is_in_the_document() -> None:
 
 @pytest.mark.parametrize("kind", FAILURES)
 def test_every_example_is_an_answer_of_its_status(kind: OperationKind) -> None:
-    """The examples, which are what the gateway answers, meet the schema of their answer."""
+    """Each error example has the code and status of its error and matches the error schema."""
     path, method = OPERATIONS[kind]
     answers = DOCUMENT["paths"][path][method]["responses"]
 
@@ -65,8 +65,8 @@ def test_every_example_is_an_answer_of_its_status(kind: OperationKind) -> None:
         pytest.param({"type": "Error"}, id="another type"),
     ],
 )
-def test_a_schema_knows_what_is_no_error_of_its_status(change: dict[str, object]) -> None:
-    """A body that the gateway would never answer with is found."""
+def test_error_schemas_reject_other_bodies(change: dict[str, object]) -> None:
+    """The schema of 400 rejects a body with any member that no error of that status has."""
     answer = resolved(DOCUMENT, {"$ref": "#/components/responses/submit400"})
     content = answer["content"]["application/json"]
     example = resolved(DOCUMENT, content["examples"]["InvalidBody"])["value"]
@@ -74,8 +74,8 @@ def test_a_schema_knows_what_is_no_error_of_its_status(change: dict[str, object]
     assert [*errors_in(DOCUMENT, content["schema"], {**example, **change})]
 
 
-def test_errors_of_writes_tell_their_outcome() -> None:
-    """Reads have no outcome."""
+def test_errors_of_writes_require_an_outcome() -> None:
+    """The error schema of a write rejects a body without `outcome`."""
     answer = resolved(DOCUMENT, {"$ref": "#/components/responses/submit400"})
     content = answer["content"]["application/json"]
     example = dict(resolved(DOCUMENT, content["examples"]["InvalidBody"])["value"])

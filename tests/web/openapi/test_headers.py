@@ -1,4 +1,4 @@
-"""Headers in the document: those that pages may read, and those that requests bring."""
+"""Headers in the OpenAPI document: headers that CORS exposes, and headers of requests."""
 
 from gateway.web.admission import KEY_HEADERS, SPREADSHEET_HEADERS
 from gateway.web.frame import EXPOSED
@@ -7,13 +7,13 @@ from gateway.web.openapi.parameters import SPREADSHEET_ID
 from gateway.web.signature import KEY_PARAMETER
 
 
-def test_every_header_that_pages_may_read_is_reported() -> None:
-    """And no other."""
+def test_the_document_has_exactly_the_exposed_headers() -> None:
+    """The documented response headers are the headers in `Access-Control-Expose-Headers`."""
     assert [*HEADERS] == EXPOSED.split(", ")
 
 
-def test_keys_go_where_the_gateway_looks_for_them() -> None:
-    """Into headers that it reads, and for reads into its query parameter."""
+def test_security_schemes_use_the_headers_of_keys() -> None:
+    """The security schemes name the headers and the query parameter that can hold a key."""
     named = {scheme["name"] for scheme in SECURITY_SCHEMES.values() if "name" in scheme}
 
     assert named == {"API-Key", "X-API-Key", KEY_PARAMETER}
@@ -22,7 +22,7 @@ def test_keys_go_where_the_gateway_looks_for_them() -> None:
 
 
 def test_a_key_in_the_url_may_only_read() -> None:
-    """Writes have one way less."""
+    """The security schemes of writes do not include the key in the URL."""
     assert {"apiKeyQuery": []} in security(is_write=False)
     assert {"apiKeyQuery": []} not in security(is_write=True)
     assert {"bearer": []} in security(is_write=True)

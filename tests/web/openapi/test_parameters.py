@@ -1,4 +1,4 @@
-"""Parameters of the document, against what reads them."""
+"""Parameters in the OpenAPI document, compared with the code that parses them."""
 
 import re
 from typing import Any
@@ -20,26 +20,26 @@ ROW_PATH = "/v2/sheets/Cities/{rowIndex}"
 
 
 def shared(told: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that all worksheets share, by their names in requests."""
+    """Return the parameters that all worksheets share, by parameter name."""
     return {each["name"]: each for each in told["components"]["parameters"].values()}
 
 
-def test_the_largest_row_is_the_paths() -> None:
-    """One more is refused."""
+def test_the_largest_row_number() -> None:
+    """The documented largest row number is valid in a path, and the next number is not."""
     assert parse_row(str(LARGEST_ROW)) == LARGEST_ROW
     with pytest.raises(InvalidPath):
         parse_row(str(LARGEST_ROW + 1))
 
 
 @given(st.from_regex(IDEMPOTENCY_KEYS, fullmatch=True))
-def test_idempotency_keys_are_what_they_stand_for(key: str) -> None:
-    """Every one of the pattern is taken as it is."""
+def test_the_pattern_of_idempotency_keys(key: str) -> None:
+    """The gateway accepts every Idempotency-Key that matches the documented pattern."""
     assert parse_key([key]) == key
 
 
 @given(st.text(st.sampled_from("aZ9-_ ./é"), max_size=4))
-def test_ids_of_spreadsheets_are_those_that_are_taken(text: str) -> None:
-    """The pattern is that of the gateway."""
+def test_the_pattern_of_spreadsheet_ids(text: str) -> None:
+    """The documented pattern of spreadsheet IDs matches exactly the accepted IDs."""
     told = document()
     pattern = resolved(told, shared(told)[SPREADSHEET_ID]["schema"])["pattern"]
 
@@ -55,10 +55,10 @@ def test_ids_of_spreadsheets_are_those_that_are_taken(text: str) -> None:
         pytest.param(None, "demo", (True, ["demo"]), id="one of any"),
     ],
 )
-def test_the_spreadsheet_is_the_one_that_was_asked_for(
+def test_the_spreadsheet_parameter(
     spreadsheets: frozenset[str] | None, named: str | None, expected: object
 ) -> None:
-    """It is required if the key has several; without a request for it the ID is not shown."""
+    """The spreadsheet ID is required if the key has several, and is shown only if it was sent."""
     told = document(reach(spreadsheets=spreadsheets, named=named), CITIES)
     found = shared(told).get(SPREADSHEET_ID)
 
@@ -66,16 +66,16 @@ def test_the_spreadsheet_is_the_one_that_was_asked_for(
 
 
 @pytest.mark.parametrize("must", [True, False])
-def test_a_plan_may_ask_for_a_condition(must: bool) -> None:
-    """`If-Match` is required then."""
+def test_if_match_is_required_by_the_plan(must: bool) -> None:
+    """`If-Match` is a required parameter if the plan has `require_if_match`."""
     told = document(reach(plan=PlanSettings(require_if_match=must)), CITIES)
 
     assert shared(told)["If-Match"]["required"] is must
 
 
 @pytest.mark.parametrize("method", ["post", "put", "patch"])
-def test_updates_take_the_same_in_three_ways(method: str) -> None:
-    """All three methods have the same parameters, body and answers, and a name of their own."""
+def test_three_methods_update_a_row(method: str) -> None:
+    """POST, PUT and PATCH of a row differ in the document only by `operationId`."""
     told = document(reach(), CITIES)
     item = told["paths"][ROW_PATH]
     names = [resolved(told, each)["name"] for each in item[method]["parameters"]]

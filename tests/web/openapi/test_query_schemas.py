@@ -1,4 +1,4 @@
-"""The grammar of lists in the document, against what reads it."""
+"""Parameters of lists in the OpenAPI document, compared with the code that parses them."""
 
 import json
 from typing import Any
@@ -38,7 +38,7 @@ WHERES: st.SearchStrategy[Any] = st.recursive(
 
 
 def parameters(told: dict[str, Any], path: str = "/v2/sheets/Cities") -> dict[str, Any]:
-    """The parameters of a list, by name."""
+    """Return the parameters of a list, by name."""
     operation = told["paths"][path]["get"]
     found = (resolved(told, each) for each in operation["parameters"])
     return {each["name"]: each for each in found}
@@ -53,13 +53,13 @@ def is_parsed(where: object) -> bool:
 
 
 @given(WHERES)
-def test_the_schema_of_where_is_what_the_parser_takes(where: Any) -> None:
-    """Each filter is valid if and only if it is understood."""
+def test_the_schema_of_where_matches_the_parser(where: Any) -> None:
+    """A filter is valid by the schema exactly if the gateway's parser accepts the filter."""
     assert is_parsed(where) is not any(errors_in(GENERAL, WHERE, where))
 
 
-def test_every_operator_is_reported() -> None:
-    """With what it takes: lists of values those that compare with several."""
+def test_every_operator_is_in_the_schema() -> None:
+    """The schema has each operator with a description; list operators take an array."""
     told = GENERAL["components"]["schemas"]["Operations"]["properties"]
 
     assert set(told) == {*OPERATORS, *ALIASES, NOT}
@@ -70,8 +70,8 @@ def test_every_operator_is_reported() -> None:
     ]
 
 
-def test_every_parameter_is_reported() -> None:
-    """All that lists and exports know, beside the header for what one has already."""
+def test_every_parameter_is_in_the_document() -> None:
+    """A list has all parameters of reads and exports, and the header `If-None-Match`."""
     told = parameters(GENERAL, "/v2/sheets/{sheetName}")
 
     assert set(told) == {*READ_PARAMETERS, FORMAT, FORMULAS, "If-None-Match"}
@@ -88,15 +88,15 @@ def test_every_parameter_is_reported() -> None:
     ],
     ids=json.dumps,
 )
-def test_the_filter_of_a_worksheet_knows_its_fields(where: object, is_right: bool) -> None:
-    """Other fields are refused at any depth."""
+def test_the_filter_schema_has_the_fields_of_the_worksheet(where: object, is_right: bool) -> None:
+    """A worksheet's filter schema rejects unknown fields at any depth."""
     schema = {"$ref": "#/components/schemas/CitiesWhere"}
 
     assert any(errors_in(OF_CITIES, schema, where)) is not is_right
 
 
-def test_orders_and_keys_name_the_fields() -> None:
-    """Both ways round, with the row number."""
+def test_order_and_keys_list_the_fields() -> None:
+    """`keys` and `order` list all fields and `rowIndex`, and `order` lists both directions."""
     told = parameters(OF_CITIES)
     names = ["rowIndex", "name", "state", "country", "population"]
 
@@ -107,8 +107,8 @@ def test_orders_and_keys_name_the_fields() -> None:
     ]
 
 
-def test_what_no_order_can_name_is_not_in_its_terms() -> None:
-    """A comma parts terms, and a minus in front turns one round."""
+def test_order_excludes_fields_with_commas_or_a_minus() -> None:
+    """`order` does not list a field with a comma or a leading minus, which `order` cannot name."""
     told = document(reach(), worksheet("Odd", "a,b", "-c", " -d", "e-f"))
     terms = told["components"]["schemas"]["OddOrder"]["enum"]
 
@@ -117,8 +117,8 @@ def test_what_no_order_can_name_is_not_in_its_terms() -> None:
     assert [term.field for term in query.order] == ["rowIndex", "e-f"]
 
 
-def test_a_plan_without_filters_has_none() -> None:
-    """Neither the parameters nor their schemas."""
+def test_a_plan_without_filters() -> None:
+    """Without filters in the plan, `where` and `order` and their schemas are absent."""
     told = document(reach(plan=PlanSettings(where_and_order=False)), CITIES)
 
     assert not {"where", "order"} & set(parameters(told))
@@ -126,8 +126,8 @@ def test_a_plan_without_filters_has_none() -> None:
 
 
 @pytest.mark.parametrize("most", [5, 100, 1000])
-def test_the_limit_is_the_plans(most: int) -> None:
-    """Its maximum, and its default where that is less than what is usual."""
+def test_the_limit_of_the_plan(most: int) -> None:
+    """`limit` has the plan's maximum, and its default of 24 is lowered to a smaller maximum."""
     told = document(reach(plan=PlanSettings(max_limit=most, max_export_rows=0)), CITIES)
     schema = parameters(told)["limit"]["schema"]
 

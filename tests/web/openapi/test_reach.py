@@ -1,4 +1,4 @@
-"""Places of a document: which worksheets a key is reported, and how their parts are named."""
+"""Worksheets that a key's document describes, and the names of their components."""
 
 import re
 
@@ -19,8 +19,8 @@ def stems(*titles: str) -> list[str]:
     return [place.stem for place in places_of(listed, reach())]
 
 
-def test_a_place_has_its_fields_in_sheet_order() -> None:
-    """Path, title and fields are the worksheet's."""
+def test_path_title_and_fields_of_a_worksheet() -> None:
+    """The fields of a documented worksheet are in the order of its columns."""
     (place,) = places_of([CITIES], reach())
 
     assert place.path == "/v2/sheets/Cities"
@@ -41,14 +41,14 @@ def test_a_place_has_its_fields_in_sheet_order() -> None:
     ],
 )
 def test_titles_are_percent_encoded(title: str, path: str) -> None:
-    """A title cannot become part of the path's template."""
+    """A title in a path is percent-encoded, so no title becomes a part of the path template."""
     (place,) = places_of([worksheet(title, "a")], reach())
 
     assert place.path == f"/v2/sheets/{path}"
 
 
-def test_only_what_the_key_sees_is_reported() -> None:
-    """Other worksheets, other columns and worksheets without a header are left out."""
+def test_the_document_has_only_visible_worksheets_and_columns() -> None:
+    """Hidden worksheets, hidden columns and worksheets without a header are absent."""
     listed = [CITIES, worksheet("Secret", "a"), worksheet("Blank", "", " "), worksheet("Empty")]
     grant = ColumnGrant(frozenset({"state", "name"}), frozenset({"state"}))
     seen = reach(columns=grant, worksheets=frozenset({"Cities", "Blank", "Missing"}))
@@ -58,7 +58,7 @@ def test_only_what_the_key_sees_is_reported() -> None:
     assert (place.title, place.fields, place.writable) == ("Cities", ("name", "state"), ["state"])
 
 
-def test_what_is_never_stored_is_not_writable() -> None:
+def test_columns_named_like_credentials_are_not_writable() -> None:
     """Columns named like credentials are readable, but never written."""
     (place,) = places_of([worksheet("A", "apiKey", "name", "spreadsheetId")], reach())
 
@@ -66,8 +66,8 @@ def test_what_is_never_stored_is_not_writable() -> None:
     assert place.writable == ["name"]
 
 
-def test_a_key_without_writable_columns_writes_to_nothing() -> None:
-    """Neither does one that only reads, nor one on a plan without writes."""
+def test_writable_needs_rights_and_columns() -> None:
+    """A worksheet is not writable for a read-only key or for a key without writable columns."""
     nothing = ColumnGrant(None, frozenset())
     reaches = [reach(), reach(read_only=True), reach(columns=nothing)]
 
@@ -87,22 +87,22 @@ def test_a_key_without_writable_columns_writes_to_nothing() -> None:
     ],
     ids=["plain", "no letter", "alike"],
 )
-def test_stems_are_names(titles: list[str], expected: list[str]) -> None:
-    """They resemble the title, and numbers make them unique."""
+def test_stems_resemble_titles(titles: list[str], expected: list[str]) -> None:
+    """Names of components resemble the title, and a number makes equal names unique."""
     assert stems(*titles) == expected
 
 
 @given(st.lists(TITLES, max_size=12, unique=True))
 def test_stems_are_safe_and_unique(titles: list[str]) -> None:
-    """For any titles, even if file names ignore case."""
+    """Names of components are short ASCII names, unique even if case is ignored."""
     found = stems(*titles)
 
     assert len({stem.lower() for stem in found}) == len(titles)
     assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,75}", stem) for stem in found)
 
 
-def test_numbers_tell_nothing_of_hidden_worksheets() -> None:
-    """A worksheet of the same stem that the key does not see takes no name."""
+def test_hidden_worksheets_take_no_component_name() -> None:
+    """A hidden worksheet of a similar title does not change the number in a component's name."""
     listed: list[Listed] = [worksheet("A!", "a"), worksheet("A?", "a")]
 
     (place,) = places_of(listed, reach(worksheets=frozenset({"A?"})))

@@ -1,4 +1,4 @@
-"""Rows in the document, against what makes answers of them and what reads bodies."""
+"""Schemas of rows and bodies in the OpenAPI document, compared with answers and parsed bodies."""
 
 from typing import Any
 
@@ -27,19 +27,17 @@ def with_setting(**settings: str) -> dict[str, Any]:
 
 
 def bodies(told: dict[str, Any], path: str, method: str) -> dict[str, Any]:
-    """The schemas of an operation's bodies, by their type."""
+    """Return the schemas of an operation's request bodies, by media type."""
     content = told["paths"][path][method]["requestBody"]["content"]
     return {name: each["schema"] for name, each in content.items()}
 
 
 @pytest.mark.parametrize("empty_cell", CELLS)
 @pytest.mark.parametrize("shown_as", CELLS)
-def test_a_row_is_of_one_way_to_show_empty_cells(
+def test_the_row_schema_has_one_form_of_empty_cells(
     empty_cell: EmptyCell, shown_as: EmptyCell
 ) -> None:
-    """A row with another representation of empty cells is refused; one that omits them is valid, as
-    by `keys`.
-    """
+    """The row schema accepts the configured form of empty cells and rows without empty cells."""
     told = with_setting(empty_cell=empty_cell)
 
     is_row = not any(errors_in(told, ROW, shaped(RECORD, shown_as)))
@@ -58,13 +56,13 @@ def test_a_row_is_of_one_way_to_show_empty_cells(
     ],
     ids=str,
 )
-def test_other_things_are_no_row(row: dict[str, object]) -> None:
-    """A row has its number, and texts by the worksheet's names."""
+def test_the_row_schema_rejects_other_objects(row: dict[str, object]) -> None:
+    """A row needs a `rowIndex` from 2 on, and fields of the worksheet with string values."""
     assert any(errors_in(OF_CITIES, ROW, row))
 
 
 def test_fields_are_in_sheet_order() -> None:
-    """After the row number; in bodies those that may be written."""
+    """Schemas list `rowIndex` first, then fields in column order; bodies list writable fields."""
     grant = ColumnGrant(None, frozenset({"state", "name"}))
     told = document(reach(columns=grant), CITIES)["components"]["schemas"]
 
@@ -90,13 +88,13 @@ def test_fields_are_in_sheet_order() -> None:
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_bodies_name_fields_of_the_worksheet(body: dict[str, object], is_right: bool) -> None:
-    """At least one, each with a value that a cell can hold."""
+def test_bodies_have_fields_of_the_worksheet(body: dict[str, object], is_right: bool) -> None:
+    """A body needs at least one field of the worksheet, each with a value that a cell can store."""
     assert any(errors_in(OF_CITIES, FIELDS, body)) is not is_right
 
 
-def test_unknown_fields_may_be_sent_where_they_are_ignored() -> None:
-    """With valid values."""
+def test_ignored_fields_are_valid_in_bodies() -> None:
+    """With `unknown_fields = "ignore"`, a body can have unknown fields with valid values."""
     told = with_setting(unknown_fields="ignore")
 
     assert not any(errors_in(told, FIELDS, {"nobody": "x"}))
@@ -114,8 +112,8 @@ VALUES = st.one_of(
 
 
 @given(st.dictionaries(st.text(max_size=3), VALUES, min_size=1, max_size=3))
-def test_a_value_is_what_the_gateway_takes(body: dict[str, Any]) -> None:
-    """In any worksheet: the schema refuses what is refused without a look at the header."""
+def test_the_field_schema_matches_the_parser(body: dict[str, Any]) -> None:
+    """The general schema rejects exactly the values that the gateway rejects in every worksheet."""
     told = document()
     _, problems = checked_fields([*body.items()])
 
@@ -124,7 +122,7 @@ def test_a_value_is_what_the_gateway_takes(body: dict[str, Any]) -> None:
 
 
 def test_bodies_are_an_object_a_list_or_a_form() -> None:
-    """A list has 500 rows at most, and a form has texts alone."""
+    """A list has at most 500 rows, and the values of a form are strings."""
     created = bodies(OF_CITIES, "/v2/sheets/Cities", "post")
     updated = bodies(OF_CITIES, "/v2/sheets/Cities/{rowIndex}", "patch")
     json_body, form = created["application/json"], updated["application/x-www-form-urlencoded"]
@@ -163,10 +161,10 @@ def test_bodies_are_an_object_a_list_or_a_form() -> None:
         ),
     ],
 )
-def test_examples_of_bodies_are_harmless(
+def test_examples_of_bodies_are_valid(
     told: dict[str, Any], path: str, created: object, updated: object
 ) -> None:
-    """They are what may be written, without a row number; that of an update names one field."""
+    """Example bodies have only writable fields and no `rowIndex`; updates name one field."""
     paths = told["paths"]
     create, update = (
         paths[each][method]["requestBody"]["content"]["application/json"]
@@ -179,15 +177,15 @@ def test_examples_of_bodies_are_harmless(
 
 
 def test_an_example_of_a_wide_worksheet_is_short() -> None:
-    """It has no more fields than people read."""
+    """The example body for a worksheet of 1,000 columns has 20 fields."""
     told = document(reach(), worksheet("Wide", *(f"column {n}" for n in range(1000))))
     post = told["paths"]["/v2/sheets/Wide"]["post"]
 
     assert len(post["requestBody"]["content"]["application/json"]["example"]) == 20
 
 
-def test_names_of_columns_that_are_hard_to_bear_stay_as_they_are() -> None:
-    """Blanks around them and look-alikes of schema words are part of the name."""
+def test_odd_column_names_stay_unchanged() -> None:
+    """Column names with blanks or schema keywords, such as `$ref`, are properties of the row."""
     names = ("$ref", " name ", "type", "__proto__", "~/{}", "\x1b", "properties")
     told = document(reach(), worksheet("Odd", *names))
 
@@ -201,8 +199,8 @@ TYPED: Record = {"rowIndex": 2, "name": "Boston", "population": 8804190, "state"
 
 @pytest.mark.parametrize("empty_cell", CELLS)
 @pytest.mark.parametrize("is_typed", [False, True])
-def test_a_document_is_of_typed_or_of_displayed_rows(empty_cell: EmptyCell, is_typed: bool) -> None:
-    """The document of typed rows takes numbers and booleans, that of displayed rows texts only."""
+def test_row_schema_of_typed_and_displayed_values(empty_cell: EmptyCell, is_typed: bool) -> None:
+    """Typed rows can have numbers and booleans by their schema; displayed rows only strings."""
     told = with_setting(empty_cell=empty_cell, values="typed" if is_typed else "displayed")
 
     assert (not any(errors_in(told, ROW, TYPED))) is is_typed
@@ -211,8 +209,8 @@ def test_a_document_is_of_typed_or_of_displayed_rows(empty_cell: EmptyCell, is_t
 
 @pytest.mark.parametrize("default", ["typed", "displayed"])
 @pytest.mark.parametrize("asked", ["typed", "displayed", None])
-def test_a_document_has_the_values_that_it_describes(default: str, asked: str | None) -> None:
-    """Its parameter `values` has that word alone, and is required if it is not the default."""
+def test_the_values_parameter(default: str, asked: str | None) -> None:
+    """`values` has only the described word, and is required unless that word is the default."""
     api = ApiSettings.model_validate({"values": default})
     described = reach(api=api, is_typed=None if asked is None else asked == "typed")
     values = document(described, CITIES)["components"]["parameters"]["Values"]
@@ -221,8 +219,8 @@ def test_a_document_has_the_values_that_it_describes(default: str, asked: str | 
     assert values.get("required", False) is (asked not in (None, default))
 
 
-def test_a_typed_document_does_not_speak_of_displays() -> None:
-    """It says what a typed write stores, and that `null` leaves an error as it is."""
+def test_descriptions_of_typed_values() -> None:
+    """The typed document explains dates and error cells, and does not mention displayed values."""
     schemas = with_setting(values="typed")["components"]["schemas"]
     value, row = schemas["Value"]["description"], schemas["CitiesRow"]["description"]
 

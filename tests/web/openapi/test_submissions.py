@@ -1,4 +1,4 @@
-"""Answers to create-only keys and forms are those of the general document."""
+"""Answers to forms and create-only keys match the general OpenAPI document."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -37,8 +37,8 @@ def surface(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_answers_are_as_the_document_says(surface: Surface, case: str) -> None:
-    """Pages, the way to the next page, and JSON: statuses, headers, media types and schemas."""
+def test_answers_to_forms_match_the_document(surface: Surface, case: str) -> None:
+    """HTML pages, redirects and JSON answers have documented statuses, headers and schemas."""
     status, options = CASES[case]
 
     answer: Any = post(surface, **{"fields": FORM, **options})
@@ -48,8 +48,8 @@ def test_answers_are_as_the_document_says(surface: Surface, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", ["thanks", "next page", "a wrong field"])
-def test_an_answer_that_is_missing_is_found(surface: Surface, case: str) -> None:
-    """A document of JSON answers alone has problems."""
+def test_an_undocumented_form_answer_is_found(surface: Surface, case: str) -> None:
+    """The checker reports HTML answers and redirects that are not in the document."""
     status, options = CASES[case]
     told = document()
     answers = told["paths"]["/v2/sheets/{sheetName}"]["post"]["responses"]
@@ -64,6 +64,6 @@ def test_an_answer_that_is_missing_is_found(surface: Surface, case: str) -> None
 
 
 def test_documents_of_keys_have_no_forms() -> None:
-    """A key that reads cannot send one: its key would stand in the URL."""
+    """Documents of keys have no HTML answers, because create-only keys cannot read a document."""
     assert "text/html" in str(DOCUMENT)
     assert "text/html" not in str(document(reach(), CITIES))

@@ -1,4 +1,4 @@
-"""Worksheets for documents, and what keys may have been granted."""
+"""Worksheets, grants and documents for tests of the OpenAPI document."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ GENERAL = reach_of_all(ApiSettings())
 
 
 def worksheet(title: str, *cells: str) -> Listed:
-    """A worksheet with these cells in its first row."""
+    """Return a worksheet whose first row has these cells."""
     return Listed(title=title, header=parse_header(cells))
 
 
@@ -35,7 +35,7 @@ def reach(
     api: ApiSettings | None = None,
     is_typed: bool | None = None,
 ) -> Reach:
-    """The reach of such a key."""
+    """Return the reach of a key: what its plan and grants allow."""
     caller = Caller(
         key_id="k1",
         name="tests",
@@ -54,6 +54,6 @@ def reach(
 
 
 def document(told: Reach = GENERAL, *listed: Listed) -> dict[str, Any]:
-    """The document as a client decodes it."""
+    """Return the OpenAPI document of this reach and these worksheets, decoded from JSON."""
     decoded: dict[str, Any] = json.loads(document_of(told, listed).body)
     return decoded

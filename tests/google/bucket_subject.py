@@ -1,4 +1,4 @@
-"""A bucket whose time a test lets pass, and calls that wait for it."""
+"""A rate-limit bucket on a manual clock, and calls that wait for its quota."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ INTERVAL = 60 / 54
 
 @dataclass(kw_only=True)
 class Subject:
-    """A bucket on a manual clock, and when its calls were sent."""
+    """A bucket on a manual clock; `sent` has each call and the seconds until it was sent."""
 
     per_minute: int = 54
     max_waiting_seconds: float = 10.0
@@ -51,14 +51,14 @@ class Subject:
         return [call_context.key_id for call_context, _ in self.sent]
 
     async def emptied(self) -> "Subject":
-        """Take the burst, so that all others wait."""
+        """Use up the burst, so that all further calls wait."""
         for _ in range(max(1, self.per_minute // 9)):
             await self.bucket.take(CallContext())
         return self
 
 
 async def ends(*tasks: asyncio.Task[None]) -> list[BaseException | None]:
-    """Results of calls that are no longer waiting."""
+    """Return the results of calls, all of which must have ended."""
     await wait_all_tasks_blocked()
     hanging = [task for task in tasks if not task.done()]
     await cancelled(*hanging)
@@ -67,14 +67,14 @@ async def ends(*tasks: asyncio.Task[None]) -> list[BaseException | None]:
 
 
 async def refused(*tasks: asyncio.Task[None]) -> list[QuotaSpent]:
-    """The errors of calls that were all refused."""
+    """Return the QuotaSpent errors of calls, all of which must have been refused."""
     errors = [end for end in await ends(*tasks) if isinstance(end, QuotaSpent)]
     assert len(errors) == len(tasks)
     return errors
 
 
 async def sent(*tasks: asyncio.Task[None]) -> None:
-    """Make sure that all of these calls were sent."""
+    """Assert that all of these calls were sent."""
     assert await ends(*tasks) == [None] * len(tasks)
 
 

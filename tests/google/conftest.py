@@ -1,6 +1,6 @@
-"""Fixtures around the fake Google; its key file is a real one with a key of its own.
+"""Fixtures: a fake Google, and a service account's key file with a generated private key.
 
-Whatever a test sends to the fake Google has to be valid by the real one's discovery document.
+Each request to the fake Google must be valid by Google's discovery document.
 """
 
 import json
@@ -34,7 +34,7 @@ def private_key() -> rsa.RSAPrivateKey:
 
 @pytest.fixture
 def key_file(private_key: rsa.RSAPrivateKey, tmp_path: Path) -> KeyFile:
-    """Writes a service account's key file, with some members changed."""
+    """Return a function that writes a service account's key file, with given members changed."""
     pem = private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
     def write(**changes: object) -> Path:
@@ -61,13 +61,13 @@ def settings(key_file: KeyFile) -> GoogleSettings:
 
 @pytest.fixture
 def google() -> Iterator[FakeGoogle]:
-    """Gives tokens `token-1`, `token-2`, …, and answers Sheets calls with what the test sets."""
+    """Fake Google: the tokens are `token-1`, `token-2`, and Sheets calls get the test's answers."""
     given = iter(range(1, 1000))
 
     def token(_request: httpx.Request) -> httpx.Response:
         return token_answer(f"token-{next(given)}")
 
-    # As pytest-httpx2's own fixture does it, whose option for this is no registered marker.
+    # The fixture of pytest-httpx2 needs a marker that it does not register.
     with respx.mock(using="httpcore2", assert_all_called=False) as router:
         fake = FakeGoogle(
             router=router,
@@ -81,6 +81,6 @@ def google() -> Iterator[FakeGoogle]:
 
 
 def as_exchange(request: httpx.Request) -> Exchange:
-    """A request of `GoogleSheets`; what the fake Google answers is wrong on purpose."""
+    """Convert a request to the Sheets API for the check against the discovery document."""
     path, _, query = request.url.raw_path.decode().partition("?")
     return Exchange(method=request.method, raw_path=path, query=query, body=request.read())

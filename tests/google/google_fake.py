@@ -1,4 +1,4 @@
-"""A fake Google at the other end of the wire, and what the tests ask of it."""
+"""A fake Google that answers HTTP requests, and calls of `Sheets` for tests."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ SPREADSHEET = "1aBcD-_9"
 
 KeyFile = Callable[..., Path]
 Verb = Callable[[GoogleSheets], Awaitable[object]]
-"""A call of one method of `Sheets`, on `SPREADSHEET` or on the id that `verbs` was given."""
+"""A call of one method of `Sheets`, on `SPREADSHEET` or on the ID given to `verbs`."""
 
 
 @dataclass
 class FakeGoogle:
-    """The routes that tests change: the token endpoint and the Sheets API."""
+    """HTTP routes whose answers tests set: the token endpoint and the Sheets API."""
 
     router: respx.Router
     token: respx.Route
@@ -49,7 +49,7 @@ def token_answer(token: object, expires_in: object = 3599) -> httpx.Response:
 def error_answer(
     status: int, name: str = "", message: str = "secret cell", *, reason: str | None = None
 ) -> httpx.Response:
-    """An error as Google words it; `message` must never reach a client."""
+    """Return an error in Google's JSON shape; `message` must never reach a client."""
     error: dict[str, Any] = {"code": status, "message": message, "status": name}
     if reason is not None:
         kind = "type.googleapis.com/google.rpc.ErrorInfo"
@@ -58,7 +58,7 @@ def error_answer(
 
 
 def verbs(spreadsheet: str = SPREADSHEET) -> dict[str, Verb]:
-    """Methods of `Sheets`, called on one spreadsheet."""
+    """Return calls of all methods of `Sheets` on one spreadsheet, by name."""
     displayed = Render.DISPLAYED
     fence = Fence(id=7, key="gw", token="t")
     batch = Batch(sheet_id=0, fence=fence, ranges=["'T'!1:1"])
@@ -85,7 +85,7 @@ READ_ANSWER = {"range": "T!A1:B2", "values": [["x"]]}
 
 
 class Pieces(httpx.AsyncByteStream):
-    """A body that comes piece by piece; remembers how far it was read, and that it was closed."""
+    """Body sent in pieces; it records how many pieces were read, and whether it was closed."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = pieces
@@ -104,7 +104,7 @@ class Pieces(httpx.AsyncByteStream):
 async def failures(
     settings: GoogleSettings, verbs: Mapping[str, Verb], **options: Any
 ) -> dict[str, GatewayError]:
-    """The errors that the verbs end with, by name; `options` are those of `open_google`."""
+    """Return the errors that the calls raise, by name; `options` are for `open_google`."""
     errors = {}
     async with open_google(settings, **options) as sheets:
         for name, verb in verbs.items():
@@ -115,7 +115,7 @@ async def failures(
 
 
 async def failure(settings: GoogleSettings, verb: Verb, **options: Any) -> GatewayError:
-    """The error that one verb ends with."""
+    """Return the error that one call raises."""
     errors = await failures(settings, {"verb": verb}, **options)
     return errors["verb"]
 
@@ -123,13 +123,13 @@ async def failure(settings: GoogleSettings, verb: Verb, **options: Any) -> Gatew
 async def read_and_write(
     settings: GoogleSettings, **options: Any
 ) -> tuple[GatewayError, GatewayError]:
-    """The errors that a read and a write end with."""
+    """Return the errors that a read and a write raise."""
     errors = await failures(settings, {"read": A_READ, "write": A_WRITE}, **options)
     return errors["read"], errors["write"]
 
 
 def assert_open(*errors: GatewayError) -> None:
-    """The errors leave the outcome open, without Google's text for clients."""
+    """Assert that the outcome of the writes is unknown, and that no message has Google's text."""
     assert {type(error) for error in errors} == {WriteOutcomeUnknown}
     assert {(error.outcome, error.retry_after_seconds) for error in errors} == {("unknown", 185)}
     assert not any("secret" in error.message for error in errors)

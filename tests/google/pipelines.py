@@ -1,4 +1,4 @@
-"""Pipelines of single parts on a manual clock."""
+"""Pipelines to Google with replaceable parts, on a manual clock."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ ONCE = RetryPolicy(read_attempts=1)
 
 @dataclass(frozen=True)
 class Reading(Call[T]):
-    """A read that a function makes."""
+    """A read call whose answer comes from the function `make`."""
 
     make: Callable[[], Awaitable[T]]
 
@@ -39,7 +39,7 @@ class Writing(Reading[T]):
 
 @dataclass(kw_only=True)
 class Bench:
-    """A pipeline; by default of one account, without a limit, that makes each call once."""
+    """A pipeline; by default with one account, without rate limits, and without retries."""
 
     settings: GoogleSettings = UNLIMITED
     sheets: Mapping[str, Sheets] = field(default_factory=lambda: {"main": FakeSheets()})
@@ -47,9 +47,9 @@ class Bench:
     turn_seconds: float | None = None
     timers: ManualTimers = field(default_factory=ManualTimers)
     waits: list[float] = field(default_factory=list)
-    """The reported waits for the quota."""
+    """Reported seconds that calls waited for the quota."""
     changes: list[bool] = field(default_factory=list)
-    """The reported changes of the breaker."""
+    """Reported changes of the circuit breaker; True if the breaker opened."""
 
     def __post_init__(self) -> None:
         clock = self.timers.clock

@@ -1,4 +1,4 @@
-"""Whether Google accepted an account since the start."""
+"""Acceptance: whether Google has accepted an account since the start."""
 
 import httpx
 import httpx2
@@ -16,10 +16,10 @@ REFUSED = httpx.Response(401, json={"error": "invalid_client"})
 
 
 @pytest.mark.parametrize("failure", [REFUSED, httpx2.ConnectError("away")], ids=["401", "away"])
-async def test_an_account_is_asked_for_again_after_a_while(
+async def test_sign_in_is_repeated_after_a_failure(
     settings: GoogleSettings, google: FakeGoogle, failure: httpx.Response | httpx2.ConnectError
 ) -> None:
-    """Each failure counts for `SIGN_IN_EVERY_SECONDS`; a token is accepted for good."""
+    """A failed sign-in is repeated after `SIGN_IN_EVERY_SECONDS`; a successful sign-in is final."""
     google.token.mock(side_effect=[failure, token_answer("t"), failure])
     clock, found = ManualClock(), []
     async with open_client(settings) as client:
@@ -35,7 +35,7 @@ async def test_an_account_is_asked_for_again_after_a_while(
 async def test_one_of_several_accounts_is_enough(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """All are asked, at once."""
+    """All accounts sign in at once, and one success is enough."""
     google.token.mock(side_effect=[REFUSED, token_answer("t")])
     async with open_client(settings) as first, open_client(settings) as second:
         acceptance = Acceptance([first, second], Accounts([], clock=ManualClock()))
@@ -44,6 +44,6 @@ async def test_one_of_several_accounts_is_enough(
         assert google.token.call_count == 2
 
 
-async def test_what_stands_in_for_google_is_accepted() -> None:
-    """It has no accounts."""
+async def test_a_replacement_of_google_is_accepted() -> None:
+    """A fake client, which has no account, counts as accepted."""
     assert await Acceptance([StandIn(FakeSheets())], Accounts([], clock=ManualClock())).found()

@@ -1,4 +1,4 @@
-"""Which account makes a call: by what it reaches, its quota, and whether Google refuses it."""
+"""Choice of the account for a call: by access to the spreadsheet, quota, and Google's refusals."""
 
 import asyncio
 from collections import Counter
@@ -38,7 +38,7 @@ A_MINUTE = 60
 
 
 class GoogleAs(FakeSheets):
-    """Google as one account sees it; `refusal` answers reads, `write_refusal` writes."""
+    """Google as one account sees it; reads raise `refusal`, and writes raise `write_refusal`."""
 
     def __init__(self, log: list[str], name: str) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class Scene:
             self.google[name].refusal = NOT_SHARED
 
     async def read(self, spreadsheet: str = BOOK) -> list[str]:
-        """The accounts that a read asked, in turn."""
+        """Return the accounts that one read used, in order."""
         before = len(self.log)
         await self.sheets.read_ranges(spreadsheet, ["A1"])
         return self.log[before:]
@@ -119,7 +119,7 @@ class Scene:
         return self.log[before:]
 
     async def reads(self, count: int) -> Counter[str]:
-        """How many reads each account answered, of as many that came at once."""
+        """Return the number of reads that each account received of `count` concurrent reads."""
         before = len(self.log)
         calls = (self.sheets.read_ranges(BOOK, ["A1"]) for _ in range(count))
         await asyncio.gather(*calls, return_exceptions=True)
@@ -132,16 +132,16 @@ def scene() -> Scene:
 
 
 async def test_three_accounts_have_three_times_the_quota(scene: Scene) -> None:
-    """The reads of one spreadsheet use the quota of each account that reaches it."""
-    for _ in range(len(scene.names)):  # what it reaches is learnt while quota is short
+    """Reads of one spreadsheet use the quota of every account that has access."""
+    for _ in range(len(scene.names)):  # accounts learn their access when quota is short
         await scene.reads(A_MINUTE)
         scene.timers.clock.advance(A_MINUTE)
 
     assert await scene.reads(A_MINUTE) == dict.fromkeys(scene.names, BURST)
 
 
-async def test_an_account_without_access_is_asked_once(scene: Scene) -> None:
-    """After an hour it is asked again: the spreadsheet may be shared with it by now."""
+async def test_an_account_without_access_is_not_used_for_an_hour(scene: Scene) -> None:
+    """A read tries an account without access again only after `LACKING_SECONDS`."""
     scene.not_shared("a", "c")
 
     assert await scene.read() == ["a", "b"]
@@ -152,7 +152,8 @@ async def test_an_account_without_access_is_asked_once(scene: Scene) -> None:
     assert await scene.reads(A_MINUTE) == {"a": 1, "b": BURST, "c": 1}
 
 
-async def test_reads_go_to_who_has_most_quota_left(scene: Scene) -> None:
+async def test_reads_use_the_account_with_most_quota(scene: Scene) -> None:
+    """Each read uses the account with the most quota left."""
     for _ in range(3):
         await scene.reads(A_MINUTE)
         scene.timers.clock.advance(A_MINUTE)
@@ -162,7 +163,7 @@ async def test_reads_go_to_who_has_most_quota_left(scene: Scene) -> None:
 
 
 async def test_writes_stay_with_one_account(scene: Scene) -> None:
-    """Another one writes while its quota is spent, and is the one that goes on."""
+    """Writes change to another account only if the quota is spent, and stay with that account."""
     writers = [await scene.write() for _ in range(BURST + 2)]
 
     assert writers == [["a"]] * BURST + [["b"]] * 2
@@ -170,8 +171,8 @@ async def test_writes_stay_with_one_account(scene: Scene) -> None:
     assert await scene.write() == ["b"]
 
 
-async def test_a_reader_does_not_write(scene: Scene) -> None:
-    """An account that may only read is known for it, and another one writes."""
+async def test_an_account_that_can_only_read_does_not_write(scene: Scene) -> None:
+    """After Google refuses a write of a read-only account, writes use another account."""
     scene.google["a"].write_refusal = NOT_SHARED
     assert await scene.read() == ["a"]
     assert await scene.write() == ["a", "b"]
@@ -179,8 +180,8 @@ async def test_a_reader_does_not_write(scene: Scene) -> None:
     assert await scene.read() in (["a"], ["b"])
 
 
-async def test_a_write_waits_for_no_other_account(scene: Scene) -> None:
-    """Refused by the account of its turn, it goes to one with quota, or not at all."""
+async def test_a_refused_write_does_not_wait_for_quota(scene: Scene) -> None:
+    """A write that its account cannot make fails at once if no other account has quota."""
     patient = Scene(max_waiting_seconds=60.0, names=("a", "b"))
     patient.google["a"].write_refusal = NOT_SHARED
     for _ in range(BURST):
@@ -196,8 +197,8 @@ async def test_a_write_waits_for_no_other_account(scene: Scene) -> None:
     assert refused.value.outcome == "not_applied"
 
 
-async def test_the_turn_of_a_write_is_its_accounts(scene: Scene) -> None:
-    """The reserved quota is used: the write goes as the account whose turn it is."""
+async def test_a_write_uses_the_account_of_its_reservation(scene: Scene) -> None:
+    """A write uses the account whose quota `write_turn` has reserved."""
     for _ in range(BURST - 1):
         await scene.write()
     with await scene.pipeline.write_turn(BOOK):
@@ -207,8 +208,8 @@ async def test_the_turn_of_a_write_is_its_accounts(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("error", [NOT_SHARED, SpreadsheetNotFound()], ids=["403", "404"])
-async def test_nobody_reaches_it(scene: Scene, error: GatewayError) -> None:
-    """All are asked once; then each request asks the first, and one other in turn."""
+async def test_a_spreadsheet_without_access(scene: Scene, error: GatewayError) -> None:
+    """If no account has access, a request tries the first account and one other in rotation."""
     for google in scene.google.values():
         google.refusal = error
     asked = []
@@ -224,8 +225,8 @@ async def test_nobody_reaches_it(scene: Scene, error: GatewayError) -> None:
     assert (await scene.read())[-1] == "c"
 
 
-async def test_one_account_is_asked_each_time() -> None:
-    """What one account does not reach may be shared with it a second later."""
+async def test_a_single_account_is_always_tried() -> None:
+    """A single account without access is tried for each read, because access can be granted."""
     scene = Scene(names=("a",))
     scene.not_shared("a")
     for _ in range(2):
@@ -237,7 +238,7 @@ async def test_one_account_is_asked_each_time() -> None:
 
 
 async def test_a_refused_account_rests(scene: Scene) -> None:
-    """The others serve; a read probes it once a minute, and it comes back."""
+    """Calls avoid an account that Google refused; one read a minute probes it until accepted."""
     scene.google["a"].refusal = REFUSED
     assert await scene.read() == ["a", "b"]
     assert [await scene.read() for _ in range(2)] == [["b"], ["b"]]
@@ -255,8 +256,8 @@ async def test_a_refused_account_rests(scene: Scene) -> None:
     assert scene.accounts.refused_count == 0
 
 
-async def test_all_are_refused(scene: Scene) -> None:
-    """The first is asked each time: its trouble may be over."""
+async def test_all_accounts_are_refused(scene: Scene) -> None:
+    """If Google refuses all accounts, each read tries the first account again."""
     for google in scene.google.values():
         google.refusal = REFUSED
     for _ in range(2):
@@ -269,7 +270,7 @@ async def test_all_are_refused(scene: Scene) -> None:
 
 
 async def test_the_only_account_of_a_spreadsheet_is_refused(scene: Scene) -> None:
-    """The answer is its trouble, not that the others do not reach the spreadsheet."""
+    """If Google refuses the only account with access, the error is UpstreamAuth."""
     scene.not_shared("b", "c")
     await scene.reads(A_MINUTE)
     scene.timers.clock.advance(A_MINUTE)
@@ -280,7 +281,7 @@ async def test_the_only_account_of_a_spreadsheet_is_refused(scene: Scene) -> Non
 
 
 async def test_a_429_sends_a_read_to_the_next_account(scene: Scene) -> None:
-    """Another client of the account spent its quota; the account pauses."""
+    """A read that gets a 429 is sent with the next account, and the first account pauses."""
     scene.google["a"].refusal = QuotaSpent("spent", is_from_google=True, limit=60)
 
     assert await scene.read() == ["a", "b"]
@@ -288,6 +289,7 @@ async def test_a_429_sends_a_read_to_the_next_account(scene: Scene) -> None:
 
 
 async def test_a_429_of_the_project_pauses_all_its_accounts() -> None:
+    """A 429 of the project's limit pauses the reads of all accounts of the project."""
     clock = ManualTimers()
     scene = Scene(project=open_quota(270, 270, clock=clock.clock), timers=clock)
     scene.google["a"].refusal = QuotaSpent(
@@ -304,6 +306,7 @@ async def test_a_429_of_the_project_pauses_all_its_accounts() -> None:
 
 
 async def test_accounts_share_the_quota_of_their_project() -> None:
+    """A project quota with a burst of one read allows one read for all accounts together."""
     timers = ManualTimers()
     scene = Scene(project=open_quota(9, 270, clock=timers.clock), timers=timers)
 
@@ -313,8 +316,8 @@ async def test_accounts_share_the_quota_of_their_project() -> None:
     assert len(scene.log) == 1
 
 
-async def test_another_limit_is_that_of_its_spreadsheet(scene: Scene) -> None:
-    """A 429 with neither the account's nor the project's limit pauses no account."""
+async def test_a_429_of_another_limit_pauses_no_account(scene: Scene) -> None:
+    """A 429 of a limit that is neither the account's nor the project's pauses no account."""
     await scene.read()
     scene.google["a"].refusal = QuotaSpent(
         "spent", is_from_google=True, limit=10, limit_name="ReadRequestsPerMinutePerSpreadsheet"
@@ -327,8 +330,8 @@ async def test_another_limit_is_that_of_its_spreadsheet(scene: Scene) -> None:
     assert await scene.read() == await scene.read("other") == await scene.write() == ["a"]
 
 
-async def test_the_read_budget_is_that_of_the_accounts_which_reach(scene: Scene) -> None:
-    """Of a spreadsheet that was not asked for yet, one account's."""
+async def test_the_read_budget_counts_accounts_with_access(scene: Scene) -> None:
+    """A spreadsheet's read budget is of accounts known to have access; at first, of one account."""
     assert list(scene.accounts.reads_per_second(BOOK)) == ["a"]
     scene.not_shared("c")
     for _ in range(3):

@@ -1,7 +1,7 @@
-"""Answers that break off, over real sockets.
+"""Answers that end too early, over real sockets.
 
-The made-up Google of the other tests begins to answer always or never; here a server sends so many
-bytes of an answer, and closes.
+The fake Google of other tests cannot send a part of an answer. Here a server sends some bytes of an
+answer and closes the connection.
 """
 
 import socket
@@ -37,7 +37,7 @@ UNFINISHED = {
 
 @contextmanager
 def answering(answer: bytes) -> Iterator[str]:
-    """A server that closes each connection after these bytes; tokens it gives whole."""
+    """Run a server that closes each connection after these bytes; token answers are complete."""
     token = HEAD + b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(TOKEN), TOKEN)
 
     def serve() -> None:
@@ -61,7 +61,7 @@ def answering(answer: bytes) -> Iterator[str]:
 
 
 def _first_line_of_request(connection: socket.socket) -> bytes:
-    """The request is read to its end: closed before that, its connection would be reset."""
+    """Read the whole request, because closing earlier would reset the connection."""
     with connection.makefile("rb") as received:
         first, length = received.readline(), 0
         while (line := received.readline()).strip():
@@ -72,8 +72,10 @@ def _first_line_of_request(connection: socket.socket) -> bytes:
 
 
 @pytest.mark.parametrize("answer", UNFINISHED.values(), ids=UNFINISHED)
-async def test_a_broken_answer_leaves_a_write_open(key_file: KeyFile, answer: bytes) -> None:
-    """However much of an answer came, it does not say whether a write was applied."""
+async def test_an_incomplete_answer_leaves_the_outcome_unknown(
+    key_file: KeyFile, answer: bytes
+) -> None:
+    """After any incomplete answer, the outcome of a write is unknown."""
     with answering(answer) as url:
         settings = GoogleSettings(endpoint=url, credentials=key_file(token_uri=f"{url}/token"))
         errors = await failures(settings, {"read": A_READ, "write": A_WRITE})

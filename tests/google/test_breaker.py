@@ -1,4 +1,4 @@
-"""The circuit breaker, and which errors are outages."""
+"""The circuit breaker, and which errors count as outages."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -48,7 +48,7 @@ AWAY = UpstreamUnreachable("away")
 
 
 class Subject:
-    """A breaker on a manual clock, and its reported changes."""
+    """A circuit breaker on a manual clock, and its reported changes."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -68,7 +68,7 @@ class Subject:
         return answer
 
     async def fails(self, *errors: Exception, is_write: bool = False) -> None:
-        """Calls that fail so, each of them sent."""
+        """Assert that calls are sent and raise these errors."""
         for error in errors:
             with pytest.raises(type(error)) as caught:
                 await self.make(failing(error), is_write=is_write)
@@ -78,7 +78,7 @@ class Subject:
         assert await self.make(failing(), is_write=is_write) == "answer"
 
     async def refuses(self, *, is_write: bool = False) -> CircuitOpen:
-        """A call that is not sent."""
+        """Assert that a call is not sent, and return the CircuitOpen error."""
         sent: list[bool] = []
 
         async def call() -> None:
@@ -99,8 +99,8 @@ async def opened() -> Subject:
 
 
 @pytest.mark.parametrize("error", OUTAGES, ids=lambda error: type(error).__name__)
-async def test_five_outages_in_a_row_open_it(error: Exception) -> None:
-    """The fifth opens it, for all kinds of outages, with one notification."""
+async def test_five_outages_in_a_row_open_the_breaker(error: Exception) -> None:
+    """The fifth consecutive outage of any kind opens the breaker and is reported once."""
     subject = Subject()
     await subject.fails(*[error] * 4)
     was_open = subject.breaker.is_open
@@ -112,8 +112,8 @@ async def test_five_outages_in_a_row_open_it(error: Exception) -> None:
 
 
 @pytest.mark.parametrize("sign", [*LIFE, None], ids=lambda each: type(each).__name__)
-async def test_a_sign_of_life_begins_the_count_anew(sign: Exception | None) -> None:
-    """Google's refusals are answers: the outages before them do not count any more."""
+async def test_an_answer_resets_the_count_of_outages(sign: Exception | None) -> None:
+    """Any answer of Google, even a refusal, resets the count of outages to zero."""
     subject = Subject()
     await subject.fails(*[AWAY] * 4)
     await (subject.answers() if sign is None else subject.fails(sign))
@@ -123,8 +123,8 @@ async def test_a_sign_of_life_begins_the_count_anew(sign: Exception | None) -> N
 
 
 @pytest.mark.parametrize("error", SILENCE, ids=lambda error: type(error).__name__)
-async def test_what_was_not_sent_says_nothing(error: Exception) -> None:
-    """A call that ended before Google was asked neither counts nor begins the count anew."""
+async def test_unsent_calls_do_not_change_the_count_of_outages(error: Exception) -> None:
+    """A call that was not sent to Google is neither an outage nor an answer."""
     subject = Subject()
     await subject.fails(*[AWAY] * 4, *[error] * 9)
     was_open = subject.breaker.is_open
@@ -135,8 +135,10 @@ async def test_what_was_not_sent_says_nothing(error: Exception) -> None:
 
 
 @pytest.mark.parametrize(("is_write", "outcome"), [(False, None), (True, "not_applied")])
-async def test_open_it_says_when(opened: Subject, is_write: bool, outcome: str | None) -> None:
-    """A call fails at once, with the time of the next probe; a write says it was not applied."""
+async def test_an_open_breaker_raises_the_time_of_the_next_probe(
+    opened: Subject, is_write: bool, outcome: str | None
+) -> None:
+    """An open breaker fails calls at once with the time of the next probe and `not_applied`."""
     opened.clock.advance(1.5)
     error = await opened.refuses(is_write=is_write)
 
@@ -145,7 +147,7 @@ async def test_open_it_says_when(opened: Subject, is_write: bool, outcome: str |
 
 
 async def test_one_probe_in_five_seconds(opened: Subject) -> None:
-    """While Google is away one call in five seconds reaches it, and no other."""
+    """An open breaker lets one call through in five seconds."""
     sent = 0
     for _ in range(600):
         opened.clock.advance(0.1)
@@ -156,12 +158,12 @@ async def test_one_probe_in_five_seconds(opened: Subject) -> None:
         except CircuitOpen:
             continue
 
-    assert sent in (11, 12)  # of a minute
+    assert sent in (11, 12)  # in one minute
 
 
 @pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
-async def test_a_probe_that_is_answered_closes_it(opened: Subject, is_write: bool) -> None:
-    """From then on all calls are sent again."""
+async def test_an_answered_probe_closes_the_breaker(opened: Subject, is_write: bool) -> None:
+    """After Google answers a probe, all calls are sent again."""
     opened.clock.advance(5.0)
     await opened.answers(is_write=is_write)
 
@@ -169,8 +171,8 @@ async def test_a_probe_that_is_answered_closes_it(opened: Subject, is_write: boo
     await opened.answers()
 
 
-async def test_it_opens_again(opened: Subject) -> None:
-    """After it has closed, five more outages open it."""
+async def test_the_breaker_opens_again(opened: Subject) -> None:
+    """A closed breaker opens after five more outages."""
     opened.clock.advance(5.0)
     await opened.answers()
     await opened.fails(*[AWAY] * 4)
@@ -182,8 +184,8 @@ async def test_it_opens_again(opened: Subject) -> None:
 
 
 @pytest.mark.parametrize("error", SILENCE[:2], ids=lambda error: type(error).__name__)
-async def test_a_probe_that_was_not_sent_closes_nothing(opened: Subject, error: Exception) -> None:
-    """A probe that the budget stopped leaves it open; the next one comes in its time."""
+async def test_an_unsent_probe_keeps_the_breaker_open(opened: Subject, error: Exception) -> None:
+    """If the budget stops a probe, the breaker stays open until the next probe is due."""
     opened.clock.advance(5.0)
     await opened.fails(error)
 
@@ -191,8 +193,8 @@ async def test_a_probe_that_was_not_sent_closes_nothing(opened: Subject, error: 
     await opened.refuses()
 
 
-async def test_a_hanging_probe_does_not_keep_the_next_from_being_sent(opened: Subject) -> None:
-    """In a black hole probes hang longer than they are apart; the first answer closes it."""
+async def test_a_hanging_probe_does_not_delay_the_next(opened: Subject) -> None:
+    """The next probe is sent while one waits, and the first answered probe closes the breaker."""
     gate = asyncio.Event()
 
     async def hang() -> None:
@@ -212,8 +214,8 @@ async def test_a_hanging_probe_does_not_keep_the_next_from_being_sent(opened: Su
     assert opened.changes == [True, False]
 
 
-async def test_what_hung_in_an_outage_does_not_open_it_again() -> None:
-    """Calls that began before Google was back end late, and have no say in what is now."""
+async def test_late_timeouts_do_not_open_the_breaker_again() -> None:
+    """Calls sent before the breaker closed do not count as outages when they fail later."""
     subject = Subject()
     gate = asyncio.Event()
 
@@ -235,7 +237,7 @@ async def test_what_hung_in_an_outage_does_not_open_it_again() -> None:
 
 
 async def test_verifications_are_always_sent(opened: Subject) -> None:
-    """Verifications of writes are sent even now; an answer closes the breaker."""
+    """An open breaker sends verifications of writes, and an answered verification closes it."""
     with in_call_context(CallContext("k", is_verification=True)):
         await opened.fails(AWAY, AWAY)
         was_open = opened.breaker.is_open
@@ -246,8 +248,8 @@ async def test_verifications_are_always_sent(opened: Subject) -> None:
 
 
 @pytest.mark.parametrize("before", [[], [AWAY] * 5], ids=["closed", "open"])
-async def test_a_cancelled_call_says_nothing(before: Sequence[Exception]) -> None:
-    """A cancelled call neither opens nor closes it."""
+async def test_a_cancelled_call_does_not_change_the_breaker(before: Sequence[Exception]) -> None:
+    """A cancelled call neither opens nor closes the breaker."""
     subject = Subject()
     await subject.fails(*before)
     subject.clock.advance(5.0)
@@ -266,7 +268,7 @@ async def test_a_cancelled_call_says_nothing(before: Sequence[Exception]) -> Non
 
 @pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
 async def test_only_probes_and_verifications_pass_an_open_breaker(is_write: bool) -> None:
-    """A call that came before the breaker opened is not exempt; probes and verifications are."""
+    """A call that entered before the breaker opened is not exempt from the open breaker."""
     subject = Subject()
     early = subject.breaker.enter(is_write=is_write, is_verification=False)
     verification = subject.breaker.enter(is_write=is_write, is_verification=True)
@@ -301,10 +303,10 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("answer", "fails"), ANSWERS.values(), ids=ANSWERS)
-async def test_an_answer_of_googles_own_trouble_is_an_outage(
+async def test_answers_with_status_5xx_are_outages(
     answer: httpx.Response, fails: bool, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """Google's 5xx is an outage, for reads and writes; its refusals are not."""
+    """Answers with status 5xx and redirects are outages; refusals of Google are answers."""
     google.sheets.mock(return_value=answer)
 
     read, write = await read_and_write(settings)
@@ -314,10 +316,10 @@ async def test_an_answer_of_googles_own_trouble_is_an_outage(
 
 
 @pytest.mark.parametrize(("error", "is_brief"), BROKEN.values(), ids=BROKEN)
-async def test_a_broken_way_is_an_outage(
+async def test_connection_errors_are_outages(
     error: Exception, is_brief: bool, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """Failures to connect and broken connections are outages; a timeout is not brief."""
+    """Failed and broken connections are brief outages; a timeout is an outage that is not brief."""
     google.sheets.mock(side_effect=error)
 
     read, write = await read_and_write(settings)
@@ -326,10 +328,10 @@ async def test_a_broken_way_is_an_outage(
     assert sign_of(write) in (Sign.OUTAGE, Sign.BRIEF_OUTAGE)
 
 
-async def test_an_answer_that_makes_no_sense_is_no_outage_of_reads(
+async def test_an_unreadable_answer_to_a_read_is_no_outage(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """One worksheet whose answers cannot be read does not keep the others from being read."""
+    """An unreadable answer to one read is no outage, so reads of other worksheets continue."""
     google.sheets.mock(return_value=httpx.Response(200, html="<html>"))
 
     read, _ = await read_and_write(settings)
@@ -337,8 +339,8 @@ async def test_an_answer_that_makes_no_sense_is_no_outage_of_reads(
     assert sign_of(read) is Sign.ANSWER
 
 
-def test_errors_of_no_known_cause() -> None:
-    """Errors of fakes count by class."""
+def test_errors_without_a_cause() -> None:
+    """The class of an error without a cause decides whether the error is an outage."""
     errors = [UpstreamError("failed"), UpstreamUnreachable("away"), QuotaSpent("spent")]
 
     signs = [Sign.BRIEF_OUTAGE, Sign.BRIEF_OUTAGE, Sign.NONE]

@@ -22,7 +22,7 @@ from tests.google.bucket_subject import (
 
 
 async def test_a_burst_is_sent_at_once_then_one_by_one() -> None:
-    """Six calls need not wait; the others go one by one, each when it may, by one timer."""
+    """Six calls are sent at once. Further calls are sent one by one at the rate, with one timer."""
     subject = Subject()
     tasks = subject.calls(*[A] * 9)
     await wait_all_tasks_blocked()
@@ -36,7 +36,7 @@ async def test_a_burst_is_sent_at_once_then_one_by_one() -> None:
 
 
 async def test_keys_take_turns() -> None:
-    """A key that asks once waits for one call of a key that asks a lot, not for all of them."""
+    """A key with one call waits for one call of a busy key, not for all its calls."""
     subject = await Subject().emptied()
     tasks = subject.calls(A, A, A, A, B, C)
     await subject.timers.advance(10.0)
@@ -46,7 +46,7 @@ async def test_keys_take_turns() -> None:
 
 
 async def test_verifications_go_first() -> None:
-    """A verification waits neither for its key's turn nor for another's."""
+    """A verification is sent before all waiting calls of any key."""
     subject = await Subject().emptied()
     tasks = subject.calls(A, A, B, CHECK)
     await subject.timers.advance(10.0)
@@ -56,10 +56,10 @@ async def test_verifications_go_first() -> None:
 
 
 @pytest.mark.parametrize(("is_write", "outcome"), [(False, None), (True, "not_applied")])
-async def test_a_wait_that_would_be_too_long_does_not_begin(
+async def test_a_call_that_would_wait_too_long_fails_at_once(
     is_write: bool, outcome: str | None
 ) -> None:
-    """A call that cannot be sent in time fails at once, and says when it could have been sent."""
+    """A call that cannot be sent in time fails at once and says after which seconds to retry."""
     subject = await Subject(is_write=is_write).emptied()
     tasks = subject.calls(*[A] * 9)
     await wait_all_tasks_blocked()
@@ -72,8 +72,8 @@ async def test_a_wait_that_would_be_too_long_does_not_begin(
     assert not error.is_from_google
 
 
-async def test_a_newcomer_is_let_in_and_the_greedy_wait_in_vain() -> None:
-    """Another key's call has its turn; waiters pushed beyond the limit fail at once."""
+async def test_calls_of_another_key_displace_calls_of_a_busy_key() -> None:
+    """Calls of another key are sent in turn; calls of the busy key that are then too late fail."""
     subject = await Subject().emptied()
     greedy = subject.calls(*[A] * 9)
     await wait_all_tasks_blocked()
@@ -85,8 +85,8 @@ async def test_a_newcomer_is_let_in_and_the_greedy_wait_in_vain() -> None:
     assert len(await refused(*greedy[7:])) == 2
 
 
-async def test_waits_that_became_too_long_end_early() -> None:
-    """A call never waits longer than the bound, sent or not."""
+async def test_a_call_never_waits_longer_than_the_limit() -> None:
+    """A call fails if a verification delays it beyond `max_waiting_seconds`."""
     subject = await Subject(max_waiting_seconds=3.0).emptied()
     greedy = subject.calls(A, A)
     await wait_all_tasks_blocked()
@@ -98,7 +98,7 @@ async def test_waits_that_became_too_long_end_early() -> None:
 
 
 async def test_no_waiting_at_all() -> None:
-    """With a bound of nothing, calls are sent at once or not at all."""
+    """With `max_waiting_seconds=0`, a call is sent at once or fails at once."""
     subject = await Subject(max_waiting_seconds=0.0).emptied()
     errors = await refused(*subject.calls(A, CHECK))
     await subject.timers.advance(INTERVAL)
@@ -108,8 +108,8 @@ async def test_no_waiting_at_all() -> None:
     assert subject.timers.pending() == []
 
 
-async def test_the_lines_are_bounded() -> None:
-    """Even where waiting is long, so many wait for one key, and so many in all."""
+async def test_the_queues_are_bounded() -> None:
+    """The number of waiting calls is limited for each key and in total."""
     subject = await Subject(max_waiting_seconds=1e9).emptied()
     one_key = subject.calls(*[A] * (MAX_WAITING_PER_KEY + 1))
     await wait_all_tasks_blocked()
@@ -121,8 +121,8 @@ async def test_the_lines_are_bounded() -> None:
     await cancelled(*one_key[:-1], *others[:-MAX_WAITING_PER_KEY])
 
 
-async def test_who_gives_up_takes_nothing() -> None:
-    """A cancelled call leaves its line; the next one is sent when it would have been."""
+async def test_a_cancelled_call_uses_no_quota() -> None:
+    """The next call is sent in place of a cancelled call, at the same time."""
     subject = await Subject().emptied()
     first, second = subject.calls(A, B)
     await wait_all_tasks_blocked()
@@ -135,8 +135,8 @@ async def test_who_gives_up_takes_nothing() -> None:
     assert subject.bucket.waiting_count == 0
 
 
-async def test_when_all_give_up_no_timer_is_left() -> None:
-    """Nothing is left behind by calls that were cancelled."""
+async def test_no_timer_is_left_after_cancellation() -> None:
+    """If all waiting calls are cancelled, neither a timer nor a waiting call remains."""
     subject = await Subject().emptied()
     tasks = subject.calls(A, B, CHECK)
     await wait_all_tasks_blocked()
@@ -146,8 +146,8 @@ async def test_when_all_give_up_no_timer_is_left() -> None:
     assert subject.bucket.waiting_count == 0
 
 
-async def test_a_turn_that_came_too_late_goes_to_the_next() -> None:
-    """A waiter cancelled at its turn passes the turn on."""
+async def test_a_call_cancelled_at_its_turn_passes_the_turn_on() -> None:
+    """If a call is cancelled when its turn has come, the next call is sent instead."""
     subject = await Subject().emptied()
     first, second = subject.calls(A, B)
     await wait_all_tasks_blocked()
@@ -162,8 +162,8 @@ async def test_a_turn_that_came_too_late_goes_to_the_next() -> None:
     assert subject.timers.pending() == []
 
 
-async def test_a_call_cancelled_before_its_turn_is_passed_over() -> None:
-    """A turn never goes to a call that is about to leave the line."""
+async def test_a_call_cancelled_before_its_turn_is_skipped() -> None:
+    """A turn is not given to a call whose cancellation has been requested."""
     subject = await Subject().emptied()
     first, second = subject.calls(A, B)
     await wait_all_tasks_blocked()
@@ -177,8 +177,8 @@ async def test_a_call_cancelled_before_its_turn_is_passed_over() -> None:
     assert subject.order() == ["b"]
 
 
-async def test_a_timer_that_comes_late_lets_nobody_overtake() -> None:
-    """A call that comes when another's turn is due already waits behind it."""
+async def test_a_late_timer_keeps_the_order() -> None:
+    """If the timer is late, a new call still waits behind the call that is due."""
     subject = await Subject().emptied()
     waiting = subject.calls(A)
     await wait_all_tasks_blocked()
@@ -194,7 +194,7 @@ async def test_a_timer_that_comes_late_lets_nobody_overtake() -> None:
 
 
 async def test_a_timer_that_comes_early_is_set_again() -> None:
-    """Nothing is sent before its time by the clock."""
+    """If the timer is early, no call is sent before its time by the clock."""
     subject = await Subject().emptied()
     (task,) = subject.calls(A)
     await wait_all_tasks_blocked()
@@ -209,8 +209,8 @@ async def test_a_timer_that_comes_early_is_set_again() -> None:
     assert subject.order() == ["a"]
 
 
-async def test_a_429_holds_everybody_back() -> None:
-    """After Google refused a call nothing is sent for five seconds, verifications neither."""
+async def test_a_429_pauses_all_calls() -> None:
+    """After a 429, no call is sent for five seconds, not even a verification."""
     subject = Subject()
     subject.bucket.refused(sent_at=subject.began, limit=None)
     tasks = subject.calls(A, CHECK)
@@ -221,8 +221,8 @@ async def test_a_429_holds_everybody_back() -> None:
     assert [at for _, at in subject.sent] == pytest.approx([5, 5 + INTERVAL])
 
 
-async def test_a_429_ends_waits_that_cannot_end_well() -> None:
-    """A waiter that can no longer be sent in time fails at once."""
+async def test_a_429_ends_waits_that_became_too_long() -> None:
+    """A waiting call fails at once if a pause after 429s makes its wait too long."""
     subject = await Subject().emptied()
     now = subject.timers.clock
     tasks = subject.calls(A, A)
@@ -236,8 +236,8 @@ async def test_a_429_ends_waits_that_cannot_end_well() -> None:
     assert subject.timers.pending() == []
 
 
-async def test_what_is_learnt_shows_in_the_rate() -> None:
-    """The sustained rate is the learnt one."""
+async def test_the_rate_is_the_learnt_limit() -> None:
+    """`rate_per_second` is lower after a 429 with a lower limit."""
     subject = Subject()
     before = subject.bucket.rate_per_second()
     subject.bucket.refused(sent_at=subject.began, limit=20)
@@ -246,8 +246,8 @@ async def test_what_is_learnt_shows_in_the_rate() -> None:
     assert subject.bucket.rate_per_second() == pytest.approx(0.3)
 
 
-async def test_on_a_real_loop() -> None:
-    """As it is used, a bucket's timer lets go of those that wait, on the loop's own clock."""
+async def test_a_bucket_on_the_event_loop_clock() -> None:
+    """With the event loop's own clock and timers, waiting calls are sent too."""
     bucket = Bucket(Rate(60_000), is_write=False, max_waiting_seconds=10.0)
     for _ in range(60_000 // 9):
         await bucket.take(A)

@@ -1,4 +1,4 @@
-"""Waiting for the gateway's share of Google's quota, of calls that several keys have in common."""
+"""Calls that several keys share, while they wait for the gateway's share of Google's quota."""
 
 from anyio import wait_all_tasks_blocked
 
@@ -7,8 +7,8 @@ from gateway.google.sheets import Beneficiaries, CallContext
 from tests.google.bucket_subject import A, B, C, Subject, cancelled, ends, refused, sent
 
 
-async def test_the_earliest_turn_of_those_who_wait_counts() -> None:
-    """A call stands in the line of each key that joins it, and goes at the first turn of them."""
+async def test_a_shared_call_is_sent_at_the_first_turn() -> None:
+    """A call that several keys share is sent at the first turn of any of these keys."""
     subject = await Subject().emptied()
     beneficiaries = Beneficiaries(["a"])
     tasks = subject.calls(A, A, A, CallContext("a", beneficiaries=beneficiaries), C)
@@ -21,12 +21,12 @@ async def test_the_earliest_turn_of_those_who_wait_counts() -> None:
         beneficiaries
     )
 
-    assert shared_at == 2  # as b's turn, behind those of a and c
+    assert shared_at == 2  # at the turn of b, after the first turns of a and c
     assert subject.order() == ["a", "c", "a", "a", "b", "a"]
 
 
-async def test_a_wait_is_foreseen_by_the_earliest_turn() -> None:
-    """One key's long line does not refuse what another waits for as well."""
+async def test_the_wait_of_a_shared_call_is_that_of_its_first_turn() -> None:
+    """The queue of one key does not refuse a shared call that another key can send in time."""
     subject = await Subject().emptied()
     tasks = subject.calls(*[A] * 9)
     await wait_all_tasks_blocked()
@@ -40,8 +40,8 @@ async def test_a_wait_is_foreseen_by_the_earliest_turn() -> None:
     assert ended[9] is None
 
 
-async def test_who_joins_brings_its_own_patience() -> None:
-    """A call that other keys came before may wait as long as a call of who joined it last."""
+async def test_a_key_that_joins_extends_the_wait_of_a_call() -> None:
+    """The waiting limit of a shared call counts from the time at which the last key joined."""
     subject = await Subject().emptied()
     beneficiaries = Beneficiaries(["a"])
     greedy = subject.calls(*[A] * 7)
@@ -58,8 +58,8 @@ async def test_who_joins_brings_its_own_patience() -> None:
     assert 10.0 < subject.sent[-1][1] < 8.0 + 10.0
 
 
-async def test_the_shortest_line_bounds_what_several_wait_for() -> None:
-    """A key with so many calls in line keeps no other from what both wait for."""
+async def test_a_shared_call_is_limited_by_its_shortest_queue() -> None:
+    """A key with a full queue does not refuse a call that a key with a short queue shares."""
     subject = await Subject(max_waiting_seconds=1e9).emptied()
     tasks = subject.calls(*[A] * MAX_WAITING_PER_KEY)
     await wait_all_tasks_blocked()

@@ -1,4 +1,4 @@
-"""Properties of a bucket under any use."""
+"""Properties of a bucket for random sequences of calls."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ ACTS = st.one_of(
 async def test_any_pattern_of_calls_is_kept_in_bounds(
     per_minute: int, acts: list[tuple[str, object, int]]
 ) -> None:
-    """Calls, cancellations and 429s in any order: the quota holds, waits end, nothing is left."""
+    """For any calls, cancellations and 429s, the quota holds, waits end, and no timer remains."""
     subject = Subject(per_minute=per_minute)
     tasks: list[asyncio.Task[None]] = []
     for name, argument, count in acts:

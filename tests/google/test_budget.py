@@ -1,4 +1,4 @@
-"""The budget of an account, and the calls that wait for it."""
+"""The budget of an account, and the calls that wait for quota."""
 
 import asyncio
 from collections import Counter
@@ -18,8 +18,8 @@ from tests.google.timers import failing
 SETTINGS = GoogleSettings(reads_per_minute=9, writes_per_minute=18, max_waiting_seconds=7)
 
 
-async def test_reads_and_writes_have_budgets_of_their_own() -> None:
-    """Reads that spend theirs leave the writes theirs, each as large as it is set."""
+async def test_reads_and_writes_have_separate_budgets() -> None:
+    """Reads that spend their budget leave the budget of writes unchanged."""
     bench = Bench(settings=SETTINGS)
     await bench.make(failing(), is_write=False)
     answers = [await bench.make(failing(), is_write=True) for _ in range(2)]
@@ -32,7 +32,7 @@ async def test_reads_and_writes_have_budgets_of_their_own() -> None:
 
 
 async def test_the_call_context_decides_the_turn() -> None:
-    """Each call waits in the line of the key on whose behalf it is made."""
+    """Each call waits in the queue of the key in its call context."""
     bench = Bench(settings=SETTINGS)
     await bench.make(failing(), is_write=True)
     await bench.make(failing(), is_write=True)
@@ -53,8 +53,8 @@ async def test_the_call_context_decides_the_turn() -> None:
     assert [type(end) for end in ends] == [type(None), QuotaSpent, type(None)]
 
 
-async def test_what_is_refused_is_not_sent() -> None:
-    """A call that the budget refuses never reaches Google, and its wait is reported too."""
+async def test_a_call_that_the_budget_refuses_is_not_sent() -> None:
+    """A call that the budget refuses never reaches Google and is reported with a wait of 0 s."""
     bench = Bench(settings=SETTINGS)
     await bench.make(failing(), is_write=False)
     waiting = asyncio.create_task(bench.make(failing(), is_write=False))
@@ -67,8 +67,8 @@ async def test_what_is_refused_is_not_sent() -> None:
     assert bench.waits == [0, 0, pytest.approx(60 / 9)]
 
 
-async def test_a_429_teaches_the_budget() -> None:
-    """Google's refusal comes out as it is; the budget of its kind learns of it, no other."""
+async def test_a_429_lowers_only_the_budget_of_its_kind() -> None:
+    """A 429 to a write lowers the budget of writes, not of reads, and is raised unchanged."""
     bench = Bench(settings=SETTINGS)
     error = QuotaSpent("429", is_from_google=True, limit=6)
     with pytest.raises(QuotaSpent) as caught:
@@ -79,8 +79,8 @@ async def test_a_429_teaches_the_budget() -> None:
     assert bench.budget.reads.rate_per_second() == pytest.approx(0.15)
 
 
-async def test_a_write_after_a_look_has_its_turn_already() -> None:
-    """The first write of a block goes out at once, in its turn; the next waits for its own."""
+async def test_a_reserved_turn_is_for_one_write() -> None:
+    """The first write in a `write_turn` block is sent at once; the second write waits for quota."""
     bench = Bench(settings=SETTINGS)
     turn = await bench.pipeline.write_turn(BOOK)
     await bench.make(failing(), is_write=True)
@@ -95,8 +95,8 @@ async def test_a_write_after_a_look_has_its_turn_already() -> None:
     assert bench.waits == [0, 0, pytest.approx(60 / 18)]
 
 
-async def test_a_turn_without_a_write_is_given_back() -> None:
-    """The next waiter gets it."""
+async def test_an_unused_turn_is_given_back() -> None:
+    """If a `write_turn` block makes no write, the next waiting write gets the quota."""
     bench = Bench(settings=SETTINGS)
     await bench.make(failing(), is_write=True)
     turn = await bench.pipeline.write_turn(BOOK)
@@ -111,7 +111,7 @@ async def test_a_turn_without_a_write_is_given_back() -> None:
 
 
 async def test_a_turn_that_would_come_too_late_is_refused() -> None:
-    """As a write is: it was not sent."""
+    """`write_turn` raises QuotaSpent with `not_applied` if the turn would come too late."""
     bench = Bench(settings=SETTINGS)
     for _ in range(2):
         await bench.make(failing(), is_write=True)
@@ -126,7 +126,7 @@ async def test_a_turn_that_would_come_too_late_is_refused() -> None:
 
 
 async def test_one_key_writes_to_many_worksheets() -> None:
-    """Each of twelve worksheets of a key gets its turn, though all wait all the time."""
+    """Of twelve worksheets of one key that all wait, each gets at least four writes a minute."""
     settings = GoogleSettings(writes_per_minute=54, max_waiting_seconds=10)
     bench = Bench(settings=settings, turn_seconds=30)
     turns: Counter[int] = Counter()
@@ -146,11 +146,11 @@ async def test_one_key_writes_to_many_worksheets() -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
     assert len(turns) == 12
-    assert min(turns.values()) >= 4  # of 54 and the burst
+    assert min(turns.values()) >= 4  # of 54 writes and the burst
 
 
-def test_the_most_calls_of_a_minute_are_those_of_the_narrowest_limit() -> None:
-    """Rate and burst together, as Google counts them: of the account, or of its project."""
+def test_max_per_minute_is_the_lower_of_account_and_project() -> None:
+    """`max_per_minute` is rate and burst of the account or of its project, whichever is lower."""
     usual, project = open_budget(GoogleSettings()), open_quota(18, 300)
     shared = open_budget(GoogleSettings(), project=project)
 

@@ -1,4 +1,4 @@
-"""Call contexts, beneficiaries and the time at which a call is sent."""
+"""Call contexts, beneficiaries, and the time at which a call is sent."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ from tests.google.pipelines import Bench
 
 
 async def test_a_task_inherits_the_call_context() -> None:
-    """Tasks started in the block keep its call context after the block ends."""
+    """A task started in an `in_call_context` block keeps the call context after the block ends."""
 
     async def call_context() -> CallContext:
         return current_call_context()
@@ -30,7 +30,7 @@ async def test_a_task_inherits_the_call_context() -> None:
 
 
 def test_call_contexts_nest() -> None:
-    """A verification within a call context ends with its block, even by an error."""
+    """An inner call context ends with its block, even if the block raises."""
     with in_call_context(CallContext("k1")):
         with pytest.raises(KeyError), in_call_context(CallContext("k1", is_verification=True)):
             raise KeyError(current_call_context().is_verification)
@@ -39,8 +39,8 @@ def test_call_contexts_nest() -> None:
     assert after == CallContext("k1")
 
 
-def test_beneficiaries_are_all_that_wait() -> None:
-    """Each key once: those that are in it at once, and others when they come, also to a group."""
+def test_beneficiaries_are_the_keys_of_all_joined_groups() -> None:
+    """Beneficiaries have each key once, and later keys of a joined group too."""
     beneficiaries, group = Beneficiaries(["a", "b"]), Beneficiaries(["a", "c"])
     beneficiaries.join_as(CallContext("a", beneficiaries=group))
     group.join_as(CallContext("b", beneficiaries=beneficiaries))
@@ -53,12 +53,12 @@ def test_beneficiaries_are_all_that_wait() -> None:
 
 
 def test_beneficiaries_are_not_part_of_equality() -> None:
-    """Beneficiaries may join while a call waits."""
+    """Beneficiaries do not affect equality of call contexts, because keys can join later."""
     assert CallContext("k1", beneficiaries=Beneficiaries(["a"])) == CallContext("k1")
 
 
-async def test_sent_at_is_the_time_of_sending() -> None:
-    """The recorded time is that of the last attempt."""
+async def test_sent_at_is_the_time_of_the_last_call() -> None:
+    """`sent_at` is None before the first call and then the time of the last call."""
     bench = Bench()
     clock = bench.timers.clock
 
@@ -77,7 +77,7 @@ async def test_sent_at_is_the_time_of_sending() -> None:
 
 
 async def test_concurrent_calls_have_their_own_sent_at() -> None:
-    """A caller that waits for both sees the later one."""
+    """An outer recorder of two concurrent calls has the later time."""
 
     async def call(at_seconds: float) -> float | None:
         with recording_sent_at() as sent_at:
@@ -92,8 +92,8 @@ async def test_concurrent_calls_have_their_own_sent_at() -> None:
     assert outer.at_seconds == 2.0
 
 
-def test_nobody_need_listen() -> None:
-    """A call without a recorder is sent."""
+def test_sent_at_without_a_recorder() -> None:
+    """`record_sent_at` outside of a recorder does nothing."""
     record_sent_at(1.0)
 
     with recording_sent_at() as sent_at:

@@ -1,4 +1,4 @@
-"""Decoding of answers: required shape and limited memory."""
+"""Decoding of Google's answers: required shape and limited memory."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +28,7 @@ APPLY = Apply("book", Batch(sheet_id=0, fence=Fence(id=1, key="k", token="t"), r
 
 
 def repeated(start: bytes, item: bytes, end: bytes) -> bytes:
-    """A body of nearly the size that it may have."""
+    """Return a JSON body of nearly `MAX_BYTES` that repeats `item`."""
     return start + b",".join([item] * (MAX_BYTES // (len(item) + 1) - 10)) + end
 
 
@@ -51,16 +51,16 @@ GROWING: Mapping[str, tuple[Call[Any], bytes, bytes, bytes]] = {
 
 
 @pytest.mark.parametrize("case", GROWING)
-def test_what_would_grow_is_not_decoded(case: str) -> None:
-    """An answer of many small items is too large even within its size limit."""
+def test_an_answer_that_would_grow_in_memory_is_not_decoded(case: str) -> None:
+    """An answer of many small items raises AnswerTooLarge even with few enough bytes."""
     operation, *parts = GROWING[case]
 
     with pytest.raises(AnswerTooLarge):
         finish(operation.decode(answer_of(repeated(*parts)), LIMITS))
 
 
-def test_an_answer_of_its_largest_size_is_decoded() -> None:
-    """Long texts, with commas in them, and worksheets take no more than is allowed."""
+def test_an_answer_of_the_largest_size_is_decoded() -> None:
+    """Long texts with commas, and lists of worksheets, are within the memory limit."""
     text = b"Call me Ishmael. Some years ago, never mind how long precisely, having little money"
     rows = repeated(b'{"range":"T!A1","values":[', b'["%b","%b"]' % (text, text), b"]}")
     sheets = repeated(
@@ -74,7 +74,7 @@ def test_an_answer_of_its_largest_size_is_decoded() -> None:
 
 
 def test_a_full_window_of_the_widest_worksheet_is_decoded() -> None:
-    """101 rows of 18,278 short cells fit into the bound that is the default."""
+    """101 rows of 18,278 short cells are within the default memory limit."""
     cells = b",".join([b'"a"'] * 18_278)
     body = b'{"range":"T!A1","values":[%b]}' % b",".join([b"[%b]" % cells] * 101)
 

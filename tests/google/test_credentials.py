@@ -1,4 +1,4 @@
-"""Accepted key files, and messages about others."""
+"""Key files of service accounts: accepted files, and messages about other files."""
 
 from pathlib import Path
 
@@ -17,16 +17,16 @@ def problems_of(path: Path, *, allow_insecure_endpoint: bool = False) -> list[st
     return caught.value.problems
 
 
-def test_a_key_file_is_taken(key_file: KeyFile) -> None:
-    """The account of a key file that is well made acts for the gateway, in Sheets only."""
+def test_a_valid_key_file_is_accepted(key_file: KeyFile) -> None:
+    """The credentials of a valid key file have the scope of Google Sheets only."""
     credentials = load_service_account(key_file(), allow_insecure_endpoint=False)
 
     assert credentials.service_account_email == ACCOUNT
     assert credentials.scopes == ("https://www.googleapis.com/auth/spreadsheets",)
 
 
-def test_a_key_file_may_act_as_a_user(key_file: KeyFile) -> None:
-    """Its assertions name the user (domain-wide delegation)."""
+def test_a_key_file_with_a_subject(key_file: KeyFile) -> None:
+    """With `subject`, the credentials act for that user (domain-wide delegation)."""
     credentials = load_service_account(
         key_file(), allow_insecure_endpoint=False, subject="ann@example.com"
     )
@@ -36,7 +36,7 @@ def test_a_key_file_may_act_as_a_user(key_file: KeyFile) -> None:
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
 def test_a_key_file_that_others_can_read_is_refused(mode: int, key_file: KeyFile) -> None:
-    """A key that others than its owner can read is no secret."""
+    """A key file that other users can read is an error with the remedy `chmod 600`."""
     path = key_file()
     path.chmod(mode)
 
@@ -47,7 +47,7 @@ def test_a_key_file_that_others_can_read_is_refused(mode: int, key_file: KeyFile
 
 
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:
-    """A file that is not there is named with its setting."""
+    """The error about a missing file has the setting and the path."""
     (problem,) = problems_of(tmp_path / "none.json")
 
     assert "google.credentials: " in problem
@@ -55,7 +55,7 @@ def test_a_missing_file_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_directory_is_reported(tmp_path: Path) -> None:
-    """A directory is no key file."""
+    """A directory in place of the key file is an error."""
     tmp_path.chmod(0o700)
 
     (problem,) = problems_of(tmp_path)
@@ -79,7 +79,7 @@ def test_a_directory_is_reported(tmp_path: Path) -> None:
     ],
 )
 def test_another_file_is_refused(content: str | bytes, kind: str, key_file: KeyFile) -> None:
-    """A file that is no service account's is refused, and what it is instead; not quoted."""
+    """The error about another kind of file names the kind and does not quote the content."""
     path = key_file()
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
@@ -92,14 +92,14 @@ def test_another_file_is_refused(content: str | bytes, kind: str, key_file: KeyF
 
 
 def test_all_that_is_missing_is_reported_at_once(key_file: KeyFile) -> None:
-    """Each missing member has its line."""
+    """Each missing member of a key file is one problem."""
     problems = problems_of(key_file(client_email=None, private_key=None, token_uri=None))
 
     assert len(problems) == 3
 
 
 def test_a_broken_private_key_is_not_quoted(key_file: KeyFile) -> None:
-    """The content in place of the key is not quoted: it may be most of a key."""
+    """The error about an invalid private key does not quote it, because it can be most of a key."""
     path = key_file(private_key="-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----")
 
     with pytest.raises(ConfigError, match="private_key") as caught:
@@ -113,15 +113,15 @@ def test_a_broken_private_key_is_not_quoted(key_file: KeyFile) -> None:
     "token_uri",
     ["https://evil.example/token", "http://oauth2.googleapis.com/token", "file:///etc/passwd"],
 )
-def test_keys_are_not_shown_to_strangers(token_uri: str, key_file: KeyFile) -> None:
-    """A token URL must be Google's or on this machine."""
+def test_a_foreign_token_url_is_refused(token_uri: str, key_file: KeyFile) -> None:
+    """The token URL in a key file must be Google's or on this machine."""
     (problem,) = problems_of(key_file(token_uri=token_uri))
 
     assert "token_uri" in problem
 
 
-def test_the_operator_may_allow_another_token_url(key_file: KeyFile) -> None:
-    """The setting that allows a foreign endpoint allows a foreign token URL as well."""
+def test_a_foreign_token_url_is_allowed_by_a_setting(key_file: KeyFile) -> None:
+    """With `allow_insecure_endpoint`, a key file with a foreign token URL is accepted."""
     path = key_file(token_uri="https://proxy.example/token")
 
     assert load_service_account(path, allow_insecure_endpoint=True)

@@ -1,4 +1,4 @@
-"""Answers that keep coming, but too slowly, from a real socket."""
+"""Answers that arrive too slowly, over real sockets."""
 
 import asyncio
 import socket
@@ -24,7 +24,7 @@ from tests.stand_in import open_client, open_google
 
 @contextmanager
 def dripping() -> Iterator[str]:
-    """A server that gives tokens at once, its first answer a byte at a time for ever, then all."""
+    """Run a server whose first answer never ends; tokens and later answers come at once."""
     ended, is_first = threading.Event(), iter([True])
 
     def answer(connection: socket.socket) -> None:
@@ -67,7 +67,7 @@ CALLS: Mapping[str, Callable[[GoogleSheets], Awaitable[object]]] = {
 
 
 def _read_request(connection: socket.socket) -> bytes:
-    """The first line of a request that was read to its end, as closing would reset it else."""
+    """Read a whole request, as closing earlier resets the connection; return its first line."""
     with connection.makefile("rb") as received:
         first, length = received.readline(), 0
         while (line := received.readline()).strip():
@@ -80,10 +80,10 @@ def _read_request(connection: socket.socket) -> bytes:
 @pytest.mark.parametrize(
     ("name", "expected"), [("read", UpstreamTimeout), ("write", WriteOutcomeUnknown)]
 )
-async def test_a_dripping_head_ends_at_the_deadline(
+async def test_an_endless_header_ends_at_the_deadline(
     key_file: KeyFile, name: str, expected: type[GatewayError]
 ) -> None:
-    """The whole call has a deadline, and the next one finds the only connection free again."""
+    """A call with an endless response header ends at the deadline and frees its connection."""
     with dripping() as url:
         settings = GoogleSettings(
             endpoint=url,
@@ -105,7 +105,7 @@ async def test_a_dripping_head_ends_at_the_deadline(
 
 
 async def test_a_write_that_finds_no_connection_is_not_sent(key_file: KeyFile) -> None:
-    """Its deadline passes before anything leaves, so it was surely not applied."""
+    """If no connection is free until the deadline, a write fails with `not_applied`."""
     with dripping() as url:
         settings = GoogleSettings(
             endpoint=url,
@@ -127,8 +127,8 @@ async def test_a_write_that_finds_no_connection_is_not_sent(key_file: KeyFile) -
     assert caught.value.outcome == "not_applied"
 
 
-async def test_a_call_that_nobody_waits_for_frees_its_connection(key_file: KeyFile) -> None:
-    """A cancelled call ends at once; the next one does not wait for it."""
+async def test_a_cancelled_call_frees_its_connection(key_file: KeyFile) -> None:
+    """A cancelled call ends at once, so the next call can use the connection."""
     with dripping() as url:
         settings = GoogleSettings(
             endpoint=url, credentials=key_file(token_uri=f"{url}/token"), max_connections=1

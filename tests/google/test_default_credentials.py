@@ -1,4 +1,4 @@
-"""Accepted files of Application Default Credentials, without a configured key file."""
+"""Files of Application Default Credentials, which are used without a configured key file."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ Made = Callable[..., Path]
 
 @pytest.fixture
 def made(tmp_path: Path) -> Made:
-    """Writes a file of credentials where gcloud has its own."""
+    """Return a function that writes a credentials file at the path that gcloud uses."""
 
     def write(info: Mapping[str, object], mode: int = 0o600) -> Path:
         path = tmp_path / "application_default_credentials.json"
@@ -41,14 +41,14 @@ def problems_of(environ: Mapping[str, str], **settings: object) -> list[str]:
     return caught.value.problems
 
 
-def test_without_a_file_nothing_is_looked_at(tmp_path: Path) -> None:
-    """The metadata server gives credentials without one."""
+def test_no_credentials_file_is_needed(tmp_path: Path) -> None:
+    """Without a file the check passes, because a metadata server can provide credentials."""
     check_credentials(GoogleSettings(), {"CLOUDSDK_CONFIG": str(tmp_path)})
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
 def test_a_key_that_others_can_read_is_refused(mode: int, key_file: KeyFile) -> None:
-    """A key is as much of a secret when the variable names its file."""
+    """A key file named by GOOGLE_APPLICATION_CREDENTIALS must not be readable by other users."""
     path = key_file()
     path.chmod(mode)
 
@@ -58,8 +58,8 @@ def test_a_key_that_others_can_read_is_refused(mode: int, key_file: KeyFile) -> 
     assert "chmod 600" in problem
 
 
-def test_a_persons_sign_in_is_taken_where_gcloud_puts_it(made: Made) -> None:
-    """A private file of gcloud's is looked at, and refused once others can read it."""
+def test_a_sign_in_of_gcloud_must_be_private(made: Made) -> None:
+    """A file that gcloud wrote is accepted, but refused if other users can read it."""
     environ = {"CLOUDSDK_CONFIG": str(made(PERSON).parent)}
     check_credentials(GoogleSettings(), environ)
     made(PERSON, 0o644)
@@ -69,15 +69,15 @@ def test_a_persons_sign_in_is_taken_where_gcloud_puts_it(made: Made) -> None:
     assert "can be read by users other" in problem
 
 
-def test_the_setting_counts_alone(key_file: KeyFile, made: Made) -> None:
-    """With a configured key file, no other file is read."""
+def test_a_configured_key_file_is_the_only_file_read(key_file: KeyFile, made: Made) -> None:
+    """With a configured key file, the file of GOOGLE_APPLICATION_CREDENTIALS is not read."""
     environ = {VARIABLE: str(made({}, 0o666))}
 
     check_credentials(GoogleSettings(credentials=key_file()), environ)
 
 
-def test_a_foreign_identity_may_be_read_and_not_changed(made: Made) -> None:
-    """Such a file holds no secret: it is refused if others may write it, or if it has one."""
+def test_an_external_account_file_can_be_readable(made: Made) -> None:
+    """An external account's file must not be writable by others, nor readable with a secret."""
     path = made(FOREIGN, 0o644)
     environ = {VARIABLE: str(path)}
     check_credentials(GoogleSettings(), environ)
@@ -101,10 +101,10 @@ STRANGER = "http://stranger.example/token"
         pytest.param("service_account_impersonation_url", FOREIGN, id="impersonation"),
     ],
 )
-def test_credentials_are_not_shown_to_strangers(
+def test_foreign_token_endpoints_are_refused(
     made: Made, member: str, info: Mapping[str, object]
 ) -> None:
-    """Token endpoints must be Google's or on this machine, unless allowed."""
+    """Token endpoints must be Google's or on this machine, unless a setting allows others."""
     environ = {VARIABLE: str(made({**info, member: STRANGER}))}
 
     (problem,) = problems_of(environ)
@@ -114,7 +114,7 @@ def test_credentials_are_not_shown_to_strangers(
 
 
 def test_all_that_is_wrong_with_a_key_is_reported(key_file: KeyFile) -> None:
-    """A service account's key is looked at as the one that is set, under its own name."""
+    """All problems of a key file are reported, under the name GOOGLE_APPLICATION_CREDENTIALS."""
     path = key_file(token_uri=STRANGER, private_key=None)
 
     problems = problems_of({VARIABLE: str(path)})
@@ -138,7 +138,7 @@ def test_all_that_is_wrong_with_a_key_is_reported(key_file: KeyFile) -> None:
 def test_a_file_of_another_kind_is_reported(
     tmp_path: Path, content: str | None, words: str
 ) -> None:
-    """In the words that the setting's file gets."""
+    """The error about another kind of file says which kind, as for the configured key file."""
     path = tmp_path / "file.json"
     if content is not None:
         path.touch(mode=0o600)

@@ -1,4 +1,4 @@
-"""Order of waiting calls."""
+"""Order of calls in the fair queue."""
 
 import asyncio
 from dataclasses import replace
@@ -26,19 +26,19 @@ def joined(*call_contexts: CallContext) -> FairQueue:
 
 
 def order(turns: FairQueue) -> list[CallContext]:
-    """Everybody in the order of their turns."""
+    """Return the call contexts in the order of their turns, and empty the queue."""
     return [turns.take_next().call_context for _ in range(len(turns))]
 
 
 async def test_keys_take_turns() -> None:
-    """One key's many calls hold up another's by one in each round."""
+    """In each round, the queue returns one call of each key."""
     a, b, c = CallContext("a"), CallContext("b"), CallContext("c")
 
     assert order(joined(a, a, a, a, b, c, b)) == [a, b, c, a, b, a, a]
 
 
 async def test_verifications_go_first() -> None:
-    """Verifications go before all others, oldest first."""
+    """Verifications are before all other calls, in the order of joining."""
     a, b = CallContext("a"), CallContext("b")
     other = CallContext("b", is_verification=True)
 
@@ -46,7 +46,7 @@ async def test_verifications_go_first() -> None:
 
 
 async def test_a_key_that_had_its_turn_is_last() -> None:
-    """A key that joins again after its turn is behind the others."""
+    """A key that joins again after its turn is behind all waiting keys."""
     a, b, c = CallContext("a"), CallContext("b"), CallContext("c")
     turns = joined(a, b, c)
     turns.take_next()
@@ -58,10 +58,10 @@ async def test_a_key_that_had_its_turn_is_last() -> None:
 @given(
     call_contexts=st.lists(CALL_CONTEXTS, max_size=30), taken=st.integers(0, 30), last=CALL_CONTEXTS
 )
-async def test_the_place_in_line_is_foreseen(
+async def test_before_counts_the_calls_ahead(
     call_contexts: list[CallContext], taken: int, last: CallContext
 ) -> None:
-    """As many as were foreseen have their turn before one that joins last."""
+    """`before` is the number of calls that have their turn before a call that joined last."""
     turns = joined(*call_contexts)
     for _ in range(min(taken, len(call_contexts))):
         turns.take_next()
@@ -77,8 +77,10 @@ async def test_the_place_in_line_is_foreseen(
     call_contexts=st.lists(CALL_CONTEXTS, min_size=1, max_size=20),
     places=st.lists(st.integers(0, 19), max_size=5),
 )
-async def test_who_leaves_is_not_next(call_contexts: list[CallContext], places: list[int]) -> None:
-    """The others keep their order when some leave; leaving twice does nothing."""
+async def test_a_call_that_leaves_is_removed(
+    call_contexts: list[CallContext], places: list[int]
+) -> None:
+    """Other calls keep their order when calls leave, and leaving twice has no effect."""
     waiters = [waiter(call_context) for call_context in call_contexts]
     leaving = [waiters[place % len(waiters)] for place in places]
     turns = FairQueue()
@@ -96,8 +98,8 @@ async def test_who_leaves_is_not_next(call_contexts: list[CallContext], places: 
         ]
 
 
-async def test_a_call_of_several_keys_goes_at_the_first_turn_of_them() -> None:
-    """It goes once, for the key whose turn it was; the others have theirs left."""
+async def test_a_shared_call_uses_the_first_turn() -> None:
+    """A call that several keys share uses one turn, of the key that is first in order."""
     a, b = CallContext("a"), CallContext("b")
     turns = joined(a, a)
     beneficiaries = Beneficiaries("a")
@@ -117,8 +119,8 @@ async def test_a_call_of_several_keys_goes_at_the_first_turn_of_them() -> None:
     assert order(turns) == [a, b]
 
 
-async def test_who_waits_no_more_stands_in_no_line() -> None:
-    """A key that joins a call late, or one that verifies, adds nothing."""
+async def test_a_key_that_joins_too_late_is_not_queued() -> None:
+    """A key that joins a call already taken, or a verification, is not added to the queue."""
     groups = [Beneficiaries("a"), Beneficiaries("a")]
     check = CallContext("a", is_verification=True, beneficiaries=groups[0])
     turns = joined(check, CallContext("a", beneficiaries=groups[1]))
@@ -140,10 +142,10 @@ async def test_who_waits_no_more_stands_in_no_line() -> None:
     call_contexts=st.lists(CALL_CONTEXTS, min_size=1, max_size=12),
     joins=st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 11)), max_size=20),
 )
-async def test_the_order_is_known_before(
+async def test_iteration_is_in_the_order_of_turns(
     call_contexts: list[CallContext], joins: list[tuple[str, int]]
 ) -> None:
-    """The predicted order is the order of turns."""
+    """Iteration and `before` give the order in which `take_next` returns the calls."""
     groups = [Beneficiaries() for _ in call_contexts]
     waiters = [
         waiter(replace(call_context, beneficiaries=group))

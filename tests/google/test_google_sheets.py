@@ -1,4 +1,4 @@
-"""Requests of the verbs, and results for answers with status 200."""
+"""HTTP requests of the methods of `GoogleSheets`, and results of answers with status 200."""
 
 import json
 import time
@@ -78,7 +78,7 @@ def query_of(request: httpx.Request) -> list[tuple[str, str]]:
 
 
 async def test_values_are_read_as_displayed(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """Displayed values are asked for by range and come back as Google echoes them."""
+    """Displayed values are requested with FORMATTED_VALUE, by rows, and returned unchanged."""
     answer = {"range": "Sheet1!A1:B3", "values": [["a", "b"], [], ["", "c"]]}
     google.sheets.respond(json=answer)
 
@@ -102,7 +102,7 @@ async def test_values_are_read_as_displayed(settings: GoogleSettings, google: Fa
 
 
 async def test_typed_values_keep_their_types(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """Typed values are asked for with dates as serial numbers, and keep their JSON types."""
+    """Typed values keep their JSON types; dates are requested as serial numbers."""
     google.sheets.respond(json={"range": "A1:A4", "values": [[1, 1.5, True, "x"]]})
 
     async with open_google(settings) as sheets:
@@ -117,7 +117,7 @@ async def test_typed_values_keep_their_types(settings: GoogleSettings, google: F
 
 
 async def test_a_blank_range_has_no_cells(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """Google leaves `values` out where everything is blank."""
+    """An answer without `values`, which Google sends for a blank range, has no cells."""
     google.sheets.respond(json={"range": "T!A1:B2"})
 
     async with open_google(settings) as sheets:
@@ -127,7 +127,7 @@ async def test_a_blank_range_has_no_cells(settings: GoogleSettings, google: Fake
 
 
 async def test_several_ranges_are_one_call(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """Ranges are repeated parameters of one call, and their values come in the same order."""
+    """Several ranges are read with one `batchGet` call, and the values are in the same order."""
     google.sheets.respond(
         json={"valueRanges": [{"range": "T!1:1", "values": [["h"]]}, {"range": "T!A7:7"}]}
     )
@@ -151,7 +151,7 @@ async def test_several_ranges_are_one_call(settings: GoogleSettings, google: Fak
 
 
 async def test_only_grids_are_listed(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """Tabs without cells are left out; a tab without a type is a grid."""
+    """Tabs without cells, such as charts, are not listed; a tab without a type is a grid."""
     grid = {"rowCount": 1000, "columnCount": 26}
     google.sheets.respond(
         json={
@@ -183,10 +183,10 @@ async def test_only_grids_are_listed(settings: GoogleSettings, google: FakeGoogl
     assert query_of(google.sent) == [("fields", fields), ("prettyPrint", "false")]
 
 
-async def test_a_batch_whose_look_is_old_is_not_sent(
+async def test_a_batch_after_send_until_is_not_sent(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """After `send_until` a batch stays here, also if only the token took long."""
+    """A batch after its `send_until`, even if the token was slow, raises LookOutdated unsent."""
     batch = Batch(sheet_id=4, fence=FENCE, send_until=time.monotonic() - 0.001)
 
     async with open_google(settings) as sheets:
@@ -197,8 +197,10 @@ async def test_a_batch_whose_look_is_old_is_not_sent(
     assert not google.sheets.called
 
 
-async def test_answer_names_computed_cells(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """A cell is computed if a formula was entered, or if another cell's formula fills it."""
+async def test_computed_cells_are_found_in_an_answer(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """A cell is computed if it has a formula, or a value although nothing was entered in it."""
     entered = [{"stringValue": "a"}, {"formulaValue": "=A1"}, None, {"numberValue": 1}]
     cells = [
         {"formattedValue": "a", "effectiveValue": {"stringValue": "a"}}
@@ -217,7 +219,7 @@ async def test_answer_names_computed_cells(settings: GoogleSettings, google: Fak
 
 
 async def test_a_batch_is_one_call(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """Fence and changes go together, each value with its type; the answer shows the ranges."""
+    """Fence, changes and removed fences are one `batchUpdate` call, which also returns ranges."""
     cell = {"formattedValue": "=1", "effectiveValue": {"stringValue": "=1"}}
     shown = {"startRow": 6, "rowData": [{"values": [cell]}]}
     grid = {"rowCount": 9, "columnCount": 3, "frozenRowCount": 1}
@@ -275,7 +277,7 @@ async def test_a_batch_is_one_call(settings: GoogleSettings, google: FakeGoogle)
 
 
 async def test_a_fence_is_created_alone(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """A fence is developer metadata of the spreadsheet, and its answer is its success."""
+    """`put_fence` creates developer metadata of the spreadsheet with one `batchUpdate` call."""
     google.sheets.respond(json={"spreadsheetId": SPREADSHEET})
 
     async with open_google(settings) as sheets:
@@ -289,7 +291,7 @@ async def test_a_fence_is_created_alone(settings: GoogleSettings, google: FakeGo
 
 
 def range_in(request: httpx.Request) -> str:
-    """The range of a `values` path, which must be one segment of exactly five."""
+    """Return the range in a `values` path, and assert that the range is one path segment."""
     path = request.url.raw_path.decode().partition("?")[0]
     empty, *before, range_ = path.split("/")
     assert (empty, before) == ("", ["v4", "spreadsheets", SPREADSHEET, "values"])
@@ -300,7 +302,7 @@ def range_in(request: httpx.Request) -> str:
 async def test_a_title_stays_in_its_segment(
     title: str, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """The range is one path segment and arrives unchanged."""
+    """A range with this title is one path segment and arrives unchanged."""
     google.sheets.respond(json={"range": "A1"})
     quoted = title.replace("'", "''")
 
@@ -311,7 +313,7 @@ async def test_a_title_stays_in_its_segment(
 
 
 def find_credentials(**_given: object) -> tuple[Credentials, None]:
-    """Stands for `google.auth.default` where tokens do not matter."""
+    """Replacement of `google.auth.default` that returns valid credentials."""
     in_an_hour = datetime.now(UTC).replace(tzinfo=None) + timedelta(hours=1)
     return Credentials(None, refresh_handler=lambda *_args, **_options: ("t", in_an_hour)), None  # type: ignore[no-untyped-call]
 
@@ -319,7 +321,7 @@ def find_credentials(**_given: object) -> tuple[Credentials, None]:
 @hypothesis_settings(max_examples=60)
 @given(title=st.text(max_size=50))
 async def test_any_title_stays_in_its_segment(title: str) -> None:
-    """For all titles the path has exactly the expected segments, and the range arrives as it is."""
+    """A range with any title is one path segment and arrives unchanged."""
     range_ = "'" + title.replace("'", "''") + "'!A1"
     with respx.mock(using="httpcore2") as router:
         route = router.route(url__startswith=f"{ENDPOINT}/").respond(json=READ_ANSWER)
@@ -333,7 +335,7 @@ async def test_any_title_stays_in_its_segment(title: str) -> None:
 async def test_a_bad_id_sends_nothing(
     spreadsheet: str, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """Every method refuses an invalid ID before anything is sent, including token requests."""
+    """Every method rejects an invalid spreadsheet ID before any request, even for a token."""
     errors = await failures(settings, verbs(spreadsheet))
 
     assert {type(error) for error in errors.values()} == {InvalidSpreadsheetId}
@@ -343,7 +345,7 @@ async def test_a_bad_id_sends_nothing(
 async def test_calls_go_to_the_configured_endpoint(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """Another endpoint takes Google's place in front of the same path."""
+    """Calls go to the configured endpoint, with the path of Google's endpoint."""
     emulator = google.router.route(url__startswith="http://127.0.0.1:9/").respond(json=READ_ANSWER)
     settings = settings.model_copy(update={"endpoint": "http://127.0.0.1:9"})
 
@@ -357,6 +359,6 @@ async def test_calls_go_to_the_configured_endpoint(
 
 
 async def test_the_account_is_that_of_the_key_file(settings: GoogleSettings) -> None:
-    """The address to share spreadsheets with is known before anything is sent."""
+    """`account` is the e-mail address in the key file, known before the first request."""
     async with open_client(settings) as client:
         assert client.account == ACCOUNT

@@ -1,4 +1,4 @@
-"""Requests and results of reads by column."""
+"""HTTP requests and results of reads by column."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ from tests.stand_in import open_google
 async def test_columns_are_read_with_their_digest(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """Columns are asked for as such; the same answer again is nothing new, another one is."""
+    """A read of columns returns None if the answer has the known digest, else the columns."""
     google.sheets.respond(json={"range": "T!A1:B9", "values": [["a", 1], [], [""], ["b"]]})
 
     async with open_google(settings) as sheets:
@@ -49,7 +49,7 @@ async def test_columns_are_read_with_their_digest(
 
 
 async def test_several_ranges_are_one_call(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """Each part is what a call of its own would have answered, also in its digest."""
+    """`read_several` sends one call, and each part equals the result of a single read."""
     part = {"range": "T!A1:B9", "values": [["a", 1], []]}
     google.sheets.respond(json=part)
     async with open_google(settings) as sheets:
@@ -68,8 +68,10 @@ async def test_several_ranges_are_one_call(settings: GoogleSettings, google: Fak
     assert ("majorDimension", "COLUMNS") in query
 
 
-async def test_parts_that_are_missing(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """An answer with fewer parts than ranges makes no sense."""
+async def test_an_answer_with_missing_parts_is_an_error(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """An answer with fewer parts than ranges raises UpstreamError."""
     google.sheets.respond(json={"valueRanges": [{"range": "T!A1"}]})
     ranges = [KnownRange(f"'{title}'!A1:ZZZ", None) for title in "TU"]
     async with open_google(settings) as sheets:
@@ -78,7 +80,7 @@ async def test_parts_that_are_missing(settings: GoogleSettings, google: FakeGoog
 
 
 async def test_columns_are_bounded_in_memory(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """A small answer of many cells is refused for what they would take in memory."""
+    """A small answer of many cells raises SheetTooLarge because of its size in memory."""
     google.sheets.respond(json={"range": "T!A1:A9", "values": [["ab"] * 1500]})
 
     async with open_google(settings, max_rendering_bytes=60_000) as sheets:
@@ -86,10 +88,8 @@ async def test_columns_are_bounded_in_memory(settings: GoogleSettings, google: F
             await sheets.read_columns(SPREADSHEET, "'T'!A1:ZZZ", render=Render.DISPLAYED)
 
 
-async def test_a_worksheet_is_asked_for_by_its_id(
-    settings: GoogleSettings, google: FakeGoogle
-) -> None:
-    """The id goes in a data filter; the part has the digest of an answer by the title."""
+async def test_a_worksheet_is_read_by_its_id(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """A read by sheet ID uses a data filter, and the result equals a read by title."""
     part = {"range": "T!A1:B9", "values": [["a", 1], []]}
     google.sheets.respond(json=part)
     async with open_google(settings) as sheets:
@@ -128,7 +128,7 @@ async def test_a_worksheet_is_asked_for_by_its_id(
 async def test_an_id_that_does_not_match_one_worksheet(
     settings: GoogleSettings, google: FakeGoogle, answer: object, error: type[UpstreamError]
 ) -> None:
-    """An answer without values is a refusal: Google does not document what it says then."""
+    """A read by sheet ID raises UpstreamRefusal without values, UpstreamError for a bad answer."""
     google.sheets.respond(json=answer)
 
     async with open_google(settings) as sheets:
@@ -141,7 +141,7 @@ async def test_an_id_that_does_not_match_one_worksheet(
 async def test_both_renderings_of_a_worksheet_share_columns(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """A column of texts is decoded once, for types that are read after the rows, too."""
+    """Displayed and typed values share one decoded column if the column has only texts."""
     names = ["name", *(f"a name of a city {row}" for row in range(SHARED_BYTES))]
     google.sheets.respond(json={"range": "T!A1:B9", "values": [names, ["n", "1,250"]]})
     moment = itertools.count()

@@ -1,4 +1,4 @@
-"""Information in a refusal of Google's."""
+"""Details of an error answer of Google."""
 
 import json
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ CONSUMER = {"reason": "SERVICE_DISABLED", "metadata": {"consumer": "projects/123
 def test_the_project_without_the_api(
     status: int, body: Mapping[str, object], project: str | None
 ) -> None:
-    """A refusal for it names the project, if Google did."""
+    """A refusal because the Sheets API is disabled has the project, if Google named the project."""
     content = json.dumps({"error": {"status": "PERMISSION_DENIED", **body}}).encode()
 
     refusal = GoogleRefusal(Answer(status=status, headers={}, body=content, digest=b""))
@@ -49,8 +49,8 @@ def test_the_project_without_the_api(
     assert not refusal.is_page
 
 
-def test_a_page_is_known_from_an_error() -> None:
-    """An answer that is no API error may come from any server."""
+def test_an_html_page_is_no_api_error() -> None:
+    """An HTML answer is recognised, because a proxy or any other server can send one."""
     refusal = GoogleRefusal(Answer(status=403, headers={}, body=b"<p>no", digest=b""))
 
     assert refusal.is_page

@@ -1,4 +1,4 @@
-"""Reads of several worksheets in one call."""
+"""Merging of concurrent reads of several worksheets into one call."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ TITLES = ("A", "B", "C")
 
 
 class Scene:
-    """Three worksheets that were read before."""
+    """Three worksheets of one spreadsheet, and the calls that read them."""
 
     def __init__(self, reads_per_minute: int = 540) -> None:
         settings = GoogleSettings(reads_per_minute=reads_per_minute, max_waiting_seconds=100)
@@ -61,12 +61,13 @@ def column(rendering: object) -> Sequence[object]:
 
 
 async def test_reads_that_begin_together_are_one_call(scene: Scene) -> None:
+    """Reads of three worksheets that begin together are sent as one `read_several` call."""
     assert [column(each) for each in await scene.read_all()] == [("name", t) for t in TITLES]
     assert scene.counts() == (1, 0)
 
 
-async def test_what_is_known_is_left_out(scene: Scene) -> None:
-    """Each read is compared with what is known of its own worksheet."""
+async def test_each_merged_read_has_its_own_digest(scene: Scene) -> None:
+    """In a merged call, only the worksheet with its known digest gives None."""
     found = await scene.read("A")
     assert isinstance(found, Rendering)
 
@@ -77,7 +78,8 @@ async def test_what_is_known_is_left_out(scene: Scene) -> None:
     assert scene.counts() == (1, 1)
 
 
-async def test_renderings_and_new_worksheets_are_apart(scene: Scene) -> None:
+async def test_reads_that_are_not_merged(scene: Scene) -> None:
+    """Reads of another rendering, or of a worksheet without a known digest, are not merged."""
     await asyncio.gather(
         scene.read("A"),
         scene.read("A", render=Render.TYPED),
@@ -88,7 +90,7 @@ async def test_renderings_and_new_worksheets_are_apart(scene: Scene) -> None:
 
 
 async def test_reads_join_one_that_waits_for_the_quota() -> None:
-    """It goes with all that have come by then; their keys share its turn."""
+    """A read joins a merged call that waits for quota, and the keys of all reads share its turn."""
     scene = Scene(reads_per_minute=1)
     await scene.read("A")
     groups = [Beneficiaries(["k1"]), Beneficiaries(["k2"])]
@@ -114,8 +116,8 @@ async def test_reads_join_one_that_waits_for_the_quota() -> None:
 
 
 @pytest.mark.parametrize("error", [UpstreamRefusal("?"), SheetTooLarge("?")], ids=["400", "size"])
-async def test_a_refused_call_is_taken_apart(scene: Scene, error: Exception) -> None:
-    """Each worksheet is read alone, and those of the spreadsheet stay apart for a while."""
+async def test_a_refused_merged_call_is_split(scene: Scene, error: Exception) -> None:
+    """After a refused merged call, worksheets are read one by one for `APART_SECONDS`."""
     scene.google.before("read_several", error)
 
     assert [column(each)[1] for each in await scene.read_all()] == list(TITLES)
@@ -128,6 +130,7 @@ async def test_a_refused_call_is_taken_apart(scene: Scene, error: Exception) -> 
 
 
 async def test_only_the_worksheet_that_is_gone_fails(scene: Scene) -> None:
+    """If one worksheet of a merged call does not exist, only the read of that worksheet fails."""
     del scene.fake.worksheets[1]
 
     a, b, c = await scene.read_all()
@@ -136,15 +139,16 @@ async def test_only_the_worksheet_that_is_gone_fails(scene: Scene) -> None:
     assert isinstance(b, UpstreamRefusal)
 
 
-async def test_another_failure_is_that_of_all(scene: Scene) -> None:
+async def test_an_outage_fails_all_merged_reads(scene: Scene) -> None:
+    """An outage of a merged call fails all its reads and is not repeated for each worksheet."""
     scene.google.before("read_several", UpstreamError("failed"))
 
     assert [type(each) for each in await scene.read_all()] == [UpstreamError] * 3
     assert scene.counts() == (1, 0)
 
 
-async def test_a_cancelled_read_leaves_the_others(scene: Scene) -> None:
-    """Whoever began the call: it goes on for those who joined it."""
+async def test_a_merged_call_continues_after_a_cancelled_read(scene: Scene) -> None:
+    """If the read that began a merged call is cancelled, the other reads get their answers."""
     first, *others = (asyncio.create_task(scene.read(title)) for title in TITLES)
     await asyncio.sleep(0)
     first.cancel()
@@ -153,7 +157,7 @@ async def test_a_cancelled_read_leaves_the_others(scene: Scene) -> None:
 
 
 async def test_many_long_titles_are_several_calls() -> None:
-    """The ranges of a call fit into a URL."""
+    """Reads of many long titles are several calls, so that the ranges fit into a URL."""
     scene = Scene()
     titles = [f"{number}" + "x" * 90 for number in range(60)]
     for title in titles:

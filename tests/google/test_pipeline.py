@@ -1,4 +1,4 @@
-"""The parts of the pipeline together."""
+"""The whole pipeline to Google: accounts, budget, breaker and retries together."""
 
 import asyncio
 from contextlib import suppress
@@ -35,7 +35,7 @@ def scripted() -> ScriptedSheets:
 
 
 async def test_a_spent_budget_is_no_outage() -> None:
-    """A refusal by the budget reaches neither Google nor the breaker, and is not retried."""
+    """A call that the budget refuses is not sent, not retried, and no outage for the breaker."""
     sheets = scripted()
     pipeline = piped(sheets, LEAST)
     await pipeline.list_worksheets(BOOK)
@@ -48,8 +48,8 @@ async def test_a_spent_budget_is_no_outage() -> None:
     assert sheets.cost() == (1, 1)
 
 
-async def test_an_open_breaker_costs_nothing() -> None:
-    """While Google is away calls are neither sent, counted nor budgeted; writes say so."""
+async def test_an_open_breaker_sends_no_calls() -> None:
+    """An open breaker neither sends, counts nor budgets calls, except verifications."""
     sheets = scripted()
     pipeline = piped(sheets, GoogleSettings())
     for _ in range(5):
@@ -72,7 +72,7 @@ async def test_an_open_breaker_costs_nothing() -> None:
 
 
 async def test_each_attempt_is_budgeted_and_counted() -> None:
-    """An attempt that finds the budget spent is not made: its refusal says when to come again."""
+    """A retry without quota is not sent; the read fails with QuotaSpent and counts as one call."""
     sheets = scripted()
     pipeline = piped(sheets, LEAST)
     event = RequestEvent(id="r", method="GET", path="/")
@@ -88,7 +88,7 @@ FEW = GoogleSettings(reads_per_minute=54, writes_per_minute=54, max_waiting_seco
 
 
 class Counting:
-    """A call that counts how often it is sent; it fails with one error after the other."""
+    """A call that counts how often it is sent; it raises the given errors first, then answers."""
 
     def __init__(self, *errors: Exception) -> None:
         self.sent = 0
@@ -103,7 +103,7 @@ class Counting:
     ("is_write", "sent"), [pytest.param(False, 2, id="read"), pytest.param(True, 1, id="write")]
 )
 async def test_a_read_is_repeated_and_a_write_is_not(is_write: bool, sent: int) -> None:
-    """By the time of a repetition the look of a write would be old."""
+    """The pipeline repeats a failed read once, but no write, whose row check would be outdated."""
     bench, call = Bench(retries=Retries(jitter=lambda: 0.0)), Counting(AWAY)
     with suppress(UpstreamUnreachable):
         await bench.make(call, is_write=is_write)
@@ -112,7 +112,7 @@ async def test_a_read_is_repeated_and_a_write_is_not(is_write: bool, sent: int) 
 
 
 async def test_calls_add_to_the_allowance_of_retries() -> None:
-    """Three retries are there at the start; ten more calls allow another one."""
+    """Three retries are allowed at first; ten calls allow one further retry."""
     bench = Bench(retries=Retries(jitter=lambda: 0.0))
     for _ in range(3):
         await bench.make(Counting(AWAY))
@@ -127,7 +127,7 @@ async def test_calls_add_to_the_allowance_of_retries() -> None:
     assert (spent.sent, again.sent) == (1, 2)
 
 
-async def test_an_answer_ends_a_row_of_outages() -> None:
+async def test_an_answer_between_outages_keeps_the_breaker_closed() -> None:
     """Only five outages without an answer between them open the breaker."""
     bench = Bench()
     for _ in range(2):
@@ -141,7 +141,7 @@ async def test_an_answer_ends_a_row_of_outages() -> None:
 
 @pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
 async def test_calls_that_waited_into_an_outage_are_not_sent(is_write: bool) -> None:
-    """They fail when their turn comes, and the next one, and use no quota."""
+    """Calls that waited for quota while the breaker opened fail unsent and use no quota."""
     bench, late = Bench(settings=FEW), [Counting() for _ in range(3)]
     for _ in range(6):
         await bench.make(Counting(), is_write=is_write)
@@ -162,7 +162,7 @@ async def test_calls_that_waited_into_an_outage_are_not_sent(is_write: bool) -> 
 
 
 async def test_a_write_waits_longer_for_its_turn_than_for_quota() -> None:
-    """The limit of a turn is its own: a call beside it fails at once."""
+    """`write_turn` waits for quota up to `turn_seconds`, while a single write fails at once."""
     timers = ManualTimers()
     budget = open_budget(LEAST, clock=timers.clock, set_timer=timers)
     clients = {MAIN_ACCOUNT: StandIn(scripted())}

@@ -1,4 +1,4 @@
-"""Limits in Google's 429s, in recorded wording."""
+"""Limits that Google names in a 429, in recorded wording."""
 
 from typing import Any
 
@@ -41,10 +41,10 @@ LIMITS = {
 
 
 @pytest.mark.parametrize(("answer", "limit"), LIMITS.values(), ids=LIMITS)
-async def test_the_limit_of_a_429_is_kept(
+async def test_the_limit_of_a_429_is_parsed(
     answer: httpx.Response, limit: int | None, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """A limit per minute is stored as a number; other limits are ignored."""
+    """`limit` is the lowest limit per minute in a 429; other limits are ignored."""
     google.sheets.mock(return_value=answer)
 
     read, write = await read_and_write(settings)

@@ -1,4 +1,4 @@
-"""The rate of calls, and what it learns of Google's 429s."""
+"""The rate of calls, and the limit learnt from Google's 429s."""
 
 from bisect import bisect_right
 from itertools import pairwise
@@ -15,7 +15,7 @@ SECONDS = st.one_of(
 
 
 def sent(rate: Rate, start: float, seconds: float) -> list[float]:
-    """Times of calls if one is always waiting."""
+    """Return the times in seconds of calls if a call is always waiting."""
     instants: list[float] = []
     now = start
     while now <= start + seconds:
@@ -26,7 +26,7 @@ def sent(rate: Rate, start: float, seconds: float) -> list[float]:
 
 
 def most_in_a_minute(instants: list[float]) -> int:
-    """The most calls in any sixty seconds, and a little more, so that no rounding hides one."""
+    """Return the most calls in any 60 s; 1 ms is added against rounding errors."""
     return max(bisect_right(instants, at + 60.001) - n for n, at in enumerate(instants))
 
 
@@ -38,7 +38,7 @@ def most_in_a_minute(instants: list[float]) -> int:
 def test_no_minute_has_more_calls_than_rate_and_burst(
     per_minute: int, steps: list[tuple[float, int, int]]
 ) -> None:
-    """However calls come, and some are given back: never more than limit + burst in a minute."""
+    """For any calls, some of them given back, no minute has more calls than rate plus burst."""
     rate, now, instants = Rate(per_minute), 1000.0, [1000.0 - 1e6]
     for seconds, wanted, given_back in steps:
         now += seconds
@@ -55,7 +55,7 @@ def test_no_minute_has_more_calls_than_rate_and_burst(
     ("per_minute", "most"), [(54, 60), (1, 2), (540, 600)], ids=["default", "least", "large"]
 )
 def test_a_greedy_caller_gets_the_whole_rate(per_minute: int, most: int) -> None:
-    """All of the rate can be used: the burst at once, then evenly for ever."""
+    """A caller that always waits gets the burst at once, and then the whole rate evenly."""
     instants = sent(Rate(per_minute), 0.0, 600.0)
 
     assert most_in_a_minute(instants) == most
@@ -64,7 +64,7 @@ def test_a_greedy_caller_gets_the_whole_rate(per_minute: int, most: int) -> None
 
 @given(quota=st.integers(1, 100_000))
 def test_a_learnt_limit_keeps_to_its_quota(quota: int) -> None:
-    """A learnt limit never sends more than the quota in a minute."""
+    """Rate and burst of a learnt limit together are at most Google's quota per minute."""
     limit = learnt_limit(quota)
 
     assert int(limit.per_minute + limit.burst + 1e-6) <= quota
@@ -77,7 +77,7 @@ def test_a_learnt_limit_keeps_to_its_quota(quota: int) -> None:
     ids=["lower", "least", "as configured", "another limit", "not told", "zero"],
 )
 def test_a_lower_limit_is_learnt(limit: int | None, per_minute: float) -> None:
-    """Nine tenths of a limit below the configured rate hold from then on."""
+    """After a 429 with a lower limit, the rate is nine tenths of that limit."""
     rate = Rate(54)
     rate.refused(100.0, sent_at=99.0, limit=limit)
 
@@ -86,7 +86,7 @@ def test_a_lower_limit_is_learnt(limit: int | None, per_minute: float) -> None:
 
 
 def test_a_learnt_limit_only_falls() -> None:
-    """A 429 with a higher limit than the one before changes nothing."""
+    """A 429 with a higher limit than the learnt limit changes nothing."""
     rate = Rate(54)
     for at, limit in enumerate([30, 50, 20, 60]):
         rate.refused(100.0 + at, sent_at=99.0, limit=limit)
@@ -95,7 +95,7 @@ def test_a_learnt_limit_only_falls() -> None:
 
 
 def test_the_configured_rate_returns() -> None:
-    """Ten minutes without a 429, and the configured rate is tried again, not before."""
+    """Ten minutes after the last 429, the configured rate is used again."""
     rate = Rate(54)
     rate.refused(100.0, sent_at=99.0, limit=30)
 
@@ -104,8 +104,8 @@ def test_the_configured_rate_returns() -> None:
     assert most_in_a_minute(sent(rate, 700.0, 200.0)) == 60
 
 
-def test_after_a_pause_comes_no_burst() -> None:
-    """A 429 empties the bucket: nothing for five seconds, then one by one."""
+def test_no_burst_after_a_pause() -> None:
+    """After a 429, no call is sent for five seconds, and then calls are sent one by one."""
     rate = Rate(54)
     rate.take(100.0)
     rate.refused(100.3, sent_at=100.0, limit=None)
@@ -115,8 +115,8 @@ def test_after_a_pause_comes_no_burst() -> None:
     assert all(later - earlier > 1.1 for earlier, later in pairwise(instants))
 
 
-def test_pauses_grow_while_it_goes_on() -> None:
-    """Each 429 after a pause doubles the next one, up to a minute."""
+def test_pauses_double_with_each_429() -> None:
+    """Each 429 after a pause doubles the next pause, up to 60 s."""
     rate, now, pauses = Rate(54), 100.0, []
     for _ in range(6):
         rate.refused(now, sent_at=now, limit=None)
@@ -127,7 +127,7 @@ def test_pauses_grow_while_it_goes_on() -> None:
 
 
 def test_calls_in_flight_count_as_one_refusal() -> None:
-    """A refusal of a call that was sent before the pause does not prolong it."""
+    """A 429 to a call that was sent before the pause does not prolong the pause."""
     rate = Rate(54)
     for at in (100.0, 100.1, 101.0, 104.0):
         rate.refused(at, sent_at=99.5, limit=None)
@@ -135,11 +135,11 @@ def test_calls_in_flight_count_as_one_refusal() -> None:
     assert rate.free_at(104.0) == 105.0
 
 
-def test_a_calm_minute_is_forgiving() -> None:
-    """A minute after a pause without a 429, the next pause is the shortest again."""
+def test_the_pause_is_reset_after_a_minute() -> None:
+    """After a minute without a 429, the next pause is five seconds again."""
     rate = Rate(54)
     rate.refused(100.0, sent_at=99.0, limit=None)
-    rate.refused(105.0, sent_at=105.0, limit=None)  # until 115
+    rate.refused(105.0, sent_at=105.0, limit=None)  # the pause ends at 115 s
     rate.refused(175.0, sent_at=175.0, limit=None)
 
     assert rate.free_at(175.0) == 180.0

@@ -1,4 +1,4 @@
-"""Answers by column: cut without changing a cell, counted in memory, and refused early."""
+"""Decoding of answers by column: in parts, with a limit on memory."""
 
 import json
 import sys
@@ -54,7 +54,7 @@ def reading(
     max_bytes: int = PLENTY,
     columns: KnownColumns | None = None,
 ) -> Work[Rendering | None]:
-    """The reading of an answer beside other columns, by default beside none."""
+    """Return the decoding of an answer; `columns` are the columns shared with other answers."""
     columns = known_columns() if columns is None else columns
     return read_rendering(answer, known, Limits(max_bytes, max_bytes, columns))
 
@@ -65,10 +65,10 @@ def reading(
     is_ascii=st.booleans(),
     separators=st.sampled_from([(",", ":"), (" ,\n ", ":")]),
 )
-def test_cutting_changes_no_cell(
+def test_decoding_in_parts_changes_no_cell(
     cells: list[Value], part_bytes: int, is_ascii: bool, separators: tuple[str, str]
 ) -> None:
-    """Wherever a column is cut, its cells are those of the whole, of the same types."""
+    """A column that is decoded in parts has the same cells, of the same types."""
     array = json.dumps(cells, ensure_ascii=is_ascii, separators=separators).encode()
 
     found, _ = finish(decode_in_parts(array, part_bytes, PLENTY))
@@ -86,7 +86,7 @@ def test_cutting_changes_no_cell(
     ],
 )
 def test_texts_that_look_like_cuts(cells: list[Value]) -> None:
-    """No comma of a text is taken for one between cells, at any length of the parts."""
+    """A comma or bracket in a text is never taken for a boundary of cells."""
     array = json.dumps(cells, separators=(",", ":")).encode()
 
     found = {finish(decode_in_parts(array, size, PLENTY))[0] for size in range(len(array))}
@@ -99,14 +99,14 @@ def test_texts_that_look_like_cuts(cells: list[Value]) -> None:
     [b'[1,[2,3],"x",4]', b'[1,{"a":2,"b":3},4]', b'["a","b]', b"[1,2", b'{"a":1,"b":2}', b'"a,b"'],
     ids=["nested", "object-in-it", "open-text", "no-end", "object", "text"],
 )
-def test_what_is_no_column_is_an_error_however_it_is_cut(array: bytes) -> None:
-    """Parts do not make sense of what the whole makes none of."""
+def test_an_invalid_column_is_an_error_for_any_part_size(array: bytes) -> None:
+    """A JSON text that is not a list of cells is an error for every size of the parts."""
     for part_bytes in range(len(array)):
         with pytest.raises(UNREADABLE):
             finish(decode_in_parts(array, part_bytes, PLENTY))
 
 
-def test_long_columns_come_whole() -> None:
+def test_a_long_column_is_decoded_completely() -> None:
     """A column that is decoded in parts is the same as in the answer."""
     cells = [f"row {row}, with a comma" if row % 3 else row for row in range(120_000)]
     rendering = rendering_of(cells, ["b"])
@@ -116,7 +116,7 @@ def test_long_columns_come_whole() -> None:
 
 
 def test_long_columns_are_decoded_in_turns() -> None:
-    """The event loop runs between two parts of a long column."""
+    """Decoding of a long column yields to the event loop after each part."""
     answer = answer_of({"range": "T!A1:A9", "values": [["text"] * 600_000]})
     turns = sum(1 for _ in reading(answer))
 
@@ -124,21 +124,21 @@ def test_long_columns_are_decoded_in_turns() -> None:
 
 
 def test_blank_ends_are_left_out() -> None:
-    """Blank cells at the end of a column and blank columns at the end are absent, others not."""
+    """Blank cells at the end of a column, and blank columns at the end, are left out."""
     rendering = rendering_of([], ["a", "", None, ""], ["", 0, False], ["", ""], [])
 
     assert rendering.columns == ((), ("a",), ("", 0, False))
 
 
 def test_a_blank_worksheet_has_no_columns() -> None:
-    """Google leaves `values` out where everything is blank."""
+    """An answer without `values`, which Google sends for a blank worksheet, has no columns."""
     rendering = finish(reading(answer_of({"range": "T!A1:Z9"}), known=b"old"))
 
     assert rendering == Rendering(range="T!A1:Z9", columns=(), digest=b"new", byte_count=0)
 
 
 def test_a_known_answer_is_not_decoded() -> None:
-    """An answer with the known digest is not decoded."""
+    """An answer with the known digest gives None without being decoded."""
     assert finish(reading(answer_of(b"no JSON"), known=b"new", max_bytes=0)) is None
 
 
@@ -150,14 +150,14 @@ def test_a_known_answer_is_not_decoded() -> None:
         pytest.param([[*["text"] * 300_000, ["no cell"]]], 6_000_000, id="in-a-later-part"),
     ],
 )
-def test_too_large_ends_the_decoding(columns: Any, max_bytes: int) -> None:
-    """Data beyond the limit is not decoded, so it may be invalid."""
+def test_decoding_stops_at_the_size_limit(columns: Any, max_bytes: int) -> None:
+    """Data after the size limit is not decoded, so invalid data there is not found."""
     with pytest.raises(SheetTooLarge, match=r"cache\.max_worksheet_bytes"):
         rendering_of(*columns, max_bytes=max_bytes)
 
 
-def test_the_bound_is_for_all_columns_together() -> None:
-    """Columns that are small one by one are too large if they are many."""
+def test_the_size_limit_is_for_all_columns_together() -> None:
+    """SheetTooLarge is raised if the columns together take more bytes than the limit."""
     columns = [[f"text {row}" for row in range(10)]] * 10
     byte_count = rendering_of(*columns).byte_count
 
@@ -168,11 +168,11 @@ def test_the_bound_is_for_all_columns_together() -> None:
 
 @pytest.mark.parametrize("column", [b"[]", b'[""]', b'["",""]'], ids=["none", "one", "two"])
 def test_more_columns_than_a_sheet_can_have_take_no_memory(column: bytes) -> None:
-    """Of an answer with a million columns nothing is made, and it makes no sense."""
+    """An answer with a million columns is rejected with less memory than its body takes."""
     columns = b",".join([column] * 1_000_000)
     answer = answer_of(b'{"range":"T!A1","values":[%b]}' % columns)
     with pytest.raises(UNREADABLE):
-        finish(reading(answer))  # the decoder of wide answers is made once
+        finish(reading(answer))  # the first call builds the decoder of wide answers
     tracemalloc.start()
     try:
         with pytest.raises(UNREADABLE, match="at most length 18278"):
@@ -185,7 +185,7 @@ def test_more_columns_than_a_sheet_can_have_take_no_memory(column: bytes) -> Non
 
 
 def test_the_widest_sheet_is_read() -> None:
-    """As many columns as a sheet can have are read, one more is refused."""
+    """An answer with `MAX_COLUMNS` columns is decoded; one more column is an error."""
     columns = [[f"[{column}]"] for column in range(MAX_COLUMNS)]
 
     assert rendering_of(*columns).columns == tuple(map(tuple, columns))
@@ -194,7 +194,7 @@ def test_the_widest_sheet_is_read() -> None:
 
 
 def test_brackets_in_texts_are_no_columns() -> None:
-    """Many of them change neither the columns nor where they end."""
+    """Brackets in texts do not change where a column ends."""
     columns = [['[[",[]'] * 9000, [], ["[", "]"], [""], []]
 
     assert rendering_of(*columns).columns == (tuple(columns[0]), (), ("[", "]"))
@@ -202,7 +202,7 @@ def test_brackets_in_texts_are_no_columns() -> None:
 
 @pytest.mark.parametrize("column", [["x"] * 50, ["x", ["y"]]], ids=["too-large", "unreadable"])
 def test_an_error_does_not_keep_the_answer(column: list[Any]) -> None:
-    """The frames of an error's traceback, which may live for long, hold nothing that was read."""
+    """The traceback of a decoding error does not keep the answer in memory."""
     with pytest.raises((SheetTooLarge, *UNREADABLE)) as caught:
         finish(reading(answer_of({"range": "T!A1", "values": [column]}), max_bytes=100))
 
@@ -223,8 +223,8 @@ def test_an_error_does_not_keep_the_answer(column: list[Any]) -> None:
         pytest.param([f"köln 🏙 {row}" for row in range(50_000)], id="emoji"),
     ],
 )
-def test_the_size_in_memory_is_about_right(cells: list[Value]) -> None:
-    """Measuring few of many cells comes within a twentieth of measuring all."""
+def test_the_estimated_size_in_memory(cells: list[Value]) -> None:
+    """The size estimated from a sample of cells is within 5 % of the exact size."""
     exact = sum(8 + (sys.getsizeof(cell) + 8 if cell else 0) for cell in cells)
 
     assert size_of(cells) == pytest.approx(exact, rel=0.05)
@@ -234,7 +234,7 @@ LONG = ["text"] * SHARED_BYTES
 
 
 def test_equal_columns_are_decoded_once() -> None:
-    """A long column that another answer has, too, is one object while it is in memory."""
+    """Equal long columns of two answers are one object while any answer is in memory."""
     columns = known_columns()
     first = finish(reading(answer_of({"range": "T!A1", "values": [LONG, LONG]}), columns=columns))
     second = finish(reading(answer_of({"range": "T!A1", "values": [[1], LONG]}), columns=columns))
@@ -249,7 +249,7 @@ def test_equal_columns_are_decoded_once() -> None:
 
 
 def test_a_shared_column_has_no_limit_of_another_answer() -> None:
-    """An answer that fits is read, although a larger one with the same column is too large."""
+    """A column shared with an answer that is too large does not fail in a smaller answer."""
     column = [f"text of a cell {row}" for row in range(100_000)]
     others = ["x" * 50 + str(row) for row in range(50_000)]
     alone = rendering_of(column).byte_count
@@ -262,7 +262,7 @@ def test_a_shared_column_has_no_limit_of_another_answer() -> None:
     small = reading(
         answer_of({"range": "T!A1", "values": [column]}), max_bytes=max_bytes, columns=columns
     )
-    while len(columns) < 2:  # the column is begun by the large one
+    while len(columns) < 2:  # until the large answer has begun the column
         next(large)
     for _ in range(3):
         next(large)
@@ -276,7 +276,7 @@ def test_a_shared_column_has_no_limit_of_another_answer() -> None:
 
 @pytest.mark.parametrize("cells", [300, 300_000], ids=["whole", "in-parts"])
 def test_answers_that_are_decoded_in_turns_share_columns(cells: int) -> None:
-    """A column that another answer is decoding is continued, not decoded twice."""
+    """A column that one answer is decoding is continued by another answer, not decoded twice."""
     columns = known_columns()
     body = {"range": "T!A1", "values": [[f"text of a cell {row}" for row in range(cells)], ["b"]]}
     readings = [reading(answer_of(body), columns=columns) for _ in range(2)]
@@ -297,7 +297,7 @@ def test_answers_that_are_decoded_in_turns_share_columns(cells: int) -> None:
 
 
 def test_an_answer_continues_where_another_broke_off() -> None:
-    """A column whose first reader left is decoded to its end."""
+    """A column is decoded to its end by the next answer if the first decoding was cancelled."""
     columns = known_columns()
     answer = answer_of({"range": "T!A1", "values": [["text of a cell"] * 300_000]})
     left = reading(answer, columns=columns)
@@ -311,8 +311,8 @@ def test_an_answer_continues_where_another_broke_off() -> None:
 
 
 @pytest.mark.parametrize("cell", [["no cell"], "x" * 1000], ids=["unreadable", "too-large"])
-def test_columns_that_fail_are_not_kept(cell: Any) -> None:
-    """A column that cannot be decoded fails in each answer."""
+def test_columns_that_fail_are_not_shared(cell: Any) -> None:
+    """A column that cannot be decoded raises an error in each answer."""
     columns = known_columns()
     answer = answer_of({"range": "T!A1", "values": [[*LONG, cell]]})
     for _ in range(2):
@@ -322,5 +322,5 @@ def test_columns_that_fail_are_not_kept(cell: Any) -> None:
 
 @pytest.mark.parametrize("end", [[], ["", None]], ids=["filled", "blank"])
 def test_shared_columns_have_no_blank_end(end: list[Value]) -> None:
-    """Blank cells at the end of a long column are absent."""
+    """Blank cells at the end of a long, shared column are left out."""
     assert rendering_of([*LONG, *end]).columns == (tuple(LONG),)

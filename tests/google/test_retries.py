@@ -1,4 +1,4 @@
-"""Calls that are made again."""
+"""Retries of calls to Google."""
 
 import random
 from collections.abc import Callable
@@ -35,7 +35,7 @@ NEVER = [
 
 
 class Subject:
-    """Retries that note their pauses instead of making them; by default the jitter is a half."""
+    """Retries that record their pauses instead of sleeping; the default jitter is 0.5."""
 
     def __init__(
         self, policy: RetryPolicy = POLICY, jitter: Callable[[], float] = lambda: 0.5
@@ -47,7 +47,7 @@ class Subject:
         self.retries = Retries(policy, sleep=self._pause, jitter=jitter)
 
     async def make(self, *errors: Exception, is_write: bool = False) -> str:
-        """Make a call as the pipeline does; it fails with one error after the other."""
+        """Make a call, as the pipeline does, that raises the given errors and then answers."""
         call = failing(*errors)
         self.retries.call_count += 1
         for attempt in count(1):
@@ -72,7 +72,7 @@ class Subject:
 
 @pytest.mark.parametrize("error", [AWAY, UpstreamError("503")], ids=["unreachable", "failed"])
 async def test_a_read_is_tried_three_times(error: Exception) -> None:
-    """Two brief outages cost pauses that grow, and no more; the third comes out."""
+    """A read is sent up to three times, with growing pauses; the third outage is raised."""
     lucky, unlucky = Subject(), Subject()
     answer = await lucky.make(error, error)
     with pytest.raises(type(error)) as caught:
@@ -85,7 +85,7 @@ async def test_a_read_is_tried_three_times(error: Exception) -> None:
 
 
 async def test_pauses_are_bounded() -> None:
-    """However often a policy tries, no pause is longer than its longest."""
+    """Pauses double up to 2 s, however many attempts the policy allows."""
     subject = Subject(RetryPolicy(read_attempts=7, max_allowance=10), lambda: 1.0)
     await subject.make(*[AWAY] * 6)
 
@@ -93,8 +93,8 @@ async def test_pauses_are_bounded() -> None:
 
 
 @pytest.mark.parametrize("error", NEVER, ids=lambda error: type(error).__name__)
-async def test_other_errors_come_out_at_once(error: Exception) -> None:
-    """No read is made again after a refusal, a 429, a timeout or a fault."""
+async def test_other_errors_are_not_retried(error: Exception) -> None:
+    """A refusal, a 429, a timeout or an unexpected error is raised without a retry."""
     subject = Subject()
     with pytest.raises(type(error)):
         await subject.make(error)
@@ -102,8 +102,8 @@ async def test_other_errors_come_out_at_once(error: Exception) -> None:
     assert (subject.calls, subject.pauses) == (1, [])
 
 
-async def test_a_write_that_was_not_sent_is_not_retried_here() -> None:
-    """By now its look would be old: whoever looked sends it again."""
+async def test_an_unsent_write_is_not_retried_here() -> None:
+    """A write that was not sent is not retried here, because its row check is outdated."""
     subject = Subject()
     with pytest.raises(UpstreamUnreachable):
         await subject.make(AWAY, is_write=True)
@@ -115,7 +115,7 @@ async def test_a_write_that_was_not_sent_is_not_retried_here() -> None:
     "error", [WriteOutcomeUnknown("open"), UpstreamError("4xx", outcome="not_applied"), *NEVER]
 )
 async def test_a_write_that_was_sent_is_never_sent_again(error: Exception) -> None:
-    """A sent write is never retried, for any error."""
+    """A write that was sent is never retried, whatever the error."""
     subject = Subject()
     with pytest.raises(type(error)):
         await subject.make(error, is_write=True)
@@ -124,7 +124,7 @@ async def test_a_write_that_was_sent_is_never_sent_again(error: Exception) -> No
 
 
 async def test_retries_are_a_tenth_of_the_calls() -> None:
-    """Under constant failure retries add at most a tenth to the calls, plus three."""
+    """If all calls fail, retries are at most a tenth of the calls, plus three."""
     subject = Subject()
     for _ in range(1000):
         with pytest.raises(UpstreamError):
@@ -134,7 +134,7 @@ async def test_retries_are_a_tenth_of_the_calls() -> None:
 
 
 async def test_quiet_times_save_up_no_retries() -> None:
-    """After many calls that went well there are three retries, not hundreds."""
+    """After many successful calls, only three retries are allowed."""
     subject = Subject()
     for _ in range(1000):
         await subject.make()
@@ -145,8 +145,8 @@ async def test_quiet_times_save_up_no_retries() -> None:
     assert subject.calls == 1000 + 5 + 3
 
 
-async def test_nothing_is_tried_again_while_google_is_away() -> None:
-    """With the breaker open the first error comes out, without a pause."""
+async def test_no_retry_while_the_breaker_is_open() -> None:
+    """With an open breaker, the first error is raised without a pause."""
     subject = Subject()
     subject.open_breaker()
     with pytest.raises(UpstreamUnreachable):
@@ -155,8 +155,8 @@ async def test_nothing_is_tried_again_while_google_is_away() -> None:
     assert (subject.calls, subject.pauses) == (1, [])
 
 
-async def test_what_changes_in_a_pause_counts() -> None:
-    """A breaker that others opened during the pause ends the attempts, and no retry is spent."""
+async def test_a_breaker_that_opens_in_a_pause_ends_the_retries() -> None:
+    """If the breaker opens during a pause, the error is raised and no retry is used up."""
     subject = Subject()
     subject.opens_in_pause = True
     with pytest.raises(UpstreamUnreachable):
@@ -171,8 +171,8 @@ async def test_what_changes_in_a_pause_counts() -> None:
     assert subject.calls == 7
 
 
-async def test_the_error_of_the_last_attempt_comes_out() -> None:
-    """A retry that the budget refuses says when to come again."""
+async def test_the_error_of_the_last_attempt_is_raised() -> None:
+    """If the budget refuses a retry, its QuotaSpent with the waiting time is raised."""
     spent = QuotaSpent("spent", retry_after_seconds=7)
     with pytest.raises(QuotaSpent) as caught:
         await Subject().make(AWAY, spent)
@@ -181,7 +181,7 @@ async def test_the_error_of_the_last_attempt_comes_out() -> None:
 
 
 async def test_every_pause_is_random() -> None:
-    """Each pause is drawn between nothing and its bound."""
+    """Each pause is a random time between 0 and its upper limit."""
     subject = Subject(RetryPolicy(max_allowance=30), random.random)
     for _ in range(20):
         await subject.make(AWAY)

@@ -1,4 +1,4 @@
-"""Calls of `GoogleSheets` on their way through the pipeline, and their count and time."""
+"""Calls of `GoogleSheets` through the pipeline: results, counts and times."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -46,8 +46,8 @@ def _sheets() -> FakeSheets:
     return sheets
 
 
-def test_every_method_is_tried() -> None:
-    """The next tests cover all methods of the Protocol."""
+def test_every_method_has_a_case() -> None:
+    """`CALLS` has a call of each method of the Protocol `Sheets`."""
     methods = {name for name, value in vars(Sheets).items() if callable(value) and name[0] != "_"}
 
     assert methods == set(CALLS)
@@ -55,7 +55,7 @@ def test_every_method_is_tried() -> None:
 
 @pytest.mark.parametrize("kind", CALLS)
 async def test_calls_pass_unchanged(kind: str, event: RequestEvent) -> None:
-    """A call does and answers what the same call does directly, and counts as a read or a write."""
+    """A call through the pipeline has the result of a direct call and counts as read or write."""
     call, is_write = CALLS[kind]
     plain, inner = _sheets(), _sheets()
 
@@ -69,8 +69,8 @@ async def test_calls_pass_unchanged(kind: str, event: RequestEvent) -> None:
     assert (event.reads, event.writes) == (not is_write, is_write)
 
 
-async def test_a_digest_that_is_known_passes_too() -> None:
-    """A read of columns that did not change is None."""
+async def test_a_known_digest_is_passed_through() -> None:
+    """A read with the known digest of unchanged columns returns None."""
     google = Bench(sheets={"main": _sheets()}).google
     rendering = await google.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED)
 
@@ -86,7 +86,7 @@ def event() -> RequestEvent:
 
 @pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
 async def test_calls_are_counted_and_timed(is_write: bool, event: RequestEvent) -> None:
-    """Each call counts once, as a read or a write, with its time."""
+    """The event of a request counts each call once, as a read or a write, and adds its time."""
     bench = Bench()
 
     async def call() -> None:
@@ -102,7 +102,7 @@ async def test_calls_are_counted_and_timed(is_write: bool, event: RequestEvent) 
 
 @pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
 async def test_failed_calls_are_counted(is_write: bool, event: RequestEvent) -> None:
-    """A call that fails counts too, and its error comes out as it is."""
+    """A failed call is counted and timed like a successful call, and its error is raised."""
     bench, error = Bench(), UpstreamError("failed")
 
     async def call() -> None:
@@ -117,6 +117,6 @@ async def test_failed_calls_are_counted(is_write: bool, event: RequestEvent) -> 
     assert event.google_ms == 250
 
 
-async def test_calls_of_no_request() -> None:
-    """A call outside any request works, and is counted for none."""
+async def test_calls_outside_of_a_request() -> None:
+    """A call outside of a request works without an event to count in."""
     assert await Bench().make(failing()) == "answer"

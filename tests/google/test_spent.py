@@ -1,4 +1,4 @@
-"""Quota that stays spent when the gateway starts again."""
+"""Spent quota, which is stored in a file so that a restart does not spend quota twice."""
 
 import math
 import os
@@ -21,14 +21,14 @@ def clock() -> ManualClock:
 
 
 def bucket(spent: SpentQuota, clock: ManualClock, *, is_write: bool = True) -> Bucket:
-    """A bucket that lets nothing wait."""
+    """Return a bucket in which no call waits."""
     settings = GoogleSettings(max_waiting_seconds=0.0)
     budget = open_budget(settings, clock=clock, spent=spent)
     return budget.writes if is_write else budget.reads
 
 
 async def sent(subject: Bucket) -> int:
-    """How many calls may be sent at once."""
+    """Return the number of calls that can be sent at once."""
     count = 0
     while count < 100:
         try:
@@ -40,7 +40,7 @@ async def sent(subject: Bucket) -> int:
 
 
 async def test_a_restart_spends_nothing_twice(tmp_path: Path, clock: ManualClock) -> None:
-    """Eight restarts in a minute send no more calls than one process does."""
+    """Eight starts within a minute send together no more calls than one process."""
     total = 0
     for _ in range(8):
         async with open_spent_quota(tmp_path / "quota") as spent:
@@ -49,8 +49,8 @@ async def test_a_restart_spends_nothing_twice(tmp_path: Path, clock: ManualClock
     assert total == 6
 
 
-async def test_reads_and_writes_are_apart(tmp_path: Path, clock: ManualClock) -> None:
-    """Spent writes leave the reads alone."""
+async def test_spent_writes_do_not_limit_reads(tmp_path: Path, clock: ManualClock) -> None:
+    """After a restart, spent quota of writes does not limit reads."""
     async with open_spent_quota(tmp_path / "quota") as spent:
         await sent(bucket(spent, clock))
     async with open_spent_quota(tmp_path / "quota") as spent:
@@ -58,8 +58,8 @@ async def test_reads_and_writes_are_apart(tmp_path: Path, clock: ManualClock) ->
 
 
 @pytest.mark.parametrize("step_seconds", [-86_400.0, -5.0, 86_400.0])
-async def test_a_wall_clock_that_is_set(tmp_path: Path, step_seconds: float) -> None:
-    """A clock that was set meanwhile costs a minute at most."""
+async def test_a_changed_wall_clock(tmp_path: Path, step_seconds: float) -> None:
+    """If the wall clock was changed between two starts, calls wait at most a minute."""
     wall = ManualClock()
     async with open_spent_quota(tmp_path / "quota", now=wall) as spent:
         spent.note(6.0, is_write=True)
@@ -70,14 +70,14 @@ async def test_a_wall_clock_that_is_set(tmp_path: Path, step_seconds: float) -> 
 
 @pytest.mark.parametrize("content", [b"", b"short", b"\xff" * 16], ids=["empty", "cut", "nan"])
 async def test_a_damaged_file(tmp_path: Path, content: bytes) -> None:
-    """A file that makes no sense counts as no quota spent."""
+    """A damaged quota file counts as no spent quota."""
     (tmp_path / "quota").write_bytes(content)
     async with open_spent_quota(tmp_path / "quota") as spent:
         assert spent.seconds(is_write=True) == 0
 
 
 async def test_a_full_disk(clock: ManualClock) -> None:
-    """Where nothing can be written the quota is limited all the same, and the log says so once."""
+    """On a full disk the quota is still limited, and one log line reports the failure."""
     with capture_logs() as events:
         async with open_spent_quota(Path("/dev/full")) as spent:
             assert await sent(bucket(spent, clock)) == 6
@@ -86,7 +86,7 @@ async def test_a_full_disk(clock: ManualClock) -> None:
 
 
 async def test_a_file_that_cannot_be_opened(tmp_path: Path) -> None:
-    """Without the file the gateway runs, and says so in its log."""
+    """Without a quota file the gateway runs, and one log line reports the failure."""
     with capture_logs() as events:
         async with open_spent_quota(tmp_path / "no" / "quota") as spent:
             spent.note(5.0, is_write=True)
@@ -95,7 +95,7 @@ async def test_a_file_that_cannot_be_opened(tmp_path: Path) -> None:
 
 
 async def test_a_link_is_not_followed(tmp_path: Path) -> None:
-    """The file that a planted link leads to stays as it is, and the log says that none is kept."""
+    """A symbolic link in place of the quota file is not followed, and a log line reports it."""
     (tmp_path / "precious").write_text("content")
     (tmp_path / "quota").symlink_to(tmp_path / "precious")
     with capture_logs() as events:
@@ -107,7 +107,7 @@ async def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 
 async def test_a_pipe_is_no_file(tmp_path: Path) -> None:
-    """Nobody waits for its other end."""
+    """Opening a named pipe in place of the quota file does not block, and a log line reports it."""
     os.mkfifo(tmp_path / "quota")
     with capture_logs() as events:
         async with open_spent_quota(tmp_path / "quota") as spent:
@@ -118,7 +118,7 @@ async def test_a_pipe_is_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [math.inf, 1e300, 4e9, -math.inf, -1e300, math.nan])
 async def test_a_damaged_number_costs_a_minute_once(tmp_path: Path, number: float) -> None:
-    """Use of the other kind does not keep it for the next start."""
+    """A damaged number delays at most one start by a minute, even if another number is updated."""
     wall = ManualClock()
     (tmp_path / "quota").write_bytes(struct.pack("<dd", 0.0, number))
     async with open_spent_quota(tmp_path / "quota", now=wall) as spent:

@@ -41,7 +41,7 @@ UNAUTHENTICATED = error_answer(401, "UNAUTHENTICATED")
 
 
 def bearers(google: FakeGoogle) -> list[str]:
-    """The tokens of all calls in order."""
+    """Return the tokens of all calls of the Sheets API, in order."""
     headers = [call.request.headers["authorization"] for call in google.sheets.calls]
     return [header.removeprefix("Bearer ") for header in headers]
 
@@ -49,7 +49,7 @@ def bearers(google: FakeGoogle) -> list[str]:
 async def test_the_assertion_is_for_sheets_only(
     settings: GoogleSettings, google: FakeGoogle, private_key: rsa.RSAPrivateKey
 ) -> None:
-    """The token request is signed with the file's key and asks for the scope of Sheets alone."""
+    """The token request is signed with the file's key and asks only for the scope of Sheets."""
     google.sheets.respond(json=READ_ANSWER)
 
     async with open_google(settings) as sheets:
@@ -66,7 +66,7 @@ async def test_the_assertion_is_for_sheets_only(
 
 
 async def test_starting_needs_no_network(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """No request to Google before the first call."""
+    """No request is sent to Google before the first call."""
     async with open_google(settings):
         pass
 
@@ -74,7 +74,7 @@ async def test_starting_needs_no_network(settings: GoogleSettings, google: FakeG
 
 
 async def test_one_token_serves_many_calls(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """A token is kept from call to call."""
+    """Two calls use the same token, from one token request."""
     google.sheets.respond(json=READ_ANSWER)
 
     async with open_google(settings) as sheets:
@@ -88,7 +88,7 @@ async def test_one_token_serves_many_calls(settings: GoogleSettings, google: Fak
 async def test_sixteen_first_calls_ask_for_one_token(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """Calls that all found no token wait for the one that was asked for, and go out with it."""
+    """Concurrent calls without a token wait for one token request."""
 
     async def token(_request: httpx.Request) -> httpx.Response:
         await asyncio.sleep(0.1)
@@ -104,7 +104,7 @@ async def test_sixteen_first_calls_ask_for_one_token(
 
 
 async def test_an_expired_token_is_renewed(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """A token that no longer holds is renewed before the call, which does not see a 401."""
+    """An expired token is renewed before a call, so Google does not answer 401."""
     google.token.side_effect = [token_answer("old", expires_in=0), token_answer("new")]
     google.sheets.respond(json=READ_ANSWER)
 
@@ -118,7 +118,7 @@ async def test_an_expired_token_is_renewed(settings: GoogleSettings, google: Fak
 async def test_a_token_near_its_end_is_renewed(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """A token with a minute left is renewed, so that it does not end on its way."""
+    """A token that expires within a minute is renewed before a call."""
     google.token.side_effect = [token_answer("old", expires_in=60), token_answer("new")]
     google.sheets.respond(json=READ_ANSWER)
 
@@ -129,10 +129,10 @@ async def test_a_token_near_its_end_is_renewed(
     assert bearers(google) == ["old", "new"]
 
 
-async def test_a_token_near_its_end_serves_while_there_is_no_other(
+async def test_a_token_near_its_end_is_used_if_renewal_fails(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """While the token endpoint is down, a token that still holds is used."""
+    """If the token endpoint fails, a token that has not yet expired is used."""
     google.token.side_effect = [token_answer("old", expires_in=60), httpx.Response(503)]
     google.sheets.respond(json=READ_ANSWER)
 
@@ -147,7 +147,7 @@ async def test_a_token_near_its_end_serves_while_there_is_no_other(
 async def test_a_refused_token_is_renewed_once(
     verb: Any, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """A call refused with 401 was not carried out, and is sent again with a new token."""
+    """A call that gets 401 was not applied, and is sent again with a new token."""
     body = {**READ_ANSWER, "spreadsheetId": "x"}
     google.sheets.side_effect = [UNAUTHENTICATED, httpx.Response(200, json=body)]
 
@@ -160,10 +160,10 @@ async def test_a_refused_token_is_renewed_once(
 @pytest.mark.parametrize(
     ("verb", "outcome"), [(A_READ, None), (A_WRITE, "not_applied")], ids=["read", "write"]
 )
-async def test_a_new_token_that_is_refused_too_ends_it(
+async def test_a_second_401_is_an_error(
     verb: Any, outcome: str | None, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """After the second 401 the account is refused."""
+    """A call that gets 401 again with a new token raises UpstreamAuth."""
     google.sheets.mock(return_value=UNAUTHENTICATED)
 
     error = await failure(settings, verb)
@@ -202,7 +202,7 @@ TOKEN_FAILURES: dict[str, tuple[httpx.Response | Exception, type]] = {
 async def test_without_a_token_nothing_is_sent(
     answer: httpx.Response | Exception, kind: type, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """Sheets is not called if no token is available; the token endpoint is called once."""
+    """If a token request fails, the Sheets API is not called, and the request is not repeated."""
     google.token.side_effect = [answer, answer]
 
     read, write = await read_and_write(settings)
@@ -214,7 +214,7 @@ async def test_without_a_token_nothing_is_sent(
 
 
 async def test_waiting_for_a_token_ends_at_the_deadline() -> None:
-    """A call that waits for another's token request waits no longer than its own deadline."""
+    """A call that waits for a token request of another call stops at its own deadline."""
     started, ended = Event(), Event()
 
     def find_credentials(**_given: object) -> tuple[Credentials, None]:
@@ -240,7 +240,7 @@ async def test_waiting_for_a_token_ends_at_the_deadline() -> None:
 
 
 async def test_default_credentials_are_found_at_the_first_call(google: FakeGoogle) -> None:
-    """Without a key file Google's default credentials are looked for once, for Sheets only."""
+    """Without a key file, default credentials are looked up once, for the scope of Sheets only."""
     google.sheets.respond(json=READ_ANSWER)
     given: list[object] = []
 
@@ -272,7 +272,7 @@ NO_DEFAULTS: dict[str, tuple[Exception, type]] = {
 async def test_without_default_credentials_nothing_is_sent(
     raised: Exception, kind: type, google: FakeGoogle
 ) -> None:
-    """Each call that needs them reports the missing default credentials."""
+    """A call without default credentials raises an error and does not call the Sheets API."""
 
     def find_credentials(**_given: object) -> tuple[Credentials, None]:
         raise raised
@@ -284,7 +284,7 @@ async def test_without_default_credentials_nothing_is_sent(
 
 
 def person(token: str) -> Credentials:
-    """A person's credentials with a token, as `gcloud auth application-default login` makes."""
+    """Return a user's credentials with this token, as gcloud stores them after a sign-in."""
     in_an_hour = datetime.now(UTC).replace(tzinfo=None) + timedelta(hours=1)
     return Credentials(  # type: ignore[no-untyped-call]
         None,

@@ -1,4 +1,4 @@
-"""Allowed token endpoints, whatever a credentials file says."""
+"""Token endpoints to which credentials are sent, whatever URL a credentials file has."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -32,7 +32,7 @@ METADATA = "http://metadata.google.internal/computeMetadata/v1/instance/service-
 
 
 def person(token_uri: str) -> Callable[..., tuple[Credentials, None]]:
-    """A replacement of `google.auth.default` with a signed-in person."""
+    """Return a replacement of `google.auth.default` with the credentials of a user."""
 
     def find_credentials(**_given: object) -> tuple[Credentials, None]:
         found = Credentials(  # type: ignore[no-untyped-call]
@@ -48,7 +48,7 @@ def person(token_uri: str) -> Callable[..., tuple[Credentials, None]]:
 
 
 def asking(*, allow_insecure_endpoint: bool = False, seconds: float = 60.0) -> Ask:
-    """A request as google-auth makes it, on a wire of its own."""
+    """Return a function that sends a token request as google-auth does, over a new connection."""
 
     def hear(_answer: Answer, _sent: float) -> None:
         pass
@@ -79,8 +79,8 @@ def asking(*, allow_insecure_endpoint: bool = False, seconds: float = 60.0) -> A
         f"{METADATA}default/token?scopes=https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fspreadsheets",
     ],
 )
-async def test_who_may_give_tokens_is_asked(url: str, google: FakeGoogle) -> None:
-    """Google, this machine, and the metadata server, whose way is plain HTTP."""
+async def test_allowed_token_endpoints(url: str, google: FakeGoogle) -> None:
+    """Token requests go to Google, to this machine, and over HTTP to the metadata server."""
     route = google.router.route(url=url).respond(200)
 
     assert (await asking()(url)).status == 200
@@ -97,7 +97,7 @@ async def test_who_may_give_tokens_is_asked(url: str, google: FakeGoogle) -> Non
 async def test_nothing_is_repeated_after_the_deadline(
     google: FakeGoogle, seconds: float, kind: type[GoogleAuthError]
 ) -> None:
-    """google-auth repeats what fails with TransportError, after pauses, and nothing else."""
+    """After the deadline, the error is not a TransportError, which google-auth would retry."""
     google.router.route(url="http://169.254.169.254").mock(side_effect=httpx2.ConnectError("away"))
 
     with pytest.raises(GoogleAuthError) as caught:
@@ -120,8 +120,8 @@ async def test_nothing_is_repeated_after_the_deadline(
         "no URL",
     ],
 )
-async def test_a_stranger_is_not(url: str, google: FakeGoogle) -> None:
-    """Nothing is sent, and the error names the host alone."""
+async def test_a_foreign_token_endpoint_gets_no_request(url: str, google: FakeGoogle) -> None:
+    """No request is sent to any other host, and the error has only the name of the host."""
     everything = google.router.route().respond(200)
 
     with pytest.raises(ForeignEndpoint) as caught:
@@ -132,7 +132,7 @@ async def test_a_stranger_is_not(url: str, google: FakeGoogle) -> None:
 
 
 async def test_the_metadata_server_gets_no_body(google: FakeGoogle) -> None:
-    """It gives tokens unasked for; what is signed is for Google."""
+    """A request with a body, which is a signed assertion, is not sent to the metadata server."""
     route = google.router.route(host="169.254.169.254").respond(200)
 
     with pytest.raises(GoogleAuthError):
@@ -141,8 +141,8 @@ async def test_the_metadata_server_gets_no_body(google: FakeGoogle) -> None:
     assert route.call_count == 0
 
 
-async def test_the_operator_may_allow_a_stranger(google: FakeGoogle) -> None:
-    """The setting that allows a foreign endpoint allows this one."""
+async def test_a_foreign_endpoint_is_allowed_by_a_setting(google: FakeGoogle) -> None:
+    """With `allow_insecure_endpoint`, a token request goes to any host."""
     google.router.route(host="stranger.example").respond(200)
 
     ask = asking(allow_insecure_endpoint=True)
@@ -151,10 +151,8 @@ async def test_the_operator_may_allow_a_stranger(google: FakeGoogle) -> None:
 
 
 @pytest.mark.parametrize("verb", [A_READ, A_WRITE], ids=["read", "write"])
-async def test_default_credentials_of_a_stranger_send_nothing(
-    verb: Any, google: FakeGoogle
-) -> None:
-    """A refresh token is not shown to the endpoint that its file names, and the call fails."""
+async def test_default_credentials_with_a_foreign_endpoint(verb: Any, google: FakeGoogle) -> None:
+    """If a credentials file names a foreign endpoint, the call fails without a request."""
     stranger = google.router.route(host="stranger.example").respond(200)
     find_credentials = person("http://stranger.example/token")
 
@@ -165,7 +163,7 @@ async def test_default_credentials_of_a_stranger_send_nothing(
 
 
 async def test_the_setting_holds_for_default_credentials(google: FakeGoogle) -> None:
-    """Allowed endpoints are called."""
+    """With `allow_insecure_endpoint`, default credentials can use a foreign endpoint."""
     answer = {"access_token": "given", "expires_in": 3599}
     google.router.route(host="stranger.example").mock(return_value=httpx.Response(200, json=answer))
     google.sheets.respond(json=READ_ANSWER)
@@ -178,8 +176,8 @@ async def test_the_setting_holds_for_default_credentials(google: FakeGoogle) -> 
     assert google.sent.headers["authorization"] == "Bearer given"
 
 
-async def test_the_trouble_with_a_stranger_is_known(google: FakeGoogle) -> None:
-    """It is not retryable, and the operator gets the host's name."""
+async def test_the_error_about_a_foreign_endpoint(google: FakeGoogle) -> None:
+    """The error about a foreign token endpoint has the host and is not retryable."""
     async with open_wire(max_connections=1, connect_timeout_seconds=1) as wire:
         tokens = TokenSource(
             wire, credentials=None, find_credentials=person("https://stranger.example:7/token")

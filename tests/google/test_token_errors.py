@@ -1,4 +1,4 @@
-"""Reasons for a missing token, the clock offset, and the account's project."""
+"""Reasons why a token is missing, the clock offset, and the account's project."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ SHORT_LIVED = "Invalid JWT: Token must be a short-lived token (60 minutes)"
 
 
 def refresh_error(words: str, **options: bool) -> RefreshError:
-    """An error as google-auth raises it, with the whole answer."""
+    """Return an error as google-auth raises it, with the whole answer of the endpoint."""
     answer = {"error": "x", "id_token": "secret"}
     return RefreshError(words, answer, **options)  # type: ignore[no-untyped-call]
 
@@ -70,8 +70,8 @@ TROUBLES: dict[str, tuple[GoogleAuthError, TokenFailure]] = {
 
 
 @pytest.mark.parametrize(("error", "trouble"), TROUBLES.values(), ids=TROUBLES)
-def test_the_trouble_of_an_error(error: GoogleAuthError, trouble: TokenFailure) -> None:
-    """Each has one, and what else the endpoint answered is not among the words."""
+def test_the_reason_of_an_error(error: GoogleAuthError, trouble: TokenFailure) -> None:
+    """Each error has one reason, and its text has no other content of the endpoint's answer."""
     assert token_failure(error, None) is trouble
     assert "secret" not in google_words(error)
 
@@ -85,15 +85,15 @@ def test_the_trouble_of_an_error(error: GoogleAuthError, trouble: TokenFailure) 
         (301.0, "invalid_grant: Invalid JWT Signature.", TokenFailure.KEY),
     ],
 )
-def test_a_clock_far_off_explains_what_no_words_do(
+def test_a_wrong_clock_is_the_reason_of_an_unknown_error(
     offset_seconds: float, words: str, trouble: TokenFailure
 ) -> None:
-    """Words that are known go before it."""
+    """A clock offset over 300 s is the reason of an error whose text is unknown."""
     assert token_failure(refresh_error(words), offset_seconds) is trouble
 
 
-def test_long_words_are_cut() -> None:
-    """They stay one line of bearable length."""
+def test_long_error_texts_are_cut() -> None:
+    """The text of an error is one line of at most 160 characters."""
     words = google_words(refresh_error("a \n b" + "c" * 1000))
 
     assert words.startswith("a bccc")
@@ -114,21 +114,23 @@ NOON = 1_795_176_000.0
         pytest.param(-61.0, -60.0, -60.0, id="behind"),
     ],
 )
-def test_how_far_the_clock_is_off(sent: float, received: float, offset_seconds: float) -> None:
-    """At least so much; neither the way of the answer nor its whole seconds count."""
+def test_clock_offset(sent: float, received: float, offset_seconds: float) -> None:
+    """The clock offset is a lower bound, without the time of the request and parts of seconds."""
     found = clock_offset_seconds(DATE, sent=NOON + sent, received=NOON + received)
 
     assert found == pytest.approx(offset_seconds)
 
 
 @pytest.mark.parametrize("date", [None, "", "yesterday", "Fri, 99 Nov 2026 12:00:00 GMT"])
-def test_no_time_no_offset(date: str | None) -> None:
-    """Without a Date that can be read nothing is known of the clock."""
+def test_no_clock_offset_without_a_date(date: str | None) -> None:
+    """Without a valid `Date` header, the clock offset is None."""
     assert clock_offset_seconds(date, sent=0.0, received=1.0) is None
 
 
-async def test_the_time_that_an_answer_tells_is_kept(key_file: KeyFile, google: FakeGoogle) -> None:
-    """The clock's offset is taken from good and bad answers."""
+async def test_the_clock_offset_is_updated_by_each_answer(
+    key_file: KeyFile, google: FakeGoogle
+) -> None:
+    """The clock offset is computed from successful answers and from errors."""
     noon = {"date": "Fri, 20 Nov 2026 12:00:00 GMT"}
     refusal = {"error": "invalid_grant", "error_description": "Invalid JWT Signature."}
     google.token.side_effect = [
@@ -159,7 +161,7 @@ async def test_the_time_that_an_answer_tells_is_kept(key_file: KeyFile, google: 
 
 @pytest.mark.parametrize("project", ["project-1", None])
 async def test_the_project_of_a_key_file(key_file: KeyFile, project: str | None) -> None:
-    """It is reported if the file names it."""
+    """`project` is the project in the key file, or None if the file has none."""
     credentials = load_service_account(key_file(project_id=project), allow_insecure_endpoint=False)
 
     async with open_wire(max_connections=1, connect_timeout_seconds=1) as wire:

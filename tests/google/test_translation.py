@@ -1,4 +1,4 @@
-"""Translation of refusals and broken connections, for reads and writes."""
+"""Translation of Google's refusals and of broken connections into errors."""
 
 import traceback
 
@@ -138,7 +138,7 @@ UNREADABLE: dict[str, httpx.Response] = {
 async def test_a_refusal_becomes_its_error(
     answer: httpx.Response, kind: type[GatewayError], settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """Each refusal has one error for all methods, sent once, without Google's text for clients."""
+    """A refusal raises the same error for all methods, without Google's text, and without retry."""
     google.sheets.mock(return_value=answer)
 
     errors = await failures(settings, verbs())
@@ -152,7 +152,7 @@ async def test_a_refusal_becomes_its_error(
 async def test_a_refused_write_was_not_applied(
     answer: httpx.Response, kind: type[GatewayError], settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """A write that Google refused says so, besides the one error that is the same for all."""
+    """The error of a write that Google refused has the outcome `not_applied`."""
     google.sheets.mock(return_value=answer)
 
     errors = await failures(settings, WRITES)
@@ -161,10 +161,10 @@ async def test_a_refused_write_was_not_applied(
     assert {error.outcome for error in errors.values()} == {outcome}
 
 
-async def test_googles_reason_is_kept_for_the_service(
+async def test_the_text_of_a_400_is_in_google_message(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """The text of a 400 is kept beside the message; on the chain of causes are known words only."""
+    """`google_message` has the whole text of a 400; the chain of causes has only known phrases."""
     text = "Range (Solar!Y1) exceeds grid limits. Max rows: 981, max columns: 24"
     google.sheets.mock(return_value=error_answer(400, "INVALID_ARGUMENT", text))
 
@@ -175,8 +175,10 @@ async def test_googles_reason_is_kept_for_the_service(
     assert str(error.__cause__) == "HTTP 400 INVALID_ARGUMENT: exceeds grid limits"
 
 
-async def test_who_to_share_with_is_named(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """A spreadsheet that is not shared is answered with the address to share it with."""
+async def test_the_error_names_the_account_to_share_with(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """The error about a spreadsheet that is not shared has the account's address."""
     google.sheets.mock(return_value=error_answer(403, "PERMISSION_DENIED"))
 
     error = await failure(settings, A_READ)
@@ -186,10 +188,10 @@ async def test_who_to_share_with_is_named(settings: GoogleSettings, google: Fake
 
 
 @pytest.mark.parametrize("name", ["quota", "quota as HTML", "quota as 403"])
-async def test_a_spent_quota_says_when(
+async def test_a_429_is_retryable_after_a_minute(
     name: str, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """Google's limits are per minute, so a spent one is to be tried again in a minute."""
+    """The error of a 429 has `Retry-After: 60`, because Google's limits are per minute."""
     google.sheets.mock(return_value=REFUSALS[name][0])
 
     read, write = await read_and_write(settings)
@@ -201,7 +203,7 @@ async def test_a_spent_quota_says_when(
 async def test_a_failed_read_is_an_upstream_error(
     answer: httpx.Response, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """A read that Google failed may be tried again, by others; no redirect is followed."""
+    """A read that fails at Google raises UpstreamError, is sent once, and follows no redirect."""
     google.sheets.mock(return_value=answer)
 
     errors = await failures(settings, READS)
@@ -212,10 +214,10 @@ async def test_a_failed_read_is_an_upstream_error(
 
 
 @pytest.mark.parametrize("answer", FAILURES.values(), ids=FAILURES)
-async def test_a_failed_write_is_open(
+async def test_the_outcome_of_a_failed_write_is_unknown(
     answer: httpx.Response, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """A write that Google failed was answered, may have been applied, and is not sent again."""
+    """A write that fails at Google has an unknown outcome and is sent once."""
     google.sheets.mock(return_value=answer)
 
     errors = await failures(settings, WRITES)
@@ -228,7 +230,7 @@ async def test_a_failed_write_is_open(
 async def test_an_unreadable_read_is_an_upstream_error(
     answer: httpx.Response, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """An answer that is not what was asked for is Google's failure, not an empty sheet."""
+    """An unreadable answer to a read raises UpstreamError, instead of an empty result."""
     google.sheets.mock(return_value=answer)
 
     errors = await failures(settings, READS)
@@ -240,10 +242,10 @@ async def test_an_unreadable_read_is_an_upstream_error(
 
 
 @pytest.mark.parametrize("answer", UNREADABLE.values(), ids=UNREADABLE)
-async def test_an_unreadable_write_is_open(
+async def test_the_outcome_of_a_write_with_an_unreadable_answer(
     answer: httpx.Response, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """A write whose answer cannot be read was answered, and may have been applied."""
+    """A write with an unreadable answer has an unknown outcome."""
     google.sheets.mock(return_value=answer)
 
     errors = await failures(settings, WRITES)
@@ -254,7 +256,7 @@ async def test_an_unreadable_write_is_open(
 async def test_413_is_about_the_sheet_or_the_write(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """A read finds the sheet too large, a write is too large itself: it is not sent again."""
+    """A 413 raises SheetTooLarge for a read, and WriteTooLarge with `not_applied` for a write."""
     google.sheets.mock(return_value=httpx.Response(413))
 
     read, write = await read_and_write(settings)
@@ -267,7 +269,7 @@ async def test_413_is_about_the_sheet_or_the_write(
 async def test_a_body_over_the_limit_of_all_apis(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """Google refuses a body above 10 MB with status 400."""
+    """A 400 about a payload over 10 MB raises WriteTooLarge with `not_applied`."""
     message = "Request payload size exceeds the limit: 10485760 bytes."
     google.sheets.mock(return_value=error_answer(400, "INVALID_ARGUMENT", message))
 
@@ -279,7 +281,7 @@ async def test_a_body_over_the_limit_of_all_apis(
 async def test_no_token_is_part_of_a_traceback(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """The whole chain of an error, as a log shows it, has known words, but not the token."""
+    """The formatted traceback of an error has Google's known phrases, but not the token."""
     google.sheets.mock(
         return_value=error_answer(403, "PERMISSION_DENIED", "The caller does not have permission")
     )

@@ -1,4 +1,4 @@
-"""Reading of answers, and meaning of broken connections."""
+"""Reading of HTTP answers, and errors of broken connections."""
 
 import asyncio
 import gzip
@@ -56,13 +56,13 @@ def name_of(error: object) -> str:
 
 
 def cut(error: Exception) -> Iterator[bytes]:
-    """A partial answer, then the connection breaks."""
+    """Yield a part of an answer, then raise the error of a broken connection."""
     yield b'{"range": "T!A1",'
     raise error
 
 
 class Drip(Pieces):
-    """A byte of a valid answer now and then, without end."""
+    """Body that sends a byte every 10 ms without end."""
 
     def __init__(self) -> None:
         super().__init__(())
@@ -79,8 +79,8 @@ def gzipped(body: bytes, status: int = 200) -> httpx.Response:
     return httpx.Response(status, headers=headers, stream=Pieces([gzip.compress(body)]))
 
 
-async def test_gzip_is_taken(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """Compressed answers are decoded."""
+async def test_gzip_answers_are_decoded(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """Answers compressed with gzip are decoded."""
     google.sheets.mock(return_value=gzipped(json.dumps(READ_ANSWER).encode()))
 
     async with open_google(settings) as sheets:
@@ -92,7 +92,7 @@ async def test_gzip_is_taken(settings: GoogleSettings, google: FakeGoogle) -> No
 async def test_the_digest_is_of_the_body_alone(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """However an answer was packed and cut into pieces, equal bodies have equal digests."""
+    """Equal bodies have equal digests, whatever their compression and chunks."""
     body = json.dumps(READ_ANSWER).encode()
     pieces = Pieces([body[:5], body[5:]])
     google.sheets.side_effect = [gzipped(body), httpx.Response(200, stream=pieces), gzipped(b"{}")]
@@ -109,8 +109,8 @@ async def test_the_digest_is_of_the_body_alone(
     assert packed.digest != other.digest
 
 
-async def test_a_small_gzip_that_grows_is_cut(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """The limit is on decoded bytes: a bomb is too large for a read, and leaves a write open."""
+async def test_a_gzip_bomb_is_cut(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """The size limit is on decoded bytes: a gzip bomb raises SheetTooLarge for a read."""
     google.sheets.side_effect = lambda _request: gzipped(b" " * 40_000_000)
 
     read, write = await read_and_write(settings)
@@ -122,7 +122,7 @@ async def test_a_small_gzip_that_grows_is_cut(settings: GoogleSettings, google: 
 async def test_an_oversize_answer_is_not_read_to_its_end(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """Reading ends at the limit, and the connection is dropped."""
+    """Reading of an answer stops at the size limit, and the connection is closed."""
     body = Pieces(b" " * 10_000 for _ in range(1000))
     google.sheets.mock(return_value=httpx.Response(200, stream=body))
 
@@ -133,10 +133,10 @@ async def test_an_oversize_answer_is_not_read_to_its_end(
     assert body.is_closed
 
 
-async def test_an_error_is_read_for_its_words_only(
+async def test_an_error_body_has_a_smaller_limit(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """However large answers may be, of an error no more is read than words can fill."""
+    """Only the first megabyte of an error's body is read, whatever the limit of answers."""
     settings = settings.model_copy(update={"max_answer_bytes": 100_000_000})
     body = Pieces(b" " * 100_000 for _ in range(1000))
     google.sheets.mock(return_value=httpx.Response(404, stream=body))
@@ -151,7 +151,7 @@ async def test_an_error_is_read_for_its_words_only(
 async def test_an_oversize_error_is_still_that_error(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """An oversize error body does not hide its status."""
+    """An error with too large a body is recognised by its status."""
     answer = error_answer(429, "RESOURCE_EXHAUSTED", "x" * 200_000)
     google.sheets.mock(return_value=answer)
 
@@ -172,7 +172,7 @@ async def test_an_oversize_error_is_still_that_error(
 async def test_an_answer_that_breaks_off(
     raised: Exception, kind: type, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """A partial answer fails a read and leaves a write open."""
+    """An incomplete answer fails a read and leaves the outcome of a write unknown."""
     google.sheets.side_effect = lambda _request: httpx.Response(200, stream=Pieces(cut(raised)))
 
     read, write = await read_and_write(settings)
@@ -192,7 +192,7 @@ HURRIED = {"read_timeout_seconds": 0.2, "write_timeout_seconds": 0.2}
 async def test_a_slow_drip_ends_at_the_deadline(
     verb: Any, kind: type, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """The deadline is for the whole call: bytes that keep coming do not move it."""
+    """A call ends at its deadline even if bytes of the answer still arrive."""
     body = Drip()
     google.sheets.mock(return_value=httpx.Response(200, stream=body))
 
@@ -203,10 +203,8 @@ async def test_a_slow_drip_ends_at_the_deadline(
     assert body.is_closed
 
 
-async def test_a_refusal_whose_words_drip_is_that_refusal(
-    settings: GoogleSettings, google: FakeGoogle
-) -> None:
-    """At the deadline its status is known, which says enough."""
+async def test_a_refusal_with_an_endless_body(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """A refusal whose body does not end by the deadline is recognised by its status."""
     google.sheets.mock(return_value=httpx.Response(404, stream=Drip()))
 
     error = await failure(settings.model_copy(update=HURRIED), A_READ)
@@ -215,7 +213,7 @@ async def test_a_refusal_whose_words_drip_is_that_refusal(
 
 
 async def test_the_time_of_the_token_counts(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """A call whose token took all its time is not sent."""
+    """A call is not sent if its token request took until the deadline."""
 
     async def slow_token(_request: httpx.Request) -> httpx.Response:
         await asyncio.sleep(5)
@@ -231,7 +229,7 @@ async def test_the_time_of_the_token_counts(settings: GoogleSettings, google: Fa
 
 
 async def test_cookies_are_not_kept(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """A cookie that Google sets with one call is not sent with the next."""
+    """A cookie that Google sets with one call is not sent with the next call."""
     google.sheets.mock(
         return_value=httpx.Response(200, json=READ_ANSWER, headers={"set-cookie": "NID=1; Path=/"})
     )
@@ -244,10 +242,10 @@ async def test_cookies_are_not_kept(settings: GoogleSettings, google: FakeGoogle
 
 
 @pytest.mark.parametrize("raised", NOT_SENT, ids=name_of)
-async def test_what_was_not_sent_is_unreachable(
+async def test_calls_without_a_connection_are_unreachable(
     raised: Exception, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """Without a connection nothing was sent, so a write was not applied."""
+    """A call without a connection raises UpstreamUnreachable, for a write with `not_applied`."""
     google.sheets.mock(side_effect=raised)
 
     read, write = await read_and_write(settings)
@@ -260,7 +258,7 @@ async def test_what_was_not_sent_is_unreachable(
 async def test_a_missing_answer_is_a_timeout(
     raised: Exception, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """An answer that does not come is a timeout for a read, and leaves a write open."""
+    """A missing answer is UpstreamTimeout for a read and leaves a write's outcome unknown."""
     google.sheets.mock(side_effect=raised)
 
     read, write = await read_and_write(settings)
@@ -273,7 +271,7 @@ async def test_a_missing_answer_is_a_timeout(
 async def test_a_broken_connection_fails_a_read(
     raised: Exception, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """A connection that breaks after it was made fails a read, and leaves a write open."""
+    """A connection that breaks is UpstreamError for a read and leaves a write's outcome unknown."""
     google.sheets.mock(side_effect=raised)
 
     read, write = await read_and_write(settings)

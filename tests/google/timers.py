@@ -1,4 +1,4 @@
-"""Timers on a manual clock, and calls that say when they were sent."""
+"""Timers on a manual clock, and calls that raise given errors."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ class SetTimer:
 
 @dataclass
 class ManualTimers:
-    """Sets timers, which go off where a test lets time pass."""
+    """Timers that fire when a test advances the clock."""
 
     clock: ManualClock = field(default_factory=ManualClock)
     _set: list[SetTimer] = field(default_factory=list)
@@ -31,11 +31,11 @@ class ManualTimers:
         return timer
 
     def pending(self) -> list[SetTimer]:
-        """The timers that are set, the first due first."""
+        """Return the timers that are set, sorted by due time."""
         return sorted((each for each in self._set if not each.is_cancelled), key=lambda t: t.due)
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass, timer by timer; woken tasks run before the next timer."""
+        """Advance the clock timer by timer; tasks that a timer wakes run before the next timer."""
         end = self.clock() + seconds
         await wait_all_tasks_blocked()
         while (pending := self.pending()) and pending[0].due <= end:
@@ -48,7 +48,7 @@ class ManualTimers:
 
 
 def failing(*errors: Exception) -> Callable[[], Awaitable[str]]:
-    """A call that raises one error after the other, then answers."""
+    """Return a call that raises the given errors one after the other, then answers."""
     left = list(errors)
 
     async def call() -> str:

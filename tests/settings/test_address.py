@@ -1,4 +1,4 @@
-"""Parsing of listening addresses."""
+"""Parsing of addresses to listen on, proxy networks and host names."""
 
 import pytest
 
@@ -17,8 +17,8 @@ from gateway.settings.address import Address, parse_address, parse_host_names, p
     ],
     ids=str,
 )
-def test_an_address_is_read(written: object, address: tuple[str, int]) -> None:
-    """Host and port, or a port of the loopback alone."""
+def test_an_address_is_parsed(written: object, address: tuple[str, int]) -> None:
+    """An address is `HOST:PORT`, or only a port, which means the loopback."""
     assert parse_address(written) == address
 
 
@@ -27,8 +27,8 @@ def test_an_address_is_read(written: object, address: tuple[str, int]) -> None:
     ["", ":9100", "a:", "a:65536", "::1:80", "http://a:1", "a:1/", "a b:1", "a:1\n", "a:١", 9100],
     ids=ascii,
 )
-def test_anything_else_is_refused(written: object) -> None:
-    """Nothing is guessed: `:9100` would be every address to some, the loopback to others."""
+def test_other_addresses_are_refused(written: object) -> None:
+    """Text of another form is refused, such as `:9100`, which programs interpret differently."""
     with pytest.raises(ValueError, match="HOST:PORT"):
         parse_address(written)
 
@@ -46,7 +46,7 @@ def test_anything_else_is_refused(written: object) -> None:
     ],
 )
 def test_networks_are_a_list_or_separated_by_commas(written: object, networks: list[str]) -> None:
-    """An address is a network of one, `unix` is itself; what was parsed is taken once more."""
+    """Proxies are addresses, networks or `unix`; an address is a network of one host."""
     parsed = parse_proxies(written)
 
     assert [str(network) for network in parsed] == networks
@@ -57,8 +57,8 @@ def test_networks_are_a_list_or_separated_by_commas(written: object, networks: l
     "written",
     ["*", ["10.0.0.1/8"], ["localhost"], ["unix:"], [1], 7, None, ["10.0.0.0/33"], {"a": 1}],
 )
-def test_what_is_no_network_is_refused(written: object) -> None:
-    """Every host is trusted by no word for it, only by a network that says so."""
+def test_invalid_networks_are_refused(written: object) -> None:
+    """A proxy that is neither an address, a network nor `unix` is refused, `*` included."""
     with pytest.raises(ValueError, match="list of addresses and networks"):
         parse_proxies(written)
 
@@ -74,7 +74,7 @@ def test_what_is_no_network_is_refused(written: object) -> None:
     ],
 )
 def test_host_names_are_a_list_or_separated_by_commas(written: object, names: list[str]) -> None:
-    """They are compared in lower case; what was parsed is taken once more."""
+    """Host names are converted to lower case without a final period."""
     parsed = parse_host_names(written)
 
     assert list(parsed) == names
@@ -85,7 +85,7 @@ def test_host_names_are_a_list_or_separated_by_commas(written: object, names: li
     "written",
     ["*", ["*.example"], ["a:9100"], ["http://a"], ["a b"], [" "], [1], 7, None, {"a": 1}],
 )
-def test_what_is_no_host_name_is_refused(written: object) -> None:
-    """No pattern, no port and no URL."""
+def test_invalid_host_names_are_refused(written: object) -> None:
+    """A pattern, a port or a URL in place of a host name is refused."""
     with pytest.raises(ValueError, match="list of host names"):
         parse_host_names(written)

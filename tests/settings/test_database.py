@@ -1,4 +1,4 @@
-"""The database in the configuration: a file, or a URL that may contain a password."""
+"""The setting `access.database`: a file, or a PostgreSQL URL that can contain a password."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def problems(path: Path) -> list[str]:
     ],
 )
 def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
-    """Texts have the address only; the URL itself stays complete."""
+    """The text of a database URL has only host, port and name; `url` has the password."""
     database = parse_database(url)
 
     assert isinstance(database, PostgresUrl)
@@ -56,8 +56,8 @@ def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
         pytest.param("postgres:///n?host=/run/db", "/n?host=/run/db", id="socket"),
     ],
 )
-def test_urls_of_other_programs_are_taken(written_url: str, used: str) -> None:
-    """Providers show URLs in libpq's form: the driver gets them with its own names."""
+def test_urls_of_libpq_are_converted(written_url: str, used: str) -> None:
+    """A URL in the form of libpq is converted to the driver's scheme and options."""
     database = parse_database(written_url)
 
     assert isinstance(database, PostgresUrl)
@@ -67,8 +67,8 @@ def test_urls_of_other_programs_are_taken(written_url: str, used: str) -> None:
 @pytest.mark.parametrize(
     "options", ["channel_binding=require", "pgbouncer=true", "sslmode=require&ssl=prefer", "ssl2"]
 )
-def test_an_option_that_the_driver_does_not_take_is_refused(options: str, tmp_path: Path) -> None:
-    """The driver would end the start with a traceback; the problem names known options only."""
+def test_an_unknown_option_of_a_url_is_refused(options: str, tmp_path: Path) -> None:
+    """An unknown option in a database URL is a problem whose message does not quote the option."""
     line = f'database = "postgresql://u:hunter2@h/n?{options}"'
     (problem,) = problems(written(tmp_path, table(line, f'pepper = "{PEPPER}"')))
 
@@ -88,10 +88,8 @@ def test_an_option_that_the_driver_does_not_take_is_refused(options: str, tmp_pa
         ("prepared_statement_cache_size=-1", "must be a number; 0 keeps no statements"),
     ],
 )
-def test_a_value_that_the_driver_does_not_take_is_refused(
-    option: str, words: str, tmp_path: Path
-) -> None:
-    """The problem names the option and its values, and not what was written."""
+def test_an_invalid_value_of_an_option_is_refused(option: str, words: str, tmp_path: Path) -> None:
+    """The problem about an invalid option value names the option and does not quote the value."""
     line = f'database = "postgresql://u:hunter2@h/n?{option}"'
     (problem,) = problems(written(tmp_path, table(line, f'pepper = "{PEPPER}"')))
 
@@ -110,8 +108,8 @@ def test_a_value_that_the_driver_does_not_take_is_refused(
         "ssl=verify-full",
     ],
 )
-def test_options_of_the_driver_are_taken(options: str) -> None:
-    """A pooler such as PgBouncer needs no prepared statements."""
+def test_options_of_the_driver_are_accepted(options: str) -> None:
+    """A database URL can have options of asyncpg, such as no prepared statements for PgBouncer."""
     database = parse_database(f"postgresql://u@/n?{options}")
 
     assert isinstance(database, PostgresUrl)
@@ -134,15 +132,15 @@ def test_options_of_the_driver_are_taken(options: str) -> None:
     ],
 )
 def test_a_malformed_url_is_refused_without_its_text(url: str, tmp_path: Path) -> None:
-    """A password that was not encoded appears neither in the problem nor as a part of another."""
+    """The problem about a malformed database URL does not contain the password."""
     (problem,) = problems(written(tmp_path, table(f'database = "{url}"', f'pepper = "{PEPPER}"')))
 
     assert problem.startswith("access.database: must be the name of a file, or postgresql://")
     assert "hunter2" not in problem
 
 
-def test_a_url_is_not_a_file_beside_the_configuration(tmp_path: Path) -> None:
-    """It stays as it is written, and the file of the pepper starts at the directory as others."""
+def test_a_url_is_not_resolved_as_a_path(tmp_path: Path) -> None:
+    """A URL stays unchanged; a relative `pepper_file` starts at the configuration's directory."""
     path = written(tmp_path, table(f'database = "{URL}"', 'pepper_file = "pepper"'))
     access = load_settings(path, {}).access
 
@@ -150,8 +148,8 @@ def test_a_url_is_not_a_file_beside_the_configuration(tmp_path: Path) -> None:
     assert access.pepper_file == tmp_path / "pepper"
 
 
-def test_a_file_with_a_password_is_private(tmp_path: Path) -> None:
-    """A URL without password may be read by everyone."""
+def test_a_configuration_with_a_password_must_be_private(tmp_path: Path) -> None:
+    """A configuration that other users can read must not have a database URL with a password."""
     path = written(tmp_path, table(f'database = "{URL}"', 'pepper_file = "pepper"'))
     path.chmod(0o644)
     (problem,) = problems(path)
@@ -169,15 +167,15 @@ def test_a_file_with_a_password_is_private(tmp_path: Path) -> None:
     assert load_settings(harmless, {"GATEWAY_ACCESS__PEPPER": PEPPER})
 
 
-def test_a_server_needs_a_pepper(tmp_path: Path) -> None:
-    """Beside a URL no file can be made."""
+def test_postgresql_needs_a_pepper(tmp_path: Path) -> None:
+    """With PostgreSQL, `pepper` or `pepper_file` is required, because no file is created."""
     path = written(tmp_path, table(f'database = "{URL}"'))
 
     assert problems(path) == ["access.pepper_file: PostgreSQL needs this setting or access.pepper"]
 
 
-def test_a_pepper_is_in_one_place(tmp_path: Path) -> None:
-    """The setting and a file at once would leave open which one counts."""
+def test_pepper_and_pepper_file_exclude_each_other(tmp_path: Path) -> None:
+    """It is a problem if both `pepper` and `pepper_file` are configured."""
     path = written(tmp_path, table(f'pepper = "{PEPPER}"', 'pepper_file = "pepper"'))
 
     assert problems(path) == ["access.pepper_file: set either this or access.pepper, not both"]

@@ -1,4 +1,4 @@
-"""Configuration: defaults, precedence, and where the rows may be sent."""
+"""Configuration: defaults, precedence, and hosts that credentials can be sent to."""
 
 from contextlib import chdir
 from pathlib import Path
@@ -20,27 +20,27 @@ SECRET = "hunter2-hunter2-hunter2"
 
 
 def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
-    """Missing settings have defaults; the key store is in the file's directory."""
+    """An empty file gives the defaults, with the key store in the directory of the file."""
     settings = load_settings(written(tmp_path, ""), {"PATH": "/bin", "OTHER_SERVER__PORT": "1"})
 
     assert settings == Settings(access=AccessSettings(database=tmp_path / "keys.db"))
 
 
-def test_the_built_in_plans_are_there() -> None:
-    """`free` has no queries, `paid` has them."""
+def test_the_default_plans() -> None:
+    """The default plans are `free`, without filters and sorting, and `paid`."""
     plans = Settings().plans
 
     assert plans == {"free": PlanSettings(where_and_order=False), "paid": PlanSettings()}
 
 
 def test_settings_are_frozen() -> None:
-    """No part of the program changes what another one reads."""
+    """Setting an attribute of the settings raises an error."""
     with pytest.raises(ValueError, match="frozen"):
         Settings().server.port = 1
 
 
-def test_without_a_name_the_file_of_the_working_directory_is_read(tmp_path: Path) -> None:
-    """`config.toml` is read where it is there, and may be missing."""
+def test_the_default_configuration_file(tmp_path: Path) -> None:
+    """Without a path, `config.toml` of the working directory is read if the file exists."""
     (tmp_path / "config.toml").write_text("[server]\nport = 1")
     (tmp_path / "empty").mkdir()
     with chdir(tmp_path):
@@ -53,8 +53,8 @@ def test_without_a_name_the_file_of_the_working_directory_is_read(tmp_path: Path
     assert missing == Settings()
 
 
-def test_accounts(tmp_path: Path) -> None:
-    """Each has settings of its own; `[google]` is one if it has credentials, or stands alone."""
+def test_google_accounts(tmp_path: Path) -> None:
+    """Each Google account has its own settings; `[google]` is an account if it has credentials."""
     second = '[[google.accounts]]\nname = "second"\ncredentials = "b.json"\nreads_per_minute = 9\n'
     main = '[google]\ncredentials = "a.json"\n'
     one, other, both = (
@@ -83,10 +83,10 @@ def test_accounts(tmp_path: Path) -> None:
         pytest.param({}, {"server.port": None}, 1, id="an option that was not given"),
     ],
 )
-def test_what_comes_later_wins(
+def test_precedence_of_flags_environment_and_file(
     tmp_path: Path, environ: dict[str, str], overrides: dict[str, object], port: int
 ) -> None:
-    """Flags override the environment, which overrides the file, key by key."""
+    """Command-line flags override the environment, and the environment overrides the file."""
     path = written(tmp_path, '[server]\nhost = "::1"\nport = 1')
     settings = load_settings(path, environ, overrides)
 
@@ -95,7 +95,7 @@ def test_what_comes_later_wins(
 
 
 def test_the_environment_sets_every_kind_of_value(tmp_path: Path) -> None:
-    """Text of the environment becomes what the setting is."""
+    """The text of an environment variable is converted to the type of the setting."""
     environ = {
         "GATEWAY_SERVER__SHUTDOWN_SECONDS": "1.5",
         "GATEWAY_GOOGLE__CREDENTIALS": "sa.json",
@@ -129,15 +129,15 @@ def test_the_environment_sets_every_kind_of_value(tmp_path: Path) -> None:
         "GATEWAY_PORT_8000_TCP_ADDR",
     ],
 )
-def test_variables_of_a_kubernetes_service_are_passed_over(name: str, tmp_path: Path) -> None:
-    """A Service called gateway gives every pod variables of that name; they are no mistake."""
+def test_variables_of_a_kubernetes_service_are_ignored(name: str, tmp_path: Path) -> None:
+    """Variables that Kubernetes sets for a Service named gateway are no settings."""
     path = written(tmp_path, "")
 
     assert load_settings(path, {name: "tcp://10.0.0.1:8000"}) == load_settings(path, {})
 
 
 def test_plans_are_merged_key_by_key(tmp_path: Path) -> None:
-    """A table sets single keys of a plan; the others keep the defaults of that plan."""
+    """A plan's table changes single settings; all other settings keep the plan's defaults."""
     path = written(
         tmp_path, "[plans.free]\nmax_limit = 10\n[plans.gold]\nrequests_per_minute = 9000"
     )
@@ -154,8 +154,8 @@ def test_plans_are_merged_key_by_key(tmp_path: Path) -> None:
     }
 
 
-def test_paths_start_where_they_are_written(tmp_path: Path) -> None:
-    """Relative paths of the file start at its directory, others at the working directory."""
+def test_relative_paths(tmp_path: Path) -> None:
+    """Relative paths in the file start at its directory, all others at the working directory."""
     path = written(tmp_path, '[google]\ncredentials = "sa.json"\n[access]\ndatabase = "/var/k.db"')
     of_file = load_settings(path, {})
     of_environment = load_settings(path, {"GATEWAY_GOOGLE__CREDENTIALS": "other/sa.json"})
@@ -167,8 +167,8 @@ def test_paths_start_where_they_are_written(tmp_path: Path) -> None:
     assert of_override.access.database == Path("k.db")
 
 
-def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
-    """Editors that put one do no harm."""
+def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
+    """A byte order mark at the start of the file is ignored."""
     assert load_settings(written(tmp_path, "\ufeff[server]\nport = 1"), {}).server.port == 1
 
 
@@ -190,7 +190,7 @@ def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
     ],
 )
 def test_google_and_loopback_are_allowed(url: str) -> None:
-    """Credentials may go to Google by https, and anywhere on this machine."""
+    """Credentials can be sent to Google over HTTPS and to any port of this machine."""
     assert is_allowed_endpoint(url, allow_insecure=False)
 
 
@@ -212,7 +212,7 @@ def test_google_and_loopback_are_allowed(url: str) -> None:
     ],
 )
 def test_other_hosts_need_the_flag(url: str) -> None:
-    """Any other host, and Google without TLS, is allowed by `allow_insecure` alone."""
+    """Another host, or Google without TLS, is only allowed with `allow_insecure`."""
     assert not is_allowed_endpoint(url, allow_insecure=False)
     assert is_allowed_endpoint(url, allow_insecure=True)
 
@@ -240,6 +240,6 @@ def test_other_hosts_need_the_flag(url: str) -> None:
         "https://[::1%25lo]",
     ],
 )
-def test_a_doubtful_url_is_never_allowed(url: str) -> None:
-    """A URL that is not clearly http(s) with a host is refused even with the flag."""
+def test_a_malformed_url_is_never_allowed(url: str) -> None:
+    """A URL that is not HTTP or HTTPS with a host is refused even with `allow_insecure`."""
     assert not is_allowed_endpoint(url, allow_insecure=True)

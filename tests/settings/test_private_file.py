@@ -1,4 +1,4 @@
-"""Files that an operator names: a configuration may be a pipe, a key file or pepper may not."""
+"""Files that an operator names: pipes are only allowed for the configuration."""
 
 import os
 from collections.abc import Callable
@@ -32,7 +32,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 def test_neither_a_pipe_nor_a_device_is_read(
     tmp_path: Path, kind: str, read: Callable[[Path], object]
 ) -> None:
-    """A pipe without a writer is not waited for, and a device may have no end."""
+    """A pipe or a device in place of a key file or a pepper file is an error and does not block."""
     path = Path("/dev/zero")
     if kind == "pipe":
         path = tmp_path / "pipe"
@@ -47,7 +47,7 @@ def test_neither_a_pipe_nor_a_device_is_read(
 
 
 def test_a_link_to_a_file_is_followed(tmp_path: Path) -> None:
-    """Kubernetes mounts secrets so."""
+    """A symbolic link to a file is followed, because Kubernetes mounts secrets as links."""
     (tmp_path / "file").write_bytes(b"x")
     (tmp_path / "link").symlink_to("file")
 
@@ -55,8 +55,8 @@ def test_a_link_to_a_file_is_followed(tmp_path: Path) -> None:
         assert file.read() == b"x"
 
 
-def test_a_configuration_comes_through_a_pipe() -> None:
-    """As `--config <(sops decrypt …)` and `--config /dev/stdin` pass it."""
+def test_a_configuration_can_be_a_pipe() -> None:
+    """The configuration can be a pipe, as `--config <(sops decrypt …)` passes it."""
     reader, writer = os.pipe()
     os.write(writer, b"[server]\nport = 8001\n")
     os.close(writer)
@@ -67,8 +67,8 @@ def test_a_configuration_comes_through_a_pipe() -> None:
     assert settings.server.port == 8001
 
 
-def test_a_configuration_of_the_environment_alone() -> None:
-    """`--config /dev/null` keeps a `config.toml` from being read."""
+def test_an_empty_device_as_the_configuration() -> None:
+    """With `--config /dev/null`, only the environment is read, and no `config.toml`."""
     settings = load_settings(Path(os.devnull), {"GATEWAY_SERVER__PORT": "8001"})
 
     assert settings.server.port == 8001
@@ -76,7 +76,7 @@ def test_a_configuration_of_the_environment_alone() -> None:
 
 @pytest.mark.parametrize("kind", ["file", "device"])
 def test_a_configuration_has_a_maximum_size(tmp_path: Path, kind: str) -> None:
-    """Another file, named by mistake, is not read whole."""
+    """A configuration larger than `MAX_FILE_BYTES` is an error and is not read completely."""
     path = Path("/dev/zero")
     if kind == "file":
         path = tmp_path / "config.toml"

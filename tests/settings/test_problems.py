@@ -1,4 +1,4 @@
-"""Mistakes in the configuration: all at once, each with its place, none with a value."""
+"""Problems in the configuration: all reported at once, each with its setting, none with a value."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ SECRET = "hunter2-hunter2-hunter2"
 
 
 def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
-    """Problems of a configuration."""
+    """Return the problems of a configuration."""
     with pytest.raises(ConfigError) as refusal:
         load_settings(path, environ or {})
     assert str(refusal.value) == "\n".join(refusal.value.problems)
@@ -126,10 +126,10 @@ def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
         ),
     ],
 )
-def test_a_mistake_in_the_file_is_reported_with_its_place(
+def test_a_problem_in_the_file_has_the_path_of_the_setting(
     tmp_path: Path, text: str, problem: str
 ) -> None:
-    """Each mistake is one line: the key path, then what is wrong."""
+    """Each problem is one line with the path of the setting, and the reason."""
     assert problems_of(written(tmp_path, text)) == [problem]
 
 
@@ -172,15 +172,15 @@ def test_a_mistake_in_the_file_is_reported_with_its_place(
         ),
     ],
 )
-def test_a_mistake_in_the_environment_is_reported_with_its_name(
+def test_a_problem_in_the_environment_has_the_variable(
     tmp_path: Path, name: str, value: str, problem: str
 ) -> None:
-    """Problems name the variable."""
+    """Each problem in the environment begins with the name of the variable."""
     assert problems_of(written(tmp_path, ""), {name: value})[0].startswith(problem)
 
 
-def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
-    """An operator mends everything in one go."""
+def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
+    """The problems of the file and of the environment are reported together."""
     path = written(
         tmp_path,
         '[server]\nport = -1\n[google]\nendpoint = "ftp://x"\n[cache]\nttl = 1\n[plans.a]\nb = 1',
@@ -205,10 +205,10 @@ def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
         pytest.param(b"# ok\n\xff", r"is not UTF-8 \(byte 5\)", id="encoding"),
     ],
 )
-def test_a_file_that_is_not_toml_is_reported_with_the_place(
+def test_invalid_toml_is_reported_with_the_line(
     tmp_path: Path, content: bytes, problem: str
 ) -> None:
-    """Syntax errors name the file and the line; problems of the environment are reported too."""
+    """A syntax error has file and line, and problems of the environment are reported too."""
     path = tmp_path / "broken.toml"
     path.write_bytes(content)
     problems = problems_of(path, {"GATEWAY_SERVER__PORT": "x"})
@@ -217,8 +217,8 @@ def test_a_file_that_is_not_toml_is_reported_with_the_place(
     assert problems[1].startswith("server.port: ")
 
 
-def test_a_file_that_was_named_must_be_there(tmp_path: Path) -> None:
-    """Only the default file may be missing."""
+def test_a_named_file_must_exist(tmp_path: Path) -> None:
+    """A configuration file that was given by path must exist and be a file."""
     missing = tmp_path / "missing.toml"
 
     assert problems_of(missing) == [f"{missing}: there is no such file"]
@@ -239,8 +239,8 @@ def test_a_file_that_was_named_must_be_there(tmp_path: Path) -> None:
     ],
     ids=["beside it", "list", "short", "syntax", "endpoint", "wrong place", "Redis", "Redis port"],
 )
-def test_no_mistake_tells_a_value(tmp_path: Path, text: str) -> None:
-    """Messages and causes hold no value: it may be a secret."""
+def test_problems_contain_no_value(tmp_path: Path, text: str) -> None:
+    """No problem and no cause contains a configured value, which could be a secret."""
     with pytest.raises(ConfigError) as refusal:
         load_settings(written(tmp_path, text), {"GATEWAY_SERVER__PORTS": SECRET})
 
@@ -249,8 +249,8 @@ def test_no_mistake_tells_a_value(tmp_path: Path, text: str) -> None:
     assert refusal.value.__context__ is None
 
 
-def test_a_part_made_in_code_tells_no_value_either() -> None:
-    """Validation errors of settings built in code contain no secret."""
+def test_validation_errors_contain_no_secret() -> None:
+    """The validation error of settings that are built in code does not contain the pepper."""
     with pytest.raises(ValueError, match="pepper") as refusal:
         AccessSettings.model_validate({"pepper": SECRET[:15]})
 
@@ -258,7 +258,7 @@ def test_a_part_made_in_code_tells_no_value_either() -> None:
 
 
 def test_settings_show_no_secret(tmp_path: Path) -> None:
-    """Pepper and password are not in what a traceback or a log would show."""
+    """The `repr` and the JSON of settings contain neither pepper nor Redis password."""
     text = f'[access]\npepper = "{SECRET}"\n[cluster]\nredis = "redis://:{SECRET}@host"'
     settings = load_settings(written(tmp_path, text), {})
 
@@ -269,8 +269,8 @@ def test_settings_show_no_secret(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "tail", ["/v4", "//", "?", "?x=1", "#", "#x", "/?x"], ids=lambda tail: tail
 )
-def test_an_endpoint_is_a_host_alone(tmp_path: Path, tail: str) -> None:
-    """Paths are the gateway's to make."""
+def test_an_endpoint_has_no_path(tmp_path: Path, tail: str) -> None:
+    """`google.endpoint` with a path, query or fragment is a problem."""
     environ = {"GATEWAY_GOOGLE__ENDPOINT": f"https://sheets.googleapis.com{tail}"}
     (problem,) = problems_of(written(tmp_path, ""), environ)
 
@@ -278,7 +278,7 @@ def test_an_endpoint_is_a_host_alone(tmp_path: Path, tail: str) -> None:
 
 
 def test_error_of_a_foreign_endpoint_names_the_flag(tmp_path: Path) -> None:
-    """The refusal names the setting that would allow it."""
+    """The problem about a foreign endpoint names the setting that allows foreign endpoints."""
     environ = {"GATEWAY_GOOGLE__ENDPOINT": "http://emulator:9099"}
     (problem,) = problems_of(written(tmp_path, ""), environ)
 
@@ -288,7 +288,7 @@ def test_error_of_a_foreign_endpoint_names_the_flag(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o666])
 def test_a_pepper_in_a_file_that_others_can_open(tmp_path: Path, mode: int) -> None:
-    """The file is refused as the pepper's own would be, and without a pepper it is not."""
+    """A configuration that other users can open must not contain a pepper."""
     path = written(tmp_path, f'[access]\npepper = "{SECRET}"')
     path.chmod(mode)
     with_pepper = problems_of(path)
@@ -310,7 +310,7 @@ def test_a_pepper_in_a_file_that_others_can_open(tmp_path: Path, mode: int) -> N
     ],
 )
 def test_an_invalid_address_of_redis(tmp_path: Path, url: str) -> None:
-    """It is refused at the start, with a word on the right form."""
+    """The problem about an invalid Redis URL has the correct form of the URL."""
     (problem,) = problems_of(written(tmp_path, ""), {"GATEWAY_CLUSTER__REDIS": url})
 
     assert problem.startswith("cluster.redis: must be redis://HOST:PORT/DB")
@@ -319,8 +319,8 @@ def test_an_invalid_address_of_redis(tmp_path: Path, url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["redis://host", "redis://:p@host:6379/1", "rediss://u:p@[::1]:1/0", "unix:///run/redis"]
 )
-def test_an_address_of_redis(tmp_path: Path, url: str) -> None:
-    """All forms that the library takes, but those without a place."""
+def test_valid_redis_urls(tmp_path: Path, url: str) -> None:
+    """Redis URLs can use TCP, TLS or a Unix socket."""
     settings = load_settings(written(tmp_path, ""), {"GATEWAY_CLUSTER__REDIS": url})
 
     assert settings.cluster.redis is not None
@@ -339,7 +339,7 @@ POSTGRES = "postgresql+asyncpg://host/gateway"
     ],
 )
 def test_a_cluster(tmp_path: Path, database: str, redis: str | None, is_cluster: bool) -> None:
-    """Several processes need PostgreSQL and Redis."""
+    """The gateway runs as a cluster only with both PostgreSQL and Redis."""
     overrides = {"access.database": database, "cluster.redis": redis, "access.pepper": SECRET}
     settings = load_settings(written(tmp_path, ""), {}, overrides)
 
@@ -347,8 +347,8 @@ def test_a_cluster(tmp_path: Path, database: str, redis: str | None, is_cluster:
 
 
 @pytest.mark.parametrize("value", ["raw", "user_entered"])
-def test_a_setting_that_is_gone(tmp_path: Path, value: str) -> None:
-    """Whatever its value is, one sentence says so, in the file and in the environment."""
+def test_a_removed_setting(tmp_path: Path, value: str) -> None:
+    """A removed setting is one problem, whatever its value, in the file and in the environment."""
     told = "the setting is gone; leave it out: cells are always stored as sent"
     path = written(tmp_path, f'[google]\nvalue_input = "{value}"\n')
 

@@ -1,4 +1,4 @@
-"""Events, and the counts that become of them."""
+"""Events, and the counts for metrics that events change."""
 
 import asyncio
 import time
@@ -51,10 +51,10 @@ from gateway.telemetry.events import (
     ],
 )
 @pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
-def test_call_counts_by_its_end(
+def test_calls_are_counted_by_outcome(
     error: BaseException | None, outcome: CallOutcome, is_write: bool
 ) -> None:
-    """Every call to Google counts, by what came of it, also one of no request."""
+    """Each call to Google is counted by kind and outcome, also a call outside of a request."""
     kind: CallKind = "write" if is_write else "read"
     before = deepcopy(tallies)
 
@@ -65,7 +65,7 @@ def test_call_counts_by_its_end(
 
 
 def test_calls_of_the_last_minute_are_counted_by_account() -> None:
-    """Older ones are forgotten, so that memory is bounded by what Google allows."""
+    """`calls_of_minute` counts the calls of 60 s; older calls are removed to limit memory."""
     now = time.monotonic()
     tallies.call_seconds["spare", "read"].extend([now - 61, now - 60.5, now - 59])
 
@@ -78,7 +78,7 @@ def test_calls_of_the_last_minute_are_counted_by_account() -> None:
 
 
 def test_request_counts_by_kind_status_and_cache() -> None:
-    """A request counts once, under names that are known beforehand."""
+    """A request is counted once by operation, class of status and cache result."""
     before = deepcopy(tallies)
 
     with capture_logs():
@@ -95,8 +95,8 @@ def test_request_counts_by_kind_status_and_cache() -> None:
 
 
 def test_breaker_state_is_counted() -> None:
-    """Each change of the breaker is a warning, and the metrics say how it stands."""
-    breaker_changed(False)  # whatever ran before
+    """A change of the breaker logs a warning and updates the breaker's state and openings."""
+    breaker_changed(False)  # because another test can have opened it
     openings = tallies.breaker_openings
 
     with capture_logs() as logs:
@@ -110,8 +110,8 @@ def test_breaker_state_is_counted() -> None:
     assert tallies.breaker_openings == openings + 1
 
 
-def test_waits_and_snapshots_are_noted() -> None:
-    """Waiting times add up; the last number of snapshots counts."""
+def test_waits_and_snapshots_are_counted() -> None:
+    """Waiting times are added up; of the snapshot counts, the latest is kept."""
     seconds = tallies.budget_waits.seconds
 
     budget_waited(0.5)
@@ -133,7 +133,7 @@ def test_waits_and_snapshots_are_noted() -> None:
     ],
 )
 def test_a_duration_is_in_one_bucket(seconds: float, bucket: int) -> None:
-    """A duration is in the first bucket whose bound it does not pass."""
+    """A duration counts in the first bucket whose upper bound is at least the duration."""
     durations = Durations()
     durations.add(seconds)
 
@@ -143,7 +143,7 @@ def test_a_duration_is_in_one_bucket(seconds: float, bucket: int) -> None:
 
 @pytest.mark.parametrize("status", [0, 101, 200, 304, 404, 499, 599])
 def test_every_status_counts_in_its_class(status: int) -> None:
-    """A status counts by its hundreds, and a request without an answer too."""
+    """A status is counted by its first digit; a request without an answer counts as 0."""
     before = deepcopy(tallies)
     with capture_logs():
         request_done(RequestEvent("r1", "GET", "/v2", status=status, operation="read"), 0.1)
@@ -155,7 +155,7 @@ def test_every_status_counts_in_its_class(status: int) -> None:
 
 
 def test_only_the_change_to_open_is_an_opening() -> None:
-    """A breaker that is said to be open twice opened once."""
+    """A breaker that is reported as open twice in a row counts as one opening."""
     tallies = Tallies()
     for is_open in (False, True, True, False, True):
         tallies.note_breaker(is_open=is_open)

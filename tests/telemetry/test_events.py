@@ -1,4 +1,4 @@
-"""Events, and the log lines that become of them."""
+"""Events, and the JSON log lines that events write."""
 
 import io
 import json
@@ -40,7 +40,7 @@ NASTY = 'a\nb\r\t\x00\x1b[31m\x7f\u0085\u2028\ud800"\\é'
 
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
-    """A log stream; logging is reset afterwards."""
+    """The stream of configured logging, which is reset after the test."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     root.handlers.clear()
@@ -54,7 +54,7 @@ def stream() -> Iterator[io.StringIO]:
 
 @pytest.fixture
 def lines(stream: io.StringIO) -> Lines:
-    """Reads the lines logged so far; each must be a JSON object in plain ASCII."""
+    """Return a function that parses the lines logged so far as JSON objects in ASCII."""
 
     def read() -> list[dict[str, Any]]:
         text = stream.getvalue()
@@ -69,8 +69,8 @@ def _event(**changes: Any) -> RequestEvent:
     return RequestEvent(**{"id": "r1", "method": "GET", "path": "/v2"} | changes)
 
 
-def test_request_is_one_line(lines: Lines) -> None:
-    """A request's line says who asked for what, what came of it and what it cost."""
+def test_a_request_is_one_log_line(lines: Lines) -> None:
+    """The line of a request has key, worksheet, status, number of Google calls and times."""
     event = _event(
         key="k1",
         spreadsheet="s",
@@ -111,10 +111,10 @@ def test_request_is_one_line(lines: Lines) -> None:
 @pytest.mark.parametrize(
     "kind", ["delete", "update_rows", "update_where", "delete_where", "upsert"]
 )
-def test_operation_is_named_where_method_and_path_do_not_tell_it(
+def test_operation_is_logged_if_method_and_path_do_not_show_it(
     lines: Lines, kind: RequestKind
 ) -> None:
-    """Other lines have no such member."""
+    """Only operations that method and path do not determine have the member `operation`."""
     request_done(_event(operation=kind), 0.0)
     request_done(_event(operation="update"), 0.0)
 
@@ -123,8 +123,8 @@ def test_operation_is_named_where_method_and_path_do_not_tell_it(
     assert "operation" not in other
 
 
-def test_request_of_nobody_is_one_line(lines: Lines) -> None:
-    """Unknown members are null; times are always there."""
+def test_the_line_of_a_request_without_a_key(lines: Lines) -> None:
+    """Unknown members of a request's line are null; times are always present."""
     request_done(_event(status=404), 0.0)
 
     [line] = lines()
@@ -135,7 +135,7 @@ def test_request_of_nobody_is_one_line(lines: Lines) -> None:
 
 
 def test_request_before_logging_is_configured() -> None:
-    """Until logging is configured a request's line goes the way of all others."""
+    """Before logging is configured, the line of a request goes through structlog."""
     with capture_logs() as logs:
         request_done(_event(path=NASTY, status=200), 0.0)
 
@@ -157,7 +157,7 @@ def test_request_before_logging_is_configured() -> None:
     ],
 )
 def test_control_characters_are_escaped(lines: Lines, log: Callable[[], None], member: str) -> None:
-    """Any value makes one ASCII line and reads back unchanged."""
+    """A value with control characters is one ASCII line and decodes to the same value."""
     log()
 
     [line] = lines()
@@ -174,15 +174,15 @@ def test_control_characters_are_escaped(lines: Lines, log: Callable[[], None], m
     ],
 )
 def test_long_values_are_cut(stream: io.StringIO, log: Callable[[str], None], longest: int) -> None:
-    """A long value is cut, so that a client cannot fill the log."""
+    """A long value is cut in the log, so that a client cannot fill the log."""
     log("x" * 10_000)
 
     assert "x" * longest in stream.getvalue()
     assert "x" * (longest + 1) not in stream.getvalue()
 
 
-def test_many_duplicates_are_cut(lines: Lines) -> None:
-    """A warning names ten headers at most."""
+def test_a_warning_names_at_most_ten_headers(lines: Lines) -> None:
+    """The warning about duplicate headers names the first ten headers."""
     header_trouble("s", "w", [str(n) for n in range(1000)])
 
     [line] = lines()
@@ -190,8 +190,8 @@ def test_many_duplicates_are_cut(lines: Lines) -> None:
     assert line["headers"] == [str(n) for n in range(10)]
 
 
-def test_failed_look_says_why(lines: Lines) -> None:
-    """A failed look at an open write is logged under the request's ID, with its causes."""
+def test_failed_verification_is_logged_with_causes(lines: Lines) -> None:
+    """A failed verification of a write is logged with the request's ID and its causes."""
     error = LookupError("told to nobody")
     error.__cause__ = OSError("reset")
 
@@ -217,7 +217,7 @@ def _failure() -> ValueError:
 
 
 def test_fault_has_a_traceback_without_locals(stream: io.StringIO, lines: Lines) -> None:
-    """A fault is one line under the request's id, with its frames and none of their values."""
+    """An unexpected error is one line with stack frames, but without the values of variables."""
     request_failed(_event(), _failure())
 
     [line] = lines()
@@ -229,15 +229,15 @@ def test_fault_has_a_traceback_without_locals(stream: io.StringIO, lines: Lines)
 
 
 def test_fault_outside_a_request(lines: Lines) -> None:
-    """A fault of no request has no id."""
+    """An unexpected error outside of a request has the ID null."""
     request_failed(None, _failure())
 
     [line] = lines()
     assert line["id"] is None
 
 
-def test_library_lines_look_alike(stream: io.StringIO, lines: Lines) -> None:
-    """Warnings of libraries are JSON lines, with tracebacks without locals."""
+def test_library_records_are_json_lines(stream: io.StringIO, lines: Lines) -> None:
+    """Warnings and errors of libraries are JSON lines, with tracebacks without variables."""
     logger = logging.getLogger("some.library")
     logger.info("not shown")
 
@@ -249,8 +249,8 @@ def test_library_lines_look_alike(stream: io.StringIO, lines: Lines) -> None:
     assert "canary7" not in stream.getvalue()
 
 
-def test_google_words_have_no_quotation(lines: Lines) -> None:
-    """Google's known words are logged without what they quote, under the request's id."""
+def test_messages_of_google_are_logged_without_quotations(lines: Lines) -> None:
+    """Only known phrases of Google's messages are logged, without the values that they quote."""
     with during(_event()):
         google_refused('Invalid value: "a cell"')
 
@@ -258,8 +258,8 @@ def test_google_words_have_no_quotation(lines: Lines) -> None:
     assert (line["event"], line["id"], line["text"]) == ("google-refused", "r1", "Invalid value")
 
 
-def test_causes_are_kept(lines: Lines) -> None:
-    """Causes are listed from the nearest on, without quotations."""
+def test_causes_are_logged(lines: Lines) -> None:
+    """Causes of an error are logged from the nearest to the first, without quoted values."""
     first = OSError('reset by "peer"')
     second = LookupError("no answer")
     second.__cause__ = first
@@ -273,7 +273,7 @@ def test_causes_are_kept(lines: Lines) -> None:
 
 
 def test_event_of_the_context() -> None:
-    """The current event is that of the context, also in its copies, and gone afterwards."""
+    """`current_event` is the event of the innermost block, also in copied contexts, else None."""
     outer, inner = _event(), _event(id="r2")
 
     with during(outer):
@@ -288,8 +288,8 @@ def test_event_of_the_context() -> None:
     assert current_event() is None
 
 
-def test_call_of_no_request() -> None:
-    """A call to Google outside any request is counted for none."""
+def test_a_call_outside_of_a_request() -> None:
+    """A call to Google after the `during` block does not count for the request of that block."""
     event = _event()
     with during(event):
         pass
@@ -324,7 +324,7 @@ def line(path: str = "/v2", worksheet: str | None = None) -> RequestEvent:
 
 
 def test_a_line_has_all_members() -> None:
-    """The line is a JSON object with every member, in order, and ends with a line feed."""
+    """A request's line is a JSON object with all members in order, and ends with a line feed."""
     assert encoded_lines([line()]) == (
         b'{"event":"request","id":"r1","method":"GET","path":"/v2","status":200,"code":null,'
         b'"key":null,"spreadsheet":null,"worksheet":null,"cache":"hit","reading":null,'
@@ -335,7 +335,7 @@ def test_a_line_has_all_members() -> None:
 
 @given(path=TEXTS, worksheet=TEXTS)
 def test_any_text_stays_in_its_line(path: str, worksheet: str) -> None:
-    """The line is printable ASCII and reads back unchanged."""
+    """A request's line with any path and worksheet is printable ASCII and decodes to both."""
     text = encoded_lines([line(path=path, worksheet=worksheet)]).decode("ascii")
     found: dict[str, Any] = json.loads(text)
 
@@ -344,23 +344,23 @@ def test_any_text_stays_in_its_line(path: str, worksheet: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["\n", "\x7f", "\u0085", "\u2028", "\ud800", "é", "🏙"], ids=ascii)
-def test_what_is_escaped(text: str) -> None:
-    """Line ends, invisible and non-ASCII characters are escaped."""
+def test_unprintable_characters_are_escaped(text: str) -> None:
+    """Line ends, invisible characters and non-ASCII characters in a path are escaped."""
     found = encoded_lines([line(path=text)]).removesuffix(b"\n").decode("ascii")
 
     assert found.isprintable()
     assert json.loads(found)["path"] == text
 
 
-def test_lines_of_one_turn_are_as_they_are_alone() -> None:
-    """An odd text changes no other line."""
+def test_encoding_many_lines_equals_encoding_each() -> None:
+    """A path with odd characters does not change the other lines that are encoded with it."""
     events = [line(path=path) for path in ("/v2", "/ya29.abcdef", "/a%20b", "/\ud800", "/é", "/v2")]
 
     assert encoded_lines(events) == b"".join(encoded_lines([each]) for each in events)
 
 
-def test_a_call_after_the_end_of_its_request_is_not_in_its_line() -> None:
-    """The line may wait to be written while a task of the request still runs."""
+def test_a_call_after_the_end_of_a_request_is_not_logged() -> None:
+    """After the end of a request, calls of its tasks do not change its event."""
     event = _event()
 
     with during(event), capture_logs():
@@ -372,8 +372,8 @@ def test_a_call_after_the_end_of_its_request_is_not_in_its_line() -> None:
 
 
 @pytest.mark.parametrize("buffering", [-1, 1], ids=["buffered", "by-line"])
-def test_a_line_is_on_its_way_at_once(tmp_path: Path, buffering: int) -> None:
-    """Nothing waits in a buffer, and lines stand between what else is written, in order."""
+def test_lines_are_written_without_buffering(tmp_path: Path, buffering: int) -> None:
+    """A line is in the file at once, in order with other text written to the stream."""
     file = tmp_path / "log"
     with file.open("w", buffering=buffering) as stream:
         stream.write("before\n")
@@ -387,7 +387,7 @@ def test_a_line_is_on_its_way_at_once(tmp_path: Path, buffering: int) -> None:
 
 
 def test_a_stream_of_text_takes_lines() -> None:
-    """A stream without bytes below it gets the same line as text."""
+    """A text stream without a byte buffer gets the same line as text."""
     stream = io.StringIO()
     line_writer(stream, encoded_lines)(line())
 
@@ -395,7 +395,7 @@ def test_a_stream_of_text_takes_lines() -> None:
 
 
 class Reluctant(io.RawIOBase):
-    """Takes a few bytes at a time, as a pipe may when a signal comes."""
+    """Raw stream that writes only a part of the given bytes at a time, as a pipe can."""
 
     def __init__(self, take: Callable[[int], int]) -> None:
         self.taken = bytearray()
@@ -410,8 +410,8 @@ class Reluctant(io.RawIOBase):
         return count
 
 
-def test_what_was_not_taken_is_written_again() -> None:
-    """A line that the system takes in parts arrives whole, and once."""
+def test_a_partly_written_line_is_completed() -> None:
+    """A line that the system writes in parts arrives completely and once."""
     raw = Reluctant(lambda length: min(length, 100))
     stream = io.TextIOWrapper(io.BufferedWriter(cast(Any, raw)))
     line_writer(stream, encoded_lines)(line())
@@ -419,8 +419,8 @@ def test_what_was_not_taken_is_written_again() -> None:
     assert bytes(raw.taken) == encoded_lines([line()])
 
 
-def test_readings_are_noted_in_their_order() -> None:
-    """Several are parted by commas; a worksheet that was meant takes the place of the other."""
+def test_lenient_decodings_are_logged_in_order() -> None:
+    """`reading` lists lenient decodings with commas; `worksheet` is the title that was meant."""
     event = RequestEvent(id="r1", method="GET", path="/v2", worksheet="a%20b")
 
     with during(event):
@@ -431,8 +431,8 @@ def test_readings_are_noted_in_their_order() -> None:
     assert event.worksheet == "a b"
 
 
-def test_a_reading_outside_a_request_is_nobodys() -> None:
-    """Parsers may be used without one."""
+def test_lenient_decoding_outside_of_a_request() -> None:
+    """`note_reading` outside of a request does nothing."""
     note_reading("where-quotes")
 
     assert current_event() is None

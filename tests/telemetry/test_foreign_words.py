@@ -1,4 +1,4 @@
-"""Words of Google and of libraries: nothing that they repeat of a spreadsheet is logged."""
+"""Messages of Google and of libraries: the spreadsheet content that they quote is not logged."""
 
 import io
 import json
@@ -43,7 +43,7 @@ REPEATING = (
     "{}",
     *(f"{message} {{}}" for message in MESSAGES.values()),
 )
-"""Messages of Google and of the emulator; each may repeat a cell, a header or a title."""
+"""Messages of Google and of the emulator; `{}` is a cell, a header or a title."""
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def answered(status: int, body: bytes) -> GoogleRefusal:
 
 
 def log_everywhere(error: Exception) -> None:
-    """Log an error in each way that the gateway has."""
+    """Log an error through each function of the gateway that logs errors."""
     for is_write in (False, True):
         outer = translated(error, Attempt(is_write=is_write))
         outer.__cause__ = error
@@ -87,7 +87,7 @@ def log_everywhere(error: Exception) -> None:
 def test_no_line_repeats_a_cell(
     stream: io.StringIO, status: int, name: str, message: str, quote: str
 ) -> None:
-    """Whatever Google refuses, and however it quotes: what it repeats reaches no log line."""
+    """Content that Google quotes in an error, with any quotation marks, is in no log line."""
     log_everywhere(refusal_of(status, name, message.format(quote.format(MARK))))
 
     assert "upstream-failed" in stream.getvalue()
@@ -102,8 +102,8 @@ def test_no_line_repeats_a_cell(
         pytest.param(json.dumps({"error": {"message": [MARK]}}).encode(), id="another shape"),
     ],
 )
-def test_another_answer_is_not_repeated(stream: io.StringIO, body: bytes) -> None:
-    """Of an answer that is none of Google's only the status is logged."""
+def test_the_body_of_another_answer_is_not_logged(stream: io.StringIO, body: bytes) -> None:
+    """Only the status of an answer that is no error of Google is logged."""
     log_everywhere(answered(502, body))
 
     assert "HTTP 502" in stream.getvalue()
@@ -111,8 +111,8 @@ def test_another_answer_is_not_repeated(stream: io.StringIO, body: bytes) -> Non
 
 
 @given(st.text())
-def test_known_words_are_ours(text: str) -> None:
-    """They are the same whatever follows or precedes them, but for another known part."""
+def test_known_phrases_do_not_depend_on_other_text(text: str) -> None:
+    """`known_words` returns the known phrases of a message, whatever text follows."""
     found = known_words(f"Invalid requests[12].appendCells: Unable to parse range {text}")
 
     assert found.startswith("Invalid requests[12].appendCells: ")
@@ -134,8 +134,8 @@ def test_known_words_are_ours(text: str) -> None:
         ("Estás intentando editar una celda protegida.", UNKNOWN),
     ],
 )
-def test_place_and_known_words_of_a_message(message: str, words: str) -> None:
-    """They say which request Google refused, and why, as far as the gateway knows the words."""
+def test_known_words_of_messages(message: str, words: str) -> None:
+    """The known phrases of a message say which request Google refused, and why."""
     assert known_words(message) == words
 
 
@@ -149,13 +149,13 @@ def test_place_and_known_words_of_a_message(message: str, words: str) -> None:
         ("duplicate key\nDETAIL: Key (id)=(secret)", "duplicate key"),
     ],
 )
-def test_a_librarys_text_ends_before_its_quotation(text: str, left: str) -> None:
-    """Whichever quotation marks it has, or if it goes on in another line."""
+def test_unquoted_cuts_at_the_quotation(text: str, left: str) -> None:
+    """`unquoted` cuts a library's message before a quotation or a line break."""
     assert unquoted(text) == left
 
 
-def test_a_fault_repeats_no_value(stream: io.StringIO) -> None:
-    """The text of an unexpected error ends before its quotation, as that of its causes does."""
+def test_an_unexpected_error_is_logged_without_values(stream: io.StringIO) -> None:
+    """The messages of an unexpected error and of its causes are cut before a quotation."""
     error = ValueError(f"invalid literal for int(): '{MARK}'")
     error.add_note(MARK)
     try:
@@ -171,8 +171,8 @@ def test_a_fault_repeats_no_value(stream: io.StringIO) -> None:
     assert MARK not in stream.getvalue()
 
 
-def test_a_failed_task_is_not_repeated(stream: io.StringIO) -> None:
-    """asyncio's lines about a task quote its exception."""
+def test_asyncio_errors_are_logged_without_values(stream: io.StringIO) -> None:
+    """asyncio's message about a failed task is logged without the exception that it quotes."""
     logging.getLogger("asyncio").error(
         "Task exception was never retrieved\nfuture: <Task exception=ValueError('%s')>",
         MARK,

@@ -1,4 +1,4 @@
-"""Metrics in Prometheus format."""
+"""Metrics in the Prometheus and OpenMetrics formats."""
 
 import socket
 import tempfile
@@ -24,7 +24,7 @@ PAGE = (DOCS / "reference" / "log-and-metrics.md").read_text("utf-8")
 
 
 def samples(tallies: Tallies) -> Mapping[str, float]:
-    """Every sample but those of the process, by its name and labels."""
+    """Return all samples by name and labels, without the samples of the process."""
     text = TestClient(create_metrics(tallies), "http://localhost").get("/metrics").text
     return {
         " ".join([sample.name, *sample.labels.values()]): sample.value
@@ -35,7 +35,7 @@ def samples(tallies: Tallies) -> Mapping[str, float]:
 
 
 def test_requests_are_reported_by_kind_and_status() -> None:
-    """Counter, histogram and cache results say what was counted, and nothing else is counted."""
+    """Counters and histograms have exactly the requests and cache results that were counted."""
     tallies = Tallies()
     lists = tallies.requests["list"]
     lists.statuses[2] = lists.statuses[5] = 1
@@ -60,7 +60,7 @@ def test_requests_are_reported_by_kind_and_status() -> None:
 
 
 def test_calls_and_states_are_reported() -> None:
-    """So are calls to Google, waits for the budget, the breaker and the snapshots."""
+    """The metrics have Google calls, waits for quota, the breaker's state and the snapshots."""
     tallies = Tallies(snapshots=3, snapshot_bytes=4096)
     tallies.calls["write", "unknown"] += 1
     tallies.account_calls["main", "write"] += 1
@@ -86,7 +86,7 @@ def test_calls_and_states_are_reported() -> None:
 
 
 def test_redis_is_reported_where_it_is_used() -> None:
-    """Its state and the number of processes; nothing of it without a cluster."""
+    """Only in a cluster do the metrics have Redis's state and the number of processes."""
     with_redis = samples(Tallies(is_store_available=True, processes=3))
     names = with_redis.keys() - samples(Tallies()).keys()
 
@@ -97,7 +97,7 @@ def test_redis_is_reported_where_it_is_used() -> None:
 
 
 def test_all_series_are_there_from_the_start() -> None:
-    """Series start at 0, so that their set never grows."""
+    """All series exist from the start with the value 0, so that no series appears later."""
     found = samples(Tallies())
 
     assert set(found.values()) == {0.0}
@@ -106,8 +106,8 @@ def test_all_series_are_there_from_the_start() -> None:
     } < (set(found))
 
 
-def test_an_accept_header_chooses_the_form() -> None:
-    """OpenMetrics for who asks for it, else the text form of old."""
+def test_accept_chooses_the_format() -> None:
+    """The answer is OpenMetrics if `Accept` names OpenMetrics, else the Prometheus text format."""
     client = TestClient(create_metrics(Tallies()), "http://localhost")
     types = [
         client.get("/metrics", headers={"Accept": accept}).headers["content-type"].split("; ")
@@ -118,8 +118,8 @@ def test_an_accept_header_chooses_the_form() -> None:
     assert all("charset=utf-8" in each for each in types)
 
 
-def test_every_metric_is_in_the_readme() -> None:
-    """The page on operating names each metric."""
+def test_every_metric_is_documented() -> None:
+    """The page `log-and-metrics.md` names each metric."""
     text = TestClient(create_metrics(Tallies()), "http://localhost").get("/metrics").text
     names = {line.split(" ")[2] for line in text.splitlines() if line.startswith("# TYPE gateway_")}
 
@@ -135,7 +135,7 @@ def test_every_metric_is_in_the_readme() -> None:
     ],
 )
 def test_metrics_are_reported_under_an_address_or_a_known_name(host: str) -> None:
-    """Any IP address, localhost and the configured names are accepted, with any port and case."""
+    """The `Host` can be an IP address, localhost or a configured name, with any port and case."""
     client = TestClient(create_metrics(Tallies(), hosts=["metrics.internal"]))
     answer = client.get("/metrics", headers={"Host": host})
 
@@ -159,7 +159,7 @@ def test_metrics_are_reported_under_an_address_or_a_known_name(host: str) -> Non
     ],
 )
 def test_no_metrics_are_reported_under_another_name(host: str) -> None:
-    """A name that resolves to this address after DNS rebinding gets 421 without metrics."""
+    """A `Host` that DNS rebinding could use gets 421 without metrics."""
     client = TestClient(create_metrics(Tallies(), hosts=["metrics.internal"]))
     answer = client.get("/metrics", headers={"Host": host})
 
@@ -179,7 +179,7 @@ async def _gateway(scope: Scope, receive: Receive, send: Send) -> None:
 
 @pytest.fixture
 def listening() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Two free ports of the loopback."""
+    """Two sockets that listen on free ports of the loopback."""
     with bind("127.0.0.1", 0) as first, bind("127.0.0.1", 0) as second:
         yield first, second
 
@@ -187,7 +187,7 @@ def listening() -> Iterator[tuple[socket.socket, socket.socket]]:
 def test_each_port_has_its_own_application(
     listening: tuple[socket.socket, socket.socket],
 ) -> None:
-    """The gateway's port has no metrics for any Host, and theirs has nothing else."""
+    """The port of the API has no metrics, and the port of the metrics has nothing else."""
     main, aside = listening
     with_both = with_metrics(_gateway, aside, beside=main, hosts=["metrics.internal"])
     server = make_server(with_both, shutdown_seconds=1)
@@ -207,7 +207,7 @@ def test_each_port_has_its_own_application(
 
 
 def bound_at_two_addresses() -> tuple[socket.socket, socket.socket]:
-    """Two listening sockets with one port; another process may have it at the second address."""
+    """Return sockets at two loopback addresses with the same port, or raise OSError."""
     for _ in range(20):
         main = bind("127.0.0.1", 0)
         try:
@@ -218,14 +218,14 @@ def bound_at_two_addresses() -> tuple[socket.socket, socket.socket]:
 
 
 def test_a_port_at_two_addresses_is_refused() -> None:
-    """With one port at two addresses the metrics would stand in the place of the API."""
+    """`metrics.listen` must not have the port of the API, not even at another address."""
     main, aside = bound_at_two_addresses()
     with main, aside, pytest.raises(ConfigError, match=r"metrics\.listen: must have another port"):
         with_metrics(_gateway, aside, beside=main)
 
 
 def test_a_unix_socket_has_no_port() -> None:
-    """Beside a socket in the file system any port will do."""
+    """If the API listens on a Unix socket, the metrics can have any port."""
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as main:
         main.bind(f"{folder}/gateway.sock")
         with bind("127.0.0.1", 0) as aside:

@@ -1,4 +1,4 @@
-"""Masked secrets: keys, tokens, private keys and passwords in all spellings."""
+"""Redaction of secrets in the log: keys, tokens, private keys and passwords in any encoding."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ PEM = "-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBg\\n-----END PRIVATE KEY-----\
 
 
 def encoded(text: str) -> str:
-    """Every character percent-encoded, those that need no encoding too."""
+    """Percent-encode every character of a text."""
     return "".join(f"%{ord(each):02X}" for each in text)
 
 
@@ -62,7 +62,7 @@ HARMLESS = [
 
 @pytest.mark.parametrize(("text", "secret"), SECRETS)
 def test_a_secret_is_masked(text: str, secret: str) -> None:
-    """It is masked completely; the text before it stays."""
+    """A secret is replaced by `***`, and the text before the secret stays."""
     assert secret not in redacted(text)
     assert "***" in redacted(text)
     assert redacted(text)[:1] == text[:1]
@@ -70,7 +70,7 @@ def test_a_secret_is_masked(text: str, secret: str) -> None:
 
 @pytest.mark.parametrize(("text", "secret"), SECRETS)
 def test_a_secret_is_masked_in_the_line_of_a_request(text: str, secret: str) -> None:
-    """The quick look at these lines misses none of what a path can hold."""
+    """The fast check of request lines finds every secret that a path can contain."""
     line = encoded_lines([RequestEvent("r1", "GET", text.replace(" ", "%20"))])
 
     assert secret.encode() not in line
@@ -80,22 +80,22 @@ def test_a_secret_is_masked_in_the_line_of_a_request(text: str, secret: str) -> 
 @pytest.mark.parametrize("prefix", ["sgw", "sga", "sgs", "sgl"])
 @pytest.mark.parametrize("member", ["id", "spreadsheet", "worksheet"])
 def test_a_key_is_masked_in_each_member_of_a_line(prefix: str, member: str) -> None:
-    """Those that a client chooses."""
+    """Keys are masked in every member whose value a client chooses."""
     members: Any = {"id": "r1", "method": "GET", "path": "/", member: prefix + KEY[3:]}
 
     assert KEY[4:].encode() not in encoded_lines([RequestEvent(**members)])
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-def test_anything_else_stays(text: str) -> None:
-    """Paths, names and addresses are logged as they are."""
+def test_text_without_a_secret_is_unchanged(text: str) -> None:
+    """Paths, names and addresses without a secret are logged unchanged."""
     assert redacted(text) == text
     assert json.loads(encoded_lines([RequestEvent("r1", "GET", text)]))["path"] == text
 
 
 @given(before=st.text(max_size=9), after=st.text(max_size=9))
 def test_a_key_is_masked_whatever_is_round_it(before: str, after: str) -> None:
-    """No neighbour hides it."""
+    """A key is masked whatever text is before and after the key."""
     assert KEY[4:] not in redacted(f"{before}{KEY}{after}")
 
 
@@ -112,7 +112,7 @@ ENCODED_AGAIN = [
 
 @pytest.mark.parametrize("text", ENCODED_AGAIN)
 def test_an_encoding_of_an_encoding_is_masked_whole(text: str) -> None:
-    """The whole value is masked if the patterns miss what decoding shows; the line remains."""
+    """A path with a key that is percent-encoded twice is replaced by `***` completely."""
     event = RequestEvent("r1", "GET", text, status=404, worksheet='a "b\\')
     line = json.loads(msgspec.json.encode(event))
 
@@ -121,7 +121,7 @@ def test_an_encoding_of_an_encoding_is_masked_whole(text: str) -> None:
 
 
 def test_only_the_value_with_the_secret_is_masked() -> None:
-    """Quotes in values, and what is encoded without a secret, stay as they are."""
+    """Other values with quotes or percent-encoding stay unchanged."""
     values = {"a": f'x"%2573gw_{KEY[4:]}"\\', "b": 'say "%2520%41"', "c": "%25%37%33"}
     found = json.loads(redacted(json.dumps(values)))
 
@@ -131,7 +131,7 @@ def test_only_the_value_with_the_secret_is_masked() -> None:
 
 @given(depths=st.lists(st.integers(0, 3), min_size=len(KEY), max_size=len(KEY)), all_=st.booleans())
 def test_a_key_is_masked_however_it_is_encoded(depths: list[int], all_: bool) -> None:
-    """Each character as it is or encoded up to three times over: no long part can be decoded."""
+    """No eight characters of a key can be decoded from a path, with up to three encodings each."""
     text = ""
     for character, depth in zip(KEY, depths, strict=True):
         for level in range(depth):
@@ -150,8 +150,8 @@ def test_a_key_is_masked_however_it_is_encoded(depths: list[int], all_: bool) ->
     "value",
     ['/apiKey=a"', r"/x?apiKey=ab\"cd&z=1", '-----BEGIN PRIVATE KEY-----MII"b', "apiKey=a\\"],
 )
-def test_a_masked_line_is_json_still(value: str) -> None:
-    """An escape before a quote is masked whole or not at all."""
+def test_a_masked_line_is_valid_json(value: str) -> None:
+    """Masking never cuts a JSON escape, so the line is still valid JSON."""
     masked = json.loads(redacted(json.dumps({"path": value, "status": 404})))
 
     assert MASK in masked["path"]

@@ -1,4 +1,4 @@
-"""Log lines for people: their shape, where they are written, and what they never show."""
+"""Log lines as text: shape, configuration, and escaping of unsafe content."""
 
 import io
 import json
@@ -116,7 +116,7 @@ LINES = [
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that is a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -124,7 +124,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def configured() -> Iterator[Callable[..., None]]:
-    """`configure_logging`; logging is reset afterwards."""
+    """`configure_logging`; logging is reset after the test."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     root.handlers.clear()
@@ -136,7 +136,7 @@ def configured() -> Iterator[Callable[..., None]]:
 
 @pytest.mark.parametrize(("members", "line"), LINES)
 def test_lines_have_one_shape(members: dict[str, Any], line: str) -> None:
-    """Time, status or level, subject, and the members that say something; colours change none."""
+    """A text line has time, status or level, subject and members, with and without colours."""
     coloured = text_line(members, is_coloured=True)
 
     assert text_line(members, is_coloured=False) == f"{TIME} {line}"
@@ -153,10 +153,10 @@ def test_lines_have_one_shape(members: dict[str, Any], line: str) -> None:
         pytest.param(io.StringIO, "text", True, id="text elsewhere"),
     ],
 )
-def test_the_form_of_lines_is_a_setting(
+def test_the_format_of_lines_is_a_setting(
     configured: Callable[..., None], stream: type[io.StringIO], form: LineFormat, is_text: bool
 ) -> None:
-    """Requests, events, errors and other libraries' records have the same form."""
+    """All kinds of log records have the configured format, text or JSON."""
     written = stream()
     configured(written, form)
     request_done(RequestEvent(id="r1", method="GET", path="/v2", status=200), 0.1)
@@ -185,7 +185,7 @@ def test_the_form_of_lines_is_a_setting(
 def test_colours_can_be_switched_off(
     configured: Callable[..., None], monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
-    """Lines on such a terminal are text without escape codes."""
+    """With `NO_COLOR` or `TERM=dumb`, lines on a terminal have no escape codes."""
     monkeypatch.setenv(variable, "dumb")
     written = Terminal()
     configured(written)
@@ -194,8 +194,8 @@ def test_colours_can_be_switched_off(
     assert re.fullmatch(r"[\d:]{8} info    stopped +drained=0\n", written.getvalue())
 
 
-def test_nothing_in_a_line_writes_to_the_terminal(configured: Callable[..., None]) -> None:
-    """Control characters of paths, names and errors are escaped, and secrets are masked."""
+def test_text_lines_have_no_control_characters(configured: Callable[..., None]) -> None:
+    """Control characters in paths, names and errors are escaped, and secrets are masked."""
     written = io.StringIO()
     configured(written, "text")
     request_done(RequestEvent(id=NASTY, method="GET", path=f"/v2/{NASTY}", reading=NASTY), 0.1)
@@ -217,8 +217,8 @@ def test_nothing_in_a_line_writes_to_the_terminal(configured: Callable[..., None
     assert re.fullmatch(r"    \S+test_text_lines\.py:\d+ in test_\w+", lines[fault + 2])
 
 
-def test_the_lines_of_the_page_are_such() -> None:
-    """The sample in the documentation has lines of the table above."""
+def test_the_documented_sample_has_real_lines() -> None:
+    """Each line of the log sample in the documentation is a line of `LINES`."""
     sample = [block for block in all_blocks() if block.language == "log"]
     expected = {each.values[1] for each in LINES}
 

@@ -97,7 +97,7 @@ async def test_a_call_never_waits_longer_than_the_limit() -> None:
     assert len(await refused(greedy[1])) == 1
 
 
-async def test_no_waiting_at_all() -> None:
+async def test_a_waiting_limit_of_zero() -> None:
     """With `max_waiting_seconds=0`, a call is sent at once or fails at once."""
     subject = await Subject(max_waiting_seconds=0.0).emptied()
     errors = await refused(*subject.calls(A, CHECK))
@@ -193,7 +193,7 @@ async def test_a_late_timer_keeps_the_order() -> None:
     assert subject.order() == ["a", "b"]
 
 
-async def test_a_timer_that_comes_early_is_set_again() -> None:
+async def test_an_early_timer_is_set_again() -> None:
     """If the timer is early, no call is sent before its time by the clock."""
     subject = await Subject().emptied()
     (task,) = subject.calls(A)

@@ -186,7 +186,7 @@ async def test_only_grids_are_listed(settings: GoogleSettings, google: FakeGoogl
 async def test_a_batch_after_send_until_is_not_sent(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """A batch after its `send_until`, even if the token was slow, raises LookOutdated unsent."""
+    """After `send_until`, even if the token was slow, a batch is not sent and raises LookOutdated."""
     batch = Batch(sheet_id=4, fence=FENCE, send_until=time.monotonic() - 0.001)
 
     async with open_google(settings) as sheets:
@@ -299,7 +299,7 @@ def range_in(request: httpx.Request) -> str:
 
 
 @pytest.mark.parametrize("title", TITLES)
-async def test_a_title_stays_in_its_segment(
+async def test_a_title_is_one_path_segment(
     title: str, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
     """A range with this title is one path segment and arrives unchanged."""
@@ -320,7 +320,7 @@ def find_credentials(**_given: object) -> tuple[Credentials, None]:
 
 @hypothesis_settings(max_examples=60)
 @given(title=st.text(max_size=50))
-async def test_any_title_stays_in_its_segment(title: str) -> None:
+async def test_any_title_is_one_path_segment(title: str) -> None:
     """A range with any title is one path segment and arrives unchanged."""
     range_ = "'" + title.replace("'", "''") + "'!A1"
     with respx.mock(using="httpcore2") as router:

@@ -50,7 +50,7 @@ def test_the_project_without_the_api(
 
 
 def test_an_html_page_is_no_api_error() -> None:
-    """An HTML answer is recognised, because a proxy or any other server can send one."""
+    """An HTML page is not an error of the API, because any server on the way can send a page."""
     refusal = GoogleRefusal(Answer(status=403, headers={}, body=b"<p>no", digest=b""))
 
     assert refusal.is_page

@@ -85,7 +85,7 @@ def test_decoding_in_parts_changes_no_cell(
         pytest.param([1, ",", 2.5, True, None, ""] * 3, id="mixed"),
     ],
 )
-def test_texts_that_look_like_cuts(cells: list[Value]) -> None:
+def test_texts_that_look_like_cell_boundaries(cells: list[Value]) -> None:
     """A comma or bracket in a text is never taken for a boundary of cells."""
     array = json.dumps(cells, separators=(",", ":")).encode()
 
@@ -296,7 +296,7 @@ def test_answers_that_are_decoded_in_turns_share_columns(cells: int) -> None:
     assert one.columns[0] is other.columns[0]
 
 
-def test_an_answer_continues_where_another_broke_off() -> None:
+def test_a_cancelled_decoding_is_continued() -> None:
     """A column is decoded to its end by the next answer if the first decoding was cancelled."""
     columns = known_columns()
     answer = answer_of({"range": "T!A1", "values": [["text of a cell"] * 300_000]})

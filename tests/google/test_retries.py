@@ -133,7 +133,7 @@ async def test_retries_are_a_tenth_of_the_calls() -> None:
     assert 1090 <= subject.calls <= 1103
 
 
-async def test_quiet_times_save_up_no_retries() -> None:
+async def test_successful_calls_save_up_no_retries() -> None:
     """After many successful calls, only three retries are allowed."""
     subject = Subject()
     for _ in range(1000):

@@ -39,7 +39,7 @@ async def sent(subject: Bucket) -> int:
     return count
 
 
-async def test_a_restart_spends_nothing_twice(tmp_path: Path, clock: ManualClock) -> None:
+async def test_a_restart_keeps_the_spent_quota(tmp_path: Path, clock: ManualClock) -> None:
     """Eight starts within a minute send together no more calls than one process."""
     total = 0
     for _ in range(8):

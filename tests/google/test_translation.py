@@ -135,7 +135,7 @@ UNREADABLE: dict[str, httpx.Response] = {
 
 
 @pytest.mark.parametrize(("answer", "kind"), REFUSALS.values(), ids=REFUSALS)
-async def test_a_refusal_becomes_its_error(
+async def test_errors_of_refusals(
     answer: httpx.Response, kind: type[GatewayError], settings: GoogleSettings, google: FakeGoogle
 ) -> None:
     """A refusal raises the same error for all methods, without Google's text, and without retry."""
@@ -191,7 +191,7 @@ async def test_the_error_names_the_account_to_share_with(
 async def test_a_429_is_retryable_after_a_minute(
     name: str, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """The error of a 429 has `Retry-After: 60`, because Google's limits are per minute."""
+    """The error of a 429 is retryable after 60 s, because Google's limits are per minute."""
     google.sheets.mock(return_value=REFUSALS[name][0])
 
     read, write = await read_and_write(settings)
@@ -253,9 +253,7 @@ async def test_the_outcome_of_a_write_with_an_unreadable_answer(
     assert_open(*errors.values())
 
 
-async def test_413_is_about_the_sheet_or_the_write(
-    settings: GoogleSettings, google: FakeGoogle
-) -> None:
+async def test_413_of_reads_and_writes(settings: GoogleSettings, google: FakeGoogle) -> None:
     """A 413 raises SheetTooLarge for a read, and WriteTooLarge with `not_applied` for a write."""
     google.sheets.mock(return_value=httpx.Response(413))
 
@@ -266,9 +264,7 @@ async def test_413_is_about_the_sheet_or_the_write(
     assert not write.retryable
 
 
-async def test_a_body_over_the_limit_of_all_apis(
-    settings: GoogleSettings, google: FakeGoogle
-) -> None:
+async def test_a_request_body_over_10_mb(settings: GoogleSettings, google: FakeGoogle) -> None:
     """A 400 about a payload over 10 MB raises WriteTooLarge with `not_applied`."""
     message = "Request payload size exceeds the limit: 10485760 bytes."
     google.sheets.mock(return_value=error_answer(400, "INVALID_ARGUMENT", message))

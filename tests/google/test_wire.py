@@ -148,9 +148,7 @@ async def test_an_error_body_has_a_smaller_limit(
     assert body.is_closed
 
 
-async def test_an_oversize_error_is_still_that_error(
-    settings: GoogleSettings, google: FakeGoogle
-) -> None:
+async def test_an_error_with_an_oversize_body(settings: GoogleSettings, google: FakeGoogle) -> None:
     """An error with too large a body is recognised by its status."""
     answer = error_answer(429, "RESOURCE_EXHAUSTED", "x" * 200_000)
     google.sheets.mock(return_value=answer)
@@ -212,7 +210,9 @@ async def test_a_refusal_with_an_endless_body(settings: GoogleSettings, google: 
     assert type(error) is SpreadsheetNotFound
 
 
-async def test_the_time_of_the_token_counts(settings: GoogleSettings, google: FakeGoogle) -> None:
+async def test_the_deadline_includes_the_token_request(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
     """A call is not sent if its token request took until the deadline."""
 
     async def slow_token(_request: httpx.Request) -> httpx.Response:

@@ -84,7 +84,7 @@ def log_everywhere(error: Exception) -> None:
 @pytest.mark.parametrize("quote", QUOTES)
 @pytest.mark.parametrize("message", REPEATING)
 @pytest.mark.parametrize(("status", "name"), [(400, "INVALID_ARGUMENT"), (500, "INTERNAL")])
-def test_no_line_repeats_a_cell(
+def test_log_lines_contain_no_quoted_cell(
     stream: io.StringIO, status: int, name: str, message: str, quote: str
 ) -> None:
     """Content that Google quotes in an error, with any quotation marks, is in no log line."""
@@ -103,7 +103,7 @@ def test_no_line_repeats_a_cell(
     ],
 )
 def test_the_body_of_another_answer_is_not_logged(stream: io.StringIO, body: bytes) -> None:
-    """Only the status of an answer that is no error of Google is logged."""
+    """An answer that is not in Google's error format is logged only with its status."""
     log_everywhere(answered(502, body))
 
     assert "HTTP 502" in stream.getvalue()

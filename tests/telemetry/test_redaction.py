@@ -94,7 +94,7 @@ def test_text_without_a_secret_is_unchanged(text: str) -> None:
 
 
 @given(before=st.text(max_size=9), after=st.text(max_size=9))
-def test_a_key_is_masked_whatever_is_round_it(before: str, after: str) -> None:
+def test_a_key_is_masked_within_any_text(before: str, after: str) -> None:
     """A key is masked whatever text is before and after the key."""
     assert KEY[4:] not in redacted(f"{before}{KEY}{after}")
 
@@ -111,7 +111,7 @@ ENCODED_AGAIN = [
 
 
 @pytest.mark.parametrize("text", ENCODED_AGAIN)
-def test_an_encoding_of_an_encoding_is_masked_whole(text: str) -> None:
+def test_a_doubly_encoded_key_masks_the_whole_value(text: str) -> None:
     """A path with a key that is percent-encoded twice is replaced by `***` completely."""
     event = RequestEvent("r1", "GET", text, status=404, worksheet='a "b\\')
     line = json.loads(msgspec.json.encode(event))
@@ -130,7 +130,7 @@ def test_only_the_value_with_the_secret_is_masked() -> None:
 
 
 @given(depths=st.lists(st.integers(0, 3), min_size=len(KEY), max_size=len(KEY)), all_=st.booleans())
-def test_a_key_is_masked_however_it_is_encoded(depths: list[int], all_: bool) -> None:
+def test_a_key_is_masked_in_any_encoding(depths: list[int], all_: bool) -> None:
     """No eight characters of a key can be decoded from a path, with up to three encodings each."""
     text = ""
     for character, depth in zip(KEY, depths, strict=True):

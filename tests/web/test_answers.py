@@ -68,7 +68,7 @@ def test_the_tag_of_a_page_depends_on_its_bytes() -> None:
     ],
     ids=["plain", "comma and quote", "line break", "NUL", "beyond ASCII"],
 )
-def test_names_fit_into_a_header(names: list[str], header: str) -> None:
+def test_names_are_quoted_in_a_header(names: list[str], header: str) -> None:
     """Field names in a header are quoted as JSON in ASCII, so no name can end the header line."""
     assert listed(names) == header
 

@@ -144,7 +144,7 @@ def test_an_unexpected_error_is_hidden_from_the_client(client: TestClient, logs:
 
 
 def test_an_unexpected_error_of_a_write_has_an_unknown_outcome(client: TestClient) -> None:
-    """The outcome of a write is `unknown` after an unexpected error, because it can be applied."""
+    """After an unexpected error, the outcome is `unknown`: the write could have been applied."""
     body = client.post("/broken").json()
 
     assert (body["outcome"], body["retryable"]) == ("unknown", False)

@@ -68,8 +68,8 @@ async def test_the_fingerprint_of_a_large_body() -> None:
     assert idempotent.fingerprint == fingerprint(rows)
 
 
-def test_records_of_earlier_versions_are_found() -> None:
-    """Scopes are stored in the database, so the digest of a scope must never change."""
+def test_digests_of_scopes_never_change() -> None:
+    """Scopes are stored in the database, so a new version must compute the same digests."""
     assert identity(method="PATCH", row=7).scope == (
         hashlib.sha256(b'["key_1","k","PATCH","book","Cities","7"]').hexdigest()
     )
@@ -79,7 +79,7 @@ def test_records_of_earlier_versions_are_found() -> None:
 
 
 def test_methods_that_update_a_row_share_a_scope() -> None:
-    """POST, PUT and PATCH of a row are one write; deletes and writes without a row are others."""
+    """POST, PUT and PATCH of a row are one write. Deletes and writes without a row are different."""
     updates = {identity(method=method, row=7).scope for method in ("POST", "PUT", "PATCH")}
     others = {
         *(identity(method=method).scope for method in ("POST", "PATCH", "DELETE")),

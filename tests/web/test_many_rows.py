@@ -364,7 +364,7 @@ def test_an_answer_of_another_shape_is_found(sent: Sent, content: object) -> Non
 def test_a_delete_whose_right_cannot_be_looked_up(
     rows: FakeRows, operation: RequestKind, error: GatewayError, refusal: tuple[int, int]
 ) -> None:
-    """A delete gets 503 if the key store fails. After other errors, it gets 405 like no right."""
+    """A delete gets 503 if the key store fails. After other errors of the lookup, it gets 405."""
     with opened(rows, CALLER, error=error) as client:
         answer = send(client, OPERATIONS[operation])
 

@@ -87,13 +87,13 @@ def test_writable_needs_rights_and_columns() -> None:
     ],
     ids=["plain", "no letter", "alike"],
 )
-def test_stems_resemble_titles(titles: list[str], expected: list[str]) -> None:
+def test_component_names_resemble_titles(titles: list[str], expected: list[str]) -> None:
     """Names of components resemble the title, and a number makes equal names unique."""
     assert stems(*titles) == expected
 
 
 @given(st.lists(TITLES, max_size=12, unique=True))
-def test_stems_are_safe_and_unique(titles: list[str]) -> None:
+def test_component_names_are_safe_and_unique(titles: list[str]) -> None:
     """Names of components are short ASCII names, unique even if case is ignored."""
     found = stems(*titles)
 

@@ -151,7 +151,7 @@ def test_contradicting_headers_are_ignored(
 def test_limits_count_each_client_that_the_headers_name(
     headers: Sequence[tuple[str, str]], counted: set[str]
 ) -> None:
-    """A request counts for each client in its headers; without a client, it counts for the proxy."""
+    """A request counts for each client in its headers; without a client, for the proxy."""
     scope = {**make_scope(headers=headers), "client": ("10.0.0.1", 1)}
 
     assert set(counted_addresses(scope, PROXIES)) == counted

@@ -79,7 +79,7 @@ def test_digests_of_scopes_never_change() -> None:
 
 
 def test_methods_that_update_a_row_share_a_scope() -> None:
-    """POST, PUT and PATCH of a row are one write. Deletes and writes without a row are different."""
+    """POST, PUT and PATCH of a row are one write. Deletes and writes without a row differ."""
     updates = {identity(method=method, row=7).scope for method in ("POST", "PUT", "PATCH")}
     others = {
         *(identity(method=method).scope for method in ("POST", "PATCH", "DELETE")),

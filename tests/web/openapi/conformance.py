@@ -12,7 +12,7 @@ Document = Mapping[str, Any]
 
 
 def problems_of(document: Document, method: str, path: str, answer: Answer) -> Iterator[str]:
-    """Yield the problems of an answer by the document; `path` has no query."""
+    """Yield the differences between an answer and the document; `path` has no query."""
     operation = _operation(document, method, path)
     if operation is None:
         yield f"no operation {method} {path}"
@@ -39,7 +39,7 @@ def problems_of(document: Document, method: str, path: str, answer: Answer) -> I
 
 
 def errors_in(document: Document, schema: Mapping[str, Any], value: object) -> Iterator[str]:
-    """Yield the problems of a value by a schema of the document."""
+    """Yield the validation errors of a value for a schema of the document."""
     whole = {**schema, "components": document["components"]}
     for error in Draft202012Validator(whole).iter_errors(value):
         yield f"{error.json_path}: {error.message}"[:300]

@@ -147,7 +147,7 @@ async def test_an_open_breaker_raises_the_time_of_the_next_probe(
 
 
 async def test_one_probe_in_five_seconds(opened: Subject) -> None:
-    """An open breaker lets one call through in five seconds."""
+    """An open breaker sends one call every five seconds and fails all others."""
     sent = 0
     for _ in range(600):
         opened.clock.advance(0.1)

@@ -186,7 +186,7 @@ async def test_only_grids_are_listed(settings: GoogleSettings, google: FakeGoogl
 async def test_a_batch_after_send_until_is_not_sent(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """After `send_until`, even if only the token was slow, a batch raises LookOutdated unsent."""
+    """A batch is not sent after `send_until`, even if only the token was slow."""
     batch = Batch(sheet_id=4, fence=FENCE, send_until=time.monotonic() - 0.001)
 
     async with open_google(settings) as sheets:

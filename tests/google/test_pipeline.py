@@ -103,7 +103,7 @@ class Counting:
     ("is_write", "sent"), [pytest.param(False, 2, id="read"), pytest.param(True, 1, id="write")]
 )
 async def test_a_read_is_repeated_and_a_write_is_not(is_write: bool, sent: int) -> None:
-    """The pipeline repeats a failed read, but no write, whose row check would be outdated."""
+    """A failed read is retried. A failed write is not: its check of the rows would be outdated."""
     bench, call = Bench(retries=Retries(jitter=lambda: 0.0)), Counting(AWAY)
     with suppress(UpstreamUnreachable):
         await bench.make(call, is_write=is_write)

@@ -102,8 +102,8 @@ async def test_other_errors_are_not_retried(error: Exception) -> None:
     assert (subject.calls, subject.pauses) == (1, [])
 
 
-async def test_an_unsent_write_is_not_retried_here() -> None:
-    """A write that was not sent is not retried here, because its row check is outdated."""
+async def test_an_unsent_write_is_not_retried() -> None:
+    """A write that was not sent is not retried, because its check of the rows would be outdated."""
     subject = Subject()
     with pytest.raises(UpstreamUnreachable):
         await subject.make(AWAY, is_write=True)

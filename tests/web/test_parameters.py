@@ -207,7 +207,7 @@ def test_a_valid_where_is_not_decoded_leniently() -> None:
 
 
 def test_lenient_order_is_decoded_before_it_is_split() -> None:
-    """Lenient decoding takes `order` as a whole before splitting, but `keys` name by name."""
+    """Lenient decoding decodes `order` before splitting at commas, but `keys` after splitting."""
     parameters = decoded(b"keys=x%2520y,a%252Cb%2520c&order=-a%252Cb")
     asking = asking_of(parameters, Leniency(frozenset({"order"}), frozenset({"a%2Cb%20c"})))
 

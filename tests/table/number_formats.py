@@ -10,7 +10,7 @@ from sheets_emulator.formats.numeral import displayed_number
 
 EPOCH = datetime(1899, 12, 30)
 DAYS_OF_CALENDAR = 2_958_465
-"""Up to 9999-12-31; no number is as far before the epoch."""
+"""Serial number of 9999-12-31."""
 
 DAYS = (
     "yyyy-mm-dd", "m/d/yyyy", "d/m/yyyy", "dd/mm/yyyy", "dd.mm.yyyy", "d.m.yy", "m/d/yy",
@@ -75,7 +75,7 @@ LANGUAGES: Mapping[str, Sequence[str]] = {
     "vi": ("thg 1", "thg 2", "thg 3", "thg 4", "thg 5", "thg 6", "thg 7", "thg 8", "thg 9",
            "thg 10", "thg 11", "thg 12"),
 }  # fmt: skip
-"""Short names of the months, as CLDR has them; `mmm` of a format gives one."""
+"""Short names of the months by language, from CLDR. `mmm` in a format displays the short name."""
 NAMED_MONTHS = (
     ("day", "d mmm yyyy"),
     ("day", "d mmm"),
@@ -87,7 +87,11 @@ ENGLISH = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """A number format; `kind` is its group above, `language` that of its months, if not English."""
+    """Number format of cells.
+
+    `kind` is the group of `pattern`: day, date and time, clock, length, too little or number.
+    `language` is the language of its month names; empty for English.
+    """
 
     kind: str
     pattern: str
@@ -97,7 +101,7 @@ class Format:
         return f"{self.pattern} ({self.language})" if self.language else self.pattern
 
     def display(self, number: float) -> str:
-        """The display of a number in this format."""
+        """Return the text that Google displays for a number in this format."""
         text = displayed_number(number, self.pattern)
         for english, name in zip(ENGLISH, LANGUAGES.get(self.language, ENGLISH), strict=True):
             if english in text:
@@ -105,7 +109,9 @@ class Format:
         return text
 
     def moment(self, number: float) -> Moment | None:
-        """The moment that a cell with this number is; None for a number."""
+        """Return the date, time or duration that a cell with this number holds, or None if the cell
+        holds a number.
+        """
         milliseconds = round(number * DAY)
         limit = DAYS_OF_CALENDAR if self.kind in ("day", "date and time") else LONGEST_CLOCK // DAY
         if self.kind in ("number", "too little") or abs(number) > limit:
@@ -157,23 +163,24 @@ TWINS: Mapping[str, Callable[[float], bool]] = {
     "h am/pm, ddd mmm dd": _is_midnight_in_december,
     **dict.fromkeys(("mmm yyyy", "mmmm yyyy", "yyyy mmm"), _is_1905),
 }
-"""Numbers whose display in a format is also that of a cell of another class or kind.
+"""Tests of the numbers whose display in a format can be read as another kind of value, by format.
 
-`6:00` may be a time or 6.25, `0:00` midnight or zero, `14 tys.` the 14th of a month or 14,000;
-`05-01` is the month that has 501 as one of its days.
-`12 AM, Fri Dec 04` may be read as the month 12 without an hour. `Mar 1905` is the number 1905 on
-the day that has this number, as `SKU-1905` is.
+`6:00` can be a time or 6.25, `0:00` midnight or zero, `14 tys.` the 14th of a month or 14,000.
+`05-01` can be the month of day number 501. `12 AM, Fri Dec 04` can be read as the month 12 without
+an hour. `Mar 1905` is the number 1905 with a name, as in `SKU-1905`, or a month in 1905.
 """
 
 
 def is_twin(form: Format, number: float) -> bool:
-    """True for a display that two kinds of cells may have; its reading is left open."""
+    """True if the display of this number can be read as two kinds of values, so that no reading is
+    wrong.
+    """
     is_day = abs(number) < DAYS_OF_CALENDAR / 2
     return is_day and form.pattern in TWINS and TWINS[form.pattern](number)
 
 
 def drawn_number(kind: str, random: Random) -> float:
-    """A number at random for a kind of format, often one that is hard to read."""
+    """Return a random number for a kind of format. Many of these numbers are hard to read."""
     return random.choice(DRAWS[kind])(random)
 
 
@@ -206,7 +213,7 @@ def _any_time(random: Random) -> float:
 
 
 def _rounded_time(random: Random) -> float:
-    """A time just below a whole second, minute or hour."""
+    """Return a time just below a whole second, minute or hour, in days."""
     below = random.choice((0.0004, 0.0006, 0.004, 0.04, 0.4, 0.5, 1e-7))
     unit = random.choice((1, 60, 3_600))
     return (random.randrange(1, 86_400 // unit) * unit - below) / 86_400
@@ -221,17 +228,17 @@ def _whole_length(random: Random) -> float:
 
 
 def _share(random: Random) -> float:
-    """A number that is a whole part of a day, such as 0.25."""
+    """Return a number that is a simple fraction of a day, such as 0.25."""
     return random.randrange(0, 400) / random.choice((1, 2, 4, 8, 24, 60, 100, 1_440))
 
 
 def _own_year(random: Random) -> float:
-    """A number about 1905, which is the serial number of a day in 1905."""
+    """Return a number near 1905, which is also the serial number of a day in 1905."""
     return random.choice((1.0, 0.1, 0.01)) * random.randrange(1_900, 1_911)
 
 
 def _digits_of_a_date(random: Random) -> float:
-    """The digits of a day or time as one number, such as 20260201 or 1030."""
+    """Return the digits of a date or time as one number, such as 20260201 or 1030."""
     day, month, year = (
         random.randrange(1, 32),
         random.randrange(1, 13),

@@ -1,4 +1,4 @@
-"""A1 ranges, written for Google and read from its echoes; spreadsheet IDs in URLs."""
+"""Format and parse A1 ranges, and find spreadsheet IDs in URLs."""
 
 import re
 
@@ -35,7 +35,7 @@ TITLES = st.text(min_size=1, max_size=20) | st.text(alphabet="'!:A1\\ \n", max_s
     ],
 )
 def test_columns_have_letters(column: int, letters: str) -> None:
-    """Column numbers become letters."""
+    """A zero-based column number gives the letters of this column."""
     assert column_letters(column) == letters
 
 
@@ -53,13 +53,13 @@ def test_columns_have_letters(column: int, letters: str) -> None:
     ],
 )
 def test_ranges_are_written(range_: str, expected: str) -> None:
-    """A range names its quoted worksheet and a grid area."""
+    """A range has the worksheet title in quotes, and then the rows."""
     assert range_ == expected
 
 
 @given(title=TITLES, row=st.integers(1, 99_999_999))
 def test_no_title_escapes_its_quotes(title: str, row: int) -> None:
-    """The closing quote is followed by the requested grid area."""
+    """A title with any characters stays within its quotes, and the requested rows follow."""
     range_ = row_range(title, row)
 
     matched = re.match(r"'((?:[^']|'')*)'(?!')", range_)
@@ -70,7 +70,7 @@ def test_no_title_escapes_its_quotes(title: str, row: int) -> None:
 
 @given(title=TITLES, row=st.integers(1, 99_999_999))
 def test_an_echo_gives_the_area_back(title: str, row: int) -> None:
-    """Any title and last row survive being written and read again."""
+    """Parsing a written range gives the same title and the same last row."""
     assert parse_area(rows_between(title, 1, row)) == Area(title=title, last_row=row)
 
 
@@ -84,8 +84,8 @@ def test_an_echo_gives_the_area_back(title: str, row: int) -> None:
         pytest.param("Größe!A10:B11", ("Größe", 11), id="bare title beyond ASCII"),
     ],
 )
-def test_echoes_are_read(echo: str, expected: tuple[str, int]) -> None:
-    """An echo of Google's gives its worksheet and its last row."""
+def test_ranges_in_answers_are_parsed(echo: str, expected: tuple[str, int]) -> None:
+    """A range in an answer of Google gives its worksheet title and its last row."""
     area = parse_area(echo)
 
     assert (area.title, area.last_row) == expected
@@ -95,8 +95,8 @@ def test_echoes_are_read(echo: str, expected: tuple[str, int]) -> None:
     "text",
     ["", "A1:B2", "Cities", "Cities!", "Cities!1:1", "Cities!A:C", "'Cities!A1", "a!b!A1", "x!a1"],
 )
-def test_what_is_no_echo_is_refused(text: str) -> None:
-    """A text without a worksheet and cells is a ValueError."""
+def test_a_text_that_is_not_a_range_is_an_error(text: str) -> None:
+    """A text without a worksheet title and cells raises ValueError."""
     with pytest.raises(ValueError, match="not a range"):
         parse_area(text)
 
@@ -111,7 +111,7 @@ def test_what_is_no_echo_is_refused(text: str) -> None:
     ],
 )
 def test_id_in_url(given: str) -> None:
-    """After /d/, or in a parameter of older URLs."""
+    """The spreadsheet ID is found after `/d/`, or in the `id` or `key` parameter of older URLs."""
     assert id_in(given) == ID
 
 
@@ -120,12 +120,12 @@ def test_id_in_url(given: str) -> None:
     ["", ID, "Sales 2024", "/d/", "https://example.org/d", f"/d/{'x' * 101}", "/d/ä"],
 )
 def test_no_id_in_text(given: str) -> None:
-    """Other texts, and IDs that are too long."""
+    """A text without `/d/`, and an ID that is too long or not ASCII, give None."""
     assert id_in(given) is None
 
 
 def test_url_of_a_published_copy() -> None:
-    """The Sheets API does not know the ID after /d/e/."""
+    """A URL with `/d/e/` is a published copy, whose ID the Sheets API does not know."""
     given = "https://docs.google.com/spreadsheets/d/e/2PACX-1vQ/pub?id=x"
 
     assert is_published(given)
@@ -145,6 +145,6 @@ def test_url_of_a_published_copy() -> None:
         (GridArea(), "A:ZZZ"),
     ],
 )
-def test_an_area_in_words(area: GridArea, text: str) -> None:
-    """Bounds that are the end of the grid are left out."""
+def test_an_area_in_a1_notation(area: GridArea, text: str) -> None:
+    """The A1 notation of an area omits bounds at the end of the grid."""
     assert str(area) == text

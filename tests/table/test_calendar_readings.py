@@ -1,4 +1,4 @@
-"""Displays of random numbers in many formats, read as dates, times and durations."""
+"""Random numbers in many formats: their displays are read as dates, times and durations."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ from gateway.table.moments import (
 from tests.table.number_formats import FORMATS, Format, drawn_number, is_twin
 
 CELLS = 60
-"""Of each format; `python -m benchmarks.calendar_readings` reads 360,000 in all."""
+"""Cells for each format. `python -m benchmarks.calendar_readings` tests 360,000 cells in all."""
 MOMENTS = [form for form in FORMATS if form.kind not in ("number", "too little")]
 
 Reader = Callable[[str, float], Moment | None]
@@ -26,13 +26,13 @@ Reader = Callable[[str, float], Moment | None]
 
 @pytest.mark.parametrize("form", FORMATS, ids=str)
 def test_random_numbers_are_read_as_what_they_are(form: Format) -> None:
-    """Each display is read as the moment that its format shows, or as a number."""
+    """A displayed number is read as the date, time or duration of its format, or as a number."""
     assert list(wrong_readings(displayed_moment, [form])) == []
 
 
 @pytest.mark.parametrize("form", MOMENTS, ids=str)
 def test_moments_stay_the_same_when_they_are_stored(form: Format) -> None:
-    """A moment that is read, written as text and stored again is displayed as this moment."""
+    """A date, time or duration has the same display after its text was stored as a cell."""
     for number in numbers_of(form):
         moment = displayed_moment(form.display(number), number)
 
@@ -83,14 +83,14 @@ def _read_without_days(text: str, number: float) -> Moment | None:
     ],
 )
 def test_planted_bug_of_a_reader_is_caught(reader: Reader) -> None:
-    """A reader with this bug reads one of the random cells wrongly."""
+    """A reader with a planted bug misreads at least one of the random cells."""
     assert next(wrong_readings(reader, FORMATS), None) is not None
 
 
 def wrong_readings(
     reader: Reader, forms: Sequence[Format]
 ) -> Iterator[tuple[Format, float, str, Moment | None]]:
-    """Format, number, display and reading of each random cell that is read as something else."""
+    """Yield the format, number, display and result of each random cell that the reader misreads."""
     for form in forms:
         for number in numbers_of(form):
             display = form.display(number)

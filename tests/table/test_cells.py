@@ -1,4 +1,4 @@
-"""Numbers and dates in texts."""
+"""Recognition of numbers and dates in texts."""
 
 from collections.abc import Sequence
 
@@ -40,7 +40,7 @@ from tests.table.number_formats import Format
     ],
 )
 def test_plain_notation_is_a_number(text: str, number: float) -> None:
-    """Text in plain ASCII notation is a number."""
+    """Text in plain ASCII notation, such as `-7.25` or `1e5`, is a number."""
     assert number_in(text) == number
     assert "-" <= text < ":"  # by which kinds of cells are sifted
 
@@ -57,13 +57,15 @@ def test_plain_notation_is_a_number(text: str, number: float) -> None:
     ],
 )
 def test_everything_else_is_text(text: str) -> None:
-    """Text that is not a finite number in plain notation stays text."""
+    """Text that is not a finite number in plain notation, such as `007` or `1,250`, is not a
+    number.
+    """
     assert number_in(text) is None
 
 
 @given(text=st.text(alphabet="-+.,eE0123456789 %$", max_size=12) | st.text(max_size=8))
-def test_what_is_a_number_is_finite(text: str) -> None:
-    """No text raises, and none becomes NaN or infinite."""
+def test_numbers_in_texts_are_finite(text: str) -> None:
+    """`number_in` accepts any text and never returns NaN or infinity."""
     number = number_in(text)
 
     assert number is None or ("-" <= text < ":" and abs(number) <= 1.8e308)
@@ -84,13 +86,13 @@ def test_what_is_a_number_is_finite(text: str) -> None:
     ],
 )
 def test_numbers_have_a_plain_notation(number: float, text: str) -> None:
-    """Plain notation has no exponent, separators or needless fraction."""
+    """Plain notation has no exponent, no separators and no trailing zeros after the point."""
     assert plain_notation(number) == text
 
 
 @given(number=st.floats(allow_nan=False, allow_infinity=False))
 def test_plain_notation_is_exact(number: float) -> None:
-    """The plain notation of every number reads back as that number."""
+    """Parsing the plain notation of a finite number gives the same number."""
     assert number_in(plain_notation(number)) == number
 
 
@@ -112,7 +114,7 @@ def test_plain_notation_is_exact(number: float) -> None:
     ],
 )
 def test_texts_have_a_class(text: str, kind: int, key: object) -> None:
-    """A text is of the class of the value that it names in plain or ISO 8601 notation."""
+    """A text in plain or ISO 8601 notation has the class of the value that it names."""
     assert text_key(text) == (kind, key)
 
 
@@ -125,7 +127,7 @@ def test_texts_have_a_class(text: str, kind: int, key: object) -> None:
 )
 @given(hundredths=st.integers(-(10**9), 10**9))
 def test_displays_of_numbers_are_read(pattern: str, hundredths: int) -> None:
-    """Separators, currencies, percent and parentheses are those of common formats."""
+    """Numbers displayed with separators, currencies, percent signs or parentheses are parsed."""
     number = hundredths / (10_000 if "%" in pattern else 100)
 
     assert displayed_number(Format(kind="number", pattern=pattern).display(number)) == number
@@ -146,7 +148,9 @@ def test_displays_of_numbers_are_read(pattern: str, hundredths: int) -> None:
     ],
 )
 def test_other_displays_of_numbers(text: str, number: float | None) -> None:
-    """Of three digits a point alone parts decimals; a display with words is a text."""
+    """Three digits after a lone point are decimals if 0 precedes; a display with words is not a
+    number.
+    """
     assert displayed_number(text) == number
 
 
@@ -179,7 +183,7 @@ def test_other_displays_of_numbers(text: str, number: float | None) -> None:
 def test_a_display_that_does_not_name_the_value_is_odd(
     text: str, value: object, is_odd: bool, beside: list[tuple[str, object]]
 ) -> None:
-    """Values of the sheet are found by their display where it is not their plain notation."""
+    """A cell is odd if its display is not the plain notation of its value."""
     cells = [(text, value), *beside]
 
     texts, values = [text for text, _ in cells], [value for _, value in cells]
@@ -190,7 +194,7 @@ def test_a_display_that_does_not_name_the_value_is_odd(
 
 @pytest.mark.parametrize("texts", [("9007199254740993", "-7"), ["9007199254740993", "-7"]])
 def test_integers_in_plain_notation_are_not_read_singly(texts: Sequence[str]) -> None:
-    """Integers that are displayed as they are need no look at each cell, not even large ones."""
+    """Integers in plain notation need no test of each cell, even if the integers are large."""
     _, keys, unread = cell_kinds(texts, [9_007_199_254_740_993, -7])
 
     assert keys == [9_007_199_254_740_993, -7]

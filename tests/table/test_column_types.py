@@ -1,4 +1,4 @@
-"""Types of columns, from cells, number formats, data validation and native tables."""
+"""Column types from cells, number formats, data validation and native tables."""
 
 from collections.abc import Sequence
 
@@ -21,12 +21,12 @@ CHECKED = SeenCell(CellForm(rule="BOOLEAN"), True, "TRUE")
 
 
 def shown(value: object, text: str) -> SeenCell:
-    """A cell without a form."""
+    """Return a cell without a number format and without data validation."""
     return SeenCell(value=value, text=text)
 
 
 def chosen(*options: str, value: object = None, rule: str = "ONE_OF_LIST") -> SeenCell:
-    """A cell of a dropdown."""
+    """Return a cell with a dropdown of these options."""
     return SeenCell(CellForm(rule=rule, options=options), value, str(value or ""))
 
 
@@ -77,7 +77,7 @@ def chosen(*options: str, value: object = None, rule: str = "ONE_OF_LIST") -> Se
     ],
 )
 def test_the_type_of_a_column(cells: Sequence[SeenCell], expected: ColumnType) -> None:
-    """Data validation decides before number formats, these before values."""
+    """Data validation has precedence over number formats, and number formats over values."""
     assert column_type(cells) == expected
 
 
@@ -99,7 +99,7 @@ def test_the_type_of_a_column(cells: Sequence[SeenCell], expected: ColumnType) -
 def test_a_native_table_declares_types(
     declared: str, options: Sequence[str], expected: ColumnType
 ) -> None:
-    """They come before what the cells show."""
+    """The type that a native table declares has precedence over the cells."""
     assert column_type([shown(5, "5")], declared, options) == expected
 
 

@@ -1,4 +1,4 @@
-"""Columns of field names."""
+"""Header cells, field names and their columns."""
 
 import pytest
 
@@ -8,14 +8,14 @@ NFC, NFD = "Gr\u00f6\u00dfe", "Gro\u0308\u00dfe"
 
 
 def test_names_are_kept_as_written_in_sheet_order() -> None:
-    """A record's fields are the headers, exactly and in their order."""
+    """Fields have the exact header names in the order of the sheet."""
     header = parse_header(["name", " state ", "Größe", "a/b"])
 
     assert list(header.columns.items()) == [("name", 0), (" state ", 1), ("Größe", 2), ("a/b", 3)]
 
 
 def test_blank_headers_name_nothing() -> None:
-    """A column under an empty or blank header is not part of the record."""
+    """A column with an empty or blank header is not a field."""
     header = parse_header(["name", "", None, "  ", "state", "", " "])
 
     assert dict(header.columns) == {"name": 0, "state": 4}
@@ -23,13 +23,15 @@ def test_blank_headers_name_nothing() -> None:
 
 
 @pytest.mark.parametrize("row", [[], ["", None], [" "], ["rowIndex"]], ids=str)
-def test_a_row_may_name_nothing(row: list[object]) -> None:
-    """A blank row 1 is a header without fields."""
+def test_a_header_without_fields(row: list[object]) -> None:
+    """A first row that is blank or holds only `rowIndex` gives a header without fields."""
     assert not parse_header(row).columns
 
 
 def test_the_first_of_duplicates_has_the_name() -> None:
-    """Later columns of the same name are left out and reported."""
+    """Of columns with the same header, only the first is a field; `duplicates()` lists each later
+    one.
+    """
     header = parse_header(["id", "name", "id", "", "", "name", "id"])
 
     assert dict(header.columns) == {"id": 0, "name": 1}
@@ -37,7 +39,7 @@ def test_the_first_of_duplicates_has_the_name() -> None:
 
 
 def test_names_that_differ_in_blanks_or_case_are_no_duplicates() -> None:
-    """Only what is written alike is a duplicate."""
+    """Names are duplicates only if all characters are equal."""
     header = parse_header(["id", "ID", " id"])
 
     assert dict(header.columns) == {"id": 0, "ID": 1, " id": 2}
@@ -46,7 +48,7 @@ def test_names_that_differ_in_blanks_or_case_are_no_duplicates() -> None:
 
 @pytest.mark.parametrize("name", ["rowIndex", " rowIndex "])
 def test_a_column_never_shadows_row_index(name: str) -> None:
-    """A column called rowIndex is no field."""
+    """A column with the header `rowIndex` is not a field."""
     header = parse_header([name, "name"])
 
     assert dict(header.columns) == {"name": 1}
@@ -68,12 +70,12 @@ def test_a_column_never_shadows_row_index(name: str) -> None:
     ],
 )
 def test_names_match_exactly_then_trimmed(name: str, column: int | None) -> None:
-    """A client's name is looked up as it is before its blanks are cut."""
+    """A name is first compared exactly, then with surrounding blanks removed."""
     assert parse_header([" a", "a ", "b", ""]).whole.find(name) == column
 
 
 def test_the_exact_name_wins_over_an_earlier_trimmed_one() -> None:
-    """A column further right is found by its exact name."""
+    """An exact match has precedence over a trimmed match in an earlier column."""
     assert parse_header([" a ", "a"]).whole.find("a") == 1
 
 
@@ -93,12 +95,14 @@ def test_the_exact_name_wins_over_an_earlier_trimmed_one() -> None:
 def test_the_only_name_that_is_the_same_in_nfc_is_found(
     headers: list[str], name: str, column: int | None
 ) -> None:
-    """Letters with marks may be written in several ways; exact names come first."""
+    """A name in another Unicode normalization finds its column if exactly one column matches in
+    NFC.
+    """
     assert parse_header(headers).whole.find(name) == column
 
 
-def test_selection_is_in_sheet_order_and_passes_over_strangers() -> None:
-    """Wanted names come once, in the order of the sheet."""
+def test_selection_is_in_sheet_order_and_ignores_unknown_names() -> None:
+    """A selection has each known field once, in the order of the sheet."""
     header = parse_header(["name", "state", " population "])
 
     selected = header.whole.select(Selection(("population", "nope", "rowIndex", "name", "name")))
@@ -107,7 +111,7 @@ def test_selection_is_in_sheet_order_and_passes_over_strangers() -> None:
 
 
 def test_no_selection_is_every_field() -> None:
-    """None selects all fields, an empty list none."""
+    """A selection of None has all fields; an empty selection has no fields."""
     header = parse_header(["name", "state"])
 
     assert [*header.whole.select(None).items()] == [(0, "name"), (1, "state")]
@@ -126,14 +130,14 @@ def test_no_selection_is_every_field() -> None:
 def test_a_selection_whose_text_is_a_field_is_that_field(
     headers: list[str], selected: list[str]
 ) -> None:
-    """The comma is part of the name then."""
+    """If the whole text of `fields` is one field name, its comma does not separate two names."""
     selection = Selection(("City", " State"), whole="City, State")
 
     assert [*parse_header(headers).whole.select(selection).values()] == selected
 
 
 def test_the_listing_for_messages_is_bounded() -> None:
-    """A message names at most 50 headers and says how many more there are."""
+    """A message lists at most 50 headers and the number of further headers."""
     few = parse_header(["name", "state"]).whole.listing()
     many = parse_header([f"h{number}" for number in range(53)]).whole.listing()
 
@@ -142,7 +146,9 @@ def test_the_listing_for_messages_is_bounded() -> None:
 
 
 def test_a_listing_does_not_grow_with_the_header() -> None:
-    """Of many long names 50 are listed, each cut: an error message stays short."""
+    """Long names in a listing are cut, so 200 headers of 40,000 characters stay below 6,000
+    characters.
+    """
     header = parse_header(f"{n} {'x' * 40_000}" for n in range(200))
 
     assert len(header.whole.listing()) < 6_000

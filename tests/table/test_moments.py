@@ -1,4 +1,4 @@
-"""Dates, times of day and durations of cells and texts."""
+"""Dates, times of day and durations in cells and texts."""
 
 from datetime import datetime, timedelta
 
@@ -83,7 +83,9 @@ DAYS = st.builds(
     ],
 )
 def test_displayed_parts_make_a_moment(display: str, serial: float, text: str) -> None:
-    """A display of parts that the serial number names is a moment, in any language and order."""
+    """A display in any language is read as the date or time whose parts agree with the serial
+    number.
+    """
     moment = displayed_moment(display, serial)
 
     assert moment is not None
@@ -107,7 +109,9 @@ def test_displayed_parts_make_a_moment(display: str, serial: float, text: str) -
     ],
 )
 def test_last_unit_is_cut_or_rounded(display: str, seconds: float, is_moment: bool) -> None:
-    """The last displayed unit may be cut or rounded, with carry; the moment is the exact one."""
+    """The last displayed unit can be cut or rounded; the result has the exact milliseconds of the
+    number.
+    """
     serial = seconds / 86_400
     expected = Moment(round(seconds * 1_000), is_clock=True) if is_moment else None
 
@@ -157,7 +161,7 @@ def test_last_unit_is_cut_or_rounded(display: str, seconds: float, is_moment: bo
     ],
 )
 def test_other_displays_are_numbers(display: str, number: float) -> None:
-    """A number in plain notation, with a unit, or with digits of no moment is a number."""
+    """A number in plain notation, with a unit, or with digits that match no date stays a number."""
     assert displayed_moment(display, float(number)) is None
 
 
@@ -185,7 +189,9 @@ def test_other_displays_are_numbers(display: str, number: float) -> None:
     ],
 )
 def test_iso_texts_are_moments(text: str, moment: Moment) -> None:
-    """ISO dates, dates with time, clocks and durations are moments; an offset is only reported."""
+    """ISO 8601 dates, date-times, clocks and durations are parsed; an offset only sets
+    `has_offset`.
+    """
     assert moment_in(text) == moment
 
 
@@ -218,7 +224,7 @@ def test_iso_texts_are_moments(text: str, moment: Moment) -> None:
     ],
 )
 def test_other_texts_are_no_moments(text: str) -> None:
-    """Texts out of the calendar or in another notation are no moments."""
+    """Invalid dates and other notations, such as `8:00 AM`, give None."""
     assert moment_in(text) is None
 
 
@@ -228,7 +234,9 @@ def test_other_texts_are_no_moments(text: str) -> None:
 @example(Moment(-1, is_clock=True))
 @example(Moment(LONGEST_CLOCK, is_clock=True))
 def test_moments_come_back_from_their_text_and_serial(moment: Moment) -> None:
-    """The text of a moment is this moment, and its serial number has the same milliseconds."""
+    """Parsing the text of a date or time gives the same value; its serial number has its
+    milliseconds.
+    """
     assert moment_in(moment_text(moment)) == moment
     assert round(serial_of(moment) * DAY) == moment.milliseconds
 
@@ -242,6 +250,6 @@ def test_moments_come_back_from_their_text_and_serial(moment: Moment) -> None:
 @example("9" * 99 + "h", 1.0)
 @example("0:00", 1.7976931348623157e308)
 def test_odd_texts_and_numbers_raise_nothing(text: str, number: float) -> None:
-    """Any text beside any number is a moment that can be written, or none."""
+    """Any text with any number gives None, or a date or time whose text can be parsed again."""
     for moment in (displayed_moment(text, number), moment_in(text)):
         assert moment is None or moment_in(moment_text(moment)) is not None

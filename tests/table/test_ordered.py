@@ -1,4 +1,4 @@
-"""Places in order: long columns as short ones, ties as in the worksheet."""
+"""Sorted row positions: long columns like short ones, ties in the order of the worksheet."""
 
 from collections.abc import Callable, Sequence
 from random import Random
@@ -29,7 +29,7 @@ def keys_of(make: Callable[[Random], float | str], length: int) -> list[float | 
 def test_places_are_sorted_as_python_sorts(
     make: Callable[[Random], float | str], length: int
 ) -> None:
-    """Sorting piece by piece gives what one stable sort gives."""
+    """Sorting in pieces gives the result of one stable sort."""
     keys = keys_of(make, length)
 
     found = [*finish(sorted_places(range(length), keys))]
@@ -41,7 +41,7 @@ def test_places_are_sorted_as_python_sorts(
     "keys", [sorted, lambda keys: sorted(keys, reverse=True)], ids=["up", "down"]
 )
 def test_sorted_keys_are_no_special_case(keys: Callable[[Sequence[int]], list[int]]) -> None:
-    """Columns that are in order already, or against it, come out right."""
+    """Keys that are ascending or descending already are sorted correctly."""
     given = keys([place // 3 for place in range(3 * SORTED_AT_ONCE + 1)])
 
     found = [*finish(sorted_places(range(len(given)), given))]
@@ -52,7 +52,9 @@ def test_sorted_keys_are_no_special_case(keys: Callable[[Sequence[int]], list[in
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("make", KEYS, ids=KEY_IDS)
 def test_a_run_has_a_group_for_each_key(make: Callable[[Random], float | str], length: int) -> None:
-    """Keys are distinct and ascending; a group holds the places of its key, the upper first."""
+    """Keys of a run are distinct and ascending. The group of a key lists its rows from top to
+    bottom.
+    """
     keys = keys_of(make, length)
 
     run = finish(make_run(range(length), keys, length))
@@ -65,7 +67,7 @@ def test_a_run_has_a_group_for_each_key(make: Callable[[Random], float | str], l
 
 @pytest.mark.parametrize("make", KEYS, ids=KEY_IDS)
 def test_descending_keeps_ties_as_they_are(make: Callable[[Random], float | str]) -> None:
-    """Groups come in reverse, each with the upper place first."""
+    """Descending order reverses the groups; rows with equal keys stay from top to bottom."""
     keys = keys_of(make, 500)
 
     run = finish(make_run(range(500), keys, 500))
@@ -79,7 +81,9 @@ def test_descending_keeps_ties_as_they_are(make: Callable[[Random], float | str]
 
 @pytest.mark.parametrize("make", KEYS, ids=KEY_IDS)
 def test_ranks_number_the_groups(make: Callable[[Random], float | str]) -> None:
-    """Each place knows its group; one that was left out is in none."""
+    """`ranks()` gives the group number of each row, and the number of groups for rows without a
+    key.
+    """
     keys = keys_of(make, 300)
     places = [place for place in range(300) if place % 3]
 
@@ -92,7 +96,7 @@ def test_ranks_number_the_groups(make: Callable[[Random], float | str]) -> None:
 
 @pytest.mark.parametrize("length", [0, 10, 2 * SORTED_AT_ONCE])
 def test_places_of_several_lists_come_once(length: int) -> None:
-    """Common places are not repeated, however many there are."""
+    """`unique` returns each row once, although several lists contain the row."""
     lists = [range(length), range(0, length, 2), range(length // 2, length)]
 
     assert sorted(finish(unique(lists, length))) == list(range(length))
@@ -100,7 +104,7 @@ def test_places_of_several_lists_come_once(length: int) -> None:
 
 @pytest.mark.parametrize("length", [0, 200, 5_000])
 def test_long_keys_are_sorted_in_smaller_pieces(length: int) -> None:
-    """Pieces of a sort are smaller where comparing takes longer; the order is the same."""
+    """Longer keys are sorted in smaller pieces, with the same result."""
     keys = keys_of(KEYS[2], 9_000)
 
     found = [*finish(sorted_places(range(9_000), keys, length))]

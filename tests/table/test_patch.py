@@ -1,4 +1,4 @@
-"""Patched tables equal tables read again."""
+"""A patched table equals a table that was read after the write."""
 
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -97,7 +97,7 @@ def test_both_renderings_change(
     typed: Sequence[Column],
     last_row: int,
 ) -> None:
-    """Cells, columns and the last row are as they would be read."""
+    """Cells, columns and the last row of both renderings equal those of a new read."""
     table = whole()
 
     after = finish(table.patched(patches))
@@ -110,15 +110,15 @@ def test_both_renderings_change(
 
 
 def test_the_typed_rendering_may_be_missing() -> None:
-    """A table that was only displayed so far stays so."""
+    """Patching a table without typed values changes its displayed values only."""
     after = finish(make_table(DISPLAYED).patched([patch(2, {0: ("Salem", "Salem")})]))
 
     assert after.typed is None
     assert after.text(2, 0) == "Salem"
 
 
-def test_what_is_kept_of_other_columns_stays() -> None:
-    """An update costs the index of the columns it touches, no other."""
+def test_a_patch_keeps_indexes_of_other_columns() -> None:
+    """A patch discards only the indexes of the columns that it changes."""
     table = whole()
     columns = [table.header.columns[name] for name in ("name", "population", "state")]
     kept = {column: table.index(column) for column in columns}
@@ -131,7 +131,7 @@ def test_what_is_kept_of_other_columns_stays() -> None:
 
 @pytest.mark.parametrize("row", [4, 5], ids=["fewer", "more"])
 def test_a_change_in_the_number_of_rows_costs_all_indexes(row: int) -> None:
-    """Indexes are for a number of rows."""
+    """A patch that changes the number of rows discards all indexes of the table."""
     table = whole()
     evaluate(table, BY_POPULATION)
     cells: dict[int, tuple[str, object]] = (
@@ -145,7 +145,7 @@ def test_a_change_in_the_number_of_rows_costs_all_indexes(row: int) -> None:
 
 
 def test_queries_see_the_write() -> None:
-    """Neither the old value nor its place in an order outlives the write; the old table stays."""
+    """A query after a write uses the new values; the old table keeps its results."""
     table = whole()
     before = evaluate(table, BY_POPULATION)
     old = Query(where=parse_where({"population": {"$lt": 700_000}}))
@@ -171,7 +171,9 @@ def test_queries_see_the_write() -> None:
 def test_rows_are_removed_from_both_renderings(
     rows: Sequence[int], displayed: Sequence[Column], last_row: int
 ) -> None:
-    """Rows below move up; the table before stays as it is. A row that is not there is none."""
+    """Rows below a removed row move up, and the original table does not change. Unknown rows are
+    ignored.
+    """
     table = whole()
 
     after = finish(table.without_rows(rows))
@@ -185,7 +187,7 @@ def test_rows_are_removed_from_both_renderings(
 
 
 def test_columns_that_end_above_removed_rows_are_shared() -> None:
-    """They are not copied; a column that is one object in both renderings stays one."""
+    """A column without a removed row is not copied, and both renderings still share its object."""
     table = whole()
 
     after = finish(table.without_rows([4]))
@@ -196,7 +198,7 @@ def test_columns_that_end_above_removed_rows_are_shared() -> None:
 
 
 def test_indexes_are_made_again_after_a_removal() -> None:
-    """Orders are those of the rows left; the table before keeps its own."""
+    """Sorting after a removal uses the remaining rows; the original table keeps its order."""
     table = whole()
     evaluate(table, BY_POPULATION)
 
@@ -208,7 +210,7 @@ def test_indexes_are_made_again_after_a_removal() -> None:
 
 
 def test_typed_rendering_of_a_shortened_table() -> None:
-    """Types that are read later belong to the rows left."""
+    """Typed values that are added after a removal belong to the remaining rows."""
     shortened = finish(make_table(DISPLAYED).without_rows([3]))
 
     both = finish(shortened.with_typed([TYPED[0][:2], TYPED[1][:2]]))
@@ -217,7 +219,7 @@ def test_typed_rendering_of_a_shortened_table() -> None:
 
 
 def test_any_series_of_writes_gives_the_table_of_its_cells() -> None:
-    """After each of many writes and removals at random the table equals one made of the cells."""
+    """After each of 300 random writes and removals, the table equals a table of its cells."""
     random = Random(7)  # noqa: S311
     table = finish(make_table([["a"], ["b"], ["c"]]).with_typed([["a"], ["b"], ["c"]]))
     cells: dict[tuple[int, int], str] = {}
@@ -247,7 +249,7 @@ def test_any_series_of_writes_gives_the_table_of_its_cells() -> None:
 
 
 def test_the_copies_of_columns_are_counted() -> None:
-    """Each changed column is copied in a block of its own, with steps for all its cells."""
+    """Patching yields one step for each copied cell, in one block for each column."""
     column: Column = ("n", *["x"] * 9_999)
 
     steps = [*patched_columns([column] * 5, [(2, dict.fromkeys(range(3), "new"))])]
@@ -257,7 +259,7 @@ def test_the_copies_of_columns_are_counted() -> None:
 
 
 def test_the_copies_without_rows_are_counted() -> None:
-    """Each column is copied in a block of its own, with steps for all its cells."""
+    """Removing rows yields one step for each copied cell, in one block for each column."""
     columns: list[Column] = [("n", *[str(at)] * 9_999) for at in range(3)]
 
     steps = [*columns_without(columns, [3, 7])]

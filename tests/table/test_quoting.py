@@ -1,4 +1,4 @@
-"""A client's own text within a message."""
+"""Quoting of a client's text in messages."""
 
 import pytest
 
@@ -18,10 +18,10 @@ from gateway.table.quoting import quoted
     ],
 )
 def test_a_text_is_cut_and_escaped(text: str, shown: str) -> None:
-    """No more than 100 characters are repeated, and none that moves a terminal or hides."""
+    """At most 100 characters are repeated; control and invisible characters are escaped."""
     assert quoted(text) == shown
 
 
-def test_the_cut_may_be_elsewhere() -> None:
-    """The limit is an argument."""
+def test_the_length_of_a_quotation_can_be_given() -> None:
+    """The argument `longest` sets the number of characters before the cut."""
     assert quoted("abcdef", longest=3) == '"abc…"'

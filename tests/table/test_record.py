@@ -1,4 +1,4 @@
-"""From the fields of a request to cells, and back."""
+"""Conversion of request fields to cells."""
 
 from collections.abc import Mapping, Sequence
 
@@ -37,13 +37,15 @@ HEADER = parse_header(["name", "state", "", " population ", "name", "rowIndex"])
     ],
 )
 def test_pointers_are_uri_fragments(path: Sequence[str], expected: str) -> None:
-    """A pointer is escaped for JSON, then for a URI; below another one it goes on there."""
+    """A JSON pointer is escaped for JSON and for a URI; `at` is the pointer of its parent."""
     assert pointer(*path) == expected
     assert pointer(*path, at="#/7") == "#/7" + expected[1:]
 
 
 def test_fields_find_their_columns() -> None:
-    """Names are found as headers are: exactly, then trimmed, the first of duplicates."""
+    """A field is matched to a header exactly, then trimmed; the first of duplicate headers has the
+    field.
+    """
     placement = place({"population": 5, "name ": None}, HEADER, ignore_unknown=False)
 
     assert placement.cells == {3: 5, 0: None}
@@ -51,7 +53,7 @@ def test_fields_find_their_columns() -> None:
 
 
 def test_unknown_fields_are_refused_with_their_places() -> None:
-    """All that are no header are named, and so are the headers."""
+    """An error names all unknown fields with their JSON pointers, and lists the headers."""
     fields: dict[str, Stored] = {"nope": 1, "name": "x", "a/b": 2}
 
     with pytest.raises(InvalidBody) as refused:
@@ -63,7 +65,7 @@ def test_unknown_fields_are_refused_with_their_places() -> None:
 
 
 def test_an_error_does_not_grow_with_the_body() -> None:
-    """Of many long strangers some are named, and those cut."""
+    """An error about 100 long unknown fields lists 20 problems and cuts their names."""
     fields: dict[str, Stored] = {f"{n} {'x' * 10_000}": 1 for n in range(100)}
 
     with pytest.raises(InvalidBody) as caught:
@@ -75,21 +77,21 @@ def test_an_error_does_not_grow_with_the_body() -> None:
 
 
 def test_a_blank_header_is_no_field() -> None:
-    """A field without a name has no column, though the sheet has one without a header."""
+    """A field with an empty name is an error, even if the worksheet has a blank header."""
     with pytest.raises(InvalidBody):
         place({"": "x"}, HEADER, ignore_unknown=False)
 
 
 def test_unknown_fields_may_be_ignored() -> None:
-    """With `unknown_fields = "ignore"` they are left aside and named."""
+    """With `unknown_fields = "ignore"`, unknown fields are not written; `ignored` lists them."""
     placement = place({"nope": 1, "name": "x", "no": 2}, HEADER, ignore_unknown=True)
 
     assert placement.cells == {0: "x"}
     assert placement.ignored == ("nope", "no")
 
 
-def test_a_body_of_strangers_is_refused_even_so() -> None:
-    """Nothing is left to write where every field is ignored."""
+def test_a_body_of_unknown_fields_only_is_an_error() -> None:
+    """If every field would be ignored, the body is an error, because nothing is left to write."""
     with pytest.raises(InvalidBody) as refused:
         place({"nope": 1}, HEADER, ignore_unknown=True)
 
@@ -99,7 +101,7 @@ def test_a_body_of_strangers_is_refused_even_so() -> None:
 
 @pytest.mark.parametrize("ignore_unknown", [False, True])
 def test_two_names_of_one_column_are_refused(ignore_unknown: bool) -> None:
-    """The value to write is not guessed."""
+    """Two fields that match the same column are an error, because only one value can be written."""
     fields: dict[str, Stored] = {"name": "a", " name": "b"}
 
     with pytest.raises(InvalidBody) as refused:
@@ -116,10 +118,10 @@ def test_two_names_of_one_column_are_refused(ignore_unknown: bool) -> None:
         pytest.param({"nope": 1}, True, ["#/3"], id="strangers only"),
     ],
 )
-def test_places_within_a_list_begin_with_the_index(
+def test_pointers_within_a_list_begin_with_the_index(
     fields: Mapping[str, Stored], ignore_unknown: bool, pointers: list[str]
 ) -> None:
-    """A problem within a list has the place of its object."""
+    """A JSON pointer to a field in a list begins with the index of its object."""
     with pytest.raises(InvalidBody) as refused:
         place(fields, HEADER, ignore_unknown=ignore_unknown, at=pointer("3"))
 
@@ -128,7 +130,7 @@ def test_places_within_a_list_begin_with_the_index(
 
 @pytest.mark.parametrize("values", [[], [None], ["", None]], ids=str)
 def test_a_new_row_needs_a_value(values: Sequence[Stored]) -> None:
-    """A row of empty cells is refused as a whole, in a list by its index."""
+    """A new row whose values are all empty is an error at the row's JSON pointer."""
     refusals = []
     for at in ("#", "#/0"):
         with pytest.raises(InvalidBody, match="at least one field with a value") as refused:
@@ -140,7 +142,7 @@ def test_a_new_row_needs_a_value(values: Sequence[Stored]) -> None:
 
 @pytest.mark.parametrize("values", [[0], [False], [" "], [None, "x"]], ids=str)
 def test_zero_false_and_blanks_are_values(values: Sequence[Stored]) -> None:
-    """Such values make a row."""
+    """A row with a zero, false or a blank text is not an empty row."""
     check_has_value(values)
 
 
@@ -154,7 +156,7 @@ def test_zero_false_and_blanks_are_values(values: Sequence[Stored]) -> None:
     ],
 )
 def test_new_rows_begin_in_column_a(cells: Mapping[int, Stored], row: list[Stored]) -> None:
-    """A row to append reaches up to its last field."""
+    """A row to append starts in column A and ends at its last field that has a value."""
     assert new_row(cells) == row
 
 
@@ -185,7 +187,7 @@ def test_updates_write_only_what_changes(
     displayed: Sequence[object],
     runs: list[tuple[int, list[Stored]]],
 ) -> None:
-    """Named cells go out in runs; a string that its cell displays already does not."""
+    """An update groups adjacent cells into runs and omits strings that cells display already."""
     assert changed_runs(cells, displayed) == runs
 
 
@@ -193,7 +195,7 @@ def test_updates_write_only_what_changes(
     ("column", "text"), [(0, "a"), (1, ""), (2, ""), (3, "5"), (4, ""), (99, "")]
 )
 def test_texts_of_a_short_row_are_empty(column: int, text: str) -> None:
-    """A displayed row ends at its last cell with content."""
+    """A column past the last cell of a row, or without a value, gives an empty text."""
     assert text_at(["a", None, "", 5], column) == text
 
 
@@ -206,10 +208,12 @@ SOME = parse_header(["name", "state", " note", "salary"]).seen_with(
 @pytest.mark.parametrize(
     "fields", [{"state": "x"}, {"name": "x", "state": None, "nope": 1}], ids=["alone", "among more"]
 )
-def test_a_field_that_may_only_be_seen_is_not_granted(
+def test_a_read_only_field_is_not_granted(
     fields: Mapping[str, Stored], ignore_unknown: bool
 ) -> None:
-    """The refusal names it and its place."""
+    """A write to a field that the key can only read raises NotGranted with the field and its
+    pointer.
+    """
     with pytest.raises(NotGranted, match='not allowed to write "state", so') as refused:
         place(fields, SOME, ignore_unknown=ignore_unknown, at=pointer("3"))
 
@@ -217,14 +221,16 @@ def test_a_field_that_may_only_be_seen_is_not_granted(
     assert refused.value.problems == (expected,)
 
 
-def test_what_may_be_written_is_found_as_it_is_seen() -> None:
-    """The grant is for a column, ignoring blanks around the name in a request."""
+def test_a_granted_field_is_matched_by_its_trimmed_name() -> None:
+    """A writable field is found, whatever blanks surround its name in the request."""
     assert place({" name ": "x", "note": "y"}, SOME, ignore_unknown=False).cells == {0: "x", 2: "y"}
 
 
 @pytest.mark.parametrize("name", ["salary", "nope"], ids=["hidden", "unknown"])
 def test_hidden_and_unknown_fields_are_refused_alike(name: str) -> None:
-    """Message and places are the same but for the name; the seen fields alone are listed."""
+    """The errors for hidden and unknown fields differ in the name only, and list only visible
+    fields.
+    """
     with pytest.raises(InvalidBody) as refused:
         place({name: "x", "name": "y"}, SOME, ignore_unknown=False)
 
@@ -254,7 +260,7 @@ def test_hidden_and_unknown_fields_are_refused_alike(name: str) -> None:
     ],
 )
 def test_misplaced_fields_are_named(names: list[str], words: str) -> None:
-    """The problems are in words; the client's names are cut and escaped."""
+    """An error names unknown fields and fields of the same column; names are cut and escaped."""
     with pytest.raises(InvalidBody) as refused:
         place(dict.fromkeys(names, "x"), SOME, ignore_unknown=False)
 
@@ -263,7 +269,7 @@ def test_misplaced_fields_are_named(names: list[str], words: str) -> None:
 
 
 def test_no_more_than_ten_misplaced_fields_are_named() -> None:
-    """A message does not grow with the request."""
+    """An error about 50 unknown fields names only the first ten."""
     with pytest.raises(InvalidBody) as refused:
         place({f"x{number}": "" for number in range(50)}, SOME, ignore_unknown=False)
 
@@ -271,14 +277,14 @@ def test_no_more_than_ten_misplaced_fields_are_named() -> None:
 
 
 def test_hidden_fields_are_left_aside_as_unknown_ones() -> None:
-    """If unknown fields are ignored, so are hidden ones."""
+    """With `ignore_unknown`, hidden fields are ignored like unknown fields."""
     placement = place({"salary": 1, "nope": 2, "name": "x"}, SOME, ignore_unknown=True)
 
     assert placement == Placement(cells={0: "x"}, ignored=("salary", "nope"))
 
 
 def test_message_without_visible_fields_names_none() -> None:
-    """A list of nothing is not left blank."""
+    """If the key sees no fields, the error says "its fields are none"."""
     nothing = parse_header(["salary"]).seen_with(ColumnGrant(frozenset({"name"})))
 
     with pytest.raises(InvalidBody, match=r"; its fields are none\.$"):
@@ -287,8 +293,8 @@ def test_message_without_visible_fields_names_none() -> None:
         place({"salary": 1}, nothing, ignore_unknown=True)
 
 
-def test_what_is_withheld_for_sure_is_refused_without_a_header() -> None:
-    """A field that the key was granted to see alone needs no look at the sheet."""
+def test_a_read_only_field_is_an_error_without_a_header() -> None:
+    """A write to a field that the grant makes read-only is rejected before the sheet is read."""
     grant = ColumnGrant(frozenset({"name", "state"}), frozenset({"name"}))
 
     check_granted({"name": "x", "nope": 1}, grant)

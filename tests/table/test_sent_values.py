@@ -1,4 +1,4 @@
-"""Sent values of typed writes, compared with cells and stored by the kinds of columns."""
+"""Sent values of typed writes: comparison with cells, and storage by column kind."""
 
 import pytest
 from hypothesis import given
@@ -55,7 +55,9 @@ FORMS = {
 
 @given(number=NUMBERS, pattern=st.sampled_from(PATTERNS))
 def test_the_typed_value_of_a_number_is_held(number: float, pattern: str) -> None:
-    """Whatever a number displays, its typed value sent back is what its cell holds."""
+    """The typed value that a read returns for a number equals its cell, so sending it writes
+    nothing.
+    """
     text = written(number, pattern) or str(number)
     answer = typed_answer(text, number)
 
@@ -66,7 +68,7 @@ def test_the_typed_value_of_a_number_is_held(number: float, pattern: str) -> Non
 
 @given(value=st.one_of(TEXTS, st.booleans()))
 def test_the_typed_value_of_another_cell_is_held(value: str | bool) -> None:
-    """A text, a boolean, an error and an empty cell hold their typed value."""
+    """The typed value of a text, boolean, error or empty cell equals its cell."""
     text = str(value).upper() if isinstance(value, bool) else value
     answer = typed_answer(text, value)
     sent: Stored = None if answer is ERROR else answer  # type: ignore[assignment]
@@ -99,7 +101,9 @@ def test_the_typed_value_of_another_cell_is_held(value: str | bool) -> None:
     ],
 )
 def test_a_value_of_another_kind_is_not_held(sent: Stored, text: str, value: object) -> None:
-    """Kind and value count: a number is no text, no boolean and no date."""
+    """A sent value equals a cell only if kind and value are equal: 5 differs from "5" and from
+    TRUE.
+    """
     assert not is_held(sent, text, value, is_form=False)
 
 
@@ -115,12 +119,12 @@ def test_a_value_of_another_kind_is_not_held(sent: Stored, text: str, value: obj
     ],
 )
 def test_a_form_is_compared_by_values(sent: str, text: str, value: object, is_same: bool) -> None:
-    """A plain number of a form is not held by another one that is displayed so."""
+    """A plain number from a form is compared with the cell's value, not with its display."""
     assert is_held(sent, text, value, is_form=True) is is_same
 
 
 def test_a_text_is_held_by_its_value_and_by_its_display() -> None:
-    """A number format may display more than the text: sent back, neither is written."""
+    """A sent text equals a cell if the text is the cell's value or its display."""
     assert is_held("x", "Item x", "x", is_form=False)
     assert is_held("Item x", "Item x", "x", is_form=False)
     assert not is_held("Item", "Item x", "x", is_form=False)
@@ -142,7 +146,7 @@ def test_a_text_is_held_by_its_value_and_by_its_display() -> None:
     ],
 )
 def test_stored_values(sent: Stored, column: str, stored: tuple[Stored, object]) -> None:
-    """A moment becomes a number in a column of its kind; nothing else changes."""
+    """A date or time is stored as a number in a column of its kind; other values do not change."""
     assert stored_value(sent, FORMS[column].kind(0), is_form=False) == stored
 
 
@@ -166,15 +170,15 @@ def test_stored_values(sent: Stored, column: str, stored: tuple[Stored, object])
     ],
 )
 def test_stored_values_of_forms(sent: str, column: str, stored: Stored) -> None:
-    """The texts of a form are read by the kind of their column."""
+    """A text from a form is stored as a number or boolean if the column has this kind."""
     found, number_format = stored_value(sent, FORMS[column].kind(0), is_form=True)
 
     assert (found, type(found), number_format) == (stored, type(stored), None)
 
 
 @given(sent=TEXTS, column=st.sampled_from([*FORMS]), is_form=st.booleans())
-def test_a_record_knows_what_was_stored(sent: str, column: str, is_form: bool) -> None:
-    """A value may be stored as what a write stores, in whatever column; others stay the text."""
+def test_possible_stored_values_of_a_sent_text(sent: str, column: str, is_form: bool) -> None:
+    """`may_be_stored_as` is true for the sent text and its converted value only."""
     stored, _ = stored_value(sent, FORMS[column].kind(0), is_form=is_form)
 
     assert may_be_stored_as(sent, stored, is_form=is_form)
@@ -184,7 +188,9 @@ def test_a_record_knows_what_was_stored(sent: str, column: str, is_form: bool) -
 
 
 def test_a_moment_with_an_offset_names_its_wall_clock() -> None:
-    """Only a column of dates refuses it: a text is stored as it is."""
+    """A date column rejects a time with an offset, and the error has the local time. A text column
+    stores it.
+    """
     with pytest.raises(OffsetSent, match=r"^2026-02-01T10:30:00$"):
         stored_value("2026-02-01T10:30:00.000Z", ColumnKind(Kind.DATE), is_form=False)
     text = "2026-02-01T10:30:00+02:00"
@@ -193,7 +199,9 @@ def test_a_moment_with_an_offset_names_its_wall_clock() -> None:
 
 
 def test_a_date_without_a_format_has_that_of_the_locale() -> None:
-    """A native table or a validation says the kind; the format is Google's for it."""
+    """A date in a column that only a native table or validation types gets the locale's date
+    format.
+    """
     column = SheetForms(types={0: "DATE"}).kind(0)
     ruled = SheetForms(rows=[[SeenCell(CellForm(rule="DATE_AFTER"))]]).kind(0)
 
@@ -205,8 +213,10 @@ def test_a_date_without_a_format_has_that_of_the_locale() -> None:
     )
 
 
-def test_formats_come_before_tables_and_these_before_validation_and_values() -> None:
-    """The first that says the kind of a column counts, from the written cell on."""
+def test_precedence_of_the_kind_of_a_column() -> None:
+    """The kind comes from the first of: cell format, column format, native table, validation,
+    value.
+    """
     blank = SeenCell()
     dated = SeenCell(CellForm(DATE))
     timed = SeenCell(CellForm(TIME))

@@ -1,4 +1,4 @@
-"""Work that counts its steps: budgets, pauses, and values that are worked out once."""
+"""Work that counts steps: budgets, pauses and values that are computed once."""
 
 from math import inf
 
@@ -8,20 +8,20 @@ from gateway.table.steps import Metered, OutOfSteps, Work, blocks, finish, share
 
 
 def counting(blocks: int, steps: int) -> Work[str]:
-    """Blocks of this many steps each."""
+    """Yield this many blocks of this many steps."""
     for _ in range(blocks):
         yield steps
     return "done"
 
 
 def in_slices(work: Metered[str], steps: int) -> None:
-    """Advance work until it is done."""
+    """Advance the work in slices until the result is there."""
     while not work.advance(steps):
         pass
 
 
 class Column:
-    """A value that takes three blocks, and one that is made of it."""
+    """Column with one shared value of three blocks, and a second value computed from the first."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -44,7 +44,7 @@ class Column:
 
 
 def test_work_within_its_budget_is_done() -> None:
-    """The result is there, and the steps are those of all blocks."""
+    """Work within its budget has a result, and `steps` is the sum over all blocks."""
     work = Metered(counting(10, 5), 50)
 
     assert work.advance(1_000)
@@ -52,7 +52,7 @@ def test_work_within_its_budget_is_done() -> None:
 
 
 def test_work_pauses_after_some_steps() -> None:
-    """A slice takes its steps and at most one block more; the next goes on from there."""
+    """A slice ends with the block that reaches its limit; the next slice continues there."""
     work = Metered(counting(10, 5), 50)
 
     assert [work.advance(12), work.steps] == [False, 15]
@@ -63,7 +63,7 @@ def test_work_pauses_after_some_steps() -> None:
 
 @pytest.mark.parametrize("slice_steps", [1, 7, 1_000])
 def test_work_ends_past_its_budget(slice_steps: int) -> None:
-    """However it is sliced, no more than one block is taken beyond the budget."""
+    """Work raises OutOfSteps after the block that exceeds the budget, for any slice size."""
     work = Metered(counting(10, 8), 30)
 
     with pytest.raises(OutOfSteps):
@@ -73,7 +73,7 @@ def test_work_ends_past_its_budget(slice_steps: int) -> None:
 
 
 def test_a_shared_value_is_worked_out_once() -> None:
-    """The first use makes the value, later ones find it and take no steps."""
+    """The first use computes a shared value; later uses take no steps."""
     column = Column()
 
     first, second = Metered(column.double()), Metered(column.double())
@@ -84,8 +84,8 @@ def test_a_shared_value_is_worked_out_once() -> None:
     assert (first.steps, second.steps) == (30, 0)
 
 
-def test_two_who_ask_at_once_share_the_work() -> None:
-    """Each carries the same work on and pays for their part of it."""
+def test_two_concurrent_callers_share_the_work() -> None:
+    """Two callers of a shared value advance one computation, and each counts its own steps."""
     column = Column()
     one, other = Metered(column.double()), Metered(column.value())
 
@@ -97,7 +97,7 @@ def test_two_who_ask_at_once_share_the_work() -> None:
 
 
 def test_dropped_work_keeps_its_progress() -> None:
-    """The next caller continues after one whose budget was too small."""
+    """A caller continues a shared computation that an earlier caller stopped for lack of budget."""
     column = Column()
     with pytest.raises(OutOfSteps):
         Metered(column.value(), 10).advance(inf)
@@ -109,8 +109,8 @@ def test_dropped_work_keeps_its_progress() -> None:
     assert column.calls == 1
 
 
-def test_work_that_failed_begins_anew() -> None:
-    """A fault is not taken for a value."""
+def test_work_that_failed_starts_again() -> None:
+    """A shared computation that raised an error runs again at the next call."""
     column = Column()
 
     for call in (1, 2):
@@ -120,5 +120,5 @@ def test_work_that_failed_begins_anew() -> None:
 
 @pytest.mark.parametrize("stop", [0, 1, 2_048, 5_000])
 def test_blocks_hold_all_numbers(stop: int) -> None:
-    """Block after block, nothing is missing."""
+    """The blocks of a range contain each number once, in order."""
     assert [number for block in blocks(0, stop) for number in block] == list(range(stop))

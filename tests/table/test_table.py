@@ -1,4 +1,4 @@
-"""A worksheet as it was read: ragged columns, its last row, its two renderings."""
+"""A worksheet as read from Google: columns of different lengths, last row, two renderings."""
 
 from collections.abc import Iterator, Sequence
 
@@ -28,7 +28,7 @@ CITIES: list[Column] = [
 
 
 def test_records_have_row_index_first_and_nulls() -> None:
-    """A record is `rowIndex` and the wanted fields; an empty cell is null."""
+    """A record has `rowIndex` first and then the selected fields; an empty cell is null."""
     table = make_table(CITIES)
 
     names = table.header.whole.names
@@ -44,10 +44,10 @@ def test_records_have_row_index_first_and_nulls() -> None:
 @pytest.mark.parametrize("rows", [[], [3], [4, 2], [2, 3, 4], range(2, 5), range(3, 5)], ids=str)
 @pytest.mark.parametrize("selected", [{0, 1, 3}, set(), {1}, {0, 3}], ids=str)
 @pytest.mark.parametrize("empty", [None, "", UNSET], ids=str)
-def test_rows_made_together_are_those_made_one_by_one(
+def test_rows_encoded_together_equal_single_rows(
     rows: Sequence[int], selected: set[int], empty: object
 ) -> None:
-    """Rows are in the requested order, and have `rowIndex` first."""
+    """Several rows are encoded in the requested order, each like a single row."""
     table = make_table(CITIES)
     header = table.header
     names = {at: name for at, name in header.whole.names.items() if at in selected}
@@ -66,7 +66,7 @@ def test_rows_made_together_are_those_made_one_by_one(
 def test_dicts_of_few_fields_are_encoded_as_structs_of_all(
     width: int, rows: Sequence[int], empty: object
 ) -> None:
-    """The bytes of a row do not depend on how many columns the worksheet has."""
+    """A row has the same JSON bytes, whatever the number of columns of the worksheet."""
     columns: list[Column] = [["a", "x", "", "é"], ["b", "y"]]
     narrow, wide = make_table(columns), make_table([*columns, *_others(width - 2)])
 
@@ -96,12 +96,12 @@ def _others(count: int) -> list[Column]:
     ],
 )
 def test_the_last_row_is_the_last_with_content(columns: list[Column], last_row: int) -> None:
-    """Blank cells at the end of columns are no rows."""
+    """Blank cells at the end of a column do not count for the last row."""
     assert make_table(columns).last_row == last_row
 
 
 def test_a_text_past_the_end_is_empty() -> None:
-    """Cells that a ragged column leaves out are empty, and so are columns that are not there."""
+    """A cell past the end of a column, or in a missing column, has an empty text."""
     table = make_table(CITIES)
 
     assert [table.text(2, 1), table.text(3, 1), table.text(9, 1), table.text(2, 9)] == [
@@ -111,14 +111,14 @@ def test_a_text_past_the_end_is_empty() -> None:
 
 
 def test_a_header_is_row_1_across_ragged_columns() -> None:
-    """A column without any cell has a blank header."""
+    """A column without cells has a blank header."""
     table = make_table(CITIES)
 
     assert table.header.cells == ("name", "state", "", "population")
 
 
 def test_the_typed_rendering_joins_a_copy() -> None:
-    """A table stays as it is when its typed rendering is added."""
+    """Adding typed values returns a new table; the original table does not change."""
     table = make_table(CITIES)
 
     both = finish(
@@ -144,15 +144,17 @@ def test_the_typed_rendering_joins_a_copy() -> None:
         pytest.param([["name", "Boston", "", None], ["population", 675_647, True]], id="blanks"),
     ],
 )
-def test_renderings_of_one_state_match(typed: list[Column]) -> None:
-    """Numbers and booleans show as they please; texts are alike."""
+def test_renderings_of_the_same_sheet_match(typed: list[Column]) -> None:
+    """Different displays of numbers and booleans do not make the two renderings mixed."""
     table = make_table([["name", "Boston"], ["population", "675,647", "TRUE"]])
 
     assert not finish(table.with_typed(typed)).is_mixed
 
 
 def test_an_error_is_explained_in_the_typed_rendering_only() -> None:
-    """A cell that displays `#DIV/0!` holds the reason as well, without being another cell."""
+    """A typed value that only adds Google's explanation to `#DIV/0!` does not make the renderings
+    mixed.
+    """
     table = make_table([["share", "#DIV/0!", "#N/A"]])
 
     assert not finish(
@@ -178,8 +180,8 @@ def test_an_error_is_explained_in_the_typed_rendering_only() -> None:
         pytest.param([["population", 675_647], ["name", "Boston"]], id="columns moved"),
     ],
 )
-def test_renderings_of_two_states_are_mixed(typed: list[Column]) -> None:
-    """A text that is not the same in both renderings shows that the sheet changed in between."""
+def test_renderings_of_two_versions_are_mixed(typed: list[Column]) -> None:
+    """If a text differs between the renderings, the sheet changed between the two reads."""
     table = make_table([["name", "Boston"], ["population", "675,647"]])
 
     assert finish(table.with_typed(typed)).is_mixed
@@ -210,17 +212,17 @@ def test_renderings_of_two_states_are_mixed(typed: list[Column]) -> None:
         ("12.5", 125, True),
     ],
 )
-def test_a_number_in_plain_notation_is_that_of_its_value(
-    text: str, value: object, is_other: bool
-) -> None:
-    """Up to its rounding. Another one shows that rows moved between the reads."""
+def test_a_plain_number_matches_its_value(text: str, value: object, is_other: bool) -> None:
+    """A displayed plain number that is not its rounded value shows that rows moved between the
+    reads.
+    """
     table = make_table([["n", *["7"] * 1_000, text]])
 
     assert finish(table.with_typed([["n", *[7] * 1_000, value]])).is_mixed is is_other
 
 
-def test_a_tag_is_of_all_that_a_row_displays() -> None:
-    """It changes with any cell of the row, also one below a blank header, and with no other row."""
+def test_a_tag_covers_all_cells_of_a_row() -> None:
+    """An ETag changes with any cell of its row, even below a blank header."""
     before = make_table(CITIES)
     hidden = make_table([*CITIES[:2], ["", "x"], CITIES[3]])
     longer = make_table([*CITIES, ["", "", "", "beside the header"]])
@@ -239,14 +241,14 @@ def test_a_tag_is_of_all_that_a_row_displays() -> None:
 
 
 class Uncopied(tuple[object, ...]):
-    """A column of which single cells may be taken."""
+    """Column that raises an error if its cells are iterated."""
 
     def __iter__(self) -> Iterator[object]:
         raise AssertionError("the whole column is walked")
 
 
 def test_texts_of_rows_past_the_end_of_a_column_are_blank() -> None:
-    """A short column is not copied for a few rows."""
+    """Reading a few rows of a short column does not iterate over the column."""
     table = Table(
         header=parse_header(["a", "b"]),
         displayed=(Uncopied(("a", "1")), Uncopied(("b", "1", "2", "3"))),
@@ -270,7 +272,7 @@ ODD_NAMES = {
 @pytest.mark.parametrize("names", ODD_NAMES.values(), ids=list(ODD_NAMES))
 @pytest.mark.parametrize("empty", [None, "", UNSET], ids=str)
 def test_rows_are_encoded_with_any_names(names: list[str], empty: object) -> None:
-    """A row is encoded as a dict of its fields is, whatever their names are."""
+    """A row has the JSON bytes of a dict with the same fields, whatever the field names contain."""
     header = parse_header(names)
     cells = ["" if at % 2 else f"cell {at}" for at in range(len(names))]
     expected: dict[str, object] = {"rowIndex": 7}

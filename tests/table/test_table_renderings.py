@@ -7,7 +7,7 @@ from gateway.table.table import Column, make_table
 
 
 def other(text: object) -> object:
-    """An equal text that is another object, as it comes out of another answer."""
+    """Return an equal text that is a different object, as in another answer of Google."""
     return "".join([str(text)[:1], str(text)[1:]])
 
 
@@ -16,7 +16,7 @@ def is_mixed(displayed: Sequence[Column], typed: Sequence[Column]) -> bool:
 
 
 def test_equal_columns_are_kept_once() -> None:
-    """A column of texts is the same object in both renderings."""
+    """A column of texts is one object for both renderings."""
     displayed: list[Column] = [("name", "Boston", "Austin"), ("n", "1")]
 
     shared = finish(make_table(displayed).with_typed([tuple(map(other, displayed[0])), ("n", 1)]))
@@ -28,7 +28,7 @@ def test_equal_columns_are_kept_once() -> None:
 
 
 def test_equal_cells_of_mixed_columns_are_kept_once() -> None:
-    """A text beside numbers is the displayed object; what differs stays."""
+    """Equal texts in a column with numbers are one object for both renderings."""
     displayed: list[Column] = [("note", "1,250", "Boston", "#N/A", "")]
 
     typed = (other("note"), 1250, other("Boston"), "#N/A (why)", None)
@@ -41,7 +41,7 @@ def test_equal_cells_of_mixed_columns_are_kept_once() -> None:
 
 
 def test_columns_may_be_of_different_lengths() -> None:
-    """Blank cells that one rendering leaves out are blank."""
+    """Missing and blank cells at the end of a column count as equal."""
     displayed: list[Column] = [("a", "x"), ("b", "1", "", "2"), ("c",)]
 
     shared = finish(
@@ -53,15 +53,15 @@ def test_columns_may_be_of_different_lengths() -> None:
 
 
 def test_columns_of_one_rendering_only_count_as_blank() -> None:
-    """A column beside the other rendering's last is no sign of a change unless it holds a text."""
+    """An extra column in one rendering makes the renderings mixed only if it holds a text."""
     assert not is_mixed([("a", "x")], [("a", "x"), ("", None), ("", 5)])
     assert not is_mixed([("a", "x"), ("", "")], [("a", "x")])
     assert is_mixed([("a", "x")], [("a", "x"), ("", "y")])
     assert is_mixed([("a", "x"), ("", "y")], [("a", "x")])
 
 
-def test_a_word_is_that_of_one_boolean() -> None:
-    """In all columns and any language; blank cells have none."""
+def test_each_boolean_word_has_one_value() -> None:
+    """In any language, one displayed word with both true and false makes the renderings mixed."""
     assert is_mixed([("done", "FALSCH", "FALSCH")], [("done", False, True)])
     assert is_mixed([("done", "FALSE")], [("done", True)])
     assert is_mixed([("a", "FAUX"), ("b", "FAUX")], [("a", False), ("b", True)])

@@ -1,4 +1,4 @@
-"""Tags of rows: what changes them, what does not, and what fulfils a condition."""
+"""ETags of rows, and If-Match conditions."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ cells = st.lists(st.one_of(st.none(), st.text(max_size=4)), max_size=5)
 
 
 def without_end(row: Sequence[object]) -> list[object]:
-    """The cells up to the last that is not empty, with "" for None."""
+    """Return the cells up to the last that is not empty, with "" for None."""
     texts = [cell or "" for cell in row]
     while texts and not texts[-1]:
         texts.pop()
@@ -24,12 +24,12 @@ def without_end(row: Sequence[object]) -> list[object]:
 
 
 def test_a_tag_is_strong_and_fits_a_header() -> None:
-    """A tag is quoted, has no weak mark, and no character that a client would have to escape."""
+    """An ETag is quoted, strong, and consists of characters that need no escape."""
     assert re.fullmatch(r'"[A-Za-z0-9_-]{16}"', row_tag(HEADER, ROW))
 
 
 def test_a_tag_is_the_same_in_every_process() -> None:
-    """Clients keep tags while the gateway restarts: the tag of a row is fixed."""
+    """ETags do not change between releases and processes, because clients keep them."""
     assert row_tag(HEADER, ROW) == row_tag(list(HEADER), list(ROW))
     assert keyed_row_tag(b"key", {"name": 0}, 2, HEADER, ROW) == '"_wh4ijGfFDHzWpQa"'
     assert opaque_tag(b"") == '"47DEQpj8HBSa-_TI"'
@@ -52,8 +52,8 @@ def test_a_tag_is_the_same_in_every_process() -> None:
         pytest.param((*HEADER, *ROW), (), id="cells that became headers"),
     ],
 )
-def test_whatever_is_displayed_changes_the_tag(header: Sequence[str], row: Sequence[str]) -> None:
-    """Every cell of the row and of the header counts, and so does its place."""
+def test_any_displayed_change_changes_the_tag(header: Sequence[str], row: Sequence[str]) -> None:
+    """The ETag changes with any cell of the row or header, and with the position of a cell."""
     assert row_tag(header, row) != row_tag(HEADER, ROW)
 
 
@@ -61,7 +61,7 @@ def test_whatever_is_displayed_changes_the_tag(header: Sequence[str], row: Seque
     "row", [(*ROW, ""), (*ROW, None, "", None), [*ROW]], ids=["''", "null", "list"]
 )
 def test_empty_cells_at_the_end_do_not_count(row: Sequence[object]) -> None:
-    """The number of cells that were read does not matter."""
+    """Empty cells at the end of a row or header do not change the ETag."""
     assert row_tag((*HEADER, ""), row) == row_tag(HEADER, ROW)
     assert row_tag(parse_header([*HEADER, None]).cells, row) == row_tag(HEADER, ROW)
 
@@ -70,14 +70,16 @@ def test_empty_cells_at_the_end_do_not_count(row: Sequence[object]) -> None:
 def test_two_rows_have_one_tag_only_if_they_display_the_same(
     first: list[str | None], second: list[str | None]
 ) -> None:
-    """Rows of one header have the same tag exactly if they show the same cells."""
+    """Rows with the same header have equal ETags only if their cells are equal."""
     is_same = without_end(first) == without_end(second)
 
     assert (row_tag(HEADER, first) == row_tag(HEADER, second)) is is_same
 
 
 def test_a_tag_over_hidden_cells_needs_a_key() -> None:
-    """Without one, whoever sees the tag could try what the hidden cells hold."""
+    """An ETag over hidden cells needs an HMAC key, because a client could otherwise guess the
+    cells.
+    """
     with pytest.raises(ValueError, match="needs an HMAC key"):
         keyed_row_tag(b"", {"name": 0}, 2, HEADER, ROW)
 
@@ -95,7 +97,7 @@ def test_a_tag_over_hidden_cells_needs_a_key() -> None:
     ],
 )
 def test_a_condition_holds_for_its_tags(tags: set[str] | None, holds: bool) -> None:
-    """Tags are compared as a whole."""
+    """An If-Match condition compares whole ETags, so weak and unquoted tags do not match."""
     condition = IfMatch(tags=None if tags is None else frozenset(tags))
 
     assert condition.holds('"a"') is holds

@@ -1,4 +1,4 @@
-"""Texts in NFC: what is composed, what stays, and what it costs."""
+"""Unicode NFC of texts, and its cost."""
 
 from unicodedata import normalize
 
@@ -31,7 +31,9 @@ MARKS = "\u0301\u0316"
     ],
 )
 def test_texts_are_compared_in_nfc(text: str, form: str) -> None:
-    """Canonically equal texts have one form; compatible ones are different."""
+    """Canonically equal texts have the same NFC; a compatible text, such as a ligature, stays
+    different.
+    """
     assert composed(text) == form
     assert composed(normalize("NFD", form)) == form
     assert composed(form) is form or not form.isascii()
@@ -39,21 +41,21 @@ def test_texts_are_compared_in_nfc(text: str, form: str) -> None:
 
 @pytest.mark.parametrize("marks", [MARKS, "\u0f73", "\u0344\u0316"], ids=ascii)
 def test_a_long_run_of_marks_stays_as_it_is(marks: str) -> None:
-    """To sort the marks of a full cell would take seconds."""
+    """A run of 25,000 or more marks is not composed, because sorting the marks takes seconds."""
     text = f"a{marks * 25_000}"
 
     assert composed(text) is text
 
 
 def test_a_composed_column_is_the_same_object() -> None:
-    """Nothing is copied for texts in NFC."""
+    """A column whose texts are all in NFC is returned as the same object."""
     texts = ("name", "", "Gr\u00f6\u00dfe", *["x"] * 5_000)
 
     assert finish(composed_texts(texts)) is texts
 
 
 def test_a_decomposed_text_is_replaced() -> None:
-    """The others stay the same objects, and the new ones are counted as memory."""
+    """Only decomposed texts are replaced, and their byte count is reported."""
     texts = ("name", "\u00e4" * 10, *["x"] * 5_000, GROSSE)
 
     found = finish(composed_texts(texts))
@@ -69,8 +71,8 @@ def test_a_decomposed_text_is_replaced() -> None:
     [(("a", None, 5, True), ("a", "", "", "")), ((), ()), ((None,) * 3_000, ("",) * 3_000)],
     ids=["mixed", "none", "many"],
 )
-def test_cells_without_a_text_have_an_empty_one(
+def test_cells_without_a_text_have_an_empty_text(
     cells: tuple[object, ...], texts: tuple[str, ...]
 ) -> None:
-    """Numbers and blank cells of a rendering are not compared as texts."""
+    """Numbers, booleans and blank cells become empty texts."""
     assert finish(as_texts(cells)) == texts

@@ -1,4 +1,4 @@
-"""Typed answers of cells: by row, by column, and what tags cover."""
+"""Typed values of cells by row and by column, and ETags over typed values."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ CELLS = [
 
 @pytest.mark.parametrize("text", sorted(ERRORS))
 def test_an_error_is_null(text: str) -> None:
-    """Each of Google's errors is null, with an explanation in its value or without."""
+    """Each error of Google, with or without explanation, is null in JSON."""
     assert typed_answer(text, text) is ERROR
     assert typed_answer(text, f"{text} (Did not find it.)") is ERROR
     assert msgspec.json.encode(ERROR) == b"null"
@@ -32,7 +32,7 @@ def test_an_error_is_null(text: str) -> None:
     [("#N/A", 5), ("#N/A of it", "#N/A of it"), ("5", "#N/A"), ("#n/a", "#n/a"), ("#", "#")],
 )
 def test_other_cells_are_no_errors(text: str, value: object) -> None:
-    """An error is displayed as one, and holds one."""
+    """A cell is an error only if its display and its value are the same error."""
     assert typed_answer(text, value) == value
 
 
@@ -40,7 +40,7 @@ def test_other_cells_are_no_errors(text: str, value: object) -> None:
 def test_a_column_has_the_values_of_its_cells(
     cells: Sequence[tuple[str, object]], end: int
 ) -> None:
-    """Values column by column are those of each cell, also where a rendering ends earlier."""
+    """Typed values by column equal those by cell, even if the displayed column is shorter."""
     texts = ("name", *(text for text, _ in cells))
     values = ("name", *(value for _, value in cells))
     texts = texts[: max(1, len(texts) - end)]
@@ -58,7 +58,9 @@ def test_a_column_has_the_values_of_its_cells(
     "values", [(1, 2.5, 0), (True, False), (1, True, None, "")], ids=["numbers", "booleans", "both"]
 )
 def test_plain_columns_take_no_memory(values: Sequence[object]) -> None:
-    """A column without moments and errors is its typed rendering; one of texts is the displayed."""
+    """A column without dates and errors is its typed rendering; a column of texts is the displayed
+    one.
+    """
     typed = ("name", *values)
     texts = ("name", *("" if each in (None, "") else str(each) for each in values))
 
@@ -69,7 +71,7 @@ def test_plain_columns_take_no_memory(values: Sequence[object]) -> None:
 
 
 def test_a_column_is_counted_work() -> None:
-    """Long columns are made in blocks, and the memory of what is made is counted."""
+    """Long columns are converted in blocks with counted steps, and the new bytes are counted."""
     texts = ("day", *["2026-02-01"] * 5 * BLOCK)
     values = ("day", *[46054] * 5 * BLOCK)
     work, blocks = typed_column(texts, values), 0
@@ -88,8 +90,10 @@ def test_a_column_is_counted_work() -> None:
 
 
 @given(cells=st.lists(st.sampled_from(CELLS), max_size=8))
-def test_what_cells_hold_does_not_depend_on_the_read(cells: Sequence[tuple[str, object]]) -> None:
-    """Reads of values explain errors and have "" for empty cells; reads of cells do not."""
+def test_typed_values_do_not_depend_on_the_read(cells: Sequence[tuple[str, object]]) -> None:
+    """The values API and the cells API give equal typed values, despite different error and empty
+    cells.
+    """
     texts = [text for text, _ in cells]
     of_values = [value for _, value in cells]
     of_cells = [
@@ -111,8 +115,10 @@ def test_what_cells_hold_does_not_depend_on_the_read(cells: Sequence[tuple[str, 
     [("12", 12.3, 12.4), ("x", "x", 1), ("TRUE", "TRUE", True), ("1", True, 1), ("1", "1", 1),
      ("", "", 0), ("7 kg", "7", "07")],
 )  # fmt: skip
-def test_tags_tell_values_apart_under_one_display(text: str, before: object, after: object) -> None:
-    """Typed tags change with the kind and the value of each cell, displayed tags do not."""
+def test_typed_tags_differ_for_values_with_the_same_display(
+    text: str, before: object, after: object
+) -> None:
+    """A typed ETag changes with kind and value of each cell; a displayed ETag does not."""
     header, columns = ["a", "b"], {"a": 0}
     typed = [row_tag(header, ["", text], ["", each]) for each in (before, after)]
     keyed = [keyed_row_tag(b"k", columns, 2, header, ["", text], ["", e]) for e in (before, after)]

@@ -1,4 +1,4 @@
-"""A key's view of a header: a hidden column is like a missing one."""
+"""A key's view of a header, in which a hidden column looks like a missing column."""
 
 from collections.abc import Collection, Sequence
 
@@ -32,7 +32,7 @@ def view(
     header: Header = HEADER,
     tag_key: bytes = b"key",
 ) -> View:
-    """The view of a key with these granted fields."""
+    """Return the view of a key that is granted these fields."""
     grants = (None if names is None else frozenset(names) for names in (readable, writable))
     return header.seen_with(ColumnGrant(*grants, tag_key=tag_key))
 
@@ -50,10 +50,10 @@ def view(
         pytest.param(["Name", "rowIndex", "", "nope"], {}, id="none of them is there"),
     ],
 )
-def test_a_view_has_the_granted_columns_alone(
+def test_a_view_has_only_the_granted_columns(
     granted: list[str] | None, columns: dict[str, int]
 ) -> None:
-    """A granted name is looked up as that of a field; what else there is is not in the view."""
+    """A granted name is matched like a field name; the view has no other columns."""
     assert dict(view(granted).columns) == columns
     assert [*view(granted).select(None).items()] == [(at, name) for name, at in columns.items()]
 
@@ -71,7 +71,9 @@ def test_a_view_has_the_granted_columns_alone(
 def test_a_grant_in_another_spelling_is_for_the_only_such_column(
     headers: list[str], granted: list[str], seen: list[str]
 ) -> None:
-    """With the exact name, or with two such columns, it is for no other than that."""
+    """A granted name in another normalization gives access only if one column matches and none
+    exactly.
+    """
     found = view(granted, granted, header=parse_header(headers))
 
     assert [*found.columns] == seen
@@ -80,14 +82,14 @@ def test_a_grant_in_another_spelling_is_for_the_only_such_column(
 
 
 def test_a_hidden_column_does_not_make_a_name_ambiguous() -> None:
-    """It is like a missing one: the name means the visible column."""
+    """A name that matches a hidden and a visible column in NFC means the visible column."""
     headers = ["\u1ed9", "o\u0323\u0302"]
 
     assert view(headers[:1], header=parse_header(headers)).find("\u00f4\u0323") == 0
 
 
-def test_a_field_that_may_not_be_written_is_withheld_in_each_spelling() -> None:
-    """A write is refused before the header is read; one that may be written is not."""
+def test_a_field_is_withheld_in_each_normalization() -> None:
+    """A read-only field is rejected before the header is read, both in NFC and in NFD."""
     grant = ColumnGrant(frozenset({NFC, "n"}), frozenset({"n"}))
     same = ColumnGrant(frozenset({NFC, "n"}), frozenset({NFD}))
 
@@ -95,15 +97,15 @@ def test_a_field_that_may_not_be_written_is_withheld_in_each_spelling() -> None:
     assert [same.withholds(name) for name in (NFC, NFD, "n")] == [False, False, True]
 
 
-def test_who_may_do_everything_has_the_whole_header() -> None:
-    """The view of most keys is made once for a header."""
+def test_a_key_with_all_columns_has_the_whole_header() -> None:
+    """A key with access to all columns gets the header's own view, which is created once."""
     assert HEADER.seen_with(ALL_COLUMNS) is HEADER.whole
     assert HEADER.seen_with(ColumnGrant()) is HEADER.whole
 
 
 @pytest.mark.parametrize("name", ["salary", " salary", "salary ", "Salary", "nope"])
 def test_a_hidden_column_is_not_found(name: str) -> None:
-    """Neither by its name nor by one that it would be trimmed to."""
+    """A hidden column is not found by its exact name or by its trimmed name."""
     seen = view(["name", "state"])
 
     assert seen.find(name) is None
@@ -114,8 +116,8 @@ def test_a_hidden_column_is_not_found(name: str) -> None:
         columns_of([], [SortTerm(name)], seen)
 
 
-def test_a_name_never_leads_to_the_hidden_column_that_looks_alike() -> None:
-    """If the exact name is hidden, the name means the visible column."""
+def test_a_name_never_finds_a_hidden_column_with_blanks() -> None:
+    """If the exact name is hidden, a name that differs in blanks means the visible column."""
     first = view(["salary"])
     second = view([" salary"])
 
@@ -125,8 +127,8 @@ def test_a_name_never_leads_to_the_hidden_column_that_looks_alike() -> None:
 
 @pytest.mark.parametrize("parameter", ["where", "order"])
 @pytest.mark.parametrize("name", ["salary", " salary", "state"])
-def test_a_hidden_field_is_refused_as_one_that_is_not_there(parameter: str, name: str) -> None:
-    """The message is that for a worksheet without the column, and names the seen fields alone."""
+def test_a_hidden_field_is_rejected_like_a_missing_field(parameter: str, name: str) -> None:
+    """Hidden and missing fields give the same error, which lists visible fields only."""
     query = (
         Query(where=parse_where({name: "100"}))
         if parameter == "where"
@@ -142,8 +144,8 @@ def test_a_hidden_field_is_refused_as_one_that_is_not_there(parameter: str, name
     assert messages[0].endswith('its fields are rowIndex, "name".')
 
 
-def test_who_sees_no_column_has_row_index() -> None:
-    """A key none of whose columns is there may still ask for rows by their number."""
+def test_a_key_without_columns_has_row_index() -> None:
+    """A key that sees no columns can filter by `rowIndex`."""
     seen = view(["nope"])
 
     columns_of(comparisons(parse_where({"rowIndex": 2})), [], seen)
@@ -151,8 +153,8 @@ def test_who_sees_no_column_has_row_index() -> None:
         columns_of(comparisons(parse_where({"name": "Ann"})), [], seen)
 
 
-def test_the_engine_goes_by_the_view() -> None:
-    """A search and a sort by a name use the column that the key sees, not one that looks alike."""
+def test_queries_use_the_columns_of_the_view() -> None:
+    """A filter and a sort use the column that the key sees, not a column that differs in blanks."""
     sheet = make_sheet(
         {
             "n": [text_cell("a"), text_cell("b")],
@@ -179,10 +181,10 @@ def test_the_engine_goes_by_the_view() -> None:
         pytest.param(["name"], ["nope"], set(), id="none of them is there"),
     ],
 )
-def test_what_may_be_written_is_a_part_of_what_is_seen(
+def test_writable_columns_are_visible_columns(
     readable: list[str] | None, writable: list[str] | None, columns: set[int]
 ) -> None:
-    """Without a grant for writing a key may write all that it sees."""
+    """Without a grant for writing, a key can write all columns that it can read."""
     seen = view(readable, writable)
 
     assert {column for column in seen.columns.values() if seen.may_write(column)} == columns
@@ -200,7 +202,7 @@ def test_what_may_be_written_is_a_part_of_what_is_seen(
     ],
 )
 def test_a_tag_is_over_the_whole_row(row: Sequence[str], is_same: bool) -> None:
-    """A condition of a key that sees some columns holds for one record alone."""
+    """A key that sees some columns gets an ETag that changes with visible and hidden cells."""
     seen = view(["name", "state"])
 
     assert (seen.tag(2, row) == seen.tag(2, ROW)) is is_same
@@ -219,20 +221,22 @@ def test_a_tag_is_over_the_whole_row(row: Sequence[str], is_same: bool) -> None:
         ),
     ],
 )
-def test_a_tag_of_some_columns_is_of_one_row_for_one_view(other: View, row: int) -> None:
-    """Equal tags say that the whole row is equal; so they are given to few comparisons."""
+def test_a_tag_of_some_columns_is_for_one_row_and_view(other: View, row: int) -> None:
+    """ETags over hidden cells differ by HMAC key, row, view and header, so clients cannot compare
+    rows.
+    """
     assert other.tag(row, ROW) != view(["name", "state"]).tag(2, ROW)
 
 
 def test_a_tag_of_some_columns_is_no_plain_digest() -> None:
-    """A guesser without the key cannot try what a hidden cell holds."""
+    """An ETag over hidden cells is not a digest that a client without the HMAC key can compute."""
     tag = view(["name", "state"]).tag(2, ROW)
 
     assert tag not in {row_tag(HEADER.cells, ROW), row_tag(["name", "state "], ["Ann", "MA"])}
 
 
-def test_the_key_of_tags_is_no_part_of_a_grant() -> None:
-    """Neither what is cached for a grant depends on it, nor is it shown."""
+def test_the_hmac_key_is_not_part_of_a_grant() -> None:
+    """The HMAC key does not affect equality or hash of a grant, and `repr` does not show it."""
     grant = ColumnGrant(frozenset({"name"}), tag_key=b"secret")
 
     assert grant == ColumnGrant(frozenset({"name"}))
@@ -241,8 +245,8 @@ def test_the_key_of_tags_is_no_part_of_a_grant() -> None:
 
 
 @pytest.mark.parametrize("writable", [None, ["name"]], ids=["all", "one"])
-def test_who_sees_everything_has_the_tag_of_the_row(writable: list[str] | None) -> None:
-    """All cells count, including those below blank headers and those that may not be written."""
+def test_a_key_with_all_columns_has_the_tag_of_the_row(writable: list[str] | None) -> None:
+    """A key that reads all columns gets the plain ETag of the row, whatever the key can write."""
     assert view(None, writable).tag(2, ROW) == row_tag(HEADER.cells, ROW)
     assert view(None, writable).tag(3, ROW) == row_tag(HEADER.cells, ROW)
 
@@ -259,17 +263,17 @@ def test_who_sees_everything_has_the_tag_of_the_row(writable: list[str] | None) 
         pytest.param(None, ["a"], "b", False, id="only the header tells whether it is there"),
     ],
 )
-def test_what_is_withheld_for_sure_needs_no_header(
+def test_withheld_fields_need_no_header(
     readable: list[str] | None, writable: list[str] | None, name: str, is_withheld: bool
 ) -> None:
-    """A field that is granted to be seen, and by no reading of its name to be written."""
+    """A field is withheld if the key can read it and no match of its name can be writable."""
     grants = (None if names is None else frozenset(names) for names in (readable, writable))
 
     assert ColumnGrant(*grants).withholds(name) is is_withheld
 
 
-def test_a_grant_of_many_columns_is_looked_through_once() -> None:
-    """A thousand fields of a thousand columns are a thousand steps, not a million."""
+def test_grants_of_many_columns_take_linear_time() -> None:
+    """Testing 1,000 fields of a grant with 5,000 columns takes fewer than 100,000 instructions."""
     names = [f"column {number}" for number in range(5000)]
     grant = ColumnGrant(frozenset(names), frozenset(names[1:]))
     grant.withholds("")

@@ -1,4 +1,4 @@
-"""The console in process, beside the application whose state it uses."""
+"""Run the console in process, with the state of the API application."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from tests.surfaces.stage import KEYS, Surface, open_surface
 
 SAME_ORIGIN = (("Sec-Fetch-Site", "same-origin"),)
 NASTY = "<script>alert(1)</script><img src=//evil.example/x onerror=alert(2)>\"'`{{7*7}}</textarea>"
-"""Text that runs in a page which does not escape it."""
+"""Text that runs as a script or loads a picture in a page without escaping."""
 _REQUESTS: Mapping[str, KeyRequest] = {
     "deleting": KeyRequest(
         name="deleting", plan="all", grants=Grants(spreadsheets=frozenset({BOOK}), may_delete=True)
@@ -47,12 +47,12 @@ _REQUESTS: Mapping[str, KeyRequest] = {
 
 
 class Checked:
-    """Stands for `check`: notes what it was run with, and finds the same each time."""
+    """Stand-in for `check` that records its arguments and always gives the same findings."""
 
     def __init__(self) -> None:
         self.spreadsheets: list[str | None] = []
         self.calls: list[Call[Any]] = []
-        """Calls to make as the account `main`."""
+        """Calls to Google with the account `main`."""
 
     async def __call__(
         self, spreadsheet: str | None, sends: Mapping[str, Send]
@@ -68,7 +68,7 @@ CHECKED = Checked()
 
 @dataclass(frozen=True, kw_only=True)
 class Console:
-    """A client of the console with a session."""
+    """Client of the console with a signed-in session."""
 
     surface: Surface
     settings: Settings
@@ -87,7 +87,10 @@ class Console:
         body: bytes = b"",
         session: str | None = None,
     ) -> Answer:
-        """`session` replaces that of the client; "" for none."""
+        """Send a request with the console's session cookie.
+
+        `session` replaces the cookie's value; "" sends no cookie.
+        """
         cookie = self.session if session is None else session
         lines = [*headers, *([("Cookie", f"a=b; __Host-{COOKIE}={cookie}")] if cookie else [])]
         if form:
@@ -103,25 +106,25 @@ class Console:
         return answer
 
     def page(self, path: str, **parameters: object) -> str:
-        """The text of a page that is found."""
+        """Return the text of a page whose status is 200."""
         answer = self.send("GET", f"{path}?{urlencode(parameters)}")
         assert answer.status_code == 200, answer.content.decode()
         return answer.content.decode()
 
     def json(self, path: str, **parameters: object) -> Any:
-        """The answer of the admin API to a read that succeeds."""
+        """Return the JSON answer of a read of the admin API whose status is 200."""
         answer = self.send("GET", f"/admin/v1{path}?{urlencode(parameters)}")
         assert answer.status_code == 200, answer.content.decode()
         return answer.json()
 
     def key_id(self, name: str) -> str:
-        """The ID of the key with this name."""
+        """Return the ID of the key with this name."""
         records = self.call(self.surface.state["store"].list)
         (found,) = [str(each.id) for each in records if each.name == _REQUESTS[name].name]
         return found
 
     def lines(self, worksheet: str) -> Any:
-        """The cells of a worksheet, row by row."""
+        """Return the rows of cells of a worksheet."""
         return self.surface.cells()[worksheet]
 
     def call(self, work: Any, *arguments: Any) -> Any:
@@ -203,21 +206,21 @@ class _Tags(HTMLParser):
 
 
 def odd_tags(page: str) -> list[str]:
-    """Elements that load or run something besides the console's own files."""
+    """Return elements of a page that run code or load a file other than the console's own."""
     tags = _Tags()
     tags.feed(page)
     return tags.odd
 
 
 def fields_in(page: str) -> dict[str, str]:
-    """The inputs of a page by name, as a browser would send them."""
+    """Return the values of a page's inputs by name, as a browser would send them."""
     tags = _Tags()
     tags.feed(page)
     return tags.fields
 
 
 def cells_in(page: str) -> list[list[str]]:
-    """The cells of the grid, row by row."""
+    """Return the rows of cells in the page's grid."""
     body = page.partition("<tbody>")[2].partition("</tbody>")[0]
     rows = re.findall("<tr>(.*?)</tr>", body, re.DOTALL)
     return [[unescape(each) for each in re.findall("<td[^>]*>(.*?)</td>", row)] for row in rows]

@@ -1,4 +1,4 @@
-"""The admin API: its errors, who may use it, and each of its operations."""
+"""The admin API: authorisation, errors and operations."""
 
 import json
 import sqlite3
@@ -37,7 +37,10 @@ def path_of(operation: Operation) -> str:
 def ask(
     console: Console, method: str, path: str, body: object = None, headers: Headers = ()
 ) -> Answer:
-    """Send a program's request with the admin key, below `/admin/v1`; a body is JSON or bytes."""
+    """Send a request with the admin key to a path below `/admin/v1`.
+
+    `body` is JSON or bytes.
+    """
     headers = [("Authorization", f"Bearer {console.admin_key}"), *headers]
     if not isinstance(body, bytes):
         body = b"" if body is None else json.dumps(body).encode()
@@ -45,7 +48,7 @@ def ask(
 
 
 def refused(answer: Answer) -> tuple[int, int]:
-    """Status and code of an error in the form of the API."""
+    """Return status and code of an error, after its headers and members are checked."""
     members = answer.json()
     assert answer.headers["content-type"] == "application/json; charset=utf-8"
     assert answer.headers["cache-control"] == "no-store"
@@ -55,7 +58,7 @@ def refused(answer: Answer) -> tuple[int, int]:
 
 
 def test_two_admin_keys_are_ambiguous(console: Console) -> None:
-    """The order of the headers does not choose one."""
+    """Two different admin keys in one request get 400, whatever the order of the headers."""
     keys = [("Authorization", f"Bearer {each}") for each in (console.admin_key, "x")]
 
     answers = [console.send("GET", f"{API}/keys", headers=each) for each in (keys, keys[::-1])]
@@ -68,7 +71,7 @@ def test_two_admin_keys_are_ambiguous(console: Console) -> None:
 def test_each_operation_needs_an_admin_key(
     console: Console, operation: Operation, credentials: str
 ) -> None:
-    """Others get 401 as JSON."""
+    """A request without a valid admin key or session gets 401 as JSON."""
     headers: Headers = {
         "none": SAME_ORIGIN,
         "API key": [("Authorization", f"Bearer {console.surface.keys['paid']}")],
@@ -97,10 +100,10 @@ def test_each_operation_needs_an_admin_key(
         ("GET", "/keys?skip=%D9%A3", (400, 4002), None),
     ],
 )
-def test_errors_are_those_of_the_api(
+def test_errors_have_documented_codes(
     console: Console, method: str, path: str, expected: tuple[int, int], allowed: str | None
 ) -> None:
-    """404, 405 with the allowed methods, and 400 for a parameter that it does not have."""
+    """Unknown paths get 404, other methods 405 with `Allow`, and invalid parameters 400."""
     answer = ask(console, method, path)
 
     assert refused(answer) == expected
@@ -120,10 +123,10 @@ def test_errors_are_those_of_the_api(
         [],
     ],
 )
-def test_no_other_site_changes_anything(
+def test_other_sites_cannot_change_anything(
     console: Console, operation: Operation, headers: Headers
 ) -> None:
-    """Each unsafe operation of the table is refused before it runs."""
+    """A write with the session cookie from a page of another origin gets 403."""
     answer = console.send(operation.method, path_of(operation), headers=headers)
 
     assert answer.status_code == 403
@@ -131,7 +134,9 @@ def test_no_other_site_changes_anything(
 
 
 def test_a_list_of_keys_has_no_secret(console: Console) -> None:
-    """It has the members of `keys list --json`; HEAD has the same headers."""
+    """The list of keys has the members of `keys list --json` and no secret; HEAD has the
+    same length.
+    """
     answer, head = ask(console, "GET", "/keys"), ask(console, "HEAD", "/keys")
     (found,) = [each for each in answer.json()["keys"] if each["name"] == "deleting"]
 
@@ -145,7 +150,7 @@ def test_a_list_of_keys_has_no_secret(console: Console) -> None:
 
 
 def test_a_list_of_keys_has_pages(console: Console) -> None:
-    """`limit` and `skip` give each key once, oldest first; `find` looks for some."""
+    """`limit` and `skip` page through all keys, oldest first; `find` filters by name."""
     every = ask(console, "GET", "/keys").json()
     pages, ids = [], []
     for skip in range(0, len(every["keys"]), 2):
@@ -160,7 +165,7 @@ def test_a_list_of_keys_has_pages(console: Console) -> None:
 
 
 def make(console: Console, **members: object) -> tuple[dict[str, Any], str]:
-    """A new key that may use the book, and its tag."""
+    """Create a key for the test spreadsheet, and return the key and its ETag."""
     answer = ask(console, "POST", "/keys", {"name": "made", "spreadsheets": [BOOK], **members})
     assert answer.status_code == 201, answer.content
     assert answer.headers["location"] == f"{API}/keys/{answer.json()['id']}"
@@ -168,15 +173,17 @@ def make(console: Console, **members: object) -> tuple[dict[str, Any], str]:
 
 
 def status_of(console: Console, key: str, method: str = "GET", target: str = "Cities") -> int:
-    """The status of a request to the API with a key."""
+    """Return the status of a request to the API with a key."""
     headers = [("Authorization", f"Bearer {key}"), ("Content-Type", "application/json")]
     body = b'{"name": "x"}' if method == "POST" else b""
     sent = console.surface.send(method, target, key=None, headers=headers, body=body)
     return int(sent.status_code)
 
 
-def test_each_operation_on_a_key_counts_at_once(console: Console) -> None:
-    """Make, narrow, rotate, end and revoke; each secret is in one answer, and never in the log."""
+def test_each_operation_on_a_key_applies_at_once(console: Console) -> None:
+    """Each change of a key applies at once. A secret is in one answer only, and never in
+    the log.
+    """
     log, said = StringIO(), list[bytes]()
     configure_logging(log)
 
@@ -272,8 +279,10 @@ def test_each_operation_on_a_key_counts_at_once(console: Console) -> None:
     ],
     ids=lambda each: ascii(each)[:40],
 )
-def test_a_mistaken_body_makes_no_key(console: Console, members: Any, pointers: list[str]) -> None:
-    """The error names each member as the command line's does, and nothing is stored."""
+def test_an_invalid_body_creates_no_key(
+    console: Console, members: Any, pointers: list[str]
+) -> None:
+    """An invalid body gets 400 with the pointer of each invalid member, and no key is created."""
     body = members
     if isinstance(members, dict):
         body = {"name": "mistaken", "spreadsheets": [BOOK], **members}
@@ -293,10 +302,8 @@ def test_a_mistaken_body_makes_no_key(console: Console, members: Any, pointers: 
     [("If-Match", '"a"'), ("Idempotency-Key", '"a"'), ("X-HTTP-Method-Override", "PATCH")],
     ids=lambda each: each[0],
 )
-def test_what_an_operation_does_not_evaluate_is_refused(
-    console: Console, header: tuple[str, str]
-) -> None:
-    """A condition of a create or a revocation, a key against repetition, and another method."""
+def test_headers_without_effect_are_rejected(console: Console, header: tuple[str, str]) -> None:
+    """If-Match and Idempotency-Key on operations without support, and method override, get 400."""
     before = ask(console, "GET", "/keys").content
     key_id = console.key_id("paid")
     requests = [
@@ -311,7 +318,7 @@ def test_what_an_operation_does_not_evaluate_is_refused(
 
 
 class _Failing:
-    """A key store that fails at the second look for a key."""
+    """Key store whose second `find` raises an error."""
 
     def __init__(self, store: KeyStore, error: Exception) -> None:
         self._store = store
@@ -346,10 +353,12 @@ class _Busy(sqlite3.OperationalError):
     ],
     ids=["lost", "locked"],
 )
-def test_a_store_that_fails_leaves_the_outcome_open(
+def test_the_outcome_after_a_failing_store(
     console: Console, error: Exception, outcome: str
 ) -> None:
-    """A change whose answer was lost may have happened; a locked store has refused it."""
+    """If the connection is lost, the outcome of a change is `unknown`; if the store is
+    locked, `not_applied`.
+    """
     made, tag = make(console)
 
     answer = ask(
@@ -361,8 +370,8 @@ def test_a_store_that_fails_leaves_the_outcome_open(
     assert answer.json()["retryable"] is (outcome == "not_applied")
 
 
-def test_a_store_that_fails_after_a_rotation_hides_no_secret(console: Console) -> None:
-    """The secret is in the one answer that can have it."""
+def test_a_failing_store_after_a_rotation_hides_no_secret(console: Console) -> None:
+    """If the store fails after a rotation, the answer still has the new secret."""
     made, tag = make(console)
     late = failing(console, OSError())
     rotated = ask(late, "POST", f"/keys/{made['id']}/rotate", {"overlap_seconds": 60})
@@ -374,8 +383,10 @@ def test_a_store_that_fails_after_a_rotation_hides_no_secret(console: Console) -
     assert {**shown, "key": rotated.json()["key"]} == rotated.json()
 
 
-def test_names_are_looked_for_unless_told_not_to(console: Console) -> None:
-    """A look costs 1 read, with columns 2; a change of other members costs none."""
+def test_names_are_verified_in_the_sheet_by_default(console: Console) -> None:
+    """A create checks worksheets with one read and columns with two; `"check": false`
+    sends no read.
+    """
     reads = []
     for members in ({}, {"columns": ["name"]}, {"check": False, "worksheets": ["Later"]}):
         before = console.surface.calls.reads
@@ -392,8 +403,10 @@ def test_names_are_looked_for_unless_told_not_to(console: Console) -> None:
     assert unchecked["warnings"] == [f"not checked: spreadsheet {BOOK}: Google is slow."]
 
 
-def test_warnings_are_those_of_the_command_line(console: Console) -> None:
-    """A key for every spreadsheet, and one that deletes on a plan without deletes."""
+def test_warnings_equal_the_command_line_warnings(console: Console) -> None:
+    """Creating an unrestricted key, or a key whose plan excludes its rights, gives the
+    command line's warnings.
+    """
     found, tag = make(
         console, spreadsheets=None, may=["read", "delete"], expiresAt="2999-12-31T18:00:00+02:00"
     )
@@ -409,7 +422,7 @@ def test_warnings_are_those_of_the_command_line(console: Console) -> None:
 
 
 def test_operations_and_members_are_documented() -> None:
-    """The page has a line for each row of the table, and for each member of a key."""
+    """The reference page has a line for each operation and for each member of a key."""
     page = (Path(__file__).parents[2] / "docs" / "reference" / "admin-api.md").read_text("utf-8")
     members = [name for name in KeyBody.__struct_encode_fields__ if f"`{name}`" not in page]
 

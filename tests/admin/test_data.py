@@ -1,4 +1,4 @@
-"""The Data page: what a key sees, and the form of a row."""
+"""The Data page: the grid for a key, and the form of a row."""
 
 import asyncio
 import json
@@ -24,8 +24,10 @@ def links(page: str) -> list[str]:
     return [unescape(each.partition('"')[0]) for each in page.split('href="')[1:]]
 
 
-def test_the_grid_shows_what_the_key_sees(console: Console) -> None:
-    """All fields with their types, the number of rows, and each worksheet as a tab."""
+def test_the_grid_shows_the_fields_of_the_key(console: Console) -> None:
+    """The grid has the visible fields with types, the number of rows, and a tab for each
+    worksheet.
+    """
     page = console.page("/data", **view(console))
 
     assert [row[0] for row in cells_in(page)] == ["New York", "Los Angeles", "Chicago"]
@@ -37,8 +39,8 @@ def test_the_grid_shows_what_the_key_sees(console: Console) -> None:
     }
 
 
-def test_a_narrow_key_sees_no_more_in_the_console(console: Console) -> None:
-    """Hidden fields and worksheets stand nowhere, also not in the form or in errors."""
+def test_a_narrow_key_sees_no_hidden_fields_in_the_console(console: Console) -> None:
+    """Hidden fields and worksheets of a key appear in no page, form or error of the console."""
     pages = [
         console.page("/data", **view(console, "narrow")),
         console.page("/data/row", **view(console, "narrow", row=2)),
@@ -66,7 +68,7 @@ def test_a_narrow_key_sees_no_more_in_the_console(console: Console) -> None:
 def test_a_condition_becomes_a_where_in_the_url(
     console: Console, condition: str, value: str, where: dict[str, object], rows: int
 ) -> None:
-    """The form leads to a URL that shows the filter as the API takes it."""
+    """The filter form redirects to a URL with the filter as the API's `where`."""
     asked = view(console, field="population", condition=condition, value=value, order="-name")
 
     answer = console.send("GET", f"/data?{urlencode(asked)}")
@@ -80,7 +82,7 @@ def test_a_condition_becomes_a_where_in_the_url(
 
 
 def test_a_second_condition_joins_the_first(console: Console) -> None:
-    """Another field is added to the object; the same field joins with $and."""
+    """A condition on another field is added to `where`; on the same field `$and` combines both."""
     first = json.dumps({"name": "Chicago"})
     found = []
     for field in ("state", "name"):
@@ -93,8 +95,8 @@ def test_a_second_condition_joins_the_first(console: Console) -> None:
     assert found[1] == {"$and": [{"name": "Chicago"}, added]}
 
 
-def test_half_of_a_surrogate_pair_stays_in_the_filter(console: Console) -> None:
-    """A condition beside it leads to the same text, which the API finds in no row."""
+def test_a_lone_surrogate_stays_in_the_filter(console: Console) -> None:
+    """Adding a condition keeps a lone surrogate in the existing filter escaped."""
     asked = view(console, where='{"name": "\\ud800Z\u00fcrich"}', field="state", condition="filled")
 
     location = console.send("GET", f"/data?{urlencode(asked)}").headers["location"]
@@ -103,8 +105,8 @@ def test_half_of_a_surrogate_pair_stays_in_the_filter(console: Console) -> None:
     assert where == '{"name": "\\ud800Z\u00fcrich", "state": {"$exists": true}}'
 
 
-def test_a_header_sorts_up_then_down_then_not(console: Console) -> None:
-    """Each click leads to the next order."""
+def test_a_header_link_cycles_through_orders(console: Console) -> None:
+    """Successive clicks on a header sort ascending, descending, and not at all."""
     orders = []
     page = console.page("/data", **view(console))
     for _ in range(3):
@@ -116,7 +118,7 @@ def test_a_header_sorts_up_then_down_then_not(console: Console) -> None:
 
 
 def test_pages_follow_the_cursor(console: Console) -> None:
-    """Each row is shown once, page by page, with the total on each."""
+    """ "Next page" links show each row once, and each page shows the total."""
     page = console.page("/data", **view(console, sheet="Many"))
     seen = [row[0] for row in cells_in(page)]
     counts = [len(seen)]
@@ -147,10 +149,12 @@ def test_pages_follow_the_cursor(console: Console) -> None:
     ],
     ids=["tag", "lines in the tag", "ID of the write", "number", "path"],
 )
-def test_odd_texts_of_a_form_write_nothing(
+def test_invalid_texts_of_a_form_write_nothing(
     console: Console, row: str, form: dict[str, str], status: int
 ) -> None:
-    """The form comes again with the refusal of the API."""
+    """Invalid tags, IDs, numbers or paths in a form write nothing; the page shows the
+    API's error.
+    """
     before = console.lines("Cities")
 
     answer = console.send("POST", f"/data/row?{urlencode(view(console, row=row))}", form=form)
@@ -161,7 +165,9 @@ def test_odd_texts_of_a_form_write_nothing(
 
 
 TOO_DEEP = "where is nested" if sys.version_info < (3, 13) else "where is not JSON"
-"""From Python 3.13 on its json module reads deeper lists."""
+"""Start of the message for a deeply nested `where`. The json module of Python 3.13 parses
+deeper lists.
+"""
 
 
 @pytest.mark.parametrize(
@@ -177,10 +183,8 @@ TOO_DEEP = "where is nested" if sys.version_info < (3, 13) else "where is not JS
         (f"where={'[' * 2000}&field=name&condition=$eq&value=x", 400, TOO_DEEP),
     ],
 )
-def test_what_the_api_refuses_is_said(
-    console: Console, query: str, status: int, words: str
-) -> None:
-    """The message of the API stands on the page, and its code in the log."""
+def test_errors_of_the_api_are_shown(console: Console, query: str, status: int, words: str) -> None:
+    """Invalid parameters of the Data page get the API's status, and the page shows its message."""
     start = "" if "key=" in query else f"key={console.key_id('deleting')}&"
     sheet = "" if "sheet=" in query else "sheet=Cities&"
 
@@ -190,8 +194,10 @@ def test_what_the_api_refuses_is_said(
     assert words in unescape(answer.content.decode())
 
 
-def test_a_key_on_a_removed_plan_hides_no_other(console: Console) -> None:
-    """The page says so, with the choice of another key, even if it is the first key."""
+def test_a_key_on_a_removed_plan_does_not_block_other_keys(console: Console) -> None:
+    """If the first key's plan was removed, the Data page shows the error and still offers
+    other keys.
+    """
     store = console.surface.state["store"]
     deleting = console.call(store.find, console.key_id("deleting"))
     then = deleting.created_at - timedelta(days=1)
@@ -209,16 +215,16 @@ def test_a_key_on_a_removed_plan_hides_no_other(console: Console) -> None:
     assert b"not configured" in row.content
 
 
-def test_a_key_without_filters_is_offered_none(console: Console) -> None:
-    """The plan of the key decides, as in the API."""
+def test_a_key_without_filters_has_no_filter_form(console: Console) -> None:
+    """A key whose plan excludes filters gets a page without a filter form."""
     page = console.page("/data", **view(console, "free"))
 
     assert "has no filters" in page
     assert "Add filter" not in page
 
 
-def test_a_save_writes_only_what_was_changed(console: Console) -> None:
-    """One write of one cell, with the tag of the row; the page says so."""
+def test_a_save_writes_only_changed_cells(console: Console) -> None:
+    """Saving a row writes only its changed cells, and an unchanged form writes nothing."""
     form = fields_in(console.page("/data/row", **view(console, row=3)))
     before = console.surface.calls.writes
     target = f"/data/row?key={console.key_id('deleting')}&sheet=Cities&row=3&order=name"
@@ -236,8 +242,10 @@ def test_a_save_writes_only_what_was_changed(console: Console) -> None:
     assert lines[2] == ["Los Angeles", "California", "USA", "3900000"]
 
 
-def test_a_lost_race_shows_both_values_and_keeps_the_input(console: Console) -> None:
-    """Nothing is written; the form has the typed text, the present one, and the present tag."""
+def test_a_conflicting_save_shows_both_values_and_keeps_the_input(console: Console) -> None:
+    """A save after another user's change gets 412; the form keeps the input and shows the
+    new value.
+    """
     form = fields_in(console.page("/data/row", **view(console, row=3)))
     target = f"/data/row?key={console.key_id('deleting')}&sheet=Cities&row=3"
     assert console.send("POST", target, form={**form, "f.state": "Oregon"}).status_code == 303
@@ -255,7 +263,7 @@ def test_a_lost_race_shows_both_values_and_keeps_the_input(console: Console) -> 
 
 
 def test_a_row_is_created_once(console: Console) -> None:
-    """A form that is sent twice makes one row."""
+    """Sending a form for a new row twice creates one row."""
     form = fields_in(console.page("/data/row", **view(console)))
     target = f"/data/row?key={console.key_id('deleting')}&sheet=Cities"
     form |= {"f.name": "Austin", "f.population": "961855"}
@@ -272,7 +280,7 @@ def test_a_row_is_created_once(console: Console) -> None:
 
 
 def test_a_form_that_is_sent_twice_is_one_write(console: Console) -> None:
-    """A double click deletes no twin of the row, and its save is no lost race."""
+    """Sending a form for a create, save or delete twice writes once."""
     forms: list[tuple[object, dict[str, str]]] = [
         ("", {"f.name": "Twin"}),
         ("", {"f.name": "Twin"}),
@@ -297,8 +305,8 @@ def test_a_form_that_is_sent_twice_is_one_write(console: Console) -> None:
     ]
 
 
-def test_a_row_is_deleted_as_it_was_shown(console: Console) -> None:
-    """With its tag, so that no other row is deleted; and only by a key that may."""
+def test_a_delete_needs_the_tag_of_the_row(console: Console) -> None:
+    """A delete with a stale ETag gets 412, and a key without delete rights has no delete button."""
     form = fields_in(console.page("/data/row", **view(console, row=3))) | {"action": "delete"}
     target = f"/data/row?key={console.key_id('deleting')}&sheet=Cities&row=3"
 
@@ -312,8 +320,8 @@ def test_a_row_is_deleted_as_it_was_shown(console: Console) -> None:
 
 
 @pytest.mark.parametrize("action", ["save", "delete", "create"])
-def test_the_rights_of_the_key_hold_for_forms_too(console: Console, action: str) -> None:
-    """A form for a read-only key is refused as the API refuses it."""
+def test_the_rights_of_the_key_apply_to_forms(console: Console, action: str) -> None:
+    """A form for a read-only key gets 405 and writes nothing."""
     form = {"f.name": "x", "o.name": "New York", "tag": '"x"', "action": action}
     row = "" if action == "create" else "&row=2"
     before = console.surface.cells()
@@ -326,8 +334,10 @@ def test_the_rights_of_the_key_hold_for_forms_too(console: Console, action: str)
     assert console.surface.cells() == before
 
 
-def test_texts_of_others_run_nothing(console: Console) -> None:
-    """Titles, headers, cells, key names and parameters are shown, never run."""
+def test_user_texts_are_escaped(console: Console) -> None:
+    """Pages show titles, headers, cells, key names and parameters as text, without
+    running scripts.
+    """
     key = console.key_id("deleting")
     pages = [
         console.page("/data", key=key, sheet=NASTY),
@@ -353,14 +363,16 @@ def test_texts_of_others_run_nothing(console: Console) -> None:
     assert form["f.b"] == f"{NASTY}\n{NASTY}"
 
 
-def test_the_checker_of_pages_sees_what_runs() -> None:
-    """A page that does not escape is found."""
+def test_the_checker_of_pages_finds_scripts() -> None:
+    """`odd_tags` finds scripts, event handlers and links to other hosts in a page."""
     for text in (NASTY, '<a href="//evil.example">', '<p onclick="x">', "<script>x</script>"):
         assert odd_tags(f"<main>{text}</main>")
 
 
-def test_the_log_names_admin_and_key_and_no_cell(console: Console) -> None:
-    """A line of the console has both IDs, and neither a parameter's value nor a secret."""
+def test_the_log_has_ids_and_no_cell(console: Console) -> None:
+    """A log line of the console has the IDs of admin and key, but no parameter value and
+    no secret.
+    """
     written = StringIO()
     configure_logging(written, form="json")
     used = {place: [*counts] for place, counts in tallies.use.items()}
@@ -396,8 +408,10 @@ def test_the_log_names_admin_and_key_and_no_cell(console: Console) -> None:
         ("number", "9" * 5000, "9" * 5000),
     ],
 )
-def test_a_text_means_what_its_input_is_for(kind: str, text: str, value: object) -> None:
-    """Numbers and booleans as such, moments in one spelling; other texts stay texts."""
+def test_form_texts_are_parsed_by_kind(kind: str, text: str, value: object) -> None:
+    """A form's text becomes a number, boolean or ISO time according to its input, or
+    stays a text.
+    """
     form = {"o.a": "x", "k.a": kind, "f.a": text, "o.b": "y", "f.b": "y"}
 
     values, texts = changed_values(form)
@@ -407,8 +421,8 @@ def test_a_text_means_what_its_input_is_for(kind: str, text: str, value: object)
 
 
 @pytest.mark.parametrize("kind", ["date-time", "time"])
-def test_seconds_that_a_browser_leaves_out_are_no_change(kind: str) -> None:
-    """A row that was opened and saved is not written."""
+def test_omitted_seconds_are_not_a_change(kind: str) -> None:
+    """A time whose zero seconds the browser omitted is not a change."""
     day = "2026-02-01T" if kind == "date-time" else ""
 
     assert changed_values({"o.a": f"{day}10:30:00", "k.a": kind, "f.a": f"{day}10:30"}) == ({}, {})

@@ -1,4 +1,4 @@
-"""The Keys pages: the list, and the forms to make, change, rotate and revoke a key."""
+"""The Keys pages: the list, and forms to create, change, rotate and revoke a key."""
 
 import json
 import re
@@ -22,14 +22,16 @@ RTL = "\u202edrowssap \u05e9\u05dc\u05d5\u05dd"
 
 
 def new_form(console: Console, **texts: str) -> dict[str, str]:
-    """The form of a new key for the book, filled in; "" unticks a box."""
+    """Return the filled form of a new key for the test spreadsheet. A text of "" clears a
+    checkbox.
+    """
     form = {**fields_in(console.page("/keys/new")), "spreadsheets": BOOK, "name": "made"}
     form |= {"plan": "paid", **texts}  # a choice
     return {name: text for name, text in form.items() if text}
 
 
 def make(console: Console, **texts: str) -> tuple[str, str]:
-    """The ID and the secret of a new key."""
+    """Create a key, and return its ID and secret."""
     form = new_form(console, **texts)
     answer = console.send("POST", "/keys/new", form=form)
     assert answer.status_code == 200, answer.content.decode()
@@ -62,7 +64,9 @@ def status_of(console: Console, key: str, method: str = "GET") -> int:
 
 
 def test_a_secret_is_shown_once_with_a_request_that_runs(console: Console) -> None:
-    """On the answer to the form; not on other pages, in URLs, headers or the log."""
+    """The answer to the form shows a new secret and a working curl command; no other
+    page, URL or log has it.
+    """
     log = StringIO()
     configure_logging(log)
     form = new_form(console, name="once")
@@ -88,8 +92,10 @@ def test_a_secret_is_shown_once_with_a_request_that_runs(console: Console) -> No
     assert secret not in log.getvalue()
 
 
-def test_a_form_that_is_sent_again_makes_no_second_key(console: Console) -> None:
-    """It leads to the key that it made, whatever became of it; and a rotation makes no third."""
+def test_a_form_that_is_sent_again_creates_no_second_key(console: Console) -> None:
+    """A repeated form creates no second key but leads to the first; a repeated rotation
+    does nothing.
+    """
     form = new_form(console, name="twice")
     first, count_before = console.send("POST", "/keys/new", form=form), count(console)
     reads = console.surface.calls.reads
@@ -127,10 +133,12 @@ def test_a_form_that_is_sent_again_makes_no_second_key(console: Console) -> None
     ],
     ids=lambda each: ascii(each)[:40],
 )
-def test_a_mistake_stands_beside_its_field(
+def test_an_error_is_shown_next_to_its_field(
     console: Console, texts: dict[str, str], field: str, words: str
 ) -> None:
-    """The form keeps what was typed, and nothing is made."""
+    """An invalid field gets 400 with a message at the field; the form keeps its input,
+    and no key exists.
+    """
     form = new_form(console, **texts)
     before = count(console)
 
@@ -150,8 +158,8 @@ def test_a_mistake_stands_beside_its_field(
             assert kept[name] == text.replace("\r\n", "\n") or kept[name] == "on"
 
 
-def test_a_form_that_is_not_utf_8_makes_no_key(console: Console) -> None:
-    """A lone surrogate or another byte is not replaced by a sign that others have too."""
+def test_a_form_that_is_not_utf_8_creates_no_key(console: Console) -> None:
+    """A form with a lone surrogate or another byte that is not UTF-8 gets 400."""
     body = urlencode(new_form(console, name="NAME"))
     lines = [*SAME_ORIGIN, ("Content-Type", "application/x-www-form-urlencoded")]
     before = count(console)
@@ -163,8 +171,10 @@ def test_a_form_that_is_not_utf_8_makes_no_key(console: Console) -> None:
     assert count(console) == before
 
 
-def test_an_edit_that_lost_a_race_keeps_the_input(console: Console) -> None:
-    """Two tabs: the second save shows the present values, and replaces them when sent again."""
+def test_a_conflicting_edit_keeps_the_input(console: Console) -> None:
+    """A save after another tab's save gets 412 and shows the new values; a second save
+    overwrites.
+    """
     key_id, secret = make(console, name="raced")
     mine = edit_form(console, key_id, name="mine", **{"may.create": ""})
     theirs = edit_form(console, key_id, name="theirs", origins="https://a.example")
@@ -183,8 +193,8 @@ def test_an_edit_that_lost_a_race_keeps_the_input(console: Console) -> None:
     assert "mine" in console.page(f"/keys/{key_id}")
 
 
-def test_a_change_that_is_sent_twice_is_no_lost_race(console: Console) -> None:
-    """Both answers say that it is saved; with a warning on the page itself."""
+def test_a_change_that_is_sent_twice_is_not_a_conflict(console: Console) -> None:
+    """Sending the same change twice succeeds both times and writes one history entry."""
     key_id, _ = make(console)
     form = edit_form(console, key_id, name="twice", origins="https://b.example\nhttps://a.example")
     wide = edit_form(console, key_id, spreadsheets="", any="on")
@@ -199,8 +209,10 @@ def test_a_change_that_is_sent_twice_is_no_lost_race(console: Console) -> None:
     assert len(console.call(console.surface.state["store"].edits, key_id)) == 3
 
 
-def test_a_list_that_was_not_changed_stays_as_it_is(console: Console) -> None:
-    """Also with names that a browser sends as several lines."""
+def test_an_unchanged_list_keeps_its_value(console: Console) -> None:
+    """Saving a form keeps worksheet names with line breaks, which browsers send as
+    several lines.
+    """
     odd = ["a\r\nb", " lead", "c\rd"]
     made = console.surface.sheets
     made.add("a\r\nb", [["x"]])
@@ -223,7 +235,9 @@ def _json(value: object) -> bytes:
 
 
 def test_a_key_is_rotated_ended_and_revoked(console: Console) -> None:
-    """Each at once; the pages say what is valid, and a revoked key has no form."""
+    """A rotation, the end of the old secret, and a revocation apply at once; a revoked
+    key has no form.
+    """
     key_id, secret = make(console, name="worn")
     rotation = {**fields_in(console.page(f"/keys/{key_id}")), "action": "rotate"}
     odd = save(console, key_id, {**rotation, "overlap": "soon"})
@@ -249,7 +263,9 @@ def test_a_key_is_rotated_ended_and_revoked(console: Console) -> None:
 
 
 def test_active_keys_come_first_with_their_rights_in_words(console: Console) -> None:
-    """Newest first; each leads to its page, and one that reads to its rows."""
+    """Active keys are listed before revoked keys, newest first, with rights in words and
+    a link to each.
+    """
     gone, _ = make(console, name="gone")
     save(console, gone, {"action": "revoke"})
     form, _ = make(console, name="form", **{"may.read": "", "may.update": ""})
@@ -270,7 +286,9 @@ def test_active_keys_come_first_with_their_rights_in_words(console: Console) -> 
 
 
 def test_many_keys_have_pages(console: Console) -> None:
-    """100 keys on a page, also to choose from as the key of rows; a search finds one of them."""
+    """The list has 100 keys a page, and `find` filters it; revoked keys are not offered
+    for the Data page.
+    """
     store, now = console.surface.state["store"], datetime.now(UTC)
     deleting = console.call(store.find, console.key_id("deleting"))
     for number in range(120):
@@ -295,8 +313,8 @@ def test_many_keys_have_pages(console: Console) -> None:
     assert "old 7" not in console.page("/data")
 
 
-def test_names_of_others_run_nowhere(console: Console) -> None:
-    """Every page of the table, and each answer to a form, escapes the name of a key."""
+def test_key_names_are_escaped_everywhere(console: Console) -> None:
+    """Every page and every answer to a form escapes the name of a key."""
     form = new_form(console, name=NASTY, worksheets=NASTY)
     key_id = form["id"]
     made = console.send("POST", "/keys/new", form=form)

@@ -1,4 +1,4 @@
-"""The latest requests: the log's lines, filtered and paged, without values and secrets."""
+"""The Requests page: lines of the log with filters and pages, without values and secrets."""
 
 import asyncio
 import json
@@ -25,12 +25,14 @@ CANARY = "Canary58c1"
 
 @pytest.fixture(autouse=True)
 def no_requests(console: Console) -> None:
-    """Only those of the test."""
+    """Clear the recorded requests before each test."""
     tallies.recent.clear()
 
 
-def test_lines_are_those_of_the_log(console: Console) -> None:
-    """Newest first, with all members of the log; the console's own requests are left out."""
+def test_requests_equal_the_log(console: Console) -> None:
+    """The list has the log's lines with all members, newest first, without the console's
+    own requests.
+    """
     lines = mixed_requests(console)
     console.page("/usage")
     found = console.json("/requests")
@@ -64,7 +66,9 @@ def test_lines_are_those_of_the_log(console: Console) -> None:
     ],
 )
 def test_filters(console: Console, query: str, count: int) -> None:
-    """By key, code and time; the page shows the same number and keeps its form."""
+    """Requests are filtered by key, code and time, and the page shows the same number as
+    the API.
+    """
     if count < 400:
         mixed_requests(console)
     for name in ("paid", "free"):
@@ -83,8 +87,8 @@ def test_filters(console: Console, query: str, count: int) -> None:
         assert '<option value="any" selected>' in page
 
 
-def test_pages_have_each_line_once_whatever_comes_meanwhile(console: Console) -> None:
-    """The link to older ones stays right, also when old lines make room for new ones."""
+def test_pages_have_each_line_once_despite_new_requests(console: Console) -> None:
+    """The links to older requests give each line once while new requests arrive."""
     for number in range(2_500):
         request_done(RequestEvent(f"r{number}", "GET", "/v2", 200), 0.001)
     seen: list[str] = []
@@ -101,8 +105,8 @@ def test_pages_have_each_line_once_whatever_comes_meanwhile(console: Console) ->
     assert "Older" in page
 
 
-def test_no_value_and_no_secret_is_kept(console: Console) -> None:
-    """Neither parameters, cells and bodies, nor keys in URLs and headers, whatever became of it."""
+def test_requests_contain_no_value_and_no_secret(console: Console) -> None:
+    """Recorded requests have no parameter values, cells, bodies, keys or session cookies."""
     key, ask = console.surface.keys["paid"], console.surface.send
     where = quote(json.dumps({"name": CANARY}))
     console.surface.sheets.add("Secret", [["name"], [CANARY]])
@@ -125,8 +129,10 @@ def test_no_value_and_no_secret_is_kept(console: Console) -> None:
     assert "***" in texts[0]
 
 
-def test_lines_are_kept_with_a_console_only(console: Console) -> None:
-    """So many at most; without a console none, and Jinja2 is not imported."""
+def test_requests_are_recorded_with_a_console_only(console: Console) -> None:
+    """With a console the latest KEPT_REQUESTS are recorded; without one none, and Jinja2
+    is not imported.
+    """
     for number in range(KEPT_REQUESTS + 5):
         request_done(RequestEvent(str(number), "GET", "/v2", 200), 0.001)
     kept = len(tallies.recent)
@@ -142,8 +148,8 @@ def test_lines_are_kept_with_a_console_only(console: Console) -> None:
     assert done.returncode == 0
 
 
-def test_a_line_is_kept_as_it_is_written(console: Console) -> None:
-    """The ring has the event of the log's line itself: nothing is made for it."""
+def test_a_recorded_request_is_the_event_of_the_log(console: Console) -> None:
+    """The list of requests holds the same event object as the log, without a copy."""
     written = StringIO()
     configure_logging(written, form="json")
     event = RequestEvent("r1", "GET", "/v2/sheets/x", 200)

@@ -1,4 +1,4 @@
-"""Sign-in, sessions, and what a request to the console needs."""
+"""Sign-in, sessions, and conditions for requests to the console."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ PATHS += [("POST", "/sign-out"), ("GET", "/nowhere")]
 
 @pytest.mark.parametrize(("method", "path"), PATHS)
 def test_every_page_needs_a_session(console: Console, method: str, path: str) -> None:
-    """Without one the answer is the form to sign in, which leads back to the page."""
+    """A page without a session gets 401 and a sign-in form that leads back to the page."""
     answer = console.send(method, path, session="")
 
     assert answer.status_code == 401
@@ -31,8 +31,10 @@ def test_every_page_needs_a_session(console: Console, method: str, path: str) ->
 
 
 @pytest.mark.parametrize("kind", ["admin key", "link"])
-def test_a_sign_in_begins_a_session(console: Console, kind: str) -> None:
-    """The cookie opens the console, is kept from scripts and other sites, and ends at sign-out."""
+def test_a_sign_in_starts_a_session(console: Console, kind: str) -> None:
+    """Signing in sets an HttpOnly, SameSite cookie that is valid until sign-out; a link
+    works once.
+    """
     secret = console.admin_key
     if kind == "link":
         (owner,) = console.call(console.admins.secrets.keys)
@@ -58,8 +60,8 @@ def test_a_sign_in_begins_a_session(console: Console, kind: str) -> None:
 @pytest.mark.parametrize(
     "target", ["//evil.example", "/\\evil.example", "https://evil.example", ""]
 )
-def test_a_sign_in_leads_to_the_console_only(console: Console, target: str) -> None:
-    """A link to the sign-in takes nobody elsewhere."""
+def test_a_sign_in_redirects_to_the_console_only(console: Console, target: str) -> None:
+    """A `next` URL of another site is ignored after sign-in."""
     form = {"secret": console.admin_key, "next": target}
 
     answer = console.send("POST", "/sign-in", form=form, session="")
@@ -68,8 +70,8 @@ def test_a_sign_in_leads_to_the_console_only(console: Console, target: str) -> N
 
 
 @pytest.mark.parametrize("name", ["paid", "session", "wrong", "unknown"])
-def test_other_secrets_open_nothing(console: Console, name: str) -> None:
-    """API keys, sessions and unknown keys are refused in the form and in Authorization."""
+def test_other_secrets_are_rejected(console: Console, name: str) -> None:
+    """API keys, session values and unknown keys get 401 in the form and in `Authorization`."""
     secret = {**console.surface.keys, "session": console.session, "wrong": "x"}.get(
         name, "sga_" + "0" * 36
     )
@@ -82,8 +84,8 @@ def test_other_secrets_open_nothing(console: Console, name: str) -> None:
     assert "set-cookie" not in forms.headers
 
 
-def test_an_admin_key_is_no_key_of_the_api(console: Console) -> None:
-    """It opens the console, also for a program, and nothing else."""
+def test_an_admin_key_is_not_an_api_key(console: Console) -> None:
+    """An admin key is accepted by the console and gets 401 from the API."""
     program = [("Authorization", f"Bearer {console.admin_key}")]
 
     page = console.send("GET", "/keys", headers=program, session="")
@@ -94,7 +96,7 @@ def test_an_admin_key_is_no_key_of_the_api(console: Console) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/data", "/keys", "/sign-in", "/console.css", "/admin/v1"])
 def test_the_port_of_the_api_has_no_console(console: Console, path: str) -> None:
-    """Its answers there are those of a gateway without a console."""
+    """The port of the API has no paths of the console and does not mention it."""
     cookie = [("Cookie", f"__Host-{COOKIE}={console.session}")]
 
     answer = console.surface.send("GET", path, key=None, headers=cookie)
@@ -121,10 +123,10 @@ MATRIX = [
 
 @pytest.mark.parametrize("path", ["/sign-in", "/sign-out", "/data/row?sheet=Cities&row=2"])
 @pytest.mark.parametrize(("headers", "status"), MATRIX)
-def test_unsafe_methods_need_a_page_of_the_console(
+def test_unsafe_methods_need_the_same_origin(
     console: Console, path: str, headers: list[tuple[str, str]], status: int
 ) -> None:
-    """A page of another origin, even of another port, changes nothing with the browser's cookie."""
+    """A POST from another origin, even another port, gets 403 and changes nothing."""
     session = console.call(console.admins.sign_in, console.admin_key, str)
     form = {"secret": console.admin_key, "f.name": "x", "o.name": "New York", "tag": '"x"'}
     before = console.surface.cells()
@@ -154,10 +156,10 @@ def test_unsafe_methods_need_a_page_of_the_console(
         ("https://admin.example", "evil.example", 421),
     ],
 )
-def test_only_the_names_of_the_listener_are_answered(
+def test_only_host_names_of_the_listener_are_accepted(
     console: Console, tmp_path: Path, url: str, host: str, status: int
 ) -> None:
-    """A page that rebinds its name to this address reads nothing."""
+    """A request with another Host gets 421, which prevents DNS rebinding."""
     settings = settings_of(tmp_path, **{"admin.public_url": url})
     app = create_console(settings, api_url="http://api", check=CHECKED)
     request = Request(method="GET", target=b"/sign-in", headers=[(b"host", host.encode())])
@@ -167,8 +169,8 @@ def test_only_the_names_of_the_listener_are_answered(
     assert answer.status_code == status
 
 
-def test_no_page_of_another_origin_may_read(console: Console) -> None:
-    """Neither a preflight nor an answer has CORS headers."""
+def test_pages_of_other_origins_cannot_read(console: Console) -> None:
+    """Answers of the console have no CORS headers, and a strict Content-Security-Policy."""
     asked = [("Origin", "https://evil.example"), ("Access-Control-Request-Method", "POST")]
 
     answers = [
@@ -184,8 +186,8 @@ def test_no_page_of_another_origin_may_read(console: Console) -> None:
         assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_wrong_sign_ins_have_a_limit_that_no_valid_key_feels(tmp_path: Path) -> None:
-    """Ten a minute and address are looked at; a valid key and a session work meanwhile."""
+async def test_failed_sign_ins_have_a_limit(tmp_path: Path) -> None:
+    """Ten failed sign-ins a minute per address are allowed; valid keys and sessions still work."""
     async with KeyStore.open(tmp_path / "keys.db") as store:
         now = datetime(2026, 1, 1, tzinfo=UTC)
         times = [now]
@@ -224,14 +226,16 @@ async def test_wrong_sign_ins_have_a_limit_that_no_valid_key_feels(tmp_path: Pat
         {"admin.listen": "9100", "metrics.listen": "9100"},
     ],
 )
-def test_a_console_that_is_open_to_others_is_refused(settings: dict[str, object]) -> None:
-    """Beyond loopback it needs a URL with TLS, and it has a port of its own."""
+def test_a_publicly_reachable_console_is_rejected(settings: dict[str, object]) -> None:
+    """A console on a public address needs an https URL, and its port must differ from
+    other ports.
+    """
     with pytest.raises(ConfigError):
         load_settings(None, {}, settings)
 
 
-def test_jinja_is_imported_by_the_console_only() -> None:
-    """A gateway without a console neither has nor needs it."""
+def test_jinja_is_imported_for_the_console_only() -> None:
+    """`gateway.commands.serve` does not import Jinja2."""
     program = "import sys, gateway.commands.serve; sys.exit('jinja2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], check=False)  # noqa: S603
 
@@ -239,8 +243,8 @@ def test_jinja_is_imported_by_the_console_only() -> None:
 
 
 @pytest.mark.parametrize("session", [None, ""], ids=["signed in", "signed out"])
-def test_an_error_keeps_the_way_back(console: Console, session: str | None) -> None:
-    """Its page has the navigation of a session, and the error in words."""
+def test_an_error_page_has_the_navigation(console: Console, session: str | None) -> None:
+    """A 404 page has the navigation and the error's name; without a session the answer is 401."""
     page = console.send("GET", "/nowhere", session=session)
     has_navigation = b'<nav aria-label="Console">' in page.content
 
@@ -257,10 +261,10 @@ def test_an_error_keeps_the_way_back(console: Console, session: str | None) -> N
         pytest.param("/sign-out", 0, None, id="no fields"),
     ],
 )
-def test_a_form_without_a_session_is_kept(
+def test_a_form_without_a_session_keeps_its_fields(
     console: Console, target: str, count: int, action: str | None
 ) -> None:
-    """It comes back escaped, to be sent again here; a large one would take time of all others."""
+    """After sign-in a form of up to 1,000 fields can be sent again; larger forms are dropped."""
     form = [(f"f.{number}", '"><script>') for number in range(count)]
     answer = console.send("POST", target, form=form, session="")
     page = answer.content.decode()

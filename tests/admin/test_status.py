@@ -1,4 +1,4 @@
-"""The state of the process, the findings of `check`, and the overview."""
+"""The Status page: state of the process, findings of `check`, and the overview."""
 
 import time
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def checked() -> Checked:
 
 @pytest.fixture
 def fresh(console: Console, checked: Checked) -> Console:
-    """A console that has not checked anything yet."""
+    """Return a console whose `check` has not run yet."""
     app = create_console(console.settings, api_url="https://api.example", check=checked)
     return replace(console, app=app)
 
@@ -43,7 +43,9 @@ def open_breaker() -> Iterator[None]:
 
 
 def test_the_state_of_the_process(fresh: Console) -> None:
-    """Quota of the last minute, accounts, worksheets in memory with rows and age; no call."""
+    """The status has quota use, accounts, and worksheets in memory with rows and age,
+    without a call to Google.
+    """
     tallies.note_breaker(is_open=False)  # of other tests in this process
     fresh.surface.send("GET", "Cities")
     fresh.surface.send("GET", "Many?limit=1&skip=7")
@@ -66,10 +68,10 @@ def test_the_state_of_the_process(fresh: Console) -> None:
 
 
 @pytest.mark.parametrize("asks", ["the API", "the button"])
-def test_check_runs_on_demand_and_once_a_minute(
+def test_check_runs_on_request_and_once_a_minute(
     fresh: Console, checked: Checked, asks: str
 ) -> None:
-    """No view uses quota for it; asked again, the findings are those of the last time."""
+    """`check` runs only on request, and repeated requests within a minute get the same findings."""
     fresh.page("/")
     fresh.page("/", check="true")
     unasked = fresh.json("/status", check="false")
@@ -91,7 +93,7 @@ def test_check_runs_on_demand_and_once_a_minute(
 
 
 def test_reads_of_check_are_within_the_quota_and_counted(fresh: Console, checked: Checked) -> None:
-    """A check that needs more than is left is refused; the page counts what was sent."""
+    """A `check` that needs more than the remaining quota gets 503, and its calls are counted."""
     google = fresh.settings.google.model_copy(update={"max_waiting_seconds": 0.0})
     make = fresh.surface.state["accounts"].by_name["main"].make
     account = Account(name="main", make=make, budget=open_budget(google))
@@ -105,8 +107,10 @@ def test_reads_of_check_are_within_the_quota_and_counted(fresh: Console, checked
     assert 0 < tallies.calls_of_minute("main", "read") - before < 60
 
 
-def test_a_check_that_fails_is_not_shown_as_done(fresh: Console, checked: Checked) -> None:
-    """The next one may run at once."""
+def test_a_failed_check_is_not_shown_as_done(fresh: Console, checked: Checked) -> None:
+    """After a `check` that failed, the status has no findings, and the next `check` runs
+    at once.
+    """
     checked.calls = [ListWorksheets("x" * 44)]
     refused = fresh.send("GET", "/admin/v1/status?check=true")
     checked.calls = []
@@ -117,15 +121,17 @@ def test_a_check_that_fails_is_not_shown_as_done(fresh: Console, checked: Checke
 
 
 def test_the_overview_shows_outages(fresh: Console, open_breaker: None) -> None:
-    """The circuit breaker is said, and the page needs no call."""
+    """The overview shows an open circuit breaker without a call to Google."""
     page = fresh.page("/")
 
     assert "Google does not answer" in page
     assert fresh.json("/status")["breaker"] == "open"
 
 
-def test_the_overview_leads_on(fresh: Console) -> None:
-    """Rows of the first key, a key to make, last refused requests, and the chart as a table."""
+def test_the_overview_has_links(fresh: Console) -> None:
+    """The overview has links to rows and keys, the latest failed requests, and a chart
+    with its table.
+    """
     fresh.surface.send("GET", "Nowhere")
     page = fresh.page("/")
 
@@ -138,7 +144,7 @@ def test_the_overview_leads_on(fresh: Console) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/usage", "/requests", "/keys", "/data"])
 def test_a_store_that_fails_gets_a_page(fresh: Console, path: str) -> None:
-    """503 as a page of its own, or as JSON; never an internal error."""
+    """If the key store fails, a page gets 503 as HTML, and the admin API gets 503 as JSON."""
     broken = KeyStore(create_async_engine("sqlite+aiosqlite:////nowhere/keys.db"))
     surface = replace(fresh.surface, state={**fresh.surface.state, "store": broken})
     console = replace(fresh, surface=surface)
@@ -152,8 +158,10 @@ def test_a_store_that_fails_gets_a_page(fresh: Console, path: str) -> None:
     assert (answer.status_code, answer.json()["code"]) == (503, 5031)
 
 
-def test_the_overview_of_a_new_gateway_says_what_comes_next(fresh: Console, tmp_path: Path) -> None:
-    """Without keys and requests it has no chart, but the way to the first key."""
+def test_the_overview_of_a_new_gateway_shows_the_first_steps(
+    fresh: Console, tmp_path: Path
+) -> None:
+    """Without keys and requests, the overview has no chart but a link to create the first key."""
     portal, pepper = fresh.surface.portal, load_pepper(fresh.settings.access)
     with portal.wrap_async_context_manager(KeyStore.open(tmp_path / "new.db")) as store:
         admins = Admins(store.admin_secrets, pepper, lambda: datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""Usage of keys: sums equal to the log's lines, by the hour and by what was asked for."""
+"""The Usage pages: sums by hour and by key, worksheet or code."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 
 
 def mixed_requests(console: Console) -> list[dict[str, Any]]:
-    """Lists, writes and refusals of several keys; returns their lines in the log."""
+    """Send reads, writes and invalid requests with several keys, and return their log lines."""
     written, ask = StringIO(), console.surface.send
     configure_logging(written, form="json")
     try:
@@ -38,7 +38,7 @@ def mixed_requests(console: Console) -> list[dict[str, Any]]:
 
 
 def place(line: Mapping[str, Any], by: str) -> object:
-    """The group in which a line counts."""
+    """Return the group of a log line."""
     if by == "key":
         return line["key"]
     if by == "code":
@@ -61,8 +61,8 @@ def grouped(found: Mapping[str, Any]) -> Counter[tuple[object, str]]:
 
 
 @pytest.mark.parametrize("by", ["key", "sheet", "code"])
-def test_sums_are_those_of_the_log(console: Console, by: str) -> None:
-    """Each request counts once, at once, in its group and in its hour."""
+def test_sums_equal_the_log(console: Console, by: str) -> None:
+    """Each request is counted at once, in exactly one group and one hour."""
     before = console.json("/usage", by=by)
     lines = mixed_requests(console)
     after = console.json("/usage", by=by)
@@ -82,8 +82,8 @@ def test_sums_are_those_of_the_log(console: Console, by: str) -> None:
         assert total == sum(each[name] for each in after["groups"])
 
 
-def test_groups_have_names_and_the_most_used_first(console: Console) -> None:
-    """A key has its name, on the page too, with a link to its requests; `key` narrows all."""
+def test_groups_have_names_and_are_sorted_by_use(console: Console) -> None:
+    """Groups are sorted by requests and have key names with links; `key` filters the usage."""
     mixed_requests(console)
     found, key_id = console.json("/usage"), console.key_id("deleting")
     console.surface.send("GET", "Cities", key="deleting")
@@ -115,8 +115,8 @@ def test_groups_have_names_and_the_most_used_first(console: Console) -> None:
         ("of=key", 400, 0),
     ],
 )
-def test_the_time_is_of_whole_hours(console: Console, query: str, status: int, hours: int) -> None:
-    """The present hour is always among them; at most 30 days are kept."""
+def test_usage_covers_whole_hours(console: Console, query: str, status: int, hours: int) -> None:
+    """Usage includes the current hour and at most 30 days; an invalid time gets 400."""
     answer = console.send("GET", f"/admin/v1/usage?{query}")
 
     assert answer.status_code == status
@@ -139,7 +139,7 @@ def test_the_time_is_of_whole_hours(console: Console, query: str, status: int, h
 def test_bars_have_every_hour_or_day(
     ago: timedelta, unit: str, first: str, last: str, count: int
 ) -> None:
-    """Also those without requests; the scale ends at a round number above all of them."""
+    """The chart has a bar for each hour or day, even without requests, and a round maximum."""
     since = first_hour(NOW - ago, NOW)
     hour = NOW.replace(minute=0).isoformat()
     found = {
@@ -155,8 +155,8 @@ def test_bars_have_every_hour_or_day(
     assert sum(requests for _, requests, _ in bars) == 340
 
 
-def test_texts_of_others_are_shown_as_texts(console: Console) -> None:
-    """Names of keys, titles and paths neither run nor load, on any page and in any group."""
+def test_user_texts_are_shown_as_texts(console: Console) -> None:
+    """Names of keys, titles and paths are escaped on every page of usage and requests."""
     quoted = "".join(f"%{byte:02x}" for byte in NASTY.encode())
     console.surface.send("GET", quoted)
     console.surface.send("GET", f"{quoted}/{quoted}", key="narrow")

@@ -1,8 +1,8 @@
-"""Blocks of JSON: each is held against what the gateway really says, member by member.
+"""JSON blocks of the documentation: compare each example with an answer of the gateway.
 
-Rules: an example is known by its members (`EXAMPLES`), one that nobody knows is a problem. It has
-the members of the real thing, no others, and values of the same types; that of an error has its
-code, name and status too. `…` is any text.
+Rules: `EXAMPLES` chooses the real answer by the members of the example, and an unknown example is a
+problem. Example and answer must have the same members, with values of the same types. For an error,
+members such as code, name and status must be equal. `…` stands for any text.
 """
 
 import json
@@ -22,12 +22,16 @@ EXACT: Mapping[str, Sequence[str]] = {
     "type": ("type", "name", "code", "status", "retryable", "outcome", "title"),
     "event": ("event", "level"),
 }
-"""By the member that tells an error or a line of the log: members whose value never differs."""
+"""Members whose values must be equal in example and answer, by a member that only errors
+or only log lines have.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A request that has such an answer; `path` goes after that of the worksheet."""
+    """Request whose answer has the members of an example. `path` follows the URL of the
+    worksheet.
+    """
 
     method: str = "GET"
     path: str = ""
@@ -40,11 +44,11 @@ ERRORS: Mapping[int, Asked] = {
     104: Asked(method="POST", body={"nmae": "x"}),
     105: Asked(path="x"),
 }
-"""By code; the example of a write has `outcome`, and then the request is one."""
+"""Requests that get an error, by code. For an example with `outcome` the request is a POST."""
 
 
 def problems(block: Block, demo: Demo) -> list[str]:
-    """Problems of an example."""
+    """Return the problems of an example."""
     try:
         example = json.loads(block.text)
     except ValueError as error:
@@ -56,7 +60,7 @@ def problems(block: Block, demo: Demo) -> list[str]:
 
 
 def differences(example: Any, real: Any, at: str = "#") -> list[str]:
-    """Differences between the shape of an example and that of the real answer."""
+    """Return the differences between the members of an example and those of the real answer."""
     if isinstance(example, dict) and isinstance(real, dict):
         missing = [f"{at} lacks {name}" for name in real if name not in example]
         extra = [f"{at} has {name}" for name in example if name not in real]
@@ -118,13 +122,13 @@ def _answer(demo: Demo, asked: Asked) -> Any:
 
 
 def _real_page(example: Example, demo: Demo) -> Any:
-    """A page of records with the fields of the example's first one."""
+    """Return a page of records with the fields of the example's first record."""
     names = ",".join(example["results"][0].keys() - {"rowIndex"})
     return _answer(demo, Asked(path=f"?limit=2&keys={names}"))
 
 
 def _real_line(_: Example, __: Demo) -> Any:
-    """The members that all lines of the log have; their values differ from line to line."""
+    """Return an object with the members that every log line has. The values are None."""
     members = dict.fromkeys(RequestEvent.__struct_fields__)
     for name in ("admin", "operation", "rows", "bytes"):
         del members[name]

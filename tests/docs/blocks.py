@@ -1,8 +1,8 @@
-"""The fenced blocks of the pages that people read: README.md and docs/**/*.md.
+"""Fenced blocks of README.md and docs/**/*.md.
 
-Rules: a block is known by its language, which is the first word after the fence; what follows there
-is for who checks it, and no reader sees it. What runs a block keeps the numbers of its lines
-(`in_place`), so that a failure names the line of the page.
+Rules: the first word after the fence is the language of the block. Further words after the fence
+are notes for the checker, which no reader sees. A program made of blocks keeps the line numbers of
+the page (`in_place`), so that a failure names the line.
 """
 
 import re
@@ -23,27 +23,29 @@ _FENCE = re.compile(r"^(?P<indent> {0,3})(?P<fence>```+|~~~+)(?P<info>[^`\n]*)$"
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """A fenced block; `line` is the number of its first line of text in the page."""
+    """Fenced block. `line` is the number of its first line of text in the page."""
 
     page: str
     line: int
     language: str
     text: str
     notes: Sequence[str] = ()
-    """The words after the language."""
+    """Words after the language."""
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line} {self.language}"
 
     def replaced(self, old: str, new: str) -> "Block":
-        """The block with another text; ValueError if there is nothing to replace."""
+        """Return the block with `old` replaced by `new`. Raises ValueError if the text
+        does not contain `old`.
+        """
         if old not in self.text:
             raise ValueError(f"{self} does not hold {old!r}")
         return replace(self, text=self.text.replace(old, new))
 
 
 def blocks_in(text: str, page: str) -> list[Block]:
-    """All blocks of a page's text; ValueError for one that is never closed."""
+    """Return all blocks of a page's text. Raises ValueError if a fence is not closed."""
     found: list[Block] = []
     opened: re.Match[str] | None = None
     first, lines = 0, list[str]()
@@ -78,12 +80,12 @@ def blocks_of(*languages: str) -> list[Block]:
 
 
 def by_page(blocks: Iterable[Block]) -> Mapping[str, Sequence[Block]]:
-    """Blocks of one page run together, in order."""
+    """Return consecutive blocks by page, in order."""
     return {page: list(group) for page, group in groupby(blocks, key=lambda block: block.page)}
 
 
 def in_place(blocks: Iterable[Block]) -> str:
-    """The text of some blocks of a page, each line at the number that it has in the page."""
+    """Return the text of blocks of one page, with each line at its line number in the page."""
     lines: list[str] = []
     for block in blocks:
         lines += [""] * (block.line - 1 - len(lines)) + block.text.splitlines()
@@ -91,7 +93,7 @@ def in_place(blocks: Iterable[Block]) -> str:
 
 
 def filled_in(text: str, meant: Mapping[str, str]) -> str:
-    """The text with what a reader puts in place of the examples."""
+    """Replace placeholders of the page by the values that a reader would insert."""
     for written, value in meant.items():
         text = text.replace(written, value)
     return text

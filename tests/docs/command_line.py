@@ -1,4 +1,4 @@
-"""Our own commands in a text, checked against the command line."""
+"""Commands of `sheets-gateway` in texts, validated against the command line."""
 
 import re
 import shlex
@@ -15,7 +15,7 @@ _NOT_IN_SHELL = re.compile(r"\\\n\s*")
 
 
 def commands_in(text: str) -> Iterator[Sequence[str]]:
-    """The arguments of each call of `sheets-gateway` in a text of shell."""
+    """Yield the arguments of each call of `sheets-gateway` in a shell text."""
     for found in _COMMAND.finditer(_NOT_IN_SHELL.sub(" ", text)):
         words = shlex.split(found[1])
         if words and words[0] in COMMANDS:
@@ -23,7 +23,7 @@ def commands_in(text: str) -> Iterator[Sequence[str]]:
 
 
 def problems_of(words: Sequence[str]) -> list[str]:
-    """Problems of a command, which is not run."""
+    """Return the problems of a command, which is parsed but not run."""
     command: Any = typer.main.get_command(main)
     rest = list(words)
     while hasattr(command, "commands"):

@@ -1,4 +1,4 @@
-"""Environment of the pages' blocks: the demo, and an emulator with a key file."""
+"""Fixtures for the blocks of pages: the demo, and an emulator with a key file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tests.docs.shell import Stage, make_stage
 
 @dataclass(frozen=True, kw_only=True)
 class Google:
-    """An emulator in Google's place; its spreadsheet `demo` is shared with the account."""
+    """Emulator in the role of Google. The key file's account can access its spreadsheet `demo`."""
 
     url: str
     key_file: Path
@@ -25,7 +25,7 @@ class Google:
 
 @pytest.fixture
 def demo() -> Iterator[Demo]:
-    """The demo, as `sheets-gateway demo` starts it."""
+    """Start the demo as `sheets-gateway demo` does."""
     with running_demo(bind("127.0.0.1", 0), {}) as running:
         yield running
 
@@ -42,7 +42,9 @@ def google(tmp_path: Path) -> Iterator[Google]:
 
 @pytest.fixture
 def stage(tmp_path: Path, demo: Demo, google: Google) -> Stage:
-    """A reader's checkout with the key file in it; the gateway that is there first is the demo."""
+    """Return a reader's checkout with the key file. The gateway at the documented URL is
+    the demo.
+    """
     stage = make_stage(
         tmp_path,
         environ={"GATEWAY_GOOGLE__ENDPOINT": google.url},
@@ -63,7 +65,7 @@ def stage(tmp_path: Path, demo: Demo, google: Google) -> Stage:
 
 
 def _line() -> RequestEvent:
-    """A line of the log, of a client that needed a second reading."""
+    """Return a log line of a request that needed lenient decoding."""
     members: dict[str, Any] = dict.fromkeys(RequestEvent.__struct_fields__)
     members |= {"path": "/v2/sheets/Cities", "key": "key_7Hq2Lw9x", "reading": "where-twice"}
     return RequestEvent(**members)

@@ -1,7 +1,7 @@
-"""A Dockerfile, read and tried as far as that goes without Docker.
+"""Parser and checks of a Dockerfile, without Docker.
 
-Rules: its files are those of a checkout, copied into a folder that stands for the image; its
-commands are run there by hand. What makes the image's user is only read.
+Rules: COPY instructions copy files of the checkout to a folder in the role of the image. Tests run
+the commands in that folder. The instruction that creates the image's user is parsed but not run.
 """
 
 import json
@@ -26,8 +26,9 @@ INSTRUCTIONS: Mapping[str, re.Pattern[str]] = {
     "ENTRYPOINT": re.compile(r'\[".+"\]'),
     "CMD": re.compile(r'\[".+"\]'),
 }
-"""What the instructions that we use take; commands that go on running are lists, so that no shell
-stands between Docker and them."""
+"""Pattern of the arguments of each instruction in use. Commands of long-running processes
+must be lists, so that Docker starts them without a shell.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,9 @@ class Instruction:
     rest: str
 
     def words(self) -> Sequence[str]:
-        """A list of words, as after CMD; ValueError for anything else."""
+        """Return the list of words of an instruction such as CMD. Raises ValueError for
+        the shell form.
+        """
         words = json.loads(self.rest.partition("CMD ")[2] or self.rest)
         if not all(isinstance(word, str) for word in words):
             raise ValueError(f"{self.name} takes a list of texts")
@@ -46,14 +49,14 @@ class Instruction:
 
 @dataclass(frozen=True, kw_only=True)
 class Copying:
-    """One source of a COPY, from the checkout, and where it goes in the image."""
+    """One source of a COPY from the checkout, and its target path in the image."""
 
     source: str
     target: str
 
 
 def instructions(text: str) -> list[Instruction]:
-    """Instructions of a Dockerfile, without comments, with continued lines joined."""
+    """Parse the instructions of a Dockerfile without comments, and join continued lines."""
     found: list[Instruction] = []
     first, said = 0, ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -69,7 +72,7 @@ def instructions(text: str) -> list[Instruction]:
 
 
 def problems(found: Sequence[Instruction], checkout: Path) -> list[str]:
-    """Instructions that cannot be parsed, and missing files to copy."""
+    """Return invalid instructions, and files to copy that do not exist."""
     wrong = [
         f"{each.line}: {each.name} {each.rest}"
         for each in found
@@ -85,7 +88,7 @@ def problems(found: Sequence[Instruction], checkout: Path) -> list[str]:
 
 
 def copyings(found: Sequence[Instruction]) -> Iterator[Copying]:
-    """Each file or folder that is copied from the checkout."""
+    """Yield each file or folder that COPY copies from the checkout."""
     for each in found:
         if each.name == "COPY" and not each.rest.startswith("--from="):
             *sources, target = each.rest.split(" ")
@@ -95,7 +98,9 @@ def copyings(found: Sequence[Instruction]) -> Iterator[Copying]:
 
 
 def copy(found: Sequence[Instruction], checkout: Path, image: Path) -> None:
-    """Carry the COPY instructions out, into a folder in place of the image's working one."""
+    """Copy the files of all COPY instructions to a folder in the role of the image's
+    working directory.
+    """
     for each in copyings(found):
         target = image / each.target
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -107,11 +112,11 @@ def copy(found: Sequence[Instruction], checkout: Path, image: Path) -> None:
 
 
 def variables(found: Sequence[Instruction]) -> Mapping[str, str]:
-    """Variables set by ENV."""
+    """Return the variables set by ENV."""
     pairs = [word for each in found if each.name == "ENV" for word in each.rest.split()]
     return dict(pair.split("=", 1) for pair in pairs)
 
 
 def the(found: Sequence[Instruction], name: str) -> Instruction:
-    """The last instruction of a name, which is the one that counts."""
+    """Return the last instruction with a name, which Docker uses."""
     return [each for each in found if each.name == name][-1]

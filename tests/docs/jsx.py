@@ -1,7 +1,7 @@
-"""JSX as JavaScript, as far as the pages use it, and a React that renders to a text.
+"""Compile the JSX of the documentation to JavaScript, and run it with a minimal React.
 
-Rules: an element becomes a call of `createElement`; attributes are texts or expressions, and a name
-in capitals is a component. Text in an element loses its line breaks with the blanks around them.
+Rules: an element becomes a call of `createElement`. Attributes are texts or expressions, and a name
+in capitals is a component. Text in an element loses line breaks and the blanks around them.
 """
 
 import json
@@ -27,7 +27,9 @@ export const createElement = (type, properties, ...children) => {
 export const render = (component, properties) => { at = 0; return component(properties); };
 export const unmount = () => effects.forEach((each) => each.end?.());
 """
-"""The part of React that the pages use; `render` makes one pass, and `unmount` ends the effects."""
+"""The functions of React that the pages use. `render` makes one pass, and `unmount` ends
+the effects.
+"""
 
 _OPENING = re.compile(r"<(?=[A-Za-z])")
 _NAME = re.compile(r"[A-Za-z][\w.]*")
@@ -35,7 +37,9 @@ _ATTRIBUTE = re.compile(r"\s*([\w-]+)=")
 
 
 def as_javascript(text: str) -> str:
-    """The program with each element as a call; ValueError for an element that has no end."""
+    """Return the program with each element as a call. Raises ValueError if an element is
+    not closed.
+    """
     made, at = "", 0
     while at < len(text):
         if _OPENING.match(text, at):
@@ -79,7 +83,9 @@ def _children(text: str, at: int, name: str) -> tuple[list[str], int]:
 
 
 def _value(text: str, at: int) -> tuple[str, int]:
-    """A text in quotes, or an expression in braces, in which there may be elements."""
+    """Return a quoted text, or an expression in braces with its elements compiled, and
+    the position after the value.
+    """
     if quoted := re.compile(r'"[^"]*"').match(text, at):
         return quoted[0], quoted.end()
     depth, end = 0, at

@@ -1,8 +1,8 @@
-"""A JSON schema of what the Kubernetes manifest of the docs uses, after the API's reference.
+"""JSON schema of the fields in the documentation's Kubernetes manifest.
 
-Rules: only fields in use are here, and no others are allowed: a misspelt one would be ignored by
-`kubectl --validate=false`, and refused otherwise. Sources are the types of apps/v1, batch/v1 and
-core/v1 and networking.k8s.io/v1.
+Rules: only fields in use are here, and other fields are errors, because `kubectl --validate=false`
+ignores a misspelt field. Sources are the API types of apps/v1, batch/v1, core/v1 and
+networking.k8s.io/v1.
 """
 
 from collections.abc import Mapping, Sequence
@@ -154,7 +154,7 @@ KINDS: Mapping[str, Schema] = {
 
 
 def manifest_problems(manifests: Sequence[Any]) -> list[str]:
-    """What is wrong with the objects of a manifest, one line each."""
+    """Return a line for each error in the objects of a manifest."""
     found = []
     for each in manifests:
         kind = each.get("kind")

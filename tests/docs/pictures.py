@@ -1,10 +1,11 @@
-"""Pictures of worksheets for the how-to on sheets as they are, as SVG.
+"""SVG pictures of worksheets for the how-to on existing sheets.
 
-    PYTHONPATH=. python -m tests.docs.pictures FOLDER      draws them, docs/images/sheets by default
+PYTHONPATH=. python -m tests.docs.pictures FOLDER draws the pictures, by default in
+docs/images/sheets.
 
-Rules: cells, checkboxes, tables, frozen and protected rows are what the gateway reads from the
-emulator. Which rows are records is what a gateway with the settings of the page lists. A picture is
-right if it has the same text when it is drawn again.
+Rules: cells, checkboxes, tables, frozen and protected rows come from the emulator, as the gateway
+reads them. Records are the rows that a gateway with the settings of the page lists. A picture is up
+to date if a new drawing has the same text.
 """
 
 import shutil
@@ -31,7 +32,7 @@ from tests.kept_sheets import write_kept_sheets
 
 FOLDER = TOP / "docs" / "images" / "sheets"
 LAST_ROW = 1000
-"""The row to which columns are filled down."""
+"""Last row of filled-down columns."""
 
 _ROW, _NUMBER, _PAD = 26, 44, 12
 """Height of a row, width of the row numbers, and margin, in pixels."""
@@ -47,7 +48,9 @@ _DROPDOWN = "ONE_OF_LIST"
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A part of a worksheet: its first rows and columns; a `gap` is left out above its last row."""
+    """Area of a worksheet for a picture: the first rows and columns. With `has_gap`, rows
+    above LAST_ROW are omitted.
+    """
 
     name: str
     spreadsheet: str
@@ -57,12 +60,12 @@ class Picture:
     header_row: int = 1
     has_gap: bool = False
     created: Mapping[int, object] = field(default_factory=dict)
-    """Rows that a create of such an object makes."""
+    """Objects to create before the picture is drawn, by row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn:
-    """What is in a picture: the worksheet as it was read, and the rows that are records."""
+    """Content of a picture: the worksheet as read, and the rows that are records."""
 
     picture: Picture
     view: SheetView
@@ -70,12 +73,12 @@ class Drawn:
 
     @property
     def rows(self) -> Sequence[int]:
-        """The rows that are shown; 0 is a gap."""
+        """Row numbers in the picture; 0 is a gap."""
         first = range(1, self.picture.rows + 1)
         return [*first, 0, LAST_ROW] if self.picture.has_gap else [*first]
 
     def cell(self, row: int, column: int) -> tuple[str, Value, str]:
-        """Displayed text, typed value, and rule of data validation; row 0 is blank."""
+        """Return displayed text, typed value and data validation rule of a cell. Row 0 is blank."""
         [block] = self.view.blocks
         if not (0 < row <= len(block.texts) and column < len(block.texts[row - 1])):
             return "", None, ""
@@ -83,7 +86,7 @@ class Drawn:
         return block.texts[row - 1][column], block.values[row - 1][column], form.rule
 
     def label(self, row: int) -> str:
-        """What the gateway makes of a row."""
+        """Return the gateway's use of a row, such as "records" or "field names"."""
         top = self.picture.header_row
         if row in self.picture.created:
             return "created"
@@ -93,7 +96,7 @@ class Drawn:
 
 
 def svg(drawn: Drawn) -> str:
-    """The picture as an SVG file."""
+    """Return the picture as an SVG text."""
     lefts = [*_lefts(drawn)]
     labels = {*map(drawn.label, drawn.rows)}
     width = lefts[-1] + 30 + round(_CHARACTER * max(map(len, labels)))
@@ -114,7 +117,7 @@ def svg(drawn: Drawn) -> str:
 
 
 def _lefts(drawn: Drawn) -> Iterator[int]:
-    """Left edges of the columns, and the right edge of the last one."""
+    """Yield the left edge of each column, and then the right edge of the last column."""
     left, top = _PAD + _NUMBER, drawn.picture.header_row
     for column in range(drawn.picture.columns):
         yield left
@@ -174,7 +177,7 @@ def _cell(
 
 
 def _marks(drawn: Drawn, lefts: Sequence[int]) -> Iterator[str]:
-    """Protected cells, the line below frozen rows, and frames of native tables."""
+    """Yield protected cells, the line below frozen rows, and frames of native tables."""
     shown = drawn.picture.rows
 
     def frame(area: a1.GridArea) -> tuple[int, int, int, int]:
@@ -193,7 +196,7 @@ def _marks(drawn: Drawn, lefts: Sequence[int]) -> Iterator[str]:
 
 
 def _labels(drawn: Drawn, left: int) -> Iterator[str]:
-    """Brackets to the right of the rows, with what the gateway makes of them."""
+    """Yield brackets to the right of the rows, with the gateway's use of the rows."""
     y = _PAD + _ROW
     for label, group in groupby(map(drawn.label, drawn.rows)):
         height = _ROW * len([*group])
@@ -277,7 +280,9 @@ SETTINGS: Mapping[str, object] = {
 
 @contextmanager
 def opened(folder: Path) -> Iterator[Api]:
-    """A gateway with these settings, on an emulator with the sample of the demo and kept sheets."""
+    """Run a gateway with these settings on an emulator with the sample workbook and
+    special sheets.
+    """
     shutil.copytree(SAMPLE, folder / "seed")
     write_kept_sheets(folder / "seed", "kept", filled_rows=LAST_ROW)
     with (
@@ -288,7 +293,9 @@ def opened(folder: Path) -> Iterator[Api]:
 
 
 def drawn(api: Api, picture: Picture) -> Drawn:
-    """Create rows, and read the worksheet with its records; it stays so until a reset."""
+    """Create the picture's rows, and read the worksheet and its records. The created rows
+    stay until a reset.
+    """
     place = {"spreadsheet": picture.spreadsheet, "key": "any"}
     for row, body in picture.created.items():
         assert api.post(picture.title, json=body, **place).json()["rowIndex"] == row

@@ -1,4 +1,4 @@
-"""Blocks for the proxies in front of the gateway: nginx is run, a Caddyfile is looked at."""
+"""Proxy configurations of the documentation: run nginx, and parse the Caddyfile."""
 
 import os
 import re
@@ -45,10 +45,10 @@ http {{
 {block}
 }}
 """
-"""One process, as whoever starts it, with all its files in one folder."""
+"""Configuration of nginx as one process of the current user, with all files in one folder."""
 
 WORKER_CONNECTIONS = 8_192
-"""More than one client of a test opens, as the page advises; both ends of a request take one."""
+"""Connections that nginx allows, as the page recommends. A proxied request needs two."""
 
 CADDY_DIRECTIVES: Mapping[str, Sequence[str]] = {
     "": ("{", HOST),
@@ -62,15 +62,15 @@ CADDY_DIRECTIVES: Mapping[str, Sequence[str]] = {
     "reverse_proxy": ("header_up", "header_down", "transport", "flush_interval"),
     "transport": ("keepalive", "response_header_timeout", "dial_timeout"),
 }
-"""What may stand within each block of a Caddyfile, as far as the page needs it.
+"""Directives that the check allows in each block of a Caddyfile.
 
-`{` alone begins the global options.
+A lone `{` starts the global options.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proxy:
-    """A running nginx: where it listens, and the certificate to believe."""
+    """Running nginx: its URL, and its self-signed certificate."""
 
     url: str
     certificate: Path
@@ -84,7 +84,7 @@ def nginx_text(
     gateway: str,
     connections: int = WORKER_CONNECTIONS,
 ) -> str:
-    """The configuration around a block, with the ports and files of a test."""
+    """Return a complete nginx configuration around a block, with the ports and files of a test."""
     meant = {
         "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
         "127.0.0.1:8000": gateway,
@@ -96,7 +96,7 @@ def nginx_text(
 
 
 def nginx_problems(text: str, folder: Path) -> str:
-    """Messages of `nginx -t` about an invalid configuration; blank if it is valid."""
+    """Return the messages of `nginx -t` about an invalid configuration, or "" if it is valid."""
     (folder / "nginx.conf").write_text(text)
     done = _nginx(folder, "-t")
     return "" if done.returncode == 0 else done.stderr
@@ -104,7 +104,7 @@ def nginx_problems(text: str, folder: Path) -> str:
 
 @contextmanager
 def running_nginx(block: Block, folder: Path, *, gateway: str) -> Iterator[Proxy]:
-    """nginx with a block of a page in front of a gateway at HOST:PORT."""
+    """Run nginx with a block of a page in front of a gateway at HOST:PORT."""
     certificate = write_certificate(folder)
     with bind("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
@@ -119,7 +119,7 @@ def running_nginx(block: Block, folder: Path, *, gateway: str) -> Iterator[Proxy
 
 
 def write_certificate(folder: Path) -> Path:
-    """A certificate that signs itself, for the host of the page and for the loopback."""
+    """Write a self-signed certificate for the page's host name and for loopback."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
     names = [x509.DNSName(HOST), x509.IPAddress(IPv4Address("127.0.0.1"))]
@@ -149,7 +149,7 @@ def write_certificate(folder: Path) -> Path:
 
 
 def caddy_problems(block: Block) -> list[str]:
-    """Problems of a Caddyfile: unclosed blocks and misplaced directives."""
+    """Return the problems of a Caddyfile: unclosed blocks and misplaced directives."""
     found: list[str] = []
     within: list[str] = []
     for number, line in enumerate(block.text.splitlines(), block.line):
@@ -170,7 +170,7 @@ def caddy_problems(block: Block) -> list[str]:
 
 
 def port_of(url: str) -> str:
-    """HOST:PORT of a base URL."""
+    """Return HOST:PORT of a base URL."""
     return url.removeprefix("http://")
 
 

@@ -1,7 +1,7 @@
-"""Blocks of JavaScript and Python: the samples of a page, run as one program by what a reader has.
+"""JavaScript and Python samples of a page, run as one program with a reader's interpreter.
 
-Rules: a line that prints says what in a comment at its end, and the program must print just that:
-so a sample that reads a field which is not there is caught.
+Rules: a line that prints has its output in a comment at its end, and the program must print exactly
+these outputs. So a sample that reads a missing field fails.
 """
 
 import re
@@ -20,7 +20,7 @@ PATIENCE_SECONDS = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class Language:
-    """Interpreter and output lines of a language."""
+    """Interpreter, file suffix, and pattern of printing lines of a language."""
 
     command: Sequence[str]
     suffix: str
@@ -41,7 +41,7 @@ LANGUAGES: Mapping[str, Language] = {"python": PYTHON, "js": JAVASCRIPT}
 
 
 def run_own_commands(demo: Demo) -> None:
-    """Run the commands that the demo prints at its start, as its reader does first."""
+    """Run the curl commands that the demo prints at its start, as a reader would."""
     for _, line in demo.curl_lines():
         done = subprocess.run(  # noqa: S602 - our own commands
             line, shell=True, capture_output=True, timeout=PATIENCE_SECONDS, check=False
@@ -52,7 +52,7 @@ def run_own_commands(demo: Demo) -> None:
 def problems(
     blocks: Sequence[Block], meant: Mapping[str, str], folder: Path, *, after: str = ""
 ) -> list[str]:
-    """Run the blocks of a page as one program, and `after` behind them; what is wrong with it."""
+    """Run the blocks of a page as one program with `after` appended, and return problems."""
     language, page = LANGUAGES[blocks[0].language], blocks[0].page
     text = in_place(blocks)
     printing = list(language.prints.finditer(text))

@@ -1,4 +1,4 @@
-"""Blocks of TOML: each is a configuration that the gateway takes."""
+"""TOML blocks of the documentation: load each as a configuration."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from tests.docs.blocks import Block
 
 
 def problems(block: Block, folder: Path) -> list[str]:
-    """Messages of `sheets-gateway` about it as its `config.toml`."""
+    """Return the gateway's errors for this block as its `config.toml`."""
     file = folder / "config.toml"
     file.touch(0o600)  # it may contain a password
     file.write_text(block.text)

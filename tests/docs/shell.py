@@ -1,13 +1,14 @@
-"""Blocks of shell, run down a page as a reader would who pastes one after the other.
+"""Shell blocks of the documentation, run in the order of a page.
 
-Rules:
-- What would change the machine (`useradd`, `docker`, …) is not run: its syntax, our own commands in
-  it and the files of the checkout that it names are checked. A command that another user runs has
-  its full path: it is on no path of the system.
-- Everything else is run in one bash. A command that fails is a problem; so is an answer that is not
-  2xx, unless the statuses of all answers of a block stand after its language: `sh 200 404`.
-- There are no comments in it: a shell that is typed into may take them for words, as zsh does.
-- In a `console` block the lines after `$ command` are what it prints; `…` stands for anything.
+Rules: a block that would change the machine (`useradd`, `docker`, …) is not run. The tests check
+its syntax, its calls of `sheets-gateway` and the files of the checkout that it names. A command
+that another user runs must have a full path, because that user's PATH does not contain it.
+
+All other blocks of a page run in one bash. A failed command is a problem. An HTTP answer must be
+2xx, or have the status after the language: `sh 200 404`.
+
+Blocks have no comments, because an interactive zsh does not recognise comments. In a `console`
+block the lines after `$ command` are its exact output, and `…` stands for any text.
 """
 
 import os
@@ -38,7 +39,9 @@ MEANT: Mapping[str, str] = {
     "SPREADSHEET_ID": "demo",
     "/sheets/WORKSHEET": "/sheets/Cities",
 }
-"""What a reader puts in place of the examples; what it is then is known when the line runs."""
+"""Shell expressions for placeholders of the pages. Bash evaluates the expression when the
+line runs.
+"""
 
 _MACHINE = re.compile(
     r"^(?:sudo|useradd|systemctl|journalctl|runuser|docker|kubectl|gcloud|apt-get|git) ",
@@ -66,12 +69,16 @@ curl() {
 }
 trap 'echo "$LINENO $? $BASH_COMMAND" >> "$STATE/failures"' ERR
 """
-"""Comes before the page: each answer's status is noted with its line, and each failed command."""
+"""Functions before the page's commands. They log the status of each answer and each
+failed command by line.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """A reader's checkout, as far as the pages use it, and what is noted while they run."""
+    """A reader's checkout with the files that pages use, and a folder for values recorded
+    during the run.
+    """
 
     checkout: Path
     state: Path
@@ -79,7 +86,10 @@ class Stage:
 
 
 def make_stage(folder: Path, *, environ: Mapping[str, str], noted: Mapping[str, str]) -> Stage:
-    """A checkout with `tests.docs.stand_in` for a command; `noted` is what is known first."""
+    """Create a checkout with `tests.docs.stand_in` as `sheets-gateway`.
+
+    `noted` has the initial files of the state folder.
+    """
     checkout, state, programs = folder / "checkout", folder / "state", folder / "bin"
     for each in (checkout / "scripts", checkout / ".venv" / "bin", state, programs):
         each.mkdir(parents=True)
@@ -112,12 +122,12 @@ def is_run(block: Block) -> bool:
 
 
 def has_comment(text: str) -> bool:
-    """True if a shell would pass over a part of it."""
+    """True if a shell would treat a part of the text as a comment."""
     return _COMMENT.search(_QUOTED.sub("''", text)) is not None
 
 
 def problems_unrun(block: Block) -> list[str]:
-    """Visible problems of a block that is not run."""
+    """Return problems of a block that is checked without running it."""
     syntax = subprocess.run(
         ["/bin/bash", "-n"], input=block.text, capture_output=True, text=True, check=False
     )
@@ -131,7 +141,7 @@ def problems_unrun(block: Block) -> list[str]:
 
 
 def problems_run(page: str, blocks: Sequence[Block], stage: Stage) -> list[str]:
-    """Run the blocks of a page in order; returns differences from the page."""
+    """Run the blocks of a page in order, and return differences from the page."""
     scripted = [_scripted(block) for block in blocks]
     script = stage.state / "page.sh"
     script.write_text(filled_in(in_place(scripted), MEANT))
@@ -162,7 +172,7 @@ def _program(path: Path, line: str) -> None:
 
 
 def _scripted(block: Block) -> Block:
-    """A `console` block as a script that keeps what each of its commands prints."""
+    """Return a `console` block as a script that saves the output of each command."""
     if block.language != "console":
         return block
     lines = [
@@ -191,7 +201,7 @@ def _answers(blocks: Sequence[Block], state: Path) -> Iterator[str]:
 
 
 def _expected_statuses(block: Block) -> Iterator[tuple[int, int]]:
-    """The first line of each command with curl, and the status that it is to have, or 0."""
+    """Yield the first line number of each curl command, and its expected status or 0."""
     lines = list(_lines_with_curl(block))
     statuses = [int(status) for status in block.notes] or [0] * len(lines)
     yield from zip(lines, statuses, strict=True)
@@ -232,13 +242,13 @@ def _expected_outputs(block: Block) -> Iterator[tuple[int, list[str]]]:
 
 
 def _matches(expected: Sequence[str], said: Sequence[str]) -> bool:
-    """True if the lines are those expected, in which `…` stands for anything."""
+    """True if the output equals the expected lines, in which `…` stands for any text."""
     pattern = ".*".join(map(re.escape, "\n".join(expected).split("…")))
     return re.fullmatch(pattern, "\n".join(said)) is not None
 
 
 def _end_servers(state: Path) -> None:
-    """SIGTERM to each server that the page started, and a wait until it is gone."""
+    """Send SIGTERM to each server that the page started, and wait for its end."""
     for pid in map(int, (state / "pids").read_text().split()):
         try:
             descriptor = os.pidfd_open(pid)

@@ -1,4 +1,4 @@
-"""The site of docs/, built as `scripts/docs` builds it."""
+"""The documentation site, built by the same steps as `scripts/docs`."""
 
 import os
 import subprocess
@@ -14,19 +14,19 @@ PATIENCE_SECONDS = 120.0
 
 
 def need_generator() -> None:
-    """Skip a test without the generator, which `scripts/docs` installs; with CI it fails."""
+    """Skip a test if the site generator is not installed; with CI set, run the test and fail."""
     if find_spec("zensical") is None and not os.environ.get("CI"):
         pytest.skip("scripts/docs has not installed the generator of the site")
 
 
 def prepare(folder: Path) -> Path:
-    """The sources of the site in a folder; returns that of the pages."""
+    """Write the sources of the site to a folder, and return the folder of the pages."""
     _run("scripts/docs_pages.py", str(folder)).check_returncode()
     return folder / "pages"
 
 
 def build(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Build the site in `folder/site`; the status is not 0 if a link is broken."""
+    """Build the site in `folder/site`. The exit status is not 0 if a link is broken."""
     return _run("-m", "zensical", "build", "--strict", "--config-file", f"{folder}/zensical.toml")
 
 

@@ -1,8 +1,8 @@
-"""A stand-in for `sheets-gateway` while the shell blocks of a page run; it differs in two ways.
+"""Stand-in for `sheets-gateway` while the shell blocks of a page run.
 
-Commands that serve until Ctrl-C (`demo`, `emulator`, `serve`) continue in the background, on a free
-port, after they report their address. Values that a reader would copy from the output, a URL or a
-key, are stored in the folder STATE for the following lines. `tests.docs.shell` ends the processes.
+`demo`, `emulator` and `serve` continue in the background on a free port after they print their
+address. URLs and keys in the output, which a reader would copy, are stored in the folder STATE for
+later lines. `tests.docs.shell` ends the processes.
 """
 
 import os
@@ -14,9 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 
 SERVING: Mapping[str, str] = {"demo": "Ctrl-C", "emulator": " on http", "serve": " on http"}
-"""The command, and words of the last line of its start."""
+"""Text in the last line of a server's start, by command."""
 ANSWERS = "\n\ndemo\n"
-"""To the questions of `init`: the key file is there, only its owner may read it, and this ID."""
+"""Answers to the questions of `init`: use the key file, restrict its permissions, and
+this spreadsheet ID.
+"""
 _URL = re.compile(r"(gateway|emulator) on (http://[^\s,]+)")
 _KEY = re.compile(r"sgw_\w+")
 _KEY_ID = re.compile(r"key_\w+")
@@ -35,7 +37,7 @@ def main() -> int:
 
 
 def _at_terminal(arguments: list[str]) -> tuple[int, str]:
-    """Run a command as a reader does, who sees more words than a script, but without colours."""
+    """Run a command in a terminal without colours, and return status and output."""
     reader, terminal = os.openpty()
     with subprocess.Popen(  # noqa: S603 - our own command
         [sys.executable, "-m", "gateway", *arguments],
@@ -52,7 +54,7 @@ def _at_terminal(arguments: list[str]) -> tuple[int, str]:
 
 
 def _read(terminal: int) -> Iterator[bytes]:
-    """Output of a terminal until all writers closed it, which raises an error."""
+    """Yield the output of a terminal until its writers close it, which raises OSError."""
     with suppress(OSError):
         while True:
             yield os.read(terminal, 4096)
@@ -82,7 +84,9 @@ def _serve(arguments: list[str], last_words: str, state: Path) -> int:
 
 
 def _note(said: str, state: Path) -> None:
-    """Keep what a reader would copy: of several keys the first."""
+    """Store URLs and keys of an output, which a reader would copy. Of several keys, store
+    the first.
+    """
     for what, url in _URL.findall(said):
         (state / f"{what}-url").write_text(url)
     for pattern, name in ((_KEY, "key"), (_KEY_ID, "key-id"), (_ADMIN_ID, "admin-id")):

@@ -1,4 +1,4 @@
-"""Servers in the place of gateways behind a proxy."""
+"""HTTP servers in the role of gateways behind a proxy."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 @dataclass
 class StandIns:
-    """Servers in the place of gateways, and methods and headers of all requests that they got."""
+    """HTTP servers in the role of gateways, and methods and headers of all received requests."""
 
     ports: list[int] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
@@ -18,7 +18,7 @@ class StandIns:
 
 @contextmanager
 def stand_ins(are_alive: Sequence[bool]) -> Iterator[StandIns]:
-    """Servers that answer, or that end each connection as soon as they have read a request."""
+    """Run servers that answer, or that close the connection after they read a request."""
     found, servers = StandIns(), []
     for is_alive in are_alive:
         server = HTTPServer(("127.0.0.1", 0), handler(found, is_alive))

@@ -1,4 +1,4 @@
-"""The alerts for Prometheus: rules over metrics, labels and values that exist."""
+"""Prometheus alerts use metrics, labels and values that exist."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ _NO_METRICS = {"by", "sum", "rate", "increase", "max", "min", "instance"}
 
 
 def served() -> Mapping[str, Mapping[str, set[str]]]:
-    """Samples of a gateway with everything, by name: the values of each label."""
+    """Return the label values of each sample of `/metrics`, by sample name and label."""
     tallies = Tallies()
     tallies.is_store_available = True
     tallies.refused_accounts["main"] = False
@@ -41,7 +41,7 @@ def served() -> Mapping[str, Mapping[str, set[str]]]:
 
 
 def problems_of(expression: str) -> Iterator[str]:
-    """Names, labels and values of an expression that the gateway does not have."""
+    """Yield metrics, labels and values of an expression that the gateway does not have."""
     samples = served()
     for name in {*_WORD.findall(expression)} - _NO_METRICS:
         if name not in samples and name not in OF_PROMETHEUS:
@@ -61,8 +61,10 @@ NAMES = [rule["alert"] for rule in ALERTS]
 
 
 @pytest.mark.parametrize("rule", ALERTS, ids=NAMES)
-def test_an_alert_is_over_what_exists(rule: Mapping[str, object]) -> None:
-    """A misspelt metric, label or value would never alert."""
+def test_an_alert_uses_existing_metrics(rule: Mapping[str, object]) -> None:
+    """Each alert rule uses existing metrics, labels and values; a misspelt rule would
+    never alert.
+    """
     assert [*problems_of(str(rule["expr"]))] == []
     assert rule.keys() <= {"alert", "expr", "for", "labels", "annotations"}
     assert re.fullmatch(r"[0-9]+m", str(rule.get("for", "0m")))
@@ -79,12 +81,12 @@ def test_an_alert_is_over_what_exists(rule: Mapping[str, object]) -> None:
     ],
 )
 def test_a_mistake_in_an_alert_is_found(expression: str, problem: str) -> None:
-    """The check before is checked."""
+    """A misspelt metric, label or value in an alert rule is reported."""
     assert problem in "".join(problems_of(expression))
 
 
 def test_the_page_explains_each_alert() -> None:
-    """Its table has the names of the rules, in their order, with their delays."""
+    """The table of the page lists the alert rules in order, with their delays."""
     rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \|", PAGE, re.MULTILINE)
     delays = [str(rule.get("for", "at once")).replace("m", " min") for rule in ALERTS]
 
@@ -92,7 +94,7 @@ def test_the_page_explains_each_alert() -> None:
 
 
 def test_the_page_scrapes_the_job_of_the_rules() -> None:
-    """The name of the job in its sample is the one that the rules select."""
+    """The scrape configuration of the page has the job name that the rules select."""
     (sample,) = [block for block in blocks_of("yaml") if block.page.endswith("alerts.md")]
     (scraped,) = yaml.safe_load(sample.text)["scrape_configs"]
 

@@ -1,4 +1,4 @@
-"""Paging by a field, as the page on all rows teaches it, on columns of every kind."""
+"""Pages of all rows with `where` and `order`, as the how-to explains, on columns of every kind."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,12 +25,12 @@ COLUMNS: Mapping[str, Sequence[str]] = {
     "booleans": ("TRUE", "FALSE"),
     "codes": ("A-10", "a-9", "B-1", "a 9", "A_10"),
 }
-"""Cells of one kind whose displays differ."""
+"""Cells of one kind with different displays, by worksheet."""
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    """The demo with a worksheet for each kind."""
+    """Run the demo with a worksheet for each kind of column."""
     folder = tmp_path_factory.mktemp("columns")
     for name, cells in COLUMNS.items():
         (folder / f"{name}.csv").write_text("\n".join(["x", *cells, ""]), "utf-8")
@@ -41,7 +41,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 
 
 def pages(demo: Demo, name: str, options: Mapping[str, str]) -> Iterator[Sequence[int]]:
-    """Row numbers of each page, of 20 pages at most."""
+    """Yield the row numbers of each page, at most 20 pages."""
     where: Mapping[str, str] = {}
     for _ in range(20):
         page = httpx2.get(
@@ -59,7 +59,7 @@ def pages(demo: Demo, name: str, options: Mapping[str, str]) -> Iterator[Sequenc
 @pytest.mark.parametrize("limit", ["1", "2", "3"])
 @pytest.mark.parametrize("name", COLUMNS)
 def test_each_row_comes_once(demo: Demo, name: str, limit: str, values: str) -> None:
-    """In the order of the list, whichever texts the cells display."""
+    """Pages by `order` and `$gt` give each row once, in order, for any display of the cells."""
     whole = next(pages(demo, name, {"limit": "100", "values": values}))
     found = [row for page in pages(demo, name, {"limit": limit, "values": values}) for row in page]
 

@@ -1,7 +1,7 @@
-"""The page on analysis: DuckDB reads the export, and the query of Excel asks for what it names.
+"""The how-to on analysis: DuckDB reads the export, and Excel's query names existing columns.
 
-Excel runs on no machine of the tests, so the query is read instead: its request is sent, and its
-columns are compared with the answer.
+Excel is not available to tests. So the test parses the query, sends its request, and compares its
+columns with the answer.
 """
 
 import csv
@@ -28,11 +28,11 @@ TYPES: Mapping[str, Callable[[str], object]] = {
     "type date": date.fromisoformat,
     "type logical": {"true": True, "false": False}.__getitem__,
 }
-"""Types of Power Query, and what reads their texts in English."""
+"""Types of Power Query, and functions that parse their English texts."""
 
 
-def test_duckdb_reads_the_file_with_its_kinds(demo: Demo, tmp_path: Path) -> None:
-    """The query gives the rows that its comment has."""
+def test_duckdb_reads_the_exported_file(demo: Demo, tmp_path: Path) -> None:
+    """DuckDB's query on the exported file gives the rows in the comment of the page."""
     (block,) = blocks_of("sql")
     found = _FILE.search((TOP / PAGE).read_text("utf-8"))
     assert found is not None
@@ -50,7 +50,7 @@ def _shown(value: object) -> str:
 
 
 def test_the_query_of_excel_gets_its_columns(demo: Demo) -> None:
-    """Its request answers CSV, and each cell of a column with a type has this type."""
+    """The request of the Power Query sample gives CSV whose cells have the declared types."""
     (block,) = blocks_of("powerquery")
     texts = {name.strip('#"'): text for name, text in _TEXTS.findall(block.text)}
     query = urllib.parse.urlencode({name: texts[name] for name in ("format", "values")})

@@ -1,4 +1,4 @@
-"""Every block of JSON has the shape of what the gateway says."""
+"""JSON examples of the documentation have the members of the gateway's answers."""
 
 import pytest
 
@@ -15,8 +15,8 @@ RECORD = '{"rowIndex": 2, "name": "…", "state": "…", "country": "…", "popu
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
-def test_an_example_is_as_the_real_thing(block: Block, demo: Demo) -> None:
-    """The same members, with values of the same types."""
+def test_an_example_matches_the_real_answer(block: Block, demo: Demo) -> None:
+    """A JSON example has the members of the gateway's answer, with values of the same types."""
     assert problems(block, demo) == []
 
 
@@ -39,7 +39,7 @@ def test_an_example_is_as_the_real_thing(block: Block, demo: Demo) -> None:
     ],
 )
 def test_a_mistake_in_an_example_is_found(text: str, word: str | None, demo: Demo) -> None:
-    """Broken JSON, a missing member, another type or status does not pass."""
+    """Invalid JSON, a missing member, and another type or status are reported."""
     found = problems(Block(page="page.md", line=1, language="json", text=text), demo)
 
     assert bool(found) == (word is not None)

@@ -1,4 +1,4 @@
-"""The examples in the tables of the API reference find what stands beside them."""
+"""Examples in the tables of the API reference have the documented results."""
 
 import json
 import re
@@ -27,7 +27,7 @@ PARAMETERS = _PARAMETER.findall(PAGE)
 
 @pytest.fixture(scope="module")
 def demo() -> Iterator[Demo]:
-    """One for all examples, which write nothing."""
+    """Run one demo for all examples, which write nothing."""
     with running_demo(bind("127.0.0.1", 0), {}) as running:
         yield running
 
@@ -41,7 +41,7 @@ def asked(demo: Demo, query: str) -> httpx2.Response:
 
 
 def test_every_operator_has_an_example() -> None:
-    """Each operator and combinator has a line by all of its names."""
+    """The table of conditions has a line for each operator and combinator, with all aliases."""
     listed = [name for names, _, _ in CONDITIONS for name in re.findall(r"`(\$\w+)`", names)]
 
     assert sorted(listed) == sorted({*OPERATORS, *ALIASES, *COMBINATORS, NOT})
@@ -50,14 +50,14 @@ def test_every_operator_has_an_example() -> None:
 
 @pytest.mark.parametrize(("names", "where", "rows"), CONDITIONS)
 def test_a_condition_finds_these_rows(demo: Demo, names: str, where: str, rows: str) -> None:
-    """Those and no others, in the order of the worksheet."""
+    """The example of each condition finds exactly the documented rows, in worksheet order."""
     found = asked(demo, f"keys=rowIndex&where={where}").json()["results"]
 
     assert [row["rowIndex"] for row in found] == json.loads(f"[{rows}]")
 
 
 def test_every_parameter_has_an_example() -> None:
-    """Each parameter of a list has a line."""
+    """The table of parameters has a line for each parameter of a list, in order."""
     document = ["limit", "skip", "cursor", "keys", "order", "where", "count", "values", "no-cache"]
 
     assert [name for name, _, _ in PARAMETERS] == document
@@ -65,7 +65,9 @@ def test_every_parameter_has_an_example() -> None:
 
 @pytest.mark.parametrize(("name", "query", "text"), PARAMETERS)
 def test_a_parameter_has_this_effect(demo: Demo, name: str, query: str, text: str) -> None:
-    """The example is of the parameter, and the answer contains the text beside it."""
+    """The example of each parameter uses the parameter, and its answer contains the
+    documented text.
+    """
     assert name in dict(parse_qsl(query, keep_blank_values=True))
     assert text in asked(demo, query).text
 
@@ -86,7 +88,7 @@ LISTED: Mapping[str, Sequence[RequestKind]] = {
 
 @pytest.mark.parametrize("line", LISTED)
 def test_the_parameters_of_an_operation_are_those_of_the_code(line: str) -> None:
-    """So are its preferences."""
+    """The table of operations lists exactly the parameters and preferences of the code."""
     found = re.search(rf"^\| {line} \| (.*) \|(.*)\|$", PAGE, re.MULTILINE)
     columns = [re.findall(r"`(.+?)`", text) for text in found.groups()] if found else []
 
@@ -100,7 +102,7 @@ def test_every_operation_is_listed() -> None:
 
 
 def test_the_limits_of_where_are_those_of_the_code() -> None:
-    """Number of conditions, depth and size."""
+    """The page has the limits of `where` from the code: conditions, depth and size."""
     size = f"{MAX_WHERE_BYTES // 1024} KiB"
 
     assert f"At most {MAX_CONDITIONS} conditions, {MAX_DEPTH} deep, in {size}." in PAGE

@@ -1,4 +1,4 @@
-"""The Apps Script of the docs reports the tab that was changed, as the API takes it."""
+"""The Apps Script of the documentation sends the changed tab to `refresh`."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""No block of a page is left unchecked."""
+"""Every fenced block of the documentation has a test."""
 
 import pytest
 
@@ -21,12 +21,12 @@ CHECKERS = {
     "powerquery": "test_analysis.py",
 }
 PICTURE = "text"
-"""The language of what is no language: drawings."""
+"""Language of blocks that contain drawings."""
 _DRAWN = "─►"
 
 
 def unclaimed(blocks: list[Block]) -> list[str]:
-    """Blocks that no checker takes, pictures aside."""
+    """Return blocks without a checker, except drawings."""
     return [
         str(block)
         for block in blocks
@@ -36,18 +36,20 @@ def unclaimed(blocks: list[Block]) -> list[str]:
 
 
 def test_every_block_has_a_checker() -> None:
-    """Each has a language, and that one is run or checked by a test."""
+    """Every block of a page has a language that a test checks."""
     assert unclaimed(all_blocks()) == []
 
 
 @pytest.mark.parametrize("name", sorted(set(CHECKERS.values())))
 def test_every_checker_is_there(name: str) -> None:
-    """The tests that are said to check a language are there."""
+    """The file of each listed checker exists."""
     assert (TOP / "tests" / "docs" / name).is_file()
 
 
 def test_the_pages_are_read() -> None:
-    """The README and the pages in all folders of docs/ have blocks of all these languages."""
+    """README.md and all folders of docs/ are searched, and contain blocks of every
+    checked language.
+    """
     pages = {block.page for block in all_blocks()}
 
     assert pages >= {"README.md", "docs/reference/api.md", "docs/how-to/deployment.md"}
@@ -65,13 +67,13 @@ def test_the_pages_are_read() -> None:
         pytest.param("~~~\nls\n~~~", id="other fence"),
     ],
 )
-def test_a_block_that_nobody_checks_is_found(text: str) -> None:
-    """Any fence in any position."""
+def test_a_block_without_a_checker_is_found(text: str) -> None:
+    """A block without a checker is reported, whatever its fence and position."""
     assert len(unclaimed(blocks_in(text, "page.md"))) == 1
 
 
-def test_a_block_is_taken_as_it_stands() -> None:
-    """Its lines keep their numbers, and lose the indentation of the fence only."""
+def test_a_block_keeps_its_text_and_line_numbers() -> None:
+    """A block keeps its line numbers and loses only the indentation of its fence."""
     text = "# Page\n\n```sh first\nls\n  cd x\n```\n\n- item\n\n  ```sh\n  pwd\n  ```\n"
     first, second = blocks_in(text, "page.md")
 
@@ -82,6 +84,8 @@ def test_a_block_is_taken_as_it_stands() -> None:
 
 
 def test_a_block_without_an_end_is_found() -> None:
-    """It would swallow the rest of the page."""
+    """A block without a closing fence raises ValueError, because it would hide the rest
+    of the page.
+    """
     with pytest.raises(ValueError, match=r"page\.md:2"):
         blocks_in("```sh\nls\n", "page.md")

@@ -12,7 +12,7 @@ GATEWAY = TOP / "gateway"
 COMMANDS = GATEWAY / "commands"
 CHECKS = (*sorted((COMMANDS / "doctor").glob("*.py")), COMMANDS / "check.py")
 BESIDE = tuple(GATEWAY / name for name in ("access/pepper.py", "google/credentials.py"))
-"""What these say of a file `check` says, too."""
+"""Modules whose messages about files `check` prints, too."""
 STARTING = tuple(
     path
     for place in (
@@ -53,11 +53,11 @@ PARTS = (
     ": … Google's",
     "no token available: ",
 )
-"""Beginnings of what stands within the words of a trouble, or behind them."""
+"""Starts of texts that are inside or after the message of a finding."""
 
 
 def texts_in(node: ast.AST) -> Iterator[str]:
-    """The texts of a module, docstrings aside, with a gap for what they are filled with."""
+    """Yield the texts in code without docstrings, with `…` for inserted values."""
     text = _text(node)
     if text is not None:
         yield text
@@ -89,42 +89,42 @@ TROUBLES = [
 
 
 def told(title: str = "Findings of check") -> Sequence[str]:
-    """Words in the tables of a section."""
+    """Return the quoted words in the tables of a section."""
     section = PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
     cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
     return [words for cell in cells for words in re.findall(r"`([^`]+)`", cell)]
 
 
 def is_in(words: str, text: str) -> bool:
-    """True if a text has these words, in which a gap stands for anything."""
+    """True if the text contains these words, in which `…` stands for any text."""
     return re.search(".*".join(map(re.escape, words.split(GAP))), text) is not None
 
 
 def test_words_and_troubles_are_found() -> None:
-    """The next tests are not empty."""
+    """The tables and the code have more than 50 messages, so that the next tests are not empty."""
     assert len(told()) > 50
     assert len(TROUBLES) > 50
 
 
 @pytest.mark.parametrize("words", told())
-def test_check_says_these_words(words: str) -> None:
-    """Each cell of the tables quotes the code."""
+def test_check_prints_these_words(words: str) -> None:
+    """Each quotation in the table of findings is a text of `check`."""
     assert any(is_in(words, text) for path in (*CHECKS, *BESIDE) for text in SAID[path])
 
 
 @pytest.mark.parametrize("words", told("Startup errors"))
-def test_the_start_says_these_words(words: str) -> None:
-    """So does each of the table on a gateway that does not start."""
+def test_the_start_prints_these_words(words: str) -> None:
+    """Each quotation in the table of startup errors is a text of the code."""
     assert any(is_in(words, text) for path in (*STARTING, *BESIDE) for text in SAID[path])
 
 
 @pytest.mark.parametrize("text", TROUBLES)
-def test_the_page_tells_of_this_trouble(text: str) -> None:
-    """Each problem that `check` finds has a line."""
+def test_the_page_explains_this_finding(text: str) -> None:
+    """Each finding of `check` has a line in the table."""
     assert [words for words in told() if is_in(words, text)] != []
 
 
 @pytest.mark.parametrize("beginning", [*NOTHING_WRONG, *PARTS])
-def test_what_has_no_line_is_said_somewhere(beginning: str) -> None:
-    """No exception outlives the words that it was made for."""
+def test_exceptions_are_still_in_the_code(beginning: str) -> None:
+    """Each text that is excepted from the table still exists in the code."""
     assert any(text.startswith(beginning) for path in CHECKS for text in SAID[path])

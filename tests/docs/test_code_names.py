@@ -1,4 +1,4 @@
-"""The code map and the decisions name files, classes and methods that exist."""
+"""Files, classes and methods named in CONTRIBUTING.md and docs/explanation exist."""
 
 import ast
 import re
@@ -17,14 +17,14 @@ FILES = [
     for path in (TOP / folder).rglob("*.py")
 ]
 FOREIGN = {"HTTPClient"}
-"""Classes of libraries."""
+"""Classes of other packages."""
 
 _FILE = re.compile(r"`([\w/]+\.py)`")
 _MEMBER = re.compile(r"`([A-Z]\w+)\.(\w+)`")
 
 
 def members() -> Mapping[str, Set[str]]:
-    """Methods and fields of each class of the gateway; classes of one name are joined."""
+    """Return methods and fields by class of the gateway. Classes with the same name are merged."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for path in (TOP / "gateway").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -41,7 +41,7 @@ MEMBERS = members()
 
 
 def missing(text: str) -> Iterator[str]:
-    """Files and members in a text that do not exist."""
+    """Yield files and members in a text that do not exist."""
     for file in _FILE.findall(text):
         if not any(path.as_posix().endswith(f"/{file}") for path in FILES):
             yield file
@@ -52,11 +52,11 @@ def missing(text: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_names_of_code_exist(page: Path) -> None:
-    """A renamed method or file is renamed in these pages, too."""
+    """Each file, class and method named in these pages exists in the code."""
     assert list(missing(page.read_text("utf-8"))) == []
 
 
 @pytest.mark.parametrize("name", ["web/nothing.py", "RowService.nothing", "Nothing.write"])
 def test_a_missing_name_is_found(name: str) -> None:
-    """A planted name of a file, a method or a class fails; names beside it pass."""
+    """A planted name of a missing file, method or class is reported; existing names are not."""
     assert list(missing(f"`web/rows.py`, `RowService.write`, `{name}`")) == [name]

@@ -1,4 +1,4 @@
-"""Every command of the gateway that stands outside a block of shell: in a text, in a sample."""
+"""Calls of `sheets-gateway` outside shell blocks: in texts and in deployment samples."""
 
 import re
 import shlex
@@ -27,7 +27,7 @@ def in_texts() -> Iterator[tuple[str, str]]:
 
 
 def in_samples() -> Iterator[tuple[str, Sequence[str]]]:
-    """The arguments of services, from the units of systemd, Compose and Kubernetes."""
+    """Yield file and arguments of the services in systemd units, Compose and Kubernetes files."""
     for unit in sorted(SAMPLES.glob("*.service")):
         for line in re.findall(
             r"^ExecStart=\S*/sheets-gateway (.*)", unit.read_text(), re.MULTILINE
@@ -39,7 +39,7 @@ def in_samples() -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def _arguments(node: object) -> Iterator[Sequence[str]]:
-    """Lists named `args` or `command` that begin with a command of ours."""
+    """Yield lists named `args` or `command` that start with a command of `sheets-gateway`."""
     if isinstance(node, dict):
         for name, value in node.items():
             if name in ("args", "command") and isinstance(value, list) and value[0] in COMMANDS:
@@ -52,7 +52,7 @@ def _arguments(node: object) -> Iterator[Sequence[str]]:
 
 @pytest.mark.parametrize(("page", "text"), sorted({*in_texts()}))
 def test_commands_within_a_text_can_be_run(page: str, text: str) -> None:
-    """The command exists and takes these options, with all that it needs."""
+    """Each command in a text exists, and accepts its options."""
     (words,) = commands_in(text)
 
     assert problems_of(words) == []
@@ -60,12 +60,12 @@ def test_commands_within_a_text_can_be_run(page: str, text: str) -> None:
 
 @pytest.mark.parametrize(("file", "words"), [*in_samples()])
 def test_commands_of_services_can_be_run(file: str, words: Sequence[str]) -> None:
-    """So do those of the units and manifests."""
+    """Each command in units and manifests exists, and accepts its options."""
     assert problems_of(words) == []
 
 
 def test_commands_are_found() -> None:
-    """The tests before are not empty."""
+    """Texts and samples contain commands, so that the tests above are not empty."""
     assert len([*in_texts()]) > 10
     assert {file for file, _ in in_samples()} == {
         "compose.yaml",

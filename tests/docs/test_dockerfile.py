@@ -1,4 +1,6 @@
-"""The Dockerfile installs a gateway that starts, is asked how it is, and can be stopped."""
+"""The Dockerfile of the documentation installs a gateway that starts, reports its health
+and stops.
+"""
 
 import os
 import shutil
@@ -19,13 +21,13 @@ TEXT = (TOP / "docs" / "deployment" / "Dockerfile").read_text("utf-8")
 FOUND = instructions(TEXT)
 PATIENCE_SECONDS = 300.0
 MADE = "/opt/venv"
-"""The environment that the first stage makes and the second takes."""
+"""Virtual environment that the first stage creates and the second stage copies."""
 
 
 def run(
     *command: str, cwd: Path | None = None, environ: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """A command, found by the PATH of `environ` if there is one."""
+    """Run a command. The PATH of `environ` is searched for the program, if `environ` is given."""
     program = shutil.which(command[0], path=(environ or os.environ)["PATH"]) or command[0]
     return subprocess.run(  # noqa: S603 - the lines of our own Dockerfile
         [program, *command[1:]],
@@ -38,8 +40,8 @@ def run(
     )
 
 
-def test_it_can_be_read() -> None:
-    """Each instruction is one of Docker's, with what it takes; what it copies is there."""
+def test_the_dockerfile_is_valid() -> None:
+    """Each instruction of the Dockerfile has valid arguments, and the copied files exist."""
     assert problems(FOUND, TOP) == []
 
 
@@ -53,14 +55,14 @@ def test_it_can_be_read() -> None:
         pytest.param("BASE=python:3.13-slim", "BASE=python:3.9-slim", id="old Python"),
     ],
 )
-def test_a_mistake_in_it_is_found(old: str, new: str) -> None:
-    """A missing file, a misspelt word, or a command that a shell would run does not pass."""
+def test_a_mistake_in_the_dockerfile_is_found(old: str, new: str) -> None:
+    """A missing file, a misspelt instruction or a command in shell form is reported."""
     assert old in TEXT
     assert problems(instructions(TEXT.replace(old, new)), TOP) != []
 
 
-def test_its_command_is_one_of_ours() -> None:
-    """It starts a command of our command line."""
+def test_the_container_runs_serve() -> None:
+    """ENTRYPOINT and CMD start `sheets-gateway serve` with valid options."""
     entrypoint, command = the(FOUND, "ENTRYPOINT").words(), the(FOUND, "CMD").words()
 
     assert entrypoint == ["sheets-gateway"]
@@ -68,8 +70,8 @@ def test_its_command_is_one_of_ours() -> None:
     assert command[0] == "serve"
 
 
-def test_its_variables_are_settings() -> None:
-    """The gateway listens on all addresses at the exposed port, with its keys in the volume."""
+def test_variables_of_the_image_are_settings() -> None:
+    """ENV makes the gateway listen on the exposed port, with its database in the volume."""
     settings = load_settings(None, variables(FOUND))
     database = Path(str(settings.access.database))
 
@@ -79,8 +81,8 @@ def test_its_variables_are_settings() -> None:
     assert settings.google.credentials is not None
 
 
-def test_it_does_not_run_as_root() -> None:
-    """The user that it makes, with a number that the page gives, is the one that runs it."""
+def test_the_image_does_not_run_as_root() -> None:
+    """The image runs as a user with the user ID that the deployment page names."""
     (user,) = [each.rest for each in FOUND if each.name == "USER"]
     (making,) = [each for each in FOUND if each.name == "RUN" and "useradd" in each.rest]
     page = (TOP / "docs" / "how-to" / "deployment.md").read_text("utf-8")
@@ -93,8 +95,8 @@ def test_it_does_not_run_as_root() -> None:
     assert last_root < the(FOUND, "USER").line < the(FOUND, "ENTRYPOINT").line
 
 
-def test_the_environment_is_all_that_its_stages_share() -> None:
-    """The image has the installed gateway, neither sources nor a compiler."""
+def test_stages_share_the_environment_only() -> None:
+    """The final image has the installed environment, but neither sources nor a compiler."""
     (shared,) = [each for each in FOUND if each.rest.startswith("--from=")]
     first, second = [each for each in FOUND if each.name == "FROM"]
 
@@ -104,8 +106,10 @@ def test_the_environment_is_all_that_its_stages_share() -> None:
     assert variables(FOUND)["PATH"] == f"{MADE}/bin:$PATH"
 
 
-def test_it_is_stopped_as_the_gateway_wants() -> None:
-    """SIGTERM, which the gateway takes for its end, and time enough in the page's commands."""
+def test_the_container_stops_with_sigterm() -> None:
+    """The image stops with SIGTERM, and the page's stop timeout exceeds the gateway's
+    shutdown time.
+    """
     page = (TOP / "docs" / "how-to" / "deployment.md").read_text("utf-8")
 
     assert the(FOUND, "STOPSIGNAL").rest == "SIGTERM"
@@ -114,8 +118,8 @@ def test_it_is_stopped_as_the_gateway_wants() -> None:
 
 
 @pytest.mark.parametrize("is_up", [True, False], ids=["up", "down"])
-def test_its_health_check_tells_whether_the_gateway_is_up(is_up: bool, demo: Demo) -> None:
-    """Run by hand it ends well beside a running gateway, and fails where none is."""
+def test_the_health_check_detects_a_stopped_gateway(is_up: bool, demo: Demo) -> None:
+    """The HEALTHCHECK command succeeds with a running gateway, and fails without one."""
     python, *arguments = the(FOUND, "HEALTHCHECK").words()
     address = "http://127.0.0.1:8000"
     url = demo.url if is_up else "http://127.0.0.1:1"
@@ -126,8 +130,8 @@ def test_its_health_check_tells_whether_the_gateway_is_up(is_up: bool, demo: Dem
     assert (done.returncode == 0) == is_up
 
 
-def test_what_it_copies_is_enough_to_install_and_serve(tmp_path: Path) -> None:
-    """The steps of its first stage make an environment whose command starts without the rest."""
+def test_copied_files_suffice_to_install_and_serve(tmp_path: Path) -> None:
+    """The first stage's steps create an environment whose commands run without the sources."""
     image, fresh = tmp_path / "image", tmp_path / "venv"
     copy(FOUND, TOP, image)
     steps = [each.rest for each in FOUND if each.name == "RUN" and MADE in each.rest]
@@ -152,7 +156,9 @@ def test_what_it_copies_is_enough_to_install_and_serve(tmp_path: Path) -> None:
 
 
 def _lend_what_is_needed(fresh: Path, lent: Path) -> None:
-    """Let an environment use all packages of this one but the gateway, so that none is fetched."""
+    """Give an environment access to all installed packages except the gateway, so that
+    pip downloads nothing.
+    """
     lent.mkdir()
     for each in Path(sysconfig.get_path("purelib")).iterdir():
         if "sheets_gateway" not in each.name and each.suffix != ".pth":

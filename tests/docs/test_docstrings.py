@@ -1,4 +1,4 @@
-"""Docstrings are plain English: they begin with a noun or a verb and use standard terms."""
+"""Docstrings in plain English: a noun or verb first, and standard terms."""
 
 import ast
 import re
@@ -17,11 +17,11 @@ FIRST_WORDS = re.compile(
 )
 """First words of fragments without a subject, and of pronouns without a noun."""
 WORDS = re.compile(r"\b(tell|taken\s+for|there\s+is\s+none\s+of|that\s+of|the\s+latter)\b")
-"""Further words of riddles, which messages may have: "Tell the operator"."""
+"""Further words that docstrings must not contain, although messages can: "Tell the operator"."""
 
 
 def docstrings(source: str) -> Iterator[tuple[int, str]]:
-    """Line and text of each docstring: of modules, classes, functions and assignments."""
+    """Yield line and text of each docstring of modules, classes, functions and assignments."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             for statement in node.body:
@@ -31,7 +31,7 @@ def docstrings(source: str) -> Iterator[tuple[int, str]]:
 
 
 def faults(source: str) -> list[str]:
-    """Line of each docstring with a fault, and the words."""
+    """Return line and words of each docstring with a fault."""
     return [
         f"{line}: {found}"
         for line, text in docstrings(source)
@@ -51,7 +51,7 @@ MODULES = [path for package in PACKAGES for path in sorted((TOP / package).rglob
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_docstrings_are_plain(path: Path) -> None:
-    """No docstring is a fragment, and none has a word of the list."""
+    """No docstring of a module starts with a listed word or contains one."""
     assert faults(path.read_text("utf-8")) == []
 
 
@@ -75,8 +75,8 @@ def test_docstrings_are_plain(path: Path) -> None:
         pytest.param('"""The cost: that of a list."""', "1: that of", id="pronoun"),
     ],
 )
-def test_a_riddle_is_found(source: str, fault: str) -> None:
-    """A planted docstring fails, wherever it stands."""
+def test_a_fault_in_a_docstring_is_found(source: str, fault: str) -> None:
+    """A planted fault is reported in a docstring of any kind."""
     assert fault in faults(source)
 
 
@@ -88,6 +88,6 @@ def test_a_riddle_is_found(source: str, fault: str) -> None:
         pytest.param('x = "What is read"', id="text"),
     ],
 )
-def test_plain_english_is_not_refused(source: str) -> None:
-    """Nouns and verbs come first; other texts are not docstrings."""
+def test_plain_docstrings_have_no_faults(source: str) -> None:
+    """Docstrings that start with a noun or verb, and texts in code, have no faults."""
     assert faults(source) == []

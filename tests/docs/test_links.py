@@ -1,4 +1,4 @@
-"""The pages lead to each other, and to what is there."""
+"""Links of the documentation to pages and headings that exist."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 def anchors(text: str) -> set[str]:
-    """The names that a page's headings have in links, as GitHub makes them."""
+    """Return the link names of a page's headings, as GitHub creates them."""
     headings = _HEADING.findall(_CODE.sub(_without_fences, text))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -26,7 +26,7 @@ def _without_fences(code: re.Match[str]) -> str:
 
 
 def broken(page: Path, text: str) -> Iterator[str]:
-    """Links of a page to files and headings that there are not."""
+    """Yield links of a page to files and headings that do not exist."""
     for found in _LINK.finditer(text):
         name, anchor = found[1], found[2]
         target = (page.parent / name).resolve() if name else page
@@ -40,13 +40,13 @@ def _text_of(target: Path, page: Path, text: str) -> str:
 
 @pytest.mark.parametrize("page", [*PAGES, *BESIDE], ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page: Path) -> None:
-    """To a file of the project, and a heading in it."""
+    """Every link of a page leads to an existing file and heading."""
     assert list(broken(page, page.read_text("utf-8"))) == []
 
 
 @pytest.mark.parametrize("page", PAGES[2:], ids=lambda page: page.name)
 def test_every_page_is_found_from_the_index(page: Path) -> None:
-    """The entry of the docs has a link to each, in the list of its folder."""
+    """The index links to every page in the list of its folder."""
     lists = (DOCS / "index.md").read_text("utf-8").split("\n## ")
     of_folder = [each for each in lists if f"({page.relative_to(DOCS)})" in each]
 
@@ -55,7 +55,7 @@ def test_every_page_is_found_from_the_index(page: Path) -> None:
 
 
 def test_the_index_is_the_first_page() -> None:
-    """The pages are the README, the entry of the docs, and those in its four folders."""
+    """The pages are README.md, the index, and those of four folders."""
     folders = {page.parent.name for page in PAGES[2:]}
 
     assert PAGES[1] == DOCS / "index.md"
@@ -66,5 +66,5 @@ def test_the_index_is_the_first_page() -> None:
     "link", ["[a](docs/nothing.md)", "[a](#nothing)", "[a](docs/reference/emulator.md#nothing)"]
 )
 def test_a_broken_link_is_found(link: str) -> None:
-    """A missing file, and a missing heading in this page or another."""
+    """A link to a missing file, or to a missing heading, is reported."""
     assert list(broken(TOP / "README.md", f"# Here\n{link} [b](#here)")) == [link]

@@ -1,4 +1,4 @@
-"""The gateway takes the requests that the page on other services gives."""
+"""Requests in the how-to on moving from other services."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def demo() -> Iterator[Demo]:
 
 
 def test_every_line_has_a_counterpart() -> None:
-    """A request, or words why there is none."""
+    """Each line of the page has a request, or says why there is none."""
     without = [row for row in ROWS if not _REQUEST.search(row) and not row.startswith(NONE)]
 
     assert without == []
@@ -44,7 +44,7 @@ def test_every_line_has_a_counterpart() -> None:
 def test_a_counterpart_works(
     demo: Demo, method: str, path: str, query: str | None, body: str | None
 ) -> None:
-    """It has an effect on rows of the demo."""
+    """Each documented request succeeds on the demo and gives rows."""
     answer = httpx2.request(
         method,
         f"{demo.url}/v2/sheets{path}",
@@ -59,7 +59,7 @@ def test_a_counterpart_works(
 
 
 def test_a_limit_of_a_write_is_its_max_affected(demo: Demo) -> None:
-    """More matching rows change nothing."""
+    """An update with `max-affected` below the number of matching rows gets 400."""
     answer = httpx2.patch(
         f"{demo.url}/v2/sheets/Orders",
         params={"where": '{"state":"open"}', "max-affected": "1"},

@@ -1,4 +1,4 @@
-"""The pictures of worksheets show what the emulator holds, and the records that a gateway lists."""
+"""The pictures of worksheets are up to date."""
 
 import re
 from collections.abc import Iterator
@@ -27,12 +27,12 @@ def api(opened_api: Api) -> Api:
 
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda each: each.name)
 def test_a_picture_is_up_to_date(api: Api, picture: Picture) -> None:
-    """Drawn again, it has the same cells, marks and labels: `python -m tests.docs.pictures`."""
+    """A new drawing equals the stored file. `python -m tests.docs.pictures` updates the files."""
     assert svg(drawn(api, picture)) == (FOLDER / f"{picture.name}.svg").read_text("utf-8")
 
 
 def test_the_page_has_all_pictures() -> None:
-    """None is missing, and no file is left over."""
+    """The page shows every picture, and no other file exists in the folder."""
     shown = re.findall(r"!\[[^\]]+\]\(\.\./images/sheets/(.+?)\.svg\)", PAGE)
 
     assert sorted(shown) == sorted(each.name for each in PICTURES)
@@ -40,7 +40,7 @@ def test_the_page_has_all_pictures() -> None:
 
 
 def test_another_cell_or_record_makes_another_picture(api: Api) -> None:
-    """A picture that is out of date does not pass."""
+    """A changed cell, frozen row or record gives a different picture."""
     first = drawn(api, PICTURES[0])
     [block] = first.view.blocks
     texts = [[*row] for row in block.texts]

@@ -1,4 +1,4 @@
-"""The proxies of the pages pass on what clients and the gateway say."""
+"""The documented proxies pass on requests of clients and answers of the gateway."""
 
 import re
 import shutil
@@ -41,7 +41,7 @@ needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="there is
 
 @pytest.fixture
 def proxied(tmp_path: Path) -> Iterator[httpx2.Client]:
-    """A client with a key that speaks TLS to nginx, in front of a gateway."""
+    """Return a client with a key that uses TLS to nginx in front of a gateway."""
     with (
         running_demo(bind("127.0.0.1", 0), FEW_WRONG_KEYS) as demo,
         running_nginx(NGINX, tmp_path, gateway=port_of(demo.url)) as proxy,
@@ -56,7 +56,7 @@ def proxied(tmp_path: Path) -> Iterator[httpx2.Client]:
 
 @needs_nginx
 def test_nginx_passes_requests_and_answers(proxied: httpx2.Client) -> None:
-    """Rows are listed and created through it, and the request's id is the one that it made."""
+    """nginx passes on reads and creates, and sets a new request ID for each."""
     listed = proxied.get("/v2/sheets/Cities", params={"limit": "1"})
     created = proxied.post("/v2/sheets/Cities", json={"name": "Austin"})
 
@@ -68,16 +68,18 @@ def test_nginx_passes_requests_and_answers(proxied: httpx2.Client) -> None:
 
 
 @needs_nginx
-def test_what_is_too_large_is_refused_in_the_gateways_words(proxied: httpx2.Client) -> None:
-    """nginx passes on a body that the gateway refuses, so that the error has its code."""
+def test_a_large_body_gets_the_error_of_the_gateway(proxied: httpx2.Client) -> None:
+    """nginx passes on a body of 1.1 MB, so that the client gets the gateway's code 4130."""
     answer = proxied.post("/v2/sheets/Cities", json={"name": "x" * 1_100_000})
 
     assert (answer.status_code, answer.json()["code"]) == (413, 4130)
 
 
 @needs_nginx
-def test_a_client_cannot_pass_for_another_address(proxied: httpx2.Client) -> None:
-    """nginx puts the client's own address in place of what the client says of it."""
+def test_a_client_cannot_forge_its_address(proxied: httpx2.Client) -> None:
+    """nginx replaces a client's `X-Forwarded-For`, so a new forged address does not avoid
+    the limit.
+    """
     codes = [
         proxied.get(
             "/v2/sheets/Cities",
@@ -91,7 +93,7 @@ def test_a_client_cannot_pass_for_another_address(proxied: httpx2.Client) -> Non
 
 @contextmanager
 def tls(url: str, source: str, sent: bytes) -> Iterator[ssl.SSLSocket]:
-    """A connection of an address on which some bytes were sent."""
+    """Open a TLS connection from an address, and send some bytes."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with (
@@ -103,7 +105,7 @@ def tls(url: str, source: str, sent: bytes) -> Iterator[ssl.SSLSocket]:
 
 
 def is_open(client: ssl.SSLSocket) -> bool:
-    """True if a connection waits: neither an answer nor its end has come."""
+    """True if the connection is open and no bytes have arrived."""
     client.setblocking(False)
     try:
         client.recv(1)
@@ -115,8 +117,8 @@ def is_open(client: ssl.SSLSocket) -> bool:
 
 
 @needs_nginx
-def test_incomplete_heads_of_one_address_leave_others_room(proxied: httpx2.Client) -> None:
-    """They wait for their end, and another address is served on new connections meanwhile."""
+def test_incomplete_heads_of_one_address_do_not_block_others(proxied: httpx2.Client) -> None:
+    """While 600 connections of one address send no complete head, another address is served."""
     url, seen = str(proxied.base_url), []
     with ExitStack() as clients:
         held = []
@@ -134,7 +136,9 @@ def test_incomplete_heads_of_one_address_leave_others_room(proxied: httpx2.Clien
 
 @needs_nginx
 def test_incomplete_heads_are_ended_by_nginx(tmp_path: Path) -> None:
-    """Their time is the one of the page, which is the gateway's own."""
+    """nginx closes a connection whose head is incomplete after the gateway's
+    `head_timeout_seconds`.
+    """
     seconds = f"{ServerSettings().head_timeout_seconds:.0f}s"
     block = NGINX.replaced(f"client_header_timeout {seconds}", "client_header_timeout 1s")
     with (
@@ -148,8 +152,8 @@ def test_incomplete_heads_are_ended_by_nginx(tmp_path: Path) -> None:
 
 
 @needs_nginx
-def test_requests_of_one_address_at_once_are_limited(proxied: httpx2.Client) -> None:
-    """Those past the limit are refused by nginx, and another address is served meanwhile."""
+def test_concurrent_requests_of_one_address_are_limited(proxied: httpx2.Client) -> None:
+    """A request over the connection limit of an address gets 503; another address is served."""
     (most,) = re.findall(r"limit_conn sheets_gateway (\d+);", NGINX.text)
     url = str(proxied.base_url)
     with ExitStack() as clients:
@@ -184,7 +188,7 @@ def test_a_mistake_for_nginx_is_found(old: str, new: str, word: str, tmp_path: P
 
 
 def test_the_caddyfile_is_well_formed() -> None:
-    """Its blocks close, and hold only what belongs there; there is no Caddy to ask."""
+    """The Caddyfile has balanced blocks with allowed directives. Caddy itself is not run."""
     assert caddy_problems(CADDY) == []
 
 
@@ -199,12 +203,12 @@ def test_the_caddyfile_is_well_formed() -> None:
     ],
 )
 def test_a_mistake_for_caddy_is_found(old: str, new: str) -> None:
-    """A misspelt directive, one in the wrong block, or a brace too many or too few."""
+    """A misspelt or misplaced directive, and an unbalanced brace, are reported."""
     assert caddy_problems(CADDY.replaced(old, new)) != []
 
 
-def test_a_caddyfile_is_seen_as_it_stands() -> None:
-    """The smallest one is right; words behind a `#` do not count."""
+def test_a_minimal_caddyfile_is_valid() -> None:
+    """The check accepts a minimal Caddyfile and ignores comments."""
     text = f"{HOST} {{\n\treverse_proxy 127.0.0.1:8000  # {{\n}}"
 
     assert caddy_problems(Block(page="p", line=1, language="caddyfile", text=text)) == []

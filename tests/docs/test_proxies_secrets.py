@@ -1,4 +1,4 @@
-"""Neither nginx of the docs believes a client's address, or logs a key."""
+"""nginx and Caddy of the documentation ignore a client's claimed address and log no key."""
 
 import re
 import shutil
@@ -26,7 +26,9 @@ needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="there is
 
 
 def ask(block: Block, folder: Path, gateway: str) -> int:
-    """The status of a read with a key in its URL and made-up addresses, to a new nginx."""
+    """Return the status of a read with a key in its URL and forged addresses, through a
+    new nginx.
+    """
     text = re.sub(r"(gateway-\d|127\.0\.0\.1):8000", gateway, block.text)
     block = replace(block, text=text)
     with (
@@ -42,7 +44,7 @@ def ask(block: Block, folder: Path, gateway: str) -> int:
 @needs_nginx
 @both
 def test_nginx_replaces_a_clients_own_addresses(block: Block, tmp_path: Path) -> None:
-    """The gateway gets one header with an address, that of the connection."""
+    """The gateway receives one address header, with the address of the connection to nginx."""
     with stand_ins([True]) as gateways:
         status = ask(block, tmp_path, f"127.0.0.1:{gateways.ports[0]}")
     (headers,) = gateways.headers
@@ -56,7 +58,7 @@ def test_nginx_replaces_a_clients_own_addresses(block: Block, tmp_path: Path) ->
 @both
 @pytest.mark.parametrize("gateway", [NOWHERE, "unix:{folder}/missing"], ids=["port", "socket"])
 def test_nginx_logs_no_key(block: Block, gateway: str, tmp_path: Path) -> None:
-    """Not even if the gateway is away: a request line would hold the key."""
+    """nginx logs no key, even if the gateway is down and nginx logs an error."""
     status = ask(block, tmp_path, gateway.format(folder=tmp_path))
     log = (tmp_path / "error.log").read_text("utf-8")
 
@@ -65,7 +67,7 @@ def test_nginx_logs_no_key(block: Block, gateway: str, tmp_path: Path) -> None:
 
 
 def test_caddy_removes_addresses_and_keys() -> None:
-    """The Caddyfile strips the other header, and logs neither query nor headers."""
+    """The Caddyfile removes `Forwarded`, and logs neither query nor headers."""
     words = [line.split("#")[0].split() for line in CADDY.text.splitlines()]
 
     assert caddy_problems(CADDY) == []

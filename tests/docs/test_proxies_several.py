@@ -1,4 +1,4 @@
-"""The nginx of the docs for several gateways repeats only what is safe to repeat."""
+"""The documented nginx for several gateways repeats only safe requests."""
 
 import shutil
 import ssl
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(shutil.which("nginx") is None, reason="there is 
 def ask(
     folder: Path, ports: Sequence[int], method: str, headers: dict[str, str], count: int = 1
 ) -> list[int]:
-    """The statuses of some requests to a new nginx in front of three ports."""
+    """Return the statuses of requests to a new nginx in front of gateways at these ports."""
     block = NGINX_CLUSTER
     for number, port in enumerate(ports, start=1):
         block = block.replaced(f"gateway-{number}:8000", f"127.0.0.1:{port}")
@@ -59,10 +59,12 @@ def ask(
         ),
     ],
 )
-def test_what_was_sent_is_repeated_only_if_that_is_safe(
+def test_a_sent_request_is_repeated_only_if_safe(
     method: str, headers: dict[str, str], times: int, tmp_path: Path
 ) -> None:
-    """Each gateway dies after it has read the request: another one may have it in these cases."""
+    """If a gateway closes the connection, nginx repeats reads, and writes with an
+    Idempotency-Key.
+    """
     with stand_ins([False] * 3) as gateways:
         statuses = ask(tmp_path, gateways.ports, method, headers)
 
@@ -78,10 +80,10 @@ def test_what_was_sent_is_repeated_only_if_that_is_safe(
         pytest.param("DELETE", KEY, id="DELETE with a key"),
     ],
 )
-def test_what_was_not_sent_goes_to_another_gateway(
+def test_an_unsent_request_goes_to_another_gateway(
     method: str, headers: dict[str, str], tmp_path: Path
 ) -> None:
-    """Two gateways refuse connections; the third one answers everything."""
+    """A request goes to the gateway that accepts connections if other gateways refuse them."""
     with stand_ins([True]) as gateways:
         ports = [DEAD_PORT, *gateways.ports, DEAD_PORT]
         statuses = ask(tmp_path, ports, method, headers, count=6)
@@ -99,7 +101,7 @@ def test_what_was_not_sent_goes_to_another_gateway(
     ],
 )
 def test_a_mistake_for_nginx_is_found(old: str, new: str, word: str, tmp_path: Path) -> None:
-    """As with the other configuration."""
+    """A mistake in the configuration for several gateways is reported."""
     write_certificate(tmp_path)
     block = NGINX_CLUSTER.replaced(old, new)
     for number in (1, 2, 3):

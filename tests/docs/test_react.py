@@ -1,4 +1,4 @@
-"""Components of the docs show rows and errors, in a page and on a server."""
+"""React components of the documentation show rows and errors, in a page and on a server."""
 
 import re
 import shutil
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(NODE is None, reason="Node.js is not installed")
 
 
 def shown(folder: Path, meant: dict[str, str]) -> list[str]:
-    """The component at first, and in the end."""
+    """Return the first and the last rendering of the component."""
     text = filled_in(as_javascript(BLOCKS[IN_PAGE].text), meant)
     program = text.replace("import { ", "import { createElement, ", 1).replace(
         '"react"', '"./react.mjs"'
@@ -51,8 +51,8 @@ def said(folder: Path, program: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_these_are_all_components() -> None:
-    """Each has a test below."""
+def test_each_component_has_a_test() -> None:
+    """The pages have exactly the two components that this file tests."""
     assert set(BLOCKS) == {IN_PAGE, ON_SERVER}
 
 
@@ -71,7 +71,7 @@ def test_these_are_all_components() -> None:
 def test_the_component_of_the_server_becomes_html(
     demo: Demo, tmp_path: Path, is_known: bool, shown: str
 ) -> None:
-    """With rows, or it throws the code and the message of the gateway."""
+    """The server component renders rows, or throws the code and message of the gateway."""
     meant = {
         "http://127.0.0.1:8000": demo.url,
         "sgw_…": demo.read_only_key if is_known else "sgw_wrong",
@@ -84,7 +84,7 @@ def test_the_component_of_the_server_becomes_html(
 
 
 def test_the_component_shows_rows(demo: Demo, tmp_path: Path) -> None:
-    """Those that the page names, after a word about loading."""
+    """The component shows "Loading…" and then the cities of the state."""
     meant = {"http://127.0.0.1:8000": demo.url, "sgw_…": demo.read_only_key}
     first, last = shown(tmp_path, meant)
 
@@ -94,7 +94,7 @@ def test_the_component_shows_rows(demo: Demo, tmp_path: Path) -> None:
 
 
 def test_the_component_shows_an_error(demo: Demo, tmp_path: Path) -> None:
-    """With the message of the gateway."""
+    """The component shows the gateway's message for a wrong key."""
     _, last = shown(tmp_path, {"http://127.0.0.1:8000": demo.url, "sgw_…": "sgw_wrong"})
 
     assert re.fullmatch(r"<p>.*key.*</p>", last)
@@ -116,12 +116,12 @@ def test_the_component_shows_an_error(demo: Demo, tmp_path: Path) -> None:
     ],
 )
 def test_elements_become_calls(text: str, made: str) -> None:
-    """As a compiler of JSX does it."""
+    """JSX elements compile to calls of `createElement`."""
     assert as_javascript(text) == made
 
 
 @pytest.mark.parametrize("text", ["<p>", "<p>x</q>", "<p a={1>"])
 def test_a_broken_element_is_found(text: str) -> None:
-    """One without an end, with another end, and one with an open brace."""
+    """An element without an end, with another end, or with an open brace raises ValueError."""
     with pytest.raises(ValueError, match="is not"):
         as_javascript(text)

@@ -1,4 +1,4 @@
-"""Every sample of JavaScript and Python prints what it says."""
+"""JavaScript and Python samples print the output in their comments."""
 
 import shutil
 from collections.abc import Mapping
@@ -45,14 +45,14 @@ def free_port() -> str:
 def test_the_samples_of_a_page_run(
     language: str, page: str, demo: Demo, google: Google, tmp_path: Path
 ) -> None:
-    """Pasted into one program they end well, and print what their comments say."""
+    """The samples of a page run as one program and print the output in their comments."""
     blocks = by_page(blocks_of(language))[page]
 
     assert problems(blocks, meant(demo, google), tmp_path) == []
 
 
 def test_the_samples_of_the_readme_run_twice(demo: Demo, google: Google, tmp_path: Path) -> None:
-    """After the demo's own commands, and a second paste prints the same."""
+    """README samples run after the demo's commands, and print the same in a second run."""
     run_own_commands(demo)
     (block,) = by_page(blocks_of("js"))["README.md"]
     found = [problems([block], meant(demo, google), tmp_path) for _ in range(2)]
@@ -75,7 +75,7 @@ def test_the_samples_of_the_readme_run_twice(demo: Demo, google: Google, tmp_pat
 def test_a_mistake_in_a_sample_is_found(
     language: str, old: str, new: str, word: str, demo: Demo, google: Google, tmp_path: Path
 ) -> None:
-    """A wrong field, path, body or result does not pass."""
+    """A wrong field, path, body or output in a sample is reported."""
     block = next(each for each in blocks_of(language) if old in each.text)
     found = problems([block.replaced(old, new)], meant(demo, google), tmp_path)
 

@@ -1,4 +1,4 @@
-"""Every block of TOML is a configuration."""
+"""TOML blocks of the documentation are valid configurations."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.docs.settings import problems
 
 @pytest.mark.parametrize("block", blocks_of("toml"), ids=str)
 def test_a_configuration_loads(block: Block, tmp_path: Path) -> None:
-    """The gateway accepts it unchanged."""
+    """The gateway loads each TOML block without errors."""
     assert problems(block, tmp_path) == []
 
 
@@ -24,7 +24,7 @@ def test_a_configuration_loads(block: Block, tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_in_a_configuration_is_found(text: str, word: str, tmp_path: Path) -> None:
-    """A broken file, an unknown setting or a wrong value does not pass."""
+    """Invalid TOML, an unknown setting and a wrong value are reported."""
     block = Block(page="page.md", line=1, language="toml", text=text)
 
     assert word in "".join(problems(block, tmp_path))

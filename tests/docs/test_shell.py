@@ -1,4 +1,4 @@
-"""Every block of shell works as it stands."""
+"""Shell blocks of the documentation work."""
 
 import shutil
 from collections.abc import Sequence
@@ -28,18 +28,20 @@ def block(text: str, language: str = "sh", *notes: str) -> Block:
 
 @pytest.mark.parametrize("page", RUN)
 def test_the_commands_of_a_page_do_what_it_says(page: str, stage: Stage) -> None:
-    """Run in order, each ends well, with the answers and the output that the page gives."""
+    """The commands of a page run in order, with the documented statuses and outputs."""
     assert problems_run(page, RUN[page], stage) == []
 
 
 @pytest.mark.parametrize("each", UNRUN, ids=str)
-def test_commands_for_a_real_machine_can_be_read(each: Block) -> None:
-    """They are shell, our own commands in them take these options, and our files are there."""
+def test_commands_for_a_real_machine_are_valid(each: Block) -> None:
+    """Blocks that are not run have valid syntax, valid `sheets-gateway` options and
+    existing files.
+    """
     assert problems_unrun(each) == []
 
 
 def test_few_blocks_are_not_run() -> None:
-    """Only blocks that install the gateway or create an account."""
+    """Only pages that install the gateway or create an account have blocks that are not run."""
     pages = {each.page.removeprefix("docs/") for each in UNRUN}
 
     assert pages <= {
@@ -77,7 +79,7 @@ def test_few_blocks_are_not_run() -> None:
     ],
 )
 def test_a_mistake_in_a_command_is_found(stage: Stage, text: str, words: Sequence[str]) -> None:
-    """A wrong path, status, option or word is reported with the line of the page."""
+    """A wrong path, status, option or command is reported with its line in the page."""
     found = problems_run("page.md", [block(SET_UP + text)], stage)
 
     assert bool(found) == bool(words)
@@ -92,10 +94,8 @@ def test_a_mistake_in_a_command_is_found(stage: Stage, text: str, words: Sequenc
         pytest.param(["200", "200"], "9: answered 404, not 200", id="error"),
     ],
 )
-def test_answers_have_the_statuses_that_are_noted(
-    stage: Stage, statuses: Sequence[str], words: str
-) -> None:
-    """They stand behind the language, one for each command with curl, in their order."""
+def test_answers_have_the_noted_statuses(stage: Stage, statuses: Sequence[str], words: str) -> None:
+    """Statuses after a block's language are compared with the answers of its curl commands."""
     text = SET_UP + 'curl -H "$AUTH" "$SHEET/2"\ncurl -H "$AUTH" "$SHEET/99"'
     found = problems_run("page.md", [block(text, "sh", *statuses)], stage)
 
@@ -105,7 +105,9 @@ def test_answers_have_the_statuses_that_are_noted(
 
 @pytest.mark.parametrize("each", BLOCKS, ids=str)
 def test_no_command_has_a_comment(each: Block) -> None:
-    """The shell of macOS does not know comments in what is typed or pasted into it."""
+    """Shell blocks have no comments, because zsh on macOS does not recognise comments in
+    pasted lines.
+    """
     assert not has_comment(each.text)
 
 
@@ -118,7 +120,7 @@ def test_no_command_has_a_comment(each: Block) -> None:
     ],
 )
 def test_a_comment_is_found(text: str, is_one: bool) -> None:
-    """A `#` in quotes or within a word begins no comment."""
+    """A `#` starts a comment, except in quotes or within a word."""
     assert has_comment(text) == is_one
 
 
@@ -132,8 +134,8 @@ def test_a_comment_is_found(text: str, is_one: bool) -> None:
         pytest.param('{"rowIndex":3,"name":"Los Angeles"}\n{}', False, id="too much"),
     ],
 )
-def test_what_a_command_prints_is_compared(stage: Stage, printed: str, is_right: bool) -> None:
-    """The lines below a command of a `console` block are all that it prints."""
+def test_the_output_of_a_command_is_compared(stage: Stage, printed: str, is_right: bool) -> None:
+    """The output of a command must equal the lines below it in a `console` block."""
     console = f'$ curl -H "API-Key: $KEY" "$SHEET/3?keys=name"\n{printed}'
     set_up = Block(page="page.md", line=1, language="sh", text=SET_UP)
     found = problems_run("page.md", [set_up, block(console, "console")], stage)
@@ -154,14 +156,16 @@ def test_what_a_command_prints_is_compared(stage: Stage, printed: str, is_right:
         ),
     ],
 )
-def test_a_mistake_in_what_is_not_run_is_found(text: str, word: str) -> None:
-    """Unknown options, missing files and broken syntax are reported without running anything."""
+def test_a_mistake_in_an_unrun_block_is_found(text: str, word: str) -> None:
+    """Unknown options, missing files and invalid syntax are reported without running the block."""
     assert not is_run(block(text))
     assert word in "".join(problems_unrun(block(text)))
 
 
-def test_commands_are_found_where_they_stand() -> None:
-    """Behind a path, after other commands, over several lines; the image's name is no command."""
+def test_commands_are_found_in_shell_texts() -> None:
+    """A call is found with a path, after other commands and over several lines; an image
+    name is not a call.
+    """
     text = "docker run --tag sheets-gateway .\nx; /opt/bin/sheets-gateway keys \\\n  list --json"
 
     assert list(commands_in(text)) == [["keys", "list", "--json"]]

@@ -1,4 +1,4 @@
-"""The site has all pages, is searched, and asks nobody else for anything."""
+"""The documentation site has all pages and a search, and loads nothing from other hosts."""
 
 import json
 import re
@@ -16,7 +16,7 @@ _LOADED = re.compile(
     r"""|<link\b[^>]*?\bhref=["']?(?:https?:)?//"""
     r"""|(?:@import|url\()\s*["']?(?:https?:)?//"""
 )
-"""Files that a browser loads from another host."""
+"""Pattern of files that a browser loads from another host."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: page.name)
 def test_every_page_is_in_the_site(page: Path, site: Path) -> None:
-    """With its title, and in the navigation of the first page."""
+    """Every page is in the site with its title, and in the navigation."""
     place = page.relative_to(DOCS).with_suffix(".html")
     title = page.read_text("utf-8").splitlines()[0].removeprefix("# ")
 
@@ -43,12 +43,12 @@ def test_every_page_is_in_the_site(page: Path, site: Path) -> None:
     "place", ["project/index.html", "project/CHANGELOG.html", "project/config.example.toml.html"]
 )
 def test_pages_outside_the_docs_are_in_the_site(place: str, site: Path) -> None:
-    """README, changelog and configuration, to which pages link."""
+    """README, changelog and configuration, to which pages link, are in the site."""
     assert (site / place).is_file()
 
 
 def test_the_readme_leads_to_pages_of_the_site(site: Path) -> None:
-    """Its links are those of the site, not of the checkout."""
+    """Links of the README lead to pages of the site, not to files of the checkout."""
     readme = (site / "project" / "index.html").read_text("utf-8")
 
     assert re.search(r'href="\.\./(?:index|[\w-]+/[\w-]+)\.html', readme)
@@ -65,8 +65,8 @@ def test_the_readme_leads_to_pages_of_the_site(site: Path) -> None:
         ("--writable-column", "reference/cli.html"),
     ],
 )
-def test_the_search_knows_the_words_of_pages(word: str, page: str, site: Path) -> None:
-    """The index, from which a browser searches, has the text of the page."""
+def test_the_search_finds_words_of_pages(word: str, page: str, site: Path) -> None:
+    """The search index of the site contains the words of each page."""
     items = json.loads((site / "search.json").read_text("utf-8"))["items"]
     found = [each["location"] for each in items if word in _text(each)]
 
@@ -78,7 +78,7 @@ def _text(item: Mapping[str, str]) -> str:
 
 
 def test_the_site_needs_no_other_host(site: Path) -> None:
-    """Neither pages nor styles load scripts, fonts or pictures from elsewhere."""
+    """Pages and styles of the site load no scripts, fonts or pictures from other hosts."""
     loading = {
         f"{file.relative_to(site)}: {found[0]}"
         for pattern in ("*.html", "*.css")
@@ -91,7 +91,7 @@ def test_the_site_needs_no_other_host(site: Path) -> None:
 
 @pytest.mark.parametrize("link", ["[a](nothing.md)", "[a](#nothing)", "[a](../index.md#nothing)"])
 def test_a_broken_link_fails_the_build(link: str, tmp_path: Path) -> None:
-    """A missing page, and a missing heading in this page or another."""
+    """A link to a missing page or heading fails the build of the site."""
     need_generator()
     pages = prepare(tmp_path)
     with (pages / "reference" / "api.md").open("a", encoding="utf-8") as page:
@@ -100,8 +100,8 @@ def test_a_broken_link_fails_the_build(link: str, tmp_path: Path) -> None:
     assert build(tmp_path).returncode != 0
 
 
-def test_lists_and_blocks_are_those_of_the_page(tmp_path: Path) -> None:
-    """Items after a paragraph are a list, blocks within an item belong to it, notes are gone."""
+def test_lists_and_blocks_are_converted(tmp_path: Path) -> None:
+    """Pages of the site have correct lists and nested blocks, and no notes after the language."""
     pages = prepare(tmp_path)
     trouble = (pages / "how-to" / "troubleshooting.md").read_text("utf-8")
     moving = (pages / "how-to" / "move-from-sheetson.md").read_text("utf-8")

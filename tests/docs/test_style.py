@@ -1,4 +1,4 @@
-"""Pages and messages have no fragments that make readers solve riddles."""
+"""Pages and messages have no words that make sentences hard to understand."""
 
 import ast
 import re
@@ -39,7 +39,7 @@ TEXTS = (
 
 
 def fragments(text: str) -> list[str]:
-    """The fragments of a text, each with its line."""
+    """Return the line and words of each match in a text."""
     return [
         f"{text.count(chr(10), 0, found.start()) + 1}: {' '.join(found[0].split())}"
         for found in _ANY.finditer(text)
@@ -47,7 +47,7 @@ def fragments(text: str) -> list[str]:
 
 
 def messages() -> Iterator[tuple[str, str]]:
-    """Texts of the gateway with their modules, and descriptions of errors with their classes."""
+    """Yield module and text of each message, and class and description of each error."""
     for path in sorted((TOP / "gateway").rglob("*.py")):
         for text in texts_in(ast.parse(path.read_text("utf-8"))):
             yield str(path.relative_to(TOP)), text
@@ -57,12 +57,12 @@ def messages() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(TOP)))
 def test_a_page_has_no_fragments(path: Path) -> None:
-    """A page names things, and uses standard terms."""
+    """A page contains none of the listed fragments."""
     assert fragments(path.read_text("utf-8")) == []
 
 
 def test_messages_have_no_fragments() -> None:
-    """Neither do messages to clients and operators."""
+    """Messages and descriptions of errors contain none of the listed fragments."""
     found = [(place, text) for place, text in messages() if fragments(text)]
 
     assert found == []
@@ -78,12 +78,12 @@ def test_messages_have_no_fragments() -> None:
     ],
 )
 def test_a_planted_fragment_is_found(planted: str, expected: list[str]) -> None:
-    """Across lines, too; usual phrases are not fragments."""
+    """A planted fragment is found across a line break; allowed phrases are not reported."""
     assert fragments(planted) == expected
 
 
-def test_planted_texts_are_looked_at() -> None:
-    """The pages and messages are those that people read."""
+def test_all_pages_and_messages_are_searched() -> None:
+    """The texts include the main pages, and the messages include those of the main modules."""
     names = {path.name for path in TEXTS}
     places = {place for place, _ in messages()}
 

@@ -1,4 +1,4 @@
-"""The table of typed values says what a gateway stores and answers."""
+"""The table of typed values matches what the gateway stores and answers."""
 
 import json
 import re
@@ -32,12 +32,12 @@ KINDS = {
     "nothing": type(None),
     "the formula, as before": str,
 }
-"""What the emulator holds: dates and times are numbers."""
+"""Types of values that the emulator stores; dates and times are numbers."""
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    """The demo with a column of each kind; a line of the table changes one cell."""
+    """Run the demo with a column of each kind. Each test changes one cell."""
     folder = tmp_path_factory.mktemp("kinds")
     (folder / "Kinds.csv").write_text(SHEET)
     seed = read_spreadsheet(folder, DEMO_SPREADSHEET)
@@ -52,7 +52,7 @@ def _seeded(demo: Demo) -> None:
 
 
 def read(demo: Demo, values: str) -> Mapping[str, object]:
-    """The row as it is now."""
+    """Return the current row, displayed or typed."""
     url = f"{demo.url}/v2/sheets/Kinds/2?values={values}"
     found: Mapping[str, object] = httpx2.get(url, headers={"API-Key": demo.full_key}).json()
     return found
@@ -63,17 +63,17 @@ def write(demo: Demo, fields: Mapping[str, object]) -> httpx2.Response:
     return httpx2.patch(url, headers={"API-Key": demo.full_key}, json=fields)
 
 
-def test_every_line_is_found() -> None:
-    """The table has each kind of column."""
+def test_the_table_has_every_kind() -> None:
+    """The table has a line for each kind of column."""
     assert len(ROWS) == PAGE.count("\n| ") - 1
     assert {row[0] for row in ROWS} == set(SHEET.splitlines()[0].split(","))
 
 
 @pytest.mark.parametrize(("column", "sent", "displayed", "held", "got"), ROWS)
-def test_a_line_is_true(
+def test_a_line_is_correct(
     demo: Demo, column: str, sent: str, displayed: str, held: str, got: str
 ) -> None:
-    """What is sent is stored, displayed and answered as the line says."""
+    """A value is stored, displayed and answered as its line in the table says."""
     written = write(demo, {column: json.loads(sent)})
     texts, typed = read(demo, "displayed"), read(demo, "typed")
     cells = httpx2.get(f"{demo.emulator_url}/_emulator/spreadsheets/{DEMO_SPREADSHEET}").json()
@@ -88,8 +88,8 @@ def test_a_line_is_true(
     assert bool(cell["formula"]) == (held == "the formula, as before")
 
 
-def test_a_date_with_an_offset_is_refused(demo: Demo) -> None:
-    """With the form that is meant, as the page says."""
+def test_a_date_with_an_offset_is_rejected(demo: Demo) -> None:
+    """A time with an offset gets 400, and the message has the accepted notation."""
     refused = write(demo, {"date with time": "2026-02-01T23:30:00Z"})
 
     assert (refused.status_code, refused.json()["code"]) == (400, 104)

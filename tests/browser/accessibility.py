@@ -1,7 +1,7 @@
-"""Pages as axe-core sees them.
+"""Accessibility checks of pages with axe-core.
 
-Rules: axe comes with `npm ci` from the locked version in `axe`. Without npm's registry its tests
-are skipped, but fail with `CI` set.
+Rules: `npm ci` installs the version of axe-core locked in the folder `axe`. Without npm's registry
+the tests are skipped, or fail if `CI` is set.
 """
 
 import shutil
@@ -17,7 +17,7 @@ Scheme = Literal["light", "dark"]
 
 
 def axe_source(folder: Path) -> str:
-    """The text of axe-core, installed in this folder."""
+    """Install axe-core in this folder, and return its source."""
     for name in ("package.json", "package-lock.json"):
         shutil.copy(Path(__file__).parent / "axe" / name, folder)
     npm = NPM or unavailable("npm is not installed")
@@ -30,7 +30,7 @@ def axe_source(folder: Path) -> str:
 SCHEMES: Sequence[Scheme] = ("light", "dark")
 WIDTHS = (1280, 400)
 _COLORS = "color-contrast", "link-in-text-block"
-"""The rules that look at colors."""
+"""axe rules about colors."""
 _TAGS = "wcag2a", "wcag2aa", "wcag21aa", "best-practice"
 
 _BROKEN = """async rules => {
@@ -40,9 +40,10 @@ _BROKEN = """async rules => {
 
 
 def faults(page: Page, axe: str) -> list[str]:
-    """What is wrong with a page, all details open, light and dark, on a desk and on a phone.
+    """Return violations of a page with all details open, in light and dark, 1280 and 400 pixels
+    wide.
 
-    All rules look at the light page, those of colors at the dark one too.
+    All rules are checked in light mode, and only rules about colors in dark mode.
     """
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     page.evaluate(axe)

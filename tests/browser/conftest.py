@@ -1,9 +1,9 @@
-"""A browser for tests of pages: headless, and without a way to any machine but this one.
+"""Fixtures for a headless browser that can reach only this machine.
 
-Rules: Playwright's plain API runs an event loop of its own in this thread, and leaves it marked as
-the running one between its calls; whoever else wants a loop is refused then. So the mark stands
-only while a test that has the browser runs or ends, and while a fixture that builds on the browser
-is made. Fixtures of session scope cannot build on it; all others can, and all may run loops.
+Rules: Playwright's sync API runs an event loop in this thread, and leaves it marked as running
+between its calls. asyncio then refuses to run another loop. So the mark is set only while a test
+that uses the browser runs, and while a fixture that uses the browser is created. Fixtures of
+session scope cannot use the browser. All other fixtures can, and all fixtures can run event loops.
 """
 
 import asyncio
@@ -34,19 +34,19 @@ ARGUMENTS = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ]
 PATIENCE_MS = 20_000
-"""How long a page may take for one thing, also on a machine with much else to do."""
+"""Milliseconds that Playwright waits for one action, even on a busy machine."""
 
 NASTY = "<img src='http://evil.example' onerror='document.title=1'>"
-"""A text that is shown as it is, of a cell, a field or a path."""
+"""HTML that pages must show as text, in cells, fields and paths."""
 
 _LOOP = pytest.StashKey[asyncio.AbstractEventLoop]()
 _BUILDING_ON_IT = pytest.StashKey[set[str]]()
-"""The names of the browser and of the fixtures that build on it."""
+"""Names of the browser fixture and of the fixtures that use it."""
 
 
 @pytest.fixture(scope="session")
 def browser(pytestconfig: pytest.Config) -> Iterator[Browser]:
-    """One Chromium for all tests; each makes a context of its own."""
+    """Run one Chromium for all tests. Each test creates its own context."""
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")
     with sync_playwright() as playwright:
@@ -62,7 +62,7 @@ def browser(pytestconfig: pytest.Config) -> Iterator[Browser]:
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    """A profile of its own for a test."""
+    """Open a browser context for one test."""
     with browser.new_context() as opened:
         opened.set_default_timeout(PATIENCE_MS)
         yield opened
@@ -70,26 +70,26 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def recorder(context: BrowserContext) -> Recorder:
-    """Requests and complaints of the pages in the test's context."""
+    """Return the recorded requests and console messages of the test's pages."""
     return record(context)
 
 
 @pytest.fixture(scope="package")
 def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The text of axe-core."""
+    """Return the source of axe-core."""
     return axe_source(tmp_path_factory.mktemp("axe"))
 
 
 @pytest.fixture(scope="package")
 def demo() -> Iterator[Demo]:
-    """A gateway on an emulator with the sample workbook, for tests that write nothing."""
+    """Run a gateway on an emulator with the sample workbook, for tests that write nothing."""
     with running_demo(bind("127.0.0.1", 0), {}) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def book() -> Mapping[str, str] | None:
-    """The CSV texts of the console's worksheets by title; None: the sample workbook."""
+    """Return the console's worksheets as CSV texts by title, or None for the sample workbook."""
     return None
 
 
@@ -97,7 +97,7 @@ def book() -> Mapping[str, str] | None:
 def console_demo(
     book: Mapping[str, str] | None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Demo]:
-    """A demo of the module's own, for tests that write or change keys."""
+    """Run a demo for one module, whose tests write rows or change keys."""
     seed = None
     if book is not None:
         folder = tmp_path_factory.mktemp("book")
@@ -115,7 +115,7 @@ def console_url(console_demo: Demo) -> str:
 
 @pytest.fixture(scope="module")
 def cookies(browser: Browser, console_demo: Demo) -> Any:
-    """The session that the link of the demo begins."""
+    """Sign in with the demo's link, and return the session cookies."""
     with browser.new_context() as context:
         page = context.new_page()
         sign_in(page, console_demo)
@@ -123,7 +123,7 @@ def cookies(browser: Browser, console_demo: Demo) -> Any:
 
 
 def sign_in(page: Page, demo: Demo) -> None:
-    """Follow the link of the demo."""
+    """Open the demo's sign-in link, and sign in."""
     page.goto(demo.sign_in_url)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
@@ -131,7 +131,7 @@ def sign_in(page: Page, demo: Demo) -> None:
 
 @pytest.fixture
 def page(browser: Browser, console_url: str, cookies: Any) -> Iterator[Page]:
-    """A page of the console in a profile of its own, signed in."""
+    """Open a console page in a new context with a session."""
     with browser.new_context(base_url=console_url) as context:
         context.set_default_timeout(PATIENCE_MS)
         context.add_cookies(cookies)
@@ -140,7 +140,7 @@ def page(browser: Browser, console_url: str, cookies: Any) -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def busy(browser: Browser, console_demo: Demo, console_url: str, cookies: Any) -> None:
-    """Requests of all keys, one of them with an odd path, and a check."""
+    """Send requests with all keys, including an unusual path, and run `check`."""
     demo = console_demo
     paths = ["Cities", "Cities?order=name", "Products?values=typed", "Nowhere", quote(NASTY)]
     for key in (demo.full_key, demo.unfiltered_key, demo.read_only_key, "sgw_wrong"):
@@ -161,7 +161,7 @@ def busy(browser: Browser, console_demo: Demo, console_url: str, cookies: Any) -
 
 @pytest.fixture(scope="module")
 def lasting_page(browser: Browser, demo: Demo) -> Iterator[Page]:
-    """One page for all tests that need none of their own: each key begins it anew."""
+    """Open one page for tests that can share a page. Each test replaces the key."""
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(f"{demo.url}/docs")
@@ -170,7 +170,7 @@ def lasting_page(browser: Browser, demo: Demo) -> Iterator[Page]:
 
 @pytest.fixture
 def shared_page(lasting_page: Page) -> Iterator[Page]:
-    """That page; no test finds a route or an unfolded operation of another."""
+    """Return the shared page without routes and open operations of earlier tests."""
     yield lasting_page
     lasting_page.unroute_all()
     lasting_page.evaluate("history.replaceState(null, '', location.pathname)")

@@ -1,9 +1,10 @@
-"""Pictures of the console for README and how-to, as WebP, light and dark.
+"""WebP pictures of the console for README and how-to, in light and dark.
 
-    PYTHONPATH=. python -m tests.browser.console_pictures FOLDER    docs/images/console by default
+PYTHONPATH=. python -m tests.browser.console_pictures FOLDER writes the pictures, by default to
+docs/images/console.
 
-Rules: a gateway serves the demo's sample workbook, with the use of a day in its key store. The
-browser takes the pictures and encodes them.
+Rules: a gateway serves the demo's sample workbook, and its key store has usage data for one day.
+The browser takes and encodes the pictures.
 """
 
 import asyncio
@@ -48,7 +49,7 @@ PAGES: Mapping[str, str] = {
 }
 WIDTH, HEIGHT, SCALE = 1040, 580, 1.5
 _KEYS = {"website": 240, "mobile app": 90, "newsletter form": 25}
-"""Requests in an hour, by the names of keys."""
+"""Average requests an hour, by key name."""
 _ASKED = (
     "Cities?limit=20",
     "Products?values=typed",
@@ -66,7 +67,7 @@ _ENCODE = """async png => {
 
 
 async def _use(settings: Settings, requests: Mapping[str, KeyRequest]) -> Mapping[str, str]:
-    """Make the keys, and store how they were used in the last day."""
+    """Create the keys, and store usage data for the last 24 hours."""
     database = settings.access.database
     keys = await create_keys(database, requests)
     present = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
@@ -98,7 +99,7 @@ async def _use(settings: Settings, requests: Mapping[str, KeyRequest]) -> Mappin
 
 @contextmanager
 def opened_console(folder: Path) -> Iterator[str]:
-    """The URL for a sign-in to a console whose gateway was asked for rows just now."""
+    """Run a gateway with a console and a few requests, and yield a sign-in URL."""
     emulator = create_emulator(EmulatorOptions(seed=SAMPLE))
     google, listening, own = [bind("127.0.0.1", 0) for _ in range(3)]
     emulator.write_credentials(folder / "account.json", base_url(google))
@@ -135,14 +136,14 @@ async def _token(settings: Settings) -> str:
 
 
 def _webp(page: Page) -> bytes:
-    """The visible part of a page."""
+    """Return the visible part of a page as WebP."""
     shot = base64.b64encode(page.screenshot()).decode()
     with page.context.new_page() as blank:
         return base64.b64decode(blank.evaluate(_ENCODE, shot))
 
 
 def draw(browser: Browser, sign_in: str, folder: Path) -> None:
-    """Take all pictures of the console with this URL for a sign-in."""
+    """Take all pictures of the console that this sign-in URL opens."""
     size: ViewportSize = {"width": WIDTH, "height": HEIGHT}
     with browser.new_context(viewport=size, device_scale_factor=SCALE) as context:
         page = context.new_page()

@@ -25,13 +25,13 @@ _LUMINANCE = (0.2126, 0.7152, 0.0722)
 
 
 def least_contrast(page: Page, selector: str) -> float:
-    """The smallest contrast of any visible text below the selector, from 1 to 21."""
+    """Return the smallest contrast of visible text below the selector, from 1 to 21."""
     pairs: Sequence[Any] = page.evaluate(_COLORS, selector)
     return min(contrast(text, behind) for text, behind in pairs)
 
 
 def contrast(first: Sequence[float], second: Sequence[float]) -> float:
-    """The contrast of two colors, each red, green and blue up to 255."""
+    """Return the contrast of two colors with red, green and blue up to 255."""
     dark, light = sorted([_luminance(first), _luminance(second)])
     return (light + 0.05) / (dark + 0.05)
 

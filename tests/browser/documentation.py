@@ -1,27 +1,27 @@
-"""The parts of the documentation's page, and what a developer does with them."""
+"""Elements and actions of the /docs page."""
 
 from playwright.sync_api import Locator, Page, expect
 
 
 def operations(page: Page) -> Locator:
-    """The operations that are shown, folded or not."""
+    """Locate the visible operations."""
     return page.locator(".opblock")
 
 
 def listing(page: Page) -> Locator:
-    """The operation that lists rows."""
+    """Locate the operation that lists rows."""
     return page.locator(".opblock-get").first
 
 
 def give_key(page: Page, key: str, spreadsheet: str = "") -> None:
-    """Type in a key, and a spreadsheet id if there is one, and send the form."""
+    """Enter a key and optionally a spreadsheet ID, and submit the form."""
     page.get_by_label("API key").fill(key)
     page.get_by_label("Spreadsheet id").fill(spreadsheet)
     page.get_by_role("button", name="Show my worksheets").click()
 
 
 def message(page: Page) -> Locator:
-    """The page's message about the key."""
+    """Locate the page's message about the key."""
     return page.locator("#message")
 
 
@@ -31,7 +31,7 @@ def unfold(operation: Locator) -> None:
 
 
 def execute(operation: Locator) -> Locator:
-    """Unfold an operation and try it; gives the part with the server's answer."""
+    """Open and execute an operation, and locate the server's answer."""
     unfold(operation)
     operation.get_by_role("button", name="Execute").click()
     return operation.locator(".live-responses-table")

@@ -1,4 +1,4 @@
-"""A server of files on this machine, as `python3 -m http.server` is one."""
+"""HTTP server of local files, like `python3 -m http.server`."""
 
 import functools
 import threading
@@ -16,7 +16,7 @@ class _Silent(SimpleHTTPRequestHandler):
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """Serve a folder during the block, at this URL."""
+    """Serve a folder during the block, and yield the URL."""
     handler = functools.partial(_Silent, directory=str(folder))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)

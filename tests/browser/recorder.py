@@ -1,7 +1,7 @@
-"""Requests and console messages of a page.
+"""Recorder of a page's requests and console messages.
 
-Rules: the recorder listens to the whole context, including frames, workers and windows that a page
-opens. A request that a policy stopped counts as a request; the console reports that it was stopped.
+Rules: the recorder listens to the whole context, including frames, workers and windows. A request
+that the Content-Security-Policy blocked is still recorded, and the console reports the violation.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ _POLICY = "content security policy"
 
 @dataclass(frozen=True)
 class Recorder:
-    """All requested URLs, and all errors and warnings of consoles, in order."""
+    """Requested URLs, and console errors and warnings, in order."""
 
     urls: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
     def foreign(self, origin: str) -> Sequence[str]:
-        """The URLs of other origins than this one; those that no network sees are left out."""
+        """Return the URLs of other origins, without schemes such as `data:` that use no network."""
         own = urlsplit(origin)
         asked = [(url, urlsplit(url)) for url in self.urls]
         return [
@@ -33,7 +33,7 @@ class Recorder:
         ]
 
     def violations(self) -> Sequence[str]:
-        """The complaints that are of the content security policy."""
+        """Return the console messages about violations of the Content-Security-Policy."""
         return [each for each in self.complaints if _POLICY in each.lower()]
 
 

@@ -1,4 +1,4 @@
-"""The browser of these tests reaches this machine only, and does not affect other tests."""
+"""The browser reaches only this machine and does not affect other tests."""
 
 import asyncio
 
@@ -7,20 +7,20 @@ from playwright.sync_api import BrowserContext, Error, Page
 
 
 async def answer() -> str:
-    """The result of a coroutine."""
+    """Return a result from a coroutine."""
     await asyncio.sleep(0)
     return "ran"
 
 
 @pytest.fixture(scope="session")
 def run_for_all() -> str:
-    """A loop run by a fixture of the whole session."""
+    """Run an event loop in a session fixture."""
     return asyncio.run(answer())
 
 
 @pytest.fixture
 def page(context: BrowserContext) -> Page:
-    """An empty page that was used."""
+    """Return an empty page after one use."""
     page = context.new_page()
     page.title()
     return page
@@ -28,21 +28,21 @@ def page(context: BrowserContext) -> Page:
 
 @pytest.fixture
 def run_after_the_page(request: pytest.FixtureRequest) -> str:
-    """A loop run by a fixture that is made after a page was used."""
+    """Run an event loop in a fixture that is created after a page was used."""
     request.getfixturevalue("page")
     return asyncio.run(answer())
 
 
-def test_no_name_of_the_outside_is_looked_up(page: Page) -> None:
-    """The browser reaches this machine only."""
+def test_external_host_names_do_not_resolve(page: Page) -> None:
+    """The browser cannot resolve external host names."""
     with pytest.raises(Error, match="ERR_NAME_NOT_RESOLVED"):
         page.goto("http://example.org/")
 
 
-def test_fixtures_run_loops_beside_the_browser(
+def test_fixtures_run_event_loops_with_an_open_browser(
     run_for_all: str, page: Page, run_after_the_page: str
 ) -> None:
-    """A fixture may run a coroutine after any use of the browser."""
+    """Fixtures can run a coroutine before and after a use of the browser."""
     page.set_content("<title>still there</title>")
 
     assert [run_for_all, run_after_the_page] == ["ran", "ran"]
@@ -50,5 +50,5 @@ def test_fixtures_run_loops_beside_the_browser(
 
 
 async def test_coroutines_are_tested_after_the_browser_was_used() -> None:
-    """A test that comes later runs a loop."""
+    """An async test runs after an earlier test used the browser."""
     assert await answer() == "ran"

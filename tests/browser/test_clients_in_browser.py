@@ -1,4 +1,4 @@
-"""The samples in JavaScript, run by a page of another origin in Chromium against the gateway."""
+"""JavaScript samples, run in Chromium by a page of another origin."""
 
 import io
 import json
@@ -43,7 +43,7 @@ SHOWN_TO_PAGES: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Site:
-    """A page of one origin, and the gateway of another that it calls."""
+    """Page of one origin, and the gateway of another origin that the page calls."""
 
     page: str
     api: Api
@@ -56,14 +56,14 @@ class Site:
         return {"base": f"{self.api.url}/v2", "keys": keys, "spreadsheet": "demo"}
 
     def lines(self, method: str) -> list[dict[str, Any]]:
-        """Log lines of requests with a method."""
+        """Return the log lines of requests with a method."""
         lines = [json.loads(line) for line in self.log.getvalue().splitlines()]
         return [line for line in lines if line.get("method") == method]
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A page served on one port, the gateway on another: two origins."""
+    """Serve the page on one port and the gateway on another, which gives two origins."""
     listening = bind("127.0.0.1", 0)
     folder = tmp_path_factory.mktemp("clients")
     access = make_keys(tmp_path_factory.mktemp("access"), keys_of_site(base_url(listening)))
@@ -84,7 +84,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def outcomes(site: Site, browser: Browser) -> Mapping[str, Any]:
-    """The results of all samples in a page, run once."""
+    """Run all samples once in a page, and return the results."""
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(site.page)
@@ -97,7 +97,7 @@ Ask = Callable[..., dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def ask(site: Site, browser: Browser) -> Iterator[Ask]:
-    """Asks the gateway through XMLHttpRequest from a page."""
+    """Return a function that calls the gateway with XMLHttpRequest from a page."""
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(site.page)
@@ -119,23 +119,23 @@ def ask(site: Site, browser: Browser) -> Iterator[Ask]:
 
 @pytest.mark.parametrize("sample", SHOWN_TO_PAGES)
 def test_a_page_gets_the_expected_results(outcomes: Mapping[str, Any], sample: str) -> None:
-    """Pages of another origin may do the same as programs, and can read bodies and headers."""
+    """Each sample in a page of another origin gets the expected status, body and headers."""
     assert differences(SHOWN_TO_PAGES[sample], outcomes[sample]) == []
 
 
-def test_every_sample_is_judged(outcomes: Mapping[str, Any]) -> None:
-    """No sample runs without an expectation."""
+def test_every_sample_has_an_expectation(outcomes: Mapping[str, Any]) -> None:
+    """Every sample that ran has an expected result."""
     assert set(outcomes) == set(SHOWN_TO_PAGES)
 
 
 def test_the_sheet_has_what_a_page_wrote(outcomes: Mapping[str, Any], site: Site) -> None:
-    """Rows are where the answers said, once; what was refused wrote nothing."""
+    """Each row that a sample wrote is in the sheet exactly once; failed writes left nothing."""
     assert outcomes
     assert written(site.api.emulator) == WRITTEN
 
 
-def test_pages_ask_before_they_send_keys(outcomes: Mapping[str, Any], site: Site) -> None:
-    """The browser sent preflights, none with a key, and all were answered."""
+def test_pages_send_preflights_without_keys(outcomes: Mapping[str, Any], site: Site) -> None:
+    """The browser sent preflights without a key, and each got 204."""
     preflights = site.lines("OPTIONS")
 
     assert outcomes
@@ -143,8 +143,8 @@ def test_pages_ask_before_they_send_keys(outcomes: Mapping[str, Any], site: Site
     assert {line["path"] for line in preflights} >= {"/v2/sheets/Cities", "/v2/sheets/My%20Sheet"}
 
 
-def test_the_log_tells_which_page_needed_what(outcomes: Mapping[str, Any], site: Site) -> None:
-    """The second readings that the samples need are in the lines of their requests."""
+def test_the_log_has_lenient_decoding_of_pages(outcomes: Mapping[str, Any], site: Site) -> None:
+    """The log lines of the samples have the lenient decoding that each sample needs."""
     needed = {name for line in site.lines("GET") for name in (line["reading"] or "-").split(",")}
 
     assert outcomes
@@ -160,7 +160,9 @@ def test_the_log_tells_which_page_needed_what(outcomes: Mapping[str, Any], site:
 
 
 def test_an_older_library_sends_a_form(ask: Ask, site: Site) -> None:
-    """jQuery's way: a form with a charset, whose answer the page reads."""
+    """A form with a charset, as jQuery sends it, creates a row, and the page can read the
+    answer.
+    """
     told = ask("POST", "Totals", headers={"Content-Type": FORM}, body="name=d+e&total+sales=40")
 
     assert (told["status"], json.loads(told["text"])["name"]) == (201, "d e")
@@ -168,7 +170,7 @@ def test_an_older_library_sends_a_form(ask: Ask, site: Site) -> None:
 
 
 def test_an_older_library_reads_headers(ask: Ask) -> None:
-    """XMLHttpRequest shows the same headers as fetch does."""
+    """XMLHttpRequest can read the headers ETag, X-Request-Id and RateLimit."""
     told = ask("GET", "Cities/2")
 
     assert json.loads(told["text"])["name"] == "New York"
@@ -177,6 +179,8 @@ def test_an_older_library_reads_headers(ask: Ask) -> None:
     }
 
 
-def test_cookies_are_not_for_this_api(ask: Ask) -> None:
-    """A page cannot read answers to requests with cookies, which the gateway does not set."""
+def test_requests_with_cookies_are_blocked(ask: Ask) -> None:
+    """The browser blocks answers to requests with cookies, because CORS does not allow
+    credentials.
+    """
     assert ask("GET", "Cities/2", withCredentials=True)["status"] == 0

@@ -1,4 +1,4 @@
-"""The console in a browser: without a mouse, without the script, with texts of others."""
+"""The console in a browser: keyboard only, without JavaScript, and with HTML in cells."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ NASTY_BOOK: Mapping[str, str] = {
     "Places": _CSV.replace("{nasty}", NASTY),
     "<img src=x onerror=alert(1)>": "a\n1\n",
 }
-"""Nasty texts as a field, a cell and, without a slash, a worksheet."""
+"""Worksheets with HTML as field, cell and title."""
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +40,8 @@ PAGES: Mapping[str, str] = {
 }
 
 
-def test_a_link_begins_one_session(page: Page, console_demo: Demo) -> None:
-    """Its token is no part of the history; a second sign-in with it is refused."""
+def test_a_link_starts_one_session(page: Page, console_demo: Demo) -> None:
+    """The token of a sign-in link is removed from the URL, and a second sign-in with it fails."""
     page.goto(console_demo.sign_in_url)
     assert "#" not in page.url
     page.get_by_role("button", name="Sign in").click()
@@ -49,8 +49,8 @@ def test_a_link_begins_one_session(page: Page, console_demo: Demo) -> None:
     expect(page.get_by_role("alert")).to_contain_text("a link works once")
 
 
-def test_texts_of_others_neither_run_nor_load(page: Page, console_url: str) -> None:
-    """No page sends a request elsewhere, breaks its policy, or gets a dialog or another title."""
+def test_user_texts_neither_run_nor_load(page: Page, console_url: str) -> None:
+    """Pages with HTML in cells send no foreign request, break no policy and open no dialog."""
     recorder = record(page.context)
     dialogs: list[str] = []
 
@@ -70,8 +70,10 @@ def test_texts_of_others_neither_run_nor_load(page: Page, console_url: str) -> N
     assert all(title.endswith("· Sheets gateway") for title in titles)
 
 
-def test_rows_are_edited_with_the_keyboard_alone(page: Page) -> None:
-    """Filter, open, edit, save, create and delete; the grid shows each result."""
+def test_rows_are_edited_with_the_keyboard_only(page: Page) -> None:
+    """Filter, open, edit, save, create and delete work with the keyboard, and the grid
+    shows each result.
+    """
     page.goto("/data?sheet=Places")
     page.get_by_label("Condition").focus()
     page.keyboard.type("is not")
@@ -98,8 +100,8 @@ def test_rows_are_edited_with_the_keyboard_alone(page: Page) -> None:
     expect(page.get_by_role("status")).to_have_text("Row 4 deleted.")
 
 
-def test_pages_work_without_the_script(browser: Browser, cookies: Any, console_url: str) -> None:
-    """Only the buttons that copy are missing."""
+def test_pages_work_without_javascript(browser: Browser, cookies: Any, console_url: str) -> None:
+    """Without JavaScript the Data page works, only without copy buttons."""
     with browser.new_context(java_script_enabled=False) as context:
         context.add_cookies(cookies)
         page = context.new_page()
@@ -114,7 +116,7 @@ def test_pages_work_without_the_script(browser: Browser, cookies: Any, console_u
 
 
 def test_code_is_copied(page: Page) -> None:
-    """The button puts the shown code on the clipboard."""
+    """The copy button puts the shown code on the clipboard."""
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(PAGES["filtered"])
     page.get_by_text("Copy as code").click()

@@ -1,7 +1,7 @@
-"""All pages of the console as axe-core sees them: light and dark, on a desk and on a phone.
+"""Accessibility of all console pages with axe-core, in light and dark, wide and narrow.
 
-Rules: one page of one browser goes through the tables, whose order matters: an overview without
-requests comes first, and each page of a key follows from the one before.
+Rules: one browser page visits the pages in the order of the tables. The overview without requests
+comes first, and the pages of a key follow from each other.
 """
 
 import json
@@ -26,7 +26,7 @@ LONG = "a-name-without-a-blank-" * 8
 
 @pytest.fixture(scope="module")
 def book() -> Mapping[str, str]:
-    """The sample workbook and nasty texts."""
+    """Return the sample workbook and worksheets with HTML texts."""
     sample = {path.stem: path.read_text("utf-8") for path in (SAMPLE / "demo").glob("*.csv")}
     return {**sample, **NASTY_BOOK}
 
@@ -72,7 +72,7 @@ def revoked(page: Page) -> None:
 
 
 def paths(pages: Mapping[str, str]) -> Mapping[str, Step]:
-    """The steps to pages by their paths."""
+    """Return steps that open pages by their paths."""
     return {name: methodcaller("goto", path) for name, path in pages.items()}
 
 
@@ -93,7 +93,7 @@ STEPS: Mapping[str, Mapping[str, Step]] = {
 
 
 def found(page: Page, axe: str, steps: Mapping[str, Step]) -> Mapping[str, object]:
-    """The faults of the pages that have any."""
+    """Return the violations of each page that has any."""
     faulty = {}
     for name, step in steps.items():
         step(page)
@@ -104,13 +104,13 @@ def found(page: Page, axe: str, steps: Mapping[str, Step]) -> Mapping[str, objec
 
 @pytest.mark.parametrize("steps", STEPS.values(), ids=list(STEPS))
 def test_pages_are_accessible_and_fit(console: Page, axe: str, steps: Mapping[str, Step]) -> None:
-    """axe finds nothing, and no page is wider than the window."""
+    """axe-core finds no violation, and no page is wider than the window."""
     assert found(console, axe, steps) == {}
 
 
 @pytest.mark.usefixtures("busy")
 def test_pages_of_use_are_accessible_and_fit(console: Page, axe: str) -> None:
-    """The same of pages with charts, tables and findings."""
+    """Pages with charts, tables and findings have no violation and fit the window."""
     assert found(console, axe, paths(FULL)) == {}
 
 

@@ -1,4 +1,4 @@
-"""Rows in the console while others change them, sessions end, and Google fails."""
+"""Rows in the console during changes by others, an ended session, and failures of Google."""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -17,7 +17,7 @@ MANY = 10_000
 
 @pytest.fixture(scope="module")
 def book() -> Mapping[str, str]:
-    """A worksheet to edit and a long one."""
+    """Return a worksheet to edit and a long worksheet."""
     return {
         "Places": "name,state\nRome,old\nOslo,old\nBern,old\n",
         "Many": "n\n" + "".join(f"{n}\n" for n in range(MANY)),
@@ -25,7 +25,7 @@ def book() -> Mapping[str, str]:
 
 
 def change(demo: Demo, row: int, state: str) -> None:
-    """An update by somebody else."""
+    """Update a row through the API, as another user would."""
     answer = httpx2.patch(
         f"{demo.url}/v2/sheets/Places/{row}",
         headers={"API-Key": demo.full_key, "X-Spreadsheet-Id": "demo"},
@@ -34,8 +34,10 @@ def change(demo: Demo, row: int, state: str) -> None:
     assert answer.status_code == 200
 
 
-def test_a_lost_race_is_shown_and_can_be_saved(page: Page, console_demo: Demo) -> None:
-    """The form keeps the input beside the present text; a second save replaces that."""
+def test_a_conflicting_save_is_shown_and_can_be_repeated(page: Page, console_demo: Demo) -> None:
+    """After another user's change the form shows both values; a second save overwrites
+    the new value.
+    """
     page.goto("/data/row?sheet=Places&row=2")
     page.get_by_label("state text").fill("mine")
     change(console_demo, 2, "theirs")
@@ -49,8 +51,8 @@ def test_a_lost_race_is_shown_and_can_be_saved(page: Page, console_demo: Demo) -
     expect(page.get_by_role("row").nth(1)).to_contain_text("mine")
 
 
-def test_of_two_tabs_the_second_is_refused(page: Page) -> None:
-    """Both opened the row; the tag of the second is old when it is saved."""
+def test_a_second_tab_cannot_overwrite_the_first(page: Page) -> None:
+    """If two tabs edit a row, the second save shows a conflict and keeps its input."""
     other = page.context.new_page()
     for each, text in ((page, "first"), (other, "second")):
         each.goto("/data/row?sheet=Places&row=3")
@@ -63,8 +65,8 @@ def test_of_two_tabs_the_second_is_refused(page: Page) -> None:
     expect(other.get_by_label("state text")).to_have_value("second")
 
 
-def test_a_session_that_ends_in_an_edit_loses_no_input(page: Page, cookies: Any) -> None:
-    """After a sign-in in another tab, the form is sent again."""
+def test_a_session_that_ends_during_an_edit_loses_no_input(page: Page, cookies: Any) -> None:
+    """After the session ended, the form can be sent again after a sign-in in another tab."""
     page.goto("/data/row?sheet=Places&row=4")
     page.get_by_label("state text").fill("new <&> text")
     page.context.clear_cookies()
@@ -82,7 +84,7 @@ def test_a_session_that_ends_in_an_edit_loses_no_input(page: Page, cookies: Any)
 
 
 def test_many_rows_are_paged_and_the_back_button_returns(page: Page) -> None:
-    """Each view is a URL, so that the history has the pages and the filter."""
+    """Pages of 10,000 rows have URLs, so that the Back button returns to the first page."""
     page.goto("/data?sheet=Many")
     expect(page.get_by_text(f"of {MANY:,} rows")).to_be_visible()
     first = page.get_by_role("row").nth(1).inner_text()
@@ -101,15 +103,15 @@ def test_many_rows_are_paged_and_the_back_button_returns(page: Page) -> None:
 
 @pytest.fixture(scope="module", params=[429, 503], ids=["quota spent", "Google down"])
 def cold(request: pytest.FixtureRequest) -> Iterator[tuple[Demo, int]]:
-    """A demo that has read nothing, and the status of Google's failure."""
+    """Run a demo without cached rows, and return Google's error status."""
     with running_demo(bind("127.0.0.1", 0), {}) as demo:
         yield demo, request.param
 
 
-def test_a_failure_of_google_is_said_in_words(
-    cold: tuple[Demo, int], context: BrowserContext
-) -> None:
-    """Without rows in memory the page stays, with its navigation, and works again afterwards."""
+def test_an_error_of_google_is_shown(cold: tuple[Demo, int], context: BrowserContext) -> None:
+    """A page without cached rows shows Google's error with the navigation, and works
+    again afterwards.
+    """
     demo, status = cold
     faults = f"{demo.emulator_url}/_emulator/faults"
     page = context.new_page()

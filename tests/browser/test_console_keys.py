@@ -1,4 +1,4 @@
-"""The Keys pages in a browser: a key from its making to its end, with a mouse and without."""
+"""The Keys pages in a browser, from creation to revocation of a key."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ def click(page: Page, button: str) -> None:
 
 
 def run_curl(line: str, **replaced: str) -> str:
-    """The status of a copied line, as a shell runs it."""
+    """Run a copied curl command in a shell, and return the status."""
     for old, new in replaced.items():
         line = line.replace(old, new)
     shell = f"{line} -s -o /dev/null -w '%{{http_code}}'"
@@ -24,8 +24,10 @@ def run_curl(line: str, **replaced: str) -> str:
     return done.stdout
 
 
-def test_a_key_lives_from_its_making_to_its_end(page: Page) -> None:
-    """Make, run its copied request, narrow, rotate, end the old secret and revoke."""
+def test_a_key_is_created_changed_rotated_and_revoked(page: Page) -> None:
+    """A key is created, restricted, rotated and revoked; its copied curl command gets the
+    right status each time.
+    """
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto("/keys")
     page.get_by_role("link", name="New key").click()
@@ -66,8 +68,8 @@ def test_a_key_lives_from_its_making_to_its_end(page: Page) -> None:
     assert second not in page.content()
 
 
-def test_a_key_is_made_with_the_keyboard_alone(page: Page) -> None:
-    """In the order of the page, with boxes, a choice, a mistake that is mended, and a reload."""
+def test_a_key_is_created_with_the_keyboard_only(page: Page) -> None:
+    """A key form works with the keyboard, including a corrected error and a reload."""
     page.goto("/keys/new")
     field(page, "Name").focus()
     keys = page.keyboard
@@ -107,8 +109,10 @@ def test_a_key_is_made_with_the_keyboard_alone(page: Page) -> None:
     expect(page.get_by_role("status")).to_have_text("The key is revoked.")
 
 
-def test_a_key_is_made_without_the_script(browser: Browser, cookies: Any, console_url: str) -> None:
-    """Only the buttons that copy are missing."""
+def test_a_key_is_created_without_javascript(
+    browser: Browser, cookies: Any, console_url: str
+) -> None:
+    """Without JavaScript a key can be created and revoked, only without copy buttons."""
     with browser.new_context(java_script_enabled=False) as context:
         context.add_cookies(cookies)
         page = context.new_page()

@@ -1,4 +1,4 @@
-"""Overview, usage and requests in a browser, after requests of all keys."""
+"""Overview, usage and requests in a browser, after requests with all keys."""
 
 from collections.abc import Mapping
 from urllib.parse import quote
@@ -25,8 +25,8 @@ FULL: Mapping[str, str] = {
 pytestmark = pytest.mark.usefixtures("busy")
 
 
-def test_accounts_and_worksheets_are_seen_whole(page: Page) -> None:
-    """Neither table of the overview scrolls sideways, with spent quota and waiting calls."""
+def test_tables_of_the_overview_fit_the_window(page: Page) -> None:
+    """The tables of accounts and worksheets do not scroll sideways at any width."""
     page.goto("/")
     page.locator(".meter b").evaluate_all("all => all.forEach(each => each.textContent = '60')")
     google = page.get_by_role("region", name="Google")
@@ -42,8 +42,8 @@ def test_accounts_and_worksheets_are_seen_whole(page: Page) -> None:
     assert hidden == {width: [0, 0] for width in hidden}
 
 
-def test_texts_of_others_neither_run_nor_load(page: Page, console_url: str) -> None:
-    """No page sends a request elsewhere, or breaks its policy; a path is shown as it was sent."""
+def test_user_texts_neither_run_nor_load(page: Page, console_url: str) -> None:
+    """Pages with HTML in paths send no foreign request and break no policy."""
     recorder = record(page.context)
     titles = []
     for path in FULL.values():
@@ -57,8 +57,8 @@ def test_texts_of_others_neither_run_nor_load(page: Page, console_url: str) -> N
     assert all(title.endswith("· Sheets gateway") for title in titles)
 
 
-def test_two_clicks_lead_to_the_first_filtered_view(page: Page) -> None:
-    """From the page after the sign-in: look at the rows, add a filter."""
+def test_two_clicks_lead_to_a_filtered_view(page: Page) -> None:
+    """From the overview, a link to the rows and one filter form show the filtered rows."""
     page.goto("/")
     page.get_by_role("link", name="Look at the rows").click()
     page.get_by_label("Value").fill("Chicago")
@@ -68,7 +68,9 @@ def test_two_clicks_lead_to_the_first_filtered_view(page: Page) -> None:
 
 
 def test_usage_leads_to_the_requests_of_a_key(page: Page) -> None:
-    """And a code of the table there to all requests that got it."""
+    """A key in the usage table links to its requests, and a code links to requests with
+    this code.
+    """
     page.goto("/usage")
     page.get_by_role("link", name="demo no filters").click()
     page.get_by_role("link", name="4034").first.click()

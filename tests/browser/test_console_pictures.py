@@ -1,4 +1,4 @@
-"""The pictures of the console in the documentation."""
+"""The console pictures in the documentation."""
 
 import re
 from collections.abc import Iterator
@@ -30,14 +30,16 @@ def sign_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def size_of(picture: bytes) -> tuple[int, int]:
-    """Width and height in an extended WebP file, in pixels."""
+    """Return width and height of an extended WebP file, in pixels."""
     assert (picture[:4], picture[8:16]) == (b"RIFF", b"WEBPVP8X")
     width, height = (int.from_bytes(picture[at : at + 3], "little") + 1 for at in (24, 27))
     return width, height
 
 
 def test_pictures_can_be_taken_again(browser: Browser, sign_in: str, tmp_path: Path) -> None:
-    """`python -m tests.browser.console_pictures` makes those of the documentation alone."""
+    """`tests.browser.console_pictures` creates exactly the pictures of the documentation,
+    in their size.
+    """
     draw(browser, sign_in, tmp_path)
 
     assert sorted(path.name for path in tmp_path.iterdir()) == NAMES
@@ -46,7 +48,7 @@ def test_pictures_can_be_taken_again(browser: Browser, sign_in: str, tmp_path: P
 
 
 def test_pictures_are_small_and_shown() -> None:
-    """Each is in README or the how-to, as light and dark pairs; no file is left over."""
+    """Each picture is at most 60 KiB and is shown in README or how-to, in light and dark."""
     pages = [TOP / "README.md", TOP / "docs" / "how-to" / "console.md"]
     shown = {
         name

@@ -1,4 +1,4 @@
-"""The operations of the documentation: what is filled in, what is sent, and what may come back."""
+"""Operations of the /docs page: default values, requests and answers."""
 
 import json
 import re
@@ -10,8 +10,8 @@ from gateway.query.operators import ALIASES, OPERATORS
 from tests.browser.documentation import give_key, listing, message, unfold
 
 
-def test_a_search_is_typed_as_it_is_meant(shared_page: Page, demo: Demo) -> None:
-    """The field of `where` takes JSON, and is empty at first."""
+def test_a_filter_is_entered_as_json(shared_page: Page, demo: Demo) -> None:
+    """The field of `where` is empty at first and accepts JSON."""
     give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     listing(shared_page).locator(".opblock-summary-control").click()
@@ -25,8 +25,8 @@ def test_a_search_is_typed_as_it_is_meant(shared_page: Page, demo: Demo) -> None
     expect(answer).not_to_contain_text("Houston")
 
 
-def test_the_operators_of_a_search_are_shown(shared_page: Page, demo: Demo) -> None:
-    """Beside the field of `where` stand all operators, each with its meaning."""
+def test_the_operators_of_a_filter_are_shown(shared_page: Page, demo: Demo) -> None:
+    """The description of `where` lists every operator with its meaning."""
     give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     unfold(listing(shared_page))
@@ -41,7 +41,7 @@ def test_the_operators_of_a_search_are_shown(shared_page: Page, demo: Demo) -> N
 
 
 def test_updates_of_a_row_are_one_operation(shared_page: Page, demo: Demo) -> None:
-    """PATCH stands for POST and PUT, as its description says."""
+    """The page shows updates of a row as PATCH only, and says that POST and PUT are the same."""
     give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     update = shared_page.locator(".opblock", has_text="Update a row of Cities")
@@ -52,8 +52,8 @@ def test_updates_of_a_row_are_one_operation(shared_page: Page, demo: Demo) -> No
     expect(update).to_contain_text("POST, PUT and PATCH do the same.")
 
 
-def test_an_update_that_nobody_filled_in_writes_nothing(shared_page: Page, demo: Demo) -> None:
-    """Pressing the button without editing the example overwrites no cell."""
+def test_an_unedited_update_writes_nothing(shared_page: Page, demo: Demo) -> None:
+    """The example body of an update is empty, so executing it writes no cell."""
     give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     update = shared_page.locator(".opblock-patch", has_text="Update a row").first
@@ -68,8 +68,8 @@ def test_an_update_that_nobody_filled_in_writes_nothing(shared_page: Page, demo:
     assert asked.value.url == f"{demo.url}/v2/sheets/Cities/3"
 
 
-def test_a_create_begins_with_an_example(shared_page: Page, demo: Demo) -> None:
-    """It has the fields of the worksheet to be filled in, and no row number."""
+def test_a_create_starts_with_an_example(shared_page: Page, demo: Demo) -> None:
+    """The example body of a create has all fields of the worksheet and no row number."""
     give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     create = shared_page.locator(".opblock-post").first
@@ -79,8 +79,8 @@ def test_a_create_begins_with_an_example(shared_page: Page, demo: Demo) -> None:
     assert body == {"name": "Example", "state": None, "country": None, "population": None}
 
 
-def test_the_form_is_the_one_place_for_keys(shared_page: Page, demo: Demo) -> None:
-    """There is no dialog that asks for the key once more, and the first field is the row's."""
+def test_keys_are_entered_in_the_form_only(shared_page: Page, demo: Demo) -> None:
+    """The page has no Authorize dialog, and the first parameter of a read is rowIndex."""
     give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     reading = shared_page.locator(".opblock-get").nth(1)
@@ -92,7 +92,7 @@ def test_the_form_is_the_one_place_for_keys(shared_page: Page, demo: Demo) -> No
 
 
 def test_errors_are_one_table(shared_page: Page, demo: Demo) -> None:
-    """All codes that a list may answer with are reported in a few lines, each once."""
+    """The error codes of a list are in one table, each code once."""
     give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     unfold(listing(shared_page))
@@ -110,8 +110,8 @@ def test_errors_are_one_table(shared_page: Page, demo: Demo) -> None:
     assert (listing(shared_page).bounding_box() or {"height": 0})["height"] < 4000
 
 
-def test_a_create_is_no_upsert_at_first(shared_page: Page, demo: Demo) -> None:
-    """No field of its parameters is filled in."""
+def test_a_create_is_not_an_upsert_by_default(shared_page: Page, demo: Demo) -> None:
+    """The optional parameters of a create are empty, so that executing it is not an upsert."""
     give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     create = shared_page.locator(".opblock-post").first
@@ -125,8 +125,8 @@ def test_a_create_is_no_upsert_at_first(shared_page: Page, demo: Demo) -> None:
     assert "prefer" not in asked.value.headers
 
 
-def test_updates_that_nobody_filled_in_write_nothing(shared_page: Page, demo: Demo) -> None:
-    """The example of a list of rows is empty, and so is the filter."""
+def test_unedited_updates_write_nothing(shared_page: Page, demo: Demo) -> None:
+    """The example of an update of several rows is an empty list, and its filter is empty."""
     give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     update = shared_page.locator(".opblock-patch").first
@@ -140,8 +140,8 @@ def test_updates_that_nobody_filled_in_write_nothing(shared_page: Page, demo: De
     assert asked.value.url == f"{demo.url}/v2/sheets/Cities"
 
 
-def test_a_delete_names_no_row_at_first(shared_page: Page) -> None:
-    """Somebody has to type its number, which other operations have an example of."""
+def test_a_delete_has_no_default_row(shared_page: Page) -> None:
+    """The row number of a delete is empty, while a read has an example."""
     shared_page.get_by_role("button", name="Forget the key").click()
     reading = shared_page.locator(".opblock-get").nth(1)
     deleting = shared_page.locator(".opblock-delete").last

@@ -1,4 +1,4 @@
-"""The documentation as a developer uses it: a key typed in, a request tried, an error read."""
+"""The /docs page in a browser: enter a key, execute a request, read an error."""
 
 from collections.abc import Callable
 
@@ -17,14 +17,14 @@ from tests.browser.documentation import (
 from tests.browser.recorder import Recorder
 
 UNAUTHORIZED = "status of 401"
-"""What Chromium's console says of each such answer, whatever the page makes of it."""
+"""Console message of Chromium for each answer with status 401."""
 
 OpenDocs = Callable[..., Page]
 
 
 @pytest.fixture
 def open_docs(context: BrowserContext, recorder: Recorder, demo: Demo) -> OpenDocs:
-    """Opens the documentation, recorded, and waits until operations are shown."""
+    """Return a function that opens /docs with a recorder, and waits for the operations."""
 
     def start(place: str = "/docs") -> Page:
         page = context.new_page()
@@ -35,8 +35,12 @@ def open_docs(context: BrowserContext, recorder: Recorder, demo: Demo) -> OpenDo
     return start
 
 
-def test_it_shows_the_api_to_all(open_docs: OpenDocs, recorder: Recorder, demo: Demo) -> None:
-    """Without a key it shows the general operations, with no foreign request or console message."""
+def test_it_shows_general_operations_without_a_key(
+    open_docs: OpenDocs, recorder: Recorder, demo: Demo
+) -> None:
+    """Without a key the page shows general operations, without foreign requests or
+    console messages.
+    """
     page = open_docs()
     page.wait_for_load_state("networkidle")
 
@@ -47,7 +51,7 @@ def test_it_shows_the_api_to_all(open_docs: OpenDocs, recorder: Recorder, demo: 
 
 
 def test_it_lists_rows_with_a_key(open_docs: OpenDocs, recorder: Recorder, demo: Demo) -> None:
-    """With a key its worksheets are shown, and the first request tried lists rows of Cities."""
+    """With a key the page lists its worksheets, and executing the first operation lists rows."""
     page = open_docs()
     give_key(page, demo.full_key)
     expect(message(page)).to_have_text("Worksheets of this key: Cities, Orders, Products, Repairs.")
@@ -61,7 +65,7 @@ def test_it_lists_rows_with_a_key(open_docs: OpenDocs, recorder: Recorder, demo:
 
 
 def test_it_tries_typed_requests(open_docs: OpenDocs, recorder: Recorder, demo: Demo) -> None:
-    """With typed values chosen, the document and what is tried have numbers in place of texts."""
+    """With "typed" selected, the document and answers have numbers instead of texts."""
     page = open_docs()
     give_key(page, demo.full_key)
     expect(message(page)).to_contain_text("Cities")
@@ -76,8 +80,8 @@ def test_it_tries_typed_requests(open_docs: OpenDocs, recorder: Recorder, demo: 
     assert recorder.complaints == []
 
 
-def test_no_operator_is_broken_over_lines(open_docs: OpenDocs) -> None:
-    """Each name in the table of operators stands on one line."""
+def test_operator_names_are_on_one_line(open_docs: OpenDocs) -> None:
+    """Each name in the table of operators is on one line."""
     page = open_docs()
     unfold(listing(page))
     name = listing(page).locator(".renderedMarkdown td code")
@@ -87,8 +91,8 @@ def test_no_operator_is_broken_over_lines(open_docs: OpenDocs) -> None:
     assert set(lines) == {1}
 
 
-def test_the_spreadsheet_goes_with_each_request(shared_page: Page, demo: Demo) -> None:
-    """The id that was typed in is a header of what is tried, as is the key."""
+def test_the_spreadsheet_id_is_sent_with_each_request(shared_page: Page, demo: Demo) -> None:
+    """An executed request has the entered spreadsheet ID and key as headers."""
     give_key(shared_page, demo.full_key, "demo")
     expect(message(shared_page)).to_contain_text("Cities")
     with shared_page.expect_request("**/v2/sheets/**") as asked:
@@ -99,15 +103,15 @@ def test_the_spreadsheet_goes_with_each_request(shared_page: Page, demo: Demo) -
 
 
 def test_a_foreign_spreadsheet_is_reported(shared_page: Page, demo: Demo) -> None:
-    """The error of a spreadsheet that the key may not see is the API's own."""
+    """A spreadsheet that the key cannot access gives the API's error message."""
     give_key(shared_page, demo.full_key, "unknown")
 
     expect(message(shared_page)).to_contain_text("spreadsheet")
     expect(message(shared_page)).to_have_class("notice bad")
 
 
-def test_a_missing_spreadsheet_is_asked_for_where_it_goes(shared_page: Page, demo: Demo) -> None:
-    """A key for several gets no word on headers, but on the field of the page."""
+def test_a_missing_spreadsheet_id_is_requested_in_the_form(shared_page: Page, demo: Demo) -> None:
+    """A key for several spreadsheets gets a message about the form's field, not about headers."""
     refused = {"code": 101, "status": 400, "message": "Send its ID in the header"}
     shared_page.route("**/openapi.json", lambda route: route.fulfill(status=400, json=refused))
     give_key(shared_page, demo.full_key)
@@ -117,8 +121,8 @@ def test_a_missing_spreadsheet_is_asked_for_where_it_goes(shared_page: Page, dem
     expect(message(shared_page)).to_have_text("Send its ID in the header")
 
 
-def test_a_wrong_key_says_so(open_docs: OpenDocs, recorder: Recorder) -> None:
-    """The API's message is shown beside the general operations, and the key is used no more."""
+def test_a_wrong_key_is_reported(open_docs: OpenDocs, recorder: Recorder) -> None:
+    """A wrong key shows the API's message, and later requests do not send the key."""
     page = open_docs()
     give_key(page, "sgw_wrong")
     expect(message(page)).to_contain_text("The API key is mistyped")
@@ -131,8 +135,8 @@ def test_a_wrong_key_says_so(open_docs: OpenDocs, recorder: Recorder) -> None:
     assert [each for each in recorder.complaints if UNAUTHORIZED not in each] == []
 
 
-def test_an_older_key_is_not_used_beside_a_wrong_one(shared_page: Page, demo: Demo) -> None:
-    """After a good key and a wrong one, what is tried carries neither."""
+def test_a_wrong_key_discards_an_older_key(shared_page: Page, demo: Demo) -> None:
+    """After a valid key and then a wrong key, requests send neither key."""
     give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     give_key(shared_page, "sgw_wrong")
@@ -147,8 +151,8 @@ def test_an_older_key_is_not_used_beside_a_wrong_one(shared_page: Page, demo: De
 
 
 @pytest.mark.parametrize("key", ["ключ", "a\nb", "k\u0000"], ids=["letters", "line", "null"])
-def test_a_key_that_no_header_takes_is_reported(shared_page: Page, key: str) -> None:
-    """Any pasted text gets an answer in words."""
+def test_a_key_that_cannot_be_a_header_is_reported(shared_page: Page, key: str) -> None:
+    """A key with characters that headers cannot contain shows a message."""
     give_key(shared_page, key)
 
     expect(message(shared_page)).to_have_class("notice bad")
@@ -156,7 +160,7 @@ def test_a_key_that_no_header_takes_is_reported(shared_page: Page, key: str) -> 
 
 
 def test_the_key_stays_in_the_page(open_docs: OpenDocs, recorder: Recorder, demo: Demo) -> None:
-    """It is in no URL, cookie or store, and gone after a reload."""
+    """The key is in no URL, cookie or browser storage, and is gone after a reload."""
     page = open_docs()
     give_key(page, demo.full_key)
     expect(message(page)).to_contain_text("Cities")
@@ -173,7 +177,7 @@ def test_the_key_stays_in_the_page(open_docs: OpenDocs, recorder: Recorder, demo
 
 
 def test_the_key_can_be_forgotten(shared_page: Page, demo: Demo) -> None:
-    """The second button empties the form and shows the general operations again."""
+    """ "Forget the key" empties the form and shows the general operations."""
     give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     shared_page.get_by_role("button", name="Forget the key").click()
@@ -185,7 +189,7 @@ def test_the_key_can_be_forgotten(shared_page: Page, demo: Demo) -> None:
 
 @pytest.mark.parametrize("again", ["reload", "new window"])
 def test_an_operation_has_a_link(open_docs: OpenDocs, demo: Demo, again: str) -> None:
-    """The URL names the operation that is unfolded; it is so after a reload, and for others."""
+    """The URL has the open operation, which is open again after a reload or in another window."""
     page = open_docs()
     listing(page).locator(".opblock-summary-control").click()
     page.wait_for_url("**/docs#/**")
@@ -202,7 +206,7 @@ def test_an_operation_has_a_link(open_docs: OpenDocs, demo: Demo, again: str) ->
 def test_a_slash_at_the_end_is_the_same_page(
     open_docs: OpenDocs, recorder: Recorder, demo: Demo
 ) -> None:
-    """/docs/ finds its files and its document."""
+    """The page at `/docs/` loads its files and its API document."""
     page = open_docs("/docs/")
     give_key(page, demo.full_key)
 
@@ -211,7 +215,7 @@ def test_a_slash_at_the_end_is_the_same_page(
 
 
 def test_a_gateway_that_does_not_answer_is_reported(shared_page: Page, demo: Demo) -> None:
-    """A request that fails on the way ends in words, and the page is there for another try."""
+    """A failed request shows a message, and the form can be used again."""
     shared_page.route("**/openapi.json", lambda route: route.abort())
     give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("does not answer")
@@ -231,7 +235,7 @@ def test_a_gateway_that_does_not_answer_is_reported(shared_page: Page, demo: Dem
     ids=["markup", "not JSON", "null"],
 )
 def test_an_error_is_shown_as_text(shared_page: Page, demo: Demo, body: str, told: str) -> None:
-    """Markup in a message is no markup, and an answer of some proxy is reported as well."""
+    """HTML in an error message is shown as text, and an answer that is not JSON is reported."""
 
     def answer(route: Route) -> None:
         route.fulfill(status=502, body=body, content_type="application/json")
@@ -243,8 +247,8 @@ def test_an_error_is_shown_as_text(shared_page: Page, demo: Demo, body: str, tol
     assert message(shared_page).locator("*").count() == 0
 
 
-def test_titles_are_shown_as_they_are(shared_page: Page, demo: Demo) -> None:
-    """A worksheet's title is shown as text."""
+def test_titles_are_shown_as_text(shared_page: Page, demo: Demo) -> None:
+    """A worksheet title with HTML characters is shown as text."""
     paths: dict[str, object] = {
         "/v2/sheets/%3Cb%3EA%2FB%7B%7D": {},
         "/v2/sheets/%3Cb%3EA%2FB%7B%7D/{rowIndex}": {},

@@ -1,4 +1,4 @@
-"""The form of the docs in a browser without script: thanks, errors, programs and double clicks."""
+"""The documentation's HTML form in a browser without JavaScript."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ THANKS = "<!doctype html><title>Thanks</title><h1>Thanks for your order</h1>"
 
 @dataclass(frozen=True)
 class Site:
-    """A static site, and the gateway that its form posts to."""
+    """Static site, and the gateway that its form posts to."""
 
     url: str
     folder: Path
     api: Api
 
     def write(self, *changes: tuple[str, str]) -> None:
-        """Write the page of the docs, with these texts changed."""
+        """Write the page of the documentation with these replacements."""
         meant = {
             "http://127.0.0.1:8000": self.api.url,
             "https://www.example.org": self.url,
@@ -69,7 +69,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture
 def page(browser: Browser, site: Site) -> Iterator[Page]:
-    """A page of a browser whose script is off; it closes its connections before `site` ends."""
+    """Open a page without JavaScript. Its connections close before `site` ends."""
     with browser.new_context(java_script_enabled=False) as context:
         context.set_default_timeout(PATIENCE_MS)
         yield context.new_page()
@@ -79,15 +79,15 @@ GRACE = ["", "Grace", "blue\nlarge"]
 
 
 def fill_in(page: Page, site: Site) -> Locator:
-    """Fill in the form; its button."""
+    """Fill in the form, and return its button."""
     page.goto(f"{site.url}/")
     page.get_by_label("Your name").fill("Grace")
     page.get_by_label("Notes").fill("blue\nlarge")
     return page.get_by_role("button", name="Order")
 
 
-def test_a_form_is_a_row_and_the_page_of_thanks_follows(page: Page, site: Site) -> None:
-    """The browser goes to `_next`; the row has the two fields, its line break as in the sheet."""
+def test_a_form_creates_a_row_and_redirects(page: Page, site: Site) -> None:
+    """Submitting the form creates a row with its line break, and redirects to `_next`."""
     fill_in(page, site).click()
 
     expect(page).to_have_url(f"{site.url}/thanks.html")
@@ -95,8 +95,8 @@ def test_a_form_is_a_row_and_the_page_of_thanks_follows(page: Page, site: Site) 
     assert site.rows() == [GRACE]
 
 
-def test_without_a_next_page_the_gateway_thanks(page: Page, site: Site) -> None:
-    """Its page has a link back; a form in parts is the same."""
+def test_without_a_next_page_the_gateway_shows_thanks(page: Page, site: Site) -> None:
+    """Without `_next` the gateway shows a page with a link back, also for multipart forms."""
     hidden = f'<input type="hidden" name="_next" value="{site.url}/thanks.html">'
     site.write((hidden, ""), ('method="post"', 'method="post" enctype="multipart/form-data"'))
     fill_in(page, site).click()
@@ -107,8 +107,8 @@ def test_without_a_next_page_the_gateway_thanks(page: Page, site: Site) -> None:
     assert site.rows() == [GRACE]
 
 
-def test_a_double_click_is_one_row(page: Page, site: Site) -> None:
-    """The second answer is the one that the browser shows, and it is the same."""
+def test_a_double_click_creates_one_row(page: Page, site: Site) -> None:
+    """Submitting the form twice creates one row and redirects normally."""
     fill_in(page, site).dblclick()
     expect(page).to_have_url(f"{site.url}/thanks.html")
     fill_in(page, site).click()
@@ -117,8 +117,8 @@ def test_a_double_click_is_one_row(page: Page, site: Site) -> None:
     assert site.rows() == [GRACE]
 
 
-def test_a_program_that_fills_in_all_fields_stores_nothing(page: Page, site: Site) -> None:
-    """It gets the page of thanks; people do not see that field."""
+def test_a_bot_that_fills_in_all_fields_stores_nothing(page: Page, site: Site) -> None:
+    """A form with the hidden field `_gotcha` filled in redirects normally but creates no row."""
     site.write(('name="_gotcha"', 'name="_gotcha" value="x"'))
     button = fill_in(page, site)
     expect(page.get_by_label("Leave this empty")).to_be_hidden()
@@ -151,7 +151,7 @@ def test_a_program_that_fills_in_all_fields_stores_nothing(page: Page, site: Sit
     ],
 )
 def test_an_error_is_a_page(page: Page, site: Site, old: str, new: str, words: str) -> None:
-    """With the reason; behind the Back button the form is as it was filled in."""
+    """An error shows a page with the reason, and the Back button keeps the form's input."""
     site.write((old, new))
     fill_in(page, site).click()
     expect(page.get_by_role("heading")).to_have_text("Your form was not stored")
@@ -163,10 +163,10 @@ def test_an_error_is_a_page(page: Page, site: Site, old: str, new: str, words: s
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_pages_can_be_read(
+def test_the_error_page_is_legible(
     browser: Browser, site: Site, scheme: Literal["light", "dark"]
 ) -> None:
-    """Their style is applied under their policy, in light and dark, 320 pixels wide, too."""
+    """The error page has sufficient contrast in light and dark, and fits 320 pixels."""
     site.write(('name="state"', 'name="sate"'))
     with browser.new_context(
         color_scheme=scheme, viewport={"width": 320, "height": 640}

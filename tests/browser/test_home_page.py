@@ -1,4 +1,4 @@
-"""The first page as a person sees it: healthy, legible, and a way to the documentation."""
+"""The home page in a browser: status, contrast and links to the documentation."""
 
 from typing import Literal
 
@@ -10,11 +10,13 @@ from tests.browser.contrast import least_contrast
 from tests.browser.recorder import Recorder
 
 LEGIBLE = 4.5
-"""WCAG 2.2, 1.4.3: the contrast that text must have at least."""
+"""Minimum contrast of text in WCAG 2.2, 1.4.3."""
 
 
-def test_it_tells_that_all_is_well(context: BrowserContext, recorder: Recorder, demo: Demo) -> None:
-    """It says that the gateway is healthy, without foreign requests or console messages."""
+def test_it_says_that_the_gateway_is_healthy(
+    context: BrowserContext, recorder: Recorder, demo: Demo
+) -> None:
+    """The home page says "Healthy", without foreign requests or console messages."""
     page = context.new_page()
     page.goto(f"{demo.url}/", wait_until="networkidle")
 
@@ -24,10 +26,10 @@ def test_it_tells_that_all_is_well(context: BrowserContext, recorder: Recorder, 
     assert recorder.foreign(demo.url) == []
 
 
-def test_it_leads_to_the_documentation(
+def test_it_links_to_the_documentation(
     context: BrowserContext, recorder: Recorder, demo: Demo
 ) -> None:
-    """One click opens /docs, and from there another leads back."""
+    """A link opens /docs, and a link there leads back to the home page."""
     page = context.new_page()
     page.goto(f"{demo.url}/")
     page.get_by_role("link", name="Documentation").click()
@@ -39,8 +41,8 @@ def test_it_leads_to_the_documentation(
     expect(page.get_by_role("status")).to_be_visible()
 
 
-def test_it_leads_to_the_document(context: BrowserContext, demo: Demo) -> None:
-    """The other link is the API document for programs."""
+def test_it_links_to_the_api_document(context: BrowserContext, demo: Demo) -> None:
+    """A link opens `/openapi.json`."""
     page = context.new_page()
     page.goto(f"{demo.url}/")
     with page.expect_response(f"{demo.url}/openapi.json") as answer:
@@ -52,10 +54,10 @@ def test_it_leads_to_the_document(context: BrowserContext, demo: Demo) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", ["/", "/docs"])
-def test_its_text_stands_out(
+def test_its_text_has_enough_contrast(
     browser: Browser, demo: Demo, path: str, scheme: Literal["light", "dark"]
 ) -> None:
-    """In light and dark mode, each text has the required contrast."""
+    """All text on the home page and /docs has the required contrast in light and dark."""
     with browser.new_context(color_scheme=scheme) as context:
         page = context.new_page()
         page.goto(demo.url + path, wait_until="networkidle")
@@ -65,7 +67,7 @@ def test_its_text_stands_out(
 
 @pytest.mark.parametrize("path", ["/", "/docs"])
 def test_it_fits_a_phone(browser: Browser, demo: Demo, path: str) -> None:
-    """At a width of 400 nothing has to be scrolled sideways."""
+    """The home page and /docs do not scroll sideways at a width of 400 pixels."""
     with browser.new_context(viewport={"width": 400, "height": 800}) as context:
         page = context.new_page()
         page.goto(demo.url + path, wait_until="networkidle")

@@ -1,4 +1,4 @@
-"""The pages of HTML in the docs do what the docs say, in a browser."""
+"""HTML pages of the documentation in a browser."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,13 +14,13 @@ from tests.docs.blocks import blocks_of, by_page, filled_in
 BLOCKS = {page: block for page, (block,) in by_page(blocks_of("html")).items()}
 TUTORIAL = "docs/tutorials/first-page.md"
 FORM = "docs/how-to/public-form.md"
-"""Its tests are in `test_forms`."""
+"""Page whose tests are in `test_forms`."""
 CHART, SEARCH = "docs/how-to/charts.md", "docs/how-to/search-box.md"
 
 
 @pytest.fixture
 def demo() -> Iterator[Demo]:
-    """A demo of its own for each test: the pages write."""
+    """Run a demo for each test, because the pages write."""
     with running_demo(bind("127.0.0.1", 0), {}) as running:
         yield running
 
@@ -36,15 +36,15 @@ def write_page(folder: Path, block: str, demo: Demo, *, key: str) -> None:
     (folder / "index.html").write_text(filled_in(BLOCKS[block].text, meant), "utf-8")
 
 
-def test_these_are_all_pages() -> None:
-    """Each has a test below."""
+def test_each_page_has_a_test() -> None:
+    """The documentation has exactly the HTML pages that these tests cover."""
     assert set(BLOCKS) == {TUTORIAL, FORM, CHART, SEARCH}
 
 
 def test_the_first_page_reads_and_adds_rows(
     context: BrowserContext, demo: Demo, tmp_path: Path
 ) -> None:
-    """Ten cities, the largest first; the new one is in row 12 and at the end of the list."""
+    """The tutorial's page lists cities by population, and adds a city in row 12."""
     write_page(tmp_path, TUTORIAL, demo, key=demo.full_key)
     with served(tmp_path) as url:
         page = opened(context, url)
@@ -62,7 +62,7 @@ def test_the_first_page_reads_and_adds_rows(
 def test_the_first_page_shows_the_message_of_an_error(
     context: BrowserContext, demo: Demo, tmp_path: Path
 ) -> None:
-    """A wrong key is reported in words."""
+    """The tutorial's page shows the message for a wrong key."""
     write_page(tmp_path, TUTORIAL, demo, key="sgw_wrong")
     with served(tmp_path) as url:
         page = opened(context, url)
@@ -73,7 +73,7 @@ def test_the_first_page_shows_the_message_of_an_error(
 def test_the_chart_has_a_bar_for_each_city(
     context: BrowserContext, demo: Demo, tmp_path: Path
 ) -> None:
-    """Eight bars, the longest first, in proportion; all of it is within the picture."""
+    """The chart has eight bars, sorted and in proportion, and all texts are within the picture."""
     write_page(tmp_path, CHART, demo, key=demo.read_only_key)
     with served(tmp_path) as url:
         page = opened(context, url)
@@ -97,7 +97,7 @@ def _is_within(box: FloatRect, outer: FloatRect) -> bool:
 def test_the_chart_shows_the_message_of_an_error(
     context: BrowserContext, demo: Demo, tmp_path: Path
 ) -> None:
-    """A wrong key is reported in words."""
+    """The chart page shows the message for a wrong key."""
     write_page(tmp_path, CHART, demo, key="sgw_wrong")
     with served(tmp_path) as url:
         page = opened(context, url)
@@ -108,7 +108,7 @@ def test_the_chart_shows_the_message_of_an_error(
 def test_the_search_box_finds_cities_with_one_request(
     context: BrowserContext, demo: Demo, tmp_path: Path
 ) -> None:
-    """Letters typed in a row are one search; one letter alone, or none, clears the list."""
+    """Letters typed quickly cause one search; fewer than two letters clear the list."""
     write_page(tmp_path, SEARCH, demo, key=demo.read_only_key)
     sent: list[str] = []
     context.on("request", lambda request: sent.append(request.url))
@@ -130,7 +130,7 @@ def test_the_search_box_finds_cities_with_one_request(
 def test_an_older_answer_does_not_replace_a_newer_one(
     context: BrowserContext, demo: Demo, tmp_path: Path
 ) -> None:
-    """The first search is ended when the second one begins."""
+    """A new search aborts the previous request, so that a late answer does not replace the list."""
     write_page(tmp_path, SEARCH, demo, key=demo.read_only_key)
     held: list[Route] = []
     failed: list[str] = []
@@ -151,7 +151,7 @@ def test_an_older_answer_does_not_replace_a_newer_one(
 def test_the_search_box_shows_the_message_of_an_error(
     context: BrowserContext, demo: Demo, tmp_path: Path
 ) -> None:
-    """A wrong key is reported in words."""
+    """The search page shows the message for a wrong key."""
     write_page(tmp_path, SEARCH, demo, key="sgw_wrong")
     with served(tmp_path) as url:
         page = opened(context, url)

@@ -1,4 +1,4 @@
-"""The recorder of what pages do: it sees what a page should not have done."""
+"""The recorder finds foreign requests, policy violations and console messages."""
 
 import pytest
 from playwright.sync_api import BrowserContext, Route
@@ -11,7 +11,7 @@ OPEN = "default-src * 'unsafe-inline'"
 
 
 def visit(context: BrowserContext, body: str, policy: str) -> None:
-    """Open a page of this body; everything else that is asked for is an empty answer."""
+    """Open a page with this body. All other requests get an empty answer."""
 
     def answer(route: Route) -> None:
         is_page = route.request.url == f"{ORIGIN}/"
@@ -31,18 +31,20 @@ def visit(context: BrowserContext, body: str, policy: str) -> None:
         "https://own.example:8080/other-scheme.png",
     ],
 )
-def test_a_foreign_request_is_seen(context: BrowserContext, recorder: Recorder, url: str) -> None:
-    """A request to another host, port or scheme is named, and the page's own is not."""
+def test_a_foreign_request_is_recorded(
+    context: BrowserContext, recorder: Recorder, url: str
+) -> None:
+    """A request to another host, port or scheme is foreign; the page itself is not."""
     visit(context, f"<img src='{url}'>", OPEN)
 
     assert [each.split(":", 1)[1] for each in recorder.foreign(ORIGIN)] == [url.split(":", 1)[-1]]
     assert f"{ORIGIN}/" in recorder.urls
 
 
-def test_requests_of_scripts_and_windows_are_seen(
+def test_requests_of_scripts_and_windows_are_recorded(
     context: BrowserContext, recorder: Recorder
 ) -> None:
-    """A fetch, a socket, and what a window asks for that the page opened."""
+    """Requests by fetch, WebSocket and an opened window are recorded."""
     body = """<script>
         fetch("https://tracker.example/hit").catch(() => {});
         new WebSocket("wss://socket.example/");
@@ -68,10 +70,10 @@ def test_requests_of_scripts_and_windows_are_seen(
     ],
     ids=["inline script", "style attribute", "style element", "foreign script"],
 )
-def test_a_violation_of_the_policy_is_seen(
+def test_a_violation_of_the_policy_is_recorded(
     context: BrowserContext, recorder: Recorder, body: str
 ) -> None:
-    """The complaints contain what the policy stopped."""
+    """Content that the Content-Security-Policy blocked is recorded as one violation."""
     visit(context, body, STRICT)
 
     assert len(recorder.violations()) == 1
@@ -86,17 +88,17 @@ def test_a_violation_of_the_policy_is_seen(
         ("Promise.reject(new Error('promised'))", "uncaught: promised"),
     ],
 )
-def test_a_complaint_is_seen(
+def test_a_console_message_is_recorded(
     context: BrowserContext, recorder: Recorder, script: str, complaint: str
 ) -> None:
-    """Errors, warnings, and uncaught exceptions."""
+    """Console errors, warnings and uncaught exceptions are recorded."""
     visit(context, f"<script>{script}</script>", OPEN)
 
     assert [each.splitlines()[0] for each in recorder.complaints] == [complaint]
 
 
-def test_a_good_page_is_not_complained_of(context: BrowserContext, recorder: Recorder) -> None:
-    """Its own origin, and URLs without network, are neither foreign nor a violation."""
+def test_a_correct_page_has_no_findings(context: BrowserContext, recorder: Recorder) -> None:
+    """Requests to the own origin and `data:` URLs are neither foreign nor violations."""
     body = "<img src='/own.png'><img src='data:image/png;base64,'><script>console.log(1)</script>"
     visit(context, body, "default-src 'self' data: 'unsafe-inline'")
 

@@ -1,4 +1,4 @@
-"""The site of docs/ in a browser: its search finds pages, without another host."""
+"""The documentation site in a browser: the search finds pages without another host."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from tests.docs.site import build, need_generator, prepare
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of the site."""
+    """Build and serve the site, and yield its URL."""
     need_generator()
     folder = tmp_path_factory.mktemp("site")
     prepare(folder)
@@ -31,7 +31,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_a_search_finds_the_page(
     context: BrowserContext, recorder: Recorder, site: str, words: str, place: str
 ) -> None:
-    """Typed into the field, it lists the section, and a click opens it."""
+    """Words entered in the search list the section, and a click opens it."""
     page, _, heading = place.partition("#")
     tab = context.new_page()
     tab.goto(f"{site}/index.html", wait_until="networkidle")

@@ -76,7 +76,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
 
 @pytest.fixture(scope="module")
 def site(package: Package) -> Iterator[str]:
-    """A page of an origin of its own, which serves the compiled client."""
+    """Serve the compiled client on a page with another origin."""
     pages = Starlette(
         routes=[
             Route("/", lambda _: HTMLResponse("<!doctype html><title>Another origin</title>")),
@@ -113,7 +113,7 @@ def page(browser: Browser, site: str) -> Iterator[Page]:
 
 @pytest.fixture
 def options(api: Api, middlebox: Middlebox) -> Mapping[str, Any]:
-    """Of the page's client; the waits are short."""
+    """Options of the page's client, with short waits between retries."""
     return {
         "baseUrl": middlebox.url,
         "apiKey": api.keys["paid"],
@@ -122,8 +122,8 @@ def options(api: Api, middlebox: Middlebox) -> Mapping[str, Any]:
     }
 
 
-def test_a_page_lists_and_creates(page: Page, api: Api, options: Mapping[str, Any]) -> None:
-    """Pages, tags and the new row are what a program would get."""
+def test_a_page_lists_and_creates_rows(page: Page, api: Api, options: Mapping[str, Any]) -> None:
+    """The client in a page lists all rows by pages, creates a row and updates it with its ETag."""
     told = page.evaluate(LIST_AND_CREATE, options)
 
     assert told["names"][0] == "Chicago"
@@ -142,10 +142,10 @@ def test_a_page_lists_and_creates(page: Page, api: Api, options: Mapping[str, An
         pytest.param(Fault(status=429, headers={"Retry-After": "0"}), id="429"),
     ],
 )
-def test_a_page_creates_once(
+def test_a_page_creates_a_row_once_despite_faults(
     page: Page, middlebox: Middlebox, api: Api, options: Mapping[str, Any], fault: Fault
 ) -> None:
-    """After a fault in each of its ways the row is there once, under one key."""
+    """After each kind of fault, retries create one row with the same Idempotency-Key."""
     middlebox.fail(fault, fault)
     created = page.evaluate(CREATE, options)
     keys = middlebox.sent("Idempotency-Key")
@@ -157,11 +157,11 @@ def test_a_page_creates_once(
 
 
 def test_a_page_sees_a_conflict(page: Page, options: Mapping[str, Any]) -> None:
-    """The error is typed, and has the current row."""
+    """A stale ETag raises a SheetsError with code, outcome and current row."""
     assert page.evaluate(CONFLICT, options) == [True, 4120, "not_applied", "1"]
 
 
-def test_a_page_cannot_know_what_was_sent(
+def test_a_failed_connection_has_an_unknown_outcome(
     page: Page, middlebox: Middlebox, options: Mapping[str, Any]
 ) -> None:
     """A browser hides why a connection failed, so the outcome of the write is unknown."""
@@ -170,8 +170,10 @@ def test_a_page_cannot_know_what_was_sent(
     assert page.evaluate(FAIL, options) == [True, "unknown", True]
 
 
-def test_a_page_aborts(page: Page, middlebox: Middlebox, options: Mapping[str, Any]) -> None:
-    """The call ends although no answer came."""
+def test_a_page_aborts_a_request(
+    page: Page, middlebox: Middlebox, options: Mapping[str, Any]
+) -> None:
+    """Aborting the signal ends a call that has no answer."""
     middlebox.fail(Fault(is_held=True))
     reason, milliseconds = page.evaluate(ABORT, options)
 

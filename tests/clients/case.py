@@ -1,4 +1,4 @@
-"""One request of a real client, and its expected effects."""
+"""Request of a real client, with the expected answer and changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from tests.journeys.conftest import Api, EmulatorControl
 from tests.journeys.raw import RawAnswer, send_raw
 
 KEY = "<key>"
-"""Stands for the key in what a case sends; its other braces are JSON's."""
+"""Placeholder of the API key in the texts of a case. Other braces are JSON."""
 
 Headers = Sequence[tuple[str, str]]
 
@@ -18,12 +18,12 @@ JSON_HEADERS: Headers = (*USUAL, ("Content-Type", "application/json"))
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A request, byte for byte, and what it must lead to.
+    """Request as exact bytes, with the expected answer, log and changed cells.
 
-    `line` is the id of its line in `docs/reference/clients.md`, `client` tells its cases apart.
-    `answer` is the whole body of a success, `names` the first field of each listed row, `message`
-    words of an error. `changes` are the values of all cells that differ afterwards, formulas as
-    such.
+    `line` is the name of its line in `docs/reference/clients.md`; `client` distinguishes cases of a
+    line. `reading` is the lenient decoding in the log. `answer` is the whole body of a success,
+    `names` has the first field of each listed row, `message` words of an error. `changes` has the
+    new values or formulas of all changed cells.
     """
 
     line: str
@@ -48,10 +48,10 @@ class Case:
 
 
 def sent(name: str, request: str = "Cities?limit=2", **members: Any) -> Case:
-    """A case by `line: client`, and a request by method and target.
+    """Return a case by `line: client`, and its request by method and target.
 
-    The method is GET by default; the target goes after `/v2/sheets/`, unless it begins with a
-    slash. A request with a body has the headers of JSON by default.
+    The default method is GET. The target follows `/v2/sheets/` unless it begins with a slash. A
+    request with a body has JSON headers by default.
     """
     line, _, client = name.partition(": ")
     method, _, target = request.rpartition(" ")
@@ -66,7 +66,7 @@ def sent(name: str, request: str = "Cities?limit=2", **members: Any) -> Case:
 
 
 def send_case(api: Api, case: Case) -> RawAnswer:
-    """Send what the client sends, with a key of the gateway's."""
+    """Send the request of a case, with a key of the gateway."""
     key = api.keys[case.key]
     return send_raw(
         api,
@@ -78,12 +78,14 @@ def send_case(api: Api, case: Case) -> RawAnswer:
 
 
 def first_fields(answer: RawAnswer) -> list[str]:
-    """The first field of every listed row, behind its rowIndex."""
+    """Return the first field after rowIndex of every listed row."""
     return [str(next(iter([*record.values()][1:]), None)) for record in answer.json()["results"]]
 
 
 def all_cells(emulator: EmulatorControl) -> dict[str, object]:
-    """The content of each filled cell by worksheet, row and column: `Cities!2.1`."""
+    """Return the formula or value of each filled cell by worksheet, row and column:
+    `Cities!2.1`.
+    """
     return {
         f"{title}!{row}.{column}": cell["formula"] or cell["value"]
         for title, rows in emulator.everything().items()
@@ -94,7 +96,7 @@ def all_cells(emulator: EmulatorControl) -> dict[str, object]:
 
 
 def changed(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
-    """The cells that are not as they were; None for one that was emptied."""
+    """Return the new values of changed cells; None for an emptied cell."""
     return {
         place: after.get(place)
         for place in {*before, *after}

@@ -1,4 +1,4 @@
-"""A gateway for whole clients, on a spreadsheet of its own."""
+"""Gateways for client tests, on a spreadsheet that only these tests use."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -33,28 +33,28 @@ LIBRARY_SETTINGS: Mapping[str, object] = {"plans.paid.deletes": True, "cache.hea
 
 @pytest.fixture(scope="package")
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
-    """An emulator with the spreadsheet for clients."""
+    """Run an emulator with the spreadsheet for clients."""
     with running_emulator(tmp_path_factory.mktemp("clients"), CLIENTS_WORKBOOK) as control:
         yield control
 
 
 @pytest.fixture(scope="package")
 def access(tmp_path_factory: pytest.TempPathFactory) -> KeysOnDisk:
-    """The keys of the journeys, and one that may delete."""
+    """Return the keys of the journeys, and a key with delete rights."""
     deleter = KeyRequest(name="deleter", grants=Grants(spreadsheets=DEMO, may_delete=True))
     return make_keys(tmp_path_factory.mktemp("access"), {**KEYS, "deleter": deleter})
 
 
 @pytest.fixture(scope="module")
 def gateway_of_module(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[Api]:
-    """One gateway for all tests of a module; nothing that it has read is kept."""
+    """Run one gateway for all tests of a module. The gateway caches no rows and no headers."""
     with running_gateways(emulator, access) as start:
         yield start({"cache.header_ttl_seconds": 0, "plans.paid.deletes": True})
 
 
 @pytest.fixture
 def api(gateway_of_module: Api) -> Iterator[Api]:
-    """That gateway on a freshly seeded emulator."""
+    """Return the module's gateway with a newly seeded emulator."""
     gateway_of_module.emulator.reset()
     yield gateway_of_module
     gateway_of_module.emulator.check()
@@ -62,7 +62,7 @@ def api(gateway_of_module: Api) -> Iterator[Api]:
 
 @pytest.fixture(scope="session")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
-    """The compiled client in TypeScript."""
+    """Compile the TypeScript client."""
     return make_package(tmp_path_factory.mktemp("package") / "typescript")
 
 
@@ -70,7 +70,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
 def start_gateway(
     emulator: EmulatorControl, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[OpenGateway]:
-    """Starts gateways for the client libraries."""
+    """Return a function that starts gateways for the client libraries."""
     access = make_keys(tmp_path_factory.mktemp("library-access"), LIBRARY_KEYS)
     with running_gateways(emulator, access) as start:
         yield lambda overrides=None: start({**LIBRARY_SETTINGS, **(overrides or {})})
@@ -78,13 +78,13 @@ def start_gateway(
 
 @pytest.fixture(scope="package")
 def gateway_of_package(start_gateway: OpenGateway) -> Api:
-    """The gateway of the client libraries."""
+    """Start one gateway for the client libraries."""
     return start_gateway()
 
 
 @pytest.fixture(scope="module")
 def machine() -> Iterator[Callable[[str], Machine]]:
-    """Gives the machine in front of a gateway; it is started once for all tests of a module."""
+    """Return a function that starts one machine in front of a gateway for all tests of a module."""
     with ExitStack() as stack:
         yield cache(lambda url: stack.enter_context(running_machine(url)))
 

@@ -1,8 +1,8 @@
-"""A machine between a client and the gateway that loses, cuts and replaces answers.
+"""HTTP server between a client and the gateway that loses, truncates and replaces answers.
 
-Rules: faults are data. Each is used once, by the next request that is not a preflight; after the
-last one all requests get the gateway's own answers. Every request that arrives is noted. A machine
-serves many tests, each with its own `Middlebox`, which has the requests that came since its start.
+Rules: a fault is used once, by the next request that is not a preflight. After the last fault,
+requests get the gateway's answers. A machine serves many tests. Each test has its own `Middlebox`,
+which records the requests since its creation.
 """
 
 import threading
@@ -24,23 +24,25 @@ _PER_CONNECTION = ("connection", "content-length", "host", "keep-alive", "transf
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """Without status and `kept_bytes` the connection ends without an answer."""
+    """Fault of one answer. Without `status` and `kept_bytes` the connection closes
+    without an answer.
+    """
 
     is_forwarded: bool = False
     """True if the gateway gets the request."""
     status: int | None = None
-    """An answer with this status, `headers` and `text` instead of the gateway's."""
+    """Status of the answer that replaces the gateway's answer, with `headers` and `text`."""
     headers: Mapping[str, str] = field(default_factory=dict)
     text: str = PAGE
     kept_bytes: int | None = None
-    """The gateway's own answer ends after so many bytes of its body."""
+    """Number of body bytes after which the gateway's answer is truncated."""
     is_held: bool = False
-    """The answer comes only after `Middlebox.release`."""
+    """True if the answer waits for `Middlebox.release`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arrived:
-    """A request as it arrived; names of headers are in lower case."""
+    """Received request. Header names are in lower case."""
 
     method: str
     target: str
@@ -64,7 +66,7 @@ class Middlebox:
         self.released.set()
 
     def sent(self, name: str) -> list[str | None]:
-        """A header of all requests, in their order."""
+        """Return the values of a header in all received requests, in order."""
         return [each.headers.get(name.lower()) for each in self.arrived]
 
     def take(self) -> Fault | None:
@@ -73,14 +75,16 @@ class Middlebox:
 
 @dataclass(kw_only=True)
 class Machine:
-    """The server of middleboxes: requests go to the newest one."""
+    """HTTP server of middleboxes. The newest middlebox receives the requests."""
 
     url: str
     gateway: httpx2.Client
     newest: Middlebox
 
     def renewed(self) -> Middlebox:
-        """A middlebox without faults and requests; what the last one holds is released."""
+        """Return a new middlebox without faults and requests, and release answers held by
+        the previous one.
+        """
         self.newest.release()
         self.newest = Middlebox(url=self.url, gateway=self.gateway)
         return self.newest
@@ -88,7 +92,7 @@ class Machine:
 
 @contextmanager
 def running_machine(gateway_url: str) -> Iterator[Machine]:
-    """A machine in front of the gateway for the time of the block."""
+    """Run a machine in front of the gateway."""
     with client_of(gateway_url, timeout_seconds=PATIENCE_SECONDS) as gateway:
         server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
         url = f"http://127.0.0.1:{server.server_port}"
@@ -175,7 +179,7 @@ def _handler_of(newest: Callable[[], Middlebox]) -> type[BaseHTTPRequestHandler]
             self.wfile.write(body[:kept_bytes])
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name above
-            """Requests are noted, not printed."""
+            """Print nothing, because requests are recorded."""
 
         do_DELETE = do_GET = do_OPTIONS = do_PATCH = do_POST = do_PUT = answer  # noqa: N815
 

@@ -1,6 +1,6 @@
 """Expected results of the JavaScript samples, in Node and in a browser.
 
-An expected mapping may omit members; everything else must be equal.
+An expected mapping can omit members. All other values must be equal.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,15 @@ from gateway.storage.key_store import Grants
 from tests.journeys.conftest import DEMO, EmulatorControl
 
 SETTINGS: Mapping[str, object] = {"plans.free.requests_per_minute": 1}
-"""Of the gateway that the samples ask: a key of this plan is over its rate after 10 requests."""
+"""Settings of the gateway for the samples. A key on the plan `free` exceeds its rate
+after 10 requests.
+"""
 
 
 def keys_of_site(page_origin: str) -> Mapping[str, KeyRequest]:
-    """The keys that the samples use; one is for pages of this origin, one for those of another."""
+    """Return the keys for the samples, including one for pages of this origin and one for
+    another origin.
+    """
     elsewhere = frozenset({"https://app.example.org"})
     return {
         "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO | {"other"})),
@@ -44,7 +48,7 @@ def refusal(status: int, code: int, **headers: object) -> Mapping[str, Any]:
 
 
 ANY = object()
-"""Whatever it is, it is there."""
+"""Expectation of any value except None."""
 
 SHOWN_TO_ALL: Mapping[str, Any] = {
     "list": page(named("New York", "Los Angeles"), more=True),
@@ -101,7 +105,7 @@ SHOWN_TO_ALL: Mapping[str, Any] = {
 
 
 def differences(expected: object, told: object, at: str = "") -> list[str]:
-    """Differences from the expectation, for a person to read."""
+    """Return the differences from the expectation, as lines of text."""
     if expected is ANY:
         return [] if told is not None else [f"{at}: nothing"]
     if isinstance(expected, Mapping):
@@ -125,11 +129,11 @@ WRITTEN: Mapping[str, Sequence[str]] = {
     "My Sheet!6": ["form & blank", "007"],
     "Orders!3": ["Ink", "$3.00", "2024-02-03", "$6.00", "paid"],
 }
-"""What is in the last rows of the sheets after all samples ran; nothing was written twice."""
+"""Last rows of the worksheets after all samples ran. A repeated row would be a double write."""
 
 
 def written(emulator: EmulatorControl) -> dict[str, Sequence[str]]:
-    """The content of these rows and of those below them."""
+    """Return the texts of the rows that samples create or change, and of all rows below."""
     ends = {"Cities": 12, "My Sheet": 4, "Orders": 3}
     return {
         f"{worksheet}!{row}": texts

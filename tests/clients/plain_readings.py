@@ -1,4 +1,4 @@
-"""Requests that have no second reading."""
+"""Requests that are answered without lenient decoding."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,12 +21,14 @@ PEN = {"item": "Pen", "price": "$1,250.50", "due": "2024-01-02", "total": "$2,50
 
 
 def keyed(name: str, *headers: tuple[str, str], query: str = "", key: str = "two") -> Case:
-    """A list whose credentials are in these places only; its key has two spreadsheets."""
+    """Return a list with credentials in these headers or parameters only. Its key has two
+    spreadsheets.
+    """
     return sent(name, f"Cities?limit=2{query}", headers=headers, key=key, names=FIRST_TWO)
 
 
 def updated(name: str, body: bytes, *, method: str = "PUT", **members: Any) -> Case:
-    """An update of the second row of `Cities`."""
+    """Return an update of row 3 of `Cities`."""
     return sent(name, f"{method} Cities/3", body=body, **members)
 
 

@@ -1,4 +1,4 @@
-"""Requests of real clients that are refused, and their errors."""
+"""Requests of real clients that get errors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ FORM = ("Content-Type", "application/x-www-form-urlencoded")
 def refused(
     name: str, status: int, code: int, message: str, request: str = "Cities?limit=2", **members: Any
 ) -> Case:
-    """A request that is refused, and changes nothing."""
+    """Return a request that gets an error and changes nothing."""
     return sent(name, request, status=status, code=code, message=message, **members)
 
 
@@ -56,7 +56,7 @@ _LISTS: Sequence[tuple[str, int, str, str]] = [
     ("misspelt-parameter: a name in capitals", 4002, "send limit instead", "Limit=5"),
     ("no-such-keys: a renamed column", 4002, 'its fields are rowIndex, "name"', "keys=town"),
 ]
-"""Lists that are refused with 400: the case, code, words and query."""
+"""Lists that get 400: case, code, words of the message, and query."""
 REFUSALS: Sequence[Case] = [
     *[refused(name, 400, code, said, f"Cities?{query}") for name, code, said, query in _LISTS],
     *[

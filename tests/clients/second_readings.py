@@ -1,4 +1,4 @@
-"""Requests of which the gateway makes something at the second look only."""
+"""Requests that are answered with lenient decoding."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,18 +13,20 @@ AUSTIN_ANSWER = {"rowIndex": 12, "name": "Austin", "state": "Texas", "population
 
 
 def listing(name: str, query: str, names: Sequence[str], sheet: str = "Cities") -> Case:
-    """A list that a second reading is needed for, named as its line is."""
+    """Return a list that needs the lenient decoding of its line."""
     line = name.partition(": ")[0]
     return sent(name, f"{sheet}?{query}", names=names, reading=line)
 
 
 def plainly(name: str, query: str, names: Sequence[str], sheet: str = "Cities") -> Case:
-    """A list that looks as if a second reading were needed, and is read as it stands."""
+    """Return a list that looks encoded twice or similar, but is answered without lenient
+    decoding.
+    """
     return sent(name, f"{sheet}?{query}", names=names)
 
 
 def created(client: str, headers: Sequence[tuple[str, str]], body: bytes = AUSTIN) -> Case:
-    """A row created of JSON that nothing says is JSON."""
+    """Return a create with a JSON body whose Content-Type is missing or different."""
     return sent(
         f"json-as-text: {client}",
         "POST Cities",
@@ -38,7 +40,7 @@ def created(client: str, headers: Sequence[tuple[str, str]], body: bytes = AUSTI
 
 
 def upserted(name: str, target: str, body: bytes, **members: Any) -> Case:
-    """An upsert whose key fields need a second reading."""
+    """Return an upsert whose `on_conflict` needs lenient decoding."""
     return sent(name, f"POST {target}", body=body, reading=name.partition(": ")[0], **members)
 
 

@@ -1,4 +1,4 @@
-"""Requests that are answered differently where an operator has set a switch for who migrates."""
+"""Requests whose answers depend on a setting for migration."""
 
 from collections.abc import Mapping, Sequence
 
@@ -41,4 +41,4 @@ SWITCHES: Sequence[Case] = [
         names=[str(number) for number in range(1, 131)],
     ),
 ]
-"""Those called `default` are sent to a gateway without settings."""
+"""Cases for the migration settings. Cases named `default` go to a gateway without settings."""

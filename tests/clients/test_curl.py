@@ -1,4 +1,4 @@
-"""The hosted service's samples for curl, run by curl itself."""
+"""curl samples of the hosted service, run with curl."""
 
 import json
 import shutil
@@ -17,7 +17,9 @@ Curl = Callable[..., tuple[int, Any]]
 
 @pytest.fixture
 def curl(api: Api) -> Curl:
-    """Runs curl on a path below `/v2/sheets/`; gives the status and the JSON of the answer."""
+    """Return a function that runs curl on a path below `/v2/sheets/`, and returns status
+    and JSON.
+    """
     program = shutil.which("curl") or pytest.skip("curl is not installed")
 
     def run(path: str, *arguments: str, key: str | None = "paid") -> tuple[int, Any]:
@@ -37,7 +39,7 @@ def curl(api: Api) -> Curl:
 
 
 def test_it_lists_with_its_key_in_the_url(curl: Curl, api: Api) -> None:
-    """With -G the credentials go into the URL, where reads may have them."""
+    """With `-G` curl puts the credentials into the URL, and the list succeeds."""
     words = [f"apiKey={api.keys['paid']}", "spreadsheetId=demo", "limit=1"]
     encoded = [part for word in words for part in ("--data-urlencode", word)]
     status, body = curl("Cities", "-G", *encoded, key=None)
@@ -46,7 +48,9 @@ def test_it_lists_with_its_key_in_the_url(curl: Curl, api: Api) -> None:
 
 
 def test_missing_g_option_is_reported(curl: Curl, api: Api) -> None:
-    """Without -G the same words are a form: nothing is written, and the answer says why."""
+    """Without `-G` curl posts the credentials as a form; the error says "add -G" and
+    nothing is written.
+    """
     before = api.emulator.everything()
     words = ["--data-urlencode", f"apiKey={api.keys['paid']}"]
     status, body = curl("Cities", *words, key=None)
@@ -57,7 +61,7 @@ def test_missing_g_option_is_reported(curl: Curl, api: Api) -> None:
 
 
 def test_it_searches_in_order(curl: Curl) -> None:
-    """Filter, order and fields as the samples write them."""
+    """A list with filter, order and keys in the hosted service's notation gives the right rows."""
     status, body = curl(
         "Cities",
         "-G",
@@ -78,7 +82,7 @@ def test_it_searches_in_order(curl: Curl) -> None:
 
 @pytest.mark.parametrize("typed", [True, False], ids=["with a type", "with curl's own type"])
 def test_it_creates_and_updates(curl: Curl, api: Api, typed: bool) -> None:
-    """JSON given with -d is JSON, even without a content type."""
+    """A body with `-d` is parsed as JSON, even with curl's default content type."""
     header = ["-H", "Content-Type: application/json"] if typed else []
     created = curl("Cities", "-X", "POST", *header, "-d", '{"name": "Austin", "population": "9"}')
     updated = curl("Cities/12", "-X", "PUT", *header, "-d", '{"population" : 961855}')
@@ -88,8 +92,8 @@ def test_it_creates_and_updates(curl: Curl, api: Api, typed: bool) -> None:
     assert api.emulator.texts("Cities")[11] == ["Austin", "", "", "961855"]
 
 
-def test_it_deletes_with_a_key_that_may(curl: Curl, api: Api) -> None:
-    """The sample for deleting is refused, and the row stays, unless the key may delete."""
+def test_it_deletes_with_a_key_with_delete_rights(curl: Curl, api: Api) -> None:
+    """A delete gets 405 and keeps the row, unless the key has delete rights."""
     status, body = curl("Cities/3", "-X", "DELETE")
     kept = api.emulator.texts("Cities")[2][0]
     deleted = curl("Cities/3", "-X", "DELETE", key="deleter")

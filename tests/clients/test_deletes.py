@@ -1,4 +1,4 @@
-"""Deletes of clients of the hosted service, with a key that may delete."""
+"""Deletes by clients of the hosted service, with a key that has delete rights."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ HABITS: Mapping[str, Mapping[str, Any]] = {
 
 @pytest.mark.parametrize("habit", HABITS.values(), ids=HABITS)
 def test_a_row_is_deleted(api: Api, habit: Mapping[str, Any]) -> None:
-    """204 without a body, however the request is dressed."""
+    """Each variant of a DELETE request gets 204 without a body, and removes the row."""
     options = {"path": "Cities/3", **habit}
     if "key_in" in options:
         own = {options.pop("key_in"): api.keys["deleter"], "X-Sheetson-Spreadsheet-Id": "demo"}

@@ -1,4 +1,4 @@
-"""The samples in JavaScript, run in Node against the gateway."""
+"""JavaScript samples, run in Node against the gateway."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ NODE = shutil.which("node")
 RUN = Path(__file__).with_name("run.mjs")
 PATIENCE_SECONDS = 60
 PAGE = "https://pages.example.org"
-"""No program sends an origin, and keys for pages serve programs too."""
+"""Origin of the key for pages. Node sends no Origin header."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Ran:
 
 @pytest.fixture(scope="module")
 def ran(emulator: EmulatorControl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
-    """All samples, run once."""
+    """Run all samples once."""
     if NODE is None:
         pytest.skip("Node is not installed")
     access = make_keys(tmp_path_factory.mktemp("node"), keys_of_site(PAGE))
@@ -58,20 +58,20 @@ def ran(emulator: EmulatorControl, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.mark.parametrize("sample", SHOWN_TO_ALL)
 def test_a_sample_gets_the_expected_results(ran: Ran, sample: str) -> None:
-    """Each way to call the API that is known of JavaScript leads where it is meant to."""
+    """Each JavaScript sample gets its expected status, body and headers."""
     assert differences(SHOWN_TO_ALL[sample], ran.outcomes[sample]) == []
 
 
 def test_a_key_for_pages_serves_programs(ran: Ran) -> None:
-    """Node sends no origin, and so is no page that a key could be wrong for."""
+    """A key limited to another page's origin works in Node, which sends no Origin header."""
     assert ran.outcomes["a key for another page"]["status"] == 200
 
 
-def test_every_sample_is_judged(ran: Ran) -> None:
-    """No sample runs without an expectation."""
+def test_every_sample_has_an_expectation(ran: Ran) -> None:
+    """Every sample that ran has an expected result."""
     assert set(ran.outcomes) - {"a key for another page"} == set(SHOWN_TO_ALL)
 
 
 def test_the_sheet_has_what_samples_wrote(ran: Ran) -> None:
-    """Rows are where the answers said, once."""
+    """Each row that a sample wrote is in the sheet exactly once."""
     assert written(ran.api.emulator) == WRITTEN

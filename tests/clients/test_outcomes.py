@@ -1,4 +1,4 @@
-"""The comparison of outcomes finds what is wrong."""
+"""Tests of the comparison of results."""
 
 import pytest
 
@@ -19,5 +19,7 @@ from tests.clients.outcomes import ANY, differences
     ids=["more", "another", "nothing", "any", "not any", "longer", "inside"],
 )
 def test_differences_are_found(expected: object, told: object, found: int) -> None:
-    """Omitted members are not differences; all others are."""
+    """Additional members are not differences; other values, missing members and other
+    lengths are.
+    """
     assert len(differences(expected, told)) == found

@@ -1,6 +1,6 @@
-"""A public Python client of the hosted service, as it comes from its package, on the gateway.
+"""pysheetson, a public Python client of the hosted service, used with the gateway.
 
-Nothing of it is changed but the base URL, which it takes as an argument.
+The package is unchanged. Only its argument for the base URL differs.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ TEXAS = ["Houston", "San Antonio", "Dallas"]
 
 
 def client_of(api: Api, key: str = "paid") -> Any:
-    """Its client, on the gateway."""
+    """Return pysheetson's client for the gateway."""
     return pysheetson.SheetsonClient(
         api_key=api.keys.get(key, key), spreadsheet_id="demo", base_url=f"{api.url}/v2"
     )
@@ -28,7 +28,7 @@ def names(page: dict[str, Any]) -> list[str]:
 
 @pytest.fixture
 def client(api: Api) -> Any:
-    """A client with a key that may do all."""
+    """Return a client whose key has all rights."""
     return client_of(api)
 
 
@@ -46,12 +46,12 @@ def client(api: Api) -> Any:
     ids=["page", "order and fields"],
 )
 def test_it_lists_a_page(client: Any, read: Any, found: object) -> None:
-    """`skip`, `limit`, `order_by`, `desc` and `keys` become what the gateway takes."""
+    """`skip`, `limit`, `order_by`, `desc` and `keys` of pysheetson give the right page."""
     assert read(client) == {"results": found, "hasNextPage": True}
 
 
 def test_it_pages_to_the_end(client: Any) -> None:
-    """Its loop of skip and limit sees every row once."""
+    """A loop with `skip` and `limit` gives every row once."""
     seen: list[str] = []
     while page := client.list_rows("Long", skip=len(seen), limit=50)["results"]:
         seen += [row["number"] for row in page]
@@ -73,12 +73,12 @@ def test_it_pages_to_the_end(client: Any) -> None:
     ids=["equality", "text", "range", "range of texts", "list", "single quotes", "nothing"],
 )
 def test_it_searches(client: Any, where: object, found: list[str]) -> None:
-    """Filters given as a dict or as text find their rows."""
+    """Filters of pysheetson, as a dict or as a text, find the right rows."""
     assert names(client.search_rows("Cities", where=where, limit=3)) == found
 
 
 def test_it_creates_reads_and_updates_a_row(client: Any, api: Api) -> None:
-    """A row goes through its whole life; the update leaves the other cells alone."""
+    """pysheetson creates, reads and updates a row; the update keeps other cells."""
     created = client.create_row("Cities", {"name": "Austin", "population": 961855})
     updated = client.update_row("Cities", created["rowIndex"], {"population": "964000"})
     read = client.get_row("Cities", created["rowIndex"], extra_params={"keys": "name,population"})
@@ -90,7 +90,7 @@ def test_it_creates_reads_and_updates_a_row(client: Any, api: Api) -> None:
 
 
 def test_it_puts_a_whole_record_back(client: Any, api: Api) -> None:
-    """A row that was read, changed in one field and sent back keeps its formulas and dates."""
+    """Sending back a whole record with one changed field keeps formulas and dates."""
     before = api.emulator.cells("Orders")[2]
     row = client.get_row("Orders", 3)
     client.update_row("Orders", row["rowIndex"], {**row, "note": "paid"})
@@ -114,8 +114,12 @@ def test_it_puts_a_whole_record_back(client: Any, api: Api) -> None:
     ],
     ids=["worksheet", "row", "empty body", "field", "where", "delete"],
 )
-def test_it_raises_what_the_gateway_says(client: Any, api: Api, act: Any, words: list[str]) -> None:
-    """Its one exception has the status and the whole body of the error, and nothing is written."""
+def test_it_raises_the_errors_of_the_gateway(
+    client: Any, api: Api, act: Any, words: list[str]
+) -> None:
+    """pysheetson's exception has the status and body of the gateway's error, and nothing
+    is written.
+    """
     before = api.emulator.everything()
     with pytest.raises(RuntimeError) as raised:
         act(client)
@@ -130,21 +134,21 @@ def test_it_raises_what_the_gateway_says(client: Any, api: Api, act: Any, words:
     ("key", "words"), [("sgw_wrong", "401 Unauthorized.*4011"), ("free", "403 Forbidden.*4034")]
 )
 def test_missing_grant_is_reported(api: Api, key: str, words: str) -> None:
-    """A search with an invalid key, and one on a plan without search."""
+    """A search with an invalid key gets 401, and a search on a plan without filters gets 403."""
     with pytest.raises(RuntimeError, match=words):
         client_of(api, key).search_rows("Cities", where={"state": "Texas"})
 
 
 def test_it_deletes_a_row(api: Api) -> None:
-    """The row goes; then this client looks for JSON in the answer, which 204 never has."""
+    """The row is deleted, but pysheetson raises JSONDecodeError because 204 has no body."""
     with pytest.raises(requests.exceptions.JSONDecodeError):
         client_of(api, "deleter").delete_row("Cities", 3)
 
     assert [line[0] for line in api.emulator.texts("Cities")[2:4]] == ["Chicago", "Houston"]
 
 
-def test_its_batches_go_on_after_a_refusal(client: Any, api: Api) -> None:
-    """Of a create, an update and a delete the last is refused, and the rest is done."""
+def test_its_batches_continue_after_an_error(client: Any, api: Api) -> None:
+    """If the delete in a batch gets an error, the create and update still succeed."""
     outcome = client.batch_operations(
         "Cities",
         [
@@ -162,7 +166,7 @@ def test_its_batches_go_on_after_a_refusal(client: Any, api: Api) -> None:
 
 
 def test_its_data_frames_become_rows(client: Any, api: Api) -> None:
-    """Each line of a data frame is a create, numbers stay numbers."""
+    """Each row of a data frame becomes a created row, and numbers stay numbers."""
     frame = pysheetson.pd.DataFrame([{"name": "c", "amount": 3}, {"name": "d", "amount": 4}])
     (outcome,) = client.create_rows_from_dataframe("My Sheet", frame)
     listed = client.list_rows("My Sheet")  # the library below encodes the name

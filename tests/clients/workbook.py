@@ -1,4 +1,4 @@
-"""The spreadsheet that clients are tried on, with names that tempt to be decoded once too often."""
+"""Spreadsheet for client tests, with names that look percent-encoded."""
 
 from collections.abc import Mapping
 
@@ -27,4 +27,6 @@ CLIENTS_WORKBOOK: Mapping[str, Mapping[str, str]] = {
     },
     "other": {"Cities": "name\nElsewhere\n"},
 }
-"""By file names of a seed, which are percent-encoded once: `Real%2520Sheet` has an escape in it."""
+"""Worksheets by file name of the seed, which is percent-encoded once. `Real%2520Sheet`
+names the worksheet `Real%20Sheet`.
+"""

@@ -1,4 +1,4 @@
-"""The commands that back up a SQLite store and restore it."""
+"""`storage backup` and `storage restore` of a SQLite store."""
 
 import asyncio
 import errno
@@ -50,7 +50,7 @@ NEW_KEY = KeyRecord(
 
 @dataclass(frozen=True)
 class Installation:
-    """A folder with a configuration, which names the default store, and the command line."""
+    """Folder with a configuration for the default store, and the command line."""
 
     folder: Path
 
@@ -67,7 +67,7 @@ class Installation:
         return CliRunner().invoke(main, ["storage", *map(str, arguments), *config])
 
     def create_key(self) -> str:
-        """The ID of a new key."""
+        """Create a key, and return its ID."""
         config = ("--config", str(self.folder / "config.toml"))
         create = ["keys", "create", "--name", "n", "--any-spreadsheet", "--json", *config]
         created = json.loads(CliRunner().invoke(main, create).stdout)
@@ -91,13 +91,13 @@ def here(tmp_path: Path) -> Installation:
 
 @pytest.fixture
 def there(tmp_path: Path) -> Installation:
-    """Another machine, without a store."""
+    """Return an installation on another machine, without a store."""
     return installation(tmp_path / "there")
 
 
 @pytest.fixture
 def backup(tmp_path: Path) -> Path:
-    """The name of a backup, in a folder of its own."""
+    """Return the file name of a backup in a new folder."""
     (tmp_path / "backups").mkdir()
     return tmp_path / "backups" / "monday.db"
 
@@ -114,7 +114,7 @@ def names(folder: Path) -> set[str]:
 
 @dataclass
 class Writer:
-    """Notes writes and creates keys without a pause; what was committed so far."""
+    """Thread that records writes and creates keys without pause, and lists what was committed."""
 
     database: Path
     completed: list[str] = field(default_factory=list)
@@ -155,10 +155,12 @@ def writing(database: Path) -> Iterator[Writer]:
         thread.join()
 
 
-def test_a_backup_under_writes_has_all_that_was_committed(
+def test_a_backup_during_writes_has_all_committed_data(
     here: Installation, there: Installation, backup: Path
 ) -> None:
-    """At 50 writes a second and more: every key, and every open record with its rows and fence."""
+    """At 50 writes a second, a backup has every committed key and record with its rows
+    and fence.
+    """
     here.create_key()
     with writing(here.database) as writer:
         began = time.monotonic()
@@ -180,10 +182,8 @@ def test_a_backup_under_writes_has_all_that_was_committed(
     assert (entry.rows, entry.fence) == (ROWS, FENCE)
 
 
-def test_a_backup_is_one_private_file_with_the_pepper_beside_it(
-    here: Installation, backup: Path
-) -> None:
-    """It needs no WAL, and no temporary file is left."""
+def test_a_backup_is_one_private_file_with_its_pepper(here: Installation, backup: Path) -> None:
+    """A backup has mode 0600, needs no WAL, and its pepper is in a file next to it."""
     here.create_key()
     done = here.storage("backup", backup)
 
@@ -195,8 +195,8 @@ def test_a_backup_is_one_private_file_with_the_pepper_beside_it(
     assert backup.read_bytes()[18:20] == b"\x01\x01"  # the journal mode, which is not WAL
 
 
-def test_a_backup_may_be_without_the_pepper(here: Installation, backup: Path) -> None:
-    """The last line says where the pepper is, which must be kept too."""
+def test_a_backup_without_the_pepper_says_so(here: Installation, backup: Path) -> None:
+    """With `--without-pepper`, the output says which pepper file to keep."""
     here.create_key()
     done = here.storage("backup", backup, "--without-pepper")
 
@@ -207,7 +207,7 @@ def test_a_backup_may_be_without_the_pepper(here: Installation, backup: Path) ->
 
 @pytest.mark.parametrize("taken", ["monday.db", "monday.db.pepper"])
 def test_a_backup_overwrites_no_file(here: Installation, backup: Path, taken: str) -> None:
-    """Neither an earlier backup nor its pepper, and nothing is left beside it."""
+    """If the name of the backup or of its pepper is taken, nothing is written."""
     here.create_key()
     backup.with_name(taken).write_text("mine")
     done = here.storage("backup", backup)
@@ -218,10 +218,12 @@ def test_a_backup_overwrites_no_file(here: Installation, backup: Path, taken: st
     assert backup.with_name(taken).read_text() == "mine"
 
 
-def test_a_restored_store_has_its_keys_and_their_pepper(
+def test_a_restored_store_has_its_keys_and_pepper(
     here: Installation, there: Installation, backup: Path
 ) -> None:
-    """On a machine without a store; keys that are revoked meanwhile are valid again, as it says."""
+    """A restore has all keys and the pepper, and warns that keys revoked since then are
+    valid again.
+    """
     key = here.create_key()
     here.storage("backup", backup)
     done = there.storage("restore", backup)
@@ -235,7 +237,7 @@ def test_a_restored_store_has_its_keys_and_their_pepper(
 
 
 def test_a_store_is_replaced_on_request_only(here: Installation, backup: Path) -> None:
-    """It stays under another name; keys that differ are named."""
+    """With `--replace` the old store stays under another name, and keys that differ are listed."""
     first = here.create_key()
     here.storage("backup", backup)
     second = here.create_key()
@@ -257,7 +259,7 @@ def test_a_store_is_replaced_on_request_only(here: Installation, backup: Path) -
 
 
 def test_the_wal_of_a_killed_process_stays_with_its_store(here: Installation, backup: Path) -> None:
-    """It is not applied to the store that takes the place."""
+    """The WAL file of the old store is moved with it, and is not applied to the restored store."""
     key = here.create_key()
     here.storage("backup", backup)
     with closing(sqlite3.connect(here.database)) as connection:
@@ -280,7 +282,9 @@ def test_the_wal_of_a_killed_process_stays_with_its_store(here: Installation, ba
 def test_a_wal_without_its_store_is_not_applied(
     here: Installation, backup: Path, options: tuple[str, ...]
 ) -> None:
-    """The file is gone and its WAL is not: the restored store has its keys all the same."""
+    """A leftover WAL file without its store is moved away, and is not applied to the
+    restored store.
+    """
     key = here.create_key()
     here.storage("backup", backup)
     with closing(sqlite3.connect(here.database)) as connection:
@@ -300,10 +304,10 @@ def test_a_wal_without_its_store_is_not_applied(
 
 
 @pytest.mark.parametrize("suffix", SIDE_FILES)
-def test_a_backup_gets_no_side_file_of_another(
+def test_a_backup_fails_if_a_side_file_exists(
     here: Installation, backup: Path, suffix: str
 ) -> None:
-    """SQLite would apply it to the backup."""
+    """A backup fails if a file such as `-wal` exists, which SQLite would apply to the backup."""
     here.create_key()
     other = backup.with_name(f"{backup.name}{suffix}")
     other.touch()
@@ -318,7 +322,7 @@ def test_a_backup_gets_no_side_file_of_another(
 def test_a_store_that_cannot_be_replaced_keeps_its_pepper(
     here: Installation, there: Installation, backup: Path, is_there: bool
 ) -> None:
-    """The name for the store of before is taken: nothing changes."""
+    """If the old store cannot be moved, store and pepper stay unchanged."""
     there.create_key()
     there.storage("backup", backup)
     here.create_key()
@@ -336,10 +340,10 @@ def test_a_store_that_cannot_be_replaced_keeps_its_pepper(
     assert [here.files(), is_there and here.pepper.read_bytes(), here.records()] == before
 
 
-def test_a_pepper_elsewhere_stays_in_its_folder(
+def test_a_pepper_in_another_folder_stays_there(
     here: Installation, there: Installation, backup: Path
 ) -> None:
-    """It may be another file system, into which no file can be moved."""
+    """An old pepper is renamed within its folder, which can be on another file system."""
     there.create_key()
     there.storage("backup", backup)
     folder = here.folder / "elsewhere"
@@ -356,10 +360,10 @@ def test_a_pepper_elsewhere_stays_in_its_folder(
     assert (folder / "pepper").read_bytes() == there.pepper.read_bytes()
 
 
-def test_a_pepper_that_is_a_link_is_restored_where_it_leads(
+def test_a_pepper_that_is_a_link_is_restored_at_its_target(
     here: Installation, there: Installation, backup: Path
 ) -> None:
-    """Also if nothing is there; an error names the file, and no temporary one."""
+    """A restore follows a symbolic link of the pepper; an error names the target file."""
     there.create_key()
     there.storage("backup", backup)
     here.pepper.symlink_to(here.folder / "secret" / "pepper")
@@ -376,10 +380,10 @@ def test_a_pepper_that_is_a_link_is_restored_where_it_leads(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 @pytest.mark.parametrize("is_there", [True, False], ids=["replaced", "new"])
-def test_a_restore_by_root_leaves_files_of_the_gateway(
+def test_a_restore_by_root_keeps_the_owner(
     here: Installation, there: Installation, backup: Path, is_there: bool
 ) -> None:
-    """Its user can open store, pepper and lock."""
+    """After a restore by root, store, pepper and lock belong to the user of the folder."""
     there.create_key()
     there.storage("backup", backup)
     if is_there:
@@ -395,7 +399,7 @@ def test_a_restore_by_root_leaves_files_of_the_gateway(
 
 
 def test_a_store_is_replaced_without_hard_links(tmp_path: Path) -> None:
-    """Some file systems have none, as FAT and some mounts of networks."""
+    """Replacing a store works on a file system without hard links."""
 
     def refuse(_file: Path, _name: Path) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")
@@ -409,8 +413,8 @@ def test_a_store_is_replaced_without_hard_links(tmp_path: Path) -> None:
     assert (store.read_text(), aside.read_text()) == ("new", "old")
 
 
-def test_a_full_disk_is_reported_of_the_backup(here: Installation, backup: Path) -> None:
-    """The key store itself can be read."""
+def test_a_full_disk_is_reported_for_the_backup(here: Installation, backup: Path) -> None:
+    """A full disk gives an error about the backup file, and no file remains."""
     here.create_key()
     execute(here.database, "CREATE TABLE filler AS SELECT zeroblob(200000) AS filler")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -426,7 +430,7 @@ def test_a_full_disk_is_reported_of_the_backup(here: Installation, backup: Path)
 
 
 def test_a_damaged_store_can_be_replaced(here: Installation, backup: Path) -> None:
-    """What is left of it stays under another name."""
+    """With `--replace` a damaged store is moved away, and the backup is restored."""
     key = here.create_key()
     here.storage("backup", backup)
     here.database.write_bytes(b"damaged")
@@ -439,7 +443,7 @@ def test_a_damaged_store_can_be_replaced(here: Installation, backup: Path) -> No
 
 
 def test_a_store_that_is_served_is_not_replaced(here: Installation, backup: Path) -> None:
-    """The process is named, and all stays as it is."""
+    """A restore while a gateway uses the store fails with its name, and nothing changes."""
     here.create_key()
     here.storage("backup", backup)
     with exclusive_lock(here.database):
@@ -453,7 +457,9 @@ def test_a_store_that_is_served_is_not_replaced(here: Installation, backup: Path
 def test_a_store_that_another_program_reads_is_not_replaced(
     here: Installation, backup: Path
 ) -> None:
-    """An open connection would go on with the file of before."""
+    """A restore fails while another program has the store open, because it would continue
+    with the old file.
+    """
     here.create_key()
     here.storage("backup", backup)
     with closing(sqlite3.connect(here.database)) as connection:
@@ -465,10 +471,10 @@ def test_a_store_that_another_program_reads_is_not_replaced(
     assert here.files() == {"keys.db", "keys.db.lock", "keys.db.pepper"}
 
 
-def test_a_backup_of_an_earlier_version_is_upgraded(
+def test_a_backup_of_an_earlier_schema_is_upgraded(
     here: Installation, there: Installation, backup: Path, tmp_path: Path
 ) -> None:
-    """The backup keeps its schema, and the restored store has the next version's."""
+    """A newer version restores a backup with its own schema; the backup itself is unchanged."""
     key = here.create_key()
     saved = here.storage("backup", backup)
     before = backup.read_bytes()
@@ -500,14 +506,14 @@ def spoil_pepper(file: Path) -> None:
         pytest.param(Path.unlink, "does not exist, and no key works", id="missing"),
     ],
 )
-def test_keys_without_their_pepper_are_refused(
+def test_keys_without_their_pepper_are_rejected(
     here: Installation,
     there: Installation,
     backup: Path,
     spoil: Callable[[Path], None],
     words: str,
 ) -> None:
-    """Both ways, because none of them would work; nothing is left behind."""
+    """Backup and restore fail without the right pepper, because no key would work."""
     here.create_key()
     here.storage("backup", backup)
     spoil(here.pepper)
@@ -522,8 +528,10 @@ def test_keys_without_their_pepper_are_refused(
     assert there.files() == {"keys.db.lock"}
 
 
-def test_a_pepper_that_is_a_setting_is_not_copied(here: Installation, backup: Path) -> None:
-    """The output says that it must be kept, too."""
+def test_a_pepper_in_the_settings_is_not_copied(here: Installation, backup: Path) -> None:
+    """If the pepper is a setting, the output says to keep the setting, and no pepper file
+    is written.
+    """
     pepper = "a pepper of sixteen characters"
     asyncio.run(create_keys(here.database, {"n": A_KEY}, pepper=pepper))
     (here.folder / "config.toml").chmod(0o600)
@@ -545,10 +553,10 @@ def test_a_pepper_that_is_a_setting_is_not_copied(here: Installation, backup: Pa
         pytest.param(b"no database" * 99, "cannot be copied: file is not a database", id="other"),
     ],
 )
-def test_a_file_that_is_no_backup_is_refused(
+def test_a_file_that_is_not_a_backup_is_rejected(
     there: Installation, backup: Path, content: bytes | None, words: str
 ) -> None:
-    """The reason is given, and there is no store afterwards."""
+    """A missing, empty or other file gives an error, and no store is created."""
     if content is not None:
         backup.write_bytes(content)
     done = there.storage("restore", backup)
@@ -558,8 +566,10 @@ def test_a_file_that_is_no_backup_is_refused(
     assert there.files() <= {"keys.db.lock"}
 
 
-def test_a_damaged_backup_is_refused(here: Installation, there: Installation, backup: Path) -> None:
-    """One page of a table is lost: the check of the copy finds it."""
+def test_a_damaged_backup_is_rejected(
+    here: Installation, there: Installation, backup: Path
+) -> None:
+    """A backup with a damaged page gives an error, and no store is created."""
     here.create_key()
     here.storage("backup", backup)
     ((page,),) = execute(backup, "SELECT rootpage FROM sqlite_master WHERE name = 'worksheets'")
@@ -574,7 +584,7 @@ def test_a_damaged_backup_is_refused(here: Installation, there: Installation, ba
 
 
 def test_a_missing_store_is_not_backed_up(here: Installation, backup: Path) -> None:
-    """The message names the setting; no store is created."""
+    """A backup without a store gives an error that names the setting, and creates no file."""
     done = here.storage("backup", backup)
 
     assert done.exit_code == 2
@@ -583,7 +593,7 @@ def test_a_missing_store_is_not_backed_up(here: Installation, backup: Path) -> N
 
 
 def test_a_store_is_not_restored_from_itself(here: Installation) -> None:
-    """It is no backup of itself."""
+    """Restoring the store's own file gives an error."""
     here.create_key()
     done = here.storage("restore", here.database, "--replace")
 
@@ -592,8 +602,8 @@ def test_a_store_is_not_restored_from_itself(here: Installation) -> None:
 
 
 @pytest.mark.parametrize("command", ["backup", "restore"])
-def test_postgresql_has_its_own_programs(here: Installation, backup: Path, command: str) -> None:
-    """They are named, and so is the pepper; nothing connects."""
+def test_postgresql_uses_pg_dump(here: Installation, backup: Path, command: str) -> None:
+    """With PostgreSQL, backup and restore name pg_dump and the pepper, without a connection."""
     config = here.folder / "config.toml"
     config.chmod(0o600)
     config.write_text(

@@ -1,4 +1,4 @@
-"""Findings about valid settings that are rarely intended."""
+"""Findings of `check` about valid but unusual settings."""
 
 import pytest
 
@@ -21,7 +21,7 @@ POSTGRES = {
     ],
 )
 def test_a_redis_that_is_not_used(overrides: dict[str, str], is_unused: bool) -> None:
-    """With SQLite there is one process, and nothing to share."""
+    """`cluster.redis` with SQLite gives a finding, because SQLite allows one process only."""
     findings = [each.text for each in check_settings(load_settings(None, {}, overrides))]
 
     assert [text.startswith("cluster.redis: not used") for text in findings] == [True] * is_unused

@@ -11,8 +11,8 @@ from gateway.commands.cli import check_system
 POSIX_ONLY = ("fcntl", "grp", "pwd", "resource", "termios", "uvloop")
 
 
-def test_windows_gets_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every command ends with the ways that work."""
+def test_windows_is_reported_as_unsupported(capsys: pytest.CaptureFixture[str]) -> None:
+    """On Windows every command exits with a message that names WSL and Docker."""
     with pytest.raises(typer.Exit) as ended:
         check_system("nt")
 
@@ -23,7 +23,7 @@ def test_windows_gets_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_command_line_starts_without_posix() -> None:
-    """Modules of POSIX are imported after that sentence."""
+    """The command line prints the message about Windows without importing POSIX modules."""
     program = (
         f"import sys; sys.modules.update(dict.fromkeys({POSIX_ONLY}))\n"
         "from gateway.commands.cli import main\n"

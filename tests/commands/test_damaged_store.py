@@ -1,4 +1,4 @@
-"""Commands with a damaged key store: sentences, and no traceback."""
+"""Commands with a damaged key store print error messages without a traceback."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ NOISE = b"\xa5" * 4096
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
-    """A key store with two keys."""
+    """Create a key store with two keys."""
     file = tmp_path / "keys.db"
 
     async def fill() -> None:
@@ -37,7 +37,7 @@ def database(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def command(tmp_path: Path, database: Path) -> Command:
-    """Carries out `sheets-gateway`."""
+    """Return a function that runs `sheets-gateway`."""
     config = tmp_path / "config.toml"
     config.touch(0o600)
     config.write_text(
@@ -58,7 +58,7 @@ def execute(database: Path, sql: str) -> None:
 
 
 def assert_is_sentence(done: Result, *words: str) -> None:
-    """One line on standard error, and status 1 or 2."""
+    """Assert one line about `access.database` on standard error, and exit status 1 or 2."""
     assert done.exit_code in (1, 2)
     assert isinstance(done.exception, SystemExit)
     (line,) = done.stderr.splitlines()
@@ -68,7 +68,7 @@ def assert_is_sentence(done: Result, *words: str) -> None:
 
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["table", "json"])
 def test_a_damaged_key_is_named(command: Command, database: Path, options: list[str]) -> None:
-    """`keys list` shows the others, and exits with status 1."""
+    """`keys list` shows the other keys, names the damaged row, and exits with status 1."""
     execute(database, f"UPDATE api_keys SET may_delete = 'no' WHERE id = '{RECORD.id}'")  # noqa: S608
     done = command("keys", "list", *options)
 
@@ -81,7 +81,7 @@ def test_a_damaged_key_is_named(command: Command, database: Path, options: list[
 
 
 def test_check_names_a_damaged_key(command: Command, database: Path) -> None:
-    """It is a problem among the others."""
+    """`check` reports a damaged key and still counts the other keys."""
     execute(database, f"UPDATE api_keys SET origins = 'x' WHERE id = '{RECORD.id}'")  # noqa: S608
     done = command("check")
 
@@ -90,7 +90,7 @@ def test_check_names_a_damaged_key(command: Command, database: Path) -> None:
 
 
 def test_a_damaged_key_can_be_revoked(command: Command, database: Path) -> None:
-    """It needs not be read for that."""
+    """`keys revoke` works on a damaged key."""
     execute(database, f"UPDATE api_keys SET origins = 'x' WHERE id = '{RECORD.id}'")  # noqa: S608
 
     assert command("keys", "revoke", RECORD.id).exit_code == 0
@@ -108,10 +108,10 @@ def damage(database: Path, *, cut: bool) -> None:
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=lambda each: " ".join(each[:2]))
 @pytest.mark.parametrize("cut", [True, False], ids=["truncated", "overwritten"])
-def test_a_damaged_file_is_a_sentence(
+def test_a_damaged_file_gives_an_error_message(
     command: Command, database: Path, arguments: list[str], cut: bool
 ) -> None:
-    """Every command says that it cannot be used, and what SQLite found."""
+    """Every command reports that SQLite found the database file malformed."""
     damage(database, cut=cut)
 
     assert_is_sentence(command(*arguments), "database disk image is malformed")
@@ -119,7 +119,7 @@ def test_a_damaged_file_is_a_sentence(
 
 @pytest.mark.parametrize("cut", [True, False], ids=["truncated", "overwritten"])
 def test_check_reports_a_damaged_file(command: Command, database: Path, cut: bool) -> None:
-    """It is a problem among the others."""
+    """`check` reports a damaged database file as a problem."""
     damage(database, cut=cut)
     done = command("check")
 
@@ -134,10 +134,10 @@ def test_check_reports_a_damaged_file(command: Command, database: Path, cut: boo
     ids=["column", "table"],
 )
 @pytest.mark.parametrize("arguments", [KEYS_LIST, KEYS_CREATE], ids=["list", "create"])
-def test_what_is_missing_is_a_sentence(
+def test_a_missing_table_or_column_gives_an_error_message(
     command: Command, database: Path, arguments: list[str], sql: str
 ) -> None:
-    """A table or a column."""
+    """A command names the table or column that the database lacks."""
     execute(database, sql)
 
     assert_is_sentence(command(*arguments), "pepper" if "pepper" in sql else "may_delete")

@@ -1,4 +1,4 @@
-"""The commands that make, list and revoke keys."""
+"""Commands that create, list and revoke keys."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ def database(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def command(tmp_path: Path, database: Path) -> Command:
-    """Carries out `sheets-gateway keys`."""
+    """Return a function that runs `sheets-gateway keys`."""
     config = tmp_path / "config.toml"
     config.write_text(f"[access]\ndatabase = {json.dumps(str(database))}\n")
 
@@ -42,7 +42,7 @@ def command(tmp_path: Path, database: Path) -> Command:
 
 
 def kept(database: Path) -> list[KeyRecord]:
-    """The records of the store."""
+    """Return the records of the store."""
 
     async def fetch() -> list[KeyRecord]:
         async with KeyStore.open(database) as store:
@@ -73,7 +73,9 @@ def kept(database: Path) -> list[KeyRecord]:
 def test_columns_are_options(
     command: Command, database: Path, options: list[str], columns: ColumnGrant
 ) -> None:
-    """A key is kept to the columns that are named, all if none are; names may hold commas."""
+    """`--column` and `--writable-column` restrict a key to these columns; without options
+    all are allowed.
+    """
     done = command("create", "--name", "n", "--spreadsheet", "one", "--json", *options)
     (record,) = kept(database)
 
@@ -92,7 +94,7 @@ def test_columns_are_options(
 def test_deleting_is_an_option(
     command: Command, tmp_path: Path, database: Path, plan: str, words: list[str]
 ) -> None:
-    """A key may delete if it was made so; a warning says what its plan lacks for it."""
+    """`--delete` gives delete rights; a plan without deletes gives a warning."""
     with (tmp_path / "config.toml").open("a") as config:
         config.write("[plans.staff]\ndeletes = true\n")
     done = command(
@@ -107,8 +109,8 @@ def test_deleting_is_an_option(
     assert all(word in done.stderr for word in words)
 
 
-def test_looking_creates_no_key_store(command: Command, database: Path) -> None:
-    """`list` and `revoke` name the file that does not exist; for a script the list is empty."""
+def test_reading_creates_no_key_store(command: Command, database: Path) -> None:
+    """`list` and `revoke` without a store name the missing file, and `list --json` prints []."""
     listed, as_json, revoked = (
         command("list"),
         command("list", "--json"),
@@ -127,7 +129,7 @@ def test_looking_creates_no_key_store(command: Command, database: Path) -> None:
 
 @pytest.mark.parametrize("name", ["report", "log"])
 def test_a_report_creates_no_key_store(command: Command, database: Path, name: str) -> None:
-    """Without a store it is empty, and names the file that does not exist."""
+    """`report` and `log` without a store are empty and name the missing file."""
     plain, as_json = command(name), command(name, "--json")
 
     assert (plain.exit_code, as_json.exit_code, as_json.stdout) == (0, 0, "[]\n")
@@ -137,7 +139,7 @@ def test_a_report_creates_no_key_store(command: Command, database: Path, name: s
 
 
 def test_the_right_to_delete_is_listed(command: Command) -> None:
-    """Beside those to read and to write, for people and as JSON."""
+    """`keys list` shows delete rights in its table and in JSON."""
     command("create", "--name", "deleter", "--spreadsheet", "one", "--delete")
     command("create", "--name", "writer", "--spreadsheet", "one")
     lines = [re.split(" {2,}", line) for line in command("list").stdout.splitlines()]
@@ -171,10 +173,10 @@ def test_the_right_to_delete_is_listed(command: Command) -> None:
         ),
     ],
 )
-def test_a_mistake_makes_no_key(
+def test_an_error_creates_no_key(
     command: Command, database: Path, options: list[str], complaint: str
 ) -> None:
-    """A line names the problem; the exit status is 2."""
+    """An invalid option prints one line, exits with 2, and creates no key."""
     done = command("create", "--name", "n", "--spreadsheet", "one", *options)
 
     assert (done.exit_code, done.stdout) == (2, "")
@@ -184,7 +186,9 @@ def test_a_mistake_makes_no_key(
 
 
 def test_keys_are_listed_with_their_use_and_columns(command: Command, database: Path) -> None:
-    """The hour of the last use, and what a key is kept to, for people and as JSON."""
+    """`keys list` shows the hour of the last use and the granted columns, in the table
+    and in JSON.
+    """
     command("create", "--name", "free", "--spreadsheet", "one", "--spreadsheet", "2")
     command(
         *("create", "--name", "narrow", "--spreadsheet", "one"),
@@ -219,8 +223,8 @@ def test_keys_are_listed_with_their_use_and_columns(command: Command, database: 
     ]
 
 
-def test_all_that_a_key_may_do_is_listed(command: Command, database: Path) -> None:
-    """In a table with a header, each column at its place."""
+def test_all_grants_of_a_key_are_listed(command: Command, database: Path) -> None:
+    """`keys list` prints an aligned table with all grants of each key."""
     command(
         *("create", "--name", "web site", "--spreadsheet", "one", "--worksheet", "a, b"),
         *("--read-only", "--origin", "https://a.example", "--expires", "2999-12-31"),
@@ -252,8 +256,8 @@ def test_all_that_a_key_may_do_is_listed(command: Command, database: Path) -> No
     assert {line.index("web site") for line in lines[:1]} == {header.index("NAME")}
 
 
-def test_what_follows_a_form_is_an_option(command: Command, database: Path) -> None:
-    """Its next page in normal form, and Turnstile; an update changes both, or ends them."""
+def test_options_for_forms(command: Command, database: Path) -> None:
+    """`--next` is normalised and `--turnstile` is stored; `update` changes or removes both."""
     form = ("--next", "HTTPS://a.example:443/Thanks?x#y", "--turnstile")
     command("create", "--name", "form", "--spreadsheet", "one", "--may", "create", *form)
     (made,) = kept(database)
@@ -272,7 +276,7 @@ def test_what_follows_a_form_is_an_option(command: Command, database: Path) -> N
 
 
 def test_empty_list_of_keys(command: Command) -> None:
-    """The output says how to create one."""
+    """Without keys, `keys list` says how to create one."""
     header, line = command("list").stdout.splitlines()
 
     assert header.startswith("ID")
@@ -280,7 +284,7 @@ def test_empty_list_of_keys(command: Command) -> None:
 
 
 def test_a_script_gets_a_new_key_in_one_line(command: Command, database: Path) -> None:
-    """Without a terminal, the line is the ID and the key, separated by two blanks."""
+    """Without a terminal, `keys create` prints ID and key in one line, separated by two blanks."""
     done = command("create", "--name", "n", "--spreadsheet", "one")
     (record,) = kept(database)
 
@@ -290,7 +294,7 @@ def test_a_script_gets_a_new_key_in_one_line(command: Command, database: Path) -
 def test_output_for_a_terminal_is_labelled(
     command: Command, tmp_path: Path, database: Path
 ) -> None:
-    """On a terminal the id and the key are named, and that the key is shown this once."""
+    """On a terminal, `keys create` labels ID and key, and says that the key is shown only once."""
     arguments = ("keys", "create", "--name", "n", "--spreadsheet", "one", "--no-check")
     terminal, end = pty.openpty()
     try:
@@ -314,7 +318,7 @@ def test_output_for_a_terminal_is_labelled(
 
 
 def test_names_of_a_key_do_not_write_to_the_terminal(command: Command) -> None:
-    """Lines and JSON have escapes for control characters; the columns stay aligned."""
+    """`keys list` escapes control characters in names, in the table and in JSON."""
     nasty = "a\x1b[2J\x7f\x9b\u202eb\u2028"
     made = command("create", "--name", "x", "--spreadsheet", "s", "--worksheet", nasty)
     plain, as_json = command("list"), command("list", "--json")
@@ -327,7 +331,7 @@ def test_names_of_a_key_do_not_write_to_the_terminal(command: Command) -> None:
 
 
 def created(command: Command, *options: str) -> dict[str, str]:
-    """The ID and the secret of a new key."""
+    """Create a key, and return its ID and secret."""
     done = command("create", "--name", "n", "--spreadsheet", "one", "--json", *options)
     assert done.exit_code == 0, done.stderr
     found: dict[str, str] = json.loads(done.stdout)
@@ -348,7 +352,7 @@ def created(command: Command, *options: str) -> dict[str, str]:
 def test_rights_are_an_option(
     command: Command, database: Path, options: list[str], rights: list[str]
 ) -> None:
-    """`--read-only` and `--delete` are short forms."""
+    """`--may` sets the rights; `--read-only` and `--delete` are shortcuts."""
     created(command, *options)
     (record,) = kept(database)
     (listed,) = json.loads(command("list", "--json").stdout)
@@ -367,10 +371,10 @@ def test_rights_are_an_option(
         (["--may", "read", "--writable-column", "a"], "--writable-column: a read-only key"),
     ],
 )
-def test_wrong_rights_make_no_key(
+def test_invalid_rights_create_no_key(
     command: Command, database: Path, options: list[str], complaint: str
 ) -> None:
-    """A line names the problem."""
+    """An invalid combination of rights prints one line, exits with 2, and creates no key."""
     done = command("create", "--name", "n", "--spreadsheet", "one", *options)
 
     assert (done.exit_code, done.stdout) == (2, "")
@@ -378,8 +382,8 @@ def test_wrong_rights_make_no_key(
     assert not database.exists() or kept(database) == []
 
 
-def test_a_spreadsheet_may_be_a_url(command: Command, database: Path) -> None:
-    """Its ID is taken out of it."""
+def test_a_spreadsheet_can_be_a_url(command: Command, database: Path) -> None:
+    """`--spreadsheet` accepts a URL and stores its ID."""
     url = "https://docs.google.com/spreadsheets/d/1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms/edit"
     command("create", "--name", "n", "--spreadsheet", url)
     (record,) = kept(database)
@@ -388,7 +392,7 @@ def test_a_spreadsheet_may_be_a_url(command: Command, database: Path) -> None:
 
 
 def test_a_key_is_changed(command: Command, database: Path) -> None:
-    """Named fields change, the others and the secret stay; the log says who changed what."""
+    """`keys update` changes only the named fields, and the log has editor and changes."""
     key_id = created(command, "--worksheet", "Cities", "--expires", "2999-12-31")["id"]
     (before,) = kept(database)
     narrowed = command(
@@ -419,8 +423,8 @@ def test_a_key_is_changed(command: Command, database: Path) -> None:
     assert "may: [" in command("log").stdout
 
 
-def test_a_key_of_every_spreadsheet_is_named(command: Command) -> None:
-    """An update warns as a create does, once."""
+def test_a_key_for_every_spreadsheet_gives_a_warning(command: Command) -> None:
+    """`keys update --any-spreadsheet` warns once that the key is unrestricted."""
     key_id = created(command)["id"]
     done = [command("update", key_id, each) for each in ("--any-spreadsheet", "--refresh")]
 
@@ -456,10 +460,10 @@ def test_a_key_of_every_spreadsheet_is_named(command: Command) -> None:
         (["revoke", "n"], "give the ID of a key, not its name; n is key_"),
     ],
 )
-def test_a_mistake_changes_no_key(
+def test_an_error_changes_no_key(
     command: Command, database: Path, arguments: list[str], complaint: str
 ) -> None:
-    """The exit status is 2, and a line names the problem."""
+    """An invalid argument prints one line, exits with 2, and changes no key."""
     key_id = created(command)["id"]
     before = kept(database)
     done = command(*(key_id if each == "ID" else each for each in arguments))
@@ -470,7 +474,7 @@ def test_a_mistake_changes_no_key(
 
 
 def test_a_key_is_rotated(command: Command, database: Path) -> None:
-    """The ID stays; a second rotation is refused until the old secret ends."""
+    """`keys rotate` keeps the ID; a second rotation fails until the old secret ends."""
     first = created(command)
     done = command("rotate", first["id"], "--overlap", "2h", "--json")
     second = json.loads(done.stdout)
@@ -491,7 +495,7 @@ def test_a_key_is_rotated(command: Command, database: Path) -> None:
 
 
 def test_only_active_keys_are_listed(command: Command) -> None:
-    """`--active` leaves out those that are revoked."""
+    """`keys list --active` omits revoked keys, and a revoked key cannot be changed."""
     kept_id, revoked = created(command)["id"], created(command)["id"]
     done = command("revoke", revoked)
     again = [command("revoke", revoked), command("update", revoked, "--name", "a")]
@@ -505,7 +509,7 @@ def test_only_active_keys_are_listed(command: Command) -> None:
 
 
 def test_the_report_has_a_line_for_each_hour_and_key(command: Command, database: Path) -> None:
-    """Refusals are counted by their code, requests without a key apart."""
+    """`keys report` has a line for each hour and key, with errors counted by code."""
     key_id = created(command)["id"]
     tallies.use.clear()
 

@@ -1,4 +1,4 @@
-"""Output of the commands: what a terminal obeys is escaped where lines are printed."""
+"""Output of commands: control characters are escaped in the one module that prints."""
 
 import re
 from pathlib import Path
@@ -20,10 +20,8 @@ OBEYED = [
 
 
 @pytest.mark.parametrize("is_error", [False, True], ids=["out", "err"])
-def test_what_a_terminal_obeys_is_escaped(
-    capsys: pytest.CaptureFixture[str], is_error: bool
-) -> None:
-    """Control characters, direction marks and line separators; a name makes no line of its own."""
+def test_control_characters_are_escaped(capsys: pytest.CaptureFixture[str], is_error: bool) -> None:
+    """`say` escapes control characters, direction marks and line separators."""
     say(*(f"a{each}b" for each in OBEYED), "Zürich 🏙 'x'", err=is_error)
 
     read = capsys.readouterr()
@@ -34,8 +32,8 @@ def test_what_a_terminal_obeys_is_escaped(
     assert lines[0x1B] == "a\\x1bb"
 
 
-def test_the_configuration_that_is_used_is_named(tmp_path: Path) -> None:
-    """By its whole name, or else by where it was looked for."""
+def test_the_configuration_in_use_is_named(tmp_path: Path) -> None:
+    """The configuration is named by its full path, or by the folder where it is missing."""
     file = tmp_path / "config.toml"
     missing = configuration_words(file)
     file.touch()
@@ -45,7 +43,7 @@ def test_the_configuration_that_is_used_is_named(tmp_path: Path) -> None:
 
 
 def test_all_lines_are_printed_in_one_module() -> None:
-    """One module prints, plain and for terminals, and escapes what it prints."""
+    """Only `terminal.py` prints to standard output or standard error."""
     found = {
         file.name
         for file in sorted(COMMANDS.rglob("*.py"))
@@ -56,8 +54,10 @@ def test_all_lines_are_printed_in_one_module() -> None:
     assert found == {"terminal.py"}
 
 
-def test_edits_of_a_seed_that_are_refused_end_the_emulator(tmp_path: Path) -> None:
-    """One line has the file and Google's refusal; the status is 1."""
+def test_invalid_edits_of_a_seed_end_the_emulator(tmp_path: Path) -> None:
+    """An invalid edit in a seed ends the emulator with status 1; the error names file and
+    reason.
+    """
     body = '{"requests": [{"deleteTable": {"tableId": "x"}}]}'
     (tmp_path / "book.json").write_text(body)
     done = CliRunner().invoke(main, ["emulator", "--seed", str(tmp_path), "--port", "0"])
@@ -88,7 +88,7 @@ def test_edits_of_a_seed_that_are_refused_end_the_emulator(tmp_path: Path) -> No
     ids=lambda arguments: " ".join(arguments[:2])[:12],
 )
 def test_names_do_not_write_to_the_terminal(tmp_path: Path, arguments: list[str]) -> None:
-    """Names of files, keys and plans in errors, and in the line before a file is read."""
+    """Names of files, keys and plans in errors are escaped."""
     environ = {"GATEWAY_ACCESS__DATABASE": str(tmp_path / "keys.db")}
     done = CliRunner().invoke(main, arguments, env=environ)
 

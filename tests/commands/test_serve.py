@@ -1,4 +1,4 @@
-"""Error messages for sockets that cannot listen."""
+"""Error messages for addresses that cannot listen."""
 
 import socket
 
@@ -9,7 +9,7 @@ from gateway.settings.model import ConfigError
 
 
 def refusal(host: str, port: int, port_by: str) -> str:
-    """The message about an address that cannot be used."""
+    """Return the error message for an address that cannot be used."""
     with pytest.raises(ConfigError) as error:
         bind(host, port, port_by=port_by)
     (problem,) = error.value.problems
@@ -18,7 +18,9 @@ def refusal(host: str, port: int, port_by: str) -> str:
 
 @pytest.mark.parametrize("port_by", ["--port", "metrics.listen"])
 def test_a_port_that_is_taken(port_by: str) -> None:
-    """Another program uses it; the message says how to choose another one."""
+    """If another program uses the port, the message says so and names the option for
+    another port.
+    """
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         problem = refusal("127.0.0.1", port, port_by)
@@ -30,7 +32,7 @@ def test_a_port_that_is_taken(port_by: str) -> None:
 
 
 def test_an_address_of_another_machine() -> None:
-    """It is said which addresses there are."""
+    """An address of another machine gives an error that lists this machine's addresses."""
     problem = refusal("192.0.2.1", 0, "--port")
 
     assert "this machine does not have this address. 127.0.0.1 is the loopback address" in problem

@@ -1,4 +1,4 @@
-"""The commands that upgrade the database and move it to PostgreSQL."""
+"""`storage migrate` and `storage copy` to PostgreSQL."""
 
 import asyncio
 import json
@@ -23,13 +23,13 @@ Command = Callable[..., Result]
 
 @pytest.fixture
 def empty(postgres: PostgresServer) -> PostgresUrl:
-    """A database without tables."""
+    """Create a database without tables."""
     return postgres.new_database(is_migrated=False)
 
 
 @pytest.fixture
 def config(tmp_path: Path, empty: PostgresUrl) -> Path:
-    """A configuration with the database and the pepper of the SQLite store."""
+    """Write a configuration with the database, and with the pepper of the SQLite store."""
     config = tmp_path / "config.toml"
     config.touch(0o600)
     config.write_text(
@@ -41,7 +41,7 @@ def config(tmp_path: Path, empty: PostgresUrl) -> Path:
 
 @pytest.fixture
 def command(config: Path) -> Command:
-    """Carries out `sheets-gateway`; no output may have the password."""
+    """Return a function that runs `sheets-gateway`, and fails if the output has the password."""
 
     def run(*arguments: str) -> Result:
         result = CliRunner().invoke(main, [*arguments, "--config", str(config)])
@@ -53,7 +53,7 @@ def command(config: Path) -> Command:
 
 @pytest.fixture
 def source(tmp_path: Path) -> tuple[Path, str]:
-    """A SQLite store with a key, and the key."""
+    """Create a SQLite store with a key, and return file and key."""
     file = tmp_path / "keys.db"
     keys = asyncio.run(
         create_keys(file, {"old": KeyRequest(name="old", grants=Grants(spreadsheets=None))})
@@ -70,7 +70,9 @@ def records(database: PostgresUrl) -> list[KeyRecord]:
 
 
 def test_a_database_is_migrated_before_its_first_key(command: Command, empty: PostgresUrl) -> None:
-    """Without its tables each command says which one makes them; again it changes nothing."""
+    """Commands name `storage migrate` if the tables are missing; a second migration
+    changes nothing.
+    """
     created = ["keys", "create", "--name", "new", "--any-spreadsheet", "--json"]
     too_early = command(*created)
     migrated = [command("storage", "migrate") for _ in range(2)]
@@ -84,7 +86,7 @@ def test_a_database_is_migrated_before_its_first_key(command: Command, empty: Po
 
 
 def test_a_file_is_migrated_too(tmp_path: Path) -> None:
-    """Without settings it is the default file of the working directory's configuration."""
+    """`storage migrate` without settings creates the default file next to the configuration."""
     config = tmp_path / "config.toml"
     config.touch()
     result = CliRunner().invoke(main, ["storage", "migrate", "--config", str(config)])
@@ -96,7 +98,9 @@ def test_a_file_is_migrated_too(tmp_path: Path) -> None:
 def test_a_deployment_moves_with_its_keys(
     command: Command, empty: PostgresUrl, source: tuple[Path, str]
 ) -> None:
-    """A key of the file counts at the server, which knows the pepper that it was made with."""
+    """After `storage copy`, keys of the SQLite file are valid on PostgreSQL with the same
+    pepper.
+    """
     file, key = source
     result = command("storage", "copy", "--from", str(file))
     checked = command("keys", "create", "--name", "new", "--any-spreadsheet", "--json")
@@ -114,7 +118,7 @@ def test_a_deployment_moves_with_its_keys(
 def test_a_copy_needs_a_source_and_a_server(
     command: Command, empty: PostgresUrl, source: tuple[Path, str], tmp_path: Path
 ) -> None:
-    """Wrong options are said, and none of them is a new file."""
+    """`storage copy` rejects a missing source, a file as target and other databases."""
     file, _ = source
     copy = ("storage", "copy", "--from")
     missing = command(*copy, str(tmp_path / "none.db"))
@@ -131,7 +135,7 @@ def test_a_copy_needs_a_source_and_a_server(
 def test_stores_in_use_are_not_copied(
     command: Command, empty: PostgresUrl, source: tuple[Path, str]
 ) -> None:
-    """A gateway that runs on either of them keeps the command from starting."""
+    """`storage copy` fails while a gateway uses the source or the target."""
     file, _ = source
     command("storage", "migrate")
     with exclusive_lock(file):

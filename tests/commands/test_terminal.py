@@ -1,4 +1,4 @@
-"""Commands on a terminal: marks, tables and colours there, and plain lines elsewhere."""
+"""Commands on a terminal print symbols, tables and colours; otherwise plain lines."""
 
 import json
 import re
@@ -25,7 +25,7 @@ NO_GOOGLE = {"GATEWAY_GOOGLE__CREDENTIALS": "/nonexistent"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A key store with three keys, one of them revoked, and a working directory."""
+    """Create a folder with a key store of three keys, one revoked."""
     made = tmp_path_factory.mktemp("office")
     (made / "config.toml").write_text("")
     config = ("--config", str(made / "config.toml"))
@@ -45,13 +45,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def on(
     folder: Path, *arguments: str, columns: int = 80, environ: Mapping[str, str] | None = None
 ) -> tuple[int, str, str]:
-    """The exit status of a command on a terminal, all that it printed, and the text of it."""
+    """Run a command on a terminal, and return exit status, raw output and text."""
     with on_terminal(*arguments, environ=environ or {}, folder=folder, columns=columns) as terminal:
         return terminal.end(), terminal.raw, terminal.said
 
 
 def commands(command: Any = None, names: Sequence[str] = ()) -> Iterator[Sequence[str]]:
-    """The words of each command and group."""
+    """Yield the words of each command and group."""
     yield names
     found = command or typer.main.get_command(main)
     for name, each in getattr(found, "commands", {}).items():
@@ -60,7 +60,7 @@ def commands(command: Any = None, names: Sequence[str] = ()) -> Iterator[Sequenc
 
 @pytest.mark.parametrize("columns", [80, 120])
 def test_keys_are_a_table_that_fits(folder: Path, columns: int) -> None:
-    """All that the plain list says, and no line is wider than the screen."""
+    """`keys list` on a terminal prints a coloured table with all grants that fits the width."""
     status, raw, said = on(folder, "keys", "list", columns=columns)
     words = " ".join(said.split())
 
@@ -73,8 +73,8 @@ def test_keys_are_a_table_that_fits(folder: Path, columns: int) -> None:
     assert len(re.findall(r"\bkey_\w{8}\b", said)) == 3
 
 
-def test_texts_are_no_markup(folder: Path) -> None:
-    """Names of worksheets keep their brackets, and control characters are escaped."""
+def test_texts_are_not_markup(folder: Path) -> None:
+    """Brackets in names are printed literally, and control characters are escaped."""
     _, raw, said = on(folder, "keys", "list", columns=200)
 
     assert "[red]a[/red] \\u001b[2J\\x9b :smile: 'é'" in said
@@ -95,7 +95,7 @@ def test_texts_are_no_markup(folder: Path) -> None:
 def test_plain_lines_are_the_same_everywhere(
     folder: Path, arguments: Sequence[str], environ: Mapping[str, str]
 ) -> None:
-    """A terminal that wants no colours prints the bytes of a pipe."""
+    """With NO_COLOR, TERM=dumb or CI, a terminal gets the same bytes as a pipe."""
     options = () if "--help" in arguments else ("--config", str(folder / "config.toml"))
     plain = run(*arguments, *options, environ={**NO_GOOGLE, "COLUMNS": "80"})
     status, raw, _ = on(folder, *arguments, *options, environ={**NO_GOOGLE, **environ})
@@ -105,8 +105,8 @@ def test_plain_lines_are_the_same_everywhere(
     assert BRIGHT not in raw
 
 
-def test_findings_have_marks(folder: Path) -> None:
-    """A mark and a word begin each; further lines are indented below the text."""
+def test_findings_have_symbols(folder: Path) -> None:
+    """Each finding of `check` starts with a symbol and a word; continued lines are indented."""
     status, raw, said = on(folder, "check", environ=NO_GOOGLE)
     shape = re.compile(r"[✓!✗] \w+ +\S| {10}\S|$")
 
@@ -125,8 +125,8 @@ def test_findings_have_marks(folder: Path) -> None:
     ],
     ids=lambda part: " ".join(part) if isinstance(part, tuple) else "",
 )
-def test_mistakes_have_marks(folder: Path, arguments: Sequence[str], complaint: str) -> None:
-    """The status is that of a script."""
+def test_errors_have_symbols(folder: Path, arguments: Sequence[str], complaint: str) -> None:
+    """An error on a terminal starts with a symbol and has exit status 2."""
     status, _, said = on(folder, *arguments)
 
     assert status == 2
@@ -134,8 +134,8 @@ def test_mistakes_have_marks(folder: Path, arguments: Sequence[str], complaint: 
 
 
 @pytest.mark.parametrize("words", list(commands()), ids=" ".join)
-def test_help_is_whole(words: Sequence[str]) -> None:
-    """`-h` is `--help`; nothing is cut, lines fit, and each command has examples."""
+def test_help_is_complete(words: Sequence[str]) -> None:
+    """`-h` equals `--help`; nothing is truncated, lines fit, and each command has examples."""
     runner = CliRunner()
     narrow, wide, short = (
         runner.invoke(main, [*words, option], terminal_width=width).stdout
@@ -158,7 +158,7 @@ def test_help_is_whole(words: Sequence[str]) -> None:
 
 
 def test_help_has_colours(folder: Path) -> None:
-    """Headings, options and commands; the text is the plain one."""
+    """Help on a terminal has coloured headings, options and commands, with the same text."""
     _, raw, said = on(folder, "keys", "-h")
 
     assert "\x1b[1mOptions:\x1b[0m" in raw
@@ -179,7 +179,7 @@ def test_help_has_colours(folder: Path) -> None:
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_misspelt_words_have_a_suggestion(arguments: list[str], complaint: str) -> None:
-    """The nearest commands or options, if any is near."""
+    """A misspelt command or option gives the nearest suggestion, if any."""
     done = CliRunner().invoke(main, arguments)
 
     assert done.exit_code == 2
@@ -188,7 +188,7 @@ def test_misspelt_words_have_a_suggestion(arguments: list[str], complaint: str) 
 
 @pytest.mark.parametrize("form", ["auto", "json"])
 def test_the_log_on_a_terminal_is_text(folder: Path, form: str) -> None:
-    """From the start to the stop, unless the setting asks for JSON."""
+    """With `log.format = "auto"` the log on a terminal is text; with `json` it is JSON."""
     # A port of the loopback without a server: no call is made.
     environ = {"GATEWAY_GOOGLE__ENDPOINT": "http://127.0.0.1:9", "GATEWAY_LOG__FORMAT": form}
     with on_terminal("serve", "--port", "0", environ=environ, folder=folder) as terminal:

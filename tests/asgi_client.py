@@ -1,4 +1,4 @@
-"""Requests to an ASGI application in this process, with targets and headers of any bytes."""
+"""Requests to an ASGI application in this process, with any bytes in targets and headers."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ Pairs = Sequence[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request; header names are in lower case, as servers pass them on."""
+    """Request. Header names are in lower case, as servers pass them to applications."""
 
     method: str
     target: bytes
@@ -23,7 +23,7 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A response; `problems` are violations of ASGI."""
+    """Response. `problems` has violations of ASGI."""
 
     status_code: int
     pairs: Pairs
@@ -44,7 +44,7 @@ class Answer:
 
 
 async def send(app: ASGIApp, state: Mapping[str, Any], request: Request) -> Answer:
-    """Send a request to the application and collect its answer."""
+    """Send a request to the application, and return its answer."""
     path, _, query = request.target.partition(b"?")
     messages: list[Message] = []
     arriving = [{"type": "http.request", "body": request.body, "more_body": False}]

@@ -2,7 +2,7 @@
 
 
 class ManualClock:
-    """Seconds of a monotonic clock, which pass only where a test says so."""
+    """Monotonic clock in seconds that only `advance` changes."""
 
     def __init__(self) -> None:
         self._seconds = 1000.0

@@ -1,4 +1,4 @@
-"""All tests: event loop, clock, slow files, reports."""
+"""Configuration of all tests: event loop, clock, slow files, reports."""
 
 import gc
 import os
@@ -109,15 +109,16 @@ SLOW: Mapping[str, str] = {
         write_cost
     """,
 }
-"""The files that take longest, 5 seconds or more, by their folder and the rest of `test_….py`.
+"""Files that take 5 seconds or more, by folder, as names without `test_` and `.py`.
 
-`./scripts/test` leaves them out, `--all` runs them. `pytest --durations=0` measures all tests.
+`./scripts/test` omits these files, and `--all` runs them. `pytest --durations=0` measures all
+tests.
 """
 
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """The event loop of the gateway."""
+    """Name of the gateway's event loop."""
     return "asyncio"
 
 
@@ -128,22 +129,22 @@ def clock() -> ManualClock:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """A PostgreSQL server of this process's tests."""
+    """Run a PostgreSQL server for the tests of this process."""
     with running_server() as server:
         yield server
 
 
 def slow_files() -> Iterator[Path]:
-    """The files of `SLOW`."""
+    """Yield the files of `SLOW`."""
     for folder, names in SLOW.items():
         yield from (TESTS / folder / f"test_{name}.py" for name in names.split())
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect tests without garbage collection, which would take as long as the rest of it.
+    """Collect tests without garbage collection, which would double the time.
 
-    Modules and tests stay: no later collection walks them.
+    Modules and tests are then frozen, so that later garbage collections skip them.
     """
     gc.disable()
     try:
@@ -155,7 +156,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests of slow files, before `-m` chooses among them; workers begin with those."""
+    """Mark the tests of slow files before `-m` selects tests. Workers start with slow files."""
     slow = {path: number for number, path in enumerate(slow_files())}
     for item in items:
         if item.path in slow:
@@ -166,14 +167,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Number of workers for `-n auto`: more than cores, because tests also wait for processes."""
+    """Return the number of workers for `-n auto`, more than cores because tests also wait
+    for processes.
+    """
     if os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS"):
         return None
     return _cores() * 3 // 2
 
 
 def _cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process can use."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -181,7 +184,7 @@ def _cores() -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Escape lone surrogates in captured output: pytest-xdist sends reports as UTF-8."""
+    """Escape lone surrogates in captured output, because pytest-xdist sends reports as UTF-8."""
     report = yield
     report.sections = [
         (title, text.encode("utf-8", "backslashreplace").decode())

@@ -1,4 +1,4 @@
-"""A `Sheets` whose calls are counted and timed as those of the gateway, without its waits."""
+"""`Sheets` whose calls are counted and timed like those of the gateway, without its waits."""
 
 import time
 from collections.abc import Callable

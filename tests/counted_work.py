@@ -1,4 +1,4 @@
-"""Instructions of Python that counted work runs, compared with the steps that it announces."""
+"""Count Python instructions of metered work, to compare with the reported steps."""
 
 import asyncio
 import sys
@@ -12,19 +12,21 @@ from gateway.table.steps import Work
 
 INSTRUCTIONS_OF_STEP = 30
 INSTRUCTIONS_BESIDE = 10_000
-"""Of planning many conditions, and of operands that were counted a block before."""
+"""Instructions allowed in any block, for planning conditions and for operands counted in
+an earlier block.
+"""
 
 
 @dataclass(slots=True)
 class Instructions:
-    """The count of instructions since `count` was set to 0."""
+    """Number of instructions since `count` was set to 0."""
 
     count: int = 0
 
 
 @contextmanager
 def counting(part: str = "") -> Iterator[Instructions]:
-    """Count the instructions of functions whose file has `part` in its path."""
+    """Count the instructions of functions whose file path contains `part`."""
     counted = Instructions()
 
     def called(frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
@@ -46,9 +48,9 @@ def counting(part: str = "") -> Iterator[Instructions]:
 
 
 def uncounted(work: Work[Any], beside: int = INSTRUCTIONS_BESIDE) -> str:
-    """The first block that runs many more instructions than its steps; "" if there is none.
+    """Return the first block that runs many more instructions than its steps, or "".
 
-    `beside` are instructions that any block may run without a step.
+    `beside` is the number of instructions that any block can run without steps.
     """
     steps = 0
     with counting() as instructions:
@@ -63,7 +65,9 @@ def uncounted(work: Work[Any], beside: int = INSTRUCTIONS_BESIDE) -> str:
 
 
 async def longest_turn(request: Awaitable[object]) -> int:
-    """The most instructions of the gateway in one turn of the event loop, during a request."""
+    """Return the largest number of gateway instructions between two turns of the event
+    loop during a request.
+    """
     longest = 0
     with counting("/gateway/") as instructions:
 

@@ -1,11 +1,12 @@
-"""Exchanges with the Sheets API, held against Google's discovery document.
+"""Compare exchanges with the Sheets API with Google's discovery document.
 
-Rules
-- A 200 says that the request was valid and comes with a valid answer. A request that is not valid
-  is refused; the document does not say everything, so a valid one may be refused as well.
-- An error has Google's shape whatever brought it about; only a path that Google does not know is
-  answered with a page. 501 is the emulator's own.
-- This knows the document and nothing of the emulator.
+Rules: a 200 means that request and answer were valid. An invalid request must get an error. A valid
+request can get an error, too, because the document does not describe everything.
+
+Every error has Google's JSON members, but unknown paths get an HTML page. 501 is only used by the
+emulator.
+
+This module knows the document and nothing about the emulator.
 """
 
 import json
@@ -22,9 +23,9 @@ from tests.exchanges import Exchange
 
 OK = 200
 UNROUTED = (401, 404, 405)
-"""What a request for no method of the API gets."""
+"""Statuses of a request that matches no method of the API."""
 REFUSALS = (400, 401, 403, 404, 429)
-"""What a request that is not valid gets, or a status from 500 on."""
+"""Statuses of an invalid request, in addition to 5xx."""
 PATH_TYPES = {"integer": r"-?\d+", "string": "[^/:]+"}
 RANGE = "[^/]+"  # has colons
 BOOLEAN = re.compile("true|false|[tfyn10]|yes|no", re.IGNORECASE)
@@ -50,7 +51,7 @@ WORDS: Mapping[str, tuple[int, ...]] = {  # the codes of google.rpc.Code and the
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """A method of the API; `request` is the name of its body's schema, None where it has none."""
+    """Method of the API. `request` is the name of its body's schema, or None without a body."""
 
     name: str
     verb: str
@@ -61,7 +62,7 @@ class Method:
 
 
 def problems(exchange: Exchange) -> list[str]:
-    """Problems of an exchange that could not happen at Google."""
+    """Return properties of an exchange that are impossible with Google."""
     method = find_method(exchange.method, exchange.raw_path)
     wrong = list(_request_problems(exchange, method))
     if exchange.status == OK:
@@ -74,18 +75,18 @@ def problems(exchange: Exchange) -> list[str]:
 
 
 def all_problems(exchanges: Iterable[Exchange]) -> list[str]:
-    """The problems of several exchanges, each one once."""
+    """Return the distinct problems of several exchanges."""
     return list(dict.fromkeys(each for exchange in exchanges for each in problems(exchange)))
 
 
 def request_problems(exchange: Exchange) -> list[str]:
-    """Problems for which Google would refuse a request."""
+    """Return the reasons for which Google would reject a request."""
     method = find_method(exchange.method, exchange.raw_path)
     return [f"{_line(exchange)}: {each}" for each in _request_problems(exchange, method)]
 
 
 def find_method(verb: str, raw_path: str) -> Method | None:
-    """The method that a request line is for; the path is matched as sent, before any decoding."""
+    """Return the method of a request line, or None. The path is matched before any decoding."""
     for method in _methods():
         if method.verb == verb and method.path.fullmatch(raw_path):
             return method
@@ -152,7 +153,7 @@ def _mask_problems(text: str, method: Method) -> Iterator[str]:
 
 
 def _answer_problems(exchange: Exchange, method: Method) -> Iterator[str]:
-    """The problems of a 200."""
+    """Yield the problems of an answer with status 200."""
     query = dict(parse_qsl(exchange.query))
     if exchange.is_page:
         yield "the answer is a page"
@@ -173,7 +174,7 @@ def _answer_problems(exchange: Exchange, method: Method) -> Iterator[str]:
 
 
 def _error_problems(exchange: Exchange, method: Method | None) -> Iterator[str]:
-    """The problems of an answer other than 200."""
+    """Yield the problems of an answer with another status."""
     if method is None and exchange.status not in UNROUTED:
         yield f"answered {exchange.status}, but the API has no such method"
     if exchange.status < 400:
@@ -192,7 +193,7 @@ def _error_problems(exchange: Exchange, method: Method | None) -> Iterator[str]:
 
 
 def _shape_problems(body: object, status: int) -> Iterator[str]:
-    """Differences from `{"error": {"code", "message", "status", "details"?}}`."""
+    """Yield differences from `{"error": {"code", "message", "status", "details"?}}`."""
     error = body.get("error") if isinstance(body, dict) and set(body) == {"error"} else None
     if not isinstance(error, dict):
         yield "is not one object called error"
@@ -217,7 +218,7 @@ def _is_typed(detail: object) -> bool:
 
 
 def _read(text: bytes) -> object:
-    """Parsed JSON; ValueError for anything else, including NaN and Infinity."""
+    """Parse JSON. Raises ValueError if the text is invalid, or contains NaN or Infinity."""
     try:
         return json.loads(text, parse_constant=_reject_constant)
     except RecursionError as error:
@@ -234,7 +235,7 @@ def _methods() -> Sequence[Method]:
 
 
 def _methods_of(resource: Json) -> Iterator[Method]:
-    """The methods of a resource of the document and of those in it."""
+    """Yield the methods of a resource of the document, including nested resources."""
     for described in resource.get("methods", {}).values():
         yield _method(described)
     for inner in resource.get("resources", {}).values():
@@ -255,7 +256,7 @@ def _method(described: Json) -> Method:
 
 
 def _pattern(template: str, parameters: Mapping[str, Json]) -> str:
-    """A path template as a regular expression: `v4/spreadsheets/{spreadsheetId}`."""
+    """Return a path template such as `v4/spreadsheets/{spreadsheetId}` as a regular expression."""
     parts = re.split(r"\{(\w+)\}", template)
     literals = [re.escape(part) for part in parts]
     literals[1::2] = [

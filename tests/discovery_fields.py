@@ -1,6 +1,7 @@
-"""Field masks by Google's discovery document: `sheets.properties`, `sheets/data(rowData,startRow)`.
+"""Field masks in Google's discovery document, such as `sheets.properties` and
+`sheets/data(rowData,startRow)`.
 
-The mask of a query names members of the answer, and an answer has only what its mask names.
+The mask of a query selects members of the answer, and an answer has only the selected members.
 """
 
 import re
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from tests.discovery_schema import Json, camel, document
 
 Mask = dict[str, "Mask | None"]
-"""Member -> the mask of what is in it, None for all of it."""
+"""Masks of members by name. None selects the whole member."""
 
 TOKEN = re.compile(r"\w+|[*,()./]")
 
@@ -20,7 +21,7 @@ class MalformedMask(Exception):
 
 
 def read_mask(text: str) -> Mask:
-    """The mask that a text stands for; raises MalformedMask."""
+    """Parse a field mask. Raises MalformedMask."""
     tokens = TOKEN.findall(text)
     if "".join(tokens) != re.sub(r"\s", "", text):
         raise MalformedMask(text)
@@ -32,7 +33,7 @@ def read_mask(text: str) -> Mask:
 
 
 def unknown_paths(mask: Mask, described: Json, path: str = "") -> Iterator[str]:
-    """The paths of a mask that a part of the document does not have."""
+    """Yield the paths of a mask that a schema of the document does not have."""
     inside = _members(described)
     for name, inner in mask.items():
         full = f"{path}.{name}" if path else name
@@ -45,7 +46,7 @@ def unknown_paths(mask: Mask, described: Json, path: str = "") -> Iterator[str]:
 
 
 def outside(mask: Mask, answer: object, path: str = "$") -> Iterator[str]:
-    """The places of an answer that its mask does not name."""
+    """Yield the paths in an answer that its mask does not select."""
     if isinstance(answer, list):
         for index, item in enumerate(answer):
             yield from outside(mask, item, f"{path}[{index}]")
@@ -60,7 +61,9 @@ def outside(mask: Mask, answer: object, path: str = "$") -> Iterator[str]:
 
 
 def _members(described: Json) -> dict[str, Json] | None:
-    """Schemas of a value's members: {} for no members, None if members may have any name."""
+    """Return the schemas of a value's members: {} for no members, None for members with
+    any name.
+    """
     if "$ref" in described:
         return _members(document()["schemas"][described["$ref"]])
     if "items" in described:
@@ -73,13 +76,13 @@ def _members(described: Json) -> dict[str, Json] | None:
 
 @dataclass(kw_only=True)
 class _Reader:
-    """Takes its tokens from the front."""
+    """Parser of field masks, which consumes tokens from the start of the list."""
 
     tokens: list[str]
     text: str
 
     def paths(self) -> Mask:
-        """`a.b,c(d)`, up to the end or a closing parenthesis."""
+        """Parse `a.b,c(d)`, up to the end or a closing parenthesis."""
         mask: Mask = {}
         self._path(mask)
         while self._took(","):
@@ -95,7 +98,7 @@ class _Reader:
         mask[name] = None if known is None or inner is None else _merged(known, inner)
 
     def _inner(self) -> Mask | None:
-        """The part after a name: `.b`, `/b`, `(b,c)`, or nothing."""
+        """Parse the mask after a name: `.b`, `/b`, `(b,c)`, or None."""
         if self._took("("):
             mask = self.paths()
             if not self._took(")"):

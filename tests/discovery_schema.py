@@ -1,12 +1,11 @@
-"""Google's discovery document of the Sheets API as JSON Schema, for requests and for answers.
+"""Google's discovery document of the Sheets API as JSON Schema, for requests and answers.
 
-Rules
-- Answers are strict: Google writes camelCase, the right types, no null, and nothing but cells in
-  `values`. Requests may be written in all ways that protobuf's JSON reader takes: numbers as
-  strings, null for absent, snake_case names, a lone item for a list of one, an enumeration's
-  numbers.
-- No member is required: a field mask may leave out any.
-- What stands in a cell is the document's word on `ValueRange.values`: booleans, strings, doubles.
+Rules: answers are strict. Google writes camelCase, exact types, no null, and only cells in
+`values`. Requests can use every notation that protobuf's JSON parser accepts: numbers as strings,
+null for a missing value, snake_case names, a single item for a list, and numbers of an enumeration.
+
+No member is required, because a field mask can omit any member. Cells are booleans, strings and
+doubles, as the document says about `ValueRange.values`.
 """
 
 import json
@@ -21,7 +20,7 @@ from jsonschema.validators import extend
 
 Json = dict[str, Any]
 Translate = Callable[[Json], Json]
-"""From a part of the document to its schema."""
+"""Function from a schema of the document to a JSON Schema."""
 
 DOCUMENT = "discovery_cache/documents/sheets.v4.json"
 CELL_TYPES = (str, float, int, bool)
@@ -37,14 +36,14 @@ INTEGER_TEXT = r"^-?\d+(\.0+)?$"
 
 @cache
 def document() -> Json:
-    """The document that this machine's google-api-python-client brings along."""
+    """Return the discovery document from the installed google-api-python-client."""
     text = (files("googleapiclient") / DOCUMENT).read_text(encoding="utf-8")
     found: Json = json.loads(text)
     return found
 
 
 def camel(name: str) -> str:
-    """`value_input_option` is `valueInputOption`."""
+    """Convert `value_input_option` to `valueInputOption`."""
     return re.sub(r"(?<=.)_(\w)", lambda match: match[1].upper(), name)
 
 
@@ -53,12 +52,12 @@ def snake(name: str) -> str:
 
 
 def request_errors(schema: str, value: object) -> list[str]:
-    """Problems of a request body, by the schema of this name."""
+    """Return the errors of a request body under the schema of this name."""
     return _errors(_request_validator(schema), value)
 
 
 def answer_errors(schema: str, value: object) -> list[str]:
-    """Problems of an answer body, by the schema of this name."""
+    """Return the errors of an answer body under the schema of this name."""
     return _errors(_answer_validator(schema), value)
 
 
@@ -82,7 +81,7 @@ def _definitions(translate: Translate) -> Json:
 
 
 def _answer_schema(described: Json) -> Json:
-    """A part of the document as the schema of what Google writes."""
+    """Return the JSON Schema of values that Google writes."""
     if "$ref" in described:
         return {"$ref": f"#/$defs/{described['$ref']}"}
     kind = described["type"]
@@ -100,7 +99,7 @@ def _answer_schema(described: Json) -> Json:
 
 
 def _request_schema(described: Json) -> Json:
-    """A part of the document as the schema of what Google reads."""
+    """Return the JSON Schema of values that Google accepts."""
     if "$ref" in described:
         return {"$ref": f"#/$defs/{described['$ref']}"}
     kind = described["type"]
@@ -129,13 +128,15 @@ def _is_grid_of_cells(described: Json) -> bool:
 
 
 def _narrowed(described: Json) -> Json:
-    """Constraints of a value other than its type."""
+    """Return constraints of a value other than its type."""
     narrowed = dict(SCHEMA_OF_FORMAT.get(described.get("format", ""), {}))
     return narrowed | ({"enum": described["enum"]} if "enum" in described else {})
 
 
 def _members(described: Json, translate: Translate) -> Json:
-    """The members of an object: the named ones and no other, or any of one type."""
+    """Return the JSON Schema of an object's members: the named members only, or any names
+    with one type.
+    """
     if "additionalProperties" in described:
         return {"additionalProperties": translate(described["additionalProperties"])}
     properties = {name: translate(each) for name, each in described.get("properties", {}).items()}
@@ -145,7 +146,9 @@ def _members(described: Json, translate: Translate) -> Json:
 
 
 def _cells(_: Any, allowed: tuple[type, ...], grid: Any, __: Json) -> Iterator[ValidationError]:
-    """The keyword `cells`: a list of lists of values of these types; quick, for large answers."""
+    """Validate the keyword `cells`: a list of lists of values of these types, fast for
+    large answers.
+    """
     if not isinstance(grid, list):
         return
     for number, row in enumerate(grid):
@@ -158,7 +161,7 @@ def _cells(_: Any, allowed: tuple[type, ...], grid: Any, __: Json) -> Iterator[V
 
 
 def _is_integer(_: TypeChecker, value: object) -> bool:
-    """Google writes no integer as `1.0`."""
+    """True if a value is an integer; `1.0` is not, because Google never writes it so."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 

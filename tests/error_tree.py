@@ -6,7 +6,7 @@ from gateway.errors import GatewayError
 
 
 def concrete_errors(root: type[GatewayError] = GatewayError) -> Iterator[type[GatewayError]]:
-    """All classes of the tree that have a code."""
+    """Yield all error classes that have a code."""
     for error in root.__subclasses__():
         if hasattr(error, "code"):
             yield error

@@ -1,11 +1,12 @@
-"""The exchanges of a client with the emulator, kept while they pass by.
+"""Recorder of exchanges between a client and the emulator.
 
-Rules
-- Nothing of an exchange is changed, and `receive` goes on with its `__self__`: the emulator closes
-  connections by it.
-- Kept is what the emulator computed as a whole: no answer that a fault put in its place, none that
-  was cut. An exchange is kept before its client has all of it.
-- Only calls of the Sheets API are kept: no token, no control request, nothing of Drive.
+Rules: exchanges are not changed. `receive` keeps its `__self__`, through which the emulator closes
+connections.
+
+Only complete answers that the emulator computed are recorded, no answers replaced or truncated by a
+fault. An exchange is recorded before its client has received the whole answer.
+
+Only calls of the Sheets API are recorded, no tokens, control requests or calls of Drive.
 """
 
 import gzip
@@ -22,7 +23,7 @@ KEPT = "/v4/"
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """A request and its answer; the path as it was sent, the bodies as they were written."""
+    """Request and answer. The path is encoded as sent, and bodies are the exact bytes."""
 
     method: str
     raw_path: str
@@ -31,12 +32,12 @@ class Exchange:
     status: int = 200
     answer: bytes = b""
     is_page: bool = False
-    """Is the answer HTML?"""
+    """True if the answer is HTML."""
 
 
 @dataclass(kw_only=True)
 class Recorder:
-    """The application `app`, and what is said to it and by it; `faults` are those it obeys."""
+    """Application `app` with a recorder. `faults` are the faults of `app`."""
 
     app: ASGIApp
     faults: Faults
@@ -56,23 +57,23 @@ class Recorder:
         await self.app(scope, hearing, Speaking(send=send, keep=keep))
 
     def take(self) -> list[Exchange]:
-        """The exchanges since the last time, which are kept no longer."""
+        """Return the exchanges since the last call, and forget them."""
         taken, self.exchanges = self.exchanges, []
         return taken
 
     def _faked(self) -> list[tuple[object, int]]:
-        """Changes of a response that a fault replaces."""
+        """Return the use counts of faults that replace an answer."""
         return [(each, each.used) for each in self.faults.pending if each.fault.is_failing]
 
 
 @dataclass(kw_only=True)
 class Hearing:
-    """A `receive` that remembers the body."""
+    """`receive` that records the body."""
 
     receive: Receive
     heard: bytes = b""
     __self__: object = None
-    """What `receive` is a method of."""
+    """Object whose method `receive` is."""
 
     def __post_init__(self) -> None:
         self.__self__ = getattr(self.receive, "__self__", None)
@@ -85,7 +86,7 @@ class Hearing:
 
 @dataclass(kw_only=True)
 class Speaking:
-    """A `send` that hands over the start and the body of an answer when it has all of them."""
+    """`send` that calls `keep` with start and body of a complete answer."""
 
     send: Send
     keep: Callable[[Message, bytes], None]

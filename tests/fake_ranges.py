@@ -1,7 +1,7 @@
-"""A1 ranges as the in-memory `Sheets` reads and writes them.
+"""A1 ranges of the in-memory `Sheets`.
 
-Rules: no code of the gateway's own, so that a mistake of its A1 code shows. Rows and columns count
-from 1, boxes include both ends.
+Rules: no code of the gateway is used, so that mistakes in its A1 code show. Rows and columns count
+from 1, and boxes include both ends.
 """
 
 import re
@@ -14,7 +14,7 @@ _BARE_TITLE = re.compile(r"(?![A-Za-z]{1,3}[0-9]+$|[Rr][0-9]*[Cc][0-9]*$)[A-Za-z
 
 @dataclass(frozen=True)
 class Box:
-    """Cells of one worksheet."""
+    """Area of cells in one worksheet."""
 
     top: int
     left: int
@@ -24,7 +24,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Range:
-    """A parsed range; an end that is None is the edge of the grid."""
+    """Parsed range. None as an end means the edge of the grid."""
 
     title: str
     top: int
@@ -33,7 +33,7 @@ class Range:
     right: int | None
 
     def clamped(self, rows: int, columns: int) -> Box | None:
-        """The cells within a grid of this size; None if the range starts outside of it."""
+        """Return the cells within a grid of this size, or None if the range starts outside."""
         if self.top > rows or self.left > columns:
             return None
         bottom, right = min(self.bottom or rows, rows), min(self.right or columns, columns)
@@ -41,7 +41,7 @@ class Range:
 
 
 def parse_range(text: str) -> Range | None:
-    """The range that a text names, its corners put in order; None if it names none."""
+    """Parse a range and sort its corners. Returns None if the text is not a range."""
     match = _RANGE.fullmatch(text)
     if match is None:
         return None
@@ -57,7 +57,9 @@ def parse_range(text: str) -> Range | None:
 
 
 def echo(title: str, area: Box | Range) -> str:
-    """A range as Google writes it: quoted only where needed, one cell without a colon."""
+    """Return a range in Google's notation: quoted only if necessary, a single cell
+    without a colon.
+    """
     name = title if _BARE_TITLE.fullmatch(title) else "'" + title.replace("'", "''") + "'"
     first = f"{column_letters(area.left)}{area.top}"
     last = f"{column_letters(area.right or 0)}{area.bottom or ''}"
@@ -69,7 +71,7 @@ def column_letters(column: int) -> str:
 
 
 def _ordered(first: int, last: int) -> tuple[int, int | None]:
-    """Both ends of rows or columns; where one is left out (0) the range has no end."""
+    """Return the sorted ends of rows or columns. A missing end (0) gives None."""
     if first and last:
         return min(first, last), max(first, last)
     return first or last or 1, None

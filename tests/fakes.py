@@ -1,8 +1,8 @@
-"""An in-memory `Sheets`, for tests of what stands on one.
+"""In-memory `Sheets` for tests.
 
-Rules: it does what Google was seen to do; where that is not known, the docstring says "assumed".
-The contract suite holds it to that, together with the emulator and Google itself. Rows and columns
-count from 1. A call acts in one piece, between two chances for others.
+Rules: this class does what Google was observed to do. Where Google's behaviour is unknown, the
+docstring says "assumed". The contract tests verify this class, the emulator and Google. Rows and
+columns count from 1. A call is atomic, between two points at which other tasks can run.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,14 +43,14 @@ from tests.fake_ranges import Box, echo, parse_range
 T = TypeVar("T")
 
 BOOK = "book"
-"""The id of the spreadsheet that a fake holds."""
+"""ID of the spreadsheet in a fake."""
 
 
 @dataclass(frozen=True)
 class Formatted:
-    """A cell that displays something else than its plain value: a format, or a formula's result.
+    """Cell whose display differs from its plain value, by a format or a formula.
 
-    Assumed for simplicity: writing to the cell takes the format away with the formula.
+    Assumed: a write to the cell removes format and formula.
     """
 
     value: Value
@@ -61,7 +61,7 @@ Held = str | int | float | bool | Formatted
 
 
 class FakeWorksheet:
-    """The cells of one worksheet; a test edits them as a person would."""
+    """Cells of one worksheet, which a test can edit as a user would."""
 
     def __init__(self, title: str, sheet_id: int, lines: Sequence[Sequence[Held | None]]) -> None:
         self.title = title
@@ -70,22 +70,24 @@ class FakeWorksheet:
         self.frozen_rows = 0
         self.columns = max(1, *map(len, lines)) if lines else 1
         self.array_rows: set[int] = set()
-        """Rows of an array formula, none of which can be removed alone."""
+        """Rows of an array formula, which cannot be removed separately."""
         self.formats: dict[tuple[int, int], NumberFormat] = {}
-        """Number formats that cells were given; what they display does not change."""
+        """Number formats of cells. The displayed text does not depend on these formats."""
         self.rules: dict[tuple[int, int], CellForm] = {}
         """Data validation of cells, as forms without a format."""
         self.computed: set[tuple[int, int]] = set()
-        """Cells that show the result of a formula."""
+        """Cells with the result of a formula."""
         self.column_types: dict[int, str] = {}
         self.column_options: dict[int, tuple[str, ...]] = {}
-        """Of the columns of a native table, from 0."""
+        """Dropdown options by zero-based column of a native table."""
         self.cells: dict[tuple[int, int], Held] = {}
         for row, line in enumerate(lines, start=1):
             self.type(row, *line)
 
     def type(self, row: int, *line: Held | None) -> None:
-        """Put values into a row, None skips a cell, "" empties it; a larger grid if need be."""
+        """Write values into a row: None skips a cell, "" empties a cell. The grid grows
+        if necessary.
+        """
         for column, held in enumerate(line, start=1):
             if held == "":
                 self.cells.pop((row, column), None)
@@ -104,9 +106,9 @@ class FakeWorksheet:
         self._move(from_row=first + count, by=-count)
 
     def copy(self, change: CopiedCells) -> None:
-        """Copy cells with their formulas, constants too, or their rules.
+        """Copy cells with formulas and constants, or copy their data validation.
 
-        Assumed for simplicity: a copied formula displays what its model does.
+        Assumed: a copied formula displays the same text as its source.
         """
         last = self.columns - 1 if change.last is None else change.last
         for row in range(change.first_row, change.last_row + 1):
@@ -121,7 +123,7 @@ class FakeWorksheet:
                     self.computed.add(place)
 
     def lines(self) -> list[list[Value]]:
-        """All that the worksheet displays, row by row, from A1."""
+        """Return the displayed rows from A1, without blank ends."""
         shown = self.block(Box(1, 1, self.rows, self.columns), Render.DISPLAYED)
         return [list(line) for line in _trimmed(shown)]
 
@@ -137,7 +139,7 @@ class FakeWorksheet:
         )
 
     def form(self, row: int, column: int) -> CellForm | None:
-        """The number format and the data validation of a cell; None without both."""
+        """Return number format and data validation of a cell, or None without both."""
         format_, rule = self.formats.get((row, column)), self.rules.get((row, column))
         if format_ is None and rule is None:
             return None
@@ -165,24 +167,24 @@ def _copy(cells: dict[tuple[int, int], T], source: tuple[int, int], place: tuple
 
 
 def _moved(cells: dict[tuple[int, int], T], from_row: int, by: int) -> dict[tuple[int, int], T]:
-    """Cells after those from a row on have moved."""
+    """Return the cells after the rows from `from_row` on have moved."""
     return {(row + by if row >= from_row else row, at): held for (row, at), held in cells.items()}
 
 
 class FakeSheets:
-    """One spreadsheet, `BOOK`, as Google serves it, without protection or limits of size."""
+    """One spreadsheet with the ID BOOK, as Google serves it, without protection and size limits."""
 
     def __init__(self, *, repeatable_ids: bool = False) -> None:
         self.worksheets: list[FakeWorksheet] = []
         self.fences: list[Fence] = []
         self.metadata_room = MAX_METADATA_CHARACTERS
-        """The characters of keys and values that the spreadsheet's metadata may have."""
+        """Maximum number of characters in keys and values of the spreadsheet's metadata."""
         self._repeatable_ids = repeatable_ids
 
     def add(
         self, title: str, lines: Sequence[Sequence[Held | None]], *, rows: int = 0
     ) -> FakeWorksheet:
-        """A worksheet whose grid is as large as its cells, as after an import, or has `rows`."""
+        """Add a worksheet whose grid has the size of its cells, or `rows` rows."""
         worksheet = FakeWorksheet(title, len(self.worksheets), lines)
         worksheet.rows = max(rows, worksheet.rows)
         self.worksheets.append(worksheet)
@@ -233,7 +235,7 @@ class FakeSheets:
         return await _turn(lambda: self.apply_now(spreadsheet, batch))
 
     def land(self, batch: Batch) -> None:
-        """Apply a copy of a batch that comes late."""
+        """Apply a batch a second time, like a request that arrives late."""
         self.apply_now(BOOK, batch)
 
     async def put_fence(
@@ -270,7 +272,7 @@ class FakeSheets:
         )
 
     def _spreadsheet(self, spreadsheet: str, ranges: Sequence[str]) -> SpreadsheetView:
-        """Worksheets in tab order, whatever the order of the ranges."""
+        """Return worksheets in the order of tabs, whatever the order of the ranges."""
         _check_spreadsheet(spreadsheet)
         found = {self._find(spreadsheet, each)[0].sheet_id: each for each in ranges}
         return SpreadsheetView(
@@ -285,7 +287,9 @@ class FakeSheets:
         )
 
     def apply_now(self, spreadsheet: str, batch: Batch) -> SheetView:
-        """All of a batch or nothing; assumed: the ranges of the answer are read after it."""
+        """Apply all changes of a batch or none. Assumed: the ranges of the answer are
+        read afterwards.
+        """
         _check_spreadsheet(spreadsheet)
         worksheet = next((e for e in self.worksheets if e.sheet_id == batch.sheet_id), None)
         before, first = self.fences, len(batch.forgotten)
@@ -304,7 +308,9 @@ class FakeSheets:
     def _put_fences(
         self, spreadsheet: str, fences: Sequence[Fence], forgotten: Sequence[int]
     ) -> None:
-        """All of the fences or none; assumed: room is looked at before ids, one by one."""
+        """Create all fences or none. Assumed: each fence is checked for space first, and
+        then for its ID.
+        """
         _check_spreadsheet(spreadsheet)
         after = [each for each in self.fences if each.id not in forgotten]
         for request, fence in enumerate(fences, start=len(forgotten)):
@@ -340,7 +346,9 @@ class FakeSheets:
         )
 
     def _find(self, spreadsheet: str, text: str) -> tuple[FakeWorksheet, Box]:
-        """The worksheet of a range (assumed: whatever its case), and its cells within the grid."""
+        """Return the worksheet of a range and the cells in its grid. Assumed: titles
+        ignore case.
+        """
         _check_spreadsheet(spreadsheet)
         asked = parse_range(text)
         found = [
@@ -360,7 +368,7 @@ class FakeSheets:
         return worksheet, box
 
     def _find_area(self, spreadsheet: str, area: SheetArea) -> tuple[FakeWorksheet, Box]:
-        """The worksheet with an id, and the cells of an area of it; both refusals are assumed."""
+        """Return the worksheet with an ID, and the cells of an area. Both errors are assumed."""
         _check_spreadsheet(spreadsheet)
         found = [each for each in self.worksheets if each.sheet_id == area.sheet_id]
         if not found:
@@ -373,7 +381,7 @@ class FakeSheets:
 def _check_change(
     worksheet: FakeWorksheet | None, change: Change, place: str, sheet_id: int
 ) -> None:
-    """Rows to remove are checked against the grid before the batch."""
+    """Check that rows to remove exist, before the batch changes the grid."""
     if worksheet is None:
         raise UpstreamRefusal(f"{place}.appendCells: No grid with id: {sheet_id}")
     if isinstance(change, RemovedRows) and not worksheet.array_rows.isdisjoint(
@@ -428,7 +436,7 @@ def _change(worksheet: FakeWorksheet, change: Change) -> None:
 
 
 def _block(worksheet: FakeWorksheet, box: Box) -> Block:
-    """Cells at the end of a row and rows at the end that hold and show nothing are left out."""
+    """Return a block of cells without empty cells and rows at the ends."""
     texts = worksheet.block(box, Render.DISPLAYED)
     values = worksheet.block(box, Render.TYPED)
     forms = [
@@ -461,7 +469,7 @@ def _block(worksheet: FakeWorksheet, box: Box) -> Block:
 
 
 async def _turn(act: Callable[[], T]) -> T:
-    """Act between two chances for other tasks, as everything on the network does."""
+    """Run `act` between two points at which other tasks can run, as with network calls."""
     await checkpoint()
     result = act()
     await checkpoint()
@@ -474,13 +482,13 @@ def _check_spreadsheet(spreadsheet: str) -> None:
 
 
 def _trimmed(lines: Sequence[Sequence[Value]]) -> tuple[tuple[Value, ...], ...]:
-    """Without blank cells at the end of each list and without blank lists at the end."""
+    """Return the lists without blank cells at the ends, and without blank lists at the end."""
     kept = [tuple(line[: _filled(line)]) for line in lines]
     return tuple(kept[: _filled(kept)])
 
 
 def _filled(items: Sequence[object]) -> int:
-    """Number of items up to the last one that is not blank."""
+    """Return the number of items up to the last item that is not blank."""
     return max((n for n, item in enumerate(items, start=1) if item not in ("", ())), default=0)
 
 

@@ -1,5 +1,4 @@
-"""A `Sheets` that forwards every call, base of those that add behaviour to calls or choose among
-several."""
+"""Base class of `Sheets` that forward every call, for wrappers that add behaviour."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
@@ -39,11 +38,11 @@ Kind = Literal[
 WRITES: frozenset[Kind] = frozenset({"apply", "put_fence", "delete_fences"})
 
 Call = Callable[[Sheets], Awaitable[T]]
-"""Makes one call of a `Sheets`."""
+"""Function that makes one call of a `Sheets`."""
 
 
 class ForwardingSheets(ABC):
-    """A `Sheets`; subclasses say what becomes of a call."""
+    """`Sheets` whose subclasses implement `forward`."""
 
     async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
         return await self.forward(
@@ -136,4 +135,4 @@ class ForwardingSheets(ABC):
 
     @abstractmethod
     async def forward(self, spreadsheet: str, call: Call[T], *, kind: Kind) -> T:
-        """Make the call on a `Sheets` behind this one, when it is its turn."""
+        """Make the call on the wrapped `Sheets`."""

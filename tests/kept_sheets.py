@@ -1,7 +1,7 @@
-"""Worksheets as people keep them, for the seed of an emulator.
+"""Realistic worksheets for the seed of an emulator.
 
-They have titles above the header, columns filled down in advance to row 1000, notes and totals
-below the data, dropdowns with a default, native tables, frozen and protected rows, hidden columns.
+The worksheets have titles above the header, columns filled down to row 1000, notes and totals below
+the data, dropdowns with a default, native tables, frozen and protected rows, and hidden columns.
 """
 
 import json
@@ -21,10 +21,10 @@ DOLLARS: Request = {"type": "CURRENCY", "pattern": '"$"#,##0.00'}
 
 @dataclass(frozen=True, kw_only=True)
 class KeptSheet:
-    """A worksheet: where its header is, and what its records display.
+    """Worksheet with its header row and displayed records.
 
-    `record_field` is the column without which a filled-down row is no record; None: a row of
-    blanks and `FALSE` is none. `end_row` is the row number after the last record.
+    A row without a value in `record_field` is not a record. If `record_field` is None, a row of
+    blanks and `FALSE` is not a record. `end_row` is the row number after the last record.
     """
 
     title: str
@@ -50,8 +50,9 @@ TASKS = KeptSheet(
         ("Clean", "Ann", "7 Mar 2026", "$0.00", "FALSE", "Clean (Ann)", "x3"),
     ),
 )
-"""A title, a protected and frozen header in row 3, checkboxes and formulas to row 1000, and a
-hidden column."""
+"""Worksheet with a title, a protected and frozen header in row 3, checkboxes and formulas
+to row 1000, and a hidden column.
+"""
 
 ORDERS = KeptSheet(
     title="Orders",
@@ -60,7 +61,9 @@ ORDERS = KeptSheet(
     fields=("order", "status", "count", "price", "total"),
     records=(("A-1", "paid", "2", "$3.00", "$6.00"), ("A-2", "new", "1", "$4.50", "$4.50")),
 )
-"""A dropdown with the default `new`, and a formula that displays `$0.00`, to row 1000."""
+"""Worksheet with a dropdown whose default is `new`, and a formula that displays `$0.00`,
+to row 1000.
+"""
 
 GUESTS = KeptSheet(
     title="Guests",
@@ -68,7 +71,7 @@ GUESTS = KeptSheet(
     fields=("guest", "greeting"),
     records=(("Ada", "Dear Ada"), ("Bob", "Dear Bob")),
 )
-"""An array formula that fills its column to the end of the grid."""
+"""Worksheet with an array formula that fills its column to the end of the grid."""
 
 BUDGET = KeptSheet(
     title="Budget",
@@ -76,7 +79,7 @@ BUDGET = KeptSheet(
     fields=("item", "amount"),
     records=(("Rent", "900"), ("Food", "400"), ("Other", "100")),
 )
-"""A total and a note below the data, after a blank row."""
+"""Worksheet with a total and a note below the data, after a blank row."""
 
 STOCK = KeptSheet(
     title="Stock",
@@ -85,7 +88,7 @@ STOCK = KeptSheet(
     fields=("item", "count", "checked", "kind"),
     records=(("Nail", "100", "TRUE", "part"), ("Hammer", "3", "FALSE", "tool")),
 )
-"""A native table under a title, with a totals row, and a note below it."""
+"""Worksheet with a native table and totals row, a title above and a note below."""
 
 KEPT_SHEETS = (TASKS, ORDERS, GUESTS, BUDGET, STOCK)
 TABLE_ID = "stock"
@@ -94,9 +97,9 @@ TABLE_ID = "stock"
 def write_kept_sheets(
     directory: Path, spreadsheet_id: str, *, filled_rows: int = FILLED_ROWS
 ) -> Path:
-    """A seed directory with these worksheets in one spreadsheet.
+    """Write a seed directory with these worksheets in one spreadsheet.
 
-    Columns are filled down to the row `filled_rows`; reads compute the formulas of all these rows.
+    Columns are filled down to the row `filled_rows`. Reads compute the formulas of all these rows.
     """
     directory.mkdir(parents=True, exist_ok=True)
     body = {"requests": kept_sheet_requests(filled_rows)}
@@ -105,7 +108,7 @@ def write_kept_sheets(
 
 
 def kept_sheet_requests(filled_rows: int = FILLED_ROWS) -> list[Request]:
-    """The requests that make the worksheets in a new spreadsheet, as its owner."""
+    """Return the requests that create the worksheets in a new spreadsheet."""
     first = {"properties": {"sheetId": 0, "title": TASKS.title}, "fields": "title"}
     return [
         {"updateSheetProperties": first},
@@ -223,7 +226,7 @@ def _stock() -> list[Request]:
 
 
 def _cells(sheet: int, row: int, rows: Sequence[Sequence[Value]]) -> Request:
-    """An updateCells request from the first column on; None leaves a cell blank."""
+    """Return an updateCells request from the first column on. None leaves a cell blank."""
     lines = [{"values": [_cell(value) for value in each]} for each in rows]
     start = {"sheetId": sheet, "rowIndex": row, "columnIndex": 0}
     return {"updateCells": {"start": start, "rows": lines, "fields": "userEnteredValue"}}
@@ -237,7 +240,7 @@ def _cell(value: Value) -> Request:
 
 
 def _repeated(sheet: int, top: int, bottom: int, column: int, cell: Request) -> Request:
-    """A repeatCell request for a part of a column."""
+    """Return a repeatCell request for a part of a column."""
     [field] = cell
     range_ = _range(sheet, top, bottom, column, column + 1)
     return {"repeatCell": {"range": range_, "cell": cell, "fields": field}}

@@ -1,4 +1,4 @@
-"""Peak memory of a process. As a program: runs a module, then prints its peak as the last line.
+"""Peak memory of a process. As a program, run a module and print its peak in the last line.
 
 Usage: python -m tests.peak_memory MODULE ARGUMENT...
 """
@@ -12,10 +12,10 @@ STATUS = Path("/proc/self/status")
 
 
 def peak_kib() -> int:
-    """Peak memory of this process, in KiB.
+    """Return the peak memory of this process in KiB.
 
-    Linux counts it from the start of the program. `ru_maxrss` has the memory of the process that
-    forked this one, too.
+    Linux counts from the start of the program. `ru_maxrss` would include the process that forked
+    this process.
     """
     if not STATUS.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -24,7 +24,7 @@ def peak_kib() -> int:
 
 
 def main() -> None:
-    """Run the module of the command line."""
+    """Run the module named on the command line."""
     del sys.argv[0]
     try:
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

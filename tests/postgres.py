@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests: Debian's programs, with a folder and a port of its own."""
+"""PostgreSQL server for tests: Debian's programs with a temporary folder and a free port."""
 
 import asyncio
 import os
@@ -35,14 +35,16 @@ T = TypeVar("T")
 
 
 def in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine in an event loop of another thread, and wait for it."""
+    """Run a coroutine in an event loop of another thread, and wait for the result."""
     with ThreadPoolExecutor(1) as executor:
         return executor.submit(lambda: asyncio.run(work())).result()
 
 
 @dataclass
 class PostgresServer:
-    """A server with a folder and a port; `user` is who it runs as, None for this process's user."""
+    """Server with a folder and a port. `user` is the system user of the server, or None
+    for the current user.
+    """
 
     programs: Path
     folder: Path
@@ -52,9 +54,10 @@ class PostgresServer:
     _numbers: Iterator[int] = field(default_factory=count)
 
     def new_database(self, *, is_migrated: bool = True) -> PostgresUrl:
-        """A store without rows; without tables too, unless it is migrated.
+        """Create an empty store, without tables if `is_migrated` is False.
 
-        It is a schema with the name of its user, which is found first: a database has 300 files.
+        The store is a schema with the name of its user, because a new database would have 300
+        files.
         """
         name = f"store{next(self._numbers)}"
         schema = f"CREATE SCHEMA {name} AUTHORIZATION {name}"
@@ -65,7 +68,7 @@ class PostgresServer:
 
     @cached_property
     def _migrated(self) -> str:
-        """The SQL of a migrated schema: it runs in a tenth of the time that migrations take."""
+        """SQL of a migrated schema, which runs ten times faster than the migrations."""
         self.execute(
             f"CREATE ROLE {_MIGRATED} LOGIN PASSWORD '{PASSWORD}'; "
             f"CREATE SCHEMA {_MIGRATED} AUTHORIZATION {_MIGRATED}"
@@ -100,7 +103,7 @@ class PostgresServer:
         in_thread(ask)
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start the server, and wait until it answers."""
         settings = {
             "listen_addresses": "127.0.0.1",
             "fsync": "off",
@@ -124,14 +127,14 @@ class PostgresServer:
                 time.sleep(0.02)
 
     def stop(self) -> None:
-        """End it at once, with all sessions."""
+        """Stop the server and all sessions immediately."""
         if self._process is not None:
             self._process.send_signal(signal.SIGQUIT)
             self._process.wait()
             self._process = None
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Send a signal to the server and all its sessions."""
+        """Send a signal to the server and all sessions."""
         if self._process is None:
             raise RuntimeError("the server does not run")
         pid = self._process.pid
@@ -142,14 +145,14 @@ class PostgresServer:
 
 
 def programs() -> Path | None:
-    """The folder of the newest installed server."""
+    """Return the folder of the newest installed server, or None."""
     found = sorted(PROGRAMS.glob("*/bin/postgres"), key=lambda each: int(each.parts[-3]))
     return found[-1].parent if found else None
 
 
 @contextmanager
 def running_server() -> Iterator[PostgresServer]:
-    """Start a server; skip the test where none is installed, but not in CI."""
+    """Start a server. Without PostgreSQL the test is skipped, or fails in CI."""
     found = programs()
     if found is None:
         reason = f"PostgreSQL is not installed: no {PROGRAMS}/*/bin/postgres"

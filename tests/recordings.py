@@ -1,4 +1,4 @@
-"""Recordings of Google, and the API contract: files outside of the repository.
+"""Recordings of Google and the API contract, which are files outside the repository.
 
 Tests that need a missing file are skipped.
 """
@@ -14,7 +14,7 @@ CONTRACT = SHARED / "api.md"
 
 
 def needs(file: Path, words: str) -> pytest.MarkDecorator:
-    """A mark for tests that read a file which `words` name."""
+    """Return a mark that skips tests if a file is missing. `words` name the file in the reason."""
     return pytest.mark.skipif(not file.exists(), reason=f"{words} not beside this checkout")
 
 

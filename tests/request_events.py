@@ -1,4 +1,4 @@
-"""Requests that a test makes up by their events."""
+"""Requests of tests as log events."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Clients that make the calls of the pipeline on a `Sheets`, in place of Google."""
+"""Google clients that call a `Sheets`, in place of Google."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class StandIn(Client):
-    """A client whose calls a `Sheets` answers; it needs no credentials."""
+    """Google client whose calls a `Sheets` answers, without credentials."""
 
     project = None
     account = None
@@ -34,7 +34,7 @@ class StandIn(Client):
 
 
 async def answered(sheets: Sheets, call: Call[Any]) -> Any:
-    """The answer to a call by the method of `Sheets` that it was made for."""
+    """Make a call with the matching method of `Sheets`, and return its result."""
     book = call.spreadsheet
     match call:
         case calls.JoinedRead():
@@ -74,7 +74,7 @@ async def answered(sheets: Sheets, call: Call[Any]) -> Any:
 def stand_in(
     open_sheets: Callable[[], AbstractAsyncContextManager[Sheets]],
 ) -> Callable[[], AbstractAsyncContextManager[Mapping[str, Client]]]:
-    """The one account of a gateway whose calls a `Sheets` answers."""
+    """Return a function that opens one account, whose calls a `Sheets` answers."""
 
     @asynccontextmanager
     async def open_clients() -> AsyncIterator[Mapping[str, Client]]:
@@ -86,13 +86,13 @@ def stand_in(
 
 @asynccontextmanager
 async def open_client(settings: GoogleSettings, **options: Any) -> AsyncIterator[Client]:
-    """The client of one account; `options` are those of `open_accounts`."""
+    """Open the client of one account. `options` are passed to `open_accounts`."""
     async with open_accounts({MAIN_ACCOUNT: settings}, **options) as clients:
         yield clients[MAIN_ACCOUNT]
 
 
 @asynccontextmanager
 async def open_google(settings: GoogleSettings, **options: Any) -> AsyncIterator[GoogleSheets]:
-    """Google Sheets as one account, without a pipeline."""
+    """Open Google Sheets with one account, without a pipeline."""
     async with open_client(settings, **options) as client:
         yield GoogleSheets(client.make)

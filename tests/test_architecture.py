@@ -1,4 +1,4 @@
-"""The structure that the README draws: who may import whom, and how large things get."""
+"""Structure of the code: allowed imports and sizes of files."""
 
 import shutil
 import subprocess
@@ -22,7 +22,7 @@ MAX_LINES = 800
 def lint(
     folder: Path, appended: Sequence[tuple[str, str]] = ()
 ) -> subprocess.CompletedProcess[str]:
-    """Check the imports of a copy of the project to which lines were added, in new files too."""
+    """Check the imports of a copy of the project with these lines appended, also to new files."""
     for package in PACKAGES:
         shutil.copytree(
             TOP / package, folder / package, ignore=shutil.ignore_patterns("__pycache__")
@@ -44,7 +44,7 @@ def lint(
 
 
 def test_imports_follow_the_layers(tmp_path: Path) -> None:
-    """Every import goes down the layers, and the emulator stands alone."""
+    """Every import follows the layers, and the emulator does not import the gateway."""
     result = lint(tmp_path)
 
     assert result.returncode == 0, result.stdout
@@ -73,7 +73,7 @@ def test_imports_follow_the_layers(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_import_is_found(tmp_path: Path, file: str, line: str, contract: str) -> None:
-    """An import against the direction breaks the contract that forbids it."""
+    """An import against the layers is reported with the contract that forbids it."""
     result = lint(tmp_path, [(file, line)])
 
     assert result.returncode == 1
@@ -82,16 +82,16 @@ def test_a_wrong_import_is_found(tmp_path: Path, file: str, line: str, contract:
     ), result.stdout
 
 
-def test_few_modules_lie_outside_the_places() -> None:
-    """A newcomer finds the place of a thing, not a list of modules."""
+def test_only_these_modules_are_outside_of_packages() -> None:
+    """The folder gateway/ has only these modules outside of packages."""
     loose = {file.name for file in (TOP / "gateway").glob("*.py")}
 
     assert loose == {"__init__.py", "__main__.py", "app.py", "errors.py", "gcra.py"}
 
 
 @pytest.mark.parametrize("file", PYTHON_FILES, ids=lambda file: str(file.relative_to(TOP)))
-def test_a_file_is_one_thing_with_a_name(file: Path) -> None:
-    """No file is long, and none has a name that says nothing."""
+def test_a_file_is_short_and_has_a_specific_name(file: Path) -> None:
+    """No file has more than 800 lines or a general name such as `utils`."""
     lines = file.read_text("utf-8").count("\n")
 
     assert lines <= MAX_LINES

@@ -1,8 +1,8 @@
-"""Async tests get their random values before their event loop starts.
+"""Async tests get random values before their event loop starts.
 
-Hypothesis ends an example by a `BaseException`. Within an async test it ends anyio's runner task,
-which is never awaited; asyncio reports it from the garbage collector, in the middle of another
-test. Python 3.11 fails then if that test parses code (python/cpython#106905).
+Hypothesis ends an example by a `BaseException`. In an async test the exception ends anyio's runner
+task, which is never awaited. asyncio reports the task from the garbage collector during another
+test. If that test parses code on Python 3.11, it fails (python/cpython#106905).
 """
 
 import ast
@@ -13,7 +13,7 @@ TESTS = sorted(Path(__file__).parent.rglob("test_*.py"))
 
 
 def drawing(source: str) -> Iterator[str]:
-    """The names of the async functions that have an argument from which they draw values."""
+    """Yield the names of async functions with an argument that draws values."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.AsyncFunctionDef):
             annotations = [
@@ -24,7 +24,7 @@ def drawing(source: str) -> Iterator[str]:
 
 
 def test_no_async_test_draws() -> None:
-    """No async test draws values while it runs."""
+    """No async test draws values from Hypothesis while it runs."""
     sources = {file.name: file.read_text(encoding="utf-8") for file in TESTS}
     found = {name: [*drawing(source)] for name, source in sources.items()}
 
@@ -33,7 +33,7 @@ def test_no_async_test_draws() -> None:
 
 
 def test_a_drawing_test_is_found() -> None:
-    """An async function with a `DataObject` is named, a plain one is not."""
+    """An async function with a `DataObject` is reported; a plain function is not."""
     source = "async def one(data: st.DataObject): ...\ndef two(data: st.DataObject): ..."
 
     assert [*drawing(source)] == ["one"]

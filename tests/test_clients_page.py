@@ -1,4 +1,4 @@
-"""The page on clients has a test for each of its lines, and a line for each test."""
+"""The reference page on clients has a test for each line, and a line for each test."""
 
 import re
 import subprocess
@@ -28,12 +28,12 @@ _SEVERAL = "several"
 
 
 def section(title: str, page: str = PAGE) -> str:
-    """The text below a heading, up to the next."""
+    """Return the text below a heading, up to the next heading."""
     return page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
 def lines(title: str) -> list[str]:
-    """The names of the lines in the table of a section."""
+    """Return the names of the lines in the table of a section."""
     return [found[0] for found in _ROW.findall(section(title))]
 
 
@@ -53,20 +53,20 @@ CASES: Mapping[str, Sequence[Case]] = {
     ("title", "line"), [(title, line) for title in CASES for line in lines(title)]
 )
 def test_every_line_is_tested(title: str, line: str) -> None:
-    """Each line of the page is sent to the gateway by a case of its name."""
+    """Each line of the page has a test case with its name."""
     assert line in covered(CASES[title])
 
 
 def test_every_case_has_its_line() -> None:
-    """Every tested case is on the page once."""
+    """Each test case has exactly one line on the page."""
     told = [line for title in CASES for line in lines(title)]
 
     assert len(told) == len(set(told)) > 40
     assert covered([*SECOND_READINGS, *PLAIN_READINGS, *REFUSALS]) == set(told)
 
 
-def test_the_readings_of_the_page_are_those_of_the_code() -> None:
-    """Every name that the log may have is a line, and no other."""
+def test_the_page_lists_all_lenient_decodings() -> None:
+    """The page has exactly the lenient decodings of the code."""
     names = {
         *map(lenient.twice, lenient.TWICE),
         *map(lenient.in_brackets, lenient.TWICE),
@@ -82,8 +82,8 @@ def test_the_readings_of_the_page_are_those_of_the_code() -> None:
 
 
 @pytest.mark.parametrize("line", lines("Lenient decoding"))
-def test_a_second_reading_is_the_logs(line: str) -> None:
-    """Cases of a line are logged with its name, or needed no second reading."""
+def test_cases_have_the_decoding_of_their_line(line: str) -> None:
+    """Cases of a line need its lenient decoding or none; only `several` combines decodings."""
     logged = {case.reading for case in SECOND_READINGS if case.line == line}
 
     assert all("," in str(reading) for reading in logged) == (line == _SEVERAL)
@@ -91,13 +91,13 @@ def test_a_second_reading_is_the_logs(line: str) -> None:
 
 
 @pytest.mark.parametrize("case", PLAIN_READINGS, ids=lambda case: case.id)
-def test_a_plain_reading_is_none_of_the_logs(case: Case) -> None:
-    """Readings that the page calls plain are logged as such."""
+def test_accepted_variants_need_no_lenient_decoding(case: Case) -> None:
+    """Cases of accepted variants expect no lenient decoding in the log."""
     assert case.reading is None
 
 
-def test_the_codes_of_refusals_are_reported() -> None:
-    """A line of what is refused has the status and the code that its cases are answered."""
+def test_the_page_has_status_and_code_of_errors() -> None:
+    """Each line of an error has the status and code that its cases expect."""
     told = {
         name: rest
         for title in ("Refused requests", "Differences")
@@ -114,8 +114,8 @@ def test_the_codes_of_refusals_are_reported() -> None:
     assert untold == []
 
 
-def test_the_words_of_the_page_are_those_of_the_code() -> None:
-    """The left column has every word that is refused."""
+def test_the_page_lists_all_words_of_other_services() -> None:
+    """The table has exactly the parameters of other services that the code recognises."""
     rows = re.findall(r"^\| (`.*?) \|", section("Words of other services"), re.MULTILINE)
     words = [word for row in rows for word in re.findall(r"`(.+?)`", row)]
 
@@ -123,7 +123,9 @@ def test_the_words_of_the_page_are_those_of_the_code() -> None:
 
 
 def test_the_switches_are_settings_with_these_defaults() -> None:
-    """Each switch is a setting of that name, and has cases with its default and without."""
+    """Each migration setting exists with the documented default, and has cases with and
+    without it.
+    """
     switches = {
         name: default for name, default, _ in _ROW.findall(section("Migration settings", MOVING))
     }
@@ -140,8 +142,10 @@ def test_the_switches_are_settings_with_these_defaults() -> None:
         assert {bool(case.settings) for case in SWITCHES if case.line == line} == {True, False}
 
 
-def test_the_count_of_readings_works(tmp_path: Path) -> None:
-    """The commands of the page find the clients in a log, and pass over all others."""
+def test_the_commands_for_the_log_find_clients(tmp_path: Path) -> None:
+    """The commands of the how-to count lenient decodings by key in a log, and ignore
+    other lines.
+    """
     block = (
         section("Finding clients in the log", MOVING).partition("```sh\n")[2].partition("```")[0]
     )
@@ -159,7 +163,7 @@ def test_the_count_of_readings_works(tmp_path: Path) -> None:
 
 
 def logged(reading: str | None) -> RequestEvent:
-    """The line of a request that needed this reading."""
+    """Return the log line of a request that needed this lenient decoding."""
     return RequestEvent(
         id="a",
         method="GET",

@@ -1,4 +1,4 @@
-"""The units of systemd, the compose file, and the page about them, fit the code."""
+"""The systemd units, the compose file and the deployment page match the code."""
 
 import configparser
 import re
@@ -37,8 +37,8 @@ def unit(name: str) -> configparser.ConfigParser:
     return parser
 
 
-def test_the_service_is_started_with_options_that_there_are() -> None:
-    """`serve` knows each option of the unit, and takes the first socket of systemd."""
+def test_the_service_has_valid_options() -> None:
+    """The unit runs `serve` with existing options and the first socket of systemd."""
     words = shlex.split(unit("sheets-gateway.service")["Service"]["ExecStart"])
     serve = typer.main.get_command(main).commands["serve"]  # type: ignore[attr-defined]
     known = {name for parameter in serve.params for name in parameter.opts}
@@ -48,16 +48,18 @@ def test_the_service_is_started_with_options_that_there_are() -> None:
     assert words[words.index("--fd") + 1] == "3"
 
 
-def test_the_service_has_time_and_files_enough() -> None:
-    """It is not killed before it ends by itself, and may open a file for each connection."""
+def test_the_service_has_enough_time_and_files() -> None:
+    """The unit's stop timeout exceeds the gateway's shutdown, and its file limit the
+    connections.
+    """
     service, server = unit("sheets-gateway.service")["Service"], ServerSettings()
 
     assert int(service["TimeoutStopSec"]) > server.shutdown_seconds + EXIT_GRACE_SECONDS
     assert int(service["LimitNOFILE"]) > server.max_connections
 
 
-def test_the_page_says_the_times() -> None:
-    """The numbers of the page are those of the code."""
+def test_the_page_has_the_times_of_the_code() -> None:
+    """The times on the deployment page equal those of the code."""
     server = ServerSettings()
 
     assert f"`server.shutdown_seconds` ({server.shutdown_seconds:.0f})" in PAGE
@@ -66,8 +68,8 @@ def test_the_page_says_the_times() -> None:
     assert f"`server.shutdown_seconds` and {TAKEOVER_SECONDS:.0f} more" in PAGE
 
 
-def test_the_page_names_settings_that_there_are() -> None:
-    """Each setting in the table of limits is one of `[server]`."""
+def test_the_page_names_existing_settings() -> None:
+    """Each setting in the table of limits exists in `[server]`."""
     table = PROXY.partition("| a client that")[2].partition("\n\n")[0]
     named = set(re.findall(r"`([a-z_]+)`", table)) - {"[server]"}
 
@@ -76,12 +78,14 @@ def test_the_page_names_settings_that_there_are() -> None:
 
 
 def instance_of(name: str) -> str:
-    """The name of a unit; of a template that of its instance 8001."""
+    """Return the name of a unit. A template gets the instance 8001."""
     return name.replace("@.", "@8001.")
 
 
 def verified(folder: Path, names: Sequence[str], old: str = "", new: str = "") -> str:
-    """Messages of systemd about units with one changed line; blank if they are valid."""
+    """Return the messages of systemd about units with one replaced text, or "" if they
+    are valid.
+    """
     command = "/opt/sheets-gateway/bin/sheets-gateway"
     for name in names:
         text = (DOCS / "deployment" / name).read_text("utf-8")
@@ -100,8 +104,8 @@ def verified(folder: Path, names: Sequence[str], old: str = "", new: str = "") -
 
 
 @pytest.mark.parametrize("names", [UNITS, TEMPLATES], ids=["units", "templates"])
-def test_systemd_takes_the_units(names: Sequence[str], tmp_path: Path) -> None:
-    """It knows each section, setting and value."""
+def test_systemd_accepts_the_units(names: Sequence[str], tmp_path: Path) -> None:
+    """systemd-analyze finds no unknown section, setting or value."""
     assert verified(tmp_path, names) == ""
 
 
@@ -117,12 +121,12 @@ def test_systemd_takes_the_units(names: Sequence[str], tmp_path: Path) -> None:
 def test_a_mistake_in_a_unit_is_found(
     names: Sequence[str], old: str, new: str, tmp_path: Path
 ) -> None:
-    """Settings that systemd ignores with a warning are problems."""
+    """A mistake that systemd would only warn about is reported."""
     assert verified(tmp_path, names, old, new) != ""
 
 
-def test_the_compose_file_builds_what_is_there() -> None:
-    """Its context is the checkout, and its Dockerfile is in it."""
+def test_the_compose_file_builds_the_checkout() -> None:
+    """The compose file's build context is the checkout, which contains its Dockerfile."""
     build = COMPOSE["services"]["gateway"]["build"]
     context = (DOCS / "deployment" / build["context"]).resolve()
 
@@ -130,15 +134,15 @@ def test_the_compose_file_builds_what_is_there() -> None:
     assert (context / build["dockerfile"]).is_file()
 
 
-def test_the_compose_file_stops_the_gateway_in_good_order() -> None:
-    """It is given longer than the gateway takes at most."""
+def test_the_compose_file_gives_time_to_stop() -> None:
+    """The compose file's grace period exceeds the gateway's longest shutdown."""
     seconds = COMPOSE["services"]["gateway"]["stop_grace_period"]
 
     assert int(seconds.removesuffix("s")) > ServerSettings().shutdown_seconds + EXIT_GRACE_SECONDS
 
 
-def test_the_compose_file_fits_the_image() -> None:
-    """Volumes, port and environment are those of the Dockerfile and of the settings."""
+def test_the_compose_file_matches_the_image() -> None:
+    """Volumes, port and environment of the compose file match the Dockerfile and the settings."""
     service = COMPOSE["services"]["gateway"]
     settings = load_settings(None, {**variables(IMAGE), **service["environment"]})
     inside = dict(mount.split(":")[1::-1] for mount in service["volumes"])
@@ -151,12 +155,12 @@ def test_the_compose_file_fits_the_image() -> None:
 
 
 def bytes_of(size: str) -> int:
-    """A size as systemd and Docker write it: K, M and G are powers of 1024."""
+    """Parse a size of systemd or Docker, whose K, M and G are powers of 1024."""
     return int(size[:-1]) << 10 * ("KMG".index(size[-1].upper()) + 1)
 
 
 def memory_needed() -> int:
-    """Maximum memory under the settings, without worksheets that are being read."""
+    """Return the maximum memory in bytes under the default settings, without reads in progress."""
     settings = Settings()
     return settings.cache.max_bytes + settings.writes.max_waiting_bytes + MAX_UNREAD_BYTES
 
@@ -170,13 +174,13 @@ def memory_needed() -> int:
         pytest.param(re.findall(r"--memory (\w+)", PAGE)[0], id="docker run"),
     ],
 )
-def test_the_limit_of_memory_has_room_for_the_defaults(limit: str) -> None:
-    """Full cache, unread answers and waiting writes fit, and half a gigabyte for all else."""
+def test_the_memory_limit_fits_the_defaults(limit: str) -> None:
+    """Each memory limit fits cache, unread answers and waiting writes plus 512 MiB."""
     assert bytes_of(limit) >= memory_needed() + 512 * 1024**2
 
 
-def test_the_page_says_what_the_memory_is_for() -> None:
-    """The numbers of its table are those of the code."""
+def test_the_page_explains_the_memory() -> None:
+    """The table of memory on the page has the numbers of the code."""
     settings = Settings()
     table = PAGE.partition("## Memory and log")[2].partition("\n\nWith a full")[0]
 
@@ -197,13 +201,13 @@ def test_the_page_says_what_the_memory_is_for() -> None:
     ],
     ids=["systemd", "compose", "docker run"],
 )
-def test_there_are_threads_enough(limit: str) -> None:
-    """One for each call to Google, and some for the rest."""
+def test_there_are_enough_threads(limit: str) -> None:
+    """Each limit of threads is at least twice `google.max_connections`."""
     assert int(limit) >= 2 * GoogleSettings().max_connections
 
 
 def test_the_log_of_a_container_is_bounded() -> None:
-    """Compose file and page have the same driver, size and number of files."""
+    """The compose file and the page have the same log driver and limits, at most 1 GiB."""
     logging = COMPOSE["services"]["gateway"]["logging"]
     options = dict(re.findall(r"--log-opt ([a-z-]+)=(\w+)", PAGE))
 
@@ -213,7 +217,7 @@ def test_the_log_of_a_container_is_bounded() -> None:
 
 
 def test_the_log_of_the_service_is_bounded() -> None:
-    """As the page says it."""
+    """The page has the unit's limit of log lines."""
     service = unit("sheets-gateway.service")["Service"]
     seconds = int(service["LogRateLimitIntervalSec"].removesuffix("s"))
 
@@ -232,11 +236,11 @@ def test_the_log_of_the_service_is_bounded() -> None:
         ("UMask", "0077"),
     ],
 )
-def test_the_service_may_do_no_more_than_it_needs(setting: str, value: str) -> None:
-    """Each restriction that was tried with the gateway is in the unit."""
+def test_the_service_is_restricted(setting: str, value: str) -> None:
+    """The unit has each of these restrictions."""
     assert unit("sheets-gateway.service")["Service"][setting] == value
 
 
 def test_process_metrics_are_not_hidden() -> None:
-    """They come from /proc/stat, which `ProcSubset=pid` would hide."""
+    """The unit does not set `ProcSubset`, because metrics need /proc/stat."""
     assert "ProcSubset" not in unit("sheets-gateway.service")["Service"]

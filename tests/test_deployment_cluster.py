@@ -1,4 +1,4 @@
-"""The files of the docs for several gateways fit each other, the page and the code."""
+"""The deployment files for several gateways match each other, the page and the code."""
 
 import copy
 import re
@@ -46,7 +46,7 @@ LONGEST_STOP_SECONDS = ServerSettings().shutdown_seconds + EXIT_GRACE_SECONDS
 
 
 def substituted(value: str) -> str:
-    """A value of the compose file with secrets in place of variables."""
+    """Replace variables of the compose file by secrets."""
     return re.sub(r"\$\{(\w+):\?\}", "0123456789abcdef", value)
 
 
@@ -58,7 +58,7 @@ def settings_of_compose() -> Settings:
 
 
 def test_the_gateways_are_alike() -> None:
-    """Only their addresses differ."""
+    """The services of the gateways differ only in their addresses."""
     others = [{**SERVICES[name], "networks": None} for name in GATEWAYS]
 
     assert others[0] == others[1] == others[2]
@@ -66,7 +66,9 @@ def test_the_gateways_are_alike() -> None:
 
 
 def test_the_gateways_form_a_cluster() -> None:
-    """Their environment is a valid configuration; it trusts nginx only."""
+    """The environment of the gateways is a valid configuration of a cluster that trusts
+    nginx only.
+    """
     settings = settings_of_compose()
     nginx = SERVICES["nginx"]["networks"]["default"]["ipv4_address"]
 
@@ -78,8 +80,8 @@ def test_the_gateways_form_a_cluster() -> None:
     assert settings.metrics.listen is not None
 
 
-def test_the_gateways_are_confined_as_a_single_one() -> None:
-    """Build, limits and log are those of the other compose file."""
+def test_the_gateways_have_the_limits_of_a_single_gateway() -> None:
+    """Build, limits and log equal those of the compose file for one gateway."""
     one, several = ONE["services"]["gateway"], SERVICES["gateway-1"]
     same = ("image", "restart", "stop_grace_period", "logging", "mem_limit", "pids_limit")
     confinement = ("read_only", "cap_drop", "security_opt")
@@ -92,8 +94,8 @@ def test_the_gateways_are_confined_as_a_single_one() -> None:
     assert (FILES / mount.split(":")[0]).resolve() == DOCS.parent / "service-account.json"
 
 
-def test_tables_are_there_before_the_gateways() -> None:
-    """They wait for the migration, which waits for the database."""
+def test_tables_exist_before_the_gateways_start() -> None:
+    """Gateways wait for the migration, which waits for the database."""
     needed, migrate = SERVICES["gateway-1"]["depends_on"], SERVICES["migrate"]
 
     assert needed["migrate"] == {"condition": "service_completed_successfully"}
@@ -103,16 +105,16 @@ def test_tables_are_there_before_the_gateways() -> None:
     assert "healthcheck" in SERVICES["postgres"]
 
 
-def test_the_page_makes_each_secret() -> None:
-    """Each variable of the compose file is in the command that writes `.env`."""
+def test_the_page_creates_each_secret() -> None:
+    """The page's command for `.env` creates each variable of the compose file."""
     text = (FILES / "compose.yaml").read_text("utf-8")
     (names,) = re.findall(r"for NAME in ([A-Z_ ]+);", PAGE)
 
     assert set(re.findall(r"\$\{(\w+)", text)) == set(names.split())
 
 
-def test_nginx_knows_the_gateways() -> None:
-    """Its servers are the services, at the port of the image, and its file is mounted."""
+def test_nginx_uses_the_gateways() -> None:
+    """nginx forwards to the gateway services and their port, and all its files are mounted."""
     servers = re.findall(r"server (\S+?):(\d+) ", NGINX)
     port = the(IMAGE, "EXPOSE").rest
 
@@ -123,8 +125,8 @@ def test_nginx_knows_the_gateways() -> None:
         assert f"{path}:{path}:ro" in SERVICES["nginx"]["volumes"]
 
 
-def test_redis_stores_nothing() -> None:
-    """It is as the page says: no persistence, no eviction, a password."""
+def test_redis_does_not_persist() -> None:
+    """Redis runs without persistence and eviction, and with a password."""
     words = SERVICES["redis"]["command"]
     options = dict(zip(words[1::2], words[2::2], strict=True))
 
@@ -135,7 +137,7 @@ def test_redis_stores_nothing() -> None:
 
 
 def test_the_manifest_is_valid() -> None:
-    """Each field is one of Kubernetes', with a value of its type."""
+    """The Kubernetes manifest has valid fields and the four expected objects."""
     assert manifest_problems(MANIFESTS) == []
     assert [each["kind"] for each in MANIFESTS] == [
         "Job",
@@ -146,7 +148,7 @@ def test_the_manifest_is_valid() -> None:
 
 
 def changed(path: str, value: object) -> Any:
-    """The Deployment with another value; `-` removes one."""
+    """Return the Deployment with another value at a path; `-` removes the value."""
     manifest = copy.deepcopy(DEPLOYMENT)
     *parents, name = path.split(".")
     at = manifest
@@ -174,7 +176,7 @@ CONTAINER = "spec.template.spec.containers.0"
     ],
 )
 def test_a_mistake_in_the_manifest_is_found(path: str, value: object) -> None:
-    """Unknown fields and kinds, wrong types, missing fields."""
+    """An unknown field or kind, a wrong type and a missing field are reported."""
     assert len(manifest_problems([changed(path, value)])) >= 1
 
 
@@ -185,7 +187,9 @@ def containers() -> Iterator[Any]:
 
 
 def test_the_pods_form_a_cluster() -> None:
-    """With the Secret of the page their environment is a valid configuration."""
+    """The environment of the pods, with the page's Secret, is a valid configuration of a
+    cluster.
+    """
     (gateway,) = POD["containers"]
     (migrate,) = JOB["spec"]["template"]["spec"]["containers"]
     environment = {each["name"]: each["value"] for each in gateway["env"]}
@@ -204,8 +208,8 @@ def test_the_pods_form_a_cluster() -> None:
     assert len({each["image"] for each in containers()}) == 1
 
 
-def test_the_pods_have_names_that_fit() -> None:
-    """Labels, ports, volumes and secrets are those that others name."""
+def test_names_in_the_manifest_match() -> None:
+    """Labels, ports, volumes and secrets of the manifest refer to existing names."""
     labels = DEPLOYMENT["spec"]["template"]["metadata"]["labels"]
     (gateway,) = POD["containers"]
     mounted = {mount["name"] for each in containers() for mount in each.get("volumeMounts", ())}
@@ -219,7 +223,9 @@ def test_the_pods_have_names_that_fit() -> None:
 
 
 def test_only_the_ingress_controller_reaches_the_pods() -> None:
-    """All who are in the trusted network could claim any address: the policy keeps others out."""
+    """The NetworkPolicy admits one namespace per port, because trusted addresses can
+    claim any client address.
+    """
     (gateway,) = POD["containers"]
     variables = {each["name"]: each.get("value") for each in gateway["env"]}
     ports = {each["name"] for each in gateway["ports"]}
@@ -236,8 +242,8 @@ def test_only_the_ingress_controller_reaches_the_pods() -> None:
     assert f"`{network}`" in PAGE
 
 
-def test_the_pods_are_probed_and_stopped_as_the_gateway_wants() -> None:
-    """There is time for the pause before the stop, and for the longest stop."""
+def test_the_pods_have_probes_and_time_to_stop() -> None:
+    """The pods have all probes, and their grace period exceeds pause and longest shutdown."""
     (gateway,) = POD["containers"]
     command = gateway["lifecycle"]["preStop"]["exec"]["command"]
     paths = {name: gateway[name]["httpGet"]["path"] for name in gateway if name.endswith("Probe")}
@@ -252,8 +258,8 @@ def test_the_pods_are_probed_and_stopped_as_the_gateway_wants() -> None:
     assert f"for {command[1]} seconds (`preStop`)" in PAGE
 
 
-def test_the_page_says_the_numbers_of_the_workers() -> None:
-    """As they are in the code; the option is one of `serve`."""
+def test_the_page_has_the_numbers_of_the_workers() -> None:
+    """The page has the restart pauses and attempts of the code, and `serve` has `--workers`."""
     serve = typer.main.get_command(main).commands["serve"]  # type: ignore[attr-defined]
 
     assert f"pauses grow to {LONGEST_PAUSE_SECONDS:.0f} seconds" in PAGE
@@ -263,8 +269,8 @@ def test_the_page_says_the_numbers_of_the_workers() -> None:
     assert "--workers" in {name for each in serve.params for name in each.opts}
 
 
-def test_what_to_watch_exists() -> None:
-    """Each metric of the table on upgrades is served, each event is logged."""
+def test_metrics_and_events_to_watch_exist() -> None:
+    """Each metric and log event in the table on upgrades exists."""
     tallies = Tallies()
     tallies.is_store_available = True
     text = TestClient(create_metrics(tallies), base_url="http://127.0.0.1").get("/metrics").text
@@ -288,8 +294,8 @@ TEMPLATES: Mapping[str, str] = {
 }
 
 
-def test_the_template_differs_from_the_unit_where_it_must() -> None:
-    """Names, port, metrics and place of the pepper; all limits are the same."""
+def test_the_template_differs_from_the_unit_in_names_only() -> None:
+    """The template unit differs only in description, socket, metrics port and pepper."""
     unit = (DOCS / "deployment" / "sheets-gateway.service").read_text("utf-8").splitlines()
     template = TEMPLATES["sheets-gateway@.service"].splitlines()
     added = [line for line in template if line not in unit and not line.startswith("#")]
@@ -300,8 +306,10 @@ def test_the_template_differs_from_the_unit_where_it_must() -> None:
     assert len([line for line in unit if line not in template]) <= 5
 
 
-def test_the_template_has_metrics_of_its_own() -> None:
-    """With a port as instance, its environment is valid, and its socket is what `serve` takes."""
+def test_each_instance_has_a_metrics_port() -> None:
+    """An instance with a port as its name has its own metrics address, and a valid
+    `serve` command.
+    """
     text = TEMPLATES["sheets-gateway@.service"].replace("%i", "8001")
     (variable,) = re.findall(r"^Environment=(\S+)", text, re.MULTILINE)
     (command,) = re.findall(r"^ExecStart=(.+)", text, re.MULTILINE)

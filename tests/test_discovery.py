@@ -1,4 +1,4 @@
-"""The check against Google's discovery document: Google passes it, planted mistakes do not."""
+"""Tests of the check with Google's discovery document: recordings pass, planted mistakes do not."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ def encoded(body: object) -> bytes:
 
 
 def read(answer: object = VALUES, query: str = "", **options: Any) -> Exchange:
-    """A values.get."""
+    """Return an exchange of values.get."""
     return Exchange(
         **{"method": "GET", "raw_path": RANGE, "query": query, "answer": encoded(answer)} | options
     )
@@ -32,7 +32,7 @@ def read(answer: object = VALUES, query: str = "", **options: Any) -> Exchange:
 def write(
     body: object, answer: object = UPDATED, query: str = "valueInputOption=RAW", status: int = 200
 ) -> Exchange:
-    """A values.update."""
+    """Return an exchange of values.update."""
     return Exchange(
         method="PUT",
         raw_path=RANGE,
@@ -44,7 +44,7 @@ def write(
 
 
 def edit(body: object, answer: object | None = None, status: int = 200) -> Exchange:
-    """A spreadsheets.batchUpdate."""
+    """Return an exchange of spreadsheets.batchUpdate."""
     return Exchange(
         method="POST",
         raw_path=f"{BOOK}:batchUpdate",
@@ -55,12 +55,12 @@ def edit(body: object, answer: object | None = None, status: int = 200) -> Excha
 
 
 def book(answer: object, query: str = "") -> Exchange:
-    """A spreadsheets.get."""
+    """Return an exchange of spreadsheets.get."""
     return Exchange(method="GET", raw_path=BOOK, query=query, answer=encoded(answer))
 
 
 def refused(answered: int = 400, /, **changes: object) -> Exchange:
-    """A refused read, with some members of the error changed; None: left out."""
+    """Return a read that got an error, with changed members; None removes a member."""
     words = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 501: "UNIMPLEMENTED"}
     error = {"code": answered, "message": "No.", "status": words[answered]} | changes
     kept = {name: value for name, value in error.items() if value is not None}
@@ -198,7 +198,7 @@ PLANTED = {
 
 
 def recorded() -> list[Exchange]:
-    """The recorded exchanges with Google."""
+    """Return the recorded exchanges with Google."""
     found = [json.loads(line) for line in EXCHANGES.read_text("utf-8").splitlines()]
     return [
         Exchange(
@@ -214,8 +214,8 @@ def recorded() -> list[Exchange]:
 
 
 @needs_exchanges
-def test_what_google_answered_has_no_problems() -> None:
-    """Every recorded exchange with Google passes the check, without an exception to it."""
+def test_recorded_exchanges_have_no_problems() -> None:
+    """Every recorded exchange with Google passes the check."""
     exchanges = recorded()
 
     assert len(exchanges) > 800
@@ -223,14 +223,14 @@ def test_what_google_answered_has_no_problems() -> None:
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_what_google_takes_or_writes_is_no_problem(name: str) -> None:
-    """All ways to write a request that Google takes pass, and so do its answers and refusals."""
+def test_valid_exchanges_have_no_problems(name: str) -> None:
+    """Each notation of a request that Google accepts, and each valid answer or error, passes."""
     assert problems(SOUND[name]) == []
 
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_mistake_is_found(name: str) -> None:
-    """A mistake in a request that is not refused, or in an answer, is reported with its place."""
+    """A planted mistake in an answer, or in a request that got no error, is reported."""
     exchange, words = PLANTED[name]
     found = problems(exchange)
 
@@ -239,8 +239,8 @@ def test_a_planted_mistake_is_found(name: str) -> None:
     assert any(words in each for each in found), found
 
 
-def test_a_refused_mistake_of_a_request_is_a_problem_of_the_request_only() -> None:
-    """A request alone is checked, even if it was refused."""
+def test_a_rejected_request_is_checked_alone() -> None:
+    """An invalid request that got an error is not a problem, but `request_problems` reports it."""
     exchange = write({"value": []}, json.loads(refused().answer), status=400)
 
     assert problems(exchange) == []
@@ -268,7 +268,7 @@ def test_a_refused_mistake_of_a_request_is_a_problem_of_the_request_only() -> No
     ],
 )
 def test_the_method_is_found_by_the_path_as_sent(verb: str, path: str, name: str | None) -> None:
-    """Paths are matched before they are decoded, so that `%2F` and `:` in a title do no harm."""
+    """Paths are matched before decoding, so that `%2F` and `:` in a title find the right method."""
     method = find_method(verb, f"/v4/spreadsheets{path}")
 
     assert (method and method.name) == (name and f"sheets.spreadsheets.{name}")

@@ -1,4 +1,4 @@
-"""The README and the pages beside it say what the code does."""
+"""README and reference pages match the code."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +42,9 @@ _ERROR_ROW = re.compile(r"^\| (\d+) \| (\d+) \| (\w+) \| (.+) \|$", re.MULTILINE
 
 
 def commands(group: Any, prefix: str = "sheets-gateway") -> Iterator[tuple[str, Any]]:
-    """Every command by the words that call it; `sheets-gateway` is left out before `keys`."""
+    """Yield each command by its words, such as `keys list`, or `sheets-gateway serve` at
+    the top level.
+    """
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from commands(command, name)
@@ -54,7 +56,7 @@ COMMANDS: Mapping[str, Any] = dict(commands(typer.main.get_command(main)))
 
 
 def test_every_error_is_in_the_table() -> None:
-    """The error table has each code with its status, name and descriptions, and no other row."""
+    """The error table has exactly the codes of the code, with status, name and description."""
     documented = [
         ((int(code), int(status), name), text)
         for code, status, name, text in _ERROR_ROW.findall(ERRORS)
@@ -68,12 +70,12 @@ def test_every_error_is_in_the_table() -> None:
 
 
 def test_every_error_has_a_description() -> None:
-    """A subclass does not take that of its base."""
+    """Every error class has its own description."""
     assert [error for error in concrete_errors() if not error.description()] == []
 
 
 def test_the_commands_are_found() -> None:
-    """The next tests cover the whole command line."""
+    """The command line has exactly these commands, so that the next tests cover all."""
     assert set(COMMANDS) == {
         *(f"sheets-gateway {name}" for name in ("serve", "demo", "init", "emulator", "check")),
         *(f"admin {name}" for name in ("create", "list", "revoke")),
@@ -85,7 +87,7 @@ def test_the_commands_are_found() -> None:
 
 @pytest.mark.parametrize("words", COMMANDS)
 def test_the_options_of_a_command_are_those_of_its_help(words: str) -> None:
-    """The section of a command has a table of the options that `--help` prints, and no other."""
+    """The section of each command has a table with exactly the options of `--help`."""
     section = section_of(words)
     listed = re.findall(r"^\| `(--[^`]+)` \| \S.* \|$", section, re.MULTILINE)
     done = CliRunner().invoke(main, [*in_full(words), "--help"], terminal_width=80)
@@ -98,21 +100,21 @@ def test_the_options_of_a_command_are_those_of_its_help(words: str) -> None:
 
 @pytest.mark.parametrize("words", COMMANDS)
 def test_every_command_has_an_example(words: str) -> None:
-    """A block in its section calls the command; other tests run these blocks."""
+    """The section of each command has an example that calls the command."""
     examples = "".join(block.text for block in blocks_in(section_of(words), words))
 
     assert f"sheets-gateway {' '.join(in_full(words))}" in examples
 
 
 def test_the_page_has_no_other_commands() -> None:
-    """Each section is about a command."""
+    """The page has exactly one section for each command."""
     titles = re.findall(r"^## (.+)$", CLI, re.MULTILINE)
 
     assert sorted(titles) == sorted(" ".join(in_full(words)) for words in COMMANDS)
 
 
 def in_full(words: str) -> Sequence[str]:
-    """The words after the name of the program."""
+    """Return the words after the name of the program."""
     return words.removeprefix("sheets-gateway ").split(" ")
 
 
@@ -122,7 +124,7 @@ def section_of(words: str) -> str:
 
 
 def test_every_operator_is_named() -> None:
-    """The page on the API has each operator of `where`, by all of its names, and what combines."""
+    """The API reference names each operator of `where`, each alias and each combinator."""
     names = {*OPERATORS, *ALIASES, *COMBINATORS, NOT}
 
     assert names >= {"$eq", "$neq", "$and", "$not"}
@@ -130,7 +132,7 @@ def test_every_operator_is_named() -> None:
 
 
 def test_every_error_has_a_section_on_what_to_do() -> None:
-    """Troubleshooting has all codes, with advice for client and operator."""
+    """Troubleshooting has a section for every code, with advice for client and operator."""
     sections = _ERROR_SECTION.findall(TROUBLE)
     told = [(int(code), int(status), name) for code, name, status, _ in sections]
     raised = {(each.code, each.status, each.name) for each in concrete_errors()}
@@ -146,7 +148,7 @@ def test_every_error_has_a_section_on_what_to_do() -> None:
 
 
 def test_every_section_of_the_settings_is_in_the_table() -> None:
-    """In the order of the example, which has the settings of each."""
+    """The table of settings has all sections in the order of config.example.toml."""
     sections = re.findall(r"^\| `\[+(\w+)(?:\.NAME)?\]+` \|", SETTINGS, re.MULTILINE)
     example = (PROJECT / "config.example.toml").read_text("utf-8")
     in_example = re.findall(r"^(?:# \[)?\[(\w+)", example, re.MULTILINE)
@@ -156,7 +158,7 @@ def test_every_section_of_the_settings_is_in_the_table() -> None:
 
 
 def test_every_setting_of_a_plan_is_in_the_table() -> None:
-    """With its default, which may differ between the two plans that are always there."""
+    """The table of plans has every setting with its default for both plans."""
     table = SETTINGS.partition("## Plans")[2].partition("## ")[0]
     lines = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", table, re.MULTILINE))
     paid, free = Settings().plans["paid"], Settings().plans["free"]
@@ -169,8 +171,8 @@ def test_every_setting_of_a_plan_is_in_the_table() -> None:
         assert told == (words.pop() if len(words) == 1 else one)
 
 
-def test_every_member_of_a_line_of_the_log_is_reported() -> None:
-    """The table of the log has each member of a request's line, and no other."""
+def test_every_member_of_a_log_line_is_documented() -> None:
+    """The table of the log has exactly the members of a request's line."""
     table = LOG.partition("| member |")[2].partition("\n\n")[0]
     cells = re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)
 
@@ -180,8 +182,8 @@ def test_every_member_of_a_line_of_the_log_is_reported() -> None:
     }
 
 
-def test_every_event_of_the_log_is_reported() -> None:
-    """The other events are those that `telemetry` writes."""
+def test_every_event_of_the_log_is_documented() -> None:
+    """The table of events has exactly the events that `telemetry` writes."""
     files = sorted((PROJECT / "gateway" / "telemetry").glob("*.py"))
     source = "".join(file.read_text("utf-8") for file in files)
     events = set(re.findall(r'log\.(?:info|warning|error)\(\s*"([a-z-]+)"', source))
@@ -191,8 +193,8 @@ def test_every_event_of_the_log_is_reported() -> None:
     assert set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)) == events
 
 
-def test_every_metric_is_reported() -> None:
-    """The page on log and metrics has exactly our metrics."""
+def test_every_metric_is_documented() -> None:
+    """The page on log and metrics has exactly the gateway's metrics."""
     tallies = Tallies(is_store_available=True)
     text = TestClient(create_metrics(tallies), "http://localhost").get("/metrics").text
     names = set(re.findall(r"^# TYPE (gateway_\w+)", text, re.MULTILINE))
@@ -211,8 +213,8 @@ def test_every_metric_is_reported() -> None:
         (5031, ["worksheet", "connections", "key store"]),
     ],
 )
-def test_an_error_has_the_same_causes_in_both_places(code: int, words: Sequence[str]) -> None:
-    """The table of errors and the section in troubleshooting name all of them."""
+def test_an_error_has_the_same_causes_on_both_pages(code: int, words: Sequence[str]) -> None:
+    """The error table and troubleshooting name the same causes of an error."""
     row = re.search(rf"^\| {code} \|.*$", ERRORS, re.MULTILINE)
     section = next(
         text for each, _, _, text in _ERROR_SECTION.findall(TROUBLE) if each == str(code)
@@ -223,7 +225,7 @@ def test_an_error_has_the_same_causes_in_both_places(code: int, words: Sequence[
 
 
 def test_limits_in_plain_words_are_those_of_the_code() -> None:
-    """The README's numbers are the defaults of the settings."""
+    """The limits in the README are the defaults of the settings."""
     told = README.partition("## Limits and freshness")[2]
     settings = Settings()
     plan = settings.plans["paid"]
@@ -237,7 +239,7 @@ def test_limits_in_plain_words_are_those_of_the_code() -> None:
 
 
 def test_bounds_in_bytes_are_those_of_the_code() -> None:
-    """The page on proxies has each of `[writes]` with its default."""
+    """The page on proxies has each byte limit of `[writes]` with its default."""
     table = PROXY.partition("| what | bound |")[2].partition("\n\n")[0]
     told = re.findall(r"\| (\d+) ([MG])iB \|.*`(\w+)` \|", table)
     writes = Settings().writes
@@ -253,7 +255,7 @@ def test_bounds_in_bytes_are_those_of_the_code() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    """It has the words that people search for, in 200 lines."""
+    """The README has at most 200 lines, and contains words that users search for."""
     words = ["CORS", "pagination", "filter", "rate limit", "webhook", "TypeScript", "Windows"]
 
     assert len(README.splitlines()) <= 200
@@ -261,34 +263,36 @@ def test_the_readme_is_short() -> None:
 
 
 def test_every_setting_section_is_reachable_from_the_readme() -> None:
-    """The README leads to the file that has all settings."""
+    """The README links to config.example.toml, which has all settings."""
     assert "(config.example.toml)" in README
 
 
-def test_every_kind_of_a_batch_that_the_emulator_covers_is_named() -> None:
-    """The list of kinds is the table of kinds, and has none that Google does not have."""
+def test_every_request_of_a_batch_in_the_emulator_is_named() -> None:
+    """The page lists exactly the `batchUpdate` requests of the emulator, which all exist
+    in the Sheets API.
+    """
     kinds = EMULATOR.partition("Kinds of `batchUpdate`")[2].partition("\n\n")[0]
 
     assert set(re.findall(r"`(\w+)`", kinds)) == set(KINDS) <= set(members("Request") or ())
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_every_call_that_the_emulator_covers_is_named(name: str) -> None:
-    """Each call is among those that the page on the emulator lists as supported."""
+def test_every_call_of_the_emulator_is_named(name: str) -> None:
+    """The emulator page lists each supported call."""
     covered = EMULATOR.partition("## Not supported")[0]
 
     assert f"`{name}`" in covered or f"`{name.split('.')[-1]}`" in covered
 
 
 def test_the_emulator_covers_every_call() -> None:
-    """Google's definition of the API has no other methods."""
+    """The emulator supports every method of Google's API definition."""
     names = {f"spreadsheets.{name.removeprefix('spreadsheets.')}" for name in OPERATIONS}
 
     assert names == set(DEFINITION.methods)
 
 
 def test_every_member_of_a_fault_is_named() -> None:
-    """The table of faults has a line for each member."""
+    """The table of faults has a line for each member of a fault."""
     table = EMULATOR.partition("### Faults")[2].partition("## Assumptions")[0]
     first_cells = re.findall(r"^\| (`.+?`) \|", table, re.MULTILINE)
 

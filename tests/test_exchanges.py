@@ -1,4 +1,4 @@
-"""The recorder of exchanges: all that the emulator computed is kept, and nothing is changed."""
+"""Tests of the recorder of exchanges."""
 
 import gzip
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ FAULTS = {
 
 @dataclass(kw_only=True)
 class Cycle:
-    """A server's request, of which `receive` is a method."""
+    """Request object of a server, which has the method `receive`."""
 
     messages: list[Message] = field(default_factory=list)
 
@@ -32,7 +32,7 @@ class Cycle:
 
 
 def recording(faults: Faults) -> tuple[Recorder, TestClient]:
-    """A recorder of an application that echoes, and that takes a fault for each call."""
+    """Return a recorder of an echo application that uses one fault for each call."""
 
     async def echo(request: Request) -> Response:
         faults.take("values.get", b"")
@@ -48,7 +48,9 @@ def recording(faults: Faults) -> tuple[Recorder, TestClient]:
 
 
 def test_an_exchange_is_kept_as_it_was_on_the_wire() -> None:
-    """Path and query stay encoded; both bodies, the status and whether it is a page are kept."""
+    """A recorded exchange has the encoded path and query, both bodies, the status and
+    whether the answer is HTML.
+    """
     recorder, client = recording(Faults())
     answer = client.post("/v4/a%2Fb%20c?x=%2B&x", content=b"body")
     kept = Exchange(
@@ -66,8 +68,8 @@ def test_an_exchange_is_kept_as_it_was_on_the_wire() -> None:
     assert recorder.take() == []
 
 
-def test_a_zipped_answer_is_kept_unzipped() -> None:
-    """The client gets the answer zipped, the exchange has it plain."""
+def test_a_compressed_answer_is_recorded_uncompressed() -> None:
+    """The client gets the compressed answer, and the exchange has the uncompressed answer."""
     recorder, client = recording(Faults())
     answer = client.post("/v4/x", content=b"body", headers={"Accept-Encoding": "gzip"})
 
@@ -76,8 +78,8 @@ def test_a_zipped_answer_is_kept_unzipped() -> None:
 
 
 @pytest.mark.parametrize("path", ["/token", "/_emulator/reset", "/drive/v3/files"])
-def test_only_calls_of_the_sheets_api_are_kept(path: str) -> None:
-    """Tokens, control requests and calls of other APIs pass by."""
+def test_only_calls_of_the_sheets_api_are_recorded(path: str) -> None:
+    """Tokens, control requests and calls of other APIs are not recorded."""
     recorder, client = recording(Faults())
 
     assert client.post(path, content=b"body").content == b"body"
@@ -85,8 +87,8 @@ def test_only_calls_of_the_sheets_api_are_kept(path: str) -> None:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_faked_answer_is_not_kept(name: str) -> None:
-    """Of two exchanges the one that a fault answered is left out."""
+def test_a_faked_answer_is_not_recorded(name: str) -> None:
+    """An answer that a fault replaced is not recorded, but the next answer is."""
     faults = Faults()
     recorder, client = recording(faults)
     faults.replace([FAULTS[name]])
@@ -96,8 +98,8 @@ def test_a_faked_answer_is_not_kept(name: str) -> None:
     assert [each.body for each in recorder.take()] == [b"computed"]
 
 
-def test_an_answer_that_was_only_late_is_kept() -> None:
-    """A fault that delays leaves the answer to the emulator."""
+def test_a_delayed_answer_is_recorded() -> None:
+    """An answer that a fault only delayed is recorded."""
     faults = Faults()
     recorder, client = recording(faults)
     faults.replace([Fault(call="*", delay_ms=1)])
@@ -106,8 +108,8 @@ def test_an_answer_that_was_only_late_is_kept() -> None:
     assert [each.body for each in recorder.take()] == [b"late"]
 
 
-async def test_the_servers_request_is_still_found_behind_receive() -> None:
-    """`receive` leads to the server's request, and its body is put together from all parts."""
+async def test_receive_keeps_its_object() -> None:
+    """`receive` keeps the server's request as `__self__`, and records the body from all parts."""
     cycle = Cycle(messages=[{"type": "http.request", "body": part} for part in (b"a", b"b")])
     hearing = Hearing(receive=cycle.receive)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""The rate with a burst that keys, wrong keys and Google's quota share."""
+"""GCRA rate limits with a burst, for keys, wrong keys and Google's quota."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ LIMIT = rate_limit(60, burst=3)
 
 
 def taken(limit: RateLimit = LIMIT, count: int = 3, now: float = 100.0) -> Gcra:
-    """A limit after this many requests at once."""
+    """Return a limit after this many requests at once."""
     gcra = Gcra()
     for _ in range(count):
         gcra.take(limit, now)
@@ -21,30 +21,30 @@ def taken(limit: RateLimit = LIMIT, count: int = 3, now: float = 100.0) -> Gcra:
 
 
 def test_a_burst_then_one_in_each_interval() -> None:
-    """60 a minute and a burst of 3: three at once, then one a second."""
+    """60 a minute with a burst of 3 allows three requests at once and then one a second."""
     gcra = Gcra()
 
     assert [gcra.take(LIMIT, 100.0) for _ in range(5)] == [0.0, 0.0, 0.0, 1.0, 1.0]
     assert [gcra.take(LIMIT, 101.0) for _ in range(2)] == [0.0, 1.0]
 
 
-def test_a_rest_brings_the_burst_back_and_no_more() -> None:
-    """However long nothing is taken, three at once are the most."""
+def test_a_pause_restores_the_burst_only() -> None:
+    """However long the pause, at most three requests pass at once."""
     gcra = taken()
 
     assert [gcra.take(LIMIT, 1e6) for _ in range(4)] == [0.0, 0.0, 0.0, 1.0]
 
 
-def test_a_price_is_taken_as_a_whole_or_not_at_all() -> None:
-    """A refused price changes nothing."""
+def test_a_price_is_taken_completely_or_not_at_all() -> None:
+    """A request whose price exceeds the limit waits and takes nothing."""
     gcra = taken(count=1)
 
     assert gcra.take(LIMIT, 100.0, price=3) == 1.0
     assert gcra.take(LIMIT, 100.0, price=2) == 0.0
 
 
-def test_what_was_given_back_may_be_taken() -> None:
-    """As often as it was given back."""
+def test_returned_tokens_can_be_taken() -> None:
+    """`give_back` allows as many further requests as were returned."""
     gcra = taken()
     gcra.give_back(LIMIT, price=2)
 
@@ -52,7 +52,9 @@ def test_what_was_given_back_may_be_taken() -> None:
 
 
 def test_an_emptied_limit_has_no_burst() -> None:
-    """Nothing until the instant, then one at a time; an earlier instant changes nothing."""
+    """`empty_until` allows no request before its time and then one at a time; an earlier
+    time has no effect.
+    """
     gcra = Gcra()
     gcra.empty_until(LIMIT, 105.0)
     gcra.empty_until(LIMIT, 50.0)
@@ -61,8 +63,8 @@ def test_an_emptied_limit_has_no_burst() -> None:
     assert [gcra.take(LIMIT, 104.0), *(gcra.take(LIMIT, 105.0) for _ in range(2))] == [1, 0, 1]
 
 
-def test_a_limit_of_0_is_none() -> None:
-    """Everything passes at any price."""
+def test_a_limit_of_0_is_unlimited() -> None:
+    """A rate of 0 allows every request at any price."""
     none, gcra = rate_limit(0, burst=10), Gcra()
 
     assert {gcra.take(none, 100.0, price=1000) for _ in range(1000)} == {0.0}
@@ -72,10 +74,10 @@ def test_a_limit_of_0_is_none() -> None:
     ("count", "seconds", "standing"),
     [(0, 0.0, (3, 0)), (1, 0.0, (2, 1)), (3, 0.0, (0, 1)), (3, 0.5, (0, 1)), (3, 1.0, (1, 2))],
 )
-def test_the_standing_is_what_may_come_now(
+def test_the_standing_is_the_number_of_free_requests(
     count: int, seconds: float, standing: tuple[int, int]
 ) -> None:
-    """With the whole seconds to the next request if none may come, else to the whole burst."""
+    """`standing` has the free requests, and seconds to the next request or to the full burst."""
     assert taken(count=count).standing(LIMIT, 100.0 + seconds) == Standing(*standing)
 
 
@@ -85,10 +87,10 @@ def test_the_standing_is_what_may_come_now(
     start=st.floats(0, 1e7),
     count=st.integers(0, 200),
 )
-def test_one_passes_at_the_instant_that_was_foreseen(
+def test_a_request_passes_at_the_predicted_time(
     per_minute: float, burst: int, start: float, count: int
 ) -> None:
-    """Despite rounding: at `free_at`, and after the wait that `take` returned."""
+    """Despite rounding, a request passes at `free_at`, and after the wait that `take` returned."""
     limit = rate_limit(per_minute, burst=burst)
     at_instant, after_wait = taken(limit, count, start), taken(limit, count, start)
     wait_seconds = after_wait.take(limit, start)
@@ -105,7 +107,7 @@ def test_one_passes_at_the_instant_that_was_foreseen(
 def test_no_minute_has_more_than_rate_and_burst(
     per_minute: int, burst: int, steps: Sequence[tuple[float, int]]
 ) -> None:
-    """However requests come."""
+    """In any 60 seconds at most rate plus burst requests pass."""
     limit, gcra, now = rate_limit(per_minute, burst=burst), Gcra(), 1000.0
     passed: list[float] = []
     for seconds, wanted in steps:

@@ -1,4 +1,4 @@
-"""The files of versions and hashes that scripts/lock writes fit pyproject.toml and each other."""
+"""Requirement files of scripts/lock match pyproject.toml and each other."""
 
 import re
 import tomllib
@@ -24,7 +24,7 @@ Pins = Mapping[NormalizedName, Requirement]
 
 
 def lines_of(name: str) -> Sequence[str]:
-    """Each requirement of a file with its hashes, in one line."""
+    """Return each requirement of a file with its hashes, in one line."""
     text = (TOP / "scripts" / name).read_text("utf-8").replace("\\\n", "")
     return [line for line in text.splitlines() if not line.startswith("#")]
 
@@ -40,7 +40,7 @@ def version_of(pin: Requirement) -> str:
 
 
 def direct(name: str) -> Sequence[Requirement]:
-    """Requirements of pyproject.toml for a file."""
+    """Return the requirements in pyproject.toml for a file."""
     project = PROJECT["project"]
     listed = [*PROJECT["build-system"]["requires"], *project["dependencies"]]
     if name in EXTRAS:
@@ -49,7 +49,7 @@ def direct(name: str) -> Sequence[Requirement]:
 
 
 def places() -> Iterator[dict[str, str]]:
-    """The platforms and versions of Python that one file is to serve."""
+    """Yield the platforms and Python versions that each file serves."""
     for platform, system, os_name in (
         ("linux", "Linux", "posix"),
         ("darwin", "Darwin", "posix"),
@@ -67,7 +67,7 @@ def places() -> Iterator[dict[str, str]]:
 
 
 def applies(requirement: Requirement, place: Mapping[str, str], extras: Sequence[str] = ()) -> bool:
-    """True if its marker holds there, with one of the extras or without any."""
+    """True if the requirement's marker applies there, with one of the extras or without."""
     marker = requirement.marker
     return marker is None or any(
         marker.evaluate({**place, "extra": extra}) for extra in ("", *extras)
@@ -75,7 +75,7 @@ def applies(requirement: Requirement, place: Mapping[str, str], extras: Sequence
 
 
 def gaps(name: str, pins: Pins, place: Mapping[str, str]) -> Iterator[str]:
-    """Missing and wrong packages after an installation from the file."""
+    """Yield missing and wrong packages after an installation from the file."""
     wanted = list(direct(name))
     seen: set[str] = set()
     while wanted:
@@ -106,8 +106,8 @@ def _requires(name: str) -> Sequence[str]:
 @pytest.mark.parametrize(
     "place", list(places()), ids=lambda place: f"{place['sys_platform']}-{place['python_version']}"
 )
-def test_everything_needed_is_in_the_file(name: str, place: Mapping[str, str]) -> None:
-    """Each dependency, and each of theirs, has a version inside its range, on all platforms."""
+def test_all_dependencies_are_in_the_file(name: str, place: Mapping[str, str]) -> None:
+    """Each direct and indirect dependency has a version in its range, on all platforms."""
     assert list(gaps(name, pins_of(name), place)) == []
 
 
@@ -121,7 +121,7 @@ def test_everything_needed_is_in_the_file(name: str, place: Mapping[str, str]) -
     ],
 )
 def test_a_gap_is_found(old: str, new: str, word: str) -> None:
-    """A version out of range, a missing package and a marker that leaves one out do not pass."""
+    """A version out of range, a missing package, and a wrong marker are reported."""
     changed = [Requirement(str(each).replace(old, new)) for each in pins_of(RUN_TIME).values()]
     pins = {canonicalize_name(each.name): each for each in changed}
 
@@ -130,7 +130,7 @@ def test_a_gap_is_found(old: str, new: str, word: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_each_line_is_a_version_with_hashes_and_nothing_else(name: str) -> None:
-    """No line names an index or an address: one version, a marker where needed, and hashes."""
+    """Each line has one version, an optional marker and hashes, but no index or URL."""
     lines = lines_of(name)
 
     assert len(lines) > 30
@@ -141,13 +141,13 @@ def test_each_line_is_a_version_with_hashes_and_nothing_else(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [CLUSTER, TESTS, SITE])
-def test_the_tests_run_on_what_is_deployed(name: str) -> None:
-    """Versions, markers and hashes of the smaller file are in the larger one."""
+def test_the_tests_use_the_deployed_versions(name: str) -> None:
+    """The files for cluster, tests and site contain all lines of the run-time file."""
     assert set(lines_of(RUN_TIME)) <= set(lines_of(name))
 
 
 def test_the_tests_use_the_deployed_driver() -> None:
-    """PostgreSQL is met with one version of the driver."""
+    """The files for cluster and tests have the same version of asyncpg."""
     cluster, tests = pins_of(CLUSTER), pins_of(TESTS)
 
     assert str(cluster[canonicalize_name("asyncpg")]) == str(tests[canonicalize_name("asyncpg")])
@@ -156,8 +156,10 @@ def test_the_tests_use_the_deployed_driver() -> None:
 @pytest.mark.parametrize(
     "name", ["scripts/setup.sh", "docs/deployment/Dockerfile", "docs/how-to/deployment.md"]
 )
-def test_what_installs_asks_for_hashes(name: str) -> None:
-    """First the requirements with their hashes, then the checkout, for which nothing is fetched."""
+def test_installations_require_hashes(name: str) -> None:
+    """Setup, Dockerfile and page install with hashes, and then install the checkout
+    without downloads.
+    """
     text = (TOP / name).read_text("utf-8").replace("\\\n", " ")
     commands = [line for line in text.splitlines() if re.search(r"pip install", line)]
     packages, checkout = commands
@@ -168,7 +170,7 @@ def test_what_installs_asks_for_hashes(name: str) -> None:
 
 
 def test_the_site_is_built_with_hashes() -> None:
-    """The packages of scripts/docs are installed from a file of their own."""
+    """scripts/docs installs its packages from requirements-docs.txt with hashes."""
     text = (TOP / "scripts" / "docs").read_text("utf-8").replace("\\\n", " ")
     (command,) = [line for line in text.splitlines() if "pip install" in line]
 

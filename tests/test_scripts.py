@@ -1,4 +1,4 @@
-"""The scripts that set up and test choose what they say."""
+"""Scripts for setup and tests."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ QUICK, ALL = "not google and not slow", "not google"
 
 
 def python_arguments(folder: Path, *arguments: str) -> Sequence[str]:
-    """The arguments that `scripts/test` starts Python with, in a checkout that is set up."""
+    """Return the arguments with which `scripts/test` starts Python."""
     shutil.copytree(TOP / "scripts", folder / "scripts")
     (folder / "scripts" / "setup.sh").write_text('VENV="$PWD/.venv"\n')
     python = folder / ".venv" / "bin" / "python"
@@ -39,7 +39,9 @@ def python_arguments(folder: Path, *arguments: str) -> Sequence[str]:
 def test_the_script_chooses_tests(
     arguments: Sequence[str], chosen: str, rest: Sequence[str], tmp_path: Path
 ) -> None:
-    """Slow tests need `--all`, which ends with coverage; other arguments are passed to pytest."""
+    """Slow tests run only with `--all`, which adds coverage; other arguments are passed
+    to pytest.
+    """
     given = python_arguments(tmp_path, *arguments)
     at = given.index(chosen)
 
@@ -50,7 +52,7 @@ def test_the_script_chooses_tests(
 
 
 def test_the_demo_finds_files_of_the_caller(tmp_path: Path) -> None:
-    """A relative path is relative to where the script was called, not to the checkout."""
+    """A relative path is relative to the caller's folder, not to the checkout."""
     checkout, caller = tmp_path / "checkout", tmp_path / "caller"
     shutil.copytree(TOP / "scripts", checkout / "scripts")
     (checkout / "scripts" / "setup.sh").write_text('VENV="$PWD/.venv"\n')
@@ -72,7 +74,7 @@ def test_the_demo_finds_files_of_the_caller(tmp_path: Path) -> None:
 
 
 def test_the_site_replaces_only_a_site(tmp_path: Path) -> None:
-    """A folder with anything else in it is not removed."""
+    """scripts/docs does not remove a folder that contains something other than a site."""
     shutil.copytree(TOP / "scripts", tmp_path / "scripts")
     (tmp_path / "scripts" / "setup.sh").write_text('VENV="$PWD/.venv"\n')
     python = tmp_path / ".venv" / "bin" / "python"
@@ -90,25 +92,25 @@ def test_the_site_replaces_only_a_site(tmp_path: Path) -> None:
 
 
 def test_the_checks_of_a_change_build_the_site() -> None:
-    """A broken link in the docs fails them."""
+    """The checks of a change build the site, so that a broken link fails them."""
     assert "./scripts/docs" in (TOP / ".ci" / "run").read_text("utf-8").splitlines()
 
 
 def test_the_checks_of_a_change_run_all_tests() -> None:
-    """The script for a clean checkout ends with them."""
+    """`.ci/run` ends with all tests, including slow tests."""
     lines = (TOP / ".ci" / "run").read_text("utf-8").splitlines()
 
     assert lines[-1] == "./scripts/test --all"
 
 
 def test_slow_files_are_files() -> None:
-    """A file that was renamed or removed is in the list no more."""
+    """Each file in the list of slow files exists and occurs once."""
     files = list(slow_files())
 
     assert len(files) == len(set(files)) > 30
     assert [file for file in files if not file.is_file()] == []
 
 
-def test_this_file_is_quick(request: pytest.FixtureRequest) -> None:
-    """A file that is not in the list is not marked."""
+def test_this_file_is_not_slow(request: pytest.FixtureRequest) -> None:
+    """A test in a file outside the list of slow files has no mark `slow`."""
     assert request.node.get_closest_marker("slow") is None

@@ -1,4 +1,4 @@
-"""The long form of the fuzzing.
+"""Run all fuzz tests with many cases.
 
 Usage: python -m tests.fuzz --cases 40000 --parsers 250000 --pipelines 10000
 """
@@ -12,7 +12,7 @@ from tests.fuzz.splitting import compared
 
 
 def main() -> int:
-    """Print the report; 1 if anything was wrong."""
+    """Print the report, and return 1 if there was a problem."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
     parser.add_argument("--cases", type=int, default=40_000, help="requests to the whole gateway")
     parser.add_argument(

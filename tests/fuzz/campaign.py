@@ -1,4 +1,4 @@
-"""Many requests to gateways of their own, in parts, each answer looked at."""
+"""Random requests to the whole gateway, with checks of each answer."""
 
 import tempfile
 from collections import Counter
@@ -17,10 +17,10 @@ from tests.fuzz.stage import Stage, Wrap, as_it_is, staged
 from tests.fuzz.verdict import problems_of, problems_of_log
 
 PART = 2_000
-"""Requests to one gateway: its worksheets grow by them."""
+"""Requests to one gateway. A new gateway follows, because requests enlarge the worksheets."""
 
 FAULTY_SHARE = 10
-"""Of so many parts Google fails now and then in one."""
+"""One of this many parts has failures of Google."""
 
 FAULTS = st.one_of(
     st.builds(
@@ -48,7 +48,7 @@ FAULTS = st.one_of(
 
 @dataclass(frozen=True, kw_only=True)
 class Campaign:
-    """A number of requests; `wrap` plants a bug."""
+    """Number of requests and seed. `wrap` adds a planted bug to the application."""
 
     cases: int
     seed: int = 1
@@ -57,7 +57,7 @@ class Campaign:
 
 @dataclass(kw_only=True)
 class Report:
-    """Counts of answers, and problems."""
+    """Counts of answers by status, and problems."""
 
     answers: Counter[int] = field(default_factory=Counter)
     searched_bytes: int = 0
@@ -78,7 +78,7 @@ class Report:
 
 
 def fought(campaign: Campaign) -> Report:
-    """The report of a campaign; a part ends with its first problem."""
+    """Run a campaign, and return the report. A part ends with its first problem."""
     report = Report()
     for number, first in enumerate(range(0, campaign.cases, PART)):
         count = min(PART, campaign.cases - first)

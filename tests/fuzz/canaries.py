@@ -1,4 +1,4 @@
-"""Secrets with a text that is nowhere else, and where each may be met."""
+"""Secrets with unique texts, and the search for them in output."""
 
 import re
 from base64 import b64encode, urlsafe_b64encode
@@ -12,21 +12,22 @@ OTHER_TENANTS_CELL = "tenant-canary-9xKd2"
 OTHER_TENANT = "spreadsheet-canary-4Wm0z"
 PEPPER = "pepper-canary-6Jv3h-and-more"
 PEPPER_CHARACTERS = 13
-"""So much of the pepper is enough to know it by."""
+"""Number of first characters that identify the pepper."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Canary:
-    """A secret, which must be in nothing that the gateway says."""
+    """Secret that must not appear in any output of the gateway."""
 
     name: str
     text: str
 
 
 def found(canaries: Mapping[str, Canary], said: bytes) -> Iterator[str]:
-    """The names of the canaries that are in something said.
+    """Yield the names of canaries in an output.
 
-    Plainly, percent-encoded or as JSON escapes it, also one in the other, or as part of base64.
+    The search covers plain text, percent-encoding, JSON escapes, combinations of both, and parts of
+    base64.
     """
     heard = b"\n".join(_title_aliases(said))
     for canary in canaries.values():
@@ -35,7 +36,7 @@ def found(canaries: Mapping[str, Canary], said: bytes) -> Iterator[str]:
 
 
 def _title_aliases(said: bytes) -> Iterator[bytes]:
-    """The text, without its percent-encoding, and decoded once more."""
+    """Yield the bytes, and the results of repeated percent-decoding and JSON unescaping."""
     for _ in range(_MOST_ENCODINGS):
         yield said
         plain = _ESCAPED.sub(lambda escape: bytes([int(escape[1], 16)]), unquote_to_bytes(said))
@@ -47,7 +48,7 @@ def _title_aliases(said: bytes) -> Iterator[bytes]:
 
 @cache
 def _forms(text: str) -> frozenset[bytes]:
-    """The text, and what base64 makes of it at each of the three places in a group of bytes."""
+    """Return the text, and its base64 at each of the three offsets in a group of bytes."""
     forms = {text.encode()}
     for offset in range(3):
         ahead, together = -(-offset * 8 // 6), (offset + len(text.encode())) * 8 // 6
@@ -61,9 +62,10 @@ _MOST_ENCODINGS = 4
 
 
 def make_canaries(*, key: str, token: str, private_key: str) -> Mapping[str, Canary]:
-    """The canaries of a gateway whose callers see neither the cell nor the other tenant.
+    """Return the canaries of a gateway whose callers can read neither the hidden cell nor the other
+    tenant's data.
 
-    The key is one that is sent in headers and as `apiKey`; of the private key, its second line.
+    The canary of the private key is its second line.
     """
     texts = {
         "key": key,

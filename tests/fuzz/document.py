@@ -1,4 +1,4 @@
-"""The long form of what schemathesis makes of /openapi.json, in general and for several keys.
+"""Run schemathesis with many cases on /openapi.json, without a key and for several keys.
 
 Usage: python -m tests.fuzz.document --cases 500
 """
@@ -22,7 +22,7 @@ from tests.journeys.conftest import (
 from tests.journeys.workbook import WORKBOOK
 
 TITLES = ("Cities", "Mixed", "A%2FB", "a'!B1:Z9,'x", "x:y!z", "Städte 🏙", "%252F", "Commas")
-"""Worksheets by the names of their files."""
+"""Worksheets by the file names of the seed."""
 
 BOOK: Mapping[str, Mapping[str, str]] = {
     "demo": {title: WORKBOOK["demo"][title] for title in TITLES},
@@ -32,19 +32,21 @@ SETTINGS: Mapping[str, object] = {
     "cache.header_ttl_seconds": 600,
     "cache.max_stale_seconds": 3600,
 }
-"""Few calls to Google: it is the gateway that is asked."""
+"""Settings with long caching, so that few requests call Google."""
 
 FIXED: Mapping[str, str] = {"path.sheetName": "Cities", "header.X-Spreadsheet-Id": "demo"}
 OF_KEYS = ("paid", "free", "read-only", "cities")
 FIELDS_UNKNOWN = ("positive_data_acceptance",)
-"""The document in general does not know the fields, without which few requests are accepted."""
+"""Checks that are disabled without a key, because the general document lacks the fields
+that most requests need.
+"""
 
 LESS_ALLOWED = ("allow_header_conformance",)
-"""OPTIONS is answered without a key, as in preflights: with the methods that all keys have."""
+"""Checks that are disabled, because OPTIONS without a key answers with the methods of all keys."""
 
 
 def explore_general(api: Api, **more: Any) -> Findings:
-    """Of any worksheet, with one that there is."""
+    """Run schemathesis on the general document, with an existing worksheet."""
     document = api.get("/openapi.json", key=None, spreadsheet=None).json()
     return explored(
         Exploration(
@@ -59,7 +61,7 @@ def explore_general(api: Api, **more: Any) -> Findings:
 
 
 def explore_of_key(api: Api, name: str, **more: Any) -> Findings:
-    """Of a key's worksheets."""
+    """Run schemathesis on the document of a key's worksheets."""
     document = api.get("/openapi.json", key=name).json()
     return explored(
         Exploration(
@@ -73,7 +75,7 @@ def explore_of_key(api: Api, name: str, **more: Any) -> Findings:
 
 
 def main() -> int:
-    """Print the findings; 1 if there was a problem."""
+    """Print the findings, and return 1 if there was a problem."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.document")
     parser.add_argument("--cases", type=int, default=500, help="made up for each operation")
     parser.add_argument("--seed", type=int, default=1)

@@ -1,15 +1,20 @@
-"""Requests that schemathesis makes of a document, and what the answers have against it.
+"""Run schemathesis on a document, and collect problems of the answers.
 
-Every check of schemathesis is on. Not counted are failures of these kinds, for the contract is more
-lenient than a schema can say:
-- `limit` beyond the maximum is cut to it; ignored are unknown names in `keys`, values of
-  `no-cache` other than true, and parameters that nobody knows; an entity tag that is none is a tag
-  of nothing, and a blank spreadsheet id is none;
-- numbers beyond 2^53 are refused if they are whole, and JSON Schema takes `1e300` for whole;
-- a new row needs a value, which no schema says that tools can make up examples of;
-- which body goes with which parameters: a `PATCH` takes a list, or `where` with an object, and the
-  rows of an upsert need values in its key fields; a filter of a write has no empty object in it;
-- the methods in `Allow` are those that all keys and bodies have.
+Every check of schemathesis is enabled. Failures of these kinds are ignored, because the API is more
+lenient or strict than a schema can describe:
+
+A `limit` above the maximum is reduced. Unknown names in `keys`, unknown parameters, and values of
+`no-cache` other than true are ignored. An invalid ETag matches no row, and a blank spreadsheet ID
+counts as missing.
+
+Whole numbers beyond 2^53 are rejected, but JSON Schema treats `1e300` as an integer.
+
+A new row needs a value, which no schema for example generators can express.
+
+Body and parameters must fit: a `PATCH` needs a list, or `where` with an object. Rows of an upsert
+need values in the key fields, and the filter of a write must not contain an empty object.
+
+The methods in `Allow` are those of all keys and bodies.
 """
 
 import json
@@ -29,7 +34,9 @@ from schemathesis.openapi.checks import RejectedPositiveData
 from tests.web.openapi.conformance import errors_in
 
 INTERPRETER_FAULT = "AST constructor recursion depth mismatch"
-"""CPython 3.11 may fail so where two threads parse (python/cpython#106905), as hypothesis does."""
+"""Error of CPython 3.11 if two threads parse code at once (python/cpython#106905), as
+Hypothesis does.
+"""
 
 MOST_RUNS = 5
 
@@ -44,16 +51,17 @@ BLANK_IS_ABSENT = "X-Spreadsheet-Id"
 _PREFERENCE = re.compile(r"[\w-]+=[\w-]+", re.ASCII)
 PHASES = ("examples", "coverage", "fuzzing", "stateful")
 ACCEPTED = ("2xx", "3xx", "401", "403", "404", "409", "412", "422")
-"""What a request may be answered that is as the document says, 5xx aside: 412 and 422 are of tags
-and Idempotency-Keys that were made up."""
+"""Statuses allowed for a valid request, except 5xx. 412 and 422 result from random ETags
+and Idempotency-Keys.
+"""
 
 REJECTED = (*ACCEPTED[2:-1], "400", "405", "406", "413", "414", "415", "422", "428", "429", "431")
-"""What a request may be answered that is not as the document says."""
+"""Statuses allowed for an invalid request."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Exploration:
-    """A gateway, the document that it is to keep to, and how far to go."""
+    """Gateway, document and number of cases."""
 
     url: str
     key: str
@@ -62,13 +70,13 @@ class Exploration:
     seed: int = 1
     phases: Sequence[str] = ("examples", "coverage", "fuzzing")
     fixed: Mapping[str, str] = field(default_factory=dict)
-    """Parameters that have one value alone."""
+    """Parameters with a fixed value."""
     checks_left_out: Sequence[str] = ()
 
 
 @dataclass(kw_only=True)
 class Findings:
-    """Requests, answers and distinct problems."""
+    """Counts of answers by status, and distinct problems."""
 
     answers: Counter[int] = field(default_factory=Counter)
     problems: dict[tuple[str, ...], str] = field(default_factory=dict)
@@ -80,7 +88,7 @@ class Findings:
 
 
 def explored(exploration: Exploration) -> Findings:
-    """Ask what the document says, and what it rules out; once more if the interpreter failed."""
+    """Test valid and invalid requests of the document. Run again if the interpreter failed."""
     for _ in range(MOST_RUNS):
         findings = _explored(exploration)
         if not any(INTERPRETER_FAULT in problem for problem in findings.problems.values()):
@@ -109,7 +117,9 @@ def _explored(exploration: Exploration) -> Findings:
 
 
 def _with_content(node: Any) -> Any:
-    """The document with JSON `content` for each `contentSchema`, of which no values are made up."""
+    """Return the document with JSON `content` for each `contentSchema`, because
+    schemathesis generates no values for `contentSchema`.
+    """
     if isinstance(node, list):
         return [_with_content(each) for each in node]
     if not isinstance(node, dict):
@@ -148,7 +158,9 @@ def _settings(exploration: Exploration) -> dict[str, Any]:
 
 
 def map_case(_: schemathesis.HookContext, case: AnyCase) -> AnyCase:
-    """A valid Idempotency-Key is a new one, or all but the first of a body would be refused."""
+    """Replace a valid Idempotency-Key by a new one, because only the first body of a key
+    is accepted.
+    """
     is_valid = case.meta is not None and case.meta.generation.mode.is_positive
     if is_valid and case.headers and "Idempotency-Key" in case.headers:
         case.headers["Idempotency-Key"] = uuid.uuid4().hex
@@ -156,7 +168,7 @@ def map_case(_: schemathesis.HookContext, case: AnyCase) -> AnyCase:
 
 
 def counts(document: Mapping[str, Any], failure: Failure, case: AnyCase) -> bool:
-    """True if a failure is one."""
+    """True if a failure is not one of the ignored kinds."""
     if isinstance(failure, RejectedPositiveData):
         return not (
             _is_blank_row(case)
@@ -171,7 +183,7 @@ def counts(document: Mapping[str, Any], failure: Failure, case: AnyCase) -> bool
 
 
 def _negated(case: AnyCase) -> frozenset[str]:
-    """The parameters that were made wrong, and BODY."""
+    """Return the parameters with invalid values, and BODY."""
     data = case.meta.phase.data if case.meta else None
     if data is None:
         return frozenset({BODY})
@@ -190,7 +202,7 @@ def _lenient(case: AnyCase) -> frozenset[str]:
 
 
 def _is_of_size(document: Mapping[str, Any], case: AnyCase) -> bool:
-    """True if the only problems of a body are sizes of fractional numbers."""
+    """True if only the size of fractional numbers makes a body invalid."""
     content = document["paths"][case.path][case.method.lower()].get("requestBody", {})
     media_type = content.get("content", {}).get(case.media_type)
     if media_type is None or not _negated(case) <= _lenient(case) | {BODY}:
@@ -200,7 +212,7 @@ def _is_of_size(document: Mapping[str, Any], case: AnyCase) -> bool:
 
 
 def _clipped(value: object) -> object:
-    """The same with a small number for each float that JSON Schema takes for a large integer."""
+    """Return the body with 0.5 for each float that JSON Schema treats as a large integer."""
     if isinstance(value, dict):
         return {name: _clipped(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -209,7 +221,7 @@ def _clipped(value: object) -> object:
 
 
 def _is_blank_row(case: AnyCase) -> bool:
-    """True if one of the rows to create has no value."""
+    """True if a row to create has no value."""
     if case.method != "POST" or case.path.endswith("/{rowIndex}"):
         return False
     rows = case.body if isinstance(case.body, list) else [case.body]
@@ -217,9 +229,9 @@ def _is_blank_row(case: AnyCase) -> bool:
 
 
 def _is_mixed(case: AnyCase) -> bool:
-    """True if a body may not go with the parameters or preferences of a write to several rows.
+    """True if the body of a write does not fit its parameters or preferences.
 
-    A list takes none of them, and a create none of those of an upsert.
+    A list takes no parameters and preferences, and a create takes none for upserts.
     """
     if case.path.endswith("/{rowIndex}"):
         return False
@@ -232,13 +244,13 @@ def _is_mixed(case: AnyCase) -> bool:
 
 
 def _has_odd_preference(case: AnyCase) -> bool:
-    """True if `Prefer` may be no list of preferences, whose grammar the document leaves open."""
+    """True if `Prefer` is possibly not a list of preferences, whose grammar the document omits."""
     preference = case.headers.get("Prefer") if case.headers else None
     return preference is not None and _PREFERENCE.fullmatch(str(preference)) is None
 
 
 def _is_no_page(case: AnyCase) -> bool:
-    """True if a cursor is not one of the list, or if an export has parameters of a list."""
+    """True if a list has an invalid cursor, or an export has parameters of a list."""
     query = case.query or {}
     if case.method != "GET" or case.path.endswith(("/{rowIndex}", "/schema")):
         return False

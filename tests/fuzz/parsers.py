@@ -1,6 +1,6 @@
-"""Properties of what reads requests: for any input there is a value, or an error for the client.
+"""Properties of request parsers: any input gives a value, or an error with status 4xx.
 
-The comparison of rows has cases of its own: python -m tests.query.cases
+The comparison of queries is separate: python -m tests.query.cases
 """
 
 import math
@@ -57,7 +57,7 @@ TABLE = finish(make_table(COLUMNS).with_typed(TYPED))
 
 
 def _unless_refused(read: Callable[[], T]) -> T | None:
-    """The parsed value; None for an error that tells the client what is wrong."""
+    """Return the parsed value, or None if the parser raised an error with status 4xx."""
     try:
         return read()
     except GatewayError as error:
@@ -78,7 +78,7 @@ def _head(random: Random, *names: bytes) -> Head:
 
 
 def queries(random: Random) -> None:
-    """Any query string is a query or an error; the query can be put to any worksheet."""
+    """Any query string gives a query or an error, and any query can be evaluated on a table."""
     parts = []
     for name in NAMES:
         if random.random() < 0.3:
@@ -99,7 +99,7 @@ def queries(random: Random) -> None:
 
 
 def bodies(random: Random) -> None:
-    """Any body is rows of values that can be stored, or an error."""
+    """Any body gives rows of storable values, or an error."""
     is_json = random.random() < 0.8
     body = any_json_text(random).encode("utf-8", "surrogatepass") if is_json else any_bytes(random)
     content_type = random.choice(TYPES)
@@ -115,7 +115,9 @@ def bodies(random: Random) -> None:
 
 
 def paths(random: Random) -> None:
-    """A name survives its encoding; any segment is a name and a row number, or an error."""
+    """Decoding an encoded title gives the title; any path segment gives a title, a row
+    number or an error.
+    """
     title = any_text(random, is_whole=True).replace("\0", "")
     assert decode_title(encode_title(title)) == title
     segment = random.choice(
@@ -128,14 +130,14 @@ def paths(random: Random) -> None:
 
 
 def ranges(random: Random) -> None:
-    """A range is of exactly the worksheet and rows that it was made for."""
+    """Parsing a formatted range gives the same worksheet and last row."""
     title, row = any_text(random), random.randint(1, 99_999_999)
     area = parse_area(rows_between(title, 1, row))
     assert (area.title, area.last_row) == (title, row)
 
 
 def ids(random: Random) -> None:
-    """An accepted ID is always one path segment."""
+    """An accepted spreadsheet ID is always one path segment."""
     text = any_text(random)
     if is_spreadsheet_id(text):
         assert quote_from_bytes(text.encode(), safe="") == text
@@ -143,7 +145,7 @@ def ids(random: Random) -> None:
 
 
 def fields(random: Random) -> None:
-    """Fields find columns of the header, or are refused by name."""
+    """Fields are placed in columns of the header, or give an error."""
     header = parse_header(random.choice((any_text(random), None, *FIELDS)) for _ in range(5))
     row = {random.choice((any_text(random), *FIELDS)): any_stored(random) for _ in range(3)}
     ignore = random.random() < 0.5
@@ -158,7 +160,7 @@ def fields(random: Random) -> None:
 
 
 def redaction(random: Random) -> None:
-    """A masked key never appears, and masking again changes nothing."""
+    """A masked key never appears in the text, and masking twice changes nothing more."""
     before, after = any_text(random), any_text(random)
     masked = redacted(f"{before}{KEY}{after}")
     assert KEY[4:] not in masked
@@ -166,7 +168,7 @@ def redaction(random: Random) -> None:
 
 
 def credentials(random: Random) -> None:
-    """Any headers and query hold credentials, none, or an error."""
+    """Any headers and query give credentials, no credentials, or an error."""
     names = (b"authorization", b"api-key", b"x-api-key", b"x-spreadsheet-id", b"content-type")
     head, query = _head(random, *names), sift(b"apiKey=" + any_bytes(random)).credentials
     found = _unless_refused(lambda: find_credentials(head, query))
@@ -176,7 +178,7 @@ def credentials(random: Random) -> None:
 
 
 def conditions(random: Random) -> None:
-    """A conditional header is read or refused; an Idempotency-Key that counts is visible ASCII."""
+    """Conditional headers are parsed or rejected; an accepted Idempotency-Key is visible ASCII."""
     head = _head(random, b"if-match", b"if-none-match", b"cache-control")
     _unless_refused(lambda: read_condition(head))
     assert isinstance(is_known(head, '"x"'), bool)
@@ -203,7 +205,7 @@ PROPERTIES: Mapping[str, Property] = {
 
 
 def broken(count: int, seed: int) -> Iterator[str]:
-    """Properties that fail within this number of cases."""
+    """Yield the properties that fail within this number of cases."""
     for name, holds in PROPERTIES.items():
         for number in range(-(-count // len(PROPERTIES))):
             try:

@@ -1,11 +1,13 @@
-"""Requests in a row as bytes, some of them wrong, and places to cut them at; all at random."""
+"""Random sequences of HTTP/1.1 requests as bytes, with mistakes, and random positions to
+split the bytes.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
 
 MARK = b"PROBE"
-"""The id of the last request, which its answer repeats."""
+"""X-Request-Id of the last request, which its answer repeats."""
 
 PROBE = b"GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Request-Id: %b\r\n\r\n" % MARK
 
@@ -25,19 +27,19 @@ NOW_AND_THEN: Sequence[tuple[float, Sequence[Sequence[bytes]]]] = (
     (0.1, ((b"Connection: close",), (b"Connection: keep-alive",))),
     (0.1, ((b"Origin: https://x.example",),)),
 )
-"""How likely a request has one of these groups of lines."""
+"""Groups of header lines with the probability that a request has one of them."""
 
 WRONG = b"\r\n\t \x00:;,0159abcfG\xff"
 
 
 def any_pipeline(random: Random, key: bytes) -> bytes:
-    """One to three requests, with up to two mistakes in them, and then a right one."""
+    """Return one to three requests with up to two mistakes, and then a valid request."""
     requests = [any_request(random, key) for _ in range(random.randint(1, 3))]
     return mutated(random, b"".join(requests)) + PROBE
 
 
 def any_request(random: Random, key: bytes) -> bytes:
-    """A request that is well made, if not always one that the gateway takes."""
+    """Return a well-formed request, which the gateway does not always accept."""
     lines = [b"Host: a"]
     if random.random() < 0.7:
         lines += [b"Authorization: Bearer %b" % key, b"Content-Type: application/json"]
@@ -52,7 +54,7 @@ def any_request(random: Random, key: bytes) -> bytes:
 
 
 def _any_body(random: Random) -> tuple[Sequence[bytes], bytes]:
-    """Header lines of a body, and the body, which is often empty."""
+    """Return the header lines of a body, and the body, which is often empty."""
     choice = random.random()
     if choice < 0.35:
         body = random.choice(BODIES)
@@ -67,7 +69,7 @@ def _any_body(random: Random) -> tuple[Sequence[bytes], bytes]:
 
 
 def mutated(random: Random, raw: bytes) -> bytes:
-    """The bytes with up to two mistakes: one replaced, left out, put in, or some twice."""
+    """Return the bytes with up to two mistakes: replaced, omitted, inserted or repeated bytes."""
     changed = bytearray(raw)
     for _ in range(random.choice((0, 0, 1, 1, 2))):
         at, choice = random.randrange(len(changed)), random.random()
@@ -83,7 +85,7 @@ def mutated(random: Random, raw: bytes) -> bytes:
 
 
 def cut(random: Random, raw: bytes) -> Sequence[bytes]:
-    """The bytes in two to thirteen parts."""
+    """Split the bytes into two to thirteen parts."""
     count = min(len(raw) - 1, random.randint(1, 12))
     places = sorted(random.sample(range(1, len(raw)), count))
     return [raw[start:end] for start, end in pairwise([0, *places, len(raw)])]

@@ -1,4 +1,4 @@
-"""Strategies for requests: IDs, names, rows, bodies, conditions and their combinations."""
+"""Hypothesis strategies for requests: IDs, titles, rows, bodies, conditions and combinations."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -131,7 +131,7 @@ def _bytes(text: str) -> bytes:
 
 @st.composite
 def queries(draw: st.DrawFn) -> bytes:
-    """A query string, its values percent-encoded once, twice or hardly."""
+    """Generate a query string with values percent-encoded once, twice or partly."""
     names = draw(st.lists(st.sampled_from([*PARAMETERS]), max_size=3, unique=True))
     encode = draw(
         st.sampled_from([quote_from_bytes, quote_from_bytes, lambda b: quote(quote_from_bytes(b))])
@@ -198,7 +198,9 @@ def _header(text: str) -> bytes:
 
 @st.composite
 def headers(draw: st.DrawFn, keys: Sequence[str]) -> list[tuple[bytes, bytes]]:
-    """Mostly a key that counts and an id; now and then others, more, or none."""
+    """Generate headers, mostly with a valid key and spreadsheet ID, sometimes with others
+    or none.
+    """
     lines = []
     if not draw(ONE_IN_TEN):
         lines.append((b"authorization", b"Bearer " + draw(st.sampled_from(keys)).encode()))
@@ -217,7 +219,7 @@ def headers(draw: st.DrawFn, keys: Sequence[str]) -> list[tuple[bytes, bytes]]:
 
 @st.composite
 def requests(draw: st.DrawFn, keys: Sequence[str]) -> Request:
-    """Anything that a client may send; `keys` are those that it may send it with."""
+    """Generate any request that a client can send. `keys` are the valid keys."""
     method = draw(st.sampled_from(METHODS))
     is_read = method in ("GET", "HEAD")
     kind = draw(st.sampled_from("rrrrrrrsp"))  # a right segment mostly, any one, or any path

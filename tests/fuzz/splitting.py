@@ -1,7 +1,7 @@
-"""The same bytes sent to the whole gateway at once and in parts: the answers must be the same.
+"""Compare answers to the same bytes, sent to the gateway at once and in parts.
 
-A pair that differs, or an answer that does not come, is asked about again before it counts: the
-deadlines are short, and the machine may be busy.
+A different or missing answer counts only if it repeats, because the deadlines are short and the
+machine can be busy.
 """
 
 import asyncio
@@ -28,18 +28,18 @@ from tests.fuzz.verdict import problems_of_log
 from tests.stand_in import stand_in
 
 AT_ONCE = 24
-"""Connections at a time."""
+"""Concurrent connections."""
 
 PATIENCE_SECONDS = 10.0
-"""After so long an answer is not expected any more."""
+"""Seconds after which no more answers are expected."""
 
 BETWEEN_SECONDS = 0.001
-"""So long a part is alone on its way."""
+"""Seconds between two parts."""
 
 ATTEMPTS = 3
 
 MOST_PROBLEMS = 5
-"""So many are reported, as the others are like them."""
+"""Number of reported problems. Further problems are usually similar."""
 
 SETTINGS = {
     "server.head_timeout_seconds": 0.6,
@@ -55,14 +55,16 @@ ORDINARY = (
     *('"event":"request"', '"event": "google-refused"'),
     *('"event": "stopping"', '"event": "stopped"'),
 )
-"""What the log may say: lines of requests, of worksheets that are not there, and of the stop."""
+"""Allowed log lines: requests, missing worksheets, and the stop of the gateway."""
 
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 _CONTINUE = "100"
 
 
 class Told(NamedTuple):
-    """Statuses in order, answers with the last request's ID, end of the connection."""
+    """Statuses in order, number of answers with the last request's ID, and end of the
+    connection.
+    """
 
     statuses: tuple[str, ...]
     marks: int
@@ -71,7 +73,7 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """Bytes, and the parts that they are sent in."""
+    """Bytes, and the same bytes in parts."""
 
     raw: bytes
     parts: Sequence[bytes]
@@ -79,7 +81,7 @@ class Case:
 
 @dataclass(kw_only=True)
 class Comparison:
-    """Number of equal pairs, answers and problems."""
+    """Number of pipelines, counts of answers by status, and problems."""
 
     cases: int = 0
     answers: Counter[str] = field(default_factory=Counter)
@@ -92,7 +94,7 @@ class Comparison:
 
 
 def compared(cases: int, seed: int = 1) -> Comparison:
-    """The report on this number of pipelines, each sent in both ways."""
+    """Send this number of pipelines, whole and in parts, and return the report."""
     comparison = Comparison()
     with tempfile.TemporaryDirectory() as folder, captured_log() as log:
         with serving(Path(folder)) as (url, key):
@@ -114,7 +116,9 @@ def made_up(cases: int, seed: int, key: str) -> Iterator[Case]:
 
 @contextmanager
 def serving(folder: Path) -> Iterator[tuple[str, str]]:
-    """The gateway on a socket, with short deadlines, and a key for the worksheet `a`."""
+    """Run the gateway on a socket with short deadlines, and yield its URL and a key for
+    the worksheet `a`.
+    """
     settings = load_settings(None, {}, {"access.database": str(folder / "keys.db"), **SETTINGS})
     keys = asyncio.run(make_keys(settings, frozenset({BOOK})))
 
@@ -132,7 +136,7 @@ def serving(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 async def compare(url: str, cases: Iterator[Case], comparison: Comparison) -> None:
-    """Send each case both ways, some at a time; those that differ again, alone."""
+    """Send each case whole and in parts, several at a time. Repeat different cases alone."""
     doubtful: list[Case] = []
 
     async def work() -> None:
@@ -157,14 +161,14 @@ async def both(url: str, case: Case) -> tuple[Told, Told]:
 
 
 def fault(whole: Told, parts: Told) -> str:
-    """Problem of a pair, if any."""
+    """Return the problem of two results, or ""."""
     if whole.end == "closed" and "500" not in whole.statuses and whole == parts:
         return ""
     return f"whole {whole}, in parts {parts}"
 
 
 async def told(url: str, parts: Sequence[bytes]) -> Told:
-    """Send the parts one by one, and receive until the gateway closes the connection."""
+    """Send the parts in order, and receive until the gateway closes the connection."""
     address = urlsplit(url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
     received = bytearray()

@@ -1,4 +1,4 @@
-"""A gateway in process on an emulator, with all their output."""
+"""A gateway in process on an emulator, with access to all output."""
 
 import asyncio
 import gc
@@ -64,7 +64,7 @@ HIDDEN = f"name,secret,population\na,{CELL},1\n{CELL[:4]},{CELL},2\n"
 
 @dataclass(kw_only=True)
 class Overheard:
-    """An emulator's application, and the tokens that were shown to it."""
+    """Application of the emulator, which records the received access tokens."""
 
     app: ASGIApp
     tokens: list[str] = field(default_factory=list)
@@ -90,19 +90,19 @@ class Stage:
 
     @property
     def usual_keys(self) -> Sequence[str]:
-        """The keys to send requests with, the one that may do most as often as all others."""
+        """Keys for requests. Half of them are the key with most rights."""
         return [*self.keys.values(), *[self.keys["paid"]] * len(self.keys)]
 
     def send(self, request: Request) -> Answer:
         return self.runner.run(send(self.app, self.state, request))
 
     def metrics(self) -> bytes:
-        """The content of `/metrics`."""
+        """Return the content of `/metrics`."""
         metrics = Request(method="GET", target=b"/metrics")
         return self.runner.run(send(create_metrics(hosts=["gateway.example"]), {}, metrics)).content
 
     def faults(self, *faults: Fault) -> None:
-        """Have the next calls of Google's fail so, and no others."""
+        """Replace the emulator's faults for the next calls."""
         self.emulator.service.faults.replace(faults)
 
 
@@ -115,7 +115,7 @@ def as_it_is(app: ASGIApp, _: Mapping[str, str]) -> ASGIApp:
 
 @contextmanager
 def staged(folder: Path, *, wrap: Wrap = as_it_is) -> Iterator[Stage]:
-    """A gateway with keys of several sorts; `wrap` plants a bug around it."""
+    """Run a gateway with several keys. `wrap` adds a planted bug to the application."""
     _write_seed(folder / "seed")
     emulator = create_emulator(EmulatorOptions(seed=folder / "seed", key_bits=KEY_BITS))
     overheard = Overheard(app=emulator.app)
@@ -177,7 +177,7 @@ def _write_seed(folder: Path) -> None:
 
 
 async def make_keys(settings: Settings, spreadsheets: frozenset[str] = DEMO) -> dict[str, str]:
-    """A key of each kind by name."""
+    """Create a key of each kind, and return the keys by name."""
     requests = {
         name: replace(each, grants=replace(each.grants, spreadsheets=spreadsheets))
         for name, each in KEYS.items()
@@ -189,7 +189,9 @@ async def make_keys(settings: Settings, spreadsheets: frozenset[str] = DEMO) -> 
 
 @contextmanager
 def captured_log() -> Iterator[io.StringIO]:
-    """All log output of the block, also of libraries; logging is reset afterwards."""
+    """Capture all log output of the block, including other packages, and reset logging
+    afterwards.
+    """
     gc.collect()  # tasks that others left behind tell their errors now, not into this log
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level

@@ -1,4 +1,4 @@
-"""A short campaign, and the bugs that a campaign must find."""
+"""A short campaign, and planted bugs that a campaign must find."""
 
 from base64 import b64encode
 from collections.abc import Callable, Mapping
@@ -13,13 +13,13 @@ from tests.fuzz.canaries import CELL, OTHER_TENANT, PEPPER
 
 CASES = 300
 FEW = 120
-"""Requests in which a planted bug shows for certain."""
+"""Number of requests after which every planted bug is found."""
 
 Change = Callable[[Message], Message]
 
 
-def test_nothing_is_found() -> None:
-    """All answers keep the contract, and neither they nor the log contain a canary."""
+def test_a_campaign_finds_no_problem() -> None:
+    """All answers are correct, and no answer or log line contains a secret."""
     report = fought(Campaign(cases=CASES))
 
     assert report.problems == []
@@ -29,7 +29,7 @@ def test_nothing_is_found() -> None:
 
 
 def changing(change: Change) -> Callable[[ASGIApp, Mapping[str, str]], ASGIApp]:
-    """A wrap that changes what the gateway answers."""
+    """Return a wrapper that changes the gateway's messages."""
 
     def wrap(app: ASGIApp, _: Mapping[str, str]) -> ASGIApp:
         async def changed(scope: Scope, receive: Receive, send: Send) -> None:
@@ -44,12 +44,12 @@ def changing(change: Change) -> Callable[[ASGIApp, Mapping[str, str]], ASGIApp]:
 
 
 def starting(**changes: object) -> Change:
-    """Changes the start of an answer."""
+    """Return a function that changes the start of an answer."""
     return lambda message: {**message, **changes} if "status" in message else message
 
 
 def saying(text: str) -> Change:
-    """Puts a text where the body is."""
+    """Return a function that replaces the body of an answer."""
     return lambda message: {**message, "body": text.encode()} if "body" in message else message
 
 
@@ -110,7 +110,7 @@ def telling_key(app: ASGIApp, keys: Mapping[str, str]) -> ASGIApp:
 def test_a_planted_bug_is_found(
     wrap: Callable[[ASGIApp, Mapping[str, str]], ASGIApp], words: str
 ) -> None:
-    """Each makes the campaign report it."""
+    """The campaign reports each planted bug."""
     report = fought(Campaign(cases=FEW, wrap=wrap))
 
     assert any(words in problem for problem in report.problems), report.problems

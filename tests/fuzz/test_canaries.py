@@ -43,7 +43,7 @@ FORMS: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("around", ["{}", '{{"message":"No {} there."}}', "GET /{}?x=%zz\n"])
 def test_a_canary_is_found_in_every_form(form: str, around: str) -> None:
-    """Alone and among other things; another text is not."""
+    """A canary is found in every encoding and context; another text is not reported."""
     said = around.format(FORMS[form](CELL)).encode()
     other = around.format(FORMS[form](OTHER)).encode()
 

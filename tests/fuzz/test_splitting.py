@@ -1,4 +1,4 @@
-"""A short comparison of pipelines sent whole and in parts, and the bugs that one must find."""
+"""A short comparison of whole and split pipelines, and planted bugs that it must find."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,8 +14,8 @@ CASES = 2_000
 FEW = 10
 
 
-def test_nothing_is_found() -> None:
-    """However the bytes arrive the answers are the same, all come, and the log has no fault."""
+def test_splitting_finds_no_problem() -> None:
+    """Whole and split pipelines get the same answers, and the log has no error."""
     comparison = compared(CASES)
 
     assert comparison.problems == []
@@ -25,7 +25,7 @@ def test_nothing_is_found() -> None:
 
 @asynccontextmanager
 async def answering_each_part(answer: bytes) -> AsyncIterator[str]:
-    """Planted bug: a server that takes each read for a request, until the probe."""
+    """Run a server with a planted bug: it answers each received part as a request."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         heard = b""
@@ -54,15 +54,17 @@ async def _compared(answer: bytes) -> Comparison:
         pytest.param(b"HTTP/1.1 500 Oh\r\n\r\n", "'500'", id="500"),
     ],
 )
-async def test_a_bug_is_found(answer: bytes, words: str) -> None:
-    """A server that minds how bytes arrive, or that fails, is reported."""
+async def test_a_planted_bug_of_splitting_is_found(answer: bytes, words: str) -> None:
+    """A server that answers each part, or answers 500, is reported."""
     comparison = await _compared(answer)
 
     assert any(words in problem for problem in comparison.problems)
 
 
-def test_what_is_sent() -> None:
-    """Parts are the whole, all end with a right request, and most are right in themselves."""
+def test_pipelines_end_with_a_valid_request() -> None:
+    """The parts of a pipeline join to its bytes, each pipeline ends with PROBE, and all
+    100 differ.
+    """
     random = Random(7)  # noqa: S311
     pipelines = [any_pipeline(random, b"key") for _ in range(100)]
 

@@ -1,4 +1,4 @@
-"""Texts, bytes and values at random, odd ones often; the same for the same `Random`."""
+"""Random texts, bytes and values, often unusual, that depend only on the `Random`."""
 
 import json
 import string
@@ -21,7 +21,7 @@ _ALPHABETS: Sequence[str] = (
 
 
 def any_text(random: Random, *, longest: int = 12, is_whole: bool = False) -> str:
-    """Any text; `is_whole`: one without lone surrogates."""
+    """Return any text. With `is_whole`, the text has no lone surrogates."""
     choice = random.random()
     if choice < 0.2:
         text = random.choice(ODD_TEXTS)
@@ -38,19 +38,19 @@ def any_text(random: Random, *, longest: int = 12, is_whole: bool = False) -> st
 
 
 def any_bytes(random: Random) -> bytes:
-    """Any bytes, mostly those of a text."""
+    """Return any bytes, mostly an encoded text."""
     if random.random() < 0.2:
         return random.randbytes(random.randint(0, 20))
     return any_text(random, longest=30).encode("utf-8", "surrogatepass")
 
 
 def any_stored(random: Random) -> Stored:
-    """A value that a client may write."""
+    """Return a value that a client can write."""
     return random.choice(_VALUES)(random)
 
 
 def any_json(random: Random, depth: int = 0) -> object:
-    """A value of JSON, nested a little."""
+    """Return a JSON value with a few levels."""
     choice = random.random()
     if depth < 3 and choice < 0.2:
         return [any_json(random, depth + 1) for _ in range(random.randint(0, 3))]
@@ -63,7 +63,7 @@ def any_json(random: Random, depth: int = 0) -> object:
 
 
 def any_json_text(random: Random) -> str:
-    """JSON, and now and then something that is nearly JSON."""
+    """Return JSON, sometimes with a small mistake."""
     text = json.dumps(any_json(random), ensure_ascii=random.random() < 0.5)
     if random.random() < 0.2 and text:
         at = random.randrange(len(text))

@@ -1,4 +1,4 @@
-"""Problems of an answer or of the log."""
+"""Problems of answers and logs."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,13 +11,15 @@ from tests.journeys.failure import refused
 ALWAYS = ("x-request-id", "vary", "x-content-type-options", "referrer-policy")
 FOR_PAGES = (*ALWAYS, "access-control-allow-origin")
 FAULTS = ('"event": "fault"', "Traceback", '"exception"', "was never retrieved")
-"""What the log has of a fault of ours."""
+"""Words in log lines that report an error in the gateway."""
 
 
 def problems_of(
     request: Request, answer: Answer, canaries: Mapping[str, Canary], *, may_fail: bool
 ) -> Iterator[str]:
-    """Problems of an answer; `may_fail`: Google fails, so 502, 503 and 504 are right."""
+    """Yield problems of an answer. With `may_fail`, Google can fail, so 502, 503 and 504
+    are allowed.
+    """
     yield from answer.problems
     if answer.status_code == 500 or (answer.status_code > 500 and not may_fail):
         yield f"a {answer.status_code}"
@@ -62,7 +64,7 @@ def _check_success(request: Request, answer: Answer, body: Any) -> None:
 
 
 def problems_of_log(text: str, canaries: Mapping[str, Canary]) -> Iterator[str]:
-    """Problems of the log."""
+    """Yield problems of the log."""
     for line in text.removesuffix("\n").split("\n"):
         yield from _of_a_line(line)
     for name in found(canaries, text.encode("utf-8", "replace")):

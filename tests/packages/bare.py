@@ -1,4 +1,4 @@
-"""The packages, built from the checkout, and a bare environment with the installed wheel."""
+"""Build the packages from the checkout, and install the wheel in an empty environment."""
 
 import os
 import shutil
@@ -15,12 +15,14 @@ from tests.journeys.process import Process
 TOP = Path(__file__).parents[2]
 PATIENCE_SECONDS = 300.0
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-"""Versions of Python that are tried where this machine has them."""
+"""Versions of Python to test, if the machine has them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bare:
-    """An environment with the gateway alone; `folder` is empty and not in the checkout."""
+    """Environment with only the gateway and its dependencies. `folder` is empty and
+    outside the checkout.
+    """
 
     python: Path
     folder: Path
@@ -30,7 +32,7 @@ class Bare:
 
     @contextmanager
     def serving(self, *arguments: str, last_words: str = " on http") -> Iterator[Process]:
-        """The command as a server, for the time of the block."""
+        """Run a command as a server during the block."""
         command = (str(self.python.with_name("sheets-gateway")),)
         log = self.folder / f"{arguments[0]}.log"
         with process.running(
@@ -53,7 +55,7 @@ def run(*command: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
 
 
 def interpreter(version: str) -> str | None:
-    """A Python of this version on this machine, if there is one."""
+    """Return the path of a Python of this version, or None."""
     candidates = [f"python{version}", *_of_pyenv(version)]
     for candidate in candidates:
         found = shutil.which(candidate)
@@ -64,20 +66,22 @@ def interpreter(version: str) -> str | None:
 
 
 def _of_pyenv(version: str) -> Sequence[str]:
-    """The shims in the PATH only work for a chosen version."""
+    """Return the interpreters installed by pyenv, because its shims in PATH work for
+    selected versions only.
+    """
     root = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()
     return [str(each / "bin" / "python") for each in root.glob(f"versions/{version}.*")]
 
 
 def build(folder: Path) -> Sequence[Path]:
-    """The wheel and the source distribution."""
+    """Build the wheel and the source distribution, and return their paths."""
     done = run(sys.executable, "-m", "hatchling", "build", "--directory", str(folder), cwd=TOP)
     assert done.returncode == 0, done.stderr
     return sorted(folder.iterdir())
 
 
 def install(wheel: Path, python: str, folder: Path) -> Bare:
-    """A fresh environment: the locked packages that the wheel needs, then the wheel alone."""
+    """Create an environment with the locked dependencies and the wheel."""
     environment, empty = folder / "environment", folder / "empty"
     empty.mkdir()
     bare = Bare(python=environment / "bin" / "python", folder=empty)

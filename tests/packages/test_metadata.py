@@ -12,7 +12,7 @@ PROJECT: Any = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))
 
 
 def test_the_installed_package_is_under_the_mit_license() -> None:
-    """The metadata of the built package has the license's name and its file."""
+    """The metadata of the built package have the MIT license and its file."""
     built = metadata("sheets-gateway")
 
     assert built["License-Expression"] == "MIT"
@@ -22,6 +22,6 @@ def test_the_installed_package_is_under_the_mit_license() -> None:
 
 @pytest.mark.parametrize("name", ["LICENSE", "README.md", "CHANGELOG.md", "scripts", "docs"])
 def test_the_source_distribution_has_what_a_reader_needs(name: str) -> None:
-    """License, pages and scripts are in the list of the sdist, and in the checkout."""
+    """The source distribution includes license, pages and scripts, which exist in the checkout."""
     assert name in PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
     assert (TOP / name).exists()

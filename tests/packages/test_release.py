@@ -1,4 +1,4 @@
-"""`scripts/release` makes one version of everything, or nothing."""
+"""`scripts/release` releases one version of all packages, or changes nothing."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ NOT_COPIED = shutil.ignore_patterns(
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A committed copy of this checkout that uses this environment."""
+    """Return a committed copy of this checkout that uses the current environment."""
     copy = tmp_path / "checkout"
     shutil.copytree(TOP, copy, ignore=NOT_COPIED)
     (copy / "tests").mkdir()
@@ -47,7 +47,7 @@ def release(checkout: Path, *arguments: str) -> "subprocess.CompletedProcess[str
 
 
 def versions(checkout: Path) -> set[str]:
-    """All versions that the checkout states."""
+    """Return all versions that the checkout states."""
     typescript = checkout / "clients" / "typescript"
     lock = json.loads((typescript / "package-lock.json").read_text("utf-8"))
     python = tomllib.loads((checkout / "clients/python/pyproject.toml").read_text("utf-8"))
@@ -62,7 +62,9 @@ def versions(checkout: Path) -> set[str]:
 
 
 def test_a_release_has_one_version(checkout: Path) -> None:
-    """Gateway, clients, changelog, packages and tag; everything is committed."""
+    """A release sets one version in gateway, clients and changelog, builds four packages
+    and tags the commit.
+    """
     git(checkout, "branch", "backup.old")
     done = release(checkout, "9.8.7")
     changelog = (checkout / "CHANGELOG.md").read_text("utf-8")
@@ -79,7 +81,7 @@ def test_a_release_has_one_version(checkout: Path) -> None:
 
 
 def test_a_trial_changes_nothing(checkout: Path) -> None:
-    """`--dry-run` builds and checks in a copy."""
+    """`--dry-run` builds the packages in a copy and changes nothing."""
     before = git(checkout, "rev-parse", "HEAD")
     done = release(checkout, "9.8.7", "--dry-run")
 
@@ -103,7 +105,9 @@ def test_a_trial_changes_nothing(checkout: Path) -> None:
 def test_a_release_that_is_not_ready_changes_nothing(
     checkout: Path, arguments: list[str], change: str | None, words: str
 ) -> None:
-    """Neither a file nor a tag; ignored files and branches of any name stay."""
+    """A release with wrong arguments, uncommitted changes or a failing build changes no
+    file and no tag.
+    """
     if change == "tag":
         git(checkout, "tag", "v9.8.7")
     elif change == "uncommitted":

@@ -1,4 +1,4 @@
-"""The built packages work without the checkout, on each Python that this machine has."""
+"""Built packages work without the checkout, on each installed Python version."""
 
 import json
 import re
@@ -38,8 +38,8 @@ def bare(
     shutil.rmtree(folder)
 
 
-def test_the_packages_pass_the_check_of_the_index(packages: Sequence[Path]) -> None:
-    """Wheel and source distribution, each below 3.5 MB, of one version."""
+def test_the_packages_pass_the_check_of_twine(packages: Sequence[Path]) -> None:
+    """twine accepts wheel and source distribution, each below 3.5 MB and of the same version."""
     done = run(sys.executable, "-m", "twine", "check", "--strict", *map(str, packages), cwd=TOP)
 
     assert done.returncode == 0, done.stdout
@@ -50,10 +50,8 @@ def test_the_packages_pass_the_check_of_the_index(packages: Sequence[Path]) -> N
     assert [each.name for each in packages if each.stat().st_size >= MOST_BYTES] == []
 
 
-def test_a_long_description_that_cannot_be_shown_is_found(
-    packages: Sequence[Path], tmp_path: Path
-) -> None:
-    """The check fails for a package whose metadata lack the readme."""
+def test_a_missing_long_description_is_found(packages: Sequence[Path], tmp_path: Path) -> None:
+    """twine reports a package whose metadata lack the README."""
     (made,) = [each for each in packages if each.suffix == ".gz"]
     with tarfile.open(made) as archive:
         archive.extractall(tmp_path, filter="data")
@@ -69,7 +67,7 @@ def test_a_long_description_that_cannot_be_shown_is_found(
 
 
 def test_a_bare_environment_has_what_the_wheel_needs(bare: Bare) -> None:
-    """Every dependency is there, in a version that fits, and no module of the checkout."""
+    """pip finds all dependencies of the wheel, and the modules come from site-packages."""
     checked = bare.run("-m", "pip", "check")
     found = bare.run("-c", "import gateway, sheets_emulator as e; print(gateway, e)")
 
@@ -79,7 +77,7 @@ def test_a_bare_environment_has_what_the_wheel_needs(bare: Bare) -> None:
 
 
 def test_the_demo_and_its_page_work(bare: Bare) -> None:
-    """Rows, the page to try requests on with its files, and the description of the API."""
+    """The demo from the wheel serves rows, /docs with its files, and the API document."""
     with bare.serving("demo", last_words="Ctrl-C") as demo:
         said = dict(re.findall(r"^(.+?): +(\S+)$", "".join(demo.said), re.MULTILINE))
         with httpx2.Client(base_url=demo.url, timeout=PATIENCE_SECONDS) as client:
@@ -98,7 +96,9 @@ def test_the_demo_and_its_page_work(bare: Bare) -> None:
 
 
 def test_emulator_keys_check_and_serve_work(bare: Bare) -> None:
-    """An operator's commands, on an emulated account: from a seed to a row."""
+    """The commands emulator, keys, check and serve of the wheel work together, from a
+    seed to a row.
+    """
     seed = bare.folder / "seed" / "my-book"
     seed.mkdir(parents=True)
     (seed / "Cities.csv").write_text("name\nParis\n")

@@ -13,12 +13,12 @@ from hypothesis import settings
 from tests.clock import ManualClock
 from tests.postgres import PostgresServer, running_server
 
-# Signals that this process ignores, its children ignore too: a test run in the background, or
-# under nohup, could not end them.
+# Child processes inherit ignored signals. A test run in the background or under nohup could not
+# end them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# No test fails for the time that it takes.
+# Hypothesis fails no test because of its duration.
 settings.register_profile("gateway", settings.get_profile("default"), deadline=None)
 settings.load_profile("gateway")
 

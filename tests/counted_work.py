@@ -39,7 +39,7 @@ def counting(part: str = "") -> Iterator[Instructions]:
         if event == "opcode":
             counted.count += 1
 
-    other = sys.gettrace()  # that of coverage
+    other = sys.gettrace()  # the trace function of coverage
     sys.settrace(called)
     try:
         yield counted

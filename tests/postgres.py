@@ -83,7 +83,7 @@ class PostgresServer:
             capture_output=True,
             text=True,
         )
-        # Lines with a backslash are commands to psql.
+        # Omit the commands of psql, which begin with a backslash.
         return "\n".join(line for line in done.stdout.splitlines() if not line.startswith("\\"))
 
     def _url(self, name: str) -> PostgresUrl:
@@ -140,7 +140,7 @@ class PostgresServer:
         pid = self._process.pid
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         for each in (pid, *map(int, children)):
-            with suppress(ProcessLookupError):  # a session that has just ended
+            with suppress(ProcessLookupError):  # the session has ended meanwhile
                 os.kill(each, number)
 
 
@@ -178,7 +178,10 @@ def _create(server: PostgresServer) -> None:
             shutil.chown(path, server.user)
     options: list[Path | str] = [
         *("-D", server.folder / "data", "-U", USER, "-E", "UTF8", "-N", "--locale=C.UTF-8"),
-        *("--locale-provider=icu", "--icu-locale=en-US"),  # it sorts texts as a dictionary does
+        *(
+            "--locale-provider=icu",
+            "--icu-locale=en-US",
+        ),  # sort texts by language, not by code point
         *("--auth-local=trust", "--auth-host=md5", f"--pwfile={password}"),
     ]
     subprocess.run(  # noqa: S603 - Debian's program

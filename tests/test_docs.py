@@ -86,7 +86,7 @@ def test_the_commands_are_found() -> None:
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_the_options_of_a_command_are_those_of_its_help(words: str) -> None:
+def test_the_options_of_a_command_equal_its_help(words: str) -> None:
     """The section of each command has a table with exactly the options of `--help`."""
     section = section_of(words)
     listed = re.findall(r"^\| `(--[^`]+)` \| \S.* \|$", section, re.MULTILINE)
@@ -131,7 +131,7 @@ def test_every_operator_is_named() -> None:
     assert sorted(name for name in names if f"`{name}`" not in API) == []
 
 
-def test_every_error_has_a_section_on_what_to_do() -> None:
+def test_every_error_has_a_troubleshooting_section() -> None:
     """Troubleshooting has a section for every code, with advice for client and operator."""
     sections = _ERROR_SECTION.findall(TROUBLE)
     told = [(int(code), int(status), name) for code, name, status, _ in sections]
@@ -224,7 +224,7 @@ def test_an_error_has_the_same_causes_on_both_pages(code: int, words: Sequence[s
     assert [word for word in words if word not in section] == []
 
 
-def test_limits_in_plain_words_are_those_of_the_code() -> None:
+def test_limits_in_the_readme_are_the_defaults() -> None:
     """The limits in the README are the defaults of the settings."""
     told = README.partition("## Limits and freshness")[2]
     settings = Settings()

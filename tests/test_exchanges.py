@@ -47,7 +47,7 @@ def recording(faults: Faults) -> tuple[Recorder, TestClient]:
     return recorder, TestClient(recorder, headers={"Accept-Encoding": "identity"})
 
 
-def test_an_exchange_is_kept_as_it_was_on_the_wire() -> None:
+def test_an_exchange_is_recorded_as_sent() -> None:
     """A recorded exchange has the encoded path and query, both bodies, the status and
     whether the answer is HTML.
     """

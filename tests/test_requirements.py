@@ -98,7 +98,7 @@ def gaps(name: str, pins: Pins, place: Mapping[str, str]) -> Iterator[str]:
 def _requires(name: str) -> Sequence[str]:
     try:
         return requires(name) or ()
-    except PackageNotFoundError:  # it is for another platform
+    except PackageNotFoundError:  # a package for another platform
         return ()
 
 
@@ -129,7 +129,7 @@ def test_a_gap_is_found(old: str, new: str, word: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_each_line_is_a_version_with_hashes_and_nothing_else(name: str) -> None:
+def test_each_line_is_a_version_with_hashes(name: str) -> None:
     """Each line has one version, an optional marker and hashes, but no index or URL."""
     lines = lines_of(name)
 

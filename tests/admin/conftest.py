@@ -166,7 +166,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
 @pytest.fixture
 def console(opened: Console) -> Console:
     opened.surface.reset()
-    # From the first test on, because worksheets are listed once a minute.
+    # In every test, because the gateway lists the worksheets only once a minute.
     opened.surface.sheets.add("Many", [["n"], *([number] for number in range(120))])
     opened.surface.sheets.add(NASTY, [[NASTY, "b"], [NASTY, f"{NASTY}\n{NASTY}"]])
     return opened

@@ -379,7 +379,7 @@ def test_the_log_has_ids_and_no_cell(console: Console) -> None:
     try:
         console.page("/data", **view(console, where=json.dumps({"name": "Chicago"})))
         console.send("GET", "/sign-in?Chicago", session="")
-        console.call(asyncio.sleep, 0.0)  # lines are written after the answers of a turn
+        console.call(asyncio.sleep, 0.0)  # the log is written at the end of a loop turn
     finally:
         reset_logging()
     page, sign_in = map(json.loads, written.getvalue().splitlines())

@@ -135,7 +135,7 @@ def test_unsafe_methods_need_the_same_origin(
 
     answer = console.send("POST", path, headers=headers, form=form, session=session)
 
-    # The tag is wrong: a form that passes is refused by its tag.
+    # The ETag is wrong, so that an accepted form gets 412 and writes nothing.
     expected = 412 if "row" in path and status == PASSES else status
     assert answer.status_code == expected
     assert console.surface.cells() == before

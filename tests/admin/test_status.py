@@ -46,7 +46,7 @@ def test_the_state_of_the_process(fresh: Console) -> None:
     """The status has quota use, accounts, and worksheets in memory with rows and age,
     without a call to Google.
     """
-    tallies.note_breaker(is_open=False)  # of other tests in this process
+    tallies.note_breaker(is_open=False)  # opened by an earlier test
     fresh.surface.send("GET", "Cities")
     fresh.surface.send("GET", "Many?limit=1&skip=7")
     used, calls = tallies.calls_of_minute("main", "read"), fresh.surface.calls.reads

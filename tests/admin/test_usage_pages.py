@@ -31,7 +31,7 @@ def mixed_requests(console: Console) -> list[dict[str, Any]]:
         ask("GET", "Nowhere")
         ask("GET", "Cities", key=None)
         ask("GET", "/v3")
-        console.call(asyncio.sleep, 0.0)  # lines are written after the answers of a turn
+        console.call(asyncio.sleep, 0.0)  # the log is written at the end of a loop turn
     finally:
         reset_logging()
     return [each for each in map(json.loads, written.getvalue().splitlines()) if "path" in each]

@@ -128,7 +128,7 @@ def test_every_sample_has_an_expectation(outcomes: Mapping[str, Any]) -> None:
     assert set(outcomes) == set(SHOWN_TO_PAGES)
 
 
-def test_the_sheet_has_what_a_page_wrote(outcomes: Mapping[str, Any], site: Site) -> None:
+def test_the_sheet_has_the_rows_of_the_page(outcomes: Mapping[str, Any], site: Site) -> None:
     """Each row that a sample wrote is in the sheet exactly once; failed writes left nothing."""
     assert outcomes
     assert written(site.api.emulator) == WRITTEN

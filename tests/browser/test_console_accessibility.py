@@ -136,6 +136,7 @@ def test_pages_of_use_are_accessible_and_fit(console: Page, axe: str) -> None:
     ],
 )
 def test_a_fault_is_found(console: Page, axe: str, planted: str, expected: Sequence[str]) -> None:
+    """A planted violation of contrast, labels or width is reported with width and color scheme."""
     console.goto("/")
     console.evaluate(f"document.querySelector('main').innerHTML += {json.dumps(planted)}")
 

@@ -72,6 +72,6 @@ def test_every_sample_has_an_expectation(ran: Ran) -> None:
     assert set(ran.outcomes) - {"a key for another page"} == set(SHOWN_TO_ALL)
 
 
-def test_the_sheet_has_what_samples_wrote(ran: Ran) -> None:
+def test_the_sheet_has_the_rows_of_the_samples(ran: Ran) -> None:
     """Each row that a sample wrote is in the sheet exactly once."""
     assert written(ran.api.emulator) == WRITTEN

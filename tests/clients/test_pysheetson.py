@@ -169,7 +169,7 @@ def test_its_data_frames_become_rows(client: Any, api: Api) -> None:
     """Each row of a data frame becomes a created row, and numbers stay numbers."""
     frame = pysheetson.pd.DataFrame([{"name": "c", "amount": 3}, {"name": "d", "amount": 4}])
     (outcome,) = client.create_rows_from_dataframe("My Sheet", frame)
-    listed = client.list_rows("My Sheet")  # the library below encodes the name
+    listed = client.list_rows("My Sheet")  # requests encodes the name
 
     assert outcome["failed_operations"] == 0
     assert names(listed) == ["a", "b", "c", "d"]

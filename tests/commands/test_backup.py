@@ -237,7 +237,9 @@ def test_a_restored_store_has_its_keys_and_pepper(
 
 
 def test_a_store_is_replaced_on_request_only(here: Installation, backup: Path) -> None:
-    """With `--replace` the old store stays under another name, and keys that differ are listed."""
+    """A restore over a store fails without `--replace`; with it the old store is renamed
+    and differences are listed.
+    """
     first = here.create_key()
     here.storage("backup", backup)
     second = here.create_key()
@@ -443,7 +445,7 @@ def test_a_damaged_store_can_be_replaced(here: Installation, backup: Path) -> No
 
 
 def test_a_store_that_is_served_is_not_replaced(here: Installation, backup: Path) -> None:
-    """A restore while a gateway uses the store fails with its name, and nothing changes."""
+    """A restore while a gateway uses the store fails with a message that names the store."""
     here.create_key()
     here.storage("backup", backup)
     with exclusive_lock(here.database):

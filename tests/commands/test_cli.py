@@ -27,7 +27,7 @@ def test_the_command_line_starts_without_posix() -> None:
     program = (
         f"import sys; sys.modules.update(dict.fromkeys({POSIX_ONLY}))\n"
         "from gateway.commands.cli import main\n"
-        "import os, sysconfig; sysconfig.get_config_vars()\n"  # 3.13 reads them as on Windows
+        "import os, sysconfig; sysconfig.get_config_vars()\n"  # 3.13 would read them as on Windows
         "os.name = 'nt'\n"
         "main(['serve'])"
     )

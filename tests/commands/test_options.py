@@ -42,7 +42,7 @@ def test_the_configuration_in_use_is_named(tmp_path: Path) -> None:
     assert missing == f"no {file} in {Path.cwd()}, so defaults and variables GATEWAY_… only"
 
 
-def test_all_lines_are_printed_in_one_module() -> None:
+def test_only_one_module_prints() -> None:
     """Only `terminal.py` prints to standard output or standard error."""
     found = {
         file.name

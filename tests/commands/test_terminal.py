@@ -189,7 +189,7 @@ def test_misspelt_words_have_a_suggestion(arguments: list[str], complaint: str) 
 @pytest.mark.parametrize("form", ["auto", "json"])
 def test_the_log_on_a_terminal_is_text(folder: Path, form: str) -> None:
     """With `log.format = "auto"` the log on a terminal is text; with `json` it is JSON."""
-    # A port of the loopback without a server: no call is made.
+    # A loopback port without a server, because the test makes no call to Google.
     environ = {"GATEWAY_GOOGLE__ENDPOINT": "http://127.0.0.1:9", "GATEWAY_LOG__FORMAT": form}
     with on_terminal("serve", "--port", "0", environ=environ, folder=folder) as terminal:
         url = terminal.until(r"Sheets gateway on (http://\S+)\n")[1]

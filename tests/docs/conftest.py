@@ -56,7 +56,7 @@ def stage(tmp_path: Path, demo: Demo, google: Google) -> Stage:
             "admin-key": demo.admin_key,
         },
     )
-    # As a browser saves it: whoever follows the pages makes it his own.
+    # With the mode of a browser's download; the pages restrict the mode.
     key_file = stage.checkout / "service-account.json"
     key_file.write_bytes(google.key_file.read_bytes())
     key_file.chmod(0o644)

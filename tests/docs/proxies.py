@@ -109,7 +109,7 @@ def running_nginx(block: Block, folder: Path, *, gateway: str) -> Iterator[Proxy
     with bind("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
     (folder / "nginx.conf").write_text(nginx_text(block, folder, port=port, gateway=gateway))
-    started = _nginx(folder)  # it goes into the background once it listens
+    started = _nginx(folder)  # returns when nginx listens in the background
     if started.returncode != 0:
         raise OSError(started.stderr)
     try:
@@ -177,7 +177,7 @@ def port_of(url: str) -> str:
 def _nginx(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     command = ["nginx", "-p", str(folder), "-c", str(folder / "nginx.conf"), *options]
     log = folder / "said"
-    with log.open("w+") as said:  # no pipe, which a nginx in the background would keep open
+    with log.open("w+") as said:  # a pipe would stay open in the background
         done = subprocess.run(  # noqa: S603 - a program of the machine
             command,
             stdin=subprocess.DEVNULL,

@@ -9,7 +9,7 @@ from tests.docs.blocks import Block
 def problems(block: Block, folder: Path) -> list[str]:
     """Return the gateway's errors for this block as its `config.toml`."""
     file = folder / "config.toml"
-    file.touch(0o600)  # it may contain a password
+    file.touch(0o600)  # because the file can contain a password
     file.write_text(block.text)
     try:
         load_settings(file, {})

@@ -87,7 +87,7 @@ LISTED: Mapping[str, Sequence[RequestKind]] = {
 
 
 @pytest.mark.parametrize("line", LISTED)
-def test_the_parameters_of_an_operation_are_those_of_the_code(line: str) -> None:
+def test_the_parameters_of_an_operation_equal_the_code(line: str) -> None:
     """The table of operations lists exactly the parameters and preferences of the code."""
     found = re.search(rf"^\| {line} \| (.*) \|(.*)\|$", PAGE, re.MULTILINE)
     columns = [re.findall(r"`(.+?)`", text) for text in found.groups()] if found else []
@@ -98,10 +98,11 @@ def test_the_parameters_of_an_operation_are_those_of_the_code(line: str) -> None
 
 
 def test_every_operation_is_listed() -> None:
+    """The table of operations lists every operation of the code."""
     assert {kind for kinds in LISTED.values() for kind in kinds} == set(OPERATIONS)
 
 
-def test_the_limits_of_where_are_those_of_the_code() -> None:
+def test_the_limits_of_where_equal_the_code() -> None:
     """The page has the limits of `where` from the code: conditions, depth and size."""
     size = f"{MAX_WHERE_BYTES // 1024} KiB"
 

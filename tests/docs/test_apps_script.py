@@ -22,6 +22,7 @@ console.log(JSON.stringify(sent));
 
 @pytest.mark.skipif(NODE is None, reason="Node.js is not installed")
 def test_the_script_reports_the_tab() -> None:
+    """The script posts to `refresh` of the tab with its percent-encoded title and the key."""
     (block,) = [each for each in all_blocks() if each.language == LANGUAGE]
     script = STUBS + block.text + CALL
     done = subprocess.run(  # noqa: S603 - our own script

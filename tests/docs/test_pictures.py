@@ -39,7 +39,7 @@ def test_the_page_has_all_pictures() -> None:
     assert sorted(shown) == sorted(path.stem for path in FOLDER.iterdir())
 
 
-def test_another_cell_or_record_makes_another_picture(api: Api) -> None:
+def test_a_change_gives_a_different_picture(api: Api) -> None:
     """A changed cell, frozen row or record gives a different picture."""
     first = drawn(api, PICTURES[0])
     [block] = first.view.blocks

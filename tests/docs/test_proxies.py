@@ -179,6 +179,7 @@ def test_concurrent_requests_of_one_address_are_limited(proxied: httpx2.Client) 
     ],
 )
 def test_a_mistake_for_nginx_is_found(old: str, new: str, word: str, tmp_path: Path) -> None:
+    """A mistake in the nginx configuration is reported with nginx's message."""
     write_certificate(tmp_path)
     block = NGINX.replaced(old, new)
     text = nginx_text(block, tmp_path, port=1, gateway="127.0.0.1:9")

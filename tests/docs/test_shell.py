@@ -27,7 +27,7 @@ def block(text: str, language: str = "sh", *notes: str) -> Block:
 
 
 @pytest.mark.parametrize("page", RUN)
-def test_the_commands_of_a_page_do_what_it_says(page: str, stage: Stage) -> None:
+def test_the_commands_of_a_page_work(page: str, stage: Stage) -> None:
     """The commands of a page run in order, with the documented statuses and outputs."""
     assert problems_run(page, RUN[page], stage) == []
 

@@ -77,7 +77,7 @@ def _text(item: Mapping[str, str]) -> str:
     return item["title"] + re.sub("<[^>]+>", "", item["text"])
 
 
-def test_the_site_needs_no_other_host(site: Path) -> None:
+def test_the_site_loads_nothing_from_other_hosts(site: Path) -> None:
     """Pages and styles of the site load no scripts, fonts or pictures from other hosts."""
     loading = {
         f"{file.relative_to(site)}: {found[0]}"

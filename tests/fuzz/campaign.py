@@ -108,7 +108,7 @@ def _fight(campaign: Campaign, report: Report, number: int, count: int, folder: 
 
         try:
             ask()
-        except Exception as error:  # whatever it was, the other parts go on
+        except Exception as error:  # further parts continue after any error
             notes = " ".join(getattr(error, "__notes__", ()))
             report.problems.append(f"part {number}: {type(error).__name__} {error} {notes}"[:4000])
         _look_back(stage, report)

@@ -210,6 +210,6 @@ def broken(count: int, seed: int) -> Iterator[str]:
         for number in range(-(-count // len(PROPERTIES))):
             try:
                 holds(Random(f"{seed}-{name}-{number}"))  # noqa: S311
-            except Exception as error:  # whatever it is, it is what was looked for
+            except Exception as error:  # any other exception breaks the property
                 yield f"{name}, case {number} of seed {seed}: {type(error).__name__} {error}"
                 break

@@ -204,7 +204,7 @@ def headers(draw: st.DrawFn, keys: Sequence[str]) -> list[tuple[bytes, bytes]]:
     lines = []
     if not draw(ONE_IN_TEN):
         lines.append((b"authorization", b"Bearer " + draw(st.sampled_from(keys)).encode()))
-    if draw(st.booleans()):  # the key's only one is meant where none is named
+    if draw(st.booleans()):  # without an ID, the key's only spreadsheet
         lines.append((b"x-spreadsheet-id", b"demo"))
     if draw(ONE_IN_TEN):
         odd = draw(st.sampled_from([*IDS, *ODD_IDS]) | TEXTS)
@@ -222,7 +222,7 @@ def requests(draw: st.DrawFn, keys: Sequence[str]) -> Request:
     """Generate any request that a client can send. `keys` are the valid keys."""
     method = draw(st.sampled_from(METHODS))
     is_read = method in ("GET", "HEAD")
-    kind = draw(st.sampled_from("rrrrrrrsp"))  # a right segment mostly, any one, or any path
+    kind = draw(st.sampled_from("rrrrrrrsp"))  # mostly a valid segment, any segment, or any path
     path = b"/v2/sheets/" + draw(RIGHT_SEGMENTS if kind == "r" else SEGMENTS)
     if kind == "p":
         path = draw(ODD_PATHS)

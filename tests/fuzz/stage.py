@@ -192,7 +192,7 @@ def captured_log() -> Iterator[io.StringIO]:
     """Capture all log output of the block, including other packages, and reset logging
     afterwards.
     """
-    gc.collect()  # tasks that others left behind tell their errors now, not into this log
+    gc.collect()  # so that tasks of earlier tests log their errors now
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     root.handlers.clear()

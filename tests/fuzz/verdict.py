@@ -30,7 +30,7 @@ def problems_of(
         yield f"the {name} in an answer"
     if answer.status_code in (204, 304):
         yield from ["a body where none may be"] if answer.content else []
-    elif request.method != "HEAD":  # whose body the server leaves out
+    elif request.method != "HEAD":  # a HEAD answer has no body
         yield from _of_the_body(request, answer)
 
 

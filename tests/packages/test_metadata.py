@@ -21,7 +21,7 @@ def test_the_installed_package_is_under_the_mit_license() -> None:
 
 
 @pytest.mark.parametrize("name", ["LICENSE", "README.md", "CHANGELOG.md", "scripts", "docs"])
-def test_the_source_distribution_has_what_a_reader_needs(name: str) -> None:
+def test_the_source_distribution_has_license_pages_and_scripts(name: str) -> None:
     """The source distribution includes license, pages and scripts, which exist in the checkout."""
     assert name in PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
     assert (TOP / name).exists()

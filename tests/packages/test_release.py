@@ -80,7 +80,7 @@ def test_a_release_has_one_version(checkout: Path) -> None:
     assert git(checkout, "branch", "--list", "backup.old")
 
 
-def test_a_trial_changes_nothing(checkout: Path) -> None:
+def test_a_dry_run_changes_nothing(checkout: Path) -> None:
     """`--dry-run` builds the packages in a copy and changes nothing."""
     before = git(checkout, "rev-parse", "HEAD")
     done = release(checkout, "9.8.7", "--dry-run")

@@ -66,7 +66,7 @@ def test_a_missing_long_description_is_found(packages: Sequence[Path], tmp_path:
     assert done.returncode != 0
 
 
-def test_a_bare_environment_has_what_the_wheel_needs(bare: Bare) -> None:
+def test_the_wheel_has_all_dependencies(bare: Bare) -> None:
     """pip finds all dependencies of the wheel, and the modules come from site-packages."""
     checked = bare.run("-m", "pip", "check")
     found = bare.run("-c", "import gateway, sheets_emulator as e; print(gateway, e)")

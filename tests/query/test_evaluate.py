@@ -224,7 +224,7 @@ def test_rows_are_ordered(order: tuple[SortTerm, ...], rows: list[int]) -> None:
         (10**15, 100, [], False),
     ],
 )
-def test_pages_know_whether_rows_remain(
+def test_pages_have_next_if_rows_remain(
     skip: int, limit: int, rows: list[int], has_next: bool
 ) -> None:
     """`has_next` is true if matching rows follow the page; a page past the end is empty."""

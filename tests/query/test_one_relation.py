@@ -68,7 +68,7 @@ PACKAGE = Answers(
 
 @settings(max_examples=500)
 @given(st.integers(0, 2**63).map(random_column))
-def test_equality_ranges_and_order_are_one_relation(
+def test_equality_ranges_and_order_agree(
     column: tuple[list[Cell], list[Operand]],
 ) -> None:
     """`$lt`, `$eq` and `$gt` split a class in sort order; `$in`, `$ne` and `$nin` agree

@@ -164,7 +164,7 @@ def test_a_sorted_sheet_loses_the_cursor_position() -> None:
 
 
 @pytest.mark.parametrize(("inserted", "is_lost"), [(False, False), (True, True)])
-def test_repeated_rows_are_found_only_where_nothing_changed(
+def test_a_position_in_identical_rows_needs_an_unchanged_sheet(
     inserted: bool,
     is_lost: bool,
 ) -> None:

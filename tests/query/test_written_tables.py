@@ -91,7 +91,7 @@ def test_any_series_of_writes_equals_a_table_read_again(seed: int) -> None:
         table, after = random.choice((remove, remove, write))(table, rows, random)
         rows = without_end(after)
         if any(cell.value not in ("", None) for row in after[len(rows) :] for cell in row.values()):
-            table = make_renderings(rows, random)  # values below the end, which display nothing
+            table = make_renderings(rows, random)  # cells below the end have values but no text
         check(table, rows, random)
         check(before, rows_before, random)
 

@@ -25,7 +25,7 @@ Reader = Callable[[str, float], Moment | None]
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=str)
-def test_random_numbers_are_read_as_what_they_are(form: Format) -> None:
+def test_random_numbers_are_read_correctly(form: Format) -> None:
     """A displayed number is read as the date, time or duration of its format, or as a number."""
     assert list(wrong_readings(displayed_moment, [form])) == []
 

@@ -42,7 +42,7 @@ from tests.table.number_formats import Format
 def test_plain_notation_is_a_number(text: str, number: float) -> None:
     """Text in plain ASCII notation, such as `-7.25` or `1e5`, is a number."""
     assert number_in(text) == number
-    assert "-" <= text < ":"  # by which kinds of cells are sifted
+    assert "-" <= text < ":"  # the index of kinds relies on it
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_displays_of_numbers_are_read(pattern: str, hundredths: int) -> None:
         *[(text, None) for text in ("", "%", "$", "²", "x", "12b", "5 kg", "1.2E+5", "9" * 101)],
     ],
 )
-def test_other_displays_of_numbers(text: str, number: float | None) -> None:
-    """Three digits after a lone point are decimals if 0 precedes; a display with words is not a
-    number.
+def test_displays_of_numbers_in_other_locales(text: str, number: float | None) -> None:
+    """Points, commas, blanks and apostrophes separate digits; `0.125` has decimals, and
+    words give None.
     """
     assert displayed_number(text) == number
 
@@ -180,7 +180,7 @@ def test_other_displays_of_numbers(text: str, number: float | None) -> None:
     ],
 )
 @pytest.mark.parametrize("beside", [[], [("7", 7)], [("a", "a")]], ids=len)
-def test_a_display_that_does_not_name_the_value_is_odd(
+def test_a_display_that_differs_from_the_value_is_odd(
     text: str, value: object, is_odd: bool, beside: list[tuple[str, object]]
 ) -> None:
     """A cell is odd if its display is not the plain notation of its value."""

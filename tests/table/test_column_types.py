@@ -104,5 +104,6 @@ def test_a_native_table_declares_types(
 
 
 def test_a_column_of_several_types_is_typed_as_text() -> None:
+    """The name of several types, or of none, is `text`."""
     assert [UNKNOWN.name, ColumnType(names=("date", "text")).name] == ["text", "text"]
     assert ColumnType(names=("date",)).name == "date"

@@ -7,14 +7,14 @@ from gateway.table.header import Selection, parse_header
 NFC, NFD = "Gr\u00f6\u00dfe", "Gro\u0308\u00dfe"
 
 
-def test_names_are_kept_as_written_in_sheet_order() -> None:
+def test_names_are_exact_and_in_sheet_order() -> None:
     """Fields have the exact header names in the order of the sheet."""
     header = parse_header(["name", " state ", "Größe", "a/b"])
 
     assert list(header.columns.items()) == [("name", 0), (" state ", 1), ("Größe", 2), ("a/b", 3)]
 
 
-def test_blank_headers_name_nothing() -> None:
+def test_blank_headers_are_not_fields() -> None:
     """A column with an empty or blank header is not a field."""
     header = parse_header(["name", "", None, "  ", "state", "", " "])
 
@@ -29,9 +29,7 @@ def test_a_header_without_fields(row: list[object]) -> None:
 
 
 def test_the_first_of_duplicates_has_the_name() -> None:
-    """Of columns with the same header, only the first is a field; `duplicates()` lists each later
-    one.
-    """
+    """The first of equal headers is the field; `duplicates()` lists each later one by name."""
     header = parse_header(["id", "name", "id", "", "", "name", "id"])
 
     assert dict(header.columns) == {"id": 0, "name": 1}

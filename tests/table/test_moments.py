@@ -82,7 +82,7 @@ DAYS = st.builds(
         ("0:00:00", -1e-7, "-PT0.009S"),
     ],
 )
-def test_displayed_parts_make_a_moment(display: str, serial: float, text: str) -> None:
+def test_displays_of_dates_and_times_are_parsed(display: str, serial: float, text: str) -> None:
     """A display in any language is read as the date or time whose parts agree with the serial
     number.
     """
@@ -223,7 +223,7 @@ def test_iso_texts_are_moments(text: str, moment: Moment) -> None:
         "12345",
     ],
 )
-def test_other_texts_are_no_moments(text: str) -> None:
+def test_other_texts_are_not_dates(text: str) -> None:
     """Invalid dates and other notations, such as `8:00 AM`, give None."""
     assert moment_in(text) is None
 
@@ -249,7 +249,7 @@ def test_moments_come_back_from_their_text_and_serial(moment: Moment) -> None:
 @example("1" * 50_000, 1.0)
 @example("9" * 99 + "h", 1.0)
 @example("0:00", 1.7976931348623157e308)
-def test_odd_texts_and_numbers_raise_nothing(text: str, number: float) -> None:
+def test_unusual_texts_and_numbers_raise_no_error(text: str, number: float) -> None:
     """Any text with any number gives None, or a date or time whose text can be parsed again."""
     for moment in (displayed_moment(text, number), moment_in(text)):
         assert moment is None or moment_in(moment_text(moment)) is not None

@@ -197,7 +197,7 @@ def test_columns_that_end_above_removed_rows_are_shared() -> None:
     assert (after.typed or ())[0] is after.displayed[0]
 
 
-def test_indexes_are_made_again_after_a_removal() -> None:
+def test_indexes_are_rebuilt_after_a_removal() -> None:
     """Sorting after a removal uses the remaining rows; the original table keeps its order."""
     table = whole()
     evaluate(table, BY_POPULATION)

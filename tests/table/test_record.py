@@ -82,7 +82,7 @@ def test_a_blank_header_is_no_field() -> None:
         place({"": "x"}, HEADER, ignore_unknown=False)
 
 
-def test_unknown_fields_may_be_ignored() -> None:
+def test_unknown_fields_can_be_ignored() -> None:
     """With `unknown_fields = "ignore"`, unknown fields are not written; `ignored` lists them."""
     placement = place({"nope": 1, "name": "x", "no": 2}, HEADER, ignore_unknown=True)
 
@@ -276,7 +276,7 @@ def test_no_more_than_ten_misplaced_fields_are_named() -> None:
     assert '"x9" are not fields' in refused.value.message
 
 
-def test_hidden_fields_are_left_aside_as_unknown_ones() -> None:
+def test_hidden_fields_are_ignored_like_unknown_fields() -> None:
     """With `ignore_unknown`, hidden fields are ignored like unknown fields."""
     placement = place({"salary": 1, "nope": 2, "name": "x"}, SOME, ignore_unknown=True)
 

@@ -54,7 +54,7 @@ FORMS = {
 
 
 @given(number=NUMBERS, pattern=st.sampled_from(PATTERNS))
-def test_the_typed_value_of_a_number_is_held(number: float, pattern: str) -> None:
+def test_the_typed_value_of_a_number_equals_its_cell(number: float, pattern: str) -> None:
     """The typed value that a read returns for a number equals its cell, so sending it writes
     nothing.
     """
@@ -67,7 +67,7 @@ def test_the_typed_value_of_a_number_is_held(number: float, pattern: str) -> Non
 
 
 @given(value=st.one_of(TEXTS, st.booleans()))
-def test_the_typed_value_of_another_cell_is_held(value: str | bool) -> None:
+def test_the_typed_value_of_other_cells_equals_the_cell(value: str | bool) -> None:
     """The typed value of a text, boolean, error or empty cell equals its cell."""
     text = str(value).upper() if isinstance(value, bool) else value
     answer = typed_answer(text, value)
@@ -100,7 +100,9 @@ def test_the_typed_value_of_another_cell_is_held(value: str | bool) -> None:
         (False, "", None),
     ],
 )
-def test_a_value_of_another_kind_is_not_held(sent: Stored, text: str, value: object) -> None:
+def test_a_value_of_another_kind_differs_from_the_cell(
+    sent: Stored, text: str, value: object
+) -> None:
     """A sent value equals a cell only if kind and value are equal: 5 differs from "5" and from
     TRUE.
     """

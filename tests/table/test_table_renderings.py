@@ -15,7 +15,7 @@ def is_mixed(displayed: Sequence[Column], typed: Sequence[Column]) -> bool:
     return finish(make_table(displayed).with_typed(typed)).is_mixed
 
 
-def test_equal_columns_are_kept_once() -> None:
+def test_equal_columns_are_stored_once() -> None:
     """A column of texts is one object for both renderings."""
     displayed: list[Column] = [("name", "Boston", "Austin"), ("n", "1")]
 
@@ -27,7 +27,7 @@ def test_equal_columns_are_kept_once() -> None:
     assert not shared.is_mixed
 
 
-def test_equal_cells_of_mixed_columns_are_kept_once() -> None:
+def test_equal_cells_of_mixed_columns_are_stored_once() -> None:
     """Equal texts in a column with numbers are one object for both renderings."""
     displayed: list[Column] = [("note", "1,250", "Boston", "#N/A", "")]
 

@@ -31,7 +31,7 @@ def test_an_error_is_null(text: str) -> None:
     ("text", "value"),
     [("#N/A", 5), ("#N/A of it", "#N/A of it"), ("5", "#N/A"), ("#n/a", "#n/a"), ("#", "#")],
 )
-def test_other_cells_are_no_errors(text: str, value: object) -> None:
+def test_other_cells_are_not_errors(text: str, value: object) -> None:
     """A cell is an error only if its display and its value are the same error."""
     assert typed_answer(text, value) == value
 

@@ -68,11 +68,11 @@ def test_a_view_has_only_the_granted_columns(
         pytest.param(["\u1ed9", "o\u0323\u0302"], ["\u00f4\u0323"], [], id="two alike"),
     ],
 )
-def test_a_grant_in_another_spelling_is_for_the_only_such_column(
+def test_a_grant_in_another_normalization_needs_a_unique_column(
     headers: list[str], granted: list[str], seen: list[str]
 ) -> None:
-    """A granted name in another normalization gives access only if one column matches and none
-    exactly.
+    """A granted name in another normalization matches only if no column has the exact
+    name and one matches.
     """
     found = view(granted, granted, header=parse_header(headers))
 
@@ -201,7 +201,7 @@ def test_writable_columns_are_visible_columns(
         pytest.param([*ROW[:4], "NY", *ROW[5:]], False, id="a seen cell"),
     ],
 )
-def test_a_tag_is_over_the_whole_row(row: Sequence[str], is_same: bool) -> None:
+def test_a_tag_covers_visible_and_hidden_cells(row: Sequence[str], is_same: bool) -> None:
     """A key that sees some columns gets an ETag that changes with visible and hidden cells."""
     seen = view(["name", "state"])
 

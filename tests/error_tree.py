@@ -1,4 +1,4 @@
-"""The errors that can be raised."""
+"""List of the gateway's error classes."""
 
 from collections.abc import Iterator
 

@@ -32,7 +32,7 @@ def test_no_async_test_draws() -> None:
     assert not any(found.values()), {name: names for name, names in found.items() if names}
 
 
-def test_a_drawing_test_is_found() -> None:
+def test_an_async_test_that_draws_is_found() -> None:
     """An async function with a `DataObject` is reported; a plain function is not."""
     source = "async def one(data: st.DataObject): ...\ndef two(data: st.DataObject): ..."
 

@@ -122,7 +122,7 @@ def test_the_page_lists_all_words_of_other_services() -> None:
     assert sorted(map(letters, words)) == sorted(WORDS)
 
 
-def test_the_switches_are_settings_with_these_defaults() -> None:
+def test_migration_settings_have_these_defaults() -> None:
     """Each migration setting exists with the documented default, and has cases with and
     without it.
     """

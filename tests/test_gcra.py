@@ -107,7 +107,7 @@ def test_a_request_passes_at_the_predicted_time(
 def test_no_minute_has_more_than_rate_and_burst(
     per_minute: int, burst: int, steps: Sequence[tuple[float, int]]
 ) -> None:
-    """In any 60 seconds at most rate plus burst requests pass."""
+    """At most rate plus burst requests pass in any 60 seconds."""
     limit, gcra, now = rate_limit(per_minute, burst=burst), Gcra(), 1000.0
     passed: list[float] = []
     for seconds, wanted in steps:

@@ -149,7 +149,7 @@ def test_a_list_of_keys_has_no_secret(console: Console) -> None:
     assert head.headers["content-length"] == str(len(answer.content))
 
 
-def test_a_list_of_keys_has_pages(console: Console) -> None:
+def test_a_list_of_keys_is_paged(console: Console) -> None:
     """`limit` and `skip` page through all keys, oldest first; `find` filters by name."""
     every = ask(console, "GET", "/keys").json()
     pages, ids = [], []

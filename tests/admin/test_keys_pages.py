@@ -285,7 +285,7 @@ def test_active_keys_come_first_with_their_rights_in_words(console: Console) -> 
     )
 
 
-def test_many_keys_have_pages(console: Console) -> None:
+def test_many_keys_are_paged(console: Console) -> None:
     """The list has 100 keys a page, and `find` filters it; revoked keys are not offered
     for the Data page.
     """

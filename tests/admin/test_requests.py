@@ -65,7 +65,7 @@ def test_requests_equal_the_log(console: Console) -> None:
         ("limit=1", 400),
     ],
 )
-def test_filters(console: Console, query: str, count: int) -> None:
+def test_requests_are_filtered(console: Console, query: str, count: int) -> None:
     """Requests are filtered by key, code and time, and the page shows the same number as
     the API.
     """
@@ -130,9 +130,7 @@ def test_requests_contain_no_value_and_no_secret(console: Console) -> None:
 
 
 def test_requests_are_recorded_with_a_console_only(console: Console) -> None:
-    """With a console the latest KEPT_REQUESTS are recorded; without one none, and Jinja2
-    is not imported.
-    """
+    """A console has the latest KEPT_REQUESTS requests; a gateway without a console records none."""
     for number in range(KEPT_REQUESTS + 5):
         request_done(RequestEvent(str(number), "GET", "/v2", 200), 0.001)
     kept = len(tallies.recent)

@@ -42,7 +42,7 @@ def open_breaker() -> Iterator[None]:
     tallies.note_breaker(is_open=False)
 
 
-def test_the_state_of_the_process(fresh: Console) -> None:
+def test_the_status_describes_the_process(fresh: Console) -> None:
     """The status has quota use, accounts, and worksheets in memory with rows and age,
     without a call to Google.
     """
@@ -143,7 +143,7 @@ def test_the_overview_has_links(fresh: Console) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/usage", "/requests", "/keys", "/data"])
-def test_a_store_that_fails_gets_a_page(fresh: Console, path: str) -> None:
+def test_a_failing_store_gets_an_error_page(fresh: Console, path: str) -> None:
     """If the key store fails, a page gets 503 as HTML, and the admin API gets 503 as JSON."""
     broken = KeyStore(create_async_engine("sqlite+aiosqlite:////nowhere/keys.db"))
     surface = replace(fresh.surface, state={**fresh.surface.state, "store": broken})

@@ -35,7 +35,7 @@ def open_docs(context: BrowserContext, recorder: Recorder, demo: Demo) -> OpenDo
     return start
 
 
-def test_it_shows_general_operations_without_a_key(
+def test_without_a_key_general_operations_are_shown(
     open_docs: OpenDocs, recorder: Recorder, demo: Demo
 ) -> None:
     """Without a key the page shows general operations, without foreign requests or
@@ -50,7 +50,7 @@ def test_it_shows_general_operations_without_a_key(
     assert recorder.complaints == []
 
 
-def test_it_lists_rows_with_a_key(open_docs: OpenDocs, recorder: Recorder, demo: Demo) -> None:
+def test_with_a_key_rows_are_listed(open_docs: OpenDocs, recorder: Recorder, demo: Demo) -> None:
     """With a key the page lists its worksheets, and executing the first operation lists rows."""
     page = open_docs()
     give_key(page, demo.full_key)
@@ -64,7 +64,7 @@ def test_it_lists_rows_with_a_key(open_docs: OpenDocs, recorder: Recorder, demo:
     assert recorder.complaints == []
 
 
-def test_it_tries_typed_requests(open_docs: OpenDocs, recorder: Recorder, demo: Demo) -> None:
+def test_typed_values_can_be_selected(open_docs: OpenDocs, recorder: Recorder, demo: Demo) -> None:
     """With "typed" selected, the document and answers have numbers instead of texts."""
     page = open_docs()
     give_key(page, demo.full_key)

@@ -13,7 +13,7 @@ LEGIBLE = 4.5
 """Minimum contrast of text in WCAG 2.2, 1.4.3."""
 
 
-def test_it_says_that_the_gateway_is_healthy(
+def test_the_home_page_says_that_the_gateway_is_healthy(
     context: BrowserContext, recorder: Recorder, demo: Demo
 ) -> None:
     """The home page says "Healthy", without foreign requests or console messages."""
@@ -26,7 +26,7 @@ def test_it_says_that_the_gateway_is_healthy(
     assert recorder.foreign(demo.url) == []
 
 
-def test_it_links_to_the_documentation(
+def test_the_home_page_links_to_the_documentation(
     context: BrowserContext, recorder: Recorder, demo: Demo
 ) -> None:
     """A link opens /docs, and a link there leads back to the home page."""
@@ -41,7 +41,7 @@ def test_it_links_to_the_documentation(
     expect(page.get_by_role("status")).to_be_visible()
 
 
-def test_it_links_to_the_api_document(context: BrowserContext, demo: Demo) -> None:
+def test_the_home_page_links_to_the_api_document(context: BrowserContext, demo: Demo) -> None:
     """A link opens `/openapi.json`."""
     page = context.new_page()
     page.goto(f"{demo.url}/")
@@ -54,7 +54,7 @@ def test_it_links_to_the_api_document(context: BrowserContext, demo: Demo) -> No
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", ["/", "/docs"])
-def test_its_text_has_enough_contrast(
+def test_text_has_the_required_contrast(
     browser: Browser, demo: Demo, path: str, scheme: Literal["light", "dark"]
 ) -> None:
     """All text on the home page and /docs has the required contrast in light and dark."""
@@ -66,7 +66,7 @@ def test_its_text_has_enough_contrast(
 
 
 @pytest.mark.parametrize("path", ["/", "/docs"])
-def test_it_fits_a_phone(browser: Browser, demo: Demo, path: str) -> None:
+def test_pages_fit_a_phone(browser: Browser, demo: Demo, path: str) -> None:
     """The home page and /docs do not scroll sideways at a width of 400 pixels."""
     with browser.new_context(viewport={"width": 400, "height": 800}) as context:
         page = context.new_page()

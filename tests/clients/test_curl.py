@@ -38,7 +38,7 @@ def curl(api: Api) -> Curl:
     return run
 
 
-def test_it_lists_with_its_key_in_the_url(curl: Curl, api: Api) -> None:
+def test_curl_lists_rows_with_the_key_in_the_url(curl: Curl, api: Api) -> None:
     """With `-G` curl puts the credentials into the URL, and the list succeeds."""
     words = [f"apiKey={api.keys['paid']}", "spreadsheetId=demo", "limit=1"]
     encoded = [part for word in words for part in ("--data-urlencode", word)]
@@ -60,7 +60,7 @@ def test_missing_g_option_is_reported(curl: Curl, api: Api) -> None:
     assert api.emulator.everything() == before
 
 
-def test_it_searches_in_order(curl: Curl) -> None:
+def test_curl_filters_and_sorts_rows(curl: Curl) -> None:
     """A list with filter, order and keys in the hosted service's notation gives the right rows."""
     status, body = curl(
         "Cities",
@@ -81,7 +81,7 @@ def test_it_searches_in_order(curl: Curl) -> None:
 
 
 @pytest.mark.parametrize("typed", [True, False], ids=["with a type", "with curl's own type"])
-def test_it_creates_and_updates(curl: Curl, api: Api, typed: bool) -> None:
+def test_curl_creates_and_updates_rows(curl: Curl, api: Api, typed: bool) -> None:
     """A body with `-d` is parsed as JSON, even with curl's default content type."""
     header = ["-H", "Content-Type: application/json"] if typed else []
     created = curl("Cities", "-X", "POST", *header, "-d", '{"name": "Austin", "population": "9"}')
@@ -92,7 +92,7 @@ def test_it_creates_and_updates(curl: Curl, api: Api, typed: bool) -> None:
     assert api.emulator.texts("Cities")[11] == ["Austin", "", "", "961855"]
 
 
-def test_it_deletes_with_a_key_with_delete_rights(curl: Curl, api: Api) -> None:
+def test_curl_deletes_with_a_key_with_delete_rights(curl: Curl, api: Api) -> None:
     """A delete gets 405 and keeps the row, unless the key has delete rights."""
     status, body = curl("Cities/3", "-X", "DELETE")
     kept = api.emulator.texts("Cities")[2][0]

@@ -45,12 +45,12 @@ def client(api: Api) -> Any:
     ],
     ids=["page", "order and fields"],
 )
-def test_it_lists_a_page(client: Any, read: Any, found: object) -> None:
+def test_pysheetson_lists_a_page(client: Any, read: Any, found: object) -> None:
     """`skip`, `limit`, `order_by`, `desc` and `keys` of pysheetson give the right page."""
     assert read(client) == {"results": found, "hasNextPage": True}
 
 
-def test_it_pages_to_the_end(client: Any) -> None:
+def test_pysheetson_pages_to_the_end(client: Any) -> None:
     """A loop with `skip` and `limit` gives every row once."""
     seen: list[str] = []
     while page := client.list_rows("Long", skip=len(seen), limit=50)["results"]:
@@ -72,12 +72,12 @@ def test_it_pages_to_the_end(client: Any) -> None:
     ],
     ids=["equality", "text", "range", "range of texts", "list", "single quotes", "nothing"],
 )
-def test_it_searches(client: Any, where: object, found: list[str]) -> None:
+def test_pysheetson_filters_rows(client: Any, where: object, found: list[str]) -> None:
     """Filters of pysheetson, as a dict or as a text, find the right rows."""
     assert names(client.search_rows("Cities", where=where, limit=3)) == found
 
 
-def test_it_creates_reads_and_updates_a_row(client: Any, api: Api) -> None:
+def test_pysheetson_creates_reads_and_updates_a_row(client: Any, api: Api) -> None:
     """pysheetson creates, reads and updates a row; the update keeps other cells."""
     created = client.create_row("Cities", {"name": "Austin", "population": 961855})
     updated = client.update_row("Cities", created["rowIndex"], {"population": "964000"})
@@ -89,7 +89,7 @@ def test_it_creates_reads_and_updates_a_row(client: Any, api: Api) -> None:
     assert api.emulator.texts("Cities")[11] == ["Austin", "", "", "964000"]
 
 
-def test_it_puts_a_whole_record_back(client: Any, api: Api) -> None:
+def test_pysheetson_sends_a_whole_record_back(client: Any, api: Api) -> None:
     """Sending back a whole record with one changed field keeps formulas and dates."""
     before = api.emulator.cells("Orders")[2]
     row = client.get_row("Orders", 3)
@@ -114,7 +114,7 @@ def test_it_puts_a_whole_record_back(client: Any, api: Api) -> None:
     ],
     ids=["worksheet", "row", "empty body", "field", "where", "delete"],
 )
-def test_it_raises_the_errors_of_the_gateway(
+def test_pysheetson_raises_the_errors_of_the_gateway(
     client: Any, api: Api, act: Any, words: list[str]
 ) -> None:
     """pysheetson's exception has the status and body of the gateway's error, and nothing
@@ -139,7 +139,7 @@ def test_missing_grant_is_reported(api: Api, key: str, words: str) -> None:
         client_of(api, key).search_rows("Cities", where={"state": "Texas"})
 
 
-def test_it_deletes_a_row(api: Api) -> None:
+def test_pysheetson_deletes_a_row(api: Api) -> None:
     """The row is deleted, but pysheetson raises JSONDecodeError because 204 has no body."""
     with pytest.raises(requests.exceptions.JSONDecodeError):
         client_of(api, "deleter").delete_row("Cities", 3)
@@ -147,7 +147,7 @@ def test_it_deletes_a_row(api: Api) -> None:
     assert [line[0] for line in api.emulator.texts("Cities")[2:4]] == ["Chicago", "Houston"]
 
 
-def test_its_batches_continue_after_an_error(client: Any, api: Api) -> None:
+def test_batches_continue_after_an_error(client: Any, api: Api) -> None:
     """If the delete in a batch gets an error, the create and update still succeed."""
     outcome = client.batch_operations(
         "Cities",
@@ -165,7 +165,7 @@ def test_its_batches_continue_after_an_error(client: Any, api: Api) -> None:
     assert api.emulator.cell("Cities", 2, 4)["value"] == 14000000
 
 
-def test_its_data_frames_become_rows(client: Any, api: Api) -> None:
+def test_data_frames_become_rows(client: Any, api: Api) -> None:
     """Each row of a data frame becomes a created row, and numbers stay numbers."""
     frame = pysheetson.pd.DataFrame([{"name": "c", "amount": 3}, {"name": "d", "amount": 4}])
     (outcome,) = client.create_rows_from_dataframe("My Sheet", frame)

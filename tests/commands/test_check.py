@@ -20,7 +20,7 @@ POSTGRES = {
         pytest.param(POSTGRES, False, id="no Redis"),
     ],
 )
-def test_a_redis_that_is_not_used(overrides: dict[str, str], is_unused: bool) -> None:
+def test_an_unused_redis_is_reported(overrides: dict[str, str], is_unused: bool) -> None:
     """`cluster.redis` with SQLite gives a finding, because SQLite allows one process only."""
     findings = [each.text for each in check_settings(load_settings(None, {}, overrides))]
 

@@ -100,7 +100,7 @@ def is_in(words: str, text: str) -> bool:
     return re.search(".*".join(map(re.escape, words.split(GAP))), text) is not None
 
 
-def test_words_and_troubles_are_found() -> None:
+def test_tables_and_messages_are_found() -> None:
     """The tables and the code have more than 50 messages, so that the next tests are not empty."""
     assert len(told()) > 50
     assert len(TROUBLES) > 50

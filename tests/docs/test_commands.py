@@ -51,7 +51,7 @@ def _arguments(node: object) -> Iterator[Sequence[str]]:
 
 
 @pytest.mark.parametrize(("page", "text"), sorted({*in_texts()}))
-def test_commands_within_a_text_can_be_run(page: str, text: str) -> None:
+def test_commands_in_a_text_are_valid(page: str, text: str) -> None:
     """Each command in a text exists, and accepts its options."""
     (words,) = commands_in(text)
 
@@ -59,7 +59,7 @@ def test_commands_within_a_text_can_be_run(page: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(("file", "words"), [*in_samples()])
-def test_commands_of_services_can_be_run(file: str, words: Sequence[str]) -> None:
+def test_commands_of_services_are_valid(file: str, words: Sequence[str]) -> None:
     """Each command in units and manifests exists, and accepts its options."""
     assert problems_of(words) == []
 

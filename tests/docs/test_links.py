@@ -45,7 +45,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES[2:], ids=lambda page: page.name)
-def test_every_page_is_found_from_the_index(page: Path) -> None:
+def test_the_index_links_to_every_page(page: Path) -> None:
     """The index links to every page in the list of its folder."""
     lists = (DOCS / "index.md").read_text("utf-8").split("\n## ")
     of_folder = [each for each in lists if f"({page.relative_to(DOCS)})" in each]

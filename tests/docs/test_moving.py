@@ -22,7 +22,7 @@ ROWS = [
 _REQUEST = re.compile(r"`(GET|POST|PATCH|DELETE) (/\w+)(?:\?([^`]*))?`(?: with `([^`]+)`)?")
 REQUESTS = sorted({found.groups() for row in ROWS for found in _REQUEST.finditer(row)}, key=str)
 NONE = ("the same `PATCH`", "add `max-affected=1`")
-"""Counterparts without a request of their own."""
+"""Starts of table cells that describe no request."""
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_counterpart_works(
     assert found or dict(parse_qsl(query or "")).get("skip")
 
 
-def test_a_limit_of_a_write_is_its_max_affected(demo: Demo) -> None:
+def test_an_update_over_max_affected_is_rejected(demo: Demo) -> None:
     """An update with `max-affected` below the number of matching rows gets 400."""
     answer = httpx2.patch(
         f"{demo.url}/v2/sheets/Orders",

@@ -25,7 +25,7 @@ FRAGMENTS = {
     r"those of": "the noun again",
     r"(?<!there )(is|are) no (?!longer|more)": "is not a",
 }
-"""Patterns of whole words, and better words."""
+"""Better words by pattern of whole words."""
 _ANY = re.compile(
     rf"\b(?:{'|'.join(FRAGMENTS)})".replace(" ", r"\s+").replace(r"there\s+)", "there )") + r"\b",
     re.IGNORECASE,

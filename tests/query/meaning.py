@@ -271,7 +271,7 @@ def compared(left: Cell, right: Cell) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Meaning:
-    """The model. A planted bug replaces one of its functions."""
+    """Model of equality, ranges and order. A planted bug replaces one of these functions."""
 
     equal: Callable[[Cell, Operand], bool] = equal
     stand: Callable[[Operand, Sequence[Cell]], tuple[str, tuple[Any, ...]] | None] = stand

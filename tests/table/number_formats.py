@@ -1,4 +1,4 @@
-"""Number formats and random numbers for them, by the kind of cell that they display."""
+"""Number formats by kind of displayed value, and random numbers for each kind."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ TOO_LITTLE = (
     "yyyy", "yy", "mmmm", "mmm", "dddd", "d", "dd", "mm", "yyyymmdd", "dd.mm", "mm.yyyy", "[ss]",
     "[h]",
 )  # fmt: skip
-"""Formats of dates and durations whose displays are numbers or names in plain notation."""
+"""Formats of dates and durations whose displays look like plain numbers or single words."""
 NUMBERS = (
     "0", "0.00", "#,##0", "#,##0.00", "0%", "0.0%", "$#,##0.00", '"$"#,##0.00;("$"#,##0.00)',
     "[$€-2] #,##0.00", '#,##0.00" €"', '"CHF "0', '"CHF "#,##0.00', '0" kr"', '0" kg"', '0.0" kg"',

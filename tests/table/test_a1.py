@@ -69,7 +69,7 @@ def test_no_title_escapes_its_quotes(title: str, row: int) -> None:
 
 
 @given(title=TITLES, row=st.integers(1, 99_999_999))
-def test_an_echo_gives_the_area_back(title: str, row: int) -> None:
+def test_parsing_a_written_range_gives_the_same_area(title: str, row: int) -> None:
     """Parsing a written range gives the same title and the same last row."""
     assert parse_area(rows_between(title, 1, row)) == Area(title=title, last_row=row)
 

@@ -31,7 +31,7 @@ def test_random_numbers_are_read_correctly(form: Format) -> None:
 
 
 @pytest.mark.parametrize("form", MOMENTS, ids=str)
-def test_moments_stay_the_same_when_they_are_stored(form: Format) -> None:
+def test_stored_dates_and_times_keep_their_display(form: Format) -> None:
     """A date, time or duration has the same display after its text was stored as a cell."""
     for number in numbers_of(form):
         moment = displayed_moment(form.display(number), number)

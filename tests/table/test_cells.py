@@ -183,7 +183,7 @@ def test_displays_of_numbers_in_other_locales(text: str, number: float | None) -
 def test_a_display_that_differs_from_the_value_is_odd(
     text: str, value: object, is_odd: bool, beside: list[tuple[str, object]]
 ) -> None:
-    """A cell is odd if its display is not the plain notation of its value."""
+    """The index lists a cell in `odd` if its display is not the plain notation of its value."""
     cells = [(text, value), *beside]
 
     texts, values = [text for text, _ in cells], [value for _, value in cells]
@@ -193,8 +193,8 @@ def test_a_display_that_differs_from_the_value_is_odd(
 
 
 @pytest.mark.parametrize("texts", [("9007199254740993", "-7"), ["9007199254740993", "-7"]])
-def test_integers_in_plain_notation_are_not_read_singly(texts: Sequence[str]) -> None:
-    """Integers in plain notation need no test of each cell, even if the integers are large."""
+def test_integers_in_plain_notation_need_no_test_of_each_cell(texts: Sequence[str]) -> None:
+    """`cell_kinds` leaves no cells for `read_cell` if all are integers in plain notation."""
     _, keys, unread = cell_kinds(texts, [9_007_199_254_740_993, -7])
 
     assert keys == [9_007_199_254_740_993, -7]

@@ -36,7 +36,7 @@ def test_the_first_of_duplicates_has_the_name() -> None:
     assert header.duplicates() == ["id", "name"]
 
 
-def test_names_that_differ_in_blanks_or_case_are_no_duplicates() -> None:
+def test_names_that_differ_in_blanks_or_case_are_not_duplicates() -> None:
     """Names are duplicates only if all characters are equal."""
     header = parse_header(["id", "ID", " id"])
 
@@ -128,7 +128,7 @@ def test_no_selection_is_every_field() -> None:
 def test_a_selection_whose_text_is_a_field_is_that_field(
     headers: list[str], selected: list[str]
 ) -> None:
-    """If the whole text of `fields` is one field name, its comma does not separate two names."""
+    """If the whole text of `keys` is one field name, its comma does not separate two names."""
     selection = Selection(("City", " State"), whole="City, State")
 
     assert [*parse_header(headers).whole.select(selection).values()] == selected

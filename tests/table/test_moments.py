@@ -188,7 +188,7 @@ def test_other_displays_are_numbers(display: str, number: float) -> None:
         ("-PT1H", Moment(-3_600_000, is_clock=True)),
     ],
 )
-def test_iso_texts_are_moments(text: str, moment: Moment) -> None:
+def test_iso_texts_are_dates_and_times(text: str, moment: Moment) -> None:
     """ISO 8601 dates, date-times, clocks and durations are parsed; an offset only sets
     `has_offset`.
     """
@@ -233,7 +233,7 @@ def test_other_texts_are_not_dates(text: str) -> None:
 @example(Moment(DAY, is_clock=True))
 @example(Moment(-1, is_clock=True))
 @example(Moment(LONGEST_CLOCK, is_clock=True))
-def test_moments_come_back_from_their_text_and_serial(moment: Moment) -> None:
+def test_text_and_serial_number_of_a_date_are_exact(moment: Moment) -> None:
     """Parsing the text of a date or time gives the same value; its serial number has its
     milliseconds.
     """

@@ -26,9 +26,7 @@ def keys_of(make: Callable[[Random], float | str], length: int) -> list[float | 
 
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("make", KEYS, ids=KEY_IDS)
-def test_places_are_sorted_as_python_sorts(
-    make: Callable[[Random], float | str], length: int
-) -> None:
+def test_rows_are_sorted_like_sorted(make: Callable[[Random], float | str], length: int) -> None:
     """Sorting in pieces gives the result of one stable sort."""
     keys = keys_of(make, length)
 
@@ -40,7 +38,7 @@ def test_places_are_sorted_as_python_sorts(
 @pytest.mark.parametrize(
     "keys", [sorted, lambda keys: sorted(keys, reverse=True)], ids=["up", "down"]
 )
-def test_sorted_keys_are_no_special_case(keys: Callable[[Sequence[int]], list[int]]) -> None:
+def test_sorted_keys_are_sorted_correctly(keys: Callable[[Sequence[int]], list[int]]) -> None:
     """Keys that are ascending or descending already are sorted correctly."""
     given = keys([place // 3 for place in range(3 * SORTED_AT_ONCE + 1)])
 
@@ -95,7 +93,7 @@ def test_ranks_number_the_groups(make: Callable[[Random], float | str]) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 10, 2 * SORTED_AT_ONCE])
-def test_places_of_several_lists_come_once(length: int) -> None:
+def test_rows_of_several_lists_occur_once(length: int) -> None:
     """`unique` returns each row once, although several lists contain the row."""
     lists = [range(length), range(0, length, 2), range(length // 2, length)]
 

@@ -109,7 +109,7 @@ def test_both_renderings_change(
     assert table == whole()
 
 
-def test_the_typed_rendering_may_be_missing() -> None:
+def test_the_typed_rendering_can_be_missing() -> None:
     """Patching a table without typed values changes its displayed values only."""
     after = finish(make_table(DISPLAYED).patched([patch(2, {0: ("Salem", "Salem")})]))
 
@@ -130,7 +130,7 @@ def test_a_patch_keeps_indexes_of_other_columns() -> None:
 
 
 @pytest.mark.parametrize("row", [4, 5], ids=["fewer", "more"])
-def test_a_change_in_the_number_of_rows_costs_all_indexes(row: int) -> None:
+def test_a_change_in_the_number_of_rows_discards_all_indexes(row: int) -> None:
     """A patch that changes the number of rows discards all indexes of the table."""
     table = whole()
     evaluate(table, BY_POPULATION)

@@ -52,7 +52,7 @@ def test_fields_find_their_columns() -> None:
     assert placement.ignored == ()
 
 
-def test_unknown_fields_are_refused_with_their_places() -> None:
+def test_unknown_fields_are_rejected_with_their_pointers() -> None:
     """An error names all unknown fields with their JSON pointers, and lists the headers."""
     fields: dict[str, Stored] = {"nope": 1, "name": "x", "a/b": 2}
 
@@ -76,7 +76,7 @@ def test_an_error_does_not_grow_with_the_body() -> None:
     assert all(len(problem.pointer) < 200 for problem in caught.value.problems)
 
 
-def test_a_blank_header_is_no_field() -> None:
+def test_a_blank_header_is_not_a_field() -> None:
     """A field with an empty name is an error, even if the worksheet has a blank header."""
     with pytest.raises(InvalidBody):
         place({"": "x"}, HEADER, ignore_unknown=False)
@@ -100,7 +100,7 @@ def test_a_body_of_unknown_fields_only_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("ignore_unknown", [False, True])
-def test_two_names_of_one_column_are_refused(ignore_unknown: bool) -> None:
+def test_two_names_of_one_column_are_rejected(ignore_unknown: bool) -> None:
     """Two fields that match the same column are an error, because only one value can be written."""
     fields: dict[str, Stored] = {"name": "a", " name": "b"}
 
@@ -227,7 +227,7 @@ def test_a_granted_field_is_matched_by_its_trimmed_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["salary", "nope"], ids=["hidden", "unknown"])
-def test_hidden_and_unknown_fields_are_refused_alike(name: str) -> None:
+def test_hidden_and_unknown_fields_get_the_same_error(name: str) -> None:
     """The errors for hidden and unknown fields differ in the name only, and list only visible
     fields.
     """

@@ -125,7 +125,7 @@ def test_a_form_is_compared_by_values(sent: str, text: str, value: object, is_sa
     assert is_held(sent, text, value, is_form=True) is is_same
 
 
-def test_a_text_is_held_by_its_value_and_by_its_display() -> None:
+def test_a_text_equals_a_cell_by_value_or_display() -> None:
     """A sent text equals a cell if the text is the cell's value or its display."""
     assert is_held("x", "Item x", "x", is_form=False)
     assert is_held("Item x", "Item x", "x", is_form=False)
@@ -189,7 +189,7 @@ def test_possible_stored_values_of_a_sent_text(sent: str, column: str, is_form: 
     assert is_open(sent, is_form=is_form) or stored == sent
 
 
-def test_a_moment_with_an_offset_names_its_wall_clock() -> None:
+def test_a_time_with_an_offset_is_rejected_by_date_columns() -> None:
     """A date column rejects a time with an offset, and the error has the local time. A text column
     stores it.
     """
@@ -200,7 +200,7 @@ def test_a_moment_with_an_offset_names_its_wall_clock() -> None:
     assert stored_value(text, ColumnKind(Kind.TEXT), is_form=False) == (text, None)
 
 
-def test_a_date_without_a_format_has_that_of_the_locale() -> None:
+def test_a_date_without_a_format_gets_the_format_of_the_locale() -> None:
     """A date in a column that only a native table or validation types gets the locale's date
     format.
     """

@@ -72,7 +72,7 @@ def test_work_ends_past_its_budget(slice_steps: int) -> None:
     assert work.steps == 32
 
 
-def test_a_shared_value_is_worked_out_once() -> None:
+def test_a_shared_value_is_computed_once() -> None:
     """The first use computes a shared value; later uses take no steps."""
     column = Column()
 
@@ -96,7 +96,7 @@ def test_two_concurrent_callers_share_the_work() -> None:
     assert one.steps + other.steps == 30
 
 
-def test_dropped_work_keeps_its_progress() -> None:
+def test_stopped_work_keeps_its_progress() -> None:
     """A caller continues a shared computation that an earlier caller stopped for lack of budget."""
     column = Column()
     with pytest.raises(OutOfSteps):

@@ -63,7 +63,7 @@ def test_rows_encoded_together_equal_single_rows(
 @pytest.mark.parametrize("width", [FEW, 2 * FEW, 2 * FEW + 1, MOST_FIELDS + 1])
 @pytest.mark.parametrize("rows", [[3], [4, 2], range(2, 5)], ids=str)
 @pytest.mark.parametrize("empty", [None, "", UNSET], ids=str)
-def test_dicts_of_few_fields_are_encoded_as_structs_of_all(
+def test_rows_have_the_same_bytes_for_any_number_of_columns(
     width: int, rows: Sequence[int], empty: object
 ) -> None:
     """A row has the same JSON bytes, whatever the number of columns of the worksheet."""
@@ -117,7 +117,7 @@ def test_a_header_is_row_1_across_ragged_columns() -> None:
     assert table.header.cells == ("name", "state", "", "population")
 
 
-def test_the_typed_rendering_joins_a_copy() -> None:
+def test_adding_typed_values_returns_a_copy() -> None:
     """Adding typed values returns a new table; the original table does not change."""
     table = make_table(CITIES)
 
@@ -145,16 +145,14 @@ def test_the_typed_rendering_joins_a_copy() -> None:
     ],
 )
 def test_renderings_of_the_same_sheet_match(typed: list[Column]) -> None:
-    """Different displays of numbers and booleans do not make the two renderings mixed."""
+    """`is_mixed` is False if only numbers and booleans have a different display."""
     table = make_table([["name", "Boston"], ["population", "675,647", "TRUE"]])
 
     assert not finish(table.with_typed(typed)).is_mixed
 
 
 def test_an_error_is_explained_in_the_typed_rendering_only() -> None:
-    """A typed value that only adds Google's explanation to `#DIV/0!` does not make the renderings
-    mixed.
-    """
+    """`is_mixed` is False if a typed value only adds Google's explanation to `#DIV/0!`."""
     table = make_table([["share", "#DIV/0!", "#N/A"]])
 
     assert not finish(
@@ -181,7 +179,9 @@ def test_an_error_is_explained_in_the_typed_rendering_only() -> None:
     ],
 )
 def test_renderings_of_two_versions_are_mixed(typed: list[Column]) -> None:
-    """If a text differs between the renderings, the sheet changed between the two reads."""
+    """`is_mixed` is True if a text or header differs, because the sheet changed between
+    the two reads.
+    """
     table = make_table([["name", "Boston"], ["population", "675,647"]])
 
     assert finish(table.with_typed(typed)).is_mixed
@@ -213,8 +213,8 @@ def test_renderings_of_two_versions_are_mixed(typed: list[Column]) -> None:
     ],
 )
 def test_a_plain_number_matches_its_value(text: str, value: object, is_other: bool) -> None:
-    """A displayed plain number that is not its rounded value shows that rows moved between the
-    reads.
+    """`is_mixed` is True if a displayed plain number is not its rounded value, because
+    rows moved.
     """
     table = make_table([["n", *["7"] * 1_000, text]])
 

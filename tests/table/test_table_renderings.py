@@ -1,4 +1,4 @@
-"""Cells that the two renderings of a worksheet share in memory."""
+"""Memory that the two renderings of a worksheet share, and comparison of the renderings."""
 
 from collections.abc import Sequence
 
@@ -40,7 +40,7 @@ def test_equal_cells_of_mixed_columns_are_stored_once() -> None:
     assert not shared.is_mixed
 
 
-def test_columns_may_be_of_different_lengths() -> None:
+def test_columns_can_have_different_lengths() -> None:
     """Missing and blank cells at the end of a column count as equal."""
     displayed: list[Column] = [("a", "x"), ("b", "1", "", "2"), ("c",)]
 
@@ -53,7 +53,7 @@ def test_columns_may_be_of_different_lengths() -> None:
 
 
 def test_columns_of_one_rendering_only_count_as_blank() -> None:
-    """An extra column in one rendering makes the renderings mixed only if it holds a text."""
+    """`is_mixed` is True for an extra column in one rendering only if the column holds a text."""
     assert not is_mixed([("a", "x")], [("a", "x"), ("", None), ("", 5)])
     assert not is_mixed([("a", "x"), ("", "")], [("a", "x")])
     assert is_mixed([("a", "x")], [("a", "x"), ("", "y")])
@@ -61,7 +61,9 @@ def test_columns_of_one_rendering_only_count_as_blank() -> None:
 
 
 def test_each_boolean_word_has_one_value() -> None:
-    """In any language, one displayed word with both true and false makes the renderings mixed."""
+    """`is_mixed` is True if one displayed word, in any language, has both true and false
+    as values.
+    """
     assert is_mixed([("done", "FALSCH", "FALSCH")], [("done", False, True)])
     assert is_mixed([("done", "FALSE")], [("done", True)])
     assert is_mixed([("a", "FAUX"), ("b", "FAUX")], [("a", False), ("b", True)])

@@ -67,7 +67,7 @@ def test_empty_cells_at_the_end_do_not_count(row: Sequence[object]) -> None:
 
 
 @given(first=cells, second=cells)
-def test_two_rows_have_one_tag_only_if_they_display_the_same(
+def test_two_rows_have_equal_tags_only_if_their_cells_are_equal(
     first: list[str | None], second: list[str | None]
 ) -> None:
     """Rows with the same header have equal ETags only if their cells are equal."""

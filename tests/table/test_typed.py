@@ -70,7 +70,7 @@ def test_plain_columns_take_no_memory(values: Sequence[object]) -> None:
     assert (of_texts.cells is texts, of_texts.byte_count) == (True, 0)
 
 
-def test_a_column_is_counted_work() -> None:
+def test_conversion_of_a_column_is_counted() -> None:
     """Long columns are converted in blocks with counted steps, and the new bytes are counted."""
     texts = ("day", *["2026-02-01"] * 5 * BLOCK)
     values = ("day", *[46054] * 5 * BLOCK)

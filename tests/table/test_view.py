@@ -228,7 +228,7 @@ def test_a_tag_of_some_columns_is_for_one_row_and_view(other: View, row: int) ->
     assert other.tag(row, ROW) != view(["name", "state"]).tag(2, ROW)
 
 
-def test_a_tag_of_some_columns_is_no_plain_digest() -> None:
+def test_a_tag_of_some_columns_is_not_a_plain_digest() -> None:
     """An ETag over hidden cells is not a digest that a client without the HMAC key can compute."""
     tag = view(["name", "state"]).tag(2, ROW)
 

@@ -58,7 +58,10 @@ class SharedUse(Protocol):
         """True if a request must call `exchange` before it is charged `price`."""
 
     async def exchange(self, limits: Limits, price: int) -> None:
-        """Exchange counts with other processes. Raises nothing, and takes a few seconds at most."""
+        """Exchange counts with other processes, before a request that counts as `price` requests.
+
+        Raises nothing, and takes a few seconds at most.
+        """
 
 
 class KeyUsage(Gcra):

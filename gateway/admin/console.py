@@ -366,8 +366,8 @@ def _check_head(request: Request, query: Sequence[tuple[str, str]], operation: O
         if name not in operation.parameters:
             known = ", ".join(operation.parameters) or "none"
             raise errors.InvalidQuery(f"Unknown parameter {quoted(name)}; allowed: {known}.")
-    if len({*names}) < len(names):
-        raise errors.InvalidQuery("A parameter is given twice.")
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise errors.InvalidQuery(f"{twice} is given twice. Send it once.")
     if operation.method in ("POST", "DELETE") and read_condition(request.head) is not None:
         raise errors.InvalidRequest("Only PATCH supports If-Match here. Leave the header out.")
     if difference := other_method(request, b"", "other"):

@@ -125,7 +125,7 @@ async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncItera
     named = sorted({each for record in records for each in record.grants.spreadsheets or ()})
     if named and spreadsheet is None:
         place = f"spreadsheet{'s' if len(named) > 1 else ''} {listed(named)}"
-        yield ok(f"keys: they allow the {place}; check one with --spreadsheet {named[0]}")
+        yield ok(f"keys: they have access to {place}; to check one: --spreadsheet {named[0]}")
     active = [record for record in records if record.is_active(datetime.now(UTC))]
     for record in active:
         for finding in _check_key(record, settings):

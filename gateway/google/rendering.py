@@ -45,7 +45,7 @@ MEASURED_STRIDE = 251
 """Distance between measured cells of a long column. A prime, to avoid the periods of patterns."""
 
 MEASURED_CELLS = 1000
-"""Maximum length of a column in which every cell is measured."""
+"""Maximum length of a column in which the memory of every cell is measured."""
 
 POINTER_BYTES = 8
 

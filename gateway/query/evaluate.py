@@ -487,7 +487,10 @@ def _walk(
     most_steps: float,
     header_row: int,
 ) -> Work[Page | None]:
-    """Filter the source until the page is full, or return None after `most_steps`."""
+    """Return the page of the rows of `source` that are in all `others`, in the order of `terms`.
+
+    Returns None if that needs more than `most_steps` steps.
+    """
     end = query.skip + query.limit
     must_end = query.wants_total and others
     weight = 1 + sum(part.weight for part in others)

@@ -354,7 +354,7 @@ class AdminSettings(Section):
     def _check_public_url(self) -> Self:
         url = self.public_url
         if self.listen and not url and not is_loopback(self.listen.host):
-            raise ValueError("listen beyond this machine's loopback needs public_url, with https")
+            raise ValueError("listen is not a loopback address, so public_url is required")
         parts = urlsplit(url)
         if url and (parts.scheme != "https" or f"https://{parts.netloc}" != url or "@" in url):
             raise ValueError("public_url must be https://HOST or https://HOST:PORT, without a path")
@@ -378,8 +378,8 @@ class ClusterSettings(Section):
     def _check_redis(cls, url: SecretStr | None) -> SecretStr | None:
         if url is not None and not _is_redis_url(url.get_secret_value()):
             raise ValueError(
-                "must be redis://HOST:PORT/DB, rediss://HOST:PORT/DB or unix://PATH, DB a number; "
-                "percent-encode special characters of user and password, as %2F for /, %23 for #"
+                "must be redis://HOST:PORT/DB, rediss://HOST:PORT/DB or unix://PATH, with a number "
+                "as DB. USER:PASSWORD@ can stand before HOST: write %2F for / in it, %23 for #"
             )
         return url
 

@@ -44,7 +44,7 @@ class Unbuilt(Exception):
 
 
 class Metered(Generic[T]):
-    """Work with a budget of steps. `result` is set when the work is done."""
+    """Work that fails above a budget of steps. `result` is set when the work is done."""
 
     result: T
 

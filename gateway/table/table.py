@@ -228,7 +228,7 @@ class Table:
     indexes: dict[int, ColumnIndex] = field(default_factory=dict, repr=False, compare=False)
     """Column indexes by column, made on first use."""
     seen: dict[tuple[int, ...], Any] = field(default_factory=dict, repr=False, compare=False)
-    """Cells that a cursor covers, by the readable columns (`gateway.query.place.Seen`)."""
+    """Cache of row digests for cursors, by the columns that a key can read (`query.place.Seen`)."""
 
     @cached_property
     def size(self) -> int:

@@ -95,7 +95,7 @@ def header_lines(headers: Mapping[str, str]) -> HeaderLines:
 
 @dataclass(frozen=True, eq=False)
 class JsonEncoder:
-    """Rows and pages as JSON; one object per representation of cells."""
+    """Encoder of rows and pages. There is one encoder for each representation of cells."""
 
     empty: object
     """The value of an empty cell; UNSET to leave it out."""

@@ -212,7 +212,7 @@ async def read_submission(request: Request, admitted: Admitted) -> Submission:
 
 
 async def submit(request: Request, submission: Submission, run: Run) -> Answer:
-    """Store a submission by `run`: JSON, or for a browser's form the next page."""
+    """Store a submission with `run`. Returns JSON, or the next page for a browser's form."""
     stored, rows = submission.fields, 0
     headers: Mapping[str, str] = {}
     if not submission.is_discarded:

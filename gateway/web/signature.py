@@ -48,7 +48,7 @@ class Signature:
     hint: str = ""
     """Advice in the refusal of a parameter of another operation."""
     ignores_words: bool = False
-    """True if words of other services are ignored, because no rows are answered."""
+    """True if the operation ignores parameters of other services, because it returns no rows."""
     is_write: bool = field(init=False)
     names: frozenset[bytes] = field(init=False)
     """Encoded names of its parameters."""

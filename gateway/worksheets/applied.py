@@ -273,12 +273,12 @@ class AppliedReader:
     ) -> tuple[Header, Sequence[_Placed | None]]:
         """Find the rows of applied creates by content. Returns the current header and the rows.
 
-        Costs 1 read; 2 more if the rows are not where expected. Without other writes they follow
-        one another from `first_row`; 0 if the end of the sheet was unknown. `below` is the number
-        of rows that the batch appended below them. `is_retry`: other clients may have appended rows
-        since. `sheet_id` is the tab of the write. `table_id` is the native table that got the rows,
-        "" for none. None means unknown: the table if it has all columns of the rows. If the header
-        belongs to another table now, rows are found only if no other rows of the sheet are equal.
+        In the result, None stands for rows that were not found. Costs 1 read; 2 more if the rows
+        are not at `first_row`, where they are expected (0 if unknown). `below`: number of rows that
+        the batch appended below them. `is_retry`: other clients can have appended rows meanwhile.
+        `sheet_id`: tab of the write. `table_id`: native table that got the rows, "" for none; None
+        if unknown, then a table that has all columns of the rows counts. If another table has the
+        header now, rows are found only if no other rows of the sheet are equal.
         """
         id_, spreadsheet = worksheet.id, worksheet.id.spreadsheet
         header_row, first_data_row = worksheet.header_row, worksheet.header_row + 1

@@ -440,7 +440,8 @@ def requests_of(
 
     The order is: changed cells, new rows, then removals from the bottom up. `row_formats` are the
     number formats of all new rows, by column. All new rows of a native table are one change, which
-    belongs to the first write. Above a filled-down row new rows are inserted.
+    belongs to the first write. If rows below the last record are filled down with formulas, new
+    rows are inserted above them, otherwise appended.
     """
     requests: list[tuple[Change, Planned]] = []
     appended: list[tuple[Planned, list[NewRows]]] = []

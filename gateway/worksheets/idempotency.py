@@ -132,7 +132,8 @@ class Ledger(Protocol):
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
         """Return the record of a write of the last 24 h, or None.
 
-        `texts` are the long texts of the request's body, which the record stores as digests only.
+        `scope` identifies the API key, operation and `Idempotency-Key`. `texts` are the long texts
+        of the repeated body: the record has only digests of its texts, and gets these in place.
         """
         ...
 

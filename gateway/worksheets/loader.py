@@ -171,7 +171,7 @@ class Loader:
             origin = replace(known.displayed, began_seconds=began, as_of=moment)
             snapshot = replace(known, displayed=origin, is_expired=False)
         else:
-            raise ValueError("only a known rendering may be None")
+            raise ValueError("the rendering is None, although no known one was given")
         await self._take_header(snapshot.table.header, moment)
         table, native = snapshot.table, self._header_cache.table
         end = end_in(table, native)
@@ -227,7 +227,7 @@ class Loader:
             columns = known.table.typed
             origin = replace(known.typed, began_seconds=began)
         else:
-            raise ValueError("only a known rendering may be None")
+            raise ValueError("the rendering is None, although no known one was given")
         if known is not None and rendering is None and snapshot.table is known.table:
             both = replace(known, displayed=snapshot.displayed, typed=origin, is_expired=False)
         else:
@@ -583,9 +583,9 @@ async def read_tab(
     render: Render,
     known: bytes | None = None,
 ) -> Rendering | None:
-    """Read cells of the tab with a sheet ID. Costs 1 read.
+    """Read the cells of `area`, which names its tab by the sheet ID. Costs 1 read.
 
-    Returns None if the answer has the digest `known`, which covers the title, too. Raises
+    Returns None if cells and title are as in the earlier answer with the digest `known`. Raises
     `OtherTab` if the title is not the worksheet's.
     """
     try:

@@ -490,7 +490,7 @@ class Planner:
         found = yield from _rows_of(table, columns, keys, is_form=is_form)
         if len(found) * len(table.displayed) > MAX_TARGET_CELLS:
             raise _too_large(
-                f"The {len(found)} existing rows have more than {MAX_TARGET_CELLS:,} cells."
+                f"The {len(found)} rows to update have more than {MAX_TARGET_CELLS:,} cells."
             )
         new = [number for number in range(len(placements)) if number not in found]
         for number in new:

@@ -100,8 +100,8 @@ class Read(msgspec.Struct, frozen=True):
 class Reader:
     """Serves reads of worksheets.
 
-    `demands` returns the demand for each worksheet that has cached rows. `beside` returns the other
-    worksheets of the same spreadsheet.
+    `demands` returns when each worksheet with cached rows was last requested. `beside` returns the
+    other worksheets of the same spreadsheet.
     """
 
     def __init__(

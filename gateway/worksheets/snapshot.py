@@ -657,9 +657,9 @@ class Window:
         )
 
     def after(self, effects: Sequence[Effect]) -> "Window | None":
-        """Return the window after consecutive writes, or None if it contradicts them.
+        """Return this window with the effects of consecutive writes, or None if they do not fit.
 
-        The read might already show the first of the writes.
+        The window can have been read after some of the first writes, so that it shows them already.
         """
         for seen in range(len(effects) + 1):
             if seen == 0 or self.shows(effects[0].header, texts_of(effects[:seen])):

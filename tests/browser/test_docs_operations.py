@@ -49,7 +49,7 @@ def test_updates_of_a_row_are_one_operation(shared_page: Page, demo: Demo) -> No
     expect(shared_page.locator(".opblock-put")).to_have_count(0)
     unfold(update)
 
-    expect(update).to_contain_text("POST, PUT and PATCH do the same.")
+    expect(update).to_contain_text("POST, PUT and PATCH have the same effect.")
 
 
 def test_an_unedited_update_writes_nothing(shared_page: Page, demo: Demo) -> None:

@@ -229,8 +229,8 @@ def test_a_gateway_that_does_not_answer_is_reported(shared_page: Page, demo: Dem
     ("body", "told"),
     [
         ('{"message": "<img src=x onerror=alert(1)> <b>bold</b>"}', "<img src=x onerror=alert(1)>"),
-        ("<h1>Bad gateway</h1>", "answered 502"),
-        ("null", "answered 502"),
+        ("<h1>Bad gateway</h1>", "answer with status 502"),
+        ("null", "answer with status 502"),
     ],
     ids=["markup", "not JSON", "null"],
 )

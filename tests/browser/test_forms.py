@@ -134,7 +134,7 @@ def test_a_bot_that_fills_in_all_fields_stores_nothing(page: Page, site: Site) -
         pytest.param(
             'name="state"', 'name="sate"', "sate: The key cannot write this field", id="field"
         ),
-        pytest.param("/thanks.html", ".evil.example/", "must be a whole URL", id="next page"),
+        pytest.param("/thanks.html", ".evil.example/", "must be an absolute URL", id="next page"),
         pytest.param(
             '<form method="post"',
             '<input form="f" type="file" name="order">'

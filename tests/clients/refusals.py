@@ -95,7 +95,7 @@ REFUSALS: Sequence[Case] = [
             f"write-without-row: {method}",
             405,
             4051,
-            "send PATCH with where and an object, or with a JSON list",
+            "send PATCH with where and a JSON object, or with a JSON list",
             f"{method} Cities",
             body=AUSTIN,
         )

@@ -109,7 +109,7 @@ def test_pysheetson_sends_a_whole_record_back(client: Any, api: Api) -> None:
         (lambda client: client.search_rows("Cities", where="{"), ["400 Bad Request", "4002"]),
         (
             lambda client: client.delete_row("Cities", 3),
-            ["405 Method Not Allowed", "4051", "Rows cannot be deleted"],
+            ["405 Method Not Allowed", "4051", "This key cannot delete rows"],
         ),
     ],
     ids=["worksheet", "row", "empty body", "field", "where", "delete"],

@@ -32,7 +32,7 @@ NOTHING_WRONG = (
     "Sheets API: enabled",
     "keys: … not revoked",
     "; create one: sheets-gateway",
-    "keys: they allow",
+    "keys: they have access",
     "keys: … does not exist;",
     "… … can be read",
     "… … reaches it",

@@ -234,7 +234,7 @@ def test_the_spreadsheets_of_the_keys_are_named(settings_of: Callable[..., Setti
 
     assert texts[:2] == [
         "keys: 3 not revoked",
-        "keys: they allow the spreadsheets demo and other; check one with --spreadsheet demo",
+        "keys: they have access to spreadsheets demo and other; to check one: --spreadsheet demo",
     ]
 
 

@@ -559,7 +559,7 @@ def test_edits_that_move_the_last_record(api: Api, requests: Requests) -> None:
 
     body = answer.json()
     assert (answer.status_code, body["code"], body["outcome"]) == (409, 4094, "applied")
-    assert "people moved or changed rows" in body["message"]
+    assert "moved or changed rows" in body["message"]
     assert "not directly below the last record" in body["message"]
     assert refused(again) == (409, 4094)
     assert once == twice
@@ -694,7 +694,7 @@ def test_a_record_field_with_formulas(
     (created,) = answer.json()["results"]
 
     assert refused(refusal) == (400, 104)
-    assert 'needs a value of "label"' in refusal.json()["message"]
+    assert 'needs a value in "label"' in refusal.json()["message"]
     assert is_unwritten
     assert created["rowIndex"] == 7
     assert api.get("Tasks/7").json()["label"] == "x"

@@ -52,7 +52,7 @@ _NO_CLIENT: Mapping[type[Exception], str] = {
     httpx2.InvalidURL: "the environment names a proxy whose URL cannot be read. Correct "
     "HTTPS_PROXY, HTTP_PROXY and ALL_PROXY to http://HOST:PORT, or unset them",
 }
-"""Messages for the errors of an HTTP client that cannot be created in this environment."""
+"""Messages by type of error, for failures to create the HTTP client."""
 
 
 async def check_accounts(

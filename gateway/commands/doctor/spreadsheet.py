@@ -142,8 +142,8 @@ def _size(found: Sequence[Fence]) -> int:
 async def check_writing(sheets: Sheets, spreadsheet: str, context: CheckContext) -> list[Finding]:
     """Create developer metadata with the same ID twice, and delete it. Cost: 3 writes.
 
-    Reports if Google rejects the second entry. If it does, the gateway can find out whether Google
-    applied a write whose answer was lost.
+    The finding says whether Google rejects the second entry. Only then can the gateway find out if
+    Google applied a write whose answer was lost.
     """
     place, problem_words = f"spreadsheet {spreadsheet}:", "it cannot be written to: "
     used, other = Fence.random(KEY), Fence.random(KEY)

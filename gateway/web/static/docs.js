@@ -89,7 +89,7 @@ async function load(key, spreadsheet, signal) {
   if (!spreadsheet && answer.status === status && body?.code === code) {
     throw new Error("This key is for several spreadsheets: enter the id of one above.");
   }
-  throw new Error(body?.message ?? `The answer has the status ${answer.status} and is not the gateway's.`);
+  throw new Error(body?.message ?? `The answer with status ${answer.status} did not come from the gateway.`);
 }
 
 function credentials(key, spreadsheet) {

@@ -171,7 +171,8 @@ def create_console(settings: Settings, *, api_url: str, check: RunCheck) -> Fram
 class _Console:
     settings: Settings
     pepper: bytes = field(repr=False)
-    asked: Callable[..., AdminRequest]
+    asked: Callable[..., AdminRequest] = field(repr=False)
+    """Constructor of `AdminRequest` with its constant members, such as the pepper."""
     failures: AddressRates = field(
         default_factory=partial(AddressRates, FAILURES_PER_MINUTE), init=False
     )

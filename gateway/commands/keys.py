@@ -359,7 +359,7 @@ def log(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print each creation, change, rotation and revocation of keys, with its author."""
+    """Print who created, changed, rotated and revoked keys, and what changed."""
     from gateway.commands import key_tables as tables
 
     edits, _ = _fetched(settings_of(config), key_id, lambda store: store.edits(key_id))
@@ -389,12 +389,11 @@ def _in_store(
 ) -> T:
     """Run `work` with the key store, and return its result.
 
-    Exits if there is no key store, with the message that there is no key `key_id`.
+    Exits if there is no key store for the key `key_id`.
     """
     from gateway.storage.key_store import KeyStore
 
-    missing = missing_store(settings.access.database)
-    if missing:
+    if key_id and (missing := missing_store(settings.access.database)):
         fail([f"there is no active key {key_id}: {missing}"])
     return run_in(KeyStore.open(settings.access.database), work)
 

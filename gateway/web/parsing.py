@@ -89,7 +89,7 @@ def _fault(name: str, value: object) -> str | None:
     if isinstance(value, list):
         return _NESTED
     if isinstance(value, int) and abs(value) > MAX_INTEGER:
-        return "A number beyond 2^53 would lose digits. Send it as a string."
+        return "An integer beyond 2^53 would lose digits. Send it as a string."
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN and infinite numbers cannot be stored."
     return None

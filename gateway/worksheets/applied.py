@@ -277,8 +277,8 @@ class AppliedReader:
         are not at `first_row`, where they are expected (0 if unknown). `below`: number of rows that
         the batch appended below them. `is_retry`: other clients can have appended rows meanwhile.
         `sheet_id`: tab of the write. `table_id`: native table that got the rows, "" for none; None
-        if unknown, then a table that has all columns of the rows counts. If another table has the
-        header now, rows are found only if no other rows of the sheet are equal.
+        if unknown, then a table that has all columns of the rows counts. If another table or none
+        has the header now, rows are found only if no other rows of the sheet are equal.
         """
         id_, spreadsheet = worksheet.id, worksheet.id.spreadsheet
         header_row, first_data_row = worksheet.header_row, worksheet.header_row + 1
@@ -320,6 +320,8 @@ class AppliedReader:
                 ranges.append(a1.rows_between(id_.title, first, last))
             view = own_sheet(id_, await self.sheets.read_sheet(spreadsheet, ranges))
             _check_tab(view, sheet_id)
+        if table_id and not is_other and view.table.id != table_id:
+            first = None  # the rows were compared with another table's
         block = view.blocks[-1]
         at = first and await self.scheduler.build(at_the_end(block.values, creates))
         moved = _placed(block, creates, at)

@@ -307,7 +307,8 @@ def too_costly(query: Query, table: Table, error: OutOfSteps) -> QueryTooCostly:
         f"This query takes more than {error.budget_steps:,} steps on the "
         f"{table.last_row - table.header.row:,} rows of the worksheet, with {conditions} "
         f"conditions and {len(query.order)} order terms. Use fewer conditions or order terms, "
-        "or send the same query again: it takes fewer steps with the indexes built so far."
+        "or a worksheet with fewer rows. A repetition can take fewer steps, because finished "
+        "indexes are cached."
     )
 
 

@@ -274,3 +274,12 @@ def test_a_form_without_a_session_keeps_its_fields(
     assert "<script>" not in page
     assert (f'action="{action}"' in page) == (action is not None)
     assert ('action="/sign-in"' in page) == (action is None)
+
+
+def test_the_pepper_is_not_in_the_repr_of_the_console(tmp_path: Path) -> None:
+    """A debugger or an error report that prints the console does not print the pepper."""
+    settings = settings_of(tmp_path, **{"access.pepper": "ab" * 32})
+    app = create_console(settings, api_url="http://api", check=CHECKED)
+
+    assert "_Console(" in repr(vars(app))
+    assert "abab" not in repr(vars(app))

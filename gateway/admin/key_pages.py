@@ -75,7 +75,10 @@ async def new_key_page(asked: AdminRequest) -> Page:
 
 
 async def save_new_key(asked: AdminRequest) -> Page | Redirect:
-    """Create the key of a form. Costs as many Google calls as `make_key` and `_made`."""
+    """Create a key from a form, and show it.
+
+    Costs the name check of `make_key`, and at most one `GET /v2/sheets`.
+    """
     form = dict(asked.form)
     key_id, texts = form.get("id", ""), _typed(form)
     if _ID.fullmatch(key_id) is None:

@@ -153,7 +153,7 @@ def _check_key(record: KeyRecord, settings: Settings) -> Iterator[Finding]:
     if not grants.may_read and not grants.origins:
         yield warning(
             f"key {record.id} may only create, and pages of every origin may use it. If a page "
-            "contains it, set --origin: form limits then apply to JSON, and _next works"
+            f"contains it, run: sheets-gateway keys update {record.id} --origin https://YOUR-SITE"
         )
     if record.plan not in settings.plans:
         yield problem(

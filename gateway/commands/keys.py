@@ -163,7 +163,10 @@ def create(
         new_key(settings, request, replaced=_warn_of_pepper, by=operator(), check=check)
     )
     if new_store and is_styled(err=True):
-        say(f"{new_store} is a new key store: a gateway with another one rejects the key", err=True)
+        say(
+            f"{new_store} is a new key store. The key works only on a gateway that uses it",
+            err=True,
+        )
     for text in warnings_of(record, settings.plans):
         warn(text)
     if as_json:

@@ -304,9 +304,9 @@ class KeyStore:
         """Read a page of changes after `last`, each with the current columns of its key.
 
         The page is empty at the end of the log. Without `last` it starts at the first change. A key
-        is None if it is revoked, deleted or `LONG_EXPIRED`. An old secret expires when its
-        rotation's overlap ends. Returns None if the log does not contain `last`, because the store
-        was replaced.
+        is None if it is revoked, deleted or `LONG_EXPIRED`. A change can also be about the old
+        secret of a rotated key, which expires when the overlap ends. Returns None if the log does
+        not contain `last`, because the store was replaced.
         """
         expired_by = (now.astimezone(UTC) - LONG_EXPIRED).isoformat()
         values = {"first": 0 if last is None else last.number, "expired_by": expired_by}
@@ -407,8 +407,8 @@ class KeyStore:
         marks = [mark for (mark,) in await self._rows(sa.select(pepper_marks.c.mark))]
         if len(marks) > 1 or not all(isinstance(each, bytes) for each in marks):
             raise ConfigError(
-                "access.database: the table pepper is damaged: delete its rows if the pepper is "
-                "the right one, or restore the key store from a backup"
+                "access.database: the table named pepper is damaged. Delete its rows if the "
+                "gateway has the pepper of these keys, or restore the key store from a backup"
             )
         return marks[0] if marks else None
 

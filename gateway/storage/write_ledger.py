@@ -122,7 +122,7 @@ SHARE = 4
 """One key can use the quota divided by this number."""
 
 SLACK = 32
-"""A deletion frees the quota divided by this number in addition, so that deletions are rare."""
+"""A deletion frees the excess, and the quota divided by this number, so that it is rare."""
 
 
 class RecordQuota:

@@ -1,8 +1,9 @@
 """Bodies of writes: from bytes to checked values.
 
 Rules: an invalid body is refused as a whole, with a pointer to every problem, before any call to
-Google. Credentials and `rowIndex` in a body are dropped. A body that begins with `{` or `[` is
-JSON, whatever its type. Long bodies are parsed in a thread.
+Google. Credentials in a body are dropped, and so is `rowIndex`, except in a list of updates, where
+it selects the row. A body that begins with `{` or `[` is JSON, whatever its type. Long bodies are
+parsed in a thread.
 """
 
 import asyncio

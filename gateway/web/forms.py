@@ -127,7 +127,8 @@ class Forms:
         if wait_seconds:
             lease.refund()
             raise errors.RateLimited(
-                f"An address is allowed to send {self._per_minute} forms a minute.",
+                f"Too many forms: an address can send {self._per_minute} a minute. Wait, then send "
+                "the form again.",
                 retry_after_seconds=math.ceil(wait_seconds),
             )
 

@@ -73,7 +73,7 @@ def json_of(text: str) -> str:
 
 
 def other_titles(title: str, titles: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield the second readings of a worksheet's name that are in `titles`: reading and title."""
+    """Yield other decodings of a worksheet's name that are in `titles`: name of decoding, title."""
     if "%" in title and is_escaped(title):
         try:
             once_more = unquote_to_bytes(title).decode("utf-8")

@@ -171,7 +171,7 @@ def decode_json(text: str) -> object:
 
 
 def _element(text: str, at: int) -> Found[object]:
-    """Parse the whole body, or an element of it."""
+    """Parse a JSON value from position `at`: the body, or an element of its list."""
     if not text.startswith("{", at):
         return _value(text, at)
     if near := _near(text, at):

@@ -127,7 +127,7 @@ class Asked(msgspec.Struct, frozen=True):
     parameters: Any = None
     """Parsed parameters that lenient decoding may change; None if there are none."""
     again: Callable[[Leniency], Any] | None = None
-    """Parses `parameters` again, some of them decoded once more."""
+    """Parses `parameters` again, and decodes those in the `Leniency` once more."""
     row: int = 0
     no_cache: bool = False
     make: Callable[..., Write] = Write

@@ -1,8 +1,8 @@
-"""Signatures of operations: the right to write, the parameters and the preferences of each.
+"""Signatures of operations: the rights, parameters and preferences of each.
 
 Rules: an operation takes the parameters of its signature, and those for credentials. A parameter of
 another operation is refused, before anything is read or written. `HEAD` is as `GET`. Other paths
-and `OPTIONS` have no parameters, and ignore all.
+and `OPTIONS` ignore all parameters.
 """
 
 from dataclasses import dataclass, field

@@ -40,7 +40,10 @@ ROW_OVERHEAD_BYTES = 90
 """Approximate memory of a cached row besides its JSON, including its digest."""
 
 ENTRY_BYTES = 130
-"""Additional memory of a row that is cached in dictionaries: two entries and a position."""
+"""Additional memory of a cached row in dictionaries: two entries and a position.
+
+Dictionaries are used for selections of fields, and for very long tables.
+"""
 
 MAX_PLACES = 150_000
 """Maximum number of rows of a table whose encoded rows are cached in lists.

@@ -131,7 +131,10 @@ class Loader:
         self._scheduler = scheduler
         self._clock, self._moment = header_cache.clock, header_cache.moment
         self._formats: tuple[tuple[str, ...], Mapping[int, Unlike]] = ((), {})
-        """Cells of a header, and by column the formats that display another number or text."""
+        """Cells of the header at the last typed read, and the formats found then, by column.
+
+        The formats count only while the header has the same cells.
+        """
 
     async def displayed(
         self,

@@ -84,7 +84,7 @@ STEPS_PER_ROW = 4
 """Scheduler steps per existing row that holds a value of a key."""
 
 KEY_STEPS = 20
-"""Scheduler steps per key value of the body."""
+"""Scheduler steps for each key field of each row of an upsert."""
 
 TYPED_STEPS = 160
 """Scheduler steps to check if a value is a date or time."""
@@ -363,7 +363,9 @@ class Planner:
             return self._by_key(index, write, by, look)
         if isinstance(by, ByFilter):
             return self._by_filter(index, write, by, look)
-        raise TypeError("rows of a table are found by a filter or by keys")
+        raise TypeError(
+            f"rows of a table are found by a filter or by keys, not by {type(by).__name__}"
+        )
 
     def lacks_fields(self, header: Header, creates: Iterable[Write]) -> bool:
         """True if a create has a field that the header lacks and that must not be ignored."""

@@ -83,7 +83,7 @@ MAX_EFFECTS = 64
 """Maximum number of writes that end during a read. With more, the read is repeated."""
 
 MAX_COMPARED_CELLS = 4_000_000
-"""Maximum product of the number of writes during a read and the number of their cells."""
+"""Maximum of writes during a read, times their cells. Above it, the read is repeated."""
 
 REPORT_SECONDS = 2.0
 

@@ -108,7 +108,7 @@ async def test_a_damaged_mark_of_the_pepper_is_reported(file: Path, sql: str) ->
         await store.keep_pepper_mark(b"mark")
         execute(file, sql)
 
-        with pytest.raises(ConfigError, match="the table pepper is damaged: delete its rows"):
+        with pytest.raises(ConfigError, match="the table named pepper is damaged"):
             await store.pepper_mark()
 
 

@@ -1,8 +1,8 @@
 """Operations of the document, with their answers: the key's operations on rows, and health checks.
 
 Rules
-- Rights and parameters come from the table of operations. An operation here is a path with a
-  method, and so may have several lines there.
+- Rights and parameters come from the table `OPERATIONS`. In this module an operation is a path with
+  a method. It can have several lines in that table.
 - Descriptions of errors come from their classes, examples from `gateway.web.error_responses`. Every
   error with a code is here, unless no operation of the document can return it.
 """

@@ -73,7 +73,10 @@ class Reach:
 
     @property
     def takes_spreadsheet(self) -> bool:
-        """True if requests may name the spreadsheet, without which its ID is not shown."""
+        """True if the document has the parameter for the spreadsheet ID.
+
+        A document for a key has it only if it describes one spreadsheet.
+        """
         return not self.is_for_key or self.spreadsheet is not None
 
     def has(self, kind: RequestKind) -> bool:

@@ -180,7 +180,7 @@ def test_what_may_only_be_seen_is_not_written(open_gateway: OpenGateway, is_know
     for answer in answers:
         error = answer.json()
         assert error["outcome"] == "not_applied"
-        assert 'may read "team' in error["message"]
+        assert 'not allowed to write "team' in error["message"]
         assert [each["pointer"].rpartition("/")[2][:4] for each in error["errors"]] == ["team"]
         assert "salary" not in answer.text
     assert (api.emulator.texts("Staff", "whole"), api.emulator.calls()) == before

@@ -29,11 +29,13 @@ MADE = datetime(2020, 1, 1, tzinfo=UTC)
 
 DEMO = frozenset({"demo"})
 PAGE = "https://app.example.org"
-"""The origin of the key `pages`."""
+"""Origin that the key `pages` accepts."""
 
 
 def keys_to(spreadsheet: str) -> dict[str, KeyRequest]:
-    """Requests for a key of every sort; those but `any` are for this spreadsheet."""
+    """Requests for one key of each kind. Every key but `any` has access to this
+    spreadsheet only.
+    """
     own = frozenset({spreadsheet})
     grants = {
         "paid": Grants(spreadsheets=own),
@@ -64,12 +66,14 @@ class EmulatorControl:
     credentials: Path
     client: httpx2.Client = field(repr=False)
     take_exchanges: Callable[[], Sequence[Exchange]] = field(default=tuple, repr=False)
-    """Those since the last time; none of an emulator in another process."""
+    """Returns the exchanges since the last call. Empty for an emulator in another process."""
     spreadsheet: str = "demo"
-    """The one whose cells are looked at."""
+    """ID of the spreadsheet whose cells the methods return."""
 
     def check(self) -> None:
-        """Fail if what was exchanged since the last check could not be so at Google."""
+        """Fail if an exchange since the last check differs from what Google would send or
+        accept.
+        """
         assert all_problems(self.take_exchanges()) == []
 
     def reset(self) -> None:
@@ -80,7 +84,7 @@ class EmulatorControl:
         return answer
 
     def calls(self) -> tuple[int, int]:
-        """Reads and writes since the last reset."""
+        """Number of reads and of writes since the last reset."""
         stats = self.stats()
         return stats["reads"], stats["writes"]
 
@@ -163,10 +167,10 @@ LOOKS_EACH_TIME: Mapping[str, object] = {
     "plans.free.requests_per_minute": 1_000_000,
     "access.failures_per_minute": 1_000_000,
 }
-"""Of most journeys: each request meets Google as it is, and no quota or rate is in its way."""
+"""Settings of most journeys: no cached rows, and no quota or rate that a test can reach."""
 
 KEY_BITS = 1024
-"""Of the accounts: a gateway loads such a key in 5 ms, one of Google's 2,048 bits in 36 ms."""
+"""Size of the accounts' private keys. Loading a key takes 5 ms; one of 2,048 bits takes 36 ms."""
 
 OpenGateway = Callable[..., Api]
 KeysOnDisk = tuple[Path, Mapping[str, str]]
@@ -174,7 +178,7 @@ KeysOnDisk = tuple[Path, Mapping[str, str]]
 
 
 def client_of(url: str, *, timeout_seconds: float = 30.0) -> httpx2.Client:
-    """A client of a server without TLS: it loads no certificates, which takes 20 ms."""
+    """An HTTP client without TLS: loading certificates would take 20 ms."""
     return httpx2.Client(base_url=url, timeout=timeout_seconds, verify=False)
 
 
@@ -193,7 +197,9 @@ async def create_keys(
     pepper: str | None = None,
     overrides: Mapping[str, object] | None = None,
 ) -> dict[str, str]:
-    """A key store with these keys, also of plans in `overrides`; the keys by name."""
+    """Create a key store with these keys, with the plans in `overrides`. Returns the keys
+    by name.
+    """
     own = {"access.database": database, "access.pepper": pepper}
     settings = load_settings(None, {}, {**own, **(overrides or {})})
     async with KeyStore.open(settings.access.database) as store:
@@ -325,14 +331,14 @@ def open_deleting_gateway(
 
 @pytest.fixture(scope="module")
 def reading_api(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[Api]:
-    """One gateway for all tests of a module that write nothing."""
+    """One gateway for all tests of a module that do not write."""
     with running_gateways(emulator, access) as start:
         yield start()
 
 
 @pytest.fixture
 def api(open_gateway: OpenGateway) -> Api:
-    """A gateway of default settings that has seen nothing yet."""
+    """A gateway with default settings and an empty cache."""
     return open_gateway()
 
 
@@ -346,13 +352,13 @@ def shared_api(reading_api: Api) -> Iterator[Api]:
 
 @pytest.fixture(scope="module")
 def forgetful_gateway(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[Api]:
-    """A gateway that looks at the sheet before every write."""
+    """A gateway that reads the sheet before every write."""
     with running_gateways(emulator, access) as start:
         yield start({"cache.header_ttl_seconds": 0})
 
 
 @pytest.fixture
 def looking_api(forgetful_gateway: Api) -> Api:
-    """That gateway on a freshly seeded emulator."""
+    """The gateway that reads before every write, on a freshly seeded emulator."""
     forgetful_gateway.emulator.reset()
     return forgetful_gateway

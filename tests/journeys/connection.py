@@ -1,4 +1,4 @@
-"""Bytes sent over a new connection, and the answer."""
+"""Send bytes over a new connection and read the answer."""
 
 import socket
 from urllib.parse import urlsplit
@@ -9,7 +9,7 @@ TIMEOUT_SECONDS = 10.0
 
 
 def said_to(api: Api, sent: bytes) -> bytes:
-    """The answer until the gateway closes the connection, perhaps early."""
+    """The answer until the gateway closes the connection."""
     url = urlsplit(api.url)
     said = b""
     with socket.create_connection(

@@ -1,4 +1,4 @@
-"""An error answer, checked against the one form that all of them have."""
+"""Check that an error answer has the JSON shape that all errors have."""
 
 import re
 from collections.abc import Mapping

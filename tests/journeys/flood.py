@@ -1,4 +1,4 @@
-"""Far more than a gateway takes in, sent as fast as it goes; what is answered is read meanwhile."""
+"""Send far more than a gateway accepts, as fast as possible, and read the answer meanwhile."""
 
 import selectors
 import socket
@@ -24,10 +24,10 @@ class Flooded:
 
 
 def flood(url: str, start: bytes, unit: bytes, total_bytes: int) -> Flooded:
-    """Send the start, then the unit again and again, until the gateway cuts the connection.
+    """Send `start`, then `unit` repeatedly, until the gateway cuts the connection.
 
-    Or until there were so many bytes of it and the gateway has closed its side. TimeoutError if
-    neither comes.
+    Also ends after `total_bytes`, when the gateway has closed its side of the connection. Raises
+    TimeoutError if neither happens.
     """
     piece = unit * max(PIECE_BYTES // len(unit), 1)
     address = urlsplit(url)

@@ -1,4 +1,4 @@
-"""Answers of Google's that are failures, and what the gateway makes of each."""
+"""Failures that Google can answer, and the error that the gateway gives for each."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import pytest
 SECRET = "what a cell holds"
 PAGE = "<!DOCTYPE html><title>Sorry...</title><p>We're sorry, something broke."
 RETRY_AFTER = {5030: "60", 5041: "185"}
-"""The header of an error, by its code."""
+"""The `Retry-After` header of an error, by error code."""
 
 Fault = Mapping[str, Any]
 

@@ -1,4 +1,4 @@
-"""An emulator that on demand answers as no Sheets API would: bombs, stalls, drips and nonsense."""
+"""An emulator that can send answers no Sheets API sends: compression bombs, stalls, nonsense."""
 
 import asyncio
 import gzip
@@ -67,14 +67,14 @@ def dripping(start: bytes) -> Trick:
 
 @dataclass(kw_only=True)
 class Hostile:
-    """The emulator's application, and what it does instead of answering calls of the Sheets API."""
+    """The emulator's application, with `trick` in place of its answers to Sheets calls."""
 
     app: ASGIApp
     trick: Trick | None = None
     peers: list[tuple[str, int]] = field(default_factory=list)
-    """The client's end of the connection of each call that was tricked."""
+    """Address and port of the client of each call that got the trick."""
     ended: int = 0
-    """How many of those have ended, by an answer or as the client left."""
+    """Number of calls with the trick that ended, by an answer or because the client left."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_call = scope["type"] == "http" and scope["path"].startswith(CALLS)
@@ -90,7 +90,7 @@ class Hostile:
 
 @contextmanager
 def running_hostile(folder: Path) -> Iterator[tuple[EmulatorControl, Hostile]]:
-    """An emulator with the workbook of the journeys, and its bad side."""
+    """An emulator with the workbook of the journeys, and the `Hostile` application around it."""
     write_seed(folder / "seed")
     emulator = create_emulator(EmulatorOptions(seed=folder / "seed", key_bits=KEY_BITS))
     hostile = Hostile(app=emulator.app)

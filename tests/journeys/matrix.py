@@ -17,7 +17,7 @@ from tests.journeys.failure import anonymous, refused, without_cursors
 
 BOOKS = [f"book{number}" for number in range(8)]
 SPREADSHEETS = [*BOOKS, "private", "missing"]
-"""Eight that are there, one that is not shared with the account, one that is not there."""
+"""Eight existing spreadsheets, one not shared with the account, and one that does not exist."""
 WORKSHEETS = ["Open", "Shut", "Nowhere"]
 
 
@@ -50,7 +50,7 @@ GRANTED_BOOKS = {
 
 
 def make_requests() -> Iterator[tuple[str, KeyRequest]]:
-    """A key for each way to be kept to something; every third may only read."""
+    """One key for each combination of restrictions. Every third key is read-only."""
     grants = product(GRANTED_BOOKS, ("open", "all"), ("some", "whole"))
     for number, (books, titles, fields) in enumerate(grants):
         name, is_read_only = f"{books} {titles} {fields}", number % 3 == 0
@@ -75,7 +75,7 @@ KEYS: Mapping[str, KeyRequest] = dict(make_requests())
 
 @dataclass(frozen=True)
 class Operation:
-    """A request; `fields` are those that it names, by which they are sought or written."""
+    """A request. `fields` are the names that the request searches, sorts or writes."""
 
     method: str
     row: str
@@ -87,7 +87,7 @@ class Operation:
         return self.method not in ("GET", "HEAD")
 
     def renamed(self, old: str, new: str) -> "Operation":
-        """The same with another field, which is as long."""
+        """The same operation with another field name of the same length."""
         options = json.loads(json.dumps(self.options).replace(old, new))
         return Operation(self.method, self.row, options, self.fields)
 
@@ -147,7 +147,7 @@ CELLS = [Cell(*each) for each in product(SPREADSHEETS, WORKSHEETS, OPERATIONS)]
 
 
 def denial(request: KeyRequest, asked: Cell) -> tuple[int, int] | None:
-    """Status and code of what a key was not granted, be it there or not; None if it was."""
+    """Status and code if the key was not granted the request; None if the key was granted it."""
     grants = request.grants
     if grants.spreadsheets is not None and asked.spreadsheet not in grants.spreadsheets:
         return 404, 101
@@ -163,7 +163,7 @@ def denial(request: KeyRequest, asked: Cell) -> tuple[int, int] | None:
 
 
 def ending(request: KeyRequest, asked: Cell) -> tuple[int, int | None]:
-    """Status and code of what a key was granted, as far as its columns go."""
+    """Status and code of a granted request, considering the columns that the key can read."""
     if asked.spreadsheet == "private":
         return 403, 101
     if asked.spreadsheet == "missing":
@@ -183,7 +183,7 @@ def ended(answer: httpx2.Response) -> tuple[int, int | None]:
 
 
 def visible(answer: httpx2.Response, *besides: str) -> tuple[Any, ...]:
-    """All of an answer that its receiver sees, besides its times, its id and what is left."""
+    """The parts of an answer that a client can compare: no times, request ID or remaining rate."""
     varying = {"age", "date", "ratelimit", "server-timing", "x-request-id", *besides}
     headers = sorted(
         (name, re.sub(r"ttl=-?\d+", "ttl", without_cursors(value)))

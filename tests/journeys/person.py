@@ -11,7 +11,9 @@ Request = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Edit:
-    """A request, the texts that it takes out of the worksheet, and whether row 1 is another."""
+    """A batchUpdate request, the texts that the edit removes, and whether the edit
+    changes row 1.
+    """
 
     request: Request
     removed: Counter[str] = field(default_factory=Counter)
@@ -24,14 +26,14 @@ class Edit:
 
 @dataclass(frozen=True, kw_only=True)
 class Hand:
-    """The place of a person's next edit; `first` and `second` point into the worksheet."""
+    """Position of a person's next edit; `first` and `second` select row and column."""
 
     sheet_id: int
     grid: Grid
     first: int
     second: int
     name: str
-    """A text that is nowhere yet."""
+    """A text that no cell of the worksheet has."""
 
     @property
     def width(self) -> int:
@@ -39,7 +41,7 @@ class Hand:
 
     @property
     def row(self) -> int:
-        """A data row, from 0 for the header; one below the last at most."""
+        """Index of a data row, counted from 0 for the header; at most one below the last row."""
         return 1 + self.first % len(self.grid)
 
     @property

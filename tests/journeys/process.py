@@ -58,9 +58,9 @@ def running(
     command: Sequence[str] = COMMAND,
     environ: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Process]:
-    """A server for the time of the block; `last_words` are in the last line of its start.
+    """A server process during the block; `last_words` are in the last line of its start.
 
-    There `pattern` finds its URL. It inherits the file descriptors `fds`.
+    `pattern` finds the URL in these lines. The process inherits the file descriptors `fds`.
     """
     with log.open("wb") as errors:
         process = subprocess.Popen(  # noqa: S603  (our own command)

@@ -40,7 +40,7 @@ def send_raw(
     headers: Sequence[tuple[str, str]] | None = None,
     body: bytes | None = None,
 ) -> RawAnswer:
-    """One request with this very target; without `headers`, with the key and id of `Api`."""
+    """Send one request with exactly this target. `headers` defaults to the key and ID of `Api`."""
     url = urlsplit(api.url)
     connection = http.client.HTTPConnection(
         url.hostname or "", url.port or 0, timeout=TIMEOUT_SECONDS

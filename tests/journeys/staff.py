@@ -1,4 +1,4 @@
-"""A worksheet with columns that some keys do not see, its twin without them, and what is asked."""
+"""A worksheet with columns hidden from some keys, a copy without these columns, and requests."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -14,7 +14,7 @@ from tests.journeys.process import Process, running
 
 TIMEOUT_SECONDS = 30.0
 _FORGET_PEAK = "5"
-"""Makes the most memory that a process ever held what it holds now; see proc(5), clear_refs."""
+"""Value for proc(5) clear_refs that resets the peak memory to the current memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class Standalone:
     process: Process
 
     def forget_peak(self) -> None:
-        """From now on `peak_bytes` is the most that the process held since."""
+        """Reset the peak, so that `peak_bytes` counts from now on."""
         self._file("clear_refs").write_text(_FORGET_PEAK)
 
     def peak_bytes(self) -> int:

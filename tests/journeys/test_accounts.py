@@ -1,4 +1,4 @@
-"""Several Google accounts: who is called, and what becomes of accounts that Google refuses."""
+"""Several Google accounts: which account calls Google, and what follows if Google refuses one."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ ROW = {"name": "Reno", "state": "NV"}
 
 @pytest.fixture(scope="module")
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
-    """Google with three accounts."""
+    """An emulator with three accounts."""
     folder = tmp_path_factory.mktemp("accounts")
     with running_emulator(folder, WORKBOOK, accounts=len(NAMES)) as control:
         yield control
@@ -32,12 +32,12 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorContr
 
 @pytest.fixture
 def api(open_gateway: OpenGateway, emulator: EmulatorControl) -> Api:
-    """A gateway that acts as all of them."""
+    """A gateway that uses all three accounts."""
     return open_gateway({"google.accounts": others(emulator)})
 
 
 def others(emulator: EmulatorControl, **settings: object) -> list[dict[str, object]]:
-    """The second and third account, as in the file."""
+    """The second and third account as entries of the configuration."""
     folder = emulator.credentials.parent
     return [
         {"name": f"a{number}", "credentials": str(folder / f"account-{number}.json"), **settings}
@@ -54,18 +54,18 @@ def control(emulator: EmulatorControl, path: str, body: Mapping[str, object] | N
 
 
 def give(emulator: EmulatorControl, name: str, role: str) -> None:
-    """Set what an account may do with the demo's spreadsheet."""
+    """Set the access of an account to the demo spreadsheet."""
     control(emulator, "spreadsheets/demo/access", {"account": address(name), "role": role})
 
 
 def called(emulator: EmulatorControl, kind: str = "reads") -> list[int]:
-    """Calls of each account since the last reset."""
+    """Number of calls by each account since the last reset."""
     found: Mapping[str, Any] = emulator.stats()["projects"].get("emulator", {}).get("accounts", {})
     return [found.get(address(name), {}).get(kind, 0) for name in NAMES]
 
 
-def test_the_account_that_reaches_it(api: Api, emulator: EmulatorControl) -> None:
-    """A spreadsheet that is shared with the last account only works like any other."""
+def test_spreadsheet_shared_with_the_last_account(api: Api, emulator: EmulatorControl) -> None:
+    """A spreadsheet that is shared with the last account only can be read and written."""
     for name in NAMES[:2]:
         give(emulator, name, "none")
 
@@ -77,8 +77,8 @@ def test_the_account_that_reaches_it(api: Api, emulator: EmulatorControl) -> Non
     assert emulator.texts("Cities")[-1][0] == "Reno"
 
 
-def test_nobody_reaches_it(api: Api) -> None:
-    """The answer names the first account, however often it is asked for."""
+def test_spreadsheet_shared_with_no_account(api: Api) -> None:
+    """The error for a spreadsheet that no account can open always names the first account."""
     for _ in range(3):
         answer = api.get("Secret", key="any", spreadsheet="private")
         assert answer.status_code == 403
@@ -86,7 +86,7 @@ def test_nobody_reaches_it(api: Api) -> None:
 
 
 def test_an_account_that_may_only_read(api: Api, emulator: EmulatorControl) -> None:
-    """Reads go on as this account, writes as another one."""
+    """An account with read access goes on reading; another account does the writes."""
     give(emulator, "gateway", "reader")
     assert api.get("Cities").status_code == 200
 
@@ -96,7 +96,9 @@ def test_an_account_that_may_only_read(api: Api, emulator: EmulatorControl) -> N
 
 @pytest.mark.parametrize("route", ["accounts/{}/revoke", "projects/emulator/disable"])
 def test_an_account_is_refused(api: Api, emulator: EmulatorControl, route: str) -> None:
-    """The others serve without an error; a disabled project concerns all of its accounts."""
+    """If Google revokes one account, the other accounts serve; a disabled project stops
+    all three.
+    """
     assert api.get("Cities").status_code == 200
     control(emulator, route.format(address("gateway")))
     is_one = route.startswith("accounts")
@@ -122,10 +124,10 @@ def settings(emulator: EmulatorControl, tmp_path: Path) -> Settings:
     return load_settings(None, {}, own)
 
 
-async def test_check_asks_to_share_with_those_that_google_refuses_only(
+async def test_check_asks_to_share_only_with_accounts_that_google_refuses(
     emulator: EmulatorControl, settings: Settings
 ) -> None:
-    """An account without quota might reach the spreadsheet: that is not known."""
+    """`check` proposes sharing with a refused account, not with an account that has no quota."""
     give(emulator, "gateway-3", "none")
 
     async def spent(_call: object) -> Any:
@@ -140,7 +142,7 @@ async def test_check_asks_to_share_with_those_that_google_refuses_only(
 
 
 async def test_check_reports_each_step_before_the_next(settings: Settings) -> None:
-    """While Google does not answer, or after an interruption, the earlier findings are known."""
+    """`check` yields the findings of earlier steps before a step that waits for Google."""
     is_asked, found = asyncio.Event(), list[str]()
 
     async def hangs(_call: object) -> Any:
@@ -159,8 +161,10 @@ async def test_check_reports_each_step_before_the_next(settings: Settings) -> No
     assert len([text for text in found if "credentials: Google accepts" in text]) == 3
 
 
-def test_each_has_a_quota_of_its_own(open_gateway: OpenGateway, emulator: EmulatorControl) -> None:
-    """What one may not read any more is read as the next one."""
+def test_each_account_has_its_own_quota(
+    open_gateway: OpenGateway, emulator: EmulatorControl
+) -> None:
+    """When the quota of one account is spent, the gateway reads with the next account."""
     slow = {"google.reads_per_minute": 1, "google.max_waiting_seconds": 0}
     api = open_gateway({**slow, "google.accounts": others(emulator, reads_per_minute=1)})
 

@@ -28,7 +28,7 @@ def test_every_start_warns_of_keys_for_any_spreadsheet(
     revoked: list[str],
     count: int,
 ) -> None:
-    """One line with the ids of all such keys, at the first start as at the second."""
+    """Each start logs one warning with the ids of all active keys for any spreadsheet."""
     keys = make_keys(tmp_path, requests, revoked=revoked)
     with capture_logs() as lines:
         for _ in range(2):

@@ -18,7 +18,7 @@ BODY = {"json": {"name": "n", "amount": 7}}
 
 
 def cost(api: Api, method: str, path: str, **options: Any) -> tuple[int, int, int]:
-    """The reads and writes that one request took, and its status."""
+    """Number of reads and writes of one request, and its status."""
     reads, writes = api.emulator.calls()
     answer = api.send(method, path, **options)
     after = api.emulator.calls()
@@ -57,7 +57,7 @@ def test_the_cost_of_a_path(
     costs: list[tuple[int, int]],
     seen: str,
 ) -> None:
-    """A path costs what the service says: nothing seen, header fresh, header seen but too old."""
+    """Each operation costs the documented calls with a cold, a fresh and an expired header."""
     api = open_gateway(SETTINGS[seen])
     if seen != "cold":
         api.get(path.partition("/")[0])
@@ -67,8 +67,8 @@ def test_the_cost_of_a_path(
     assert (reads, writes) == costs[list(SETTINGS).index(seen)]
 
 
-def test_creates_in_a_row_look_once(api: Api) -> None:
-    """Each create after the first costs one write and no read, as long as the header is fresh."""
+def test_later_creates_need_no_read(api: Api) -> None:
+    """Each create after the first costs one write and no read while the header is fresh."""
     costs = [cost(api, "POST", "Cities", json={"name": f"city {each}"}) for each in range(4)]
 
     assert costs == [(1, 1, 201), (0, 1, 201), (0, 1, 201), (0, 1, 201)]
@@ -77,14 +77,14 @@ def test_creates_in_a_row_look_once(api: Api) -> None:
 
 
 def test_a_full_grid_grows_with_the_row(api: Api) -> None:
-    """A grid without room for a row grows in the write of the row."""
+    """If the grid has no free row, the write of the new row also adds a row to the grid."""
     costs = [cost(api, "POST", "BlankFirst", **BODY) for _ in range(3)]
 
     assert costs == [(1, 1, 201), (0, 1, 201), (0, 1, 201)]
 
 
-def test_rows_of_a_list_cost_nothing_more(api: Api) -> None:
-    """A page's size, its place and its fields do not change what it costs."""
+def test_every_page_of_a_list_costs_one_read(api: Api) -> None:
+    """Limit, skip and keys of a list do not change its cost."""
     costs = {
         cost(api, "GET", "Long", params=parameters)
         for parameters in ({"limit": "0"}, {"limit": "100"}, {"skip": "999"}, {"keys": "number"})
@@ -102,16 +102,16 @@ def test_rows_of_a_list_cost_nothing_more(api: Api) -> None:
         pytest.param("POST", "Cities/99", {"json": {"name": "n"}}, 404, id="row-below-the-grid"),
     ],
 )
-def test_a_refusal_is_looked_into_with_one_read(
+def test_a_missing_worksheet_or_row_costs_two_reads(
     reading_api: Api, method: str, path: str, options: Mapping[str, Any], status: int
 ) -> None:
-    """A worksheet or row that is not there costs the refused call and one look at the workbook."""
+    """A missing worksheet or row costs the failed call and one read of the worksheet list."""
 
     assert cost(reading_api, method, path, **options) == (2, 0, status)
 
 
 def test_a_sheet_that_changes_during_a_search_is_read_once_more(open_gateway: OpenGateway) -> None:
-    """If the two reads of a search saw different sheets, both are repeated once."""
+    """If a sheet changes between the two reads of a search, the gateway repeats both reads once."""
     api = open_gateway(NO_ROWS_KEPT)
     api.get("Cities")
     cell = {"userEnteredValue": {"stringValue": "Renamed"}}

@@ -1,4 +1,4 @@
-"""Findings of `check` about working but undesirable settings and keys."""
+"""Findings of `check` about settings and keys that work but are risky."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -44,7 +44,7 @@ ODD = [
 
 @pytest.fixture
 def settings_of(emulator: EmulatorControl, tmp_path: Path) -> Callable[..., Settings]:
-    """Settings with a key store of the test's own."""
+    """Settings with a key store of this test."""
 
     def load(overrides: Mapping[str, object] | None = None) -> Settings:
         return load_settings(
@@ -85,8 +85,8 @@ def create(settings: Settings, request: KeyRequest, now: datetime | None = None)
     return asyncio.run(_create(settings, request, now or datetime.now(UTC)))
 
 
-def test_nothing_is_found_where_all_is_well(settings_of: Callable[..., Settings]) -> None:
-    """Limits, private files and a narrow key have no findings."""
+def test_a_safe_configuration_has_no_findings(settings_of: Callable[..., Settings]) -> None:
+    """`check` has no warning for limits, private files and a key for one spreadsheet."""
     settings = settings_of()
     create(settings, KeyRequest(name="narrow", grants=Grants(spreadsheets=DEMO)))
 
@@ -94,13 +94,13 @@ def test_nothing_is_found_where_all_is_well(settings_of: Callable[..., Settings]
 
 
 @pytest.mark.parametrize(("overrides", "level", "words"), ODD)
-def test_a_setting_that_is_seldom_meant(
+def test_a_risky_setting_is_the_only_finding(
     settings_of: Callable[..., Settings],
     overrides: Mapping[str, object],
     level: str,
     words: str,
 ) -> None:
-    """It is the only thing found, and named."""
+    """`check` reports a risky setting by name and nothing else."""
     odd = [finding for finding in check(settings_of(overrides)) if finding.level != "ok"]
 
     assert [finding.level for finding in odd] == [level]
@@ -108,7 +108,9 @@ def test_a_setting_that_is_seldom_meant(
 
 
 def test_an_endpoint_that_is_not_googles(settings_of: Callable[..., Settings]) -> None:
-    """The report names the host of the endpoint, without a request to it."""
+    """`check` names the host of an endpoint that is not Google's, and sends no request to
+    this host.
+    """
     overrides = {
         "google.allow_insecure_endpoint": True,
         "google.endpoint": "http://sheets.invalid:1",
@@ -118,8 +120,8 @@ def test_an_endpoint_that_is_not_googles(settings_of: Callable[..., Settings]) -
     assert any("sheets.invalid:1 is neither Google" in text for text in texts)
 
 
-def test_a_trusted_proxy_that_is_no_network(settings_of: Callable[..., Settings]) -> None:
-    """`*`, which other servers take for everybody, is refused by every command."""
+def test_a_trusted_proxy_that_is_not_a_network(settings_of: Callable[..., Settings]) -> None:
+    """`*` as trusted proxy is a ConfigError in every command."""
     with pytest.raises(ConfigError, match=r"access\.trusted_proxies"):
         settings_of({"access.trusted_proxies": "*"})
 
@@ -133,7 +135,9 @@ def test_a_file_that_others_can_open(
     name: str,
     mode: int,
 ) -> None:
-    """`check` names it and says how to fix it, and the gateway does not start with it."""
+    """`check` names a file that other users can open, and the gateway does not start with
+    this file.
+    """
     account = tmp_path / "account.json"
     account.write_bytes(emulator.credentials.read_bytes())
     account.chmod(0o600)
@@ -156,8 +160,8 @@ async def _start(settings: Settings) -> None:
         pass
 
 
-def test_keys_that_may_do_more_than_most(settings_of: Callable[..., Settings]) -> None:
-    """A key of every spreadsheet is named by its id."""
+def test_a_key_for_every_spreadsheet(settings_of: Callable[..., Settings]) -> None:
+    """`check` warns about a key for every spreadsheet with the id of the key."""
     settings = settings_of()
     any_id = create(settings, KeyRequest(name="any", grants=Grants(spreadsheets=None)))
 
@@ -182,7 +186,7 @@ def test_keys_that_may_do_more_than_most(settings_of: Callable[..., Settings]) -
 def test_a_key_that_may_delete_everywhere(
     settings_of: Callable[..., Settings], request_: KeyRequest, levels: int
 ) -> None:
-    """It is named once more among the keys of every spreadsheet."""
+    """`check` adds a second warning for a key that can delete rows in every spreadsheet."""
     settings = settings_of()
     key_id = create(settings, request_)
 
@@ -193,8 +197,8 @@ def test_a_key_that_may_delete_everywhere(
     assert [f for f in odd if "may delete rows in every spreadsheet" in f.text] == odd[1:]
 
 
-def test_a_key_whose_plan_is_gone(settings_of: Callable[..., Settings]) -> None:
-    """It is a problem: the key is refused until the plan is back."""
+def test_a_key_whose_plan_does_not_exist(settings_of: Callable[..., Settings]) -> None:
+    """`check` reports a key whose plan is not configured as a problem."""
     with_plan = settings_of({"plans.gold.max_limit": 10})
     key_id = create(
         with_plan, KeyRequest(name="gold", plan="gold", grants=Grants(spreadsheets=DEMO))
@@ -207,8 +211,8 @@ def test_a_key_whose_plan_is_gone(settings_of: Callable[..., Settings]) -> None:
     assert "Add [plans.gold]" in problems[0]
 
 
-def test_a_pepper_that_is_gone(settings_of: Callable[..., Settings], tmp_path: Path) -> None:
-    """With keys in the store, the report says how to fix it, and no other pepper is created."""
+def test_a_missing_pepper(settings_of: Callable[..., Settings], tmp_path: Path) -> None:
+    """If keys exist, `check` says how to restore a missing pepper and creates no other pepper."""
     settings = settings_of()
     create(settings, KeyRequest(name="narrow", grants=Grants(spreadsheets=DEMO)))
     (tmp_path / "keys.db.pepper").unlink()
@@ -222,7 +226,7 @@ def test_a_pepper_that_is_gone(settings_of: Callable[..., Settings], tmp_path: P
 
 
 def test_the_spreadsheets_of_the_keys_are_named(settings_of: Callable[..., Settings]) -> None:
-    """Without an ID, the report lists those of all active keys."""
+    """`check` without a spreadsheet ID lists the spreadsheets of all active keys."""
     settings = settings_of()
     create(settings, KeyRequest(name="any", grants=Grants(spreadsheets=None)))
     create(
@@ -270,7 +274,7 @@ def test_forms(
     overrides: dict[str, object],
     words: list[str],
 ) -> None:
-    """Keys of forms whose limits or checks cannot work."""
+    """`check` warns about create-only keys whose limits or challenges cannot work."""
     settings = settings_of(overrides)
     form = {"may_read": False, "may_update": False, **grants}
     create(settings, KeyRequest(name="form", grants=Grants(spreadsheets=DEMO, **form)))
@@ -281,7 +285,7 @@ def test_forms(
 
 
 def test_expired_keys_are_no_problem(settings_of: Callable[..., Settings]) -> None:
-    """An expired key of forms has no findings."""
+    """`check` has no findings about an expired create-only key."""
     settings, made = settings_of(), datetime(2026, 1, 1, tzinfo=UTC)
     form = Grants(spreadsheets=DEMO, may_read=False, may_update=False, needs_challenge=True)
     create(settings, KeyRequest(name="f", grants=form, expires_at=made + timedelta(days=1)), made)
@@ -289,10 +293,10 @@ def test_expired_keys_are_no_problem(settings_of: Callable[..., Settings]) -> No
     assert {finding.level for finding in check(settings)} == {"ok"}
 
 
-def test_another_pepper_than_that_of_the_keys(
+def test_a_pepper_that_does_not_match_the_keys(
     settings_of: Callable[..., Settings], tmp_path: Path
 ) -> None:
-    """It is a problem, distinguished from one that is damaged."""
+    """`check` reports a pepper that the keys were not made with as a problem."""
     settings = settings_of()
     create(settings, KeyRequest(name="narrow", grants=Grants(spreadsheets=DEMO)))
     (tmp_path / "keys.db.pepper").write_bytes(bytes(32))
@@ -314,7 +318,7 @@ def test_another_pepper_than_that_of_the_keys(
 def test_a_damaged_file_of_the_keys(
     settings_of: Callable[..., Settings], tmp_path: Path, name: str, content: bytes, words: str
 ) -> None:
-    """It is named, and what is wrong with it."""
+    """`check` names a damaged key store or pepper file and the kind of damage."""
     settings = settings_of()
     create(settings, KeyRequest(name="narrow", grants=Grants(spreadsheets=DEMO)))
     path = tmp_path / name
@@ -328,10 +332,8 @@ def test_a_damaged_file_of_the_keys(
     assert words in problems[0]
 
 
-def test_a_key_store_that_is_not_there_is_not_made(
-    settings_of: Callable[..., Settings], tmp_path: Path
-) -> None:
-    """A mistyped path is reported, instead of looking like a gateway without keys."""
+def test_check_creates_no_key_store(settings_of: Callable[..., Settings], tmp_path: Path) -> None:
+    """`check` reports that the key store does not exist and creates no file."""
     texts = [finding.text for finding in check(settings_of()) if finding.level == "ok"]
 
     assert any("keys.db does not exist" in text for text in texts)

@@ -35,7 +35,7 @@ def checkup(emulator: EmulatorControl, tmp_path: Path) -> Iterator[Checkup]:
 
 @pytest.fixture(scope="module")
 def private_pem() -> str:
-    """A key that Google has never seen."""
+    """A private key that Google does not know."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 
@@ -47,7 +47,7 @@ def refused(error: str, description: str, status: int = 400) -> dict[str, Any]:
 
 
 def test_all_is_well(checkup: Checkup) -> None:
-    """Status 0, nothing but ok lines, and 1 read to see that Sheets answers."""
+    """`check` exits 0 with `ok` lines only, and costs 1 read."""
     report = checkup.run()
 
     assert report.status == 0
@@ -140,7 +140,9 @@ SIGN_INS: list[Any] = [
 def test_a_sign_in_that_fails(
     checkup: Checkup, fault: Mapping[str, Any], cause: str, mend: str
 ) -> None:
-    """Each refusal of the token endpoint has its cause and remedy; Sheets is not called."""
+    """For each error of the token endpoint, `check` gives cause and remedy without a call
+    to Sheets.
+    """
     checkup.emulator.faults({"call": "token", "times": 9, **fault})
 
     text = checkup.run("--spreadsheet", "demo").problem
@@ -168,7 +170,7 @@ def test_a_key_file_of_another_account_or_key(
     members: Mapping[str, object],
     cause: str,
 ) -> None:
-    """The emulator's rejection of a signature leads to the same words as Google's."""
+    """A signature that the emulator rejects gives the same text as Google's rejection."""
     path = changed_key_file(checkup.emulator, tmp_path, private_key=private_pem, **members)
 
     text = checkup.run(google={"credentials": str(path)}).problem
@@ -179,7 +181,7 @@ def test_a_key_file_of_another_account_or_key(
 
 
 def offset_check(emulator: EmulatorControl, folder: Path, seconds: float) -> list[Finding]:
-    """The report on a machine whose clock has this offset."""
+    """Findings of `check` on a machine whose clock is wrong by this many seconds."""
     settings = load_settings(
         None,
         {},
@@ -207,10 +209,10 @@ def offset_check(emulator: EmulatorControl, folder: Path, seconds: float) -> lis
     [SHORT_LIVED, "Invalid JWT: words that nobody knows."],
     ids=["known words", "other words"],
 )
-def test_a_clock_for_which_google_refuses(
+def test_a_clock_error_that_makes_google_refuse(
     checkup: Checkup, tmp_path: Path, seconds: float, words: str, description: str
 ) -> None:
-    """The offset is taken from Google's answer."""
+    """`check` computes the clock offset from Google's answer and reports it as a problem."""
     checkup.emulator.faults({"call": "token", **refused("invalid_grant", description)})
 
     (text,) = [
@@ -226,10 +228,10 @@ def test_a_clock_for_which_google_refuses(
 @pytest.mark.parametrize(
     ("seconds", "warnings"), [(100.0, 1), (-100.0, 1), (20.0, 0), (-20.0, 0), (0.0, 0)]
 )
-def test_a_clock_that_google_bears(
+def test_a_small_clock_error(
     checkup: Checkup, tmp_path: Path, seconds: float, warnings: int
 ) -> None:
-    """More than half a minute is warned about, before it is so much that nothing works."""
+    """`check` warns about a clock that is wrong by more than half a minute."""
     odd = [
         finding
         for finding in offset_check(checkup.emulator, tmp_path, seconds)

@@ -1,4 +1,4 @@
-"""Findings of `check` about worksheets as people keep them, each with what it says of rows."""
+"""Findings of `check` about typical worksheets of people: titles, checkboxes, totals, tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.journeys.report import Checkup, Report
 from tests.kept_sheets import BUDGET, ORDERS, STOCK, TASKS, KeptSheet, Request, write_kept_sheets
 
 LAST = 60
-"""The row to which columns are filled down."""
+"""Last row to which columns are filled down."""
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def report(emulator: EmulatorControl, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.mark.parametrize("title", FINDINGS)
 def test_a_worksheet_is_described(report: Report, title: str) -> None:
-    """One line for what is around the records, with the setting to write."""
+    """`check` reports what surrounds the records of a worksheet and proposes the settings."""
     assert of_worksheet(report, title) == FINDINGS[title]
 
 
@@ -102,7 +102,7 @@ def protected(sheet: KeptSheet, *bounds: int, **more: object) -> Request:
 
 
 def entered(sheet: KeptSheet, row: int, *cells: Request) -> Request:
-    """Cells of a row, counted from 1, from the first column on."""
+    """Request that writes cells into a row, from column A on; `row` counts from 1."""
     start = {"sheetId": sheet.sheet_id, "rowIndex": row - 1, "columnIndex": 0}
     rows = [{"values": [{"userEnteredValue": each} for each in cells]}]
     return {"updateCells": {"start": start, "rows": rows, "fields": "userEnteredValue"}}
@@ -168,7 +168,7 @@ EDITS = [
 def test_edits_change_the_description(
     checkup: Checkup, sheet: KeptSheet, edits: Sequence[Request], words: str
 ) -> None:
-    """Protections, frozen rows, tables and gaps are seen as they are now."""
+    """After an edit, `check` reports the new protections, frozen rows, tables and gaps."""
     checkup.emulator.faults({"call": "*", "edit": {"requests": edits}})
     checkup.run("--spreadsheet", "demo")
     report = checkup.run("--spreadsheet", "demo")
@@ -177,7 +177,7 @@ def test_edits_change_the_description(
 
 
 def test_a_large_worksheet_is_described_by_its_first_rows(checkup: Checkup) -> None:
-    """The rows are not read to the end, and a line says so."""
+    """In a very large worksheet, `check` does not read all rows, and a note says so."""
     rows = {"sheetId": BUDGET.sheet_id, "dimension": "ROWS", "length": 50_000}
     checkup.emulator.faults({"call": "*", "edit": {"requests": [{"appendDimension": rows}]}})
     checkup.run("--spreadsheet", "demo")
@@ -264,7 +264,9 @@ SETTINGS = [
 def test_settings_change_the_description(
     checkup: Checkup, sheet: KeptSheet, line: str, findings: Sequence[str]
 ) -> None:
-    """What is set is not proposed again, and rows are those that the gateway serves."""
+    """`check` does not propose settings that exist, and counts records as the gateway
+    serves them.
+    """
     table = f'[[worksheets]]\nspreadsheet = "demo"\ntitle = "{sheet.title}"\n{line}\n'
     report = checkup.run("--spreadsheet", "demo", tables=table)
 

@@ -44,7 +44,7 @@ def checkup(emulator: EmulatorControl, tmp_path: Path) -> Iterator[Checkup]:
 def test_a_configuration_file_that_cannot_be_used(
     tmp_path: Path, text: str | None, cause: str
 ) -> None:
-    """It is reported in a line with the place, as by every command: status 2."""
+    """An invalid configuration file gives status 2 and one error that names the setting."""
     path = tmp_path / "none.toml"
     if text is not None:
         path.write_text(text)
@@ -81,7 +81,9 @@ KEY_FILES: list[Any] = [
 def test_a_file_that_is_no_key_file(
     checkup: Checkup, tmp_path: Path, content: object, kind: str
 ) -> None:
-    """The report says what the file is and where to get the right one, without quoting it."""
+    """`check` says what kind of file was given and where to get a key file, and quotes no
+    content.
+    """
     path = tmp_path / "account.json"
     path.touch(mode=0o600)
     if isinstance(content, bytes):
@@ -103,7 +105,9 @@ def test_a_file_that_is_no_key_file(
 def test_credentials_that_work_without_the_setting(
     checkup: Checkup, tmp_path: Path, kind: str
 ) -> None:
-    """Those that google-auth finds by itself are to be named to it."""
+    """`check` says to give these kinds of credentials to google-auth by its environment
+    variable.
+    """
     path = tmp_path / "account.json"
     path.touch(mode=0o600)
     path.write_text(json.dumps({"type": kind}))
@@ -115,7 +119,7 @@ def test_credentials_that_work_without_the_setting(
 
 
 def test_a_key_file_that_is_not_there(checkup: Checkup, tmp_path: Path) -> None:
-    """The path is named, and what belongs there."""
+    """`check` names the path of a missing key file and says what file to put there."""
     text = checkup.run(google={"credentials": str(tmp_path / "none.json")}).problem
 
     assert "none.json cannot be read: No such file" in text
@@ -123,7 +127,7 @@ def test_a_key_file_that_is_not_there(checkup: Checkup, tmp_path: Path) -> None:
 
 
 def test_a_folder_in_the_place_of_a_key_file(checkup: Checkup, tmp_path: Path) -> None:
-    """It is named as one that cannot be read."""
+    """`check` reports a directory in place of the key file as unreadable."""
     tmp_path.chmod(0o700)
     text = checkup.run(google={"credentials": str(tmp_path)}).problem
 
@@ -131,7 +135,7 @@ def test_a_folder_in_the_place_of_a_key_file(checkup: Checkup, tmp_path: Path) -
 
 
 def test_no_credentials_at_all(checkup: Checkup) -> None:
-    """Without the setting and without Google's defaults it is said which to set."""
+    """Without key file and default credentials, `check` says which setting to set."""
     text = checkup.run(google={"credentials": ""}).problem
 
     assert "google.credentials is not set, and this machine has no Application Default" in text
@@ -139,7 +143,7 @@ def test_no_credentials_at_all(checkup: Checkup) -> None:
 
 
 def test_default_credentials_that_are_not_there(checkup: Checkup, tmp_path: Path) -> None:
-    """The variable that names a missing file is named."""
+    """`check` names the environment variable that points to a missing file."""
     named = {VARIABLE: str(tmp_path / "none.json")}
 
     text = checkup.run(google={"credentials": ""}, environ=named).problem
@@ -149,7 +153,7 @@ def test_default_credentials_that_are_not_there(checkup: Checkup, tmp_path: Path
 
 
 def test_default_credentials_that_google_auth_cannot_use(checkup: Checkup, tmp_path: Path) -> None:
-    """Files of a right kind with missing members are reported in google-auth's words."""
+    """`check` quotes google-auth's error about a default credentials file with missing members."""
     path = tmp_path / "person.json"
     path.touch(mode=0o600)
     path.write_text(json.dumps({"type": "authorized_user", "client_id": SECRET}))
@@ -161,10 +165,10 @@ def test_default_credentials_that_google_auth_cannot_use(checkup: Checkup, tmp_p
     assert SECRET not in text
 
 
-def test_no_default_credentials_get_round_the_defences(
+def test_default_credentials_pass_the_checks_of_a_key_file(
     checkup: Checkup, emulator: EmulatorControl, tmp_path: Path
 ) -> None:
-    """A key file that others can read, or that names a stranger, is a problem for both commands."""
+    """Default credentials that others can read, or with a foreign token_uri, are a problem."""
     path = changed_key_file(emulator, tmp_path, token_uri="http://192.0.2.1:9/token")
     named = {VARIABLE: str(path)}
     stranger = checkup.run(google={"credentials": ""}, environ=named).problem
@@ -179,8 +183,8 @@ def test_no_default_credentials_get_round_the_defences(
     assert f"{VARIABLE}: {path} can be read by users other" in served.stderr
 
 
-def test_an_identity_that_is_asked_of_a_stranger(checkup: Checkup, tmp_path: Path) -> None:
-    """Identities that no file check finds are refused at their use, by host only."""
+def test_an_identity_with_a_foreign_token_endpoint(checkup: Checkup, tmp_path: Path) -> None:
+    """A foreign credential source is refused at its use; the error shows only the host."""
     path = tmp_path / "identity.json"
     path.touch(mode=0o600)
     identity = {
@@ -199,8 +203,8 @@ def test_an_identity_that_is_asked_of_a_stranger(checkup: Checkup, tmp_path: Pat
     assert SECRET not in text
 
 
-def test_the_gateway_tells_what_a_wrong_key_file_is(checkup: Checkup, tmp_path: Path) -> None:
-    """`serve` has the words of `check`."""
+def test_serve_reports_a_wrong_key_file_as_check_does(checkup: Checkup, tmp_path: Path) -> None:
+    """`serve` prints the same error as `check` about a wrong key file."""
     path = tmp_path / "account.json"
     path.touch(mode=0o600)
     path.write_text(json.dumps({"installed": CLIENT}))

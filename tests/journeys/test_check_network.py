@@ -56,7 +56,7 @@ def test_sheets_that_cannot_be_reached(
     cause: str,
     mend: str,
 ) -> None:
-    """The host is named, why it cannot be reached, and what to open or set."""
+    """`check` names the unreachable host, the cause, and the port or setting to change."""
     google = build(checkup.emulator, closed_port)
 
     text = checkup.run(*arguments, google=google).problem
@@ -69,7 +69,7 @@ def test_sheets_that_cannot_be_reached(
 def test_a_token_endpoint_that_cannot_be_reached(
     checkup: Checkup, tmp_path: Path, closed_port: int
 ) -> None:
-    """It is named apart from Sheets, which may be within reach."""
+    """`check` names an unreachable token endpoint by its own host and port."""
     token_uri = f"http://127.0.0.1:{closed_port}/token"
     path = changed_key_file(checkup.emulator, tmp_path, token_uri=token_uri)
 
@@ -79,7 +79,7 @@ def test_a_token_endpoint_that_cannot_be_reached(
 
 
 def test_a_token_endpoint_that_does_not_answer(checkup: Checkup) -> None:
-    """After the deadline the wait is over, and a firewall suspected."""
+    """If the token endpoint does not answer before the timeout, `check` suspects a firewall."""
     checkup.emulator.faults({"call": "token", "delay_ms": 600})
 
     text = checkup.run(google={"read_timeout_seconds": 0.2}).problem
@@ -99,7 +99,7 @@ def test_a_token_endpoint_that_does_not_answer(checkup: Checkup) -> None:
 def test_an_environment_that_allows_no_requests(
     checkup: Checkup, environ: Mapping[str, str], cause: str
 ) -> None:
-    """The report names the variable, not its value."""
+    """`check` names the environment variable that prevents requests, but not its value."""
     report = checkup.run(environ=environ)
 
     assert report.problem.startswith("network: ")
@@ -107,8 +107,8 @@ def test_an_environment_that_allows_no_requests(
     assert SECRET not in str(report)
 
 
-def test_a_proxy_that_is_away(checkup: Checkup, closed_port: int) -> None:
-    """That a proxy is in the way is said, for its refusal looks like Google's."""
+def test_a_proxy_that_cannot_be_reached(checkup: Checkup, closed_port: int) -> None:
+    """If a proxy refuses connections, `check` says that the request went through a proxy."""
     proxy = {"HTTP_PROXY": f"http://user:{SECRET}@127.0.0.1:{closed_port}"}
 
     text = checkup.run(environ=proxy).problem
@@ -118,8 +118,8 @@ def test_a_proxy_that_is_away(checkup: Checkup, closed_port: int) -> None:
     assert SECRET not in text
 
 
-def test_a_foreign_endpoint_is_left_in_peace(checkup: Checkup, closed_port: int) -> None:
-    """Without a spreadsheet, no request is sent to a foreign endpoint."""
+def test_a_foreign_endpoint_is_not_called(checkup: Checkup, closed_port: int) -> None:
+    """`check` without a spreadsheet sends no request to an endpoint that is not Google's."""
     endpoint = f"http://sheets.invalid:{closed_port}"
 
     report = checkup.run(google={"endpoint": endpoint, "allow_insecure_endpoint": True})

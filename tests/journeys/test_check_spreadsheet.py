@@ -28,7 +28,7 @@ def denied(message: str, reason: str | None = None, status: int = 403) -> dict[s
 
 
 def test_a_spreadsheet_that_can_be_read(checkup: Checkup) -> None:
-    """Reading proves no right to write, which is reported as not tested."""
+    """`check` reads the spreadsheet and says that writing was not tested."""
     report = checkup.run("--spreadsheet", "other")
 
     assert report.status == 0
@@ -76,10 +76,10 @@ SPREADSHEETS: list[Any] = [
 
 
 @pytest.mark.parametrize(("given", "cause", "mend"), SPREADSHEETS)
-def test_a_spreadsheet_that_cannot_be_had(
+def test_a_spreadsheet_that_cannot_be_opened(
     checkup: Checkup, given: str, cause: str, mend: str
 ) -> None:
-    """The cause and the mend, in one line that begins with what was given."""
+    """`check` gives cause and remedy in one line that begins with the given spreadsheet."""
     text = checkup.run("--spreadsheet", given).problem
 
     assert text.startswith("spreadsheet ")
@@ -88,8 +88,8 @@ def test_a_spreadsheet_that_cannot_be_had(
 
 
 @pytest.mark.parametrize("given", [ID + "/edit", "a b", f"https://x/d/{ID}"])
-def test_what_is_no_id_costs_nothing(checkup: Checkup, given: str) -> None:
-    """No call to Google."""
+def test_an_invalid_id_costs_no_call(checkup: Checkup, given: str) -> None:
+    """`check` with an invalid spreadsheet ID makes no call to Google."""
     checkup.run("--spreadsheet", given)
 
     assert checkup.emulator.calls() == (0, 0)
@@ -197,7 +197,7 @@ ACCOUNTS: list[Any] = [
 def test_an_account_or_api_that_does_not_work(
     checkup: Checkup, arguments: tuple[str, ...], fault: Mapping[str, Any], cause: str, mend: str
 ) -> None:
-    """It shows with a spreadsheet and without one, in the same words."""
+    """`check` reports the same cause and remedy with and without a spreadsheet."""
     checkup.emulator.faults({"call": "*", "times": 9, **fault})
 
     report = checkup.run(*arguments)
@@ -208,7 +208,7 @@ def test_an_account_or_api_that_does_not_work(
 
 
 def test_an_office_file(checkup: Checkup) -> None:
-    """The report says how to convert it, and that the new file must be shared."""
+    """`check` says how to convert an Office file, and that the new file must be shared."""
     checkup.emulator.faults({"call": "spreadsheets.get", **OFFICE_FILE})
 
     text = checkup.run("--spreadsheet", "demo").problem
@@ -222,7 +222,7 @@ def test_an_office_file(checkup: Checkup) -> None:
 
 
 def test_sheets_that_answer_late(checkup: Checkup) -> None:
-    """After the deadline the wait is over."""
+    """`check` reports a timeout of the Sheets API and names the setting of the timeout."""
     checkup.emulator.faults({"call": "spreadsheets.get", "delay_ms": 900})
 
     text = checkup.run("--spreadsheet", "demo", google={"read_timeout_seconds": 0.4}).problem
@@ -232,7 +232,7 @@ def test_sheets_that_answer_late(checkup: Checkup) -> None:
 
 
 def test_a_spreadsheet_of_charts_only(checkup: Checkup) -> None:
-    """Without a worksheet that has cells there is nothing to serve, and no range to read."""
+    """`check` reports a spreadsheet without a grid worksheet after one read."""
     chart = {"sheets": [{"properties": {"sheetId": 1, "title": "Chart", "sheetType": "OBJECT"}}]}
     checkup.emulator.faults({"call": "spreadsheets.get", "status": 200, "text": json.dumps(chart)})
 
@@ -264,7 +264,7 @@ HEADERS: list[Any] = [
 
 @pytest.mark.parametrize(("title", "words"), HEADERS)
 def test_headers(checkup: Checkup, title: str, words: list[str]) -> None:
-    """Each trouble is a warning with the worksheet, its columns and what to do: status 0."""
+    """Each fault of a header is a warning with worksheet, columns and remedy; the status is 0."""
     report = checkup.run("--spreadsheet", "demo")
 
     place = f'worksheet "{title}": '
@@ -275,15 +275,15 @@ def test_headers(checkup: Checkup, title: str, words: list[str]) -> None:
 
 
 def test_no_cell_below_the_headers_is_reported(checkup: Checkup) -> None:
-    """Rows are neither read nor shown."""
+    """`check` neither reads nor shows cells below the header."""
     report = checkup.run("--spreadsheet", "third")
 
     assert 'worksheet "Secret": 1 field' in report.of("ok")
     assert "top secret" not in str(report)
 
 
-def test_a_title_moves_no_terminal(checkup: Checkup) -> None:
-    """Invisible characters in a title are escaped."""
+def test_control_characters_in_a_title_are_escaped(checkup: Checkup) -> None:
+    """`check` escapes invisible characters of a worksheet title."""
     report = checkup.run("--spreadsheet", "demo")
 
     assert 'worksheet "two\\nlines": 1 field' in report.of("ok")

@@ -1,4 +1,4 @@
-"""Every request that clients in the field are known to send, as the page on clients has them."""
+"""Every documented request of existing clients."""
 
 import io
 import json
@@ -40,18 +40,18 @@ MORE_KEYS: Mapping[str, KeyRequest] = {
     ),
 }
 KEPT = {"cache.rows_ttl_seconds": 60}
-"""What was read is kept, as it is in operation."""
+"""Settings with cached rows, as in production."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """A gateway in front of the spreadsheet for clients, and what it logs."""
+    """A gateway on the spreadsheet for clients, and its log."""
 
     api: Api
     log: io.StringIO
 
     def line_of(self, answer: RawAnswer) -> dict[str, Any]:
-        """The log's line of an answered request; it may come a moment after the answer."""
+        """The log line of an answered request. Waits, because the line can follow the answer."""
         marked = re.compile(f'"id": ?"{answer.headers["x-request-id"]}".*"reading"')
         found: list[str] = []
 
@@ -79,14 +79,14 @@ def access(tmp_path_factory: pytest.TempPathFactory) -> KeysOnDisk:
 
 @pytest.fixture(scope="module")
 def field_of_module(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[Field]:
-    """One gateway for all requests; nothing that it has read is kept from one to the next."""
+    """One gateway for all requests, without a cached header."""
     with captured_log() as log, running_gateways(emulator, access) as start:
         yield Field(api=start({"cache.header_ttl_seconds": 0}), log=log)
 
 
 @pytest.fixture
 def field(field_of_module: Field) -> Iterator[Field]:
-    """That gateway on a freshly seeded emulator."""
+    """The gateway of the module on a freshly seeded emulator."""
     field_of_module.api.emulator.reset()
     yield field_of_module
     field_of_module.api.emulator.check()
@@ -94,7 +94,7 @@ def field(field_of_module: Field) -> Iterator[Field]:
 
 @pytest.mark.parametrize("case", SERVED, ids=lambda case: case.id)
 def test_a_client_is_served(field: Field, case: Case) -> None:
-    """Its request is answered as it means it, and writes what it means to write, nothing else."""
+    """Each client request gets the expected answer and changes only the expected cells."""
     before = all_cells(field.api.emulator)
     answer = send_case(field.api, case)
     after = all_cells(field.api.emulator)
@@ -106,8 +106,8 @@ def test_a_client_is_served(field: Field, case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", SERVED, ids=lambda case: case.id)
-def test_the_log_names_the_second_reading(field: Field, case: Case) -> None:
-    """The line of a request has the readings that it needed, and null where none was."""
+def test_the_log_names_the_second_interpretation(field: Field, case: Case) -> None:
+    """The log line names the alternative interpretations of a request, or null for none."""
     line = field.line_of(send_case(field.api, case))
 
     assert line["reading"] == case.reading
@@ -115,8 +115,8 @@ def test_the_log_names_the_second_reading(field: Field, case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSALS, ids=lambda case: case.id)
-def test_unsupported_requests_are_refused_in_words(field: Field, case: Case) -> None:
-    """The refusal helps, and nothing is written."""
+def test_unsupported_requests_get_a_helpful_error(field: Field, case: Case) -> None:
+    """The error of an unsupported request says what to send instead, and nothing is written."""
     before = all_cells(field.api.emulator)
     answer = send_case(field.api, case)
 
@@ -127,8 +127,10 @@ def test_unsupported_requests_are_refused_in_words(field: Field, case: Case) -> 
 
 
 @pytest.mark.parametrize("case", SWITCHES, ids=lambda case: case.id)
-def test_a_switch_serves_who_migrates(open_gateway: OpenGateway, case: Case) -> None:
-    """A client that another service was kinder to is served once its operator says so."""
+def test_a_setting_serves_migrating_clients(open_gateway: OpenGateway, case: Case) -> None:
+    """With the compatibility setting, a client of another service gets the answer that it
+    expects.
+    """
     api = open_gateway(case.settings)
     before = all_cells(api.emulator)
     answer = send_case(api, case)
@@ -155,10 +157,10 @@ def test_a_switch_serves_who_migrates(open_gateway: OpenGateway, case: Case) -> 
         pytest.param("My+Sheet", [3, 0], id="worksheet, plus"),
     ],
 )
-def test_the_cost_of_a_second_reading(
+def test_the_cost_of_a_second_interpretation(
     open_gateway: OpenGateway, target: str, reads: list[int]
 ) -> None:
-    """Only a worksheet's name costs anything: 2 reads, the first time."""
+    """Only an alternative worksheet name costs more: 2 reads, once."""
     api = open_gateway(KEPT)
     costs = []
     for _ in reads:
@@ -169,8 +171,8 @@ def test_the_cost_of_a_second_reading(
     assert costs == reads
 
 
-def test_a_worksheet_is_found_by_its_second_reading_once(api: Api) -> None:
-    """Creates go on without a search for the worksheet: one write each."""
+def test_an_alternative_worksheet_name_is_searched_once(api: Api) -> None:
+    """Later creates under an alternative worksheet name cost one write each and no search."""
     for _ in range(4):
         assert api.post("My%2520Sheet", json={"name": "c"}).status_code == 201
 

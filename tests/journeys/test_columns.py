@@ -1,8 +1,7 @@
-"""Keys that see some columns of a worksheet, or write only some.
+"""Keys that can read or write only some columns of a worksheet.
 
-Whatever such a key asks, it is answered as a key of everything is by a worksheet that lacks the
-hidden columns: the twin. Not a byte of the answers, nor a call to Google, tells the two apart,
-except for the tag of a single row, which is over hidden cells too.
+Such a key gets the same bytes and costs the same calls as an unrestricted key on a copy without the
+hidden columns. Only the ETag of a single row differs, because it also covers hidden cells.
 """
 
 import re
@@ -27,7 +26,7 @@ from tests.journeys.staff import KEYS, READS, WITHHELD, WORKBOOK, WRITES, Ask, r
 
 
 def visible(answer: httpx2.Response) -> tuple[Any, ...]:
-    """All of an answer that its receiver sees, besides its times, its id and its key's rate."""
+    """The parts of an answer that a client can compare: no times, request ID or rate."""
     varying = {"age", "cache-status", "date", "ratelimit", "server-timing", "x-request-id"}
     headers = {
         name: without_cursors(text) for name, text in answer.headers.items() if name not in varying
@@ -38,20 +37,20 @@ def visible(answer: httpx2.Response) -> tuple[Any, ...]:
 
 
 def is_row_tag(tag: str) -> bool:
-    """Whether a tag is strong; tags of lists are weak."""
+    """True if an ETag is strong, as of a single row. ETags of lists are weak."""
     return re.fullmatch('"[A-Za-z0-9_-]{16}"', tag) is not None
 
 
 @pytest.fixture(scope="module")
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
-    """An emulator with the staff, whole and as some see it."""
+    """An emulator with the staff worksheet and its copy without hidden columns."""
     with running_emulator(tmp_path_factory.mktemp("staff"), WORKBOOK) as control:
         yield control
 
 
 @pytest.fixture
 def access(tmp_path: Path) -> KeysOnDisk:
-    """The keys, and a ledger that knows of no write yet."""
+    """The keys, in a key store with an empty write ledger."""
     return make_keys(tmp_path, KEYS)
 
 
@@ -66,7 +65,7 @@ def answered(api: Api, ask: Ask, key: str, spreadsheet: str) -> tuple[Any, tuple
 
 
 def both(api: Api, ask: Ask) -> tuple[Any, Any]:
-    """The answers to a key that sees some columns, and to one that sees all of the twin."""
+    """Answers to a key with some columns, and to an unrestricted key on the copy."""
     return answered(api, ask, "some", "whole"), answered(api, ask, "twin", "twin")
 
 
@@ -85,10 +84,10 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=list(SETTINGS))
-def test_hidden_columns_are_as_columns_that_are_not_there(
+def test_hidden_columns_are_as_columns_that_do_not_exist(
     open_gateway: OpenGateway, settings: Mapping[str, object]
 ) -> None:
-    """All reads and writes are answered byte by byte as by a worksheet without these columns."""
+    """Every answer equals, byte for byte, the answer of a worksheet without the hidden columns."""
     api = open_gateway(settings)
     found, expected = {}, {}
     again = {f"{name} again": ask for name, ask in READS.items()}
@@ -106,8 +105,8 @@ def test_hidden_columns_are_as_columns_that_are_not_there(
     assert all("hidden" not in repr(each) for each in found.values())
 
 
-def test_what_was_written_is_where_it_should_be(api: Api) -> None:
-    """Rows of a key that sees some columns stand in them, and all hidden cells stay."""
+def test_writes_of_a_restricted_key_leave_hidden_cells(api: Api) -> None:
+    """Rows of a restricted key are written into its columns; hidden cells keep their values."""
     before = api.emulator.texts("Staff", "whole")
     for ask in WRITES.values():
         both(api, ask)
@@ -124,8 +123,8 @@ def test_what_was_written_is_where_it_should_be(api: Api) -> None:
     assert len(after) == len(before) + 5
 
 
-def test_random_queries_are_answered_as_by_the_twin(open_gateway: OpenGateway) -> None:
-    """No search, sort or selection by any names finds out what is hidden, or that it is."""
+def test_random_queries_show_nothing_of_hidden_columns(open_gateway: OpenGateway) -> None:
+    """Random searches, sorts and selections get the same answer as on the copy."""
     api = open_gateway({"cache.rows_ttl_seconds": 60, "cache.max_stale_seconds": 60})
     random = Random(1)  # noqa: S311 - cases, not secrets
     asks = [random_query(random) for _ in range(150)]
@@ -139,8 +138,8 @@ def test_random_queries_are_answered_as_by_the_twin(open_gateway: OpenGateway) -
     assert different == []
 
 
-def test_a_change_of_what_is_hidden_is_a_conflict(api: Api) -> None:
-    """The tag of a row changes with its hidden cells: the answer shows that it did, not how."""
+def test_a_change_of_hidden_cells_is_a_conflict(api: Api) -> None:
+    """A change of hidden cells changes the row's ETag, so `If-Match` fails without showing them."""
     seen = api.get("Staff/2", key="some", spreadsheet="whole")
     api.post("Staff/2", key="all", spreadsheet="whole", json={"salary": 5, " salary": "more"})
     known = {"If-None-Match": seen.headers["etag"]}
@@ -165,8 +164,8 @@ def test_a_change_of_what_is_hidden_is_a_conflict(api: Api) -> None:
 
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["header not known", "header known"])
-def test_what_may_only_be_seen_is_not_written(open_gateway: OpenGateway, is_known: bool) -> None:
-    """A field that the key may not write is 403 by name, and nothing is written."""
+def test_read_only_columns_are_not_written(open_gateway: OpenGateway, is_known: bool) -> None:
+    """Writing a column that the key can only read gets 403 with the name, and writes nothing."""
     api = open_gateway({"cache.header_ttl_seconds": 60})
     if is_known:
         api.get("Staff", key="team", spreadsheet="whole")
@@ -186,8 +185,8 @@ def test_what_may_only_be_seen_is_not_written(open_gateway: OpenGateway, is_know
     assert (api.emulator.texts("Staff", "whole"), api.emulator.calls()) == before
 
 
-def test_who_sees_all_may_be_kept_to_write_some(api: Api) -> None:
-    """A key that sees all: what it may not write is 403, what is not there 104."""
+def test_a_key_that_reads_all_and_writes_some(api: Api) -> None:
+    """A key that reads all columns gets 403 for a read-only column and 104 for an unknown one."""
     read = api.get("Staff/2", key="writes name", spreadsheet="whole")
     whole = api.get("Staff/2", key="all", spreadsheet="whole")
     name, team, nope = (
@@ -203,8 +202,8 @@ def test_who_sees_all_may_be_kept_to_write_some(api: Api) -> None:
 
 
 @pytest.mark.parametrize("worksheet", ["Staff", "Other"])
-def test_who_sees_no_column_sees_row_numbers(api: Api, worksheet: str) -> None:
-    """A key none of whose columns is there gets records of their number, and finds no field."""
+def test_a_key_without_an_existing_column_gets_row_numbers(api: Api, worksheet: str) -> None:
+    """A key none of whose columns exists gets only `rowIndex`, and every field is unknown to it."""
     listed = api.get(worksheet, key="none", spreadsheet="whole", params={"limit": "1"})
     row = api.get(f"{worksheet}/2", key="none", spreadsheet="whole")
     last = api.get(worksheet, key="none", spreadsheet="whole", params={"order": "-rowIndex"})
@@ -227,8 +226,8 @@ def test_who_sees_no_column_sees_row_numbers(api: Api, worksheet: str) -> None:
     assert all(answer.json()["message"].endswith("its fields are none.") for answer in writes)
 
 
-def test_the_grant_goes_by_the_header_as_it_is_now(api: Api) -> None:
-    """A column that a person renames to a granted name is seen from then on, and the other not."""
+def test_the_column_grant_uses_the_current_header(api: Api) -> None:
+    """After a person renames columns, the key reads the column that has the granted name now."""
     api.get("Staff", key="some", spreadsheet="whole")
     for old, new in (("name", "former"), ("salary", "name")):
         column = api.emulator.texts("Staff", "whole")[0].index(old)

@@ -32,7 +32,7 @@ from tests.journeys.waiting import PATIENCE_SECONDS, until
 def test_options_that_cannot_be_used_are_reported_in_a_line(
     arguments: list[str], complaint: str
 ) -> None:
-    """Exit status 2, and no traceback."""
+    """An invalid option gives exit status 2 and a one-line error without traceback."""
     done = run(*arguments)
 
     assert done.returncode == 2
@@ -42,8 +42,8 @@ def test_options_that_cannot_be_used_are_reported_in_a_line(
 
 
 @pytest.mark.parametrize("command", ["serve", "demo", "emulator"])
-def test_a_port_that_another_program_has_is_reported(command: str) -> None:
-    """With the option that chooses another one."""
+def test_a_port_in_use_is_reported(command: str) -> None:
+    """The error about a port in use names the option that chooses another port."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = run(command, "--port", str(taken.getsockname()[1]))
 
@@ -54,7 +54,7 @@ def test_a_port_that_another_program_has_is_reported(command: str) -> None:
 
 
 def test_the_version_is_reported() -> None:
-    """As the package has it."""
+    """`--version` prints the version of the package."""
     done = run("--version")
 
     assert (done.returncode, done.stdout) == (0, f"sheets-gateway {__version__}\n")
@@ -65,8 +65,8 @@ def test_the_version_is_reported() -> None:
     [[], ["serve"], ["demo"], ["emulator"], ["check"], ["keys"], ["keys", "create"]],
     ids=" ".join,
 )
-def test_help_speaks_to_people(command: list[str]) -> None:
-    """No type of Python stands in the place of what is to be given; a flag takes nothing."""
+def test_help_shows_no_python_types(command: list[str]) -> None:
+    """`--help` shows no Python type names or date format codes."""
     told = run(*command, "--help").stdout
 
     assert re.search(r"^  -h, --help +Show", told, re.MULTILINE)
@@ -74,7 +74,7 @@ def test_help_speaks_to_people(command: list[str]) -> None:
 
 
 def test_help_says_when_a_key_expires() -> None:
-    """The form of the date, its time zone, and what is without it."""
+    """`keys create --help` shows the date format, the time zone and the default of `--expires`."""
     told = " ".join(run("keys", "create", "--help").stdout.split())
 
     assert "--expires DATE End of validity in UTC, such as 2099-12-31" in told
@@ -82,7 +82,7 @@ def test_help_says_when_a_key_expires() -> None:
 
 
 def test_emulator_writes_a_key_file_for_each_account(tmp_path: Path) -> None:
-    """Of the usual project, or of the one before the path; the limits of projects are options."""
+    """Each key file is of the default project, or of the project named before the path."""
     paths = [tmp_path / name for name in ("a.json", "b=c.json", "d.json")]
     arguments = (str(paths[0]), str(paths[1]), f"other-1={paths[2]}")
     credentials = [part for each in arguments for part in ("--credentials", each)]
@@ -98,7 +98,7 @@ def test_emulator_writes_a_key_file_for_each_account(tmp_path: Path) -> None:
 
 
 def test_emulator_ends_in_the_middle_of_a_call(tmp_path: Path) -> None:
-    """SIGTERM while a call takes its time: the process ends well, and without a traceback."""
+    """SIGTERM during a slow call ends the emulator with status 0 and no traceback."""
     log = tmp_path / "log"
     with (
         running(log, "emulator", "--port", "0", "--latency-ms", "60000") as emulator,

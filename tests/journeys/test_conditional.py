@@ -12,7 +12,7 @@ from tests.journeys.failure import refused
 
 
 def tag_of(api: Api, path: str, **options: Any) -> str:
-    """The tag of what a path shows now."""
+    """The ETag of the answer to a GET of this path."""
     answer = api.get(path, **options)
     assert answer.status_code == 200, answer.text
     tag: str = answer.headers["etag"]
@@ -20,12 +20,14 @@ def tag_of(api: Api, path: str, **options: Any) -> str:
 
 
 def update(api: Api, path: str, body: Mapping[str, Any], if_match: str) -> httpx2.Response:
-    """An update of a row under a condition."""
+    """Update a row with `If-Match`."""
     return api.send("PATCH", path, json=body, headers={"If-Match": if_match})
 
 
 def type_before(api: Api, text: str, *, row: int, column: int, call: str = "*") -> None:
-    """Let a person type into a cell of `Cities` just before the next such call; from 0."""
+    """Let a person write a cell of `Cities` just before the next such call. Positions
+    count from 0.
+    """
     cell = {"userEnteredValue": {"stringValue": text}}
     sheet = list(api.emulator.everything()).index("Cities")
     start = {"sheetId": sheet, "rowIndex": row, "columnIndex": column}
@@ -33,10 +35,10 @@ def type_before(api: Api, text: str, *, row: int, column: int, call: str = "*") 
     api.emulator.faults({"call": call, "edit": {"requests": [{"updateCells": edit}]}})
 
 
-def test_what_a_person_typed_while_the_quota_was_waited_for_is_noticed(
+def test_an_edit_during_the_wait_for_quota_is_noticed(
     open_gateway: OpenGateway,
 ) -> None:
-    """Nothing waits between the look that `If-Match` compares and its write."""
+    """The gateway waits for quota before the read that `If-Match` compares, not after it."""
     api = open_gateway({"google.writes_per_minute": 18, "google.max_waiting_seconds": 10})
     tag = tag_of(api, "Cities/2")
     for _ in range(2):  # the burst of 18 a minute
@@ -62,10 +64,10 @@ def test_what_a_person_typed_while_the_quota_was_waited_for_is_noticed(
         pytest.param(2, 3, False, id="another row"),
     ],
 )
-def test_what_a_person_typed_meanwhile_is_noticed(
+def test_an_edit_just_before_the_write_is_noticed(
     api: Api, row: int, column: int, is_changed: bool
 ) -> None:
-    """The condition is held against the sheet itself, right before the write."""
+    """`If-Match` fails if a person edited the row or header just before the write."""
     tag = tag_of(api, "Cities/2")
     type_before(api, "by hand", row=row, column=column, call="spreadsheets.get")
 
@@ -76,8 +78,8 @@ def test_what_a_person_typed_meanwhile_is_noticed(
     assert (api.emulator.cell("Cities", 2, 4)["text"] == "1") is not is_changed
 
 
-def test_of_updates_under_one_tag_one_is_written(api: Api) -> None:
-    """Clients that saw the same row cannot undo each other's updates."""
+def test_one_of_several_updates_with_one_etag_is_written(api: Api) -> None:
+    """Of eight concurrent updates with one ETag, one is written and seven get 412."""
     tag = tag_of(api, "Cities/2")
 
     with ThreadPoolExecutor(8) as pool:
@@ -91,8 +93,8 @@ def test_of_updates_under_one_tag_one_is_written(api: Api) -> None:
     assert api.emulator.cell("Cities", 2, 4)["text"] == written[0].json()["population"]
 
 
-def test_no_increment_is_lost(api: Api) -> None:
-    """Readers who write back what they counted, and start over on 412, count right."""
+def test_no_concurrent_increment_is_lost(api: Api) -> None:
+    """Clients that increment with `If-Match` and retry on 412 lose no increment."""
 
     def increment(_: int) -> None:
         row = api.get("HeaderOnly/2")
@@ -112,9 +114,9 @@ def test_no_increment_is_lost(api: Api) -> None:
 
 
 def test_a_plan_may_require_a_condition(open_gateway: OpenGateway) -> None:
-    """Updates without the tag of the row are refused before anything else is looked at.
+    """With `require_if_match`, an update without an ETag gets 428 and costs no call.
 
-    Creates are not.
+    Creates need no ETag.
     """
     api = open_gateway({"plans.paid.require_if_match": True})
 

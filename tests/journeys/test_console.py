@@ -11,7 +11,7 @@ from tests.journeys.process import run, running
 def test_an_admin_key_opens_the_console_until_it_is_revoked(
     emulator: EmulatorControl, access: KeysOnDisk, tmp_path: Path
 ) -> None:
-    """Made and revoked by the command line, while the gateway serves rows and console."""
+    """An admin key signs in to the console until the command line revokes the key."""
     config = tmp_path / "config.toml"
     config.write_text(
         f"[google]\nendpoint = {json.dumps(emulator.url)}\n"
@@ -49,10 +49,10 @@ def test_an_admin_key_opens_the_console_until_it_is_revoked(
     assert "New York" not in log
 
 
-def test_the_console_has_a_port_of_its_own(
+def test_a_console_port_in_use_is_reported(
     emulator: EmulatorControl, access: KeysOnDisk, tmp_path: Path
 ) -> None:
-    """A port that is taken is reported before anything is served."""
+    """`serve` reports a console port in use and exits with status 2."""
     taken = emulator.url.removeprefix("http://")
     config = tmp_path / "config.toml"
     database = json.dumps(str(access[0]))

@@ -1,4 +1,4 @@
-"""Number formats of created rows: those of the row above, where their place has none."""
+"""Number formats of created rows: copied from the row above where the new cells have none."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ def start(emulator: EmulatorControl, books: OpenGateway) -> Iterator[OpenGateway
 
 
 def column(at: int, first_row: int, last_row: int, form: tuple[str, str]) -> Request:
-    """The request that formats cells of a column, rows counted from 1."""
+    """The request that formats cells of a column. Rows count from 1."""
     return formatted(area(first_row - 1, at, last_row, at + 1), *form)
 
 
@@ -45,7 +45,7 @@ LAST_ROW = [column(1, 2, 3, DAY), column(2, 2, 3, PRICE), column(3, 2, 3, SHARE)
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A worksheet with formats, what is sent, and what the new rows display."""
+    """A worksheet with formats, the rows sent, and the texts that the new rows display."""
 
     lines: Sequence[Sequence[str]] = field(default_factory=lambda: SEEN)
     formats: Sequence[Request] = field(default_factory=lambda: LAST_ROW)
@@ -114,7 +114,7 @@ def opened(start: OpenGateway, case: Case) -> Api:
 def test_a_created_row_shows_the_formats_of_the_row_above(
     start: OpenGateway, case: Case, seen: str
 ) -> None:
-    """The calls are as many as without formats; a create right after another one is a write."""
+    """A created row shows the formats of the row above, without additional calls."""
     api = opened(start, case)
     if seen == "rows":
         api.get("S")
@@ -134,7 +134,7 @@ def test_a_created_row_shows_the_formats_of_the_row_above(
 
 
 def test_a_blank_cell_of_a_created_row_has_the_format(start: OpenGateway) -> None:
-    """What is typed there later is shown like the cells above, in the answer too."""
+    """A later update of a blank cell of a created row shows the format of the cells above."""
     api = opened(start, CASES["the row above"])
     api.post("S", json={"item": "nut"})
     answer = api.send("PATCH", "S/4", json={"day": 46056, "price": 7})
@@ -143,8 +143,8 @@ def test_a_blank_cell_of_a_created_row_has_the_format(start: OpenGateway) -> Non
     assert api.emulator.texts("S")[3] == ["nut", "2026-02-03", "$7.00"]
 
 
-def test_creates_go_on_with_the_formats_of_the_last_row(start: OpenGateway) -> None:
-    """The answer to a create shows the formats that the next one goes by."""
+def test_creates_use_the_formats_of_the_last_row(start: OpenGateway) -> None:
+    """A create copies the formats that the answer to the previous create showed."""
     api = opened(start, CASES["the row above"])
     for _ in range(2):
         api.post("S", json={"price": 1})
@@ -155,8 +155,8 @@ def test_creates_go_on_with_the_formats_of_the_last_row(start: OpenGateway) -> N
     assert [line[2] for line in api.emulator.texts("S")[3:]] == ["100%", "100%", "$1.00", "100%"]
 
 
-def test_formats_that_are_not_known_are_not_sent(start: OpenGateway) -> None:
-    """A create right after an update costs no look at them; its cells are as they stand there."""
+def test_unknown_formats_are_not_sent(start: OpenGateway) -> None:
+    """A create after an update does not read formats, and its cells keep the sheet's formats."""
     api = opened(start, CASES["the row above"])
     api.get("S")
     api.send("PATCH", "S/2", json={"item": "screw"})
@@ -168,7 +168,7 @@ def test_formats_that_are_not_known_are_not_sent(start: OpenGateway) -> None:
 
 
 def test_a_totals_row_keeps_its_formats(start: OpenGateway) -> None:
-    """It moves down with them."""
+    """A totals row that moves down for a new row keeps its number formats."""
     api = opened(start, CASES["a table with a totals row"])
     api.post("S", json={"price": 7})
 

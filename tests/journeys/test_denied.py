@@ -19,15 +19,17 @@ OPERATIONS = [
 
 
 def visible(answer: httpx2.Response) -> tuple[Any, ...]:
-    """All of an answer that its receiver sees, besides when it came, its id and what is left."""
+    """The parts of an answer that a client can compare: no date, request ID or rate."""
     varying = {"date", "x-request-id", "ratelimit"}
     headers = sorted(pair for pair in answer.headers.items() if pair[0] not in varying)
     return answer.status_code, headers, anonymous(answer)
 
 
 @pytest.mark.parametrize(("method", "row"), OPERATIONS)
-def test_googles_own_not_found_answers_alike(shared_api: Api, method: str, row: str) -> None:
-    """An id that Google does not know gets the bytes of one that is not granted."""
+def test_an_unknown_spreadsheet_answers_as_a_denied_one(
+    shared_api: Api, method: str, row: str
+) -> None:
+    """A spreadsheet that Google does not know gets the same body as one that is not granted."""
     denied, unknown = (
         shared_api.send(method, f"Cities{row}", key=key, spreadsheet="unknown", json={"name": "x"})
         for key in ("paid", "any")
@@ -43,7 +45,7 @@ def test_googles_own_not_found_answers_alike(shared_api: Api, method: str, row: 
 def test_a_denied_worksheet_answers_as_one_that_is_not_there(
     shared_api: Api, method: str, row: str
 ) -> None:
-    """A key of some worksheets cannot find out which others there are."""
+    """A key for some worksheets gets the same 403 for existing and for missing other worksheets."""
     answers = [
         shared_api.send(method, f"{worksheet}{row}", key="cities", json={"name": "x"})
         for worksheet in ("New", "Nowhere", "cities", "A%2FB", "%20Cities")
@@ -54,8 +56,8 @@ def test_a_denied_worksheet_answers_as_one_that_is_not_there(
     assert shared_api.emulator.stats()["calls"] == {}
 
 
-def test_what_another_key_has_read_is_denied_all_the_same(shared_api: Api) -> None:
-    """Nothing that is remembered of a worksheet is open to a key that was not granted it."""
+def test_cached_rows_of_another_key_are_denied(shared_api: Api) -> None:
+    """Rows cached by another key are not served to a key that was not granted the spreadsheet."""
     seen = shared_api.get("Secret", key="any", spreadsheet="third")
     shared_api.emulator.reset()
 
@@ -72,7 +74,7 @@ def test_what_another_key_has_read_is_denied_all_the_same(shared_api: Api) -> No
 
 
 def test_a_denied_request_is_refused_before_its_query_and_body(shared_api: Api) -> None:
-    """Other problems are not reported: they could distinguish spreadsheets."""
+    """A denied request with an invalid query or body gets the same error as a valid one."""
     answers = [
         shared_api.get("Cities", spreadsheet="third", params={"where": "{", "limit": "x"}),
         shared_api.post("Cities", spreadsheet="third", content=b"{"),
@@ -86,7 +88,7 @@ def test_a_denied_request_is_refused_before_its_query_and_body(shared_api: Api) 
 
 @pytest.mark.parametrize("key", ["paid", "two", "cities", "read-only"])
 def test_names_that_only_look_alike_are_not_granted(shared_api: Api, key: str) -> None:
-    """IDs are compared exactly; one that is shared with the gateway gets the bytes of any other."""
+    """Spreadsheet IDs are compared exactly: similar IDs get 404 like any other."""
     answers = [
         shared_api.get("Cities", key=key, spreadsheet=spreadsheet)
         for spreadsheet in ("Demo", "DEMO", "dem", "demo_", "demo-1", "demodemo", "_demo", "third")

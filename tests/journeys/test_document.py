@@ -23,20 +23,20 @@ from tests.journeys.failure import refused
 
 @pytest.fixture(scope="module")
 def books(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
-    """An emulator with worksheets whose names are hard to bear."""
+    """An emulator with worksheet names that are hard to describe."""
     with running_books(tmp_path_factory.mktemp("document")) as control:
         yield control
 
 
 @pytest.fixture
 def open_books(books: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
-    """Starts gateways on these worksheets."""
+    """Starts gateways on the worksheets with difficult names."""
     with gateways_of_books(books, tmp_path) as start:
         yield start
 
 
 def test_general_document_needs_no_key(api: Api) -> None:
-    """Without a key the document is of any worksheet, and costs nothing."""
+    """Without a key, `/openapi.json` describes any worksheet and costs no Google call."""
     document = described(api, None)
 
     validate(document)
@@ -53,7 +53,9 @@ def test_general_document_needs_no_key(api: Api) -> None:
 
 
 def test_the_document_of_a_key_lists_its_worksheets(open_books: OpenGateway) -> None:
-    """Each by its percent-encoded name, in the order of the tabs; one without a header is not."""
+    """Paths have percent-encoded names in the order of the tabs. A tab without a header
+    has no path.
+    """
     document = described(open_books())
 
     validate(document)
@@ -66,7 +68,7 @@ def test_the_document_of_a_key_lists_its_worksheets(open_books: OpenGateway) -> 
 
 @pytest.mark.parametrize("place", ["header", "query"])
 def test_a_key_may_be_in_any_place_that_reads(api: Api, place: str) -> None:
-    """Also in the URL."""
+    """`/openapi.json` accepts the key in a header or in the URL."""
     key = api.keys["paid"]
     options: dict[str, Any] = (
         {"headers": {"X-API-Key": key}} if place == "header" else {"params": {"apiKey": key}}
@@ -76,7 +78,7 @@ def test_a_key_may_be_in_any_place_that_reads(api: Api, place: str) -> None:
 
 
 def test_the_document_takes_two_reads_a_minute(open_books: OpenGateway) -> None:
-    """However often it is asked for, and by however many keys."""
+    """`/openapi.json` costs two reads a minute for any number of requests and keys."""
     api = open_books()
 
     for key in (*KEYS, *KEYS):
@@ -105,7 +107,7 @@ def test_the_document_takes_two_reads_a_minute(open_books: OpenGateway) -> None:
 def test_no_document_for_a_refused_key(
     shared_api: Api, options: dict[str, Any], refusal: tuple[int, int]
 ) -> None:
-    """The error is that of any other request, and Google is not asked."""
+    """A refused key gets the usual error instead of the document, and Google is not called."""
     assert refused(told(shared_api, **{"key": "paid", **options})) == refusal
     assert shared_api.emulator.calls() == (0, 0)
 
@@ -116,13 +118,13 @@ def test_no_document_for_a_refused_key(
 def test_a_spreadsheet_that_cannot_be_read_is_said_so(
     shared_api: Api, spreadsheet: str, refusal: tuple[int, int]
 ) -> None:
-    """As by any other request."""
+    """An unreadable spreadsheet gets the usual 404 or 403 instead of the document."""
     assert refused(told(shared_api, "any", spreadsheet=spreadsheet)) == refusal
 
 
 @pytest.mark.parametrize("skip", [0, 1], ids=["list", "first rows"])
 def test_no_document_is_made_of_a_failure(api: Api, skip: int) -> None:
-    """If Google fails the answer is an error, and the next one is whole again."""
+    """If Google fails, the answer is an error; the next request gets the whole document."""
     call = {"call": "spreadsheets.get", "status": 500, "times": 3}
     api.emulator.faults({**call, "skip": skip})
 
@@ -132,7 +134,7 @@ def test_no_document_is_made_of_a_failure(api: Api, skip: int) -> None:
 
 
 def test_a_client_that_knows_the_document_is_not_sent_it(api: Api) -> None:
-    """In general and of a key: 304 without a body; HEAD has the head of GET."""
+    """A matching `If-None-Match` gets 304 without a body; HEAD has the headers of GET."""
     for key in (None, "paid"):
         full = told(api, key)
         known = told(api, key, headers={"If-None-Match": full.headers["etag"]})
@@ -147,7 +149,7 @@ def test_a_client_that_knows_the_document_is_not_sent_it(api: Api) -> None:
 
 
 def test_pages_may_read_the_document(api: Api) -> None:
-    """CORS is open, as of all answers."""
+    """The document has the CORS headers of all answers."""
     for key in (None, "paid"):
         answer = told(api, key, headers={"Origin": "https://app.example.org"})
 
@@ -156,7 +158,7 @@ def test_pages_may_read_the_document(api: Api) -> None:
 
 
 def test_a_key_is_charged_for_the_document(open_gateway: OpenGateway) -> None:
-    """Its rate is reported, and spent."""
+    """A request for the document counts against the rate of the key."""
     api = open_gateway({"plans.paid.requests_per_minute": 60})
 
     first, second = (told(api, "paid").headers["ratelimit"] for _ in range(2))
@@ -166,13 +168,13 @@ def test_a_key_is_charged_for_the_document(open_gateway: OpenGateway) -> None:
     assert statuses == {200, 429}
 
 
-def test_a_document_without_a_key_is_nobodys(api: Api) -> None:
-    """Its answer has no rate."""
+def test_a_document_without_a_key_has_no_rate(api: Api) -> None:
+    """The answer without a key has no `RateLimit` header."""
     assert "ratelimit" not in told(api, None).headers
 
 
-def test_the_document_of_a_key_hides_the_rest(open_books: OpenGateway) -> None:
-    """Neither worksheets nor columns, nor other spreadsheets: not a byte, and no cell either."""
+def test_the_document_of_a_key_hides_what_is_not_granted(open_books: OpenGateway) -> None:
+    """The document of a key has no worksheet or column without a grant, and no cell."""
     api = open_books()
     known = told(api, "all").content
     body = told(api, "some").content
@@ -190,7 +192,7 @@ def test_the_document_of_a_key_hides_the_rest(open_books: OpenGateway) -> None:
 
 
 def test_the_document_of_a_key_lists_its_operations(open_books: OpenGateway) -> None:
-    """A key that reads is reported of no writes, and a plan without filters of none."""
+    """The document has no writes for a read-only key, and no filters for a plan without filters."""
     api = open_books()
     reader, free = described(api, "reader"), described(api, "free")
 

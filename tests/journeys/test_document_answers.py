@@ -60,14 +60,14 @@ ASKED: Sequence[Asked] = [
 
 @pytest.fixture(scope="module")
 def books(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
-    """An emulator with worksheets whose names are hard to bear."""
+    """An emulator with worksheet names that are hard to describe."""
     with running_books(tmp_path_factory.mktemp("document")) as control:
         yield control
 
 
 @pytest.fixture
 def open_books(books: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
-    """Starts gateways on these worksheets."""
+    """Starts gateways on the worksheets with difficult names."""
     with gateways_of_books(books, tmp_path) as start:
         yield start
 
@@ -87,7 +87,7 @@ def conversation(api: Api, key: str, book: str) -> Iterator[tuple[Asked, httpx2.
 def test_answers_are_as_the_document_says(
     open_books: OpenGateway, empty_cell: str, is_general: bool, values: str
 ) -> None:
-    """Successes and errors, of every operation, however cells are shown."""
+    """Every success and error of each operation conforms to the document, for all cell settings."""
     settings = {"api.empty_cell": empty_cell, "api.values": values, "cache.rows_ttl_seconds": 60}
     api = open_books(settings)
     document = described(api, None if is_general else "all")
@@ -101,7 +101,7 @@ def test_answers_are_as_the_document_says(
 
 
 def test_fields_that_are_ignored_are_reported_in_a_header(open_books: OpenGateway) -> None:
-    """The document has it where the operator lets unknown fields pass."""
+    """`X-Ignored-Fields` is in the document if the operator lets the API ignore unknown fields."""
     api = open_books({"api.unknown_fields": "ignore"})
     document = described(api)
     sent = {"name": "x", "nobody": "y"}
@@ -140,7 +140,7 @@ def test_fields_that_are_ignored_are_reported_in_a_header(open_books: OpenGatewa
 def test_a_wrong_document_is_found(
     open_books: OpenGateway, place: tuple[str, str], wrong: dict[str, Any]
 ) -> None:
-    """Something planted in it does not go with the answers."""
+    """A fault planted in the document is reported."""
     api = open_books({"cache.rows_ttl_seconds": 60})
     document = described(api)
     kind, name = place
@@ -154,7 +154,7 @@ def test_a_wrong_document_is_found(
 
 
 def test_health_is_as_the_document_says(api: Api) -> None:
-    """Without a key."""
+    """Health answers conform to the general document."""
     document = described(api, None)
 
     for path in ("/livez", "/readyz"):
@@ -163,7 +163,7 @@ def test_health_is_as_the_document_says(api: Api) -> None:
 
 
 def test_errors_may_come_as_problems(api: Api) -> None:
-    """RFC 9457's form is documented as well."""
+    """Errors in the format of RFC 9457 conform to the document."""
     document = described(api, None)
     answer = api.get("Nowhere", headers={"Accept": "application/problem+json"})
 

@@ -1,4 +1,6 @@
-"""Hundreds of megabytes of one request: refused as they come, without memory, beside others."""
+"""Requests of hundreds of megabytes are refused early, in little memory, while others are
+served.
+"""
 
 import socket
 import threading
@@ -28,7 +30,7 @@ CHUNK = b"10000\r\n" + b"x" * 65_536 + b"\r\n"
 CLOSE = b"Connection: close\r\n"
 LENGTH = b"Content-Length: %d\r\n\r\n"
 KEY = b"@KEY@"
-"""Is replaced by the lines of a key that may write."""
+"""Placeholder for the header line of a key that can write."""
 
 # What begins, what goes on for how many megabytes, and the status of the answer; 0 for none.
 FLOODS = {
@@ -56,7 +58,7 @@ FLOODS = {
 def alone(
     emulator: EmulatorControl, access: KeysOnDisk, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Standalone]:
-    """A gateway whose memory is its own."""
+    """A gateway in its own process, whose memory the tests measure."""
     emulator.reset()
     settings = {
         "access.failures_per_minute": 0,
@@ -72,7 +74,7 @@ def alone(
 
 @contextmanager
 def others(gateway: Standalone) -> Iterator[Sequence[int]]:
-    """Requests of another client during the block, at least one; their statuses."""
+    """Requests of another client during the block, at least one. Yields their statuses."""
     statuses: list[int] = []
     is_over = threading.Event()
 
@@ -91,7 +93,7 @@ def others(gateway: Standalone) -> Iterator[Sequence[int]]:
 
 @pytest.mark.parametrize("name", FLOODS)
 def test_a_flood_is_refused_without_memory(alone: Standalone, name: str) -> None:
-    """It is answered as soon as it is too much, others meanwhile, and nothing is written."""
+    """A flood is refused as soon as it exceeds a limit; other clients are served meanwhile."""
     start, unit, megabytes, status = FLOODS[name]
     key = f"Authorization: {alone.api.keys['paid']}\r\n".encode()
     alone.forget_peak()
@@ -118,7 +120,7 @@ INCOMPLETE_HEADS = {
 def test_many_incomplete_heads_take_little_memory(
     emulator: EmulatorControl, tmp_path: Path, name: str
 ) -> None:
-    """However its lines are cut, a head takes about as much memory as it has bytes."""
+    """An incomplete request head takes about as much memory as it has bytes."""
     keys = make_keys(tmp_path, {"paid": KEYS["paid"]})
     with ExitStack() as clients, standing_alone(tmp_path, emulator, keys) as gateway:
         gateway.api.names("Cities", limit="1")
@@ -140,14 +142,14 @@ PIPELINED = {
     "heads of one line": GET + b" HTTP/1.1\r\n" + HOST + b"X: " + b"y" * 555 + b"\r\n\r\n",
 }
 MOST_HELD_BYTES = 300 * MB // 4096
-"""Of a connection, so that all that there may be take 300 MB."""
+"""Limit per connection, so that the maximum of 4,096 connections takes 300 MB."""
 
 
 @pytest.mark.parametrize("name", PIPELINED)
 def test_requests_behind_an_unread_answer_take_little_memory(
     emulator: EmulatorControl, tmp_path: Path, name: str
 ) -> None:
-    """64 heads wait as they came, and most of them with the system, until the answer is read."""
+    """Pipelined requests behind an unread answer stay in the socket buffers of the system."""
     keys = make_keys(tmp_path, {"paid": KEYS["paid"]})
     with ExitStack() as clients, standing_alone(tmp_path, emulator, keys) as gateway:
         gateway.api.names("Cities", limit="1")

@@ -17,7 +17,7 @@ __all__ = ["installation", "separate_emulator"]
 
 @pytest.fixture
 def server() -> Iterator[PostgresServer]:
-    """A server that the test may stop."""
+    """A PostgreSQL server that the test can stop."""
     with running_server() as started:
         yield started
 
@@ -43,7 +43,7 @@ def serving(at_server: Installation) -> Iterator[Served]:
 
 
 def answer(gateway: Served, key: str) -> httpx2.Response:
-    """The answer to one create, however often it is sent."""
+    """The answer to one create with a fixed Idempotency-Key."""
     return httpx2.post(
         f"{gateway.gateway.url}/v2/sheets/Cities",
         headers={
@@ -56,8 +56,10 @@ def answer(gateway: Served, key: str) -> httpx2.Response:
 
 
 def test_writes_outlive_the_process(at_server: Installation) -> None:
-    """After kill -9 the next gateway answers a repeated create from the ledger, and no second
-    one starts beside it; nothing that is printed or logged has the password."""
+    """After kill -9, the next gateway replays a repeated create from the ledger.
+
+    A second gateway does not start on the same key store. No output or log has the password.
+    """
     key = at_server.create_key("--spreadsheet", "demo")["key"]
     with serving(at_server) as gateway:
         first = answer(gateway, key)
@@ -77,9 +79,11 @@ def test_writes_outlive_the_process(at_server: Installation) -> None:
     assert PASSWORD not in log + second.stderr + checked.stdout + checked.stderr
 
 
-def test_a_server_that_is_away_for_a_while(at_server: Installation, server: PostgresServer) -> None:
-    """Known keys read on for the grace, writes that must be noted are not sent; then nobody can be
-    identified; then all goes on."""
+def test_a_postgres_outage(at_server: Installation, server: PostgresServer) -> None:
+    """Without PostgreSQL, known keys can read during the grace period, and writes get 503.
+
+    After the grace period all requests get 503, until the server is back.
+    """
     with (at_server.folder / "config.toml").open("a") as file:
         file.write("grace_seconds = 6\n")
     key = at_server.create_key("--spreadsheet", "demo")["key"]

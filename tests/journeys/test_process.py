@@ -100,8 +100,8 @@ def served(installation: Installation) -> Iterator[Served]:
         yield Served(process)
 
 
-def test_without_the_pepper_of_its_keys_nothing_goes_on(installation: Installation) -> None:
-    """`serve` and `keys create` end with status 2 and make no other one, which would void them."""
+def test_commands_fail_without_the_pepper_of_existing_keys(installation: Installation) -> None:
+    """`serve` and `keys create` exit with status 2 and create no other pepper."""
     installation.create_key("--spreadsheet", "demo")
     pepper = installation.folder / "keys.db.pepper"
     pepper.unlink()
@@ -118,10 +118,10 @@ def test_without_the_pepper_of_its_keys_nothing_goes_on(installation: Installati
     assert not pepper.exists()
 
 
-def test_a_key_with_another_pepper_than_before_is_made_with_a_warning(
+def test_a_key_with_another_pepper_gets_a_warning(
     installation: Installation,
 ) -> None:
-    """A gateway that runs with the one before would not know it; it is reported once."""
+    """The first key with a new pepper gets one warning; the next key gets none."""
     key_id = installation.create_key("--spreadsheet", "demo")["id"]
     installation.command("keys", "revoke", key_id)
     (installation.folder / "keys.db.pepper").unlink()
@@ -135,7 +135,7 @@ def test_a_key_with_another_pepper_than_before_is_made_with_a_warning(
 
 
 def test_serve_says_how_to_mend_a_key_file(installation: Installation) -> None:
-    """In the same words as `check`."""
+    """`serve` prints the same error as `check` about a missing key file."""
     (installation.folder / "config.toml").write_text('[google]\ncredentials = "none.json"\n')
     served, checked = (installation.command(*each) for each in (["serve", "--port=0"], ["check"]))
 
@@ -145,8 +145,10 @@ def test_serve_says_how_to_mend_a_key_file(installation: Installation) -> None:
     assert checked.stdout.splitlines()[-1] == f"problem  {words}"
 
 
-def test_a_key_works_from_its_making_to_its_end(installation: Installation, served: Served) -> None:
-    """A running gateway takes a key as soon as it is made, and refuses it soon after its end."""
+def test_a_key_works_from_creation_to_revocation(
+    installation: Installation, served: Served
+) -> None:
+    """A running gateway accepts a new key at once and refuses a revoked key soon after."""
     created = installation.create_key("--spreadsheet", "demo", "--worksheet", "Cities")
     key = created["key"]
     working = served.request("GET", "Cities/2", key)
@@ -167,8 +169,8 @@ def test_a_key_works_from_its_making_to_its_end(installation: Installation, serv
     assert after[0]["revokedAt"] is not None
 
 
-def test_options_of_a_key_count(installation: Installation, served: Served) -> None:
-    """Plan, read-only and any-spreadsheet of `keys create` take effect."""
+def test_options_of_a_key_take_effect(installation: Installation, served: Served) -> None:
+    """`--plan`, `--read-only` and `--any-spreadsheet` of `keys create` take effect."""
     free = installation.create_key("--spreadsheet", "demo", "--plan", "free", "--read-only")["key"]
     wide = installation.command("keys", "create", "--name", "w", "--any-spreadsheet", "--json")
     unknown = installation.command("keys", "create", "--name", "x", "--any-spreadsheet", "--plan=y")
@@ -185,7 +187,7 @@ def test_options_of_a_key_count(installation: Installation, served: Served) -> N
 
 
 def test_check_says_what_is_wrong(installation: Installation) -> None:
-    """`check` reports its findings in words; only a problem makes it fail."""
+    """`check` prints its findings; only a problem gives exit status 1."""
     installation.create_key("--any-spreadsheet")
     odd = installation.command("check", "--spreadsheet", "demo")
     unshared = installation.command("check", "--spreadsheet", "private")
@@ -202,8 +204,8 @@ def test_check_says_what_is_wrong(installation: Installation) -> None:
     assert unknown.stdout.splitlines()[-1].startswith("problem")
 
 
-def test_a_write_in_flight_survives_the_end(installation: Installation, served: Served) -> None:
-    """SIGTERM during a slow write: it is answered 201, the row is there, the process ends well."""
+def test_a_running_write_survives_sigterm(installation: Installation, served: Served) -> None:
+    """On SIGTERM during a slow write, the client gets 201 and the process exits with 0."""
     key = installation.create_key("--spreadsheet", "demo")["key"]
     served.request("GET", "New", key)
     installation.emulator.faults({"call": "spreadsheets.batchUpdate", "delay_ms": 1500})
@@ -224,10 +226,10 @@ def test_a_write_in_flight_survives_the_end(installation: Installation, served: 
     assert seconds < 10
 
 
-def test_a_write_whose_client_left_survives_the_end(
+def test_a_write_whose_client_left_survives_sigterm(
     installation: Installation, served: Served
 ) -> None:
-    """SIGTERM while a write is being carried out for a client that is gone: the row is there."""
+    """On SIGTERM, a write whose client has left is still carried out."""
     key = installation.create_key("--spreadsheet", "demo")["key"]
     installation.emulator.faults({"call": "spreadsheets.get", "delay_ms": 1500})
     with served.client_that_leaves("New", key, {"name": "kept"}):
@@ -242,7 +244,7 @@ def test_a_write_whose_client_left_survives_the_end(
 
 
 def test_the_log_is_json_without_secrets(installation: Installation, served: Served) -> None:
-    """Each line of the log is a JSON object; none holds a key, whether good or bad, or a cell."""
+    """Each line of the log is a JSON object without keys, valid or not, and without cell values."""
     key = installation.create_key("--spreadsheet", "demo")["key"]
     served.request("GET", "Cities/2", key)
     served.request("GET", "Cities", "sgw_notakey")
@@ -263,7 +265,7 @@ def test_the_log_is_json_without_secrets(installation: Installation, served: Ser
 
 
 def test_all_mistakes_of_a_configuration_are_reported_at_once(tmp_path: Path) -> None:
-    """With a configuration that cannot be used every command lists all mistakes and exits 2."""
+    """An invalid configuration makes every command list all errors and exit with status 2."""
     config = tmp_path / "config.toml"
     config.write_text(
         '[server]\nport = "many"\nprot = 1\n[google]\nendpoint = "http://example.org"\n'

@@ -15,10 +15,10 @@ COSTLY = {
 
 
 @pytest.mark.parametrize("parameters", COSTLY.values(), ids=list(COSTLY))
-def test_a_query_past_its_budget_is_refused(
+def test_a_query_over_its_budget_is_refused(
     open_gateway: OpenGateway, parameters: dict[str, str]
 ) -> None:
-    """The message says what to reduce; requests without a search are answered."""
+    """A query with too many steps gets 400 and says what to reduce; plain lists are answered."""
     api = open_gateway({"api.max_query_steps": 20})
 
     answer = api.get("Cities", params=parameters)
@@ -31,7 +31,7 @@ def test_a_query_past_its_budget_is_refused(
 
 
 def test_a_query_within_its_budget_is_answered(open_gateway: OpenGateway) -> None:
-    """The default leaves room for every query on a small worksheet."""
+    """With the default budget, costly queries on a small worksheet are answered."""
     api = open_gateway()
 
     answers = [api.get("Cities", params=parameters) for parameters in COSTLY.values()]

@@ -20,7 +20,7 @@ from tests.journeys.failure import refused
 from tests.journeys.waiting import until
 
 SLOW = {"plans.paid.requests_per_minute": 20}
-"""Ten at once, then one in three seconds."""
+"""A burst of ten requests, then one every three seconds."""
 RATE = re.compile(r'"default";r=(\d+);t=(\d+)')
 
 # Method, path, options of the request, and its status.
@@ -51,22 +51,22 @@ UNKNOWN = [
 
 
 def standing(answer: httpx2.Response) -> tuple[int, int]:
-    """Remaining requests and reset time in an answer."""
+    """Remaining requests and seconds until the reset in a `RateLimit` header."""
     match = RATE.fullmatch(answer.headers["ratelimit"])
     assert match is not None, answer.headers["ratelimit"]
     return int(match[1]), int(match[2])
 
 
 def spend(api: Api, count: int, **options: Any) -> Sequence[int]:
-    """The statuses of this many requests."""
+    """Send this many requests and return their statuses."""
     return [api.get("Cities", **options).status_code for _ in range(count)]
 
 
 @pytest.mark.parametrize(("method", "path", "options", "status"), KNOWN)
-def test_every_answer_to_a_known_key_tells_what_is_left(
+def test_every_answer_to_a_known_key_has_the_remaining_rate(
     looking_api: Api, method: str, path: str, options: Mapping[str, Any], status: int
 ) -> None:
-    """Successes and errors alike, in the form of the IETF's draft."""
+    """Successes and errors have the `RateLimit` headers of the IETF draft."""
     answer = looking_api.send(method, path, **options)
 
     assert answer.status_code == status
@@ -75,10 +75,10 @@ def test_every_answer_to_a_known_key_tells_what_is_left(
 
 
 @pytest.mark.parametrize(("method", "path", "options", "status"), UNKNOWN)
-def test_answers_to_nobody_tell_nothing(
+def test_answers_without_a_valid_key_have_no_rate(
     looking_api: Api, method: str, path: str, options: Mapping[str, Any], status: int
 ) -> None:
-    """Without a valid key there are no rate headers."""
+    """Answers without a valid key have no `RateLimit` headers."""
     answer = looking_api.send(method, path, **options)
 
     assert answer.status_code == status
@@ -87,7 +87,10 @@ def test_answers_to_nobody_tell_nothing(
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_key_over_its_rate_gets_a_retry_time(open_gateway: OpenGateway, method: str) -> None:
-    """429 code 4290 with how long, before anything is parsed or asked; other keys go on."""
+    """A key over its rate gets 429 code 4290 with `Retry-After`, without a Google call.
+
+    Other keys are served.
+    """
     api = open_gateway(SLOW)
     left = [standing(api.get("Cities")) for _ in range(10)]
     calls = api.emulator.calls()
@@ -132,10 +135,10 @@ def test_refused_requests_are_charged(
     [{"params": {"no-cache": "true"}}, {"headers": {"Cache-Control": "no-cache"}}],
     ids=["parameter", "header"],
 )
-def test_fresh_data_costs_as_five(
+def test_fresh_data_costs_five_requests(
     open_gateway: OpenGateway, path: str, options: Mapping[str, Any]
 ) -> None:
-    """Twice, and a burst of ten is gone."""
+    """Two requests for fresh data spend a burst of ten requests."""
     api = open_gateway(SLOW)
     answers = [api.get(path, **options) for _ in range(3)]
 
@@ -152,7 +155,9 @@ def test_fresh_data_costs_as_five(
 def test_refused_fresh_data_has_the_wait_for_the_whole_price(
     open_gateway: OpenGateway, options: Mapping[str, Any], used: int, wait: int
 ) -> None:
-    """At three seconds a request; what is left stays, and is enough for other requests."""
+    """`Retry-After` of refused fresh data is the time for five requests; the refusal
+    costs nothing.
+    """
     api = open_gateway(SLOW)
     spend(api, used)
     answers = [api.get("Cities", **options) for _ in range(3)]
@@ -163,8 +168,8 @@ def test_refused_fresh_data_has_the_wait_for_the_whole_price(
     assert spend(api, 3) == [200] * (10 - used) + [429] * (used - 7)
 
 
-def test_a_key_has_so_many_requests_under_way(open_gateway: OpenGateway) -> None:
-    """Those above it get 429 code 4291 at once; when the others are answered there is room."""
+def test_a_key_has_a_limit_of_concurrent_requests(open_gateway: OpenGateway) -> None:
+    """Requests over `max_concurrent` get 429 code 4291 at once; later requests are served."""
     api = open_gateway({"plans.paid.max_concurrent": 2})
     api.emulator.faults({"call": "*", "apply": True, "delay_ms": 400, "times": 20})
     with ThreadPoolExecutor(6) as pool:
@@ -179,8 +184,8 @@ def test_a_key_has_so_many_requests_under_way(open_gateway: OpenGateway) -> None
     assert spend(api, 5) == [200] * 5
 
 
-def test_whatever_ends_a_request_ends_its_place(open_gateway: OpenGateway) -> None:
-    """Errors of all layers give it back: of one place none is lost."""
+def test_every_error_releases_the_concurrency_slot(open_gateway: OpenGateway) -> None:
+    """With `max_concurrent` 1, a request after errors of all kinds is served."""
     api = open_gateway({"plans.paid.max_concurrent": 1})
     api.emulator.faults({"call": "*", "status": 403, "times": 1})
     statuses = [
@@ -199,8 +204,8 @@ def test_whatever_ends_a_request_ends_its_place(open_gateway: OpenGateway) -> No
     assert api.get("Cities").status_code == 200
 
 
-def test_a_client_that_leaves_takes_no_place_with_it(open_gateway: OpenGateway) -> None:
-    """It is free once nothing is done for that client any more, with a body half sent, too."""
+def test_a_client_that_leaves_releases_the_concurrency_slot(open_gateway: OpenGateway) -> None:
+    """After a client closes its connection, also within a body, the next request is served."""
     api = open_gateway({"plans.paid.max_concurrent": 1})
     for incomplete_body in (b"", b"Content-Length: 100\r\n\r\n{"):
         _leave(api, incomplete_body)
@@ -210,7 +215,7 @@ def test_a_client_that_leaves_takes_no_place_with_it(open_gateway: OpenGateway) 
 
 
 def _leave(api: Api, rest: bytes) -> None:
-    """Send a request, or half of one, and close the connection."""
+    """Send a request, whole or with an incomplete body, and close the connection."""
     url = urlsplit(api.url)
     method = b"POST" if rest else b"GET"
     with socket.create_connection((url.hostname or "", url.port or 0)) as client:
@@ -220,8 +225,8 @@ def _leave(api: Api, rest: bytes) -> None:
         )
 
 
-def test_a_plan_may_have_no_limits(open_gateway: OpenGateway) -> None:
-    """0 means no limit; then there are no rate headers."""
+def test_a_plan_can_have_no_limits(open_gateway: OpenGateway) -> None:
+    """A limit of 0 means no limit, and answers have no rate headers."""
     api = open_gateway({"plans.paid.requests_per_minute": 0, "plans.paid.max_concurrent": 0})
 
     assert spend(api, 30) == [200] * 30
@@ -231,8 +236,8 @@ def test_a_plan_may_have_no_limits(open_gateway: OpenGateway) -> None:
 @pytest.mark.parametrize(
     ("method", "path"), [("POST", "Cities"), ("PUT", "Cities/2"), ("POST", "Cities/2")]
 )
-def test_a_plan_may_have_no_writes(open_gateway: OpenGateway, method: str, path: str) -> None:
-    """403 code 4034 without a call; what is not granted answers as ever, and reads go on."""
+def test_a_plan_can_have_no_writes(open_gateway: OpenGateway, method: str, path: str) -> None:
+    """With `writes = false`, writes get 403 code 4034 without a Google call; reads are served."""
     api = open_gateway({"plans.paid.writes": False})
     answer = api.send(method, path, json={"name": "x"})
     elsewhere = api.send(method, path, json={"name": "x"}, spreadsheet="other")
@@ -252,7 +257,7 @@ WRONG = {"access.failures_per_minute": 5}
 def test_an_address_with_too_many_wrong_keys_must_wait(
     open_gateway: OpenGateway, kind: str
 ) -> None:
-    """429 code 4292 for all kinds of invalid keys; a valid key works from there."""
+    """After too many invalid keys, an address gets 429 code 4292; valid keys still work there."""
     api = open_gateway(WRONG)
     keys = {"malformed": "x", "unknown": mint_key()}
     answers = [api.get("Cities", key=keys.get(kind, kind)) for _ in range(7)]
@@ -269,16 +274,18 @@ def test_an_address_with_too_many_wrong_keys_must_wait(
 
 
 @pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded"])
-def test_an_address_is_that_of_the_socket(open_gateway: OpenGateway, header: str) -> None:
-    """A client cannot choose its address."""
+def test_forwarding_headers_of_clients_are_ignored(open_gateway: OpenGateway, header: str) -> None:
+    """Without a trusted proxy, forwarding headers do not change the address of a client."""
     api = open_gateway(WRONG)
 
     assert _failures(api, header) == [401] * 5 + [429] * 5
 
 
 @pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded"])
-def test_a_trusted_proxy_is_believed(open_gateway: OpenGateway, header: str) -> None:
-    """Behind it each client fails for itself, and what it sent along itself does not count."""
+def test_forwarding_headers_of_a_trusted_proxy_are_used(
+    open_gateway: OpenGateway, header: str
+) -> None:
+    """Behind a trusted proxy, failures count by the last address that the proxy added."""
     api = open_gateway({**WRONG, "access.trusted_proxies": "127.0.0.0/8"})
 
     assert _failures(api, header) == [401] * 10
@@ -286,7 +293,7 @@ def test_a_trusted_proxy_is_believed(open_gateway: OpenGateway, header: str) -> 
 
 
 def _failures(api: Api, header: str, last: str = "") -> Sequence[int]:
-    """The status of ten wrong keys, each from another address by a header."""
+    """Statuses of ten requests with a wrong key, each with another forwarded address."""
     form = "for={}" if header == "Forwarded" else "{}"
     hops = [[f"203.0.113.{number}", *([last] if last else [])] for number in range(10)]
     return [
@@ -295,8 +302,8 @@ def _failures(api: Api, header: str, last: str = "") -> Sequence[int]:
     ]
 
 
-def test_the_last_use_of_a_key_is_kept(api: Api, access: KeysOnDisk) -> None:
-    """To the hour, and soon after it."""
+def test_the_last_use_of_a_key_is_stored(api: Api, access: KeysOnDisk) -> None:
+    """The key store has the last use of a key, to the hour, soon after the request."""
     before = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     api.get("Cities", key="two")
     api.get("Cities", key="expired")

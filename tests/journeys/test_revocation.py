@@ -18,13 +18,13 @@ PAUSE_SECONDS = 0.02
 LONGEST_SECONDS = 15.0
 SETTINGS = {"cache.rows_ttl_seconds": 60}
 USES = ("GET Cities", "GET Cities/2", "GET Cities?order=name", "PATCH Cities/2")
-"""Ways to use a key, each by a client of its own that asks many times in a second."""
+"""Requests that use the key. A separate client repeats each of them many times a second."""
 
 
 def test_a_revoked_key_is_refused_everywhere_within_five_seconds(
     emulator: EmulatorControl, tmp_path: Path
 ) -> None:
-    """However it is used and kept, no request that begins later than that is served."""
+    """No request that begins more than five seconds after the revocation is served."""
     database, keys = make_keys(tmp_path, {"paid": KEYS["paid"], "free": KEYS["free"]})
     key_id = asyncio.run(id_of(database, "paid"))
     with running_gateways(emulator, (database, keys)) as start:

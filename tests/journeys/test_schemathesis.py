@@ -1,4 +1,4 @@
-"""A short run of what schemathesis makes of the document: `tests.fuzz.document` is a long one."""
+"""A short run of schemathesis on the document; `tests.fuzz.document` is a long run."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,13 +27,13 @@ def cities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl
 
 @pytest.fixture(scope="module")
 def cities_api(cities: EmulatorControl, access: KeysOnDisk) -> Iterator[Api]:
-    """A gateway that asks Google seldom."""
+    """A gateway with the cache settings of the fuzz tests."""
     with running_gateways(cities, access) as start:
         yield start(SETTINGS)
 
 
-def test_the_document_of_a_key_is_kept_to(cities_api: Api) -> None:
-    """Requests and answers conform to the document."""
+def test_answers_conform_to_the_document_of_a_key(cities_api: Api) -> None:
+    """Generated requests and their answers conform to the document of a key."""
     findings = explore_of_key(cities_api, "cities", cases=6)
 
     assert findings.problems == {}, str(findings)
@@ -41,8 +41,8 @@ def test_the_document_of_a_key_is_kept_to(cities_api: Api) -> None:
     assert max(findings.answers) < 500
 
 
-def test_the_general_document_is_kept_to(cities_api: Api) -> None:
-    """Of one worksheet, whose fields it does not know."""
+def test_answers_conform_to_the_general_document(cities_api: Api) -> None:
+    """Generated requests and their answers conform to the document without worksheet fields."""
     findings = explore_general(cities_api, cases=10, phases=("fuzzing",))
 
     assert findings.problems == {}, str(findings)
@@ -79,7 +79,7 @@ def test_the_general_document_is_kept_to(cities_api: Api) -> None:
 def test_a_wrong_document_is_found(
     cities_api: Api, kind: str, name: str, wrong: dict[str, Any], words: str
 ) -> None:
-    """Something planted in it is reported."""
+    """A fault planted in the document is reported."""
     document = cities_api.get("/openapi.json", key="cities").json()
     document["components"][kind][name] = wrong
     rows = document["paths"]["/v2/sheets/Cities"]

@@ -25,13 +25,13 @@ PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQIB\n-----END PRIVATE KEY-----"
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """A gateway in this process, whose log is kept."""
+    """A gateway in this process, and its log."""
     with staged(tmp_path_factory.mktemp("stage")) as opened:
         yield opened
 
 
 def targets(key: str) -> Mapping[str, bytes]:
-    """Wrong places of keys in requests."""
+    """Request targets that have the key in a wrong position, by name."""
     encoded = "".join(f"%{ord(each):02x}" for each in key)
     texts = {
         "path": f"/v2/sheets/{key}",
@@ -52,7 +52,7 @@ HEADERS = (b"x-request-id", b"x-spreadsheet-id", b"referer", b"idempotency-key",
 
 @pytest.mark.parametrize("name", targets("x"))
 def test_a_key_in_a_url_is_not_logged(stage: Stage, name: str) -> None:
-    """Neither plain nor encoded; the request still has its line."""
+    """A key in a URL is not logged, plain or encoded; the request still has a log line."""
     key = stage.keys["paid"]
     before = len(stage.log.getvalue())
 
@@ -70,7 +70,7 @@ def test_a_key_in_a_url_is_not_logged(stage: Stage, name: str) -> None:
 
 @pytest.mark.parametrize("name", HEADERS, ids=bytes.decode)
 def test_a_key_in_a_header_is_not_logged(stage: Stage, name: bytes) -> None:
-    """Also in headers whose values are logged."""
+    """A key in a header is not logged, even in headers whose values are logged."""
     key = stage.keys["paid"]
     headers = [(b"authorization", key.encode()), (name, key.encode())]
 
@@ -94,8 +94,8 @@ def test_a_key_in_a_header_is_not_logged(stage: Stage, name: bytes) -> None:
     ],
     ids=["400", "page", "cut", "shape", "quoted"],
 )
-def test_what_google_says_of_cells_is_not_repeated(stage: Stage, fault: Fault) -> None:
-    """Its texts quote cells: neither the client nor the log gets them."""
+def test_cells_in_errors_of_google_are_not_repeated(stage: Stage, fault: Fault) -> None:
+    """Cell values in Google's errors reach neither the client nor the log."""
     headers = [(b"authorization", stage.keys["paid"].encode()), (b"cache-control", b"no-cache")]
     stage.faults(fault, fault, fault)
 
@@ -115,13 +115,13 @@ def test_what_google_says_of_cells_is_not_repeated(stage: Stage, fault: Fault) -
 
 
 async def failing(_: Incoming) -> NoReturn:
-    """A handler that fails, with secrets in its words and in its variables."""
+    """A handler that fails with secrets in its message and in its variables."""
     secret = {"pem": PEM}
     raise RuntimeError(f"{KEY} {secret['pem']} Bearer ya29.token-of-google")
 
 
-async def test_a_fault_of_ours_tells_no_secret() -> None:
-    """The log has the traceback, without variables, and its words without what is secret."""
+async def test_an_internal_error_shows_no_secret() -> None:
+    """The log of an internal error has the traceback without variables and without secrets."""
     app = Frame(failing, ServerSettings())
     with captured_log() as log:
         answer = await send(app, {}, Request(method="GET", target=b"/v2/sheets/Cities"))
@@ -133,8 +133,8 @@ async def test_a_fault_of_ours_tells_no_secret() -> None:
         assert secret not in answer.content.decode()
 
 
-def test_a_server_that_is_sent_nonsense_logs_no_key(open_gateway: OpenGateway) -> None:
-    """Malformed HTTP is refused and not logged."""
+def test_malformed_http_logs_no_key(open_gateway: OpenGateway) -> None:
+    """Malformed HTTP gets a 4xx answer, and its key is not logged."""
     with captured_log() as log:
         api = open_gateway()
         key = api.keys["paid"]
@@ -154,7 +154,7 @@ def test_a_server_that_is_sent_nonsense_logs_no_key(open_gateway: OpenGateway) -
 
 
 def test_a_stolen_key_store_opens_nothing(access: KeysOnDisk) -> None:
-    """Its files hold no key, and no more of one than its last four characters."""
+    """The files of the key store have at most the last four characters of a key."""
     database, keys = access
     files = [path.read_bytes() for path in database.parent.iterdir()]
 

@@ -1,4 +1,4 @@
-"""One connection for many clients, as proxies keep it: each request stands for itself."""
+"""One connection with requests of many clients, as proxies use it."""
 
 import random
 
@@ -6,7 +6,7 @@ from tests.journeys.conftest import Api
 from tests.server.wire import WireAnswer, exchange
 
 REQUESTS = 60
-"""As many as a connection may have in line."""
+"""The maximum number of requests that wait on one connection."""
 ROW = b'{"name":"x"}'
 
 # The key, the spreadsheet and the path of a request, and what comes of it.
@@ -38,7 +38,7 @@ def ending(answer: WireAnswer) -> tuple[int, object]:
 
 
 def test_requests_of_many_keys_on_one_connection(shared_api: Api) -> None:
-    """Each is answered by its own key and spreadsheet, in order."""
+    """Pipelined requests get the answers for their own key and spreadsheet, in order."""
     chance = random.Random(6)  # noqa: S311 - the same requests in each run
     sorts = [chance.choice([*SORTS]) for _ in range(REQUESTS)]
     sent = [request(shared_api, sort, f"X-Request-Id: n{n}") for n, sort in enumerate(sorts)]

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from tests.journeys.conftest import OpenGateway
 
 
-def test_a_body_that_does_not_come_ends_at_its_deadline(open_gateway: OpenGateway) -> None:
-    """An incomplete body is answered 408 once its time is over, and nothing is written."""
+def test_an_incomplete_body_gets_408(open_gateway: OpenGateway) -> None:
+    """An incomplete body gets 408 after the timeout, and nothing is written."""
     api = open_gateway({"server.body_timeout_seconds": 0.1})
     head = (
         "POST /v2/sheets/Cities HTTP/1.1\r\nHost: gateway\r\nContent-Length: 100\r\n"

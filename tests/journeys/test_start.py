@@ -1,4 +1,4 @@
-"""The start of `serve`: what it logs, and when it refuses; readiness until Google accepts."""
+"""Start of `serve`: its log, its errors, and readiness once Google accepts an account."""
 
 import json
 import socket
@@ -76,7 +76,7 @@ def events(log: str, name: str) -> list[dict[str, Any]]:
 
 
 def test_the_start_is_logged(installation: Installation) -> None:
-    """Version, configuration, address, key store with the number of valid keys, and the account."""
+    """The log line has version, configuration, address, key store, valid keys and account."""
     installation.create_key("--spreadsheet", "demo")
     revoked = installation.create_key("--spreadsheet", "demo")["id"]
     installation.command("keys", "revoke", revoked)
@@ -100,7 +100,7 @@ def test_the_start_is_logged(installation: Installation) -> None:
 
 
 def test_a_start_without_a_key_is_a_warning(installation: Installation) -> None:
-    """Its line says that there are none, and where."""
+    """Without a key, the `serving` log line is a warning and names the key store."""
     folder = installation.folder
     with running(
         folder / "log", "serve", "--port=0", "--config", f"{folder}/config.toml"
@@ -112,8 +112,8 @@ def test_a_start_without_a_key_is_a_warning(installation: Installation) -> None:
     assert line["key_store"] == str(folder / "keys.db")
 
 
-def test_without_credentials_it_does_not_start(tmp_path: Path) -> None:
-    """It ends within seconds although the metadata server does not answer, and says what to do."""
+def test_serve_without_credentials_does_not_start(tmp_path: Path) -> None:
+    """`serve` exits within seconds, although the metadata server does not answer."""
     with socket.create_server(("127.0.0.1", 0)) as mute, ThreadPoolExecutor(1) as pool:
         environ = machine(mute.getsockname()[1], tmp_path)
         serving = pool.submit(run, "serve", "--port", "0", environ=environ)
@@ -136,7 +136,7 @@ def test_without_credentials_it_does_not_start(tmp_path: Path) -> None:
 
 
 def test_default_credentials_suffice(tmp_path: Path) -> None:
-    """Those of the machine that it runs on; the line of the start names the account."""
+    """`serve` uses the default credentials of the machine and logs their account."""
     with metadata_server() as port:
         log = tmp_path / "log"
         with running(log, "serve", "--port", "0", environ=machine(port, tmp_path)) as served:
@@ -148,8 +148,8 @@ def test_default_credentials_suffice(tmp_path: Path) -> None:
     assert (ready.status_code, ready.json()) == (200, {"status": "ready"})
 
 
-def test_without_credentials_for_an_emulator_it_starts_with_a_warning(tmp_path: Path) -> None:
-    """It lives, is not ready, and the log has the reason."""
+def test_serve_on_an_emulator_without_credentials_warns(tmp_path: Path) -> None:
+    """Without credentials, `serve` on an emulator is live but not ready, and logs the reason."""
     environ = {
         **machine(1, tmp_path),
         "GATEWAY_GOOGLE__ENDPOINT": "http://127.0.0.1:1",
@@ -164,10 +164,10 @@ def test_without_credentials_for_an_emulator_it_starts_with_a_warning(tmp_path: 
     assert (alive.status_code, ready.status_code, status) == (200, 503, 0)
 
 
-def test_ready_once_google_accepted_an_account(
+def test_ready_once_google_has_accepted_an_account(
     open_gateway: OpenGateway, emulator: EmulatorControl
 ) -> None:
-    """503 until then, with the cause in the log; afterwards 200, whatever Google does."""
+    """`/readyz` is 503 until Google accepts an account, then 200 whatever Google answers."""
     api = open_gateway()
     emulator.faults(TOKEN_REFUSED)
     before = [api.get("/readyz", key=None) for _ in range(3)]
@@ -190,7 +190,7 @@ def test_ready_once_google_accepted_an_account(
 def test_readiness_needs_no_request_with_a_key(
     open_gateway: OpenGateway, emulator: EmulatorControl
 ) -> None:
-    """The first probe requests a token, without a read or a write, and those after it none."""
+    """The first `/readyz` request gets a token without a read or write; later ones get none."""
     api = open_gateway()
     probes = [api.get("/readyz", key=None) for _ in range(3)]
 

@@ -1,4 +1,4 @@
-"""A stop that comes while writes wait in line and Google is slow."""
+"""Stops while writes wait and Google is slow."""
 
 import json
 import time
@@ -16,12 +16,12 @@ from tests.journeys.waiting import PATIENCE_SECONDS, until
 from tests.server.wire import answers_of, connected
 
 
-def test_what_waits_when_the_time_is_over_is_refused_and_never_written(
+def test_writes_still_waiting_at_the_shutdown_timeout_are_not_sent(
     emulator: EmulatorControl, access: KeysOnDisk, tmp_path: Path
 ) -> None:
-    """Once the time to stop is over, every client has a true answer, and the process ends.
+    """At the timeout, the sent write gets 5041 and the waiting writes get 5032 `not_applied`.
 
-    The log has the signal, the running requests and those that were answered.
+    The log has the signal, the number of running requests and the number of answered requests.
     """
     database, keys = access
     emulator.reset()
@@ -61,10 +61,10 @@ def test_what_waits_when_the_time_is_over_is_refused_and_never_written(
     emulator.reset()
 
 
-def test_a_body_that_is_still_on_its_way_is_refused_when_the_time_is_over(
+def test_an_incomplete_body_at_the_shutdown_timeout(
     emulator: EmulatorControl, access: KeysOnDisk, tmp_path: Path
 ) -> None:
-    """A slow client is answered that nothing was written, and the process ends."""
+    """A client that is still sending its body gets 5032 `not_applied`, and the process ends."""
     database, keys = access
     emulator.reset()
     (tmp_path / "config.toml").write_text(
@@ -93,7 +93,7 @@ def test_a_body_that_is_still_on_its_way_is_refused_when_the_time_is_over(
 
 @pytest.mark.parametrize("command", ["serve", "emulator", "demo"])
 def test_a_stop_right_after_the_start_ends_well(command: str, tmp_path: Path) -> None:
-    """A signal that comes as soon as a command has said where it listens is not lost."""
+    """SIGTERM immediately after a command printed its address ends the command with status 0."""
     (tmp_path / "config.toml").write_text(google_section(tmp_path))
     options = ("--config", str(tmp_path / "config.toml")) if command == "serve" else ()
 
@@ -104,7 +104,7 @@ def test_a_stop_right_after_the_start_ends_well(command: str, tmp_path: Path) ->
 
 
 def create(url: str, key: str, name: str) -> HTTPConnection:
-    """Send a create and leave its answer for later."""
+    """Send a create without reading its answer."""
     parts = urlsplit(url)
     connection = HTTPConnection(parts.hostname or "", parts.port, timeout=PATIENCE_SECONDS)
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}

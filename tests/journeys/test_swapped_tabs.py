@@ -1,7 +1,8 @@
-"""A person archives a tab and gives its name to another one: a write meets the tab of that name.
+"""A person renames a tab and gives its old title to another tab: writes go to the tab with the
+title.
 
-The archive keeps its sheet id, which the gateway knows from the write before. The other tab has the
-same rows one row higher, so a row of one tab has the number of another row in the other.
+The renamed tab, `Archive`, keeps its sheet ID, which the gateway has cached. The new tab has the
+same rows one row higher, so a wrong tab would mean a wrong row.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from tests.journeys.failure import refused
 NEW_ID = 77
 TEXAS = '{"state":"Texas"}'
 LARGE = '{"population":{"$gt":2000000}}'
-"""A filter that needs both renderings."""
+"""A filter that needs both renderings of the cells."""
 MARKED = {"country": "seen"}
 UPSERTED = {"name": "Chicago", "country": "seen"}
 
@@ -45,12 +46,12 @@ WRITES: Mapping[str, tuple[str, Options, list[str], int]] = {
     ),
     "upsert": ("POST", {"params": {"on_conflict": "name"}, "json": UPSERTED}, ["Chicago"], 2),
 }
-"""Method, what is sent, the names that are left or were marked, and the reads of rows."""
+"""Method, options, names of the rows that remain or changed, and number of reads of rows."""
 
 
 @pytest.fixture
 def api(open_deleting_gateway: OpenGateway) -> Api:
-    """A gateway that knows header and sheet id of `Cities` from a write."""
+    """A gateway that has cached the header and sheet ID of `Cities`."""
     api = open_deleting_gateway()
     assert upsert(api, "New York").status_code == 200
     return api
@@ -64,7 +65,7 @@ def upsert(api: Api, name: str) -> httpx2.Response:
 
 
 def archive(api: Api, title: str = "Cities") -> dict[str, Any]:
-    """The tab becomes `Archive`; its copy without the first row has its title now."""
+    """Rename the tab to `Archive`, and give its title to a copy without the first data row."""
     old = list(api.emulator.everything()).index(title)
     renamed = {"properties": {"sheetId": old, "title": "Archive"}, "fields": "title"}
     copy = {"sourceSheetId": old, "newSheetId": NEW_ID, "newSheetName": title}
@@ -79,7 +80,7 @@ def archive(api: Api, title: str = "Cities") -> dict[str, Any]:
 
 
 def swap(api: Api, *, skip: int = 0, title: str = "Cities") -> list[list[str]]:
-    """Swap the tabs before the next call but so many; gives the rows that the archive has."""
+    """Swap the tabs before the next call after `skip` calls. Returns the rows of `Archive`."""
     api.emulator.faults({"call": "*", "skip": skip, "edit": archive(api, title)})
     return api.emulator.texts(title)
 
@@ -91,7 +92,7 @@ def names(api: Api, *, marked: bool) -> list[str]:
 
 @pytest.mark.parametrize("kind", WRITES)
 def test_a_write_after_the_swap(api: Api, kind: str) -> None:
-    """The kept sheet id is of the archive: it is dropped, and the new tab is written to."""
+    """A write with the cached sheet ID of `Archive` reads again and writes to the new tab."""
     method, options, expected, reads = WRITES[kind]
     kept = swap(api)
     before = api.emulator.calls()
@@ -107,7 +108,7 @@ def test_a_write_after_the_swap(api: Api, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [name for name, (*_, reads) in WRITES.items() if reads == 2])
 def test_a_swap_between_both_renderings(api: Api, kind: str) -> None:
-    """One is of the archive, the other is refused or of the archive, too: all is read again."""
+    """If the tabs swap between the two reads of a search, the gateway repeats both reads."""
     method, options, expected, _ = WRITES[kind]
     kept = swap(api, skip=1)
     answer = api.send(method, "Cities", **options)
@@ -121,7 +122,7 @@ def test_a_swap_between_both_renderings(api: Api, kind: str) -> None:
 def test_a_swap_between_the_header_and_the_rows(
     open_deleting_gateway: OpenGateway, kind: str
 ) -> None:
-    """The look at the header gives a sheet id that is of the archive a moment later."""
+    """If the tabs swap after the read of the header, the write still goes to the new tab."""
     api = open_deleting_gateway()
     method, options, expected, reads = WRITES[kind]
     kept = swap(api, skip=1)
@@ -134,7 +135,7 @@ def test_a_swap_between_the_header_and_the_rows(
 
 
 def test_a_swap_between_a_blank_row_and_the_rows_below(open_deleting_gateway: OpenGateway) -> None:
-    """A row is blank in one tab, and what is below it is looked at in the same tab."""
+    """If a row is blank, the gateway reads the rows below it from the same tab."""
     api = open_deleting_gateway()
     kept = swap(api, skip=1, title="BlankRow")
     answer = api.send("PATCH", "BlankRow/3", json={"name": "c"})
@@ -145,7 +146,7 @@ def test_a_swap_between_a_blank_row_and_the_rows_below(open_deleting_gateway: Op
 
 
 def test_a_deleted_tab(api: Api) -> None:
-    """Google has no tab with the kept sheet id any more: the one with the title is written to."""
+    """If the tab with the cached sheet ID is deleted, the write goes to the tab with the title."""
     edit = archive(api)
     edit["requests"].append({"deleteSheet": {"sheetId": 0}})
     api.emulator.faults({"call": "*", "edit": edit})
@@ -158,8 +159,8 @@ def test_a_deleted_tab(api: Api) -> None:
     assert (after[0] - before[0], after[1] - before[1]) == (5, 1)
 
 
-def test_a_renamed_tab_without_a_successor(api: Api) -> None:
-    """Nothing has the title any more: 404, and the tab that had it is left alone."""
+def test_a_renamed_tab_without_a_replacement(api: Api) -> None:
+    """A title that no tab has gets 404, and the renamed tab is not changed."""
     edit = archive(api)
     api.emulator.faults({"call": "*", "edit": {"requests": edit["requests"][:1]}})
     kept = api.emulator.texts("Cities")

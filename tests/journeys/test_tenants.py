@@ -56,7 +56,7 @@ def book_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator
 
 
 def played(api: Api, key: str) -> list[httpx2.Response]:
-    """The answers to the script, of the first book."""
+    """The answers to the requests of `SCRIPT` on the first spreadsheet."""
     return [
         api.send(method, path, key=key, spreadsheet="book0", **options)
         for method, path, options in SCRIPT
@@ -64,7 +64,7 @@ def played(api: Api, key: str) -> list[httpx2.Response]:
 
 
 def is_strong(answer: httpx2.Response) -> bool:
-    """Whether an answer has the tag of a row; those of lists are weak."""
+    """True if an answer has the strong ETag of a single row. ETags of lists are weak."""
     return not answer.headers.get("etag", "W/").startswith("W/")
 
 
@@ -72,7 +72,7 @@ def is_strong(answer: httpx2.Response) -> bool:
 def traffic(
     api: Api, key: str, book: str, script: Sequence[tuple[str, str, Mapping[str, Any]]]
 ) -> Iterator[list[int]]:
-    """Another tenant's requests, from before the block until its end; their statuses."""
+    """Requests of another tenant during the block. Yields their statuses."""
     has_begun, is_over = threading.Event(), threading.Event()
     statuses: list[int] = []
 
@@ -127,10 +127,10 @@ def test_a_tenant_is_answered_as_if_it_were_alone(
     settings: Mapping[str, object],
     besides: Sequence[str],
 ) -> None:
-    """A's answers beside B's traffic are those without, byte by byte; so is A's worksheet.
+    """Answers and worksheet of a tenant are the same with and without traffic of another tenant.
 
-    B uses another book, or the columns of the same rows that A does not see: their changes show in
-    the tags of rows only.
+    The other tenant uses another spreadsheet, or hidden columns of the same rows. Changes of hidden
+    columns show only in the ETags of rows.
     """
     found = []
     keys = make_keys(tmp_path, KEYS)

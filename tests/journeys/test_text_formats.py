@@ -1,4 +1,4 @@
-"""Number formats that display texts otherwise, on the emulator: answers and calls."""
+"""Number formats that change the display of texts: answers and number of calls."""
 
 import pytest
 
@@ -18,10 +18,10 @@ STATES = ["California", "Illinois"]
         (";;;", [None, None]),
     ],
 )
-def test_the_calls_of_columns_with_a_format_for_texts(
+def test_the_calls_of_columns_with_a_text_format(
     api: Api, pattern: str, shown: list[str | None]
 ) -> None:
-    """As on a plain worksheet after a change, and 2 more when such a format is seen first."""
+    """A format that changes texts costs 2 additional reads, the first time only."""
     emulator = api.emulator
     place = {"sheetId": [*emulator.everything()].index("Cities"), "startRowIndex": 1}
     cell = {"userEnteredFormat": {"numberFormat": {"type": "TEXT", "pattern": pattern}}}

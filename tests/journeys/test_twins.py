@@ -1,4 +1,4 @@
-"""Twins: one request sent many times with one Idempotency-Key is one row."""
+"""Twins: many equal requests with one Idempotency-Key create one row."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ ROW = ["twin", "", "", "1"]
 
 @pytest.fixture
 def key() -> str:
-    """A new Idempotency-Key: the key store outlives a test."""
+    """A new Idempotency-Key for each test, because tests share the key store."""
     return f"twin-{uuid4()}"
 
 
@@ -31,14 +31,14 @@ def keyed(key: str) -> dict[str, str]:
 
 
 def twins(api: Api, path: str, key: str, **request: Any) -> list[httpx2.Response]:
-    """The answers to as many equal requests at once."""
+    """Send `TWINS` equal requests at once and return their answers."""
     with ThreadPoolExecutor(TWINS) as pool:
         sent = [pool.submit(api.post, path, headers=keyed(key), **request) for _ in range(TWINS)]
         return [each.result() for each in sent]
 
 
 def problems_of(answers: Sequence[httpx2.Response], success: int) -> list[str]:
-    """Problems of answers to concurrent repetitions; expected: one success for all, or 409."""
+    """Problems of answers to equal requests; allowed are one success, its replays, and 409."""
     found = [
         f"{answer.status_code}: {answer.text}"
         for answer in answers
@@ -65,7 +65,7 @@ def new_rows(emulator: EmulatorControl, worksheet: str) -> list[list[str]]:
 
 
 def test_twins_at_once_are_one_row(api: Api, key: str) -> None:
-    """Of twenty equal creates at once one is made; all that are answered 201 are answered alike."""
+    """Of twenty equal creates at once, one creates a row; all 201 answers have the same body."""
     api.emulator.faults({"call": "spreadsheets.batchUpdate", "delay_ms": 100})
     answers = twins(api, "Cities", key, json=BODY)
     later = api.post("Cities", headers=keyed(key), json=BODY)
@@ -78,7 +78,7 @@ def test_twins_at_once_are_one_row(api: Api, key: str) -> None:
 
 
 def test_twins_of_arrays_are_made_once(api: Api, key: str) -> None:
-    """Twenty equal arrays at once are one array of rows."""
+    """Twenty equal creates of an array at once create its rows once."""
     answers = twins(api, "Cities", key, json=[BODY, {"name": "twin", "state": "s"}])
 
     assert problems_of(answers, 201) == []
@@ -86,7 +86,7 @@ def test_twins_of_arrays_are_made_once(api: Api, key: str) -> None:
 
 
 def test_twins_of_updates_answer_alike(api: Api, key: str) -> None:
-    """Twenty equal updates at once are written once."""
+    """Twenty equal updates at once cost one write and have the same answer."""
     answers = twins(api, "Cities/2", key, json={"name": "twin"})
 
     assert problems_of(answers, 200) == []
@@ -95,7 +95,7 @@ def test_twins_of_updates_answer_alike(api: Api, key: str) -> None:
 
 
 def test_other_keys_and_paths_are_other_requests(api: Api, key: str) -> None:
-    """The scope is the caller's key, the Idempotency-Key, the method and the path."""
+    """An Idempotency-Key is scoped to the caller's key, the method and the path."""
     first = api.post("Cities", headers=keyed(key), json=BODY)
     caller = api.post("Cities", key="cities", headers=keyed(key), json=BODY)
     worksheet = api.post("New", headers=keyed(key), json=BODY)
@@ -126,7 +126,7 @@ def test_twins_after_a_kill_are_one_row(
     key: str,
     faults: list[dict[str, object]],
 ) -> None:
-    """The gateway is killed before it answers; its successor finds the row and answers for it."""
+    """After a kill during a create, the next gateway finds the row and replays the answer."""
     database, keys = access
     emulator.reset()
     mortal = prepare(
@@ -154,7 +154,7 @@ async def _die_between(
     faults: list[dict[str, object]],
     headers: dict[str, str],
 ) -> tuple[list[httpx2.Response], bool]:
-    """Kill the gateway after an append was sent, and ask its successor."""
+    """Kill the gateway after it sent an append, and repeat the request to the next gateway."""
     await mortal.start()
     emulator.faults(*faults)
     async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_SECONDS) as client:
@@ -191,6 +191,6 @@ def answer(status: int, body: object, *, is_replay: bool = False) -> httpx2.Resp
         pytest.param([answer(409, {"code": 4090})], id="nobody's 201"),
     ],
 )
-def test_twins_gone_wrong_are_seen(answers: list[httpx2.Response]) -> None:
-    """Answers that twins cannot have had are problems."""
+def test_wrong_answers_to_twins_are_reported(answers: list[httpx2.Response]) -> None:
+    """The checker reports answers that equal requests must not get."""
     assert problems_of(answers, 201) != []

@@ -46,7 +46,7 @@ def behind_a_unix_socket(
 
 
 def statuses(client: httpx2.Client, *, last: Sequence[Header] = ()) -> list[tuple[int, int]]:
-    """Statuses of eight wrong keys from different addresses behind the proxy."""
+    """Errors of eight requests with a wrong key, each from another address behind the proxy."""
     return [
         refused(
             client.get(
@@ -66,14 +66,16 @@ def statuses(client: httpx2.Client, *, last: Sequence[Header] = ()) -> list[tupl
         pytest.param("127.0.0.1", [(401, 4011)] * 5 + [(429, 4292)] * 3, id="not trusted"),
     ],
 )
-def test_clients_behind_a_unix_socket_may_fail_for_themselves(
+def test_clients_behind_a_unix_socket_have_their_own_failures(
     tmp_path: Path,
     emulator: EmulatorControl,
     access: KeysOnDisk,
     proxies: str,
     expected: Sequence[tuple[int, int]],
 ) -> None:
-    """With "unix" as trusted proxy; otherwise all of them share one address."""
+    """With the trusted proxy `unix`, failures count by client; otherwise all clients
+    share one limit.
+    """
     settings = {"access.failures_per_minute": 5, "access.trusted_proxies": proxies}
     with behind_a_unix_socket(tmp_path, emulator, access, settings) as client:
         found = statuses(client)

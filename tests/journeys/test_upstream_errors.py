@@ -43,7 +43,9 @@ CHANGE = {"name": "Quito", "population": 1}
 def test_a_failed_read(
     open_gateway: OpenGateway, path: str, fault: Fault, status: int, code: int, retryable: bool
 ) -> None:
-    """Every kind of failed read has its code, and pages of other origins may read the error."""
+    """Each kind of failed read has its error code, and pages of other origins can read
+    the error.
+    """
     api = open_gateway()
     api.emulator.faults({"call": "values.get", "times": 9, **fault})
 
@@ -62,7 +64,9 @@ def test_a_failed_read(
 def test_the_read_after_a_failed_one(
     open_gateway: OpenGateway, fault: Fault, status: int, code: int, retryable: bool
 ) -> None:
-    """After a read that failed the next one is answered; after a 429 it is not sent at once."""
+    """After a failed read the next read succeeds; after 429 the gateway does not call
+    Google yet.
+    """
     api = open_gateway({"google.max_waiting_seconds": 0})
     api.emulator.faults({"call": "values.get", "times": 3, **fault})
     failed = api.get("Cities")
@@ -90,7 +94,7 @@ def test_a_refused_write(
     status: int,
     code: int,
 ) -> None:
-    """A write that Google refused was not applied, and is not sent again inside the request."""
+    """A write that Google refused is `not_applied`, and the gateway does not send it again."""
     api = open_gateway(LOOKS_BEFORE_WRITES)
     before = api.emulator.texts("Cities")
     api.emulator.faults({"call": call, "times": 9, **fault})
@@ -119,10 +123,13 @@ def test_a_refused_write(
 
 @pytest.mark.parametrize("is_applied", [True, False], ids=["applied", "not applied"])
 @pytest.mark.parametrize(("method", "path", "call"), WRITES)
-def test_a_refusal_that_names_no_request(
+def test_a_refused_write_of_unknown_outcome(
     api: Api, method: str, path: str, call: str, is_applied: bool
 ) -> None:
-    """It may come after applying, which the fence shows; if not, its fence is burnt first."""
+    """If Google's 400 names no request, the gateway finds out whether the write was applied.
+
+    If it was not applied, the gateway makes sure that it cannot arrive later, and sends it again.
+    """
     before = api.emulator.texts("Cities")
     api.emulator.faults({"call": call, "apply": is_applied, **REFUSED})
 
@@ -139,7 +146,7 @@ def test_a_refusal_that_names_no_request(
 
 @pytest.mark.parametrize(("fault", "status", "code", "retryable"), READ_FAULTS)
 @pytest.mark.parametrize("path", ["Cities", "Cities/2"])
-def test_a_write_whose_look_failed(
+def test_a_write_whose_read_failed(
     open_gateway: OpenGateway,
     path: str,
     fault: Fault,
@@ -147,7 +154,7 @@ def test_a_write_whose_look_failed(
     code: int,
     retryable: bool,
 ) -> None:
-    """A write that could not read the sheet first was not applied."""
+    """If the read before a write fails, the write is `not_applied` and is not sent."""
     api = open_gateway(LOOKS_BEFORE_WRITES)
     before = api.emulator.everything()
     api.emulator.faults({"call": "spreadsheets.get", "times": 9, **fault})
@@ -162,7 +169,7 @@ def test_a_write_whose_look_failed(
 
 
 def test_a_read_past_its_deadline(open_gateway: OpenGateway) -> None:
-    """A read that Google does not answer in time is 504, and may be tried again."""
+    """A read that Google does not answer in time gets a retryable 504."""
     api = open_gateway({"google.read_timeout_seconds": 0.2})
     assert api.get("Cities").status_code == 200
     api.emulator.faults({"call": "values.get", "delay_ms": 500})
@@ -175,7 +182,7 @@ def test_a_read_past_its_deadline(open_gateway: OpenGateway) -> None:
 
 
 def test_google_out_of_reach(open_gateway: OpenGateway) -> None:
-    """Without a connection nothing was sent, and every request may be retried."""
+    """Without a connection to Google, reads and writes get a retryable 502."""
     with bind("127.0.0.1", 0) as listening:
         closed = base_url(listening)
     api = open_gateway({"google.endpoint": closed})
@@ -207,7 +214,7 @@ TOKEN_FAULTS = [
 @pytest.mark.parametrize(("fault", "code"), TOKEN_FAULTS)
 @pytest.mark.parametrize("body", [{}, {"json": NEW}], ids=["read", "write"])
 def test_no_token(open_gateway: OpenGateway, body: Any, fault: Fault, code: int) -> None:
-    """Without a token the Sheets API is not called; with the next one requests succeed."""
+    """Without a token the gateway does not call the Sheets API; the next token makes it work."""
     api = open_gateway({"google.read_timeout_seconds": 0.3})
     api.emulator.faults({"call": "token", "times": 9, **fault})
 
@@ -224,8 +231,8 @@ def test_no_token(open_gateway: OpenGateway, body: Any, fault: Fault, code: int)
     assert after.status_code == 200
 
 
-def test_a_token_that_google_does_not_take_is_renewed(api: Api) -> None:
-    """One 401 costs a new token and a second try, of reads and of writes."""
+def test_a_token_that_google_refuses_is_renewed(api: Api) -> None:
+    """After one 401, the gateway gets a new token and sends the read or write again."""
     api.emulator.faults({"call": "*", "status": 401})
     read = api.get("Cities")
     api.emulator.faults({"call": "spreadsheets.batchUpdate", "status": 401})
@@ -237,13 +244,13 @@ def test_a_token_that_google_does_not_take_is_renewed(api: Api) -> None:
 
 
 def sheet_id(worksheet: str) -> int:
-    """The id that the emulator gives to a worksheet: its place among the sorted file names."""
+    """Sheet ID of a worksheet in the emulator: its index among the sorted file names."""
     return sorted(f"{name}.csv" for name in WORKBOOK["demo"]).index(f"{worksheet}.csv")
 
 
 @pytest.mark.parametrize(("method", "path", "call"), WRITES)
 def test_protected_cells(api: Api, method: str, path: str, call: str) -> None:
-    """Cells that the owner protected are not written; the error says who can mend it."""
+    """A write to protected cells gets 403 code 4033, and no cell changes."""
     protection = {"protectedRange": {"range": {"sheetId": sheet_id("Cities")}}}
     api.emulator.faults({"call": call, "edit": {"requests": [{"addProtectedRange": protection}]}})
     before = api.emulator.everything()
@@ -257,7 +264,7 @@ def test_protected_cells(api: Api, method: str, path: str, call: str) -> None:
 
 
 def test_a_full_workbook(api: Api) -> None:
-    """A create that would pass Google's limit of cells is 507; updates still work."""
+    """A create over Google's limit of cells gets 507; updates still succeed."""
     grid = {"rowCount": MOST_CELLS - sum(map(cells, WORKBOOK["demo"].values())), "columnCount": 1}
     requests: list[dict[str, Any]] = [
         {"addSheet": {"properties": {"sheetId": 999, "title": "Big", "gridProperties": grid}}}

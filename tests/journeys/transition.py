@@ -12,7 +12,7 @@ Grid = Sequence[Sequence[str]]
 
 
 def trimmed(grid: Grid) -> list[list[str]]:
-    """Without blank cells and rows at the ends; a worksheet has one row at least."""
+    """The grid without trailing blank cells and rows; at least one row."""
     rows = [_cut(row) for row in grid] or [[]]
     while len(rows) > 1 and not rows[-1]:
         rows.pop()
@@ -20,24 +20,24 @@ def trimmed(grid: Grid) -> list[list[str]]:
 
 
 def created(before: Grid, fields: Mapping[str, str]) -> list[list[str]]:
-    """A worksheet with one row more, below every row that is not blank."""
+    """The grid after a create: one more row, below the last row that is not blank."""
     return [*trimmed(before), _laid_out(before, fields, [])]
 
 
 def updated(before: Grid, row: int, fields: Mapping[str, str]) -> list[list[str]]:
-    """A worksheet with other texts in the named cells of a row, which counts from 1."""
+    """The grid after an update of the named cells in a row. Rows count from 1."""
     rows = trimmed(before)
     rows[row - 1] = _laid_out(before, fields, rows[row - 1])
     return trimmed(rows)
 
 
 def differences(expected: Grid, found: Grid) -> list[str]:
-    """Each cell that is not as expected."""
+    """A line for each row that differs."""
     return list(_differences(trimmed(expected), trimmed(found)))
 
 
 def lost_texts(before: Grid, removed: Counter[str], after: Grid) -> Counter[str]:
-    """Texts that disappeared without an edit by the person."""
+    """Texts that disappeared although the person did not remove them."""
     return texts(before) - removed - texts(after)
 
 
@@ -46,7 +46,7 @@ def texts(grid: Grid) -> Counter[str]:
 
 
 def is_in_columns(grid: Grid, row: int, fields: Mapping[str, str]) -> bool:
-    """Has a row exactly these fields, in their columns? It counts from 1."""
+    """True if a row has exactly these fields in their columns. Rows count from 1."""
     return row <= len(grid) and _cut(grid[row - 1]) == _laid_out(grid, fields, [])
 
 

@@ -1,4 +1,4 @@
-"""Settings of a gateway that never calls Google: its account's key file leads to a closed port."""
+"""Settings of a gateway that cannot call Google: the key file points to a closed port."""
 
 import json
 from pathlib import Path

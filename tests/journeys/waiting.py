@@ -9,7 +9,7 @@ BETWEEN_SECONDS = 0.02
 
 
 def until(is_done: Callable[[], bool]) -> bool:
-    """Ask now and then until something is so; False if it takes too long."""
+    """Poll until a condition is true. Returns False after `PATIENCE_SECONDS`."""
     ends = time.monotonic() + PATIENCE_SECONDS
     while not is_done():
         if time.monotonic() >= ends:

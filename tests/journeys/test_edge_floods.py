@@ -170,8 +170,8 @@ def test_requests_behind_an_unread_answer_take_little_memory(
     assert growth <= MOST_HELD_BYTES * SOCKETS
 
 
-def test_one_address_does_not_keep_others_out(emulator: EmulatorControl, tmp_path: Path) -> None:
-    """While it holds as many incomplete heads as it gets, another address is served throughout."""
+def test_one_address_does_not_block_others(emulator: EmulatorControl, tmp_path: Path) -> None:
+    """While one address holds its maximum of incomplete heads, another address is served."""
     keys = make_keys(tmp_path, {"paid": KEYS["paid"]})
     settings = {"server.max_connections": 200}
     with ExitStack() as clients, standing_alone(tmp_path, emulator, keys, settings) as gateway:
@@ -185,8 +185,10 @@ def test_one_address_does_not_keep_others_out(emulator: EmulatorControl, tmp_pat
     assert seen == [200] * 20
 
 
-def test_what_is_taken_in_is_seen_in_the_memory(emulator: EmulatorControl, tmp_path: Path) -> None:
-    """Control test: a large body that is allowed shows up in memory."""
+def test_the_memory_check_sees_an_allowed_large_body(
+    emulator: EmulatorControl, tmp_path: Path
+) -> None:
+    """Control: an allowed large body raises the measured memory."""
     keys = make_keys(tmp_path, {"paid": KEYS["paid"]})
     with standing_alone(tmp_path, emulator, keys, {"server.max_body_bytes": 300 * MB}) as gateway:
         key = f"Authorization: {gateway.api.keys['paid']}\r\n".encode()

@@ -1,4 +1,4 @@
-"""Clients that close their side once they have asked, as `nc -N` does."""
+"""Clients that close their sending side after a request, as `nc -N` does."""
 
 import json
 import socket
@@ -8,7 +8,7 @@ from tests.server.wire import answers_of, connected
 
 
 def request(api: Api, first: str, body: bytes = b"") -> bytes:
-    """A whole request with a key that may do it."""
+    """A complete request with a key that can write."""
     lines = [
         f"{first} HTTP/1.1",
         "Host: gateway",
@@ -19,8 +19,8 @@ def request(api: Api, first: str, body: bytes = b"") -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-def test_a_write_is_answered(api: Api, emulator: EmulatorControl) -> None:
-    """The row is there, and whoever asked for it is told so, however long it took."""
+def test_a_write_after_a_half_close_is_answered(api: Api, emulator: EmulatorControl) -> None:
+    """A write is carried out and answered after the client closed its sending side."""
     emulator.faults({"call": "spreadsheets.batchUpdate", "delay_ms": 300})
     sent = request(api, "POST /v2/sheets/New", json.dumps({"name": "half"}).encode())
     with connected(api.url) as client:
@@ -33,8 +33,8 @@ def test_a_write_is_answered(api: Api, emulator: EmulatorControl) -> None:
     assert [row[0] for row in emulator.texts("New")[1:]] == ["half"]
 
 
-def test_reads_in_line_are_answered(api: Api) -> None:
-    """All that were asked, in order; the last answer says that it is."""
+def test_pipelined_reads_after_a_half_close_are_answered(api: Api) -> None:
+    """All pipelined reads are answered in order; the last answer has `Connection: close`."""
     with connected(api.url) as client:
         client.sendall(b"".join(request(api, f"GET /v2/sheets/Cities/{n}") for n in (2, 3, 4)))
         client.shutdown(socket.SHUT_WR)
@@ -44,8 +44,8 @@ def test_reads_in_line_are_answered(api: Api) -> None:
     assert [answer.headers.get("connection") for answer in answers] == [None, None, "close"]
 
 
-def test_incomplete_write_is_not_made(api: Api, emulator: EmulatorControl) -> None:
-    """A body whose end is missing is no request: nothing is written, and nothing answered."""
+def test_an_incomplete_write_is_not_made(api: Api, emulator: EmulatorControl) -> None:
+    """A body that ends early is neither written nor answered."""
     sent = request(api, "POST /v2/sheets/New", json.dumps({"name": "half"}).encode())
     with connected(api.url) as client:
         client.sendall(sent[:-1])

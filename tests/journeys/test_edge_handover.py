@@ -1,4 +1,4 @@
-"""One gateway after the other on a listening socket that outlives them, and never two at once."""
+"""Gateways that serve one after another on an inherited listening socket."""
 
 import signal
 import socket
@@ -23,7 +23,7 @@ RESTARTS = 2
 
 @pytest.fixture
 def config(tmp_path: Path) -> str:
-    """A configuration with a key store of its own."""
+    """A configuration with a key store of this test."""
     text = f"[server]\nshutdown_seconds = 3\n{google_section(tmp_path)}"
     (tmp_path / "config.toml").write_text(text)
     return str(tmp_path / "config.toml")
@@ -49,7 +49,7 @@ def is_alive(url: str) -> bool:
 
 
 def test_a_second_gateway_on_a_key_store_is_refused(tmp_path: Path, config: str) -> None:
-    """It says which process is there, and ends with 1 before it listens."""
+    """A second gateway on the same key store names the first process and exits with 1."""
     with running(tmp_path / "log", "serve", "--port", "0", "--config", config) as first:
         second = run("serve", "--port", "0", "--config", config)
         is_first_fine = is_alive(first.url)
@@ -61,7 +61,7 @@ def test_a_second_gateway_on_a_key_store_is_refused(tmp_path: Path, config: str)
 
 
 def test_a_killed_gateway_leaves_no_lock(tmp_path: Path, config: str) -> None:
-    """After kill -9 the next one starts at once."""
+    """After kill -9 of a gateway, the next gateway starts at once."""
     with running(tmp_path / "log", "serve", "--port", "0", "--config", config) as first:
         first.process.send_signal(signal.SIGKILL)
         first.process.wait(PATIENCE_SECONDS)
@@ -72,7 +72,7 @@ def test_a_killed_gateway_leaves_no_lock(tmp_path: Path, config: str) -> None:
 
 
 def test_a_gateway_serves_on_an_inherited_socket(tmp_path: Path, config: str) -> None:
-    """With `--fd` it says where the socket listens, and answers there."""
+    """`serve --fd` prints the address of the inherited socket and answers there."""
     with (
         bind("127.0.0.1", 0) as listening,
         serving(tmp_path, config, listening) as gateway,
@@ -84,8 +84,8 @@ def test_a_gateway_serves_on_an_inherited_socket(tmp_path: Path, config: str) ->
     assert (gateway.url, is_fine, status) == (where, True, 0)
 
 
-def test_a_gateway_serves_on_a_socket_in_the_file_system(tmp_path: Path, config: str) -> None:
-    """A Unix socket is as good as one with a port, for a proxy on the same machine."""
+def test_a_gateway_serves_on_an_inherited_unix_socket(tmp_path: Path, config: str) -> None:
+    """`serve --fd` accepts a Unix socket."""
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / "s"))
         listening.listen()
@@ -111,8 +111,8 @@ def test_a_gateway_serves_on_a_socket_in_the_file_system(tmp_path: Path, config:
 
 
 @pytest.mark.parametrize("kind", ["none", "file", "datagrams", "deaf"])
-def test_what_does_not_listen_is_refused_in_words(tmp_path: Path, config: str, kind: str) -> None:
-    """`--fd` takes a listening stream socket, and says what it was given instead."""
+def test_fd_without_a_listening_socket_is_refused(tmp_path: Path, config: str, kind: str) -> None:
+    """`--fd` of anything but a listening stream socket exits with status 2 and says so."""
     with (
         (tmp_path / "file").open("wb") as file,
         socket.socket(type=socket.SOCK_DGRAM) as datagrams,
@@ -128,16 +128,16 @@ def test_what_does_not_listen_is_refused_in_words(tmp_path: Path, config: str, k
     assert "Traceback" not in done.stderr
 
 
-def test_a_socket_has_its_address_already(config: str) -> None:
-    """`--fd` with a host or a port is a contradiction."""
+def test_fd_with_a_port_is_refused(config: str) -> None:
+    """`--fd` together with `--port` exits with status 2."""
     done = run("serve", "--fd", "3", "--port", "8000", "--config", config)
 
     assert done.returncode == 2
     assert "--fd" in done.stderr
 
 
-def test_a_successor_waits_while_the_old_one_ends(tmp_path: Path, config: str) -> None:
-    """Started before the old one has ended, the new one takes over without a lost connection."""
+def test_a_new_gateway_waits_until_the_old_one_ends(tmp_path: Path, config: str) -> None:
+    """A gateway started before the old one ends takes over, and no connection is lost."""
     (tmp_path / "next").mkdir()
     started, go_on = threading.Event(), threading.Event()
 
@@ -168,7 +168,7 @@ def test_a_successor_waits_while_the_old_one_ends(tmp_path: Path, config: str) -
 
 
 def test_restarts_lose_no_request(tmp_path: Path, config: str) -> None:
-    """Clients that keep their connections and honour `connection: close` notice nothing."""
+    """Clients that honour `Connection: close` get an answer to every request during restarts."""
     stop = threading.Event()
     served: list[int] = []
     with bind("127.0.0.1", 0) as listening, ThreadPoolExecutor(CLIENTS) as pool:
@@ -197,7 +197,7 @@ def connected_to(url: str) -> Iterator[socket.socket]:
 
 
 def ask(url: str, stop: threading.Event) -> int:
-    """Requests answered until the stop; the first that fails ends the test."""
+    """Send requests until the stop and return their number. Every request must succeed."""
     connection = HTTPConnection(url.partition("//")[2], timeout=PATIENCE_SECONDS)
     answered = 0
     while not stop.is_set():
@@ -210,8 +210,8 @@ def ask(url: str, stop: threading.Event) -> int:
     return answered
 
 
-def test_a_body_without_end_does_not_keep_the_process(tmp_path: Path) -> None:
-    """A client that was answered and never ends its body is let go of when the gateway stops."""
+def test_an_endless_body_does_not_delay_the_stop(tmp_path: Path) -> None:
+    """On a stop, the gateway drops an answered client that has not sent its whole body."""
     text = f"[server]\nbody_timeout_seconds = 60\n{google_section(tmp_path)}"
     (tmp_path / "config.toml").write_text(text)
     options = ("--port", "0", "--config", str(tmp_path / "config.toml"))

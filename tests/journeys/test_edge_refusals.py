@@ -1,4 +1,4 @@
-"""Refusals before the application, which are answered and logged like all others."""
+"""Errors for malformed HTTP, which have the same JSON shape and log line as other errors."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ CODES = dict(zip(REFUSED, (4000, 4000, 4003, 4310, 4140, 4000, 4051), strict=Tru
 
 
 def is_contract_error(answer: WireAnswer) -> bool:
-    """True if it has the members and headers that every error of the API has."""
+    """True if an error has the members and headers of all API errors."""
     return (
         answer.json["type"] == "SheetsonError"
         and answer.json["status"] == answer.status
@@ -44,7 +44,9 @@ def is_contract_error(answer: WireAnswer) -> bool:
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_refusal_is_an_error_of_the_api(shared_api: Api, case: str) -> None:
-    """It has code, id and headers of all errors, for pages of any origin; Google was not asked."""
+    """A malformed request gets an API error with code, ID and CORS headers, without a
+    Google call.
+    """
     (answer,) = exchange(shared_api.url, REFUSED[case])
 
     assert (answer.status, answer.saw) == (STATUSES[case], CODES[case])
@@ -53,8 +55,8 @@ def test_a_refusal_is_an_error_of_the_api(shared_api: Api, case: str) -> None:
     assert shared_api.emulator.calls() == (0, 0)
 
 
-def test_a_refusal_keeps_what_was_understood(shared_api: Api) -> None:
-    """The client's own id and wish for a problem document count, where they came first."""
+def test_an_error_uses_the_headers_before_the_fault(shared_api: Api) -> None:
+    """Headers before the malformed line, such as `X-Request-Id` and `Accept`, take effect."""
     lines = b"X-Request-Id: mine\r\nAccept: application/problem+json\r\nX-B: c\r\nX A: b\r\n"
     (answer,) = exchange(shared_api.url, START + lines)
 
@@ -64,23 +66,23 @@ def test_a_refusal_keeps_what_was_understood(shared_api: Api) -> None:
 
 
 def test_a_broken_preflight_is_refused(shared_api: Api) -> None:
-    """A malformed request is not answered as a preflight."""
+    """A malformed preflight gets 400."""
     lines = b"Origin: https://a.example\r\nAccess-Control-Request-Method: POST\r\nX A: b\r\n"
     (answer,) = exchange(shared_api.url, START.replace(b"GET", b"OPTIONS") + lines)
 
     assert (answer.status, answer.saw) == (400, 4000)
 
 
-def test_a_refusal_behind_another_is_its_own(shared_api: Api) -> None:
-    """A malformed request behind a refused one does not get its error."""
+def test_a_malformed_request_behind_a_refused_one(shared_api: Api) -> None:
+    """A malformed request after a refused one on the same connection gets its own error."""
     wrong = b"GET /v2/sheets/Cities HTTP/1.1\r\nHost: gateway\r\nAPI-Key: x\r\n\r\n"
     answers = exchange(shared_api.url, wrong * 2 + REFUSED["broken line"])
 
     assert [answer.saw for answer in answers] == [4011, 4011, 4000]
 
 
-def test_a_write_that_breaks_off_is_not_made(shared_api: Api) -> None:
-    """A body in chunks that turns into nonsense is one refusal, and no row."""
+def test_a_write_with_a_broken_body_is_not_made(shared_api: Api) -> None:
+    """A chunked body that becomes invalid gets one error, and no row is written."""
     head = (
         "POST /v2/sheets/Cities HTTP/1.1\r\nHost: gateway\r\nTransfer-Encoding: chunked\r\n"
         f"Authorization: Bearer {shared_api.keys['paid']}\r\nX-Spreadsheet-Id: demo\r\n"
@@ -93,7 +95,7 @@ def test_a_write_that_breaks_off_is_not_made(shared_api: Api) -> None:
 
 
 def test_each_refusal_has_one_line_in_the_log(tmp_path: Path) -> None:
-    """It names method and path as far as they were read, and nothing else of the request."""
+    """The log line of malformed HTTP has the method and path as far as they were read."""
     settings = f"[server]\nhead_timeout_seconds = 0.2\n{google_section(tmp_path)}"
     (tmp_path / "config.toml").write_text(settings)
     options = ("--port", "0", "--config", str(tmp_path / "config.toml"))

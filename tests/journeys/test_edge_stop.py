@@ -1,4 +1,4 @@
-"""SIGTERM under load: every owed answer is complete and true."""
+"""SIGTERM under load: every answer that a client gets is complete and true."""
 
 import json
 import signal
@@ -15,7 +15,7 @@ from tests.server.wire import answers_of, connected
 
 SHUTDOWN_SECONDS = 12.0
 LAST_SECONDS = 30.0
-"""Within which the process has ended, whatever its clients do."""
+"""Time until the process has ended, whatever its clients do."""
 SLOW_READ_MS = 10_000
 WRITE_MS = 700
 HELD_MS = 20_000
@@ -23,7 +23,7 @@ SETTINGS = {"server.shutdown_seconds": SHUTDOWN_SECONDS}
 
 
 def head(gateway: Standalone, method: str, path: str, *lines: str) -> bytes:
-    """The head of a request with a key that may do it."""
+    """The head of a request with a key that can write."""
     first = f"{method} /v2/sheets/{path} HTTP/1.1"
     key = f"Authorization: {gateway.api.keys['paid']}"
     usual = (first, "Host: gateway", key, "X-Spreadsheet-Id: demo", *lines)
@@ -31,13 +31,13 @@ def head(gateway: Standalone, method: str, path: str, *lines: str) -> bytes:
 
 
 def create(gateway: Standalone, worksheet: str, name: str) -> bytes:
-    """A whole request for a new row."""
+    """A complete request that creates a row."""
     body = json.dumps({"name": name}).encode()
     return head(gateway, "POST", worksheet, f"Content-Length: {len(body)}") + body
 
 
 def begun(gateway: Standalone) -> Mapping[str, bytes]:
-    """Incomplete requests of clients; the last one waits for a slow Google."""
+    """Requests that are incomplete at the stop; the last one waits for a slow Google."""
     chunked = "Transfer-Encoding: chunked"
     return {
         "nothing": b"",
@@ -48,10 +48,10 @@ def begun(gateway: Standalone) -> Mapping[str, bytes]:
     }
 
 
-def test_a_stop_among_all_sorts_of_clients(
+def test_sigterm_with_many_kinds_of_clients(
     emulator: EmulatorControl, access: KeysOnDisk, tmp_path: Path
 ) -> None:
-    """It ends in time; no answer is cut; acknowledged rows are there, and refused ones are not."""
+    """On SIGTERM, complete writes get true answers, and incomplete requests get errors."""
     emulator.reset()
     with (
         ExitStack() as clients,
@@ -109,10 +109,10 @@ def test_a_stop_among_all_sorts_of_clients(
     emulator.reset()
 
 
-def test_a_hangup_ends_in_good_order(
+def test_sighup_completes_answers(
     emulator: EmulatorControl, access: KeysOnDisk, tmp_path: Path
 ) -> None:
-    """The signal of a terminal that closes, or of a reload, cuts no answer either."""
+    """SIGHUP, as from a closed terminal, completes the running read."""
     emulator.reset()
     emulator.faults({"call": "values.get", "delay_ms": 500})
     with (

@@ -1,6 +1,6 @@
-"""A person changes the sheet just before a request looks at it: the right cell, or an error.
+"""A person edits the sheet just before a request reads it: the right cell is written, or an error.
 
-The edit is a fault of the emulator: it takes effect just before a call is carried out.
+The edit is a fault of the emulator, which applies it just before a call.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from tests.journeys.failure import refused
 
 Request = Mapping[str, Any]
 Edit = Callable[[int], Request]
-"""From a worksheet's id to one request of a batchUpdate."""
+"""Returns a batchUpdate request for the ID of a worksheet."""
 
 
 def insert_column(sheet: int) -> Request:
@@ -87,7 +87,7 @@ def edit_before(emulator: EmulatorControl, edit: Edit, call: str = "*") -> None:
 
 
 def edited(api: Api, edit: Edit) -> list[list[str]]:
-    """`Cities` after the edit alone; the emulator is as seeded again then."""
+    """The rows of `Cities` after only this edit. Resets the emulator."""
     edit_before(api.emulator, edit)
     api.get("Cities")
     texts = api.emulator.texts("Cities")
@@ -110,7 +110,7 @@ NEW = {"name": "Austin", "state": "", "country": "", "population": "961855"}
 
 
 def as_fields(header: list[str], row: list[str]) -> dict[str, str]:
-    """The cells of a displayed row by their headers, those without one left out."""
+    """The cells of a displayed row by header. Cells without a header are left out."""
     padded = row + [""] * (len(header) - len(row))
     return {name: text for name, text in zip(header, padded, strict=True) if name}
 
@@ -120,7 +120,7 @@ def as_fields(header: list[str], row: list[str]) -> dict[str, str]:
 def test_a_create_after_an_edit(
     reading_api: Api, open_gateway: OpenGateway, edit: Edit, seen: str
 ) -> None:
-    """A create that looks after a person's edit writes its row below all others, as named."""
+    """A create with an expired header reads the edited sheet and writes below its last row."""
     before = edited(reading_api, edit)
     api = open_gateway({"cache.header_ttl_seconds": 0})
     if seen == "long ago":
@@ -139,7 +139,9 @@ def test_a_create_after_an_edit(
 def test_a_create_with_a_fresh_header_after_an_edit_of_rows(
     reading_api: Api, open_gateway: OpenGateway, edit: Edit
 ) -> None:
-    """Rows that a person sorts, deletes or adds within the header's time mislead no create."""
+    """A create with a cached header writes the right cells after a person sorts, deletes
+    or adds rows.
+    """
     before = edited(reading_api, edit)
     api = open_gateway()
     api.get("Cities")
@@ -156,7 +158,9 @@ def test_a_create_with_a_fresh_header_after_an_edit_of_rows(
 def test_a_create_after_the_last_rows_were_emptied(
     reading_api: Api, open_gateway: OpenGateway
 ) -> None:
-    """Rows emptied within the header's time may leave a gap above the new row, nothing worse."""
+    """If a person empties the last rows while the header is cached, the new row
+    overwrites nothing.
+    """
     before = edited(reading_api, empty_last_rows)
     api = open_gateway()
     api.get("Cities")
@@ -173,7 +177,7 @@ def test_a_create_after_the_last_rows_were_emptied(
 def test_a_create_after_the_last_row_lost_its_first_cell(
     reading_api: Api, open_gateway: OpenGateway
 ) -> None:
-    """A first cell emptied within the header's time may put the new row above, but costs none."""
+    """If a person empties a first cell while the header is cached, creates overwrite no row."""
     before = edited(reading_api, empty_a_cell_of_the_last_row)
     api = open_gateway()
     api.get("Cities")
@@ -191,7 +195,7 @@ def test_a_create_after_the_last_row_lost_its_first_cell(
 
 @pytest.mark.parametrize("edit", EDITS, ids=NAMES)
 def test_an_update_after_an_edit(reading_api: Api, open_gateway: OpenGateway, edit: Edit) -> None:
-    """An update writes the cell of its row and its header as they are now, and no other."""
+    """An update writes the cell of its row and column after the edit, and no other cell."""
     expected = edited(reading_api, edit)
     expected[2][expected[0].index("population")] = "7"
     api = open_gateway()
@@ -207,7 +211,7 @@ def test_an_update_after_an_edit(reading_api: Api, open_gateway: OpenGateway, ed
 def test_an_update_of_a_row_that_is_gone(
     reading_api: Api, open_gateway: OpenGateway, edit: Edit
 ) -> None:
-    """A row that a person deleted or emptied is not found, and nothing is written."""
+    """An update of a deleted or emptied row gets 404, and nothing is written."""
     expected = edited(reading_api, edit)
     api = open_gateway()
     api.get("Cities")
@@ -223,7 +227,7 @@ def test_an_update_of_a_row_that_is_gone(
 def test_a_write_after_a_header_was_renamed(
     reading_api: Api, open_gateway: OpenGateway, path: str
 ) -> None:
-    """A field whose header a person renamed is refused, and nothing is written."""
+    """A write of a field whose header was renamed gets 400, and nothing is written."""
     expected = edited(reading_api, rename_header)
     api = open_gateway({"cache.header_ttl_seconds": 0})
     api.get("Cities")
@@ -237,7 +241,9 @@ def test_a_write_after_a_header_was_renamed(
 
 @pytest.mark.parametrize(("path", "row"), [("Cities", 12), ("Cities/3", 3)])
 def test_a_write_while_a_header_is_renamed(api: Api, path: str, row: int) -> None:
-    """The values are in the row that the error names, and its retry with the key says the same."""
+    """If the header changes during the write, the 409 names the written row, and its
+    retry is the same.
+    """
     headers = {"Idempotency-Key": str(uuid4())}
     edit_before(api.emulator, rename_header, "spreadsheets.batchUpdate")
     answers = [api.post(path, json=SENT, headers=headers) for _ in range(2)]
@@ -252,7 +258,7 @@ def test_a_write_while_a_header_is_renamed(api: Api, path: str, row: int) -> Non
 
 @pytest.mark.parametrize("path", ["Cities", "Cities/3"])
 def test_a_write_while_its_worksheet_is_renamed(api: Api, path: str) -> None:
-    """The values went to the tab of that name as it was, and nobody calls them lost."""
+    """If the worksheet is renamed during the write, the error says truly whether it was applied."""
     edit_before(api.emulator, rename_worksheet, "spreadsheets.batchUpdate")
     answer = api.post(path, json=SENT)
     towns = api.emulator.texts("Towns")
@@ -265,7 +271,7 @@ def test_a_write_while_its_worksheet_is_renamed(api: Api, path: str) -> None:
 
 
 def test_a_new_header_is_found_at_once(open_gateway: OpenGateway) -> None:
-    """A field that the known header does not have is looked for once more before it is refused."""
+    """A field that the cached header lacks makes the gateway read the header again."""
     api = open_gateway()
     api.get("Cities")
     edit_before(api.emulator, rename_header)
@@ -286,7 +292,7 @@ def test_a_new_header_is_found_at_once(open_gateway: OpenGateway) -> None:
 def test_numbers_that_move_between_the_reads_of_a_list(
     open_gateway: OpenGateway, call: int, edit: Edit, parameters: str, seen: str
 ) -> None:
-    """A list by numbers shows the rows whose numbers it compared."""
+    """A list sorted or filtered by numbers returns the rows whose numbers it compared."""
     api = open_gateway()
     if seen != "nothing":
         api.get("Long" if seen == "displayed" else "Long?order=number")
@@ -307,7 +313,7 @@ def test_numbers_that_move_between_the_reads_of_a_list(
     ],
 )
 def test_a_list_after_an_edit(api: Api, edit: Edit, names: list[str]) -> None:
-    """A list shows the sheet as a person left it."""
+    """A list shows the sheet after the edit."""
     edit_before(api.emulator, edit)
     found = api.names("Cities", limit="2")
 

@@ -1,4 +1,4 @@
-"""Errors that a request brings about: each with its status, code and body."""
+"""Errors that requests cause: status, code and body of each."""
 
 import json
 import re
@@ -68,12 +68,12 @@ EXPOSED = {
     *("X-Request-Id", "X-Ignored-Fields", "Idempotent-Replayed", "Server-Timing"),
     *("RateLimit", "RateLimit-Policy"),
 }
-"""Headers that pages may read."""
+"""Headers that pages of other origins can read."""
 OF_RFC_9457 = {"title", "detail", "instance"}
 
 
 def check_headers(answer: httpx2.Response, rule: str | None) -> None:
-    """Fail without the headers of all answers, or with another rule for caches."""
+    """Check the headers that all answers have, and the value of `Cache-Control`."""
     exposed = {*answer.headers["access-control-expose-headers"].split(", ")}
     assert is_open(answer.headers)
     assert exposed >= EXPOSED
@@ -98,7 +98,7 @@ def check_headers(answer: httpx2.Response, rule: str | None) -> None:
 def test_each_success_has_the_common_headers(
     shared_api: Api, method: str, path: str, options: dict[str, Any]
 ) -> None:
-    """A request id, no sniffing, no referrer, times, a rule for caches, and CORS for all pages."""
+    """A success has request ID, security, timing, cache and CORS headers."""
     answer = shared_api.send(method, path, headers={"Origin": "https://page.example"}, **options)
 
     assert answer.is_success
@@ -109,12 +109,12 @@ def test_each_success_has_the_common_headers(
 
 
 @pytest.mark.parametrize(("status", "code", "method", "path", "options"), ROWS)
-def test_each_error_has_its_status_code_and_form(
+def test_each_error_has_its_status_code_and_shape(
     shared_api: Api, status: int, code: int, method: str, path: str, options: dict[str, Any]
 ) -> None:
-    """The body is the contract's to the member, and the headers are those of all answers.
+    """Each error has exactly the contract's JSON shape and the headers of all answers.
 
-    A failed write says that it was not applied.
+    Errors of writes say `not_applied`.
     """
     before = shared_api.emulator.everything()
     headers = {"Origin": "https://page.example", **options.get("headers", {})}
@@ -139,7 +139,7 @@ def test_each_error_has_its_status_code_and_form(
     ["Application/Problem+JSON", "application/json;q=0.5, application/problem+json"],
     ids=["alone", "in a list"],
 )
-def test_an_error_is_a_problem_for_those_who_ask(
+def test_problem_json_adds_members_to_an_error(
     shared_api: Api,
     accept: str,
     status: int,
@@ -148,7 +148,7 @@ def test_an_error_is_a_problem_for_those_who_ask(
     path: str,
     options: dict[str, Any],
 ) -> None:
-    """With `Accept: application/problem+json` RFC 9457's members come on top of the usual ones."""
+    """`Accept: application/problem+json` adds the members of RFC 9457 to the usual members."""
     path = path.format_map(shared_api.keys)
     plain = shared_api.send(method, path, **options).json()
     headers = {**options.get("headers", {}), "Accept": accept}
@@ -168,14 +168,14 @@ def test_an_error_is_a_problem_for_those_who_ask(
 
 
 def test_the_names_of_all_codes_are_fixed() -> None:
-    """A code or a name that clients know never changes; a new one is added here."""
+    """The codes and names of errors never change. A new error is added to `NAMES`."""
     kinds = {error.code: error.name for error in concrete_errors()}
 
     assert kinds == NAMES
 
 
 def test_an_unshared_spreadsheet_names_the_address_to_share_with(shared_api: Api) -> None:
-    """A granted spreadsheet that Google refuses says whom to share it with."""
+    """The 403 of a granted spreadsheet that is not shared names the account to share it with."""
     account = json.loads(shared_api.emulator.credentials.read_text())["client_email"]
 
     answers = [
@@ -223,10 +223,8 @@ def test_limits_are_settings(
 
 
 @pytest.mark.parametrize("length", ["9" * 30, "1048577"])
-def test_a_body_that_is_announced_too_large_is_refused_at_once(
-    shared_api: Api, length: str
-) -> None:
-    """The announced length counts, before a byte of the body has come."""
+def test_a_content_length_over_the_limit_is_refused_at_once(shared_api: Api, length: str) -> None:
+    """A `Content-Length` over the limit is refused before the body arrives."""
     sent = [("Authorization", shared_api.keys["paid"]), ("Content-Length", length)]
 
     answer = send_raw(shared_api, "POST", "/v2/sheets/Cities", headers=sent)
@@ -235,8 +233,8 @@ def test_a_body_that_is_announced_too_large_is_refused_at_once(
     assert length != "1048577" or refused(answer) == (413, 4130)
 
 
-def test_a_body_in_pieces_is_measured(shared_api: Api) -> None:
-    """A body of no announced length is refused when it has grown too large."""
+def test_a_chunked_body_over_the_limit_is_refused(shared_api: Api) -> None:
+    """A body without `Content-Length` gets 413 when its size exceeds the limit."""
     pieces = (b" " * 65_536 for _ in range(20))
 
     answer = shared_api.post("Cities", content=pieces)
@@ -246,14 +244,14 @@ def test_a_body_in_pieces_is_measured(shared_api: Api) -> None:
 
 @asynccontextmanager
 async def broken_sheets() -> AsyncIterator[Sheets]:
-    """The Sheets fake raises an unexpected error."""
+    """A `Sheets` object that raises on every use."""
     yield cast(Sheets, object())
 
 
-def test_a_fault_of_ours_tells_nothing(
+def test_an_internal_error_shows_no_detail(
     access: KeysOnDisk, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """It is 500 without a detail; the log has all of it under the request id."""
+    """An internal error is 500 without details; the log has the traceback with the request ID."""
     settings = load_settings(None, {}, {"access.database": str(access[0])})
     server = GatewayServer(create_app(settings, stand_in(broken_sheets)), settings.server)
     headers = {
@@ -276,7 +274,7 @@ def test_a_fault_of_ours_tells_nothing(
 
 
 def test_full_queue_gives_a_retry_time(open_gateway: OpenGateway) -> None:
-    """Writes over the length of a worksheet's queue are refused, those in it are written."""
+    """Writes over the limit of the worksheet's queue get 503; queued writes are carried out."""
     api = open_gateway({"writes.max_waiting_rows": 1})
     api.emulator.faults({"call": "spreadsheets.batchUpdate", "times": 9, "delay_ms": 200})
 

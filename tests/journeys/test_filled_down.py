@@ -1,7 +1,7 @@
-"""Creates in worksheets whose columns are filled down in advance, on the emulator.
+"""Creates in worksheets whose columns are filled down below the records, on the emulator.
 
-The answer, the cells before and after, and the calls; also while people edit the rows between the
-gateway's look and its write, and when Google's answer is lost.
+Covers answers, cells and calls, also while people edit rows between the gateway's read and its
+write, and when Google's answer is lost.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ Row = Sequence[str]
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
-    """An emulator with the worksheets."""
+    """An emulator with the worksheets of `kept_sheets`."""
     folder = tmp_path_factory.mktemp("kept")
     write_kept_sheets(folder / "seed", "demo", filled_rows=FILLED_ROWS)
     with running_emulator(folder, {}) as control:
@@ -74,21 +74,21 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> KeysOnDisk:
 
 @pytest.fixture
 def open_kept(kept: EmulatorControl, keys: KeysOnDisk) -> Iterator[OpenGateway]:
-    """Starts gateways that have seen nothing yet."""
+    """Starts gateways with an empty cache."""
     with running_gateways(kept, keys) as start:
         yield lambda overrides=None: start({**SETTINGS, **(overrides or {})})
 
 
 @pytest.fixture(scope="module")
 def looking(kept: EmulatorControl, keys: KeysOnDisk) -> Iterator[Api]:
-    """A gateway that looks at the sheet before every write."""
+    """A gateway that reads the sheet before every write."""
     with running_gateways(kept, keys) as start:
         yield start({**SETTINGS, "cache.header_ttl_seconds": 0})
 
 
 @pytest.fixture
 def api(looking: Api) -> Iterator[Api]:
-    """That gateway on worksheets as they were seeded."""
+    """The gateway that reads before every write, on freshly seeded worksheets."""
     looking.emulator.reset()
     yield looking
     looking.emulator.check()
@@ -119,7 +119,7 @@ def trimmed(row: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Create:
-    """A request, the rows that it creates as they are displayed, and a row of the tail."""
+    """A create request, the displayed rows that it creates, and one filled-down row below them."""
 
     sheet: KeptSheet
     body: Any
@@ -196,7 +196,7 @@ CREATES = {
 
 @pytest.mark.parametrize("create", CREATES.values(), ids=CREATES)
 def test_rows_are_created_below_the_last_record(open_kept: OpenGateway, create: Create) -> None:
-    """Their columns compute, the rows of the tail move down, and no other cell changes."""
+    """A created row gets formulas and checkboxes, filled-down rows move down, other cells stay."""
     api, sheet = open_kept(), create.sheet
     before = api.emulator.texts(sheet.title)
     reads, writes = calls_of(api)
@@ -215,8 +215,10 @@ def test_rows_are_created_below_the_last_record(open_kept: OpenGateway, create: 
     ]
 
 
-def test_each_create_looks_at_the_end(open_kept: OpenGateway) -> None:
-    """1 read and 1 write, whatever is known of the header; elsewhere the second one needs none."""
+def test_each_create_reads_the_end_of_the_records(open_kept: OpenGateway) -> None:
+    """In a filled-down worksheet each create costs 1 read and 1 write; elsewhere only the
+    first reads.
+    """
     api = open_kept()
     costs: dict[str, list[tuple[int, int]]] = {}
     for title, field_name in (("Tasks", "task"), ("Guests", "guest"), ("Budget", "item")):
@@ -231,20 +233,20 @@ def test_each_create_looks_at_the_end(open_kept: OpenGateway) -> None:
 
 
 def text_of_false(api: Api) -> int:
-    """The row that is created below a record with nothing but the text `FALSE`."""
+    """Row number of a create below a record that has only the text `FALSE`."""
     edit(api, [typed_in(7, "", "FALSE")])
     api.send("PATCH", "Budget/2", json={"amount": 901})
     row: int = api.post("Tasks", json=BODY).json()["rowIndex"]
     return row
 
 
-def test_a_text_is_a_record(api: Api) -> None:
-    """A cell of the text `FALSE` is data: the row is created below it."""
+def test_the_text_false_is_a_record(api: Api) -> None:
+    """A row with only the text `FALSE` is a record, so the new row is created below it."""
     assert text_of_false(api) == 8
 
 
-def test_a_tail_decided_by_displays_alone_is_noticed(api: Api) -> None:
-    """Planted bug: what displays `FALSE` is taken for a boolean."""
+def test_the_text_check_detects_comparison_by_display(api: Api) -> None:
+    """Planted bug: a displayed `FALSE` counts as a boolean."""
 
     def by_displays(
         rule: EndRule, displayed: Sequence[Sequence[object]], _: object = None
@@ -259,7 +261,7 @@ def test_a_tail_decided_by_displays_alone_is_noticed(api: Api) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class NoModel:
-    """Rows below the last record that are not filled down: edits, the create, and its row."""
+    """Rows below the last record that are not filled down: edits, a create, and the created row."""
 
     title: str
     body: Mapping[str, object]
@@ -267,11 +269,11 @@ class NoModel:
     requests: Requests = ()
     emptied: tuple[int, Mapping[str, object]] | None = None
     rule: tuple[str, str] = ("B", "ONE_OF_LIST")
-    """A column, and the validation rule of the new cell there."""
+    """Column, and the validation rule of the new cell in this column."""
 
 
 def cells_of_orders(row: int, column: int, value: Mapping[str, object]) -> Mapping[str, Any]:
-    """An edit of a cell of the orders, with the row and the column counted from 0."""
+    """Request that edits a cell of `Orders`. Row and column count from 0."""
     return {
         "updateCells": {
             "start": {"sheetId": ORDERS.sheet_id, "rowIndex": row, "columnIndex": column},
@@ -282,7 +284,7 @@ def cells_of_orders(row: int, column: int, value: Mapping[str, object]) -> Mappi
 
 
 def lines(first: int, last: int) -> Mapping[str, Any]:
-    """Rows of the tasks, counted from 1."""
+    """Range of rows of `Tasks`. Rows count from 1."""
     return {"sheetId": 0, "dimension": "ROWS", "startIndex": first - 1, "endIndex": last}
 
 
@@ -324,7 +326,7 @@ NO_MODELS = {
 
 @pytest.mark.parametrize("parameters", [{}, {"on_conflict": "task"}], ids=["create", "upsert"])
 def test_a_tail_that_is_too_large(open_kept: OpenGateway, parameters: Mapping[str, str]) -> None:
-    """If a list showed rows that are filled down, nothing is created below them."""
+    """If the filled-down rows exceed the answer limit, a create gets 413 and writes nothing."""
     api = open_kept({"google.max_answer_bytes": 9000})
     assert api.get("Tasks").status_code == 200
     before, (_, writes) = api.emulator.texts("Tasks"), calls_of(api)
@@ -336,8 +338,8 @@ def test_a_tail_that_is_too_large(open_kept: OpenGateway, parameters: Mapping[st
 
 
 @pytest.mark.parametrize("case", NO_MODELS.values(), ids=NO_MODELS)
-def test_only_what_is_filled_down_is_copied(open_kept: OpenGateway, case: NoModel) -> None:
-    """No created row takes over cells of a row that people left below the last record."""
+def test_only_filled_down_cells_are_copied(open_kept: OpenGateway, case: NoModel) -> None:
+    """A created row copies no cell of a row that people left below the last record."""
     worksheets = [
         {"spreadsheet": "demo", "title": "Tasks", "header_row": 3, "record_field": "task"},
         {"spreadsheet": "demo", "title": "Orders", "record_field": "order"},
@@ -374,7 +376,7 @@ LABEL: Mapping[str, Any] = {
 
 
 def new_cells(rows: Sequence[Row]) -> Mapping[str, Any]:
-    """The first cells of the new worksheet."""
+    """Request that writes the first cells of the new worksheet."""
     values = [[{"userEnteredValue": {"stringValue": text}} for text in row] for row in rows]
     return {
         "updateCells": {
@@ -387,10 +389,10 @@ def new_cells(rows: Sequence[Row]) -> Mapping[str, Any]:
 
 @pytest.mark.parametrize("parameters", [{}, {"on_conflict": "guest"}], ids=["create", "upsert"])
 @pytest.mark.parametrize("before", [("PATCH",), ("GET", "PATCH")], ids=len)
-def test_what_an_array_formula_fills_is_filled_down(
+def test_rows_filled_by_an_array_formula_count_as_filled_down(
     open_kept: OpenGateway, before: Sequence[str], parameters: Mapping[str, str]
 ) -> None:
-    """A record whose cells another row's formula fills shows that rows below may be filled."""
+    """A create below rows of an array formula goes directly below the last record."""
     api = open_kept()
     for method in before:
         api.send(method, "Guests/3" if method == "PATCH" else "Guests", json={"guest": "Bobby"})
@@ -405,7 +407,7 @@ def test_what_an_array_formula_fills_is_filled_down(
 
 @pytest.mark.parametrize("parameters", [{}, {"on_conflict": "task"}], ids=["create", "upsert"])
 def test_rows_that_are_filled_down_later(api: Api, parameters: Mapping[str, str]) -> None:
-    """What a look at the end showed counts for `header_ttl_seconds`; here a write looks again."""
+    """After `header_ttl_seconds`, a create notices that people filled columns down."""
     new = {"addSheet": {"properties": {"sheetId": NEW_SHEET, "title": "New"}}}
     edit(api, [new, new_cells([["task", "label"], ["a", "x"]])])
     api.send("PATCH", "Budget/2", json={"amount": 901})
@@ -429,10 +431,13 @@ CHECKBOXES: Mapping[str, Any] = {
 
 @pytest.mark.parametrize("filling", [LABEL, CHECKBOXES], ids=["formulas", "checkboxes"])
 @pytest.mark.parametrize("parameters", [{}, {"on_conflict": "task"}], ids=["create", "upsert"])
-def test_rows_that_are_filled_down_while_a_look_counts(
+def test_rows_that_are_filled_down_while_the_header_is_cached(
     open_kept: OpenGateway, parameters: Mapping[str, str], filling: Mapping[str, Any]
 ) -> None:
-    """4094 names the row: Google appends below what is filled down. The next one is below it."""
+    """If people fill down while the header is cached, the create gets 4094 with the row number.
+
+    Google appends below the filled-down rows. The next row goes below it.
+    """
     api = open_kept({"cache.header_ttl_seconds": 600})
     new = {"addSheet": {"properties": {"sheetId": NEW_SHEET, "title": "New"}}}
     edit(api, [new, new_cells([["task", "label"], ["a", "x"]])])
@@ -463,7 +468,7 @@ def test_rows_that_are_filled_down_while_a_look_counts(
 def test_rows_that_are_filled_down_far_below(
     open_kept: OpenGateway, filling: Mapping[str, Any], is_listed: bool
 ) -> None:
-    """A row goes above a gap of blank rows, and takes over nothing from below it."""
+    """A created row goes above a gap of blank rows and copies nothing from below the gap."""
     api = open_kept({"cache.header_ttl_seconds": 600})
     new = {"addSheet": {"properties": {"sheetId": NEW_SHEET, "title": "New"}}}
     repeated = filling["repeatCell"]
@@ -485,7 +490,7 @@ def test_rows_that_are_filled_down_far_below(
 
 
 def typed_in(row: int, *texts: str) -> Mapping[str, Any]:
-    """An edit of the first cells of a row of the tasks."""
+    """Request that writes the first cells of a row of `Tasks`."""
     cells = [{"userEnteredValue": {"stringValue": text}} if text else {} for text in texts]
     return {
         "updateCells": {
@@ -528,7 +533,7 @@ ELSEWHERE: Mapping[str, Requests] = {
 
 
 def edit(api: Api, requests: Requests, **fault: Any) -> None:
-    """People make these edits just before the next write."""
+    """Apply these edits of people just before the next write."""
     api.emulator.faults({"call": WRITE, "edit": {"requests": requests}, **fault})
 
 
@@ -537,8 +542,8 @@ def others(rows: Sequence[Row]) -> list[Row]:
 
 
 @pytest.mark.parametrize("requests", IN_PLACE.values(), ids=IN_PLACE)
-def test_edits_that_leave_the_last_record_where_it_is(api: Api, requests: Requests) -> None:
-    """The row is created below it."""
+def test_edits_that_do_not_move_the_last_record(api: Api, requests: Requests) -> None:
+    """After such edits, the row is created directly below the last record."""
     edit(api, requests)
     answer = api.post("Tasks", json=BODY)
 
@@ -549,7 +554,7 @@ def test_edits_that_leave_the_last_record_where_it_is(api: Api, requests: Reques
 
 @pytest.mark.parametrize("requests", ELSEWHERE.values(), ids=ELSEWHERE)
 def test_edits_that_move_the_last_record(api: Api, requests: Requests) -> None:
-    """4094: the row is there once, no cell of others was written, and a retry writes nothing."""
+    """After such edits, the create gets 4094: the row exists once, and a retry writes nothing."""
     title, headers = "Tasks", {"Idempotency-Key": f'"{uuid4()}"'}
     edit(api, requests)
     answer = api.post(title, json=BODY, headers=headers)
@@ -570,8 +575,8 @@ def test_edits_that_move_the_last_record(api: Api, requests: Requests) -> None:
     assert others(once) == api.emulator.texts(title)
 
 
-def test_a_record_further_down(api: Api) -> None:
-    """The answer to the write shows three rows below the created one: its number is true."""
+def test_a_new_record_below_filled_down_rows(api: Api) -> None:
+    """If a person adds a record further down, the answer has the true number of the created row."""
     edit(api, [typed_in(12, "Dust")])
     answer = api.post("Tasks", json=BODY)
 
@@ -584,8 +589,8 @@ def test_a_record_further_down(api: Api) -> None:
     [(BODY, 409), ([{"task": "Lift", "label": "mine"}, BODY], 409), ({"label": "mine"}, 201)],
     ids=["formula", "formula of one row", "value sent in place of the formula"],
 )
-def test_a_row_inserted_above_the_filled_down_ones(api: Api, body: Any, status: int) -> None:
-    """4094: the row below the last record has no formula to copy any more."""
+def test_a_row_inserted_above_the_filled_down_rows(api: Api, body: Any, status: int) -> None:
+    """A blank row above the filled-down rows gives 4094, because it has no formula to copy."""
     edit(api, [{"insertDimension": {"range": lines(7, 7)}}])
     answer = api.post("Tasks", json=body)
 
@@ -598,8 +603,8 @@ def test_a_row_inserted_above_the_filled_down_ones(api: Api, body: Any, status: 
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-def test_a_lost_answer(api: Api, rows: int) -> None:
-    """The fence shows that the rows were created, and their content where."""
+def test_a_lost_answer_to_a_create(api: Api, rows: int) -> None:
+    """After a lost answer, the gateway finds the created rows and their numbers."""
     api.emulator.faults(LOST)
     answer = api.post("Tasks", json=[{"task": f"t{number}"} for number in range(rows)])
 
@@ -611,7 +616,7 @@ def test_a_lost_answer(api: Api, rows: int) -> None:
 
 
 def test_a_lost_answer_among_moved_rows(api: Api) -> None:
-    """Rows that are not found where they had to land have no number."""
+    """After a lost answer, rows that people have moved get 4094 without a number."""
     inserted = {"requests": ELSEWHERE["row inserted above"]}
     search = "developerMetadata.search"
     api.emulator.faults(LOST, {"call": search, "edit": inserted})
@@ -627,7 +632,7 @@ def test_a_lost_answer_among_moved_rows(api: Api) -> None:
     ids=["another task above", "another owner above", "sort"],
 )
 def test_a_record_above_the_tail_is_deleted(api: Api, requests: Requests, status: int) -> None:
-    """4095 if another record stood there: a filled-down row is not the record that was meant."""
+    """A delete of the last record gets 4095 if a sort put another record into its row."""
     last = api.get("Tasks/6").json()["task"]
     edit(api, requests)
     answer = api.send("DELETE", "Tasks", params={"where": f'{{"task": "{last}"}}'})
@@ -635,8 +640,8 @@ def test_a_record_above_the_tail_is_deleted(api: Api, requests: Requests, status
     assert answer.status_code == status, answer.text
 
 
-def test_all_filled_down_rows_are_deleted_meanwhile(api: Api) -> None:
-    """Google has no row to copy formulas from: the gateway looks again, and appends."""
+def test_filled_down_rows_deleted_before_the_write(api: Api) -> None:
+    """If people delete all filled-down rows, the gateway reads again and appends the row."""
     edit(api, [{"deleteDimension": {"range": lines(7, 1000)}}])
     answer = api.post("Tasks", json=BODY)
 
@@ -644,8 +649,8 @@ def test_all_filled_down_rows_are_deleted_meanwhile(api: Api) -> None:
     assert len(api.emulator.texts("Tasks")) == 7
 
 
-def test_rows_are_appended_where_google_does_not_insert(api: Api) -> None:
-    """A protected range may reach over the end of the records: once the row is appended."""
+def test_rows_are_appended_if_google_refuses_to_insert(api: Api) -> None:
+    """If a protected range prevents the insert, the gateway appends the row once."""
     place = {"sheetId": 0, "startRowIndex": 4, "endRowIndex": FILLED_ROWS}
     edit(api, [{"addProtectedRange": {"protectedRange": {"range": place}}}])
     reads, writes = calls_of(api)
@@ -668,10 +673,10 @@ def test_rows_are_appended_where_google_does_not_insert(api: Api) -> None:
         ("Orders", {"status": "lent"}, {"on_conflict": "status"}),
     ],
 )
-def test_a_row_that_would_be_no_record(
+def test_a_row_that_would_not_be_a_record(
     api: Api, title: str, body: Any, parameters: Mapping[str, str]
 ) -> None:
-    """400 104, and nothing is written."""
+    """A row without data in the record field gets 400 code 104, and nothing is written."""
     before, (_, writes) = api.emulator.texts(title), calls_of(api)
     answer = api.post(title, json=body, params=parameters)
 
@@ -684,7 +689,9 @@ def test_a_row_that_would_be_no_record(
 def test_a_record_field_with_formulas(
     open_kept: OpenGateway, parameters: Mapping[str, str]
 ) -> None:
-    """A new row needs a value in place of the formula, which may show nothing: else 400 104."""
+    """If the record field has formulas, a new row needs a value for the field, or gets
+    400 code 104.
+    """
     named = {"spreadsheet": "demo", "title": "Tasks", "header_row": 3, "record_field": "label"}
     api = open_kept({"worksheets": [named]})
     before, (_, writes) = api.emulator.texts("Tasks"), calls_of(api)
@@ -705,7 +712,7 @@ def test_a_record_field_with_formulas(
 def test_the_404_of_a_filled_down_row(
     open_kept: OpenGateway, settings: Mapping[str, object], parameters: Mapping[str, str]
 ) -> None:
-    """It names the last record, unless the key sees only blank cells below it."""
+    """The 404 mentions filled-down rows only to a key that can read the filled-down columns."""
     api = open_kept(settings)
     api.get("Tasks")
     answers = [
@@ -720,15 +727,15 @@ def test_the_404_of_a_filled_down_row(
     assert blank.json()["message"].endswith("end with the last row that is not blank.")
 
 
-def test_forms_are_read_before_they_are_judged(api: Api) -> None:
-    """A typed text of a form may be the boolean `FALSE`."""
+def test_typed_form_values_are_parsed_before_the_record_check(api: Api) -> None:
+    """The typed form value `FALSE` is a boolean, so a row with only this value gets 400."""
     answer = api.post("Tasks", data={"done": "FALSE"}, params={"values": "typed"})
 
     assert refused(answer) == (400, 104)
 
 
 def test_a_key_that_sees_some_columns(api: Api) -> None:
-    """The hidden columns of its rows are filled, and shown to others only."""
+    """A create by a restricted key fills the hidden columns, and its answer does not show them."""
     answer = api.post("Tasks", key="clerk", json={"task": "Move", "owner": "Cyd"})
     edit(api, ELSEWHERE["last record deleted"])
     moved = api.post("Tasks", key="clerk", json={"task": "Lift"})
@@ -740,7 +747,7 @@ def test_a_key_that_sees_some_columns(api: Api) -> None:
 
 
 def test_the_first_record(api: Api) -> None:
-    """Without a record the row is created below the header, as the filled-down rows are."""
+    """Without a record, the new row is created directly below the header."""
     edit(api, [{"deleteDimension": {"range": lines(4, 6)}}])
     api.send("PATCH", "Budget/2", json={"amount": 901})
     answer = api.post("Tasks", json=BODY)
@@ -750,8 +757,8 @@ def test_the_first_record(api: Api) -> None:
 
 
 @pytest.mark.parametrize("title", ["Tasks", "Guests"])
-def test_a_slow_look_is_repeated_for_the_rows_at_the_end(api: Api, title: str) -> None:
-    """The row is created if these are as they were; else the end is looked for again."""
+def test_a_slow_read_is_repeated_for_the_last_rows(api: Api, title: str) -> None:
+    """After a slow read, the gateway reads the last rows again before it creates the row."""
     slow = {"call": "spreadsheets.get", "delay_ms": 1100}
     field_name = "task" if title == "Tasks" else "guest"
     api.emulator.faults(slow)

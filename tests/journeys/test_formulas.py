@@ -32,7 +32,7 @@ def written(answer: httpx2.Response) -> list[dict[str, Any]]:
 
 
 def formulas(api: Api) -> list[str]:
-    """The formulas of the two worksheets that are written to."""
+    """All formulas in the worksheets `New` and `Cities`."""
     cells = [
         cell for title in ("New", "Cities") for row in api.emulator.cells(title) for cell in row
     ]
@@ -41,7 +41,7 @@ def formulas(api: Api) -> list[str]:
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_no_payload_becomes_a_formula(api: Api, write: Write) -> None:
-    """Every payload is answered, held and read back as it was sent; no formula is anywhere."""
+    """Each payload is answered, stored and read back as the text that was sent."""
     for payload in [*SHORT, *(LONG if write is WRITES["create"] else ())]:
         answer = write(api, payload)
 
@@ -58,8 +58,10 @@ def test_no_payload_becomes_a_formula(api: Api, write: Write) -> None:
 
 @pytest.mark.parametrize("payload", ["=1+1", "+A1", "-1+1", "@x", "\t=1"])
 @pytest.mark.parametrize("is_applied", [True, False], ids=["applied", "not applied"])
-def test_a_payload_of_an_open_write_stays_a_text(api: Api, payload: str, is_applied: bool) -> None:
-    """Found by its fence or sent again, a create or an update stores its text once."""
+def test_a_payload_of_an_uncertain_write_stays_a_text(
+    api: Api, payload: str, is_applied: bool
+) -> None:
+    """A write whose answer was lost stores the payload once, as text."""
     answers = []
     for method, path in [("POST", "New"), ("PUT", "Cities/2")]:
         api.emulator.faults({"call": "spreadsheets.batchUpdate", "apply": is_applied, "drop": True})

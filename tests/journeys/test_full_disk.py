@@ -1,4 +1,4 @@
-"""A key store that cannot be written to any more: what is answered stays true."""
+"""A key store on a full disk: answers stay true."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ REPLAYED = "idempotent-replayed"
 
 @contextmanager
 def full_for(access: KeysOnDisk, *changes: str) -> Iterator[None]:
-    """Have these changes of records fail in the block, as on a full disk."""
+    """Make these changes of idempotency records fail during the block, as on a full disk."""
     with closing(sqlite3.connect(access[0])) as connection:
         connection.executescript(
             "".join(
@@ -34,14 +34,17 @@ def full_for(access: KeysOnDisk, *changes: str) -> Iterator[None]:
 
 @pytest.fixture
 def headers() -> dict[str, str]:
-    """A new Idempotency-Key: the key store outlives a test."""
+    """A new Idempotency-Key for each test, because tests share the key store."""
     return {"Idempotency-Key": str(uuid4())}
 
 
-def test_what_cannot_be_noted_is_not_sent(
+def test_a_write_that_cannot_be_recorded_is_not_sent(
     api: Api, access: KeysOnDisk, headers: dict[str, str]
 ) -> None:
-    """It says so, and the same request is carried out once there is room; others go on."""
+    """A write whose record cannot be stored is `not_applied`; its retry succeeds later.
+
+    Writes without an Idempotency-Key are not affected.
+    """
     with full_for(access, "INSERT", "UPDATE"):
         failed = api.post("Cities", json=BODY, headers=headers)
         without_key = api.post("Cities", json={"name": "plain"})
@@ -58,10 +61,10 @@ def test_what_cannot_be_noted_is_not_sent(
 @pytest.mark.parametrize(
     ("method", "path", "row"), [("POST", "Cities", 12), ("PATCH", "Cities/3", 3)]
 )
-def test_an_answer_that_cannot_be_kept_is_true(
+def test_a_write_whose_answer_cannot_be_stored(
     api: Api, access: KeysOnDisk, headers: dict[str, str], method: str, path: str, row: int
 ) -> None:
-    """The write is answered as done; its retry finds what it wrote."""
+    """If the answer cannot be stored, the write still succeeds, and its retry finds the row."""
     with full_for(access, "UPDATE"):
         first = api.send(method, path, json=BODY, headers=headers)
         other = api.post("Cities", json={"name": "other"})
@@ -75,10 +78,10 @@ def test_an_answer_that_cannot_be_kept_is_true(
 
 
 @pytest.mark.parametrize("is_open", [False, True], ids=["answered", "answer lost"])
-def test_long_texts_are_replayed_whole(
+def test_long_texts_are_replayed_completely(
     api: Api, access: KeysOnDisk, headers: dict[str, str], is_open: bool
 ) -> None:
-    """A record has no room for them, but a retry gets them."""
+    """The record of a write does not store long texts, but a replay has them."""
     body = {"name": LONG, "state": LONG + "!", "country": "short"}
     if is_open:
         api.emulator.faults(

@@ -1,4 +1,4 @@
-"""Writes that come while Google is busy with one: they go together, and each has its answer."""
+"""Writes that wait while Google is busy share one call, and each client gets its own answer."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +17,7 @@ from tests.journeys.workbook import WORKBOOK
 MOST_AT_ONCE = 80
 SLOW = {"call": "*", "times": 999, "delay_ms": 300}
 BAD: Mapping[str, object] = {"name": "bad", "state": "x"}
-"""A row that Google refuses where the column of states is protected."""
+"""A row that Google refuses when the column `state` is protected."""
 NEW = sorted(f"{name}.csv" for name in WORKBOOK["demo"]).index("New.csv")
 STATES = {"sheetId": NEW, "startColumnIndex": 1, "endColumnIndex": 2}
 PROTECTED = {"requests": [{"addProtectedRange": {"protectedRange": {"range": STATES}}}]}
@@ -46,7 +46,7 @@ def held_up(
     *faults: Mapping[str, Any],
     edit: Mapping[str, Any] | None = None,
 ) -> Iterator[None]:
-    """Have a write to this path with Google for the time of the block, and these faults after."""
+    """Keep a write to this path unanswered by Google during the block; `faults` follow it."""
     slow = {"call": call, "delay_ms": 1000, "match": "hold", "edit": edit}
     api.emulator.faults(slow, *({"call": call, **fault} for fault in faults))
     with ThreadPoolExecutor(1) as pool:
@@ -57,7 +57,7 @@ def held_up(
 
 
 def test_parallel_creates_share_writes(api: Api) -> None:
-    """Forty creates at once take three writes at most, and each row is where its answer says."""
+    """Forty creates at once cost at most three writes, and each answer has the true row."""
     api.emulator.faults(SLOW)
 
     answers = at_once([creating(api, {"name": f"n{n}", "population": n}) for n in range(40)])
@@ -75,7 +75,7 @@ def test_parallel_creates_share_writes(api: Api) -> None:
     "keys", [("paid", "paid"), ("paid", "misnamed")], ids=["one key", "keys with other grants"]
 )
 def test_creates_of_any_keys_share_a_write(api: Api, keys: Sequence[str]) -> None:
-    """Forty creates each of two keys that may hear of other worksheets go in one append."""
+    """Creates of keys with different grants share one append."""
     with held_up(api, "spreadsheets.batchUpdate", "New"):
         answers = at_once([creating(api, {"name": f"n{n}"}, key=keys[n % 2]) for n in range(80)])
 
@@ -85,7 +85,7 @@ def test_creates_of_any_keys_share_a_write(api: Api, keys: Sequence[str]) -> Non
 
 
 def test_parallel_updates_share_writes(api: Api) -> None:
-    """Twenty updates of different rows at once take three reads and three writes at most."""
+    """Twenty updates of different rows at once cost at most three reads and three writes."""
     before = api.emulator.texts("Long")
     api.emulator.faults(SLOW)
 
@@ -106,7 +106,9 @@ def test_parallel_updates_share_writes(api: Api) -> None:
 
 @pytest.mark.parametrize("place", [0, 25, 49], ids=["first", "middle", "last"])
 def test_a_row_that_google_refuses_among_fifty(api: Api, place: int) -> None:
-    """Forty-nine rows are written with at most four writes more; one is refused."""
+    """Of fifty creates in a group, Google refuses one; the other 49 cost at most four
+    more writes.
+    """
     bodies: list[Mapping[str, object]] = [{"name": f"n{n}"} for n in range(50)]
     bodies[place] = BAD
 
@@ -126,8 +128,8 @@ def test_a_row_that_google_refuses_among_fifty(api: Api, place: int) -> None:
     assert api.emulator.stats()["calls"]["spreadsheets.batchUpdate"] <= 1 + 5
 
 
-def test_a_list_is_never_taken_apart(api: Api) -> None:
-    """A list with a row that Google refuses is refused whole; what came beside it is written."""
+def test_a_list_is_never_split(api: Api) -> None:
+    """A list with a refused row is refused completely; other requests of the group are written."""
     bodies: list[object] = [
         {"name": "a"},
         [{"name": "b"}, BAD, {"name": "c"}],
@@ -148,7 +150,7 @@ def test_a_list_is_never_taken_apart(api: Api) -> None:
 
 
 def test_a_protected_row_among_twenty(api: Api) -> None:
-    """Google names the row that it refuses: nineteen are written with one write more."""
+    """If Google names the refused row of a group, the other nineteen rows are written."""
     sheet = sorted(f"{name}.csv" for name in WORKBOOK["demo"]).index("Long.csv")
     area = {"sheetId": sheet, "startRowIndex": 6, "endRowIndex": 7}
     edit = {"requests": [{"addProtectedRange": {"protectedRange": {"range": area}}}]}
@@ -169,8 +171,8 @@ def test_a_protected_row_among_twenty(api: Api) -> None:
     assert api.emulator.stats()["calls"][call] <= 1 + 4
 
 
-def test_formulas_that_no_update_names_stay(api: Api) -> None:
-    """Updates of neighbouring rows at once leave the formulas between their cells alone."""
+def test_formulas_between_updated_cells_stay(api: Api) -> None:
+    """Concurrent updates of neighbouring rows keep the formulas between their cells."""
     api.emulator.faults(SLOW)
 
     answers = at_once(
@@ -189,7 +191,7 @@ def test_formulas_that_no_update_names_stay(api: Api) -> None:
 
 
 def test_a_sheet_wide_refusal_fails_all(api: Api) -> None:
-    """If the whole worksheet is full, all creates of a group get the error, for one write."""
+    """If the spreadsheet is full, all creates of a group get 507 after at most two writes."""
     full = google(
         400,
         "INVALID_ARGUMENT",

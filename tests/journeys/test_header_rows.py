@@ -7,7 +7,7 @@ TYPES = {"name": "TEXT", "state": "TEXT", "country": "DATE", "population": "DOUB
 
 
 def test_a_typed_create_in_a_table_below_a_title(open_gateway: OpenGateway) -> None:
-    """The types of the table count, and the row goes above its totals, as under row 1."""
+    """A create uses the table's column types and goes above its totals row."""
     api = open_gateway(
         {"worksheets": [{"spreadsheet": "demo", "title": "Cities", "header_row": 3}]}
     )

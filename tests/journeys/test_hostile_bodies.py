@@ -1,4 +1,4 @@
-"""Expensive bodies beside cheap requests."""
+"""Bodies that are expensive to parse, next to cheap requests."""
 
 import time
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ from tests.web.hostile_bodies import HOSTILE, Hostile
 
 HOSTILE_REQUESTS = 20
 MOST_SECONDS = 1.0
-"""Generous: alone such a request takes a few milliseconds, on a busy machine a few dozen."""
+"""A high limit: the request takes milliseconds alone, and up to 100 ms on a busy machine."""
 SENDERS = 3
 WORST = ("one member over and over", "empty objects", "broken names", "broken escapes")
 
 
 @contextmanager
 def sent_all_the_time(api: Api, hostile: Hostile) -> Iterator[list[httpx2.Response]]:
-    """Several clients of one cheap key send this body in a loop."""
+    """Several clients of one key send this body in a loop during the block."""
     is_over, answers = Event(), list[httpx2.Response]()
 
     def send() -> None:
@@ -52,7 +52,7 @@ def sent_all_the_time(api: Api, hostile: Hostile) -> Iterator[list[httpx2.Respon
 def test_a_good_request_beside_hostile_bodies(
     emulator: EmulatorControl, access: KeysOnDisk, tmp_path: Path, name: str
 ) -> None:
-    """Hostile bodies are refused; other requests do not wait, and nothing is written."""
+    """Expensive bodies get 400 and delay no other request."""
     emulator.reset()
     settings = {**LOOKS_EACH_TIME, "cache.rows_ttl_seconds": 3600}
     with standing_alone(tmp_path, emulator, access, settings) as gateway:

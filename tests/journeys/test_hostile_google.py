@@ -1,6 +1,6 @@
-"""A Google whose answers are meant to hurt: the right error in time, without memory, and no more.
+"""Harmful answers from Google: the right error in time and in little memory.
 
-Each trick is played over HTTP, as faults of the emulator are not: they have whole answers.
+The tricks work on the HTTP stream, because faults of the emulator are complete answers.
 """
 
 import time
@@ -28,9 +28,9 @@ from tests.journeys.waiting import until
 MB = 1_000_000
 READ_SECONDS = 1.0
 SLACK_SECONDS = 3.0
-"""What an answer may take beyond the deadline of its call, where others use the machine."""
+"""Time that an answer can take beyond the timeout of its call on a busy machine."""
 MOST_GROWTH_BYTES = 3 * GoogleSettings().max_answer_bytes
-"""What was unpacked, the piece that is one too many, and room for the rest."""
+"""Memory for the unpacked answer, one more chunk, and overhead."""
 GZIP = {"content-encoding": "gzip"}
 BOMB = packed(b'["aaaa"],', 40 * MB)
 COLUMNS = packed(b"[],", 33 * MB)
@@ -54,7 +54,7 @@ TRICKS: Mapping[str, tuple[Trick, int]] = {
 def bad_google(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[EmulatorControl, Hostile]]:
-    """An emulator with a bad side."""
+    """An emulator that can send harmful answers."""
     with running_hostile(tmp_path_factory.mktemp("hostile")) as running:
         yield running
 
@@ -66,7 +66,7 @@ def control(bad_google: tuple[EmulatorControl, Hostile]) -> EmulatorControl:
 
 @pytest.fixture
 def hostile(bad_google: tuple[EmulatorControl, Hostile]) -> Iterator[Hostile]:
-    """Its bad side, which has done nothing yet, and does nothing afterwards."""
+    """The `Hostile` application, without a trick before and after the test."""
     hostile = bad_google[1]
     hostile.trick, hostile.ended = None, 0
     hostile.peers.clear()
@@ -76,14 +76,16 @@ def hostile(bad_google: tuple[EmulatorControl, Hostile]) -> Iterator[Hostile]:
 
 @pytest.fixture
 def tricked(control: EmulatorControl, access: KeysOnDisk) -> Iterator[Api]:
-    """A gateway in front of it that waits for no answer for long."""
+    """A gateway on the hostile emulator with a short read timeout."""
     with running_gateways(control, access) as start:
         yield start({"google.read_timeout_seconds": READ_SECONDS})
 
 
 @pytest.mark.parametrize("name", TRICKS)
-def test_a_trick_is_over_in_time(tricked: Api, hostile: Hostile, name: str) -> None:
-    """The error is the right one, the connection is dropped, and the next read is well."""
+def test_a_harmful_answer_ends_in_time(tricked: Api, hostile: Hostile, name: str) -> None:
+    """A harmful answer gives the right error, its connection is closed, and the next read
+    succeeds.
+    """
     assert tricked.names("Cities", limit="1") == ["New York"]
     hostile.trick, code = TRICKS[name]
     began = time.monotonic()
@@ -108,7 +110,7 @@ def test_a_trick_is_over_in_time(tricked: Api, hostile: Hostile, name: str) -> N
         pytest.param(COLUMNS, (502, 5020), id="11-million-columns"),
     ],
 )
-def test_a_bomb_takes_little_memory(
+def test_a_compression_bomb_takes_little_memory(
     control: EmulatorControl,
     access: KeysOnDisk,
     hostile: Hostile,
@@ -116,7 +118,7 @@ def test_a_bomb_takes_little_memory(
     bomb: bytes,
     found: tuple[int, int],
 ) -> None:
-    """Of a packed answer little more is unpacked than an answer may have, time after time."""
+    """The gateway unpacks little more of an answer than `max_answer_bytes`, repeatedly."""
     with standing_alone(tmp_path, control, access) as gateway:
         assert gateway.api.names("Cities", limit="1") == ["New York"]
         hostile.trick = answering(bomb, GZIP)

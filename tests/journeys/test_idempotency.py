@@ -1,4 +1,4 @@
-"""Idempotency-Key, from a client's point of view: what comes back, and what it costs."""
+"""Idempotency-Key as clients see it: answers and costs."""
 
 import json
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ BODY = {"name": "keyed", "population": 1}
 ROW = ["keyed", "", "", "1"]
 REPLAYED = "idempotent-replayed"
 ABOUT_THE_EXCHANGE = {"date", "x-request-id", "server-timing", "ratelimit", REPLAYED}
-"""Headers in which an answer may differ when it is given again."""
+"""Headers that can differ between an answer and its replay."""
 
 
 @pytest.fixture
 def key() -> str:
-    """A new Idempotency-Key: the key store outlives a test."""
+    """A new Idempotency-Key for each test, because tests share the key store."""
     return str(uuid4())
 
 
@@ -36,7 +36,7 @@ def send(
 
 
 def lasting(answer: httpx2.Response) -> tuple[int, bytes, Mapping[str, str]]:
-    """All of an answer that must be the same when it is given again."""
+    """The parts of an answer that a replay must repeat."""
     headers = dict(answer.headers.items())
     kept = {name: headers[name] for name in headers.keys() - ABOUT_THE_EXCHANGE}
     return answer.status_code, answer.content, kept
@@ -52,10 +52,10 @@ def lasting(answer: httpx2.Response) -> tuple[int, bytes, Mapping[str, str]]:
     ],
     ids=["create", "create many", "update", "update that changes nothing"],
 )
-def test_an_answer_is_given_again_as_it_was(
+def test_a_replay_repeats_the_first_answer(
     api: Api, key: str, method: str, path: str, body: object, status: int
 ) -> None:
-    """Status, body, Location and ETag are the first ones, also after others wrote; no call."""
+    """A replay has the first status, body, Location and ETag, and costs no call."""
     first = send(api, key, path, method=method, body=body)
     api.send("PATCH", "Cities/3", json={"name": "else", "population": 2})
     rows = api.emulator.texts("Cities")
@@ -70,8 +70,8 @@ def test_an_answer_is_given_again_as_it_was(
     assert api.emulator.texts("Cities") == rows
 
 
-def test_dropped_fields_are_named_again(open_gateway: OpenGateway, key: str) -> None:
-    """A replay names the ignored fields, too."""
+def test_a_replay_names_ignored_fields(open_gateway: OpenGateway, key: str) -> None:
+    """A replay has the `X-Ignored-Fields` header of the first answer."""
     api = open_gateway({"api.unknown_fields": "ignore"})
     body = {**BODY, "nope": 1}
     first = send(api, key, body=body)
@@ -81,8 +81,8 @@ def test_dropped_fields_are_named_again(open_gateway: OpenGateway, key: str) -> 
     assert lasting(again) == lasting(first)
 
 
-def test_an_answer_outlives_the_gateway(open_gateway: OpenGateway, key: str) -> None:
-    """The next process on the same key store gives it again."""
+def test_a_replay_after_a_restart(open_gateway: OpenGateway, key: str) -> None:
+    """Another gateway on the same key store replays the answer."""
     first = send(open_gateway(), key)
     again = send(open_gateway(), key)
 
@@ -90,8 +90,8 @@ def test_an_answer_outlives_the_gateway(open_gateway: OpenGateway, key: str) -> 
     assert lasting(again) == lasting(first)
 
 
-def test_a_key_belongs_to_its_operation_and_row(api: Api, key: str) -> None:
-    """Elsewhere the same key is another."""
+def test_a_key_is_scoped_to_operation_and_row(api: Api, key: str) -> None:
+    """The same Idempotency-Key on another operation or row is a separate request."""
     answers = [
         send(api, key, path, method=method)
         for method, path in [("PUT", "Cities/2"), ("POST", "Cities"), ("PUT", "Cities/3")]
@@ -105,7 +105,10 @@ def test_a_key_belongs_to_its_operation_and_row(api: Api, key: str) -> None:
 def test_the_methods_that_update_a_row_are_one_request(
     api: Api, key: str, first: str, then: str
 ) -> None:
-    """They do the same: the second gets the first answer, and another body is refused."""
+    """PUT, PATCH and POST of a row share an Idempotency-Key: the second gets a replay.
+
+    Another body under the key gets 422.
+    """
     answers = [send(api, key, "Cities/3", method=method) for method in (first, then)]
     other = send(api, key, "Cities/3", method=then, body={"name": "other"})
 
@@ -115,8 +118,8 @@ def test_the_methods_that_update_a_row_are_one_request(
     assert api.emulator.calls() == (1, 1)
 
 
-def test_a_row_is_the_same_however_the_path_spells_it(api: Api, key: str) -> None:
-    """An escaped digit makes no other target of it."""
+def test_an_escaped_path_is_the_same_row(api: Api, key: str) -> None:
+    """A percent-encoded digit in the row number does not change the scope of the key."""
     first = send(api, key, "Cities/3", method="PUT")
     again = send(api, key, "Cities/%33/", method="PUT")
 
@@ -125,8 +128,8 @@ def test_a_row_is_the_same_however_the_path_spells_it(api: Api, key: str) -> Non
     assert again.json() == first.json()
 
 
-def test_an_update_under_a_condition_is_given_again(api: Api, key: str) -> None:
-    """The first one changed the tag that it names: its retry is the same success, no 412."""
+def test_an_update_with_if_match_is_replayed(api: Api, key: str) -> None:
+    """The retry of an update with `If-Match` gets the first success instead of 412."""
     tag = api.get("Cities/2").headers["etag"]
     headers = {"Idempotency-Key": key, "If-Match": tag}
     answers = [
@@ -142,10 +145,10 @@ def test_an_update_under_a_condition_is_given_again(api: Api, key: str) -> None:
     [({"nope": 1}, 104), ({"name": ["nested"]}, 104), ({"name": None}, 104)],
     ids=["unknown field", "nested", "blank row"],
 )
-def test_what_was_refused_may_be_mended_under_its_key(
+def test_a_refused_request_does_not_use_up_its_key(
     api: Api, key: str, body: Mapping[str, Any], code: int
 ) -> None:
-    """A request that wrote nothing does not use its key up."""
+    """After a 400, another body with the same Idempotency-Key is carried out."""
     failed = send(api, key, body=body)
     mended = send(api, key)
 
@@ -154,8 +157,8 @@ def test_what_was_refused_may_be_mended_under_its_key(
     assert REPLAYED not in mended.headers
 
 
-def test_what_google_refused_may_be_sent_again(api: Api, key: str) -> None:
-    """Neither does one that Google did not take."""
+def test_a_write_refused_by_google_does_not_use_up_its_key(api: Api, key: str) -> None:
+    """After a 429 of Google, the same Idempotency-Key is carried out."""
     api.emulator.faults({"call": "spreadsheets.batchUpdate", "status": 429})
     failed = send(api, key)
     later = send(api, key)
@@ -169,7 +172,7 @@ def test_what_google_refused_may_be_sent_again(api: Api, key: str) -> None:
 def test_an_unknown_write_is_finished_by_its_repeated_request(
     open_gateway: OpenGateway, key: str, late_ms: int
 ) -> None:
-    """Unknown while Google cannot be asked; then the retry finishes the write, once."""
+    """A write with unknown outcome is completed exactly once by its retry."""
     api = open_gateway({"google.read_timeout_seconds": 1})
     late = {"late_ms": late_ms} if late_ms else {}
     api.emulator.faults(
@@ -189,8 +192,10 @@ def test_an_unknown_write_is_finished_by_its_repeated_request(
     assert api.emulator.texts("Cities")[11:] == [ROW]
 
 
-def test_a_twin_of_an_open_write_gets_its_own_row(open_gateway: OpenGateway, key: str) -> None:
-    """A row that was acknowledged to one request is never given to another that looks like it."""
+def test_an_equal_create_does_not_get_the_row_of_an_unknown_one(
+    open_gateway: OpenGateway, key: str
+) -> None:
+    """A row acknowledged to one request is never given to the retry of an equal request."""
     api = open_gateway({"google.read_timeout_seconds": 1})
     api.emulator.faults(
         {"call": "spreadsheets.batchUpdate", "drop": True},
@@ -207,8 +212,8 @@ def test_a_twin_of_an_open_write_gets_its_own_row(open_gateway: OpenGateway, key
     assert api.emulator.texts("Cities")[11:] == [ROW, ROW]
 
 
-def test_a_row_that_was_moved_is_not_written_again(api: Api, key: str) -> None:
-    """An error after which the row is there is the answer for good."""
+def test_a_409_of_moved_rows_is_replayed(api: Api, key: str) -> None:
+    """An error with outcome `applied` is replayed, and the retry writes nothing."""
     api.emulator.faults(
         {"call": "spreadsheets.batchUpdate", "drop": True, "apply": True},
         {"call": "spreadsheets.get", "skip": 1, "edit": {"requests": [delete_rows("Cities", 11)]}},
@@ -234,7 +239,7 @@ def test_a_row_that_was_moved_is_not_written_again(api: Api, key: str) -> None:
 def test_a_client_that_left_gets_its_answer_later(
     api: Api, key: str, fault: Mapping[str, Any]
 ) -> None:
-    """The write of a client that hung up is carried out; its repetition gets the row, once."""
+    """The write of a client that left is carried out once, and its retry gets the row."""
     api.emulator.faults({"call": "spreadsheets.batchUpdate", **fault})
     body = json.dumps(BODY).encode()
     head = (
@@ -258,7 +263,7 @@ def test_a_client_that_left_gets_its_answer_later(
 
 
 def delete_rows(worksheet: str, index: int) -> dict[str, Any]:
-    """The request that deletes a row, counted from 0."""
+    """The request that deletes a row. `index` counts from 0."""
     sheet = sorted(f"{name}.csv" for name in WORKBOOK["demo"]).index(f"{worksheet}.csv")
     rows = {"sheetId": sheet, "dimension": "ROWS", "startIndex": index, "endIndex": index + 1}
     return {"deleteDimension": {"range": rows}}

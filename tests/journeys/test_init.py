@@ -25,7 +25,7 @@ SHEETS = {"A note": "", "My cities": "name,size\nParis,2\n"}
 
 @dataclass(frozen=True, kw_only=True)
 class Office:
-    """An operator's empty folder with a downloaded key file, and Google."""
+    """An operator's directory with a downloaded key file, and the emulator."""
 
     folder: Path
     google: EmulatorControl
@@ -63,7 +63,7 @@ def office(tmp_path: Path) -> Iterator[Office]:
 
 
 def first_row(curl: str, url: str) -> object:
-    """The answer to a printed curl line, sent to the gateway at `url`."""
+    """Send a printed curl line to the gateway at `url` and return its JSON."""
     line = curl.replace("http://127.0.0.1:8000", url)
     done = subprocess.run(  # noqa: S603 - the command's own line
         shlex.split(line), capture_output=True, timeout=PATIENCE_SECONDS, check=True
@@ -71,8 +71,8 @@ def first_row(curl: str, url: str) -> object:
     return json.loads(done.stdout)
 
 
-def test_init_leads_from_nothing_to_a_row(office: Office, tmp_path: Path) -> None:
-    """It explains, repeats questions after mistakes, waits until the sheet is shared."""
+def test_init_on_a_terminal(office: Office, tmp_path: Path) -> None:
+    """`init` explains, repeats questions after mistakes and waits until the sheet is shared."""
     office.share("none")
     (office.folder / "prices.json").write_text("{}")
     (office.folder / "prices.json").chmod(0o644)
@@ -123,7 +123,7 @@ def test_init_leads_from_nothing_to_a_row(office: Office, tmp_path: Path) -> Non
 
 
 def test_init_needs_no_terminal(office: Office) -> None:
-    """With all options nothing is asked; a second run keeps the settings and the key."""
+    """With all options `init` asks nothing; a second run keeps the settings and the key."""
     os.chmod(office.key_file(), 0o600)
     options = ("--credentials", office.key_file(), "--spreadsheet", URL)
     first = office.init(*options)
@@ -138,8 +138,8 @@ def test_init_needs_no_terminal(office: Office) -> None:
     assert office.config.read_text("utf-8") == config
 
 
-def test_what_init_costs(office: Office) -> None:
-    """Two reads and three writes of a shared spreadsheet, after which nothing is left in it."""
+def test_the_cost_of_init(office: Office) -> None:
+    """`init` costs two reads and three writes, and leaves no change in the spreadsheet."""
     os.chmod(office.key_file(), 0o600)
     office.google.reset()
     office.init("--credentials", office.key_file(), "--spreadsheet", BOOK)
@@ -166,8 +166,8 @@ def test_what_init_costs(office: Office) -> None:
         ),
     ],
 )
-def test_what_is_missing_is_named(office: Office, options: list[str], words: str) -> None:
-    """Without a terminal the command ends with a sentence, and creates no key."""
+def test_init_names_missing_options(office: Office, options: list[str], words: str) -> None:
+    """Without a terminal, `init` names the missing or wrong option and creates no key."""
     os.chmod(office.key_file(), 0o600)
     done = office.init(*[office.key_file() if each == "KEY" else each for each in options])
 
@@ -176,8 +176,8 @@ def test_what_is_missing_is_named(office: Office, options: list[str], words: str
     assert "sgw_" not in done.stdout
 
 
-def test_init_gives_up_in_time(office: Office) -> None:
-    """A spreadsheet that nobody shares ends the command after `--wait`."""
+def test_init_ends_after_wait(office: Office) -> None:
+    """`init --wait 1` ends with status 2 if the spreadsheet is not shared."""
     os.chmod(office.key_file(), 0o600)
     office.share("none")
     done = office.init("--credentials", office.key_file(), "--spreadsheet", BOOK, "--wait", "1")
@@ -187,7 +187,7 @@ def test_init_gives_up_in_time(office: Office) -> None:
 
 
 def test_init_does_not_wait_for_a_network(office: Office) -> None:
-    """Without Google's host the command ends at once."""
+    """`init` ends at once if Google's host cannot be reached."""
     os.chmod(office.key_file(), 0o600)
     environ = {**office.environ, "GATEWAY_GOOGLE__ENDPOINT": "http://127.0.0.1:1"}
     config = ("--config", str(office.config), "--credentials", office.key_file())
@@ -198,8 +198,8 @@ def test_init_does_not_wait_for_a_network(office: Office) -> None:
     assert "127.0.0.1:1" in done.stderr
 
 
-def test_an_open_key_file_is_refused(office: Office) -> None:
-    """Without a terminal nobody can be asked to close it; no configuration is written."""
+def test_init_refuses_a_key_file_that_others_can_read(office: Office) -> None:
+    """Without a terminal, `init` names `chmod 600` and writes no configuration."""
     done = office.init("--credentials", office.key_file(), "--spreadsheet", BOOK)
 
     assert done.returncode == 2
@@ -207,8 +207,8 @@ def test_an_open_key_file_is_refused(office: Office) -> None:
     assert not office.config.exists()
 
 
-def test_a_sign_in_that_fails_leaves_nothing(office: Office) -> None:
-    """The account is gone; with another key file the same command works."""
+def test_init_with_a_revoked_account(office: Office) -> None:
+    """If the sign-in fails, `init` names the account and writes no configuration."""
     os.chmod(office.key_file(), 0o600)
     office.google.client.post(f"/_emulator/accounts/{ACCOUNT}/revoke").raise_for_status()
     done = office.init("--credentials", office.key_file(), "--spreadsheet", BOOK)
@@ -219,7 +219,9 @@ def test_a_sign_in_that_fails_leaves_nothing(office: Office) -> None:
 
 
 def test_a_key_file_of_the_environment_needs_no_configuration(office: Office) -> None:
-    """As in a container; another `--credentials` is an error."""
+    """With the key file in the environment, `init` writes no file; another
+    `--credentials` is an error.
+    """
     os.chmod(office.key_file(), 0o600)
     environ = {
         **office.environ,
@@ -244,8 +246,8 @@ def test_a_key_file_of_the_environment_needs_no_configuration(office: Office) ->
         pytest.param('"private_key": "-----BEGIN PRIVATE KEY-----' + "x" * 2000, id="the key"),
     ],
 )
-def test_a_text_that_is_no_path_is_not_quoted(office: Office, text: str) -> None:
-    """It may be the key itself, pasted."""
+def test_init_does_not_quote_an_invalid_path(office: Office, text: str) -> None:
+    """`init` does not quote an invalid path, because it could be the pasted key itself."""
     with on_terminal("init", environ=office.environ, folder=office.folder) as terminal:
         terminal.until("Key file")
         terminal.type(text)
@@ -258,7 +260,7 @@ def test_a_text_that_is_no_path_is_not_quoted(office: Office, text: str) -> None
 
 
 def test_an_expired_key_is_replaced(office: Office) -> None:
-    """The first key that works is one that may be used."""
+    """`init` creates a new key if the existing key has expired."""
     os.chmod(office.key_file(), 0o600)
     options = ("--credentials", office.key_file(), "--spreadsheet", BOOK)
     office.init(*options)
@@ -272,8 +274,8 @@ def test_an_expired_key_is_replaced(office: Office) -> None:
     assert "Key, shown only once" in done.stdout
 
 
-def test_a_configuration_is_never_changed(office: Office) -> None:
-    """`--credentials` beside an existing configuration is an error."""
+def test_init_does_not_change_a_configuration(office: Office) -> None:
+    """`init --credentials` with an existing configuration is an error."""
     office.config.write_text("[server]\nport = 8123\n")
     done = office.init("--credentials", office.key_file(), "--spreadsheet", BOOK)
 

@@ -1,4 +1,6 @@
-"""Writes of the API and edits of a person, in any order: each cell is where it should be."""
+"""Writes of the API and edits of a person in random order: each cell stays in its row and
+column.
+"""
 
 import json
 from collections import Counter
@@ -40,7 +42,7 @@ STARTS = (
     [["", "name", "amount", "note"], ["", "name:a"], [], ["", "", "amount:b", '="kept"&1']],
     [["name", "amount"]],
 )
-"""A blank column within, one at the start with a gap and a formula, and a header alone."""
+"""A blank column; a blank first column with a gap and a formula; only a header."""
 
 few = hypothesis_settings(max_examples=60, stateful_step_count=20)
 numbers = st.integers(0, 20)
@@ -49,7 +51,7 @@ picks = st.lists(numbers, min_size=1, max_size=3)
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """A person with their own spreadsheet."""
+    """A person with a spreadsheet."""
 
     emulator: EmulatorControl
     spreadsheet: str
@@ -62,13 +64,13 @@ class Person:
             client.send("POST", ":batchUpdate", edit.body)
 
     def grid(self) -> list[list[str]]:
-        """The texts of the worksheet; a formula as it was entered."""
+        """The texts of the worksheet. Formulas are given as formulas."""
         rows = self.emulator.cells(TITLE, self.spreadsheet)
         return trimmed([[cell["formula"] or cell["text"] for cell in row] for row in rows])
 
 
 def start(emulator: EmulatorControl, grid: list[list[str]]) -> Person:
-    """A person with a new spreadsheet, whose grid is as large as its data."""
+    """Create a spreadsheet whose grid is as large as its data."""
     account = json.loads(emulator.credentials.read_text(encoding="utf-8"))
     sheet = {
         "properties": {
@@ -102,7 +104,7 @@ class Interleaving(RuleBasedStateMachine):
         self.person = start(self.api.emulator, grid)
 
     def fields(self, picks: list[int]) -> dict[str, str]:
-        """Some of the fields that the worksheet has, each with a text that names it."""
+        """Some fields of the worksheet, each with a text that contains its name."""
         self.count += 1
         names = [name for name in self.person.grid()[0] if name]
         return {
@@ -134,7 +136,7 @@ class Interleaving(RuleBasedStateMachine):
 
 
 class EditsBefore(Interleaving):
-    """All edits happen before the gateway looks: each write makes exactly its own change."""
+    """All edits happen before the gateway reads: each write makes exactly its own change."""
 
     @rule(picks=picks)
     def create(self, picks: list[int]) -> None:
@@ -159,12 +161,14 @@ class EditsBefore(Interleaving):
 
     @rule()
     def read(self) -> None:
-        """The gateway may remember what it saw here."""
+        """Let the gateway cache the sheet."""
         self.api.get(TITLE, key="any", spreadsheet=self.person.spreadsheet)
 
 
 class EditsInside(Interleaving):
-    """Edits at any time: a create overwrites nothing, and reports what it can."""
+    """Edits also happen between read and write: a create overwrites nothing and reports
+    the truth.
+    """
 
     @rule(picks=picks)
     def create(self, picks: list[int]) -> None:
@@ -198,7 +202,7 @@ class EditsInside(Interleaving):
             assert self.is_mended(after, fields, answer)
 
     def look(self) -> None:
-        """An update always looks at the header; this one changes nothing."""
+        """Send an update that changes nothing, so that the gateway reads the header."""
         names = [name for name in self.person.grid()[0] if name]
         record = self.api.get(f"{TITLE}/2", key="any", spreadsheet=self.person.spreadsheet)
         if names and record.is_success:
@@ -208,7 +212,7 @@ class EditsInside(Interleaving):
     def is_mended(
         self, after: list[list[str]], fields: dict[str, str], answer: httpx2.Response
     ) -> bool:
-        """Is the row where it was said to be, in the columns that its fields have now?"""
+        """True if the row has its fields in their current columns at the acknowledged number."""
         is_known = all(name in after[0] for name in fields)
         return is_known and is_in_columns(after, answer.json()["rowIndex"], fields)
 
@@ -217,15 +221,15 @@ def run(machine: Callable[[], RuleBasedStateMachine]) -> None:
     run_state_machine_as_test(machine, settings=few)  # type: ignore[arg-type]  # it is called only
 
 
-def test_edits_before_the_last_look_move_no_value(open_gateway: OpenGateway) -> None:
-    """A write changes only its own cells, in the columns of its fields, after any edits."""
+def test_edits_before_the_read_move_no_value(open_gateway: OpenGateway) -> None:
+    """After any edits, a write changes only its own cells, in the columns of its fields."""
     api = open_gateway({"cache.header_ttl_seconds": 0})
 
     run(lambda: EditsBefore(api))
 
 
-def test_edits_inside_the_round_trip_lose_nothing(open_gateway: OpenGateway) -> None:
-    """A create overwrites nothing, and its answer says so if the header changed."""
+def test_edits_between_read_and_write_lose_nothing(open_gateway: OpenGateway) -> None:
+    """A create overwrites nothing, and its answer reports a changed header."""
     api = open_gateway()
 
     run(lambda: EditsInside(api))
@@ -246,8 +250,8 @@ NEW = {"name": "name:n", "amount": "amount:n"}
         pytest.param([*OLD, *[["name:n", "", "amount:n"]] * 2], id="doubled"),
     ],
 )
-def test_a_create_gone_wrong_is_seen(found: list[list[str]]) -> None:
-    """Only one row more, at its place and in its columns, is what a create may make."""
+def test_a_wrong_create_is_reported(found: list[list[str]]) -> None:
+    """The checker reports everything but one more row in its position and columns."""
     assert differences(created(OLD, NEW), found) != []
 
 
@@ -260,13 +264,13 @@ def test_a_create_gone_wrong_is_seen(found: list[list[str]]) -> None:
         pytest.param([["name:n", "", "amount"], *OLD[1:]], id="header"),
     ],
 )
-def test_an_update_gone_wrong_is_seen(found: list[list[str]]) -> None:
-    """Only the named cells of its row may be others after an update."""
+def test_a_wrong_update_is_reported(found: list[list[str]]) -> None:
+    """The checker reports a change of any cell that the update does not name."""
     assert differences(updated(OLD, 2, {"name": "name:n"}), found) != []
 
 
-def test_right_writes_differ_in_nothing() -> None:
-    """A create below the last row and an update of a named cell are as they should be."""
+def test_right_writes_are_not_reported() -> None:
+    """The checker accepts a create below the last row and an update of a named cell."""
     row = ["name:n", "", "amount:n"]
     emptied = ["", "", "amount:a"]
 

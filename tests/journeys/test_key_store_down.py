@@ -25,10 +25,9 @@ def test_callers_that_cannot_be_identified_get_a_retry_time(
     path: str,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """503 that may be sent again: no write was applied, and Google is not asked.
+    """Without the key store, an unknown key gets a retryable 503 and costs no Google call.
 
-    The client learns no more than that; the log has all of it under the request id. The key may
-    have been made a moment ago.
+    The answer has no detail; the log has the database error with the request ID.
     """
     access = make_keys(
         tmp_path, {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO))}
@@ -59,10 +58,10 @@ def test_callers_that_cannot_be_identified_get_a_retry_time(
     assert "no such table" in log.out + log.err
 
 
-def test_a_key_in_use_goes_on_for_as_long_as_it_is_believed(
+def test_a_cached_key_works_until_its_cache_entry_expires(
     tmp_path: Path, emulator: EmulatorControl
 ) -> None:
-    """Then it is 503, never 401, until the store answers again."""
+    """Without the key store, a cached key works for a time and then gets 503, never 401."""
     access = make_keys(
         tmp_path, {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO))}
     )
@@ -82,15 +81,15 @@ def test_a_key_in_use_goes_on_for_as_long_as_it_is_believed(
 
 
 def rename_keys(database: Path, old: str, new: str) -> None:
-    """Take the keys away, or bring them back."""
+    """Rename the table of keys, to hide or restore it."""
     with closing(sqlite3.connect(database)) as connection:
         connection.execute(f"ALTER TABLE {old} RENAME TO {new}")
 
 
-def test_a_locked_store_holds_up_no_write_without_a_key(
+def test_a_locked_store_does_not_delay_writes_without_a_key(
     tmp_path: Path, emulator: EmulatorControl
 ) -> None:
-    """Only writes with an Idempotency-Key wait for the store: others have no record."""
+    """Only writes with an Idempotency-Key wait for the key store."""
     access = make_keys(
         tmp_path, {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO))}
     )
@@ -107,10 +106,11 @@ def test_a_locked_store_holds_up_no_write_without_a_key(
     assert max(answer.elapsed.total_seconds() for answer in answers) < 2
 
 
-def test_a_locked_store_refuses_what_needs_it_before_it_is_sent(
-    tmp_path: Path, emulator: EmulatorControl
-) -> None:
-    """503 with a time to wait; afterwards the same request is carried out. Reads go on."""
+def test_a_locked_store_refuses_keyed_writes(tmp_path: Path, emulator: EmulatorControl) -> None:
+    """With a locked key store, a keyed write gets 503 `not_applied`; its retry succeeds.
+
+    Reads are served.
+    """
     access = make_keys(
         tmp_path, {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO))}
     )

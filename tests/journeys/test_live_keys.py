@@ -1,4 +1,4 @@
-"""Keys that are rotated, narrowed and counted while their clients use them."""
+"""Keys that are rotated, restricted and counted while clients use them."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ __all__ = ["installation", "separate_emulator"]
 
 
 class Client:
-    """A client that sends a request again and again, and counts the statuses of its answers."""
+    """A client that repeats a request and counts the statuses."""
 
     def __init__(self, url: str, key: str, method: str = "GET", path: str = "Cities") -> None:
         self.statuses: Counter[int] = Counter()
@@ -49,7 +49,7 @@ class Client:
                 self.statuses[self.last] += 1
 
     def wait_for(self, status: int) -> float:
-        """The time until it gets this status."""
+        """Seconds until the client gets this status."""
         began = time.monotonic()
         while self.last != status:
             assert time.monotonic() < began + LONGEST_SECONDS
@@ -74,14 +74,14 @@ def at_work(*clients: Client) -> Iterator[None]:
 
 
 async def change(database: Path, name: str, edit: Any) -> Any:
-    """Edit the key with this name."""
+    """Call `edit` with the key store and the key of this name."""
     async with KeyStore.open(database) as store:
         (record,) = [each for each in await store.list() if each.name == name]
         return await edit(store, record)
 
 
 def test_a_key_is_rotated_under_load(emulator: EmulatorControl, tmp_path: Path) -> None:
-    """Both secrets are valid, then the new one; until the old one ends, no request is refused."""
+    """During a rotation both secrets work; the old secret gets 401 only after the rotation ends."""
     database, keys = make_keys(tmp_path, {"paid": KEYS["paid"], "pages": KEYS["pages"]})
     settings = load_settings(None, {}, {"access.database": str(database)})
 
@@ -119,10 +119,10 @@ def test_a_key_is_rotated_under_load(emulator: EmulatorControl, tmp_path: Path) 
     assert seconds <= EFFECTIVE_SECONDS
 
 
-def test_a_narrowed_key_counts_within_five_seconds(
+def test_a_restricted_key_takes_effect_within_five_seconds(
     emulator: EmulatorControl, tmp_path: Path
 ) -> None:
-    """Whatever is kept of it: the worksheet that it lost, and the right to write, are refused."""
+    """A key that loses a worksheet and write access gets 403 and 405 within five seconds."""
     database, keys = make_keys(tmp_path, {"paid": KEYS["paid"]})
     settings = load_settings(None, {}, {"access.database": str(database)})
 
@@ -172,8 +172,10 @@ MISSING: Mapping[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize("name", MISSING)
-def test_what_a_key_is_for_must_exist(installation: Installation, name: str) -> None:
-    """A typo makes no key, unless it is wanted so."""
+def test_keys_create_checks_names(installation: Installation, name: str) -> None:
+    """A misspelled spreadsheet, worksheet or column creates no key, unless `--no-check`
+    is given.
+    """
     options, complaint = MISSING[name]
     create = ("keys", "create", "--name", "n", *options)
     refused = installation.command(*create)
@@ -183,9 +185,11 @@ def test_what_a_key_is_for_must_exist(installation: Installation, name: str) -> 
     assert complaint in refused.stderr
 
 
-def test_use_is_what_the_log_says(installation: Installation) -> None:
-    """The report has as many requests, refusals and calls as the lines of the log; a gateway that
-    is killed loses those of the last ten seconds at most."""
+def test_the_usage_report_equals_the_log(installation: Installation) -> None:
+    """The report of keys has the same requests, refusals and calls as the log.
+
+    A killed gateway loses at most the last ten seconds.
+    """
     made = installation.create_key("--spreadsheet", "demo", "--worksheet", "Cities")
     headers = {"API-Key": made["key"]}
     config = str(installation.folder / "config.toml")

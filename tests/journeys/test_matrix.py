@@ -1,7 +1,7 @@
-"""20 keys x 10 spreadsheets x worksheets x operations x columns: what is not granted is not there.
+"""20 keys x 10 spreadsheets x worksheets x operations: what is not granted seems not to exist.
 
-Nothing of it is in any answer, it costs no call to Google, and it answers byte by byte as what does
-not exist.
+Denied requests cost no Google call and get the same bytes as requests about things that do not
+exist.
 """
 
 import re
@@ -49,7 +49,7 @@ def matrix_keys(tmp_path_factory: pytest.TempPathFactory) -> KeysOnDisk:
 
 @pytest.fixture(scope="module")
 def matrix(matrix_emulator: EmulatorControl, matrix_keys: KeysOnDisk) -> Iterator[Api]:
-    """One gateway for all keys, which keeps what it read; another key has read everything."""
+    """One gateway with cached rows for all keys, after another key has read everything."""
     with running_gateways(matrix_emulator, matrix_keys) as start:
         api = start({"cache.rows_ttl_seconds": 600, "cache.header_ttl_seconds": 600})
         for book, worksheet in product(BOOKS, ("Open", "Shut")):
@@ -65,7 +65,7 @@ def everything(emulator: EmulatorControl) -> Mapping[str, Any]:
 
 
 def test_the_matrix_is_as_large_as_it_says() -> None:
-    """20 keys and 10 spreadsheets, each way to read and write, fields that are hidden or kept."""
+    """The matrix has 20 keys, 10 spreadsheets, and over 50 cells of each kind of denial."""
     denials = [denial(request, asked) for request in KEYS.values() for asked in CELLS]
 
     assert (len(KEYS), len(SPREADSHEETS), len(CELLS)) == (20, 10, 600)
@@ -78,8 +78,8 @@ def test_the_matrix_is_as_large_as_it_says() -> None:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_what_is_not_granted_is_not_there(matrix: Api, key: str) -> None:
-    """Denied cells have their code, the bytes of what does not exist, and cost no call."""
+def test_a_denied_request_answers_as_one_for_nothing(matrix: Api, key: str) -> None:
+    """A denied request gets the bytes of a request for something that does not exist."""
     request = KEYS[key]
     denied = [(asked, expected) for asked in CELLS if (expected := denial(request, asked))]
     before, calls = everything(matrix.emulator), matrix.emulator.stats()["calls"]
@@ -96,7 +96,7 @@ def test_what_is_not_granted_is_not_there(matrix: Api, key: str) -> None:
 
 
 def nowhere(request: KeyRequest, asked: Cell) -> Cell:
-    """The same of a spreadsheet, or else of a worksheet, that is not there, denied alike."""
+    """The same request for a spreadsheet or worksheet that does not exist, with the same denial."""
     grants = request.grants
     if grants.spreadsheets is not None and asked.spreadsheet not in grants.spreadsheets:
         return replace(asked, spreadsheet="nowhere", worksheet="None")
@@ -106,8 +106,8 @@ def nowhere(request: KeyRequest, asked: Cell) -> Cell:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_what_is_granted_shows_no_more_than_that(matrix: Api, key: str) -> None:
-    """Granted cells end as they should; what answers hold was granted, wherever it stands."""
+def test_a_granted_request_shows_only_what_is_granted(matrix: Api, key: str) -> None:
+    """A granted request has the expected status, and its answer only granted cells."""
     request = KEYS[key]
     granted = [asked for asked in CELLS if denial(request, asked) is None]
     for asked in granted:
@@ -127,7 +127,7 @@ def test_what_is_granted_shows_no_more_than_that(matrix: Api, key: str) -> None:
 
 @pytest.mark.parametrize("key", KEYS)
 def test_a_list_of_worksheets_shows_no_more_than_what_is_granted(matrix: Api, key: str) -> None:
-    """Worksheets, fields and rights are those of the grants, whatever the spreadsheet."""
+    """A list of worksheets shows only granted worksheets, fields and operations."""
     grants = KEYS[key].grants
     titles = ["Open", "Shut"] if grants.worksheets is None else ["Open"]
     names = ["name", "hidden", "note"] if grants.columns.readable is None else ["name", "note"]
@@ -149,7 +149,9 @@ def test_a_list_of_worksheets_shows_no_more_than_what_is_granted(matrix: Api, ke
 
 
 def _check_hidden(api: Api, key: str, asked: Cell, answer: httpx2.Response) -> None:
-    """The answer is that to the same request about a field that is not there."""
+    """Check that a request about a hidden field is answered as about a field that does
+    not exist.
+    """
     if "hidden" in repr(asked.operation.options):
         operation = asked.operation.renamed("hidden", "absent")
         absent = visible(replace(asked, operation=operation).ask(api, key))

@@ -1,7 +1,7 @@
-"""20 keys x 10 spreadsheets x worksheets x reads, each page by page: cursors show no hidden cell.
+"""20 keys x 10 spreadsheets x worksheets x reads, page by page: cursors show no hidden cell.
 
-Two emulators have the same spreadsheets, apart from the cells of the hidden column. A key that does
-not see this column gets the same bytes from both, page by page.
+Two emulators have the same spreadsheets with different hidden cells. A key that does not see the
+hidden column gets the same bytes from both.
 """
 
 import shutil
@@ -35,9 +35,9 @@ from tests.journeys.test_matrix import nowhere
 ROWS = range(2, 9)
 LIMIT = 2
 ALL = "any all whole"
-"""The key that sees everything."""
+"""The key that can read everything."""
 OTHERS = ["", "1", "z" * 300, "2026-01-02", "TRUE", "#N/A", "x"]
-"""Hidden cells of the second twin: other lengths, kinds and another order."""
+"""Hidden cells of the second emulator: other lengths, types and order."""
 NARROW = [name for name, request in KEYS.items() if request.grants.columns.readable is not None]
 READS = [asked for asked in CELLS if not asked.operation.is_write]
 
@@ -47,7 +47,7 @@ def is_list(operation: Operation) -> bool:
 
 
 def twin(*, is_second: bool) -> Mapping[str, Mapping[str, str]]:
-    """The spreadsheets. Without the hidden column rows stand twice; in `Shut` also with it."""
+    """The spreadsheets. Visible cells occur in two rows each; in `Shut` also the hidden cells."""
 
     def line(book: str, worksheet: str, row: int) -> str:
         pair, of_hidden = row // 2, row if worksheet == "Open" else row // 2
@@ -67,9 +67,8 @@ def twin(*, is_second: bool) -> Mapping[str, Mapping[str, str]]:
 
 @pytest.fixture(scope="module")
 def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Api, Api]]:
-    """A gateway for each twin, with the same keys and the same pepper, which keeps what it read.
-
-    Another key has paged through everything.
+    """Two gateways with the same keys and pepper on the two emulators, after a key has
+    read all pages.
     """
     folder = tmp_path_factory.mktemp("twins")
     (folder / "first").mkdir()
@@ -95,7 +94,7 @@ def _gateway(stack: ExitStack, folder: Path, keys: KeysOnDisk, *, is_second: boo
 
 @dataclass(frozen=True)
 class Page:
-    """What a client gets: all that it sees, the visible cells, and the cursor of the next page."""
+    """A page as a client gets it: comparable parts, rows, and the cursor of the next page."""
 
     seen: tuple[Any, ...]
     rows: Sequence[Mapping[str, Any]] = ()
@@ -103,7 +102,7 @@ class Page:
 
 
 def paged(asked: Cell, cursor: str) -> Cell:
-    """The same request for a page."""
+    """The same request with limit and cursor."""
     options = asked.operation.options
     parameters = {**options.get("params", {}), "limit": LIMIT, "cursor": cursor}
     operation = replace(asked.operation, options={**options, "params": parameters})
@@ -120,7 +119,7 @@ def page(api: Api, key: str, asked: Cell, cursor: str = "") -> tuple[Page, httpx
 
 
 def walk(api: Api, key: str, asked: Cell) -> Sequence[Page]:
-    """All pages, from the first to the one without a cursor."""
+    """All pages of a list, up to the page without a cursor."""
     pages, cursor = list[Page](), ""
     while True:
         found, _ = page(api, key, asked, cursor)
@@ -131,7 +130,7 @@ def walk(api: Api, key: str, asked: Cell) -> Sequence[Page]:
 
 
 def differences(twins: tuple[Api, Api], key: str, cells: Sequence[Cell]) -> set[str]:
-    """What differs between the twins: statuses, cells, cursors, lengths of cursors, bytes."""
+    """Names of the parts that differ between the two gateways."""
     found: set[str] = set()
     for asked in cells:
         first, second = (walk(each, key, asked) for each in twins)
@@ -151,7 +150,7 @@ PARTS: Mapping[str, Any] = {
 
 
 def test_the_matrix_is_as_large_as_it_says() -> None:
-    """All reads of the matrix; half of the keys do not see the hidden column."""
+    """Half of the 20 keys do not see the hidden column, and they have 432 granted lists."""
     lists = [asked for asked in READS if is_list(asked.operation)]
     granted = [each for key in NARROW for each in lists if denial(KEYS[key], each) is None]
 
@@ -160,13 +159,13 @@ def test_the_matrix_is_as_large_as_it_says() -> None:
 
 @pytest.mark.parametrize("key", NARROW)
 def test_hidden_cells_change_no_page(twins: tuple[Api, Api], key: str) -> None:
-    """Granted or denied, each page has the same status, cells, cursor and bytes from both twins."""
+    """For each read, both gateways give the same status, cells, cursor and bytes."""
     assert differences(twins, key, READS) == set()
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_walk_gives_what_was_granted(twins: tuple[Api, Api], key: str) -> None:
-    """Each row once, with the fields of the key; reads that are not lists take no cursor."""
+def test_all_pages_have_each_row_once(twins: tuple[Api, Api], key: str) -> None:
+    """All pages of a list have each row once, with granted fields; other reads refuse a cursor."""
     request = KEYS[key]
     readable = request.grants.columns.readable
     for asked in READS:
@@ -185,9 +184,9 @@ def test_a_walk_gives_what_was_granted(twins: tuple[Api, Api], key: str) -> None
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key != ALL])
 def test_a_cursor_of_another_key_is_refused(twins: tuple[Api, Api], key: str) -> None:
-    """A key that sees all made it: it is refused as any text is, costs no call and shows nothing.
+    """A cursor of another key gets the same 400 as random text and costs no call.
 
-    Where a key has no access, the answer is that about a worksheet that does not exist.
+    Without access, the answer is that of a worksheet that does not exist.
     """
     api, request = twins[0], KEYS[key]
     lists = [each for each in READS if is_list(each.operation) and each.spreadsheet in BOOKS]
@@ -224,7 +223,7 @@ def test_a_cursor_of_another_key_is_refused(twins: tuple[Api, Api], key: str) ->
 def test_a_leak_is_found(
     twins: tuple[Api, Api], options: Mapping[str, str], found: set[str]
 ) -> None:
-    """A key that sees the column stands for a gateway that lets it into cursors and cells."""
+    """Control: for a key that sees the column, the comparison reports the differences."""
     asked = Cell("book0", "Open", Operation("GET", "", {"params": options}))
 
     assert differences(twins, ALL, [asked]) == found

@@ -24,10 +24,10 @@ def configure(folder: Path, emulator: EmulatorControl, access: KeysOnDisk, liste
     return config
 
 
-def test_a_gateway_tells_its_metrics_to_who_reaches_their_port(
+def test_metrics_are_served_on_their_own_port(
     emulator: EmulatorControl, access: KeysOnDisk, tmp_path: Path
 ) -> None:
-    """Requests and calls to Google are counted, without a name that a client sent."""
+    """Metrics count requests and Google calls and have no name that a client sent."""
     config = configure(tmp_path, emulator, access, "0")
     key = access[1]["paid"]
 
@@ -53,7 +53,7 @@ def test_a_gateway_tells_its_metrics_to_who_reaches_their_port(
 def test_a_gateway_whose_metrics_cannot_listen_does_not_start(
     emulator: EmulatorControl, access: KeysOnDisk, tmp_path: Path
 ) -> None:
-    """A port that is taken is reported before anything is served."""
+    """`serve` reports a metrics port in use and exits with status 2."""
     taken = emulator.url.removeprefix("http://")
     config = configure(tmp_path, emulator, access, taken)
 
@@ -66,7 +66,7 @@ def test_a_gateway_whose_metrics_cannot_listen_does_not_start(
 def test_a_gateway_on_an_inherited_socket_of_that_port_does_not_start(
     emulator: EmulatorControl, access: KeysOnDisk, tmp_path: Path
 ) -> None:
-    """The metrics do not take the place of the API where only the port is the same."""
+    """`metrics.listen` must not have the port number of the inherited socket."""
     with bind("127.0.0.2", 0) as inherited:
         port = inherited.getsockname()[1]
         config = configure(tmp_path, emulator, access, f"127.0.0.1:{port}")

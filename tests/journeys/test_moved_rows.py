@@ -1,4 +1,4 @@
-"""People sort rows between the gateway's look and its write: what the client hears, and lists."""
+"""People sort rows between the gateway's read and its write: the error, and later lists."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +32,7 @@ def sheet_id(api: Api) -> int:
 
 
 def sort_before_the_write(api: Api) -> None:
-    """A person sorts the cities by name, downwards."""
+    """Let a person sort the cities by descending name before the next write."""
     rows = {"sheetId": sheet_id(api), "startRowIndex": 1, "endRowIndex": 11}
     downwards = [{"dimensionIndex": 0, "sortOrder": "DESCENDING"}]
     edit = {"requests": [{"sortRange": {"range": rows, "sortSpecs": downwards}}]}
@@ -43,7 +43,7 @@ def sort_before_the_write(api: Api) -> None:
 def test_a_conditional_write_to_another_record(
     open_deleting_gateway: OpenGateway, kind: str
 ) -> None:
-    """The error names the row, and shows the record that was meant and the one that was met."""
+    """The 4095 error names the row, the expected record and the record that was changed."""
     api = open_deleting_gateway()
     method, path, options = CONDITIONAL[kind]
     headers = {}
@@ -68,7 +68,7 @@ def test_a_conditional_write_to_another_record(
 def test_lists_show_each_record_once(
     open_deleting_gateway: OpenGateway, kind: str, query: Mapping[str, str]
 ) -> None:
-    """Rows that were kept from before the sort are read again, not patched with the write."""
+    """After the sort, a list reads the rows again instead of using the cached ones."""
     api = open_deleting_gateway({"cache.rows_ttl_seconds": 600})
     method, path, options = UNCONDITIONAL[kind]
     assert len(api.get("Cities", params=query).json()["results"]) == 10
@@ -80,8 +80,8 @@ def test_lists_show_each_record_once(
     assert names == sorted(row[0] for row in api.emulator.texts("Cities")[1:])
 
 
-def test_what_formulas_show_is_no_evidence(open_deleting_gateway: OpenGateway) -> None:
-    """A conditional update of a cell by which the row's formula counts is an ordinary update."""
+def test_a_changed_formula_result_is_not_a_moved_row(open_deleting_gateway: OpenGateway) -> None:
+    """An update that changes the result of a formula in its row succeeds."""
     api = open_deleting_gateway()
     formula = {
         "updateCells": {

@@ -1,7 +1,7 @@
-"""Rows created under the header of a native table: cells before and after, and calls.
+"""Creates in native tables: cells before and after, and calls.
 
-Rules: a case is a worksheet as text, where the table stands, what is sent, and the rows after it.
-Cells `=…` are formulas; numbers are numbers; all others are texts.
+A case has the worksheet as text, the range of the table, the body sent, and the rows afterwards.
+Cells `=…` are formulas, numbers are numbers, all others are texts.
 """
 
 import json
@@ -58,7 +58,7 @@ def put(lines: Sequence[Sequence[str]], row: int = 0) -> Request:
 
 
 def area(top: int, left: int, bottom: int, right: int) -> Request:
-    """A range; rows and columns count from 0, and the last ones are left out."""
+    """A range. Rows and columns count from 0; the end is exclusive."""
     return {
         "sheetId": 0,
         "startRowIndex": top,
@@ -97,12 +97,12 @@ def start(emulator: EmulatorControl, books: OpenGateway) -> Iterator[OpenGateway
 
 
 def edit(api: Api, *requests: Request) -> None:
-    """Make changes as a person does."""
+    """Apply requests as a person's edit."""
     make(api.emulator, {"requests": requests})
 
 
 def body_end(api: Api) -> int:
-    """The last row of the body of the table `t`."""
+    """The last row of the body of table `t`. Rows count from 1."""
     control = api.emulator
     with person_at(control.url, control.credentials, control.spreadsheet) as person:
         sheets = person.send("GET", "?fields=sheets.tables")["sheets"]
@@ -117,13 +117,13 @@ def spent(api: Api, since: tuple[int, int]) -> tuple[int, int]:
 
 
 def rows_of(answer: Any) -> list[int]:
-    """The numbers of the rows in an answer to a create or an upsert."""
+    """Row numbers in the answer to a create or an upsert."""
     found = answer.json()
     return [each["rowIndex"] for each in found.get("results", [found])]
 
 
 def listed(api: Api) -> list[tuple[int, list[str]]]:
-    """The rows of a list by their numbers, with their cells that are not empty."""
+    """Row numbers and cells that are not empty, from a list."""
     records = api.get("S?limit=100").json()["results"]
     return [
         (each.pop("rowIndex"), [str(cell) for cell in each.values() if cell not in (None, "")])
@@ -132,7 +132,7 @@ def listed(api: Api) -> list[tuple[int, list[str]]]:
 
 
 def shown(lines: Sequence[Sequence[str]]) -> list[tuple[int, list[str]]]:
-    """What a list has to show of these rows."""
+    """The list that these rows must give."""
     named = [at for at, name in enumerate(lines[0]) if name]
     last = max(at for at, line in enumerate(lines) if any(line))
     return [
@@ -144,7 +144,7 @@ def shown(lines: Sequence[Sequence[str]]) -> list[tuple[int, list[str]]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """`place` is that of the table: top, left, bottom, right; `rows` are the numbers answered."""
+    """`place` is top, left, bottom and right of the table; `rows` are the expected row numbers."""
 
     before: list[list[str]]
     place: tuple[int, int, int, int]
@@ -152,7 +152,7 @@ class Case:
     after: list[list[str]]
     rows: list[int]
     ends: int
-    """The last row of the table's body after it."""
+    """Last row of the table's body after the create."""
     query: str = ""
     totals: bool = False
     more: Sequence[Request] = field(default_factory=tuple)
@@ -236,7 +236,7 @@ CASES: Mapping[str, Case] = {
 
 
 def opened(start: OpenGateway, case: Case, settings: Mapping[str, object] | None = None) -> Api:
-    """A gateway that has seen nothing, on the worksheet of a case."""
+    """A gateway with an empty cache on the worksheet of a case."""
     api = start(settings)
     made = table(area(*case.place), totals=case.totals)
     edit(api, put(case.before), made, *case.more)
@@ -246,7 +246,7 @@ def opened(start: OpenGateway, case: Case, settings: Mapping[str, object] | None
 @pytest.mark.parametrize("is_warm", [False, True], ids=["cold", "rows read lately"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_row_goes_into_the_table(start: OpenGateway, case: Case, is_warm: bool) -> None:
-    """Its number is true, its cells are its own, and a list shows all rows; calls as documented."""
+    """A created row is in the table with its own cells and number, at the documented cost."""
     api = opened(start, case, {**KEPT, "cache.rows_ttl_seconds": 600})
     if is_warm:
         listed(api)
@@ -264,24 +264,24 @@ def test_a_row_goes_into_the_table(start: OpenGateway, case: Case, is_warm: bool
 
 TASKS = cells("task | n | done", "wash | 1", "iron | 2")
 BELOW = 4
-"""Rows of the body that are filled down below the records."""
+"""Number of filled-down rows in the table below the records."""
 CHECKBOX: Request = {"userEnteredValue": {"boolValue": False}}
 DOUBLED: Request = {"userEnteredValue": {"formulaValue": '=IF(B2="","",2*B2)'}}
 FILLINGS: Mapping[str, tuple[Request, Sequence[str], str]] = {
     "checkboxes": (CHECKBOX, ["FALSE", "FALSE", "FALSE", "FALSE"], "FALSE"),
     "formulas": (DOUBLED, ["2", "4", "8", "8"], ""),
 }
-"""What is filled down, and what it shows in four records and below them."""
+"""The filled-down cell, its displayed texts in four records, and its text below them."""
 
 
 @pytest.mark.parametrize("seen", ["", "S?limit=9", "S?where={}"], ids=["cold", "list", "typed"])
 @pytest.mark.parametrize("query", ["", "?on_conflict=task"], ids=["create", "upsert"])
 @pytest.mark.parametrize("totals", [False, True], ids=["no totals", "totals"])
 @pytest.mark.parametrize("filling", FILLINGS)
-def test_a_row_goes_above_what_is_filled_down_in_the_table(
+def test_a_row_goes_above_filled_down_rows_of_the_table(
     start: OpenGateway, filling: str, totals: bool, query: str, seen: str
 ) -> None:
-    """It is the next record in the table, whose body grows; 1 read and 1 write, also again."""
+    """A created row becomes the next record, and the table grows by one row."""
     api = start({**KEPT, "cache.rows_ttl_seconds": 600})
     cell, done, tail = FILLINGS[filling]
     end = len(TASKS) + BELOW
@@ -318,7 +318,7 @@ def test_a_row_goes_above_what_is_filled_down_in_the_table(
 
 
 def test_an_upsert_of_a_row_that_others_add_to_the_table(start: OpenGateway) -> None:
-    """They add it after the rows were read, and before the end of the table is looked at."""
+    """If a person adds the same record before the upsert reads the end, the upsert updates it."""
     api, end = start(KEPT), len(TASKS) + BELOW
     filled = {
         "repeatCell": {"range": area(1, 2, end, 3), "cell": CHECKBOX, "fields": "userEnteredValue"}
@@ -338,7 +338,9 @@ def test_an_upsert_of_a_row_that_others_add_to_the_table(start: OpenGateway) -> 
 
 @contextmanager
 def held_up(api: Api, *faults: Request) -> Iterator[None]:
-    """The create of `head` is with Google during the block, so that others wait together."""
+    """Keep the create of `head` unanswered by Google during the block, so that other
+    creates wait.
+    """
     _, writes = api.emulator.calls()
     api.emulator.faults({"call": BATCH, "hold_ms": 400}, *faults)
     with ThreadPoolExecutor(1) as pool:
@@ -349,13 +351,13 @@ def held_up(api: Api, *faults: Request) -> Iterator[None]:
 
 
 def created_at_once(api: Api, bodies: Sequence[Request]) -> list[Any]:
-    """The answers to creates that wait together behind `head`."""
+    """Answers to creates that are sent at once."""
     with ThreadPoolExecutor(len(bodies)) as pool:
         return [*pool.map(lambda body: api.post("S", json=body), bodies)]
 
 
 def test_creates_that_wait_together_share_a_write(start: OpenGateway) -> None:
-    """Three writes at most: Google would write rows of several requests to the same place."""
+    """Creates that wait together cost at most three writes, and each answer has the true row."""
     api = opened(start, CASES["totals row"], KEPT)
     api.post("S", json={"item": "first"})
     before = api.emulator.calls()
@@ -373,8 +375,8 @@ def test_creates_that_wait_together_share_a_write(start: OpenGateway) -> None:
     assert writes <= 3
 
 
-def test_rows_for_the_table_and_below_it_go_one_after_the_other(start: OpenGateway) -> None:
-    """Creates that wait together go to different places, and each answer has its own row."""
+def test_rows_inside_and_below_the_table_are_written_separately(start: OpenGateway) -> None:
+    """Waiting creates in the table and below it get their own rows."""
     api = opened(start, CASES["a field outside of the table"], KEPT)
     api.post("S", json={"item": "first"})
     bodies = [
@@ -405,7 +407,7 @@ def moved(top: int, bottom: int) -> Request:
 
 RODS = [[f"rod {at}", "4"] for at in range(30)]
 LIKE_NUT = [*RODS[:20], ["nut", "3"], *RODS[21:]]
-"""The answer of a create of a nut ends with the row that is like it."""
+"""Thirty rows with one equal to the created row, which is near the end of the answer."""
 GONE: Request = {"deleteTable": {"tableId": "t"}}
 EDITS: Mapping[str, tuple[list[Request], list[list[str]], int]] = {
     "deleted": ([GONE, put(STOCK)], [*STOCK, ["nut", "3"]], 4),
@@ -444,7 +446,9 @@ EDITS: Mapping[str, tuple[list[Request], list[list[str]], int]] = {
 def test_a_table_that_people_change_before_the_write(
     start: OpenGateway, edits: list[Request], after: list[list[str]], row: int, is_seen: bool
 ) -> None:
-    """The row is created once, and its number is true, also where the table is another one."""
+    """If people change the table before the write, the row is created once, with its true
+    number.
+    """
     api = opened(start, CASES["full"], KEPT)
     if is_seen:
         api.post("S", json={"item": "x"})
@@ -461,7 +465,7 @@ def test_a_table_that_people_change_before_the_write(
 
 @pytest.mark.parametrize("is_equal", [False, True], ids=["another row", "an equal row"])
 def test_a_table_that_people_move_below_a_new_one(start: OpenGateway, is_equal: bool) -> None:
-    """A row goes into the moved table. Its number is found only if no other row is equal."""
+    """If people move the table, the row goes into it; an equal row elsewhere gives 4094."""
     api = opened(start, CASES["full"], KEPT)
     nut = ["nut", "3"] if is_equal else ["screw", "1"]
     edits = [put([nut], 3), put(STOCK, 5), moved(5, 8), table(area(0, 0, 4, 2), id_="u")]
@@ -490,7 +494,7 @@ def test_a_table_that_people_move_below_a_new_one(start: OpenGateway, is_equal: 
     ],
 )
 def test_rows_are_found_after_a_lost_answer(start: OpenGateway, name: str) -> None:
-    """By their place in the body of the table, not at the end of the sheet; a replay, too."""
+    """After a lost answer, the gateway finds the rows in the body of the table, and a retry too."""
     case = CASES[name]
     api = opened(start, case, KEPT)
     api.emulator.faults({"call": BATCH, "apply": True, "status": 503, "times": 1})
@@ -503,8 +507,8 @@ def test_rows_are_found_after_a_lost_answer(start: OpenGateway, name: str) -> No
     assert listed(api) == shown(case.after)
 
 
-def test_a_gateway_that_stopped_finds_its_rows(start: OpenGateway) -> None:
-    """A process that did not send the write answers a repeated key with the rows of the table."""
+def test_another_gateway_finds_the_rows_of_a_stopped_one(start: OpenGateway) -> None:
+    """A gateway that did not send the write replays it with the rows of the table."""
     case = CASES["a row like the totals row"]
     successor = start(KEPT)
     api = opened(start, case, {**KEPT, "google.read_timeout_seconds": 1})
@@ -524,7 +528,7 @@ def test_a_gateway_that_stopped_finds_its_rows(start: OpenGateway) -> None:
 
 
 def test_a_refused_row_does_not_take_others_with_it(start: OpenGateway) -> None:
-    """Rows of one request that Google refuses are sent one by one."""
+    """If Google refuses one row of a group, the other rows are written."""
     api = opened(start, CASES["full"], KEPT)
     api.post("S", json={"item": "first"})
     refusal = {"call": BATCH, "match": "bad", "status": 400, "times": 9, "text": REFUSAL}
@@ -537,7 +541,7 @@ def test_a_refused_row_does_not_take_others_with_it(start: OpenGateway) -> None:
 
 
 def test_a_large_table_is_read_once_for_its_end(start: OpenGateway) -> None:
-    """The answers to its creates show a few rows only, whatever stands below the table."""
+    """In a large table only the first create reads the end; later creates cost one write."""
     lines = [STOCK[0], *([f"row {at}", "1"] for at in range(2_100)), [], ["a note"]]
     grown = {"appendDimension": {"sheetId": 0, "dimension": "ROWS", "length": 2_200}}
     api = start(KEPT)
@@ -552,8 +556,8 @@ def test_a_large_table_is_read_once_for_its_end(start: OpenGateway) -> None:
     assert api.emulator.texts("S")[-1] == ["a note"]
 
 
-def test_a_row_goes_above_what_is_filled_down_in_a_large_table(start: OpenGateway) -> None:
-    """Checkboxes above a totals row: the types show where the records end, once."""
+def test_a_row_goes_above_filled_down_rows_of_a_large_table(start: OpenGateway) -> None:
+    """In a large table with checkboxes, only the first create searches the end of the records."""
     lines = [TASKS[0], *([f"row {at}", "1"] for at in range(2_050))]
     top, end = len(lines), len(lines) + 60
     grown = {"appendDimension": {"sheetId": 0, "dimension": "ROWS", "length": 2_200}}

@@ -1,4 +1,4 @@
-"""Writes of which Google does not say what became: the gateway looks, and what it says is true."""
+"""Writes whose outcome Google does not report: the gateway finds out, and its answer is true."""
 
 import threading
 from uuid import uuid4
@@ -21,8 +21,8 @@ BOTH = pytest.mark.parametrize("path", ["Cities", "Cities/2"], ids=["create", "u
 
 
 @pytest.mark.parametrize("fault", OPEN_ENDS)
-def test_a_create_that_was_done(looking_api: Api, fault: Fault) -> None:
-    """A row that is there is answered as if Google had said so; it is there once."""
+def test_a_create_without_an_answer_that_was_applied(looking_api: Api, fault: Fault) -> None:
+    """The gateway finds the applied row and answers 201; the row exists once."""
     before = looking_api.emulator.texts("Cities")
     looking_api.emulator.faults({"call": BATCH, "times": 9, "apply": True, **fault})
 
@@ -40,8 +40,8 @@ def test_a_create_that_was_done(looking_api: Api, fault: Fault) -> None:
 
 
 @pytest.mark.parametrize("fault", OPEN_ENDS)
-def test_a_create_that_was_not_done(looking_api: Api, fault: Fault) -> None:
-    """A row that is not there is sent again, after it was proved that this doubles nothing."""
+def test_a_create_without_an_answer_that_was_not_applied(looking_api: Api, fault: Fault) -> None:
+    """The gateway proves that the create cannot arrive later, and sends it again."""
     before = looking_api.emulator.texts("Cities")
     looking_api.emulator.faults({"call": BATCH, **fault})
 
@@ -57,8 +57,8 @@ def test_a_create_that_was_not_done(looking_api: Api, fault: Fault) -> None:
 
 @pytest.mark.parametrize("fault", OPEN_ENDS)
 @pytest.mark.parametrize("is_done", [False, True], ids=["not done", "done"])
-def test_an_update(looking_api: Api, fault: Fault, is_done: bool) -> None:
-    """An update is looked for, and sent again if it was not done."""
+def test_an_update_without_an_answer(looking_api: Api, fault: Fault, is_done: bool) -> None:
+    """The gateway finds out whether the update was applied, and sends it again if not."""
     before = looking_api.emulator.texts("Cities")
     looking_api.emulator.faults({"call": BATCH, "apply": is_done, **fault})
 
@@ -72,7 +72,7 @@ def test_an_update(looking_api: Api, fault: Fault, is_done: bool) -> None:
 
 
 def test_an_update_of_a_row_that_a_person_changed_since(open_gateway: OpenGateway) -> None:
-    """An update that was not done is done; cells that it does not name stay the person's."""
+    """An update that was not applied is sent again and keeps a person's edits of other cells."""
     api = open_gateway(LOOKS_EACH_TIME)
     requests = [
         {
@@ -95,10 +95,10 @@ def test_an_update_of_a_row_that_a_person_changed_since(open_gateway: OpenGatewa
 @pytest.mark.parametrize("fault", [{"status": 503}, {"drop": True}], ids=["503", "dropped"])
 @pytest.mark.parametrize("apply", [False, True], ids=["not done", "done"])
 @BOTH
-def test_a_write_of_which_google_says_no_more(
+def test_a_write_of_unknown_outcome(
     open_gateway: OpenGateway, fault: Fault, path: str, apply: bool
 ) -> None:
-    """While Google cannot be asked the outcome is unknown; with its key the write is done once."""
+    """While Google does not answer, the outcome is `unknown`; a retry completes the write once."""
     api = open_gateway({**LOOKS_EACH_TIME, "google.read_timeout_seconds": 1.0})
     headers = {"Idempotency-Key": str(uuid4())}
     before = api.emulator.texts("Cities")
@@ -118,7 +118,7 @@ def test_a_write_of_which_google_says_no_more(
 
 
 def test_a_create_past_its_deadline(open_gateway: OpenGateway) -> None:
-    """A create that Google does not answer in time is looked for: it is there."""
+    """If Google exceeds the timeout of a create, the gateway finds the row and answers 201."""
     api = open_gateway({"google.write_timeout_seconds": 0.2})
     api.emulator.faults({"call": BATCH, "delay_ms": 500})
 
@@ -129,7 +129,7 @@ def test_a_create_past_its_deadline(open_gateway: OpenGateway) -> None:
 
 
 def test_an_update_past_its_deadline(open_gateway: OpenGateway) -> None:
-    """An update that Google does not answer in time is looked for: it is done."""
+    """If Google exceeds the timeout of an update, the gateway finds it applied and answers 200."""
     api = open_gateway({"google.write_timeout_seconds": 0.2})
     api.emulator.faults({"call": BATCH, "delay_ms": 500})
 
@@ -143,8 +143,8 @@ def test_an_update_past_its_deadline(open_gateway: OpenGateway) -> None:
     "fault", [{"drop": True}, {"status": 503}, {"status": 504}], ids=["dropped", "503", "504"]
 )
 @pytest.mark.parametrize("late_ms", [5, 300, 1500])
-def test_a_row_that_lands_late(api: Api, fault: Fault, late_ms: int) -> None:
-    """A create that Google carries out after all is there once, with a true number."""
+def test_a_create_that_arrives_late(api: Api, fault: Fault, late_ms: int) -> None:
+    """A create that Google applies after its error is in the sheet once, with the true number."""
     api.emulator.faults({"call": BATCH, "late_ms": late_ms, **fault})
     late = api.post("Cities", json={"name": "late"})
     quick = api.post("Cities", json={"name": "quick"})
@@ -158,7 +158,9 @@ def test_a_row_that_lands_late(api: Api, fault: Fault, late_ms: int) -> None:
 
 
 def test_a_late_update_overwrites_nothing(api: Api) -> None:
-    """An update that Google carries out late is refused by then; the next one of the row stays."""
+    """An update that arrives late at Google is refused there, and does not overwrite the
+    next update.
+    """
     api.emulator.faults({"call": BATCH, "late_ms": 1000, "drop": True})
     first = api.send("PUT", "Cities/2", json={"name": "first"})
     second = api.send("PUT", "Cities/2", json={"name": "second"})

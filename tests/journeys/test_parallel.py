@@ -1,4 +1,4 @@
-"""Many clients at once: no row is lost, none is overwritten, and each is where its answer says."""
+"""Many concurrent clients: no row is lost or overwritten, and each answer has the true row."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,10 +19,10 @@ FIRST_NEW = {
     "HeaderOnly": 2,
     "Totals": 6,
 }
-"""Where the first new row of each worksheet goes: below its last row with data."""
+"""Number of the first new row of each worksheet: below its last row with data."""
 SECOND_FIELD = {"Cities": "population"}
 COLUMNS = {"Cities": (0, 3), "BlankHeader": (0, 2), "BlankFirst": (1, 2)}
-"""The columns of `name` and of the second field; elsewhere the first two."""
+"""Column indexes of `name` and of the second field. The default is the first two columns."""
 
 
 def at_once(tasks: Sequence[Callable[[], httpx2.Response]]) -> list[httpx2.Response]:
@@ -36,14 +36,14 @@ def creating(api: Api, worksheet: str, number: int) -> Callable[[], httpx2.Respo
 
 
 def records(api: Api, worksheet: str) -> dict[int, dict[str, Any]]:
-    """The rows that a list gives, by their rowIndex."""
+    """The rows of a list by `rowIndex`."""
     results = api.get(worksheet, params=LONGEST_PAGE).json()["results"]
     return {record["rowIndex"]: record for record in results}
 
 
 @pytest.mark.parametrize("worksheet", FIRST_NEW)
 def test_parallel_creates_are_all_there(api: Api, worksheet: str) -> None:
-    """Forty creates at once are forty rows in a row, in their columns, where each answer says."""
+    """Forty creates at once give forty consecutive rows with the numbers of their answers."""
     before = api.emulator.texts(worksheet)
     answers = at_once([creating(api, worksheet, number) for number in range(CLIENTS)])
     created = {answer.json()["rowIndex"]: answer.json() for answer in answers}
@@ -65,7 +65,7 @@ def test_parallel_creates_are_all_there(api: Api, worksheet: str) -> None:
 
 
 def test_parallel_creates_updates_and_lists(api: Api) -> None:
-    """Updates of old rows, creates of new ones and lists at once do not disturb each other."""
+    """Concurrent updates, creates and lists do not affect each other."""
 
     def updating(row: int) -> Callable[[], httpx2.Response]:
         return lambda: api.send("PATCH", f"Cities/{row}", json={"state": f"state {row}"})
@@ -91,7 +91,7 @@ def test_parallel_creates_updates_and_lists(api: Api) -> None:
 
 
 def test_parallel_updates_of_a_row_are_whole(api: Api) -> None:
-    """Of many updates of one row at once the last one is there whole, not parts of several."""
+    """After concurrent updates of one row, all its cells are from the same update."""
 
     def updating(number: int) -> Callable[[], httpx2.Response]:
         body = {"label": f"label {number}", "done": f"done {number}"}

@@ -17,7 +17,7 @@ ROW = b'{"name":"written"}'
     ],
 )
 def test_target_is_not_normalised(shared_api: Api, target: str) -> None:
-    """The server passes dot segments and double slashes on as they are."""
+    """The server passes dot segments and double slashes to the router unchanged."""
     answers = [send_raw(shared_api, method, target, body=ROW) for method in ("GET", "POST")]
 
     assert [refused(answer) for answer in answers] == [(404, 4040)] * 2
@@ -25,7 +25,7 @@ def test_target_is_not_normalised(shared_api: Api, target: str) -> None:
 
 
 def test_absolute_form_of_a_target(shared_api: Api) -> None:
-    """A proxy's `GET http://host/path` reads the path; its host is ignored."""
+    """For `GET http://host/path` the gateway uses the path and ignores the host."""
     answer = send_raw(shared_api, "GET", "http://elsewhere.example/v2/sheets/Cities/2")
 
     assert (answer.status_code, answer.json()["name"]) == (200, "New York")
@@ -40,7 +40,7 @@ def test_absolute_form_of_a_target(shared_api: Api) -> None:
     ],
 )
 def test_head_answers_as_get_does_without_the_body(shared_api: Api, path: str) -> None:
-    """HEAD is there wherever GET is, with the same status and headers."""
+    """HEAD has the status and headers of GET on every path."""
     head, get = send_raw(shared_api, "HEAD", path), send_raw(shared_api, "GET", path)
     varying = {"date", "x-request-id", "server-timing", "ratelimit"}
 

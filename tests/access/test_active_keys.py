@@ -28,7 +28,9 @@ from tests.clock import ManualClock
 async def test_a_key_that_is_used_costs_the_store_nothing(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
-    """For 2 seconds it is not asked, also for keys never used; the holder is the same object."""
+    """For 2 seconds after a refresh, a request with an active key reads nothing from the
+    key store, and gets the same holder object.
+    """
     first, second = [(await issued_digest(store))[1] for _ in range(2)]
     await keys.load()
     asked = watched.asked
@@ -43,7 +45,9 @@ async def test_a_key_that_is_used_costs_the_store_nothing(
 async def test_a_key_in_use_is_served_while_the_store_is_asked(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
-    """After 2 seconds a use has the changes read, and does not wait for them."""
+    """A request with an active key more than 2 seconds after the last refresh starts a
+    refresh and does not wait for it.
+    """
     key_id, digest = await issued_digest(store)
     await keys.load()
     await store.revoke(key_id, NOW)
@@ -58,7 +62,7 @@ async def test_a_key_in_use_is_served_while_the_store_is_asked(
 async def test_a_new_key_counts_at_once(
     keys: ActiveKeys, store: KeyStore, database: Path, clock: ManualClock
 ) -> None:
-    """Also one that another process made a moment ago."""
+    """A new key is valid at once, also if another process created the key a moment ago."""
     await keys.load()
     async with KeyStore.open(database) as other:
         expected = [await issued_digest(other) for _ in range(3)]
@@ -70,7 +74,9 @@ async def test_a_new_key_counts_at_once(
 async def test_a_key_made_while_the_store_is_asked_counts_at_once(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore
 ) -> None:
-    """A refresh that began before it was made does not decide."""
+    """A key that is created during a refresh is valid at once, because the lookup starts
+    a second refresh.
+    """
     watched.keep_waiting()
     early = asyncio.create_task(keys.find(token_bytes(32)))
     await watched.is_asked.wait()
@@ -88,7 +94,7 @@ async def test_a_key_made_while_the_store_is_asked_counts_at_once(
 async def test_a_revocation_counts_in_its_time(
     keys: ActiveKeys, store: KeyStore, clock: ManualClock
 ) -> None:
-    """4.5 seconds later a key that was not used meanwhile is unknown, too."""
+    """A revoked key is unknown after 4.5 seconds, also if no request used the key meanwhile."""
     key_id, digest = await issued_digest(store)
     await keys.load()
     await store.revoke(key_id, NOW)
@@ -100,7 +106,9 @@ async def test_a_revocation_counts_in_its_time(
 async def test_a_revocation_counts_from_when_the_store_was_asked(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
-    """A slow store does not lengthen the life of what it found."""
+    """The age of cached keys counts from the start of the refresh, so a slow store does
+    not extend it.
+    """
     key_id, digest = await issued_digest(store)
     watched.keep_waiting()
     loading = asyncio.create_task(keys.load())
@@ -123,7 +131,9 @@ async def test_a_revocation_counts_from_when_the_store_was_asked(
 async def test_a_flood_of_guesses_asks_the_store_rarely(
     keys: ActiveKeys, watched: WatchedStore, clock: ManualClock
 ) -> None:
-    """All that come at once are one question, others one in 0.05 seconds."""
+    """Unknown keys that arrive at the same time share one query; later unknown keys cause
+    one query in 0.05 seconds.
+    """
     await keys.load()
     clock.advance(1.0)
     asked = watched.asked
@@ -138,7 +148,7 @@ async def test_a_flood_of_guesses_asks_the_store_rarely(
 
 
 async def test_a_flood_of_guesses_leaves_nothing(keys: ActiveKeys, store: KeyStore) -> None:
-    """Only digests of active keys are stored."""
+    """The cache keeps only digests of active keys, and nothing of unknown keys."""
     _, active = await issued_digest(store)
     key_id, revoked = await issued_digest(store)
     await keys.load()
@@ -155,7 +165,7 @@ async def test_a_flood_of_guesses_leaves_nothing(keys: ActiveKeys, store: KeySto
 async def test_a_store_that_was_replaced_is_read_anew(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, tmp_path: Path, clock: ManualClock
 ) -> None:
-    """After a backup was restored what it has counts, and nothing else."""
+    """After a restore of a backup, exactly the keys in the restored store are valid."""
     both = [await issued_digest(store) for _ in range(2)]
     with closing(sqlite3.connect(tmp_path / "keys.db")) as source:
         source.execute("VACUUM INTO ?", [str(tmp_path / "backup.db")])
@@ -190,7 +200,9 @@ async def test_a_key_expires_in_memory(store: KeyStore, clock: ManualClock) -> N
 
 
 async def test_many_keys_are_read_in_parts(keys: ActiveKeys, store: KeyStore) -> None:
-    """More than a part has are all known, with what changed in another part."""
+    """A store with more keys than one page is read completely, with changes made between
+    two pages.
+    """
     first_id, first = await issued_digest(store)
     digests = [(await issued_digest(store))[1] for _ in range(600)]
     await store.revoke(first_id, NOW)

@@ -21,7 +21,7 @@ LOCKED = OperationalError("select", {}, Exception("database is locked"))
 async def test_a_slow_store_ends_no_wait_twice(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
-    """A waiting request is answered after one wait, however long."""
+    """A request that waits for a slow store is answered after one timeout, not after two."""
     key_id, digest = await issued_digest(store)
     await keys.load()
     clock.advance(60.0)
@@ -38,7 +38,9 @@ async def test_a_slow_store_ends_no_wait_twice(
 async def test_one_who_leaves_hurts_nobody(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore
 ) -> None:
-    """The first who asked goes; the others get their answer, from the same question."""
+    """If the first of several waiting requests is cancelled, the others get the answer of
+    the same query.
+    """
     key_id, digest = await issued_digest(store)
     watched.keep_waiting()
     first, second = (asyncio.create_task(ids(keys, [digest])) for _ in range(2))
@@ -55,7 +57,7 @@ async def test_one_who_leaves_hurts_nobody(
 async def test_a_store_that_fails_is_a_reason_to_try_again(
     keys: ActiveKeys, watched: WatchedStore
 ) -> None:
-    """Nothing was done, so the request may be repeated; the cause is logged once."""
+    """A failing store raises an error that allows a retry, and logs the cause once."""
     watched.error = LOCKED
     with capture_logs() as events:
         failures = await outcomes(keys, [token_bytes(32) for _ in range(3)])
@@ -72,7 +74,9 @@ async def test_a_store_that_fails_is_a_reason_to_try_again(
 async def test_known_keys_go_on_working_while_the_store_fails(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
-    """For as long as they are believed; no valid key is unknown then, and all count again after."""
+    """Cached keys stay valid for the grace period while the store fails; no valid key is
+    reported as unknown.
+    """
     key_id, digest = await issued_digest(store)
     await keys.load()
     _, new = await issued_digest(store)
@@ -91,7 +95,7 @@ async def test_known_keys_go_on_working_while_the_store_fails(
 async def test_a_failure_that_nobody_waits_for_is_logged(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
-    """The key is served meanwhile."""
+    """A failed refresh in the background is logged, and the cached key stays valid meanwhile."""
     key_id, digest = await issued_digest(store)
     await keys.load()
     clock.advance(2.0)
@@ -107,7 +111,9 @@ async def test_a_failure_that_nobody_waits_for_is_logged(
 async def test_a_spoiled_key_hurts_itself_alone(
     keys: ActiveKeys, store: KeyStore, database: Path
 ) -> None:
-    """A damaged key admits nobody, with one log line, and keeps no other from being read."""
+    """A damaged record of a key makes this key invalid and logs one line; other keys are
+    still read.
+    """
     spoiled_id, spoiled = await issued_digest(store)
     key_id, digest = await issued_digest(store)
     with closing(sqlite3.connect(database)) as other:
@@ -124,7 +130,7 @@ async def test_a_spoiled_key_hurts_itself_alone(
 async def test_closing_waits_for_the_store(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
-    """No question is running afterwards."""
+    """After closing, no query of the store is running."""
     _, digest = await issued_digest(store)
     await keys.load()
     clock.advance(2.0)

@@ -33,7 +33,9 @@ async def keys(watched: WatchedStore, clock: ManualClock) -> AsyncIterator[Activ
 async def test_a_known_key_is_valid_for_the_grace(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
-    """It counts from the last refresh; then it is 503 until the server answers."""
+    """Cached keys stay valid for the grace period after the last refresh. Then they get
+    503 until the server answers.
+    """
     key_id, digest = await issued_digest(store)
     await keys.load()
     watched.error = AWAY
@@ -51,7 +53,9 @@ async def test_a_known_key_is_valid_for_the_grace(
 async def test_an_unknown_key_is_not_refused_while_the_server_is_away(
     keys: ActiveKeys, watched: WatchedStore
 ) -> None:
-    """It may be a new one."""
+    """While the server is away, an unknown key gets a temporary error, because it might
+    be a new key.
+    """
     await keys.load()
     watched.error = AWAY
 
@@ -61,7 +65,9 @@ async def test_an_unknown_key_is_not_refused_while_the_server_is_away(
 async def test_a_silent_server_holds_up_no_known_key(
     watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
-    """The first use waits for a moment, later ones do not; one refresh is under way."""
+    """With a server that does not answer, only the first use of a cached key waits
+    briefly, and one refresh runs.
+    """
     key_id, digest = await issued_digest(store)
     outage = replace(SHORT, answer_seconds=PATIENCE_SECONDS)
     async with aclosing(active_keys(watched, clock, outage=outage)) as keys:
@@ -84,7 +90,9 @@ async def test_a_silent_server_holds_up_no_known_key(
 async def test_a_refresh_without_an_answer_ends(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
-    """The next one is answered as soon as the server is back."""
+    """A refresh that gets no answer times out, and the next refresh succeeds as soon as
+    the server is back.
+    """
     key_id, digest = await issued_digest(store)
     await keys.load()
     await store.revoke(key_id, NOW)
@@ -103,7 +111,9 @@ async def test_a_refresh_without_an_answer_ends(
 async def test_a_failing_server_is_asked_rarely_and_logged_once_a_minute(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
-    """Once a second, however often the key is used."""
+    """A failing server gets one refresh a second, and one log line a minute, however
+    often a key is used.
+    """
     _, digest = await issued_digest(store)
     await keys.load()
     watched.error, asked, began_at = AWAY, watched.asked, clock()
@@ -121,7 +131,7 @@ async def test_a_failing_server_is_asked_rarely_and_logged_once_a_minute(
 async def test_a_signal_is_followed_at_once(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore
 ) -> None:
-    """Until the changes are read, nothing may be cached."""
+    """After a signal of a change, nothing can be cached until the changes are read."""
     key_id, digest = await issued_digest(store)
     await keys.load()
     fresh_until = keys.fresh_until()
@@ -137,7 +147,9 @@ async def test_a_signal_is_followed_at_once(
 async def test_a_signal_during_a_refresh_starts_another(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore
 ) -> None:
-    """The first may have passed the change already."""
+    """A signal during a refresh starts a second refresh, because the first one might have
+    missed the change.
+    """
     key_id, digest = await issued_digest(store)
     await keys.load()
     watched.keep_waiting()
@@ -154,7 +166,7 @@ async def test_a_signal_during_a_refresh_starts_another(
 async def test_a_signal_that_could_not_be_followed_is_not_forgotten(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore
 ) -> None:
-    """The next use starts a refresh."""
+    """If the refresh after a signal fails, the next use of a key starts another refresh."""
     key_id, digest = await issued_digest(store)
     await keys.load()
     watched.error = AWAY

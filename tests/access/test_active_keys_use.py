@@ -34,7 +34,7 @@ class Touches:
 
 
 async def test_a_key_is_touched_once_an_hour() -> None:
-    """However often it is used meanwhile."""
+    """The time of last use of a key is written at most once an hour."""
     store = Touches()
     uses = LastUse(store.touch, store.clock)
     for minutes in (0, 1, 59, 1):
@@ -46,7 +46,7 @@ async def test_a_key_is_touched_once_an_hour() -> None:
 
 
 async def test_a_use_is_noted_behind_the_request() -> None:
-    """Noting returns before anything is kept; closing waits for it."""
+    """Noting a use returns before the store is written; closing waits for the write."""
     store = Touches()
     uses = LastUse(store.touch, store.clock)
     uses.note("k1")
@@ -58,7 +58,9 @@ async def test_a_use_is_noted_behind_the_request() -> None:
 
 
 async def test_many_keys_are_touched_one_after_another() -> None:
-    """A rush of keys leaves the store to the requests."""
+    """Times of last use of many keys are written one after another, so that requests can
+    still use the store.
+    """
     store = Touches()
     uses = LastUse(store.touch, store.clock)
     for number in range(50):
@@ -70,7 +72,9 @@ async def test_many_keys_are_touched_one_after_another() -> None:
 
 
 async def test_a_failure_is_logged_and_hurts_nobody() -> None:
-    """It is not tried again within the hour; the others are kept."""
+    """A failed write of a time of last use is logged, and not repeated within the hour;
+    other keys are written.
+    """
     store = Touches(failing="k1")
     uses = LastUse(store.touch, store.clock)
     with capture_logs() as lines:
@@ -85,5 +89,5 @@ async def test_a_failure_is_logged_and_hurts_nobody() -> None:
 
 
 async def test_closing_without_a_use_is_nothing() -> None:
-    """There is nothing to wait for."""
+    """Closing returns at once if no key was used."""
     await LastUse(Touches().touch, Touches().clock).aclose()

@@ -15,7 +15,7 @@ def failures(clock: ManualClock) -> AddressRates:
 def test_twenty_at_once_then_one_in_three_seconds(
     failures: AddressRates, clock: ManualClock
 ) -> None:
-    """The next is one too many, until its time has come."""
+    """An address can fail 20 times at once, and then once in 3 seconds."""
     waits = [failures.count("192.0.2.1") for _ in range(21)]
     clock.advance(3.0)
     waits += [failures.count("192.0.2.1") for _ in range(2)]
@@ -24,7 +24,7 @@ def test_twenty_at_once_then_one_in_three_seconds(
 
 
 def test_each_address_fails_for_itself(failures: AddressRates) -> None:
-    """One address that guesses takes nothing from another."""
+    """Failures of one address do not reduce the limit of another address."""
     for _ in range(100):
         failures.count("192.0.2.1")
 
@@ -32,14 +32,14 @@ def test_each_address_fails_for_itself(failures: AddressRates) -> None:
 
 
 def test_no_limit_is_one_too(clock: ManualClock) -> None:
-    """With 0 a minute nothing is refused."""
+    """A limit of 0 a minute allows any number of failures."""
     failures = AddressRates(0, clock)
 
     assert {failures.count("a") for _ in range(100)} == {0.0}
 
 
 def test_there_is_a_bound_to_what_is_kept(clock: ManualClock) -> None:
-    """The address that failed longest ago is forgotten."""
+    """Beyond the maximum number of addresses, the address with the oldest failure is removed."""
     failures = AddressRates(1, clock, max_kept=2)
     for address in ("a", "b", "a", "c"):
         failures.count(address)
@@ -64,5 +64,5 @@ def test_there_is_a_bound_to_what_is_kept(clock: ManualClock) -> None:
     ],
 )
 def test_what_a_client_may_choose_from_is_one_address(address: str, network: str) -> None:
-    """Of IPv6 that is a /64."""
+    """All IPv6 addresses of one /64 count as one address."""
     assert network_of(address) == network

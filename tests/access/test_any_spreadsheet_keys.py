@@ -42,7 +42,9 @@ ANY = KeyRecord(
     ],
 )
 def test_keys_that_count_and_may_use_any(change: dict[str, object], is_told: bool) -> None:
-    """Restrictions to worksheets or reading do not matter."""
+    """Active keys that are allowed to use any spreadsheet are listed, whatever their
+    worksheets or operations.
+    """
     record = replace(ANY, **change)  # type: ignore[arg-type]
 
     assert may_use_any_spreadsheet(record, NOW) is is_told
@@ -69,7 +71,9 @@ def test_keys_that_count_and_may_use_any(change: dict[str, object], is_told: boo
 async def test_they_are_reported_in_one_line(
     store: KeyStore, ids: Sequence[str], lines: Sequence[dict[str, object]]
 ) -> None:
-    """All IDs are in one line; without any there is no line."""
+    """One log line lists the IDs of all keys that can use any spreadsheet; without such
+    keys there is no line.
+    """
     grants = replace(ANY.grants, spreadsheets=frozenset({"one"}))
     await store.add(replace(ANY, id="key_0", grants=grants), b"0")
     for key_id in ids:

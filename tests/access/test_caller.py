@@ -58,7 +58,7 @@ def caller(grants: Grants, plan: PlanSettings | None = None) -> Caller:
 def test_what_is_granted_is_authorised(
     grants: Grants, spreadsheet: str | None, worksheet: str, writes: Sequence[Right], expected: str
 ) -> None:
-    """A granted request gets the worksheet it named."""
+    """A granted request gets the worksheet that the request named."""
     target = authorise(caller(grants), spreadsheet=spreadsheet, worksheet=worksheet, writes=writes)
 
     assert target.worksheet == WorksheetId(expected, worksheet)
@@ -66,7 +66,9 @@ def test_what_is_granted_is_authorised(
 
 @pytest.mark.parametrize("writes", [READ, WRITE])
 def test_what_is_granted_of_a_worksheet_goes_with_it(writes: Sequence[Right]) -> None:
-    """The worksheet knows which columns and other worksheets there are for its caller."""
+    """The authorised worksheet has the columns and the other worksheets that its caller
+    is allowed to see.
+    """
     columns = ColumnGrant(frozenset({"a", "b"}), frozenset({"a"}))
     titles = frozenset({"Cities", "New"})
     some = Grants(spreadsheets=None, worksheets=titles, columns=columns)
@@ -100,7 +102,7 @@ def test_the_first_thing_not_granted_is_reported(
     writes: Sequence[Right],
     error: type[GatewayError],
 ) -> None:
-    """Refusals come in one order: id, spreadsheet, worksheet, operation."""
+    """Errors of grants come in one order: id, spreadsheet, worksheet, operation."""
     with pytest.raises(GatewayError) as refusal:
         authorise(caller(grants), spreadsheet=spreadsheet, worksheet=worksheet, writes=writes)
 
@@ -108,7 +110,9 @@ def test_the_first_thing_not_granted_is_reported(
 
 
 def test_the_id_in_a_url_is_reported() -> None:
-    """The message names the ID in a pasted URL, and quotes nothing else of it."""
+    """If a spreadsheet ID is a pasted URL, the message names the ID in the URL and quotes
+    nothing else of the URL.
+    """
     url = "https://docs.google.com/spreadsheets/d/1BxiMVs0/edit?gid=0#secret"
 
     with pytest.raises(InvalidSpreadsheetId) as refusal:
@@ -137,7 +141,7 @@ def test_what_can_be_an_id_passes(text: str) -> None:
 def test_a_plan_without_queries_refuses_them(
     uses_where: bool, uses_order: bool, named: str
 ) -> None:
-    """The refusal names the parameter and the plan."""
+    """The error of a plan without queries names the parameter and the plan."""
     poor = caller(ANY, PlanSettings(where_and_order=False))
 
     with pytest.raises(PlanLimit, match=f"plan 'free' .*{named}"):
@@ -146,7 +150,7 @@ def test_a_plan_without_queries_refuses_them(
 
 @pytest.mark.parametrize("condition", [None, IfMatch(tags=None)], ids=["none", "any state"])
 def test_a_plan_may_require_conditional_updates(condition: IfMatch | None) -> None:
-    """The refusal names the plan and the header."""
+    """The error of a plan that requires conditional updates names the plan and the header."""
     careful = caller(ANY, PlanSettings(require_if_match=True))
 
     with pytest.raises(PreconditionRequired, match=r"plan 'free' .* If-Match"):
@@ -164,12 +168,16 @@ def test_a_plan_may_require_conditional_updates(condition: IfMatch | None) -> No
     ],
 )
 def test_updates_as_the_plan_asks_pass(require_if_match: bool, condition: IfMatch | None) -> None:
-    """A condition is always welcome, and missing only where it is required."""
+    """An update with a condition is allowed on any plan; an update without a condition
+    only where the plan requires none.
+    """
     check_conditional(caller(ANY, PlanSettings(require_if_match=require_if_match)), condition)
 
 
 def test_a_plan_without_writes_refuses_them() -> None:
-    """403 code 4034 that names the plan; reads pass. What was not granted is reported first."""
+    """Writes on a plan without writes get 403 code 4034 that names the plan; reads
+    succeed. A missing grant is reported first.
+    """
     reading = PlanSettings(writes=False)
 
     assert authorise(caller(ANY, reading), spreadsheet="one", worksheet="x")

@@ -67,7 +67,7 @@ async def test_a_key_is_known_with_all_its_grants(store: KeyStore) -> None:
 
 
 async def test_a_caller_is_the_same_object_each_time(store: KeyStore) -> None:
-    """Callers of known keys are cached."""
+    """Requests with the same known key get the same cached caller object."""
     _, key = await issue(store, WIDE)
     keeper = gatekeeper(store)
 
@@ -75,7 +75,7 @@ async def test_a_caller_is_the_same_object_each_time(store: KeyStore) -> None:
 
 
 async def test_each_key_is_its_own_caller(store: KeyStore) -> None:
-    """Two keys are never mixed up."""
+    """Two keys never get the same caller."""
     narrow, narrow_key = await issue(store, NARROW)
     _, wide_key = await issue(store, WIDE)
     keeper = gatekeeper(store)
@@ -86,7 +86,7 @@ async def test_each_key_is_its_own_caller(store: KeyStore) -> None:
 
 @pytest.mark.parametrize("key", [None, "", "  \t"], ids=["none", "empty", "blanks"])
 async def test_error_without_a_key_says_how_to_send_one(store: KeyStore, key: str | None) -> None:
-    """A request without a key learns where a key goes."""
+    """The error of a request without a key says where to send a key."""
     with pytest.raises(MissingApiKey, match="Authorization: Bearer"):
         await gatekeeper(store).identify(key, here)
 
@@ -115,7 +115,7 @@ async def test_all_keys_that_do_not_count_answer_alike(store: KeyStore) -> None:
 
 
 async def test_a_key_expires_at_its_instant(store: KeyStore) -> None:
-    """Until the instant a key counts, from it on no more."""
+    """A key is valid until its expiry time, and invalid from this time on."""
     record, key = await issue(store, NARROW)
     just_before = NOW + timedelta(hours=1, microseconds=-1)
     caller = await gatekeeper(store, now=just_before).identify(key, here)
@@ -126,7 +126,7 @@ async def test_a_key_expires_at_its_instant(store: KeyStore) -> None:
 
 
 async def test_key_of_a_missing_plan(store: KeyStore) -> None:
-    """The key is valid, so the message tells its holder what to report to the operator."""
+    """The message says what the holder of the key has to report to the operator."""
     _, key = await issue(store, WIDE)
     keeper = gatekeeper(store, plans={"free": PlanSettings()})
 
@@ -138,19 +138,19 @@ async def test_key_of_a_missing_plan(store: KeyStore) -> None:
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(key=st.text(alphabet=st.characters(codec=None, exclude_categories=()), min_size=1))
 async def test_any_text_is_refused_in_order(store: KeyStore, key: str) -> None:
-    """The answer is one of the two refusals."""
+    """Any text as key gets one of the two errors: missing key or invalid key."""
     with pytest.raises((InvalidApiKey, MissingApiKey)):
         await gatekeeper(store).identify(key, here)
 
 
 async def test_a_gatekeeper_shows_no_pepper(store: KeyStore) -> None:
-    """The pepper is not in what a traceback or a log would show."""
+    """The pepper is not in the `repr` that a traceback or a log shows."""
     assert repr(PEPPER) not in repr(gatekeeper(store))
     assert "pepper=" not in repr(gatekeeper(store))
 
 
 async def test_no_key_is_kept(store: KeyStore) -> None:
-    """Neither the key nor the pepper is in what a gatekeeper shows or its keys keep."""
+    """The gatekeeper stores neither the key nor the pepper, and its `repr` shows neither."""
     _, key = await issue(store, WIDE)
     keeper = gatekeeper(store)
     await keeper.identify(key, here)
@@ -162,7 +162,9 @@ async def test_no_key_is_kept(store: KeyStore) -> None:
 
 @pytest.mark.parametrize("text", ["Token {}", "Bearer {}", "Basic {}", '"{}"', "undefined"])
 async def test_text_that_no_key_can_be_is_not_counted(store: KeyStore, text: str) -> None:
-    """Another scheme or a quote is no guess: however often it comes, the limit is not used up."""
+    """Credentials that cannot be a key, as of another scheme, do not count for the limit
+    of invalid keys.
+    """
     _, key = await issue(store, WIDE)
     keeper = gatekeeper(store)
     for _ in range(3 * DEFAULT_PER_MINUTE):

@@ -80,14 +80,14 @@ TOO_MANY = [InvalidApiKey] * 20 + [TooManyAuthFailures] * 5
 async def test_too_many_invalid_keys_get_a_retry_time(
     keeper: Gatekeeper, key: Callable[[], str]
 ) -> None:
-    """20 are answered; the others must wait."""
+    """After 20 invalid keys, further ones get an error with a retry time."""
     assert await failed_often(keeper, key) == TOO_MANY
 
 
 async def test_a_revoked_and_an_expired_key_are_wrong_keys(
     keeper: Gatekeeper, store: KeyStore, scene: Scene
 ) -> None:
-    """They answer as unknown ones do, also when it is too many."""
+    """Revoked and expired keys get the same answers as unknown keys, also above the limit."""
     record, revoked = await issue(store)
     await store.revoke(record.id, NOW)
     _, expired = await issue(store, replace(WIDE, expires_at=NOW + timedelta(hours=1)))
@@ -111,7 +111,9 @@ async def refused(keeper: Gatekeeper, key: str) -> Exception:
 async def test_valid_keys_work_where_wrong_ones_must_wait(
     keeper: Gatekeeper, store: KeyStore, clock: ManualClock
 ) -> None:
-    """In use, used some time ago, never used, or just created."""
+    """Valid keys are accepted from an address above the limit: in use, used earlier,
+    never used, or just created.
+    """
     issued = [await issue(store) for _ in range(40)]
     expected = [record.id for record, _ in issued]
     in_use = await ids(keeper, [issued[0][1]])
@@ -129,7 +131,9 @@ async def test_valid_keys_work_where_wrong_ones_must_wait(
 async def test_valid_keys_work_while_wrong_ones_wait_for_the_store(
     keeper: Gatekeeper, store: KeyStore, scene: Scene
 ) -> None:
-    """Those known need not wait themselves; those made meanwhile wait, and are served."""
+    """While unknown keys wait for the store, cached keys are accepted at once, and new
+    keys after the lookup.
+    """
     await failed_often(keeper)
     known = [await issue(store) for _ in range(20)]
     await scene.keys.load()
@@ -150,7 +154,7 @@ async def test_valid_keys_work_while_wrong_ones_wait_for_the_store(
 
 
 async def test_others_are_not_held_up(keeper: Gatekeeper) -> None:
-    """A wrong key from another address is answered as ever."""
+    """An invalid key from an address below the limit gets the usual error."""
     await failed_often(keeper)
 
     with pytest.raises(InvalidApiKey):
@@ -158,7 +162,7 @@ async def test_others_are_not_held_up(keeper: Gatekeeper) -> None:
 
 
 async def test_a_key_that_counts_is_no_failure(keeper: Gatekeeper, store: KeyStore) -> None:
-    """Nor is a request without a key."""
+    """Requests with a valid key, and requests without a key, do not count as failures."""
     _, good = await issue(store)
     for _ in range(50):
         await keeper.identify(good, here)
@@ -168,7 +172,9 @@ async def test_a_key_that_counts_is_no_failure(keeper: Gatekeeper, store: KeySto
 
 
 async def test_a_flood_of_guesses_asks_the_store_rarely(keeper: Gatekeeper, scene: Scene) -> None:
-    """Anyone can make keys with the right checksum; they are looked up together."""
+    """Unknown keys with a valid checksum are looked up together, so that a flood causes
+    few queries.
+    """
     await scene.keys.load()
     before = scene.watched.asked
     await failed_often(keeper, count=10_000)
@@ -179,7 +185,7 @@ async def test_a_flood_of_guesses_asks_the_store_rarely(keeper: Gatekeeper, scen
 async def test_a_mistyped_key_does_not_reach_the_store(
     keeper: Gatekeeper, store: KeyStore, scene: Scene
 ) -> None:
-    """A key without a valid form costs nothing, even while a similar one is in use."""
+    """A key with a wrong checksum causes no query, also while a similar key is in use."""
     _, good = await issue(store)
     await keeper.identify(good, here)
     before = scene.watched.asked
@@ -193,7 +199,7 @@ async def test_a_mistyped_key_does_not_reach_the_store(
 async def test_a_key_expires_at_its_instant_while_it_is_in_use(
     keeper: Gatekeeper, store: KeyStore, scene: Scene
 ) -> None:
-    """The store need not be asked for that."""
+    """A cached key expires at its expiry time without a query of the store."""
     record, key = await issue(store, replace(WIDE, expires_at=NOW + timedelta(seconds=1)))
     first = await ids(keeper, [key])
     before = scene.watched.asked
@@ -207,7 +213,7 @@ async def test_a_key_expires_at_its_instant_while_it_is_in_use(
 async def test_a_revocation_counts_in_its_time_during_a_flood(
     keeper: Gatekeeper, store: KeyStore, clock: ManualClock
 ) -> None:
-    """4.5 seconds later the key is refused."""
+    """A revoked key is rejected after 4.5 seconds, also during a flood of invalid keys."""
     record, key = await issue(store)
     await ids(keeper, [key])
     await failed_often(keeper)
@@ -221,7 +227,7 @@ async def test_a_revocation_counts_in_its_time_during_a_flood(
 async def test_uses_are_reported_of_keys_that_count(
     keeper: Gatekeeper, store: KeyStore, scene: Scene
 ) -> None:
-    """And of no other key."""
+    """Uses are reported of valid keys only."""
     record, good = await issue(store)
     _, expired = await issue(store, replace(WIDE, expires_at=NOW + timedelta(seconds=1)))
     scene.now.now += timedelta(seconds=1)

@@ -7,7 +7,9 @@ from gateway.storage.key_store import Grants
 
 
 async def test_a_check_ends_though_google_does_not_answer() -> None:
-    """All spreadsheets share the time; those that are left are named, and no name is a problem."""
+    """All spreadsheets share one timeout. Spreadsheets without an answer are listed, and
+    this is not an error.
+    """
     grants = Grants(spreadsheets=frozenset("abc"), worksheets=frozenset({"Cities"}))
     asked: list[str] = []
 

@@ -25,7 +25,7 @@ async def issue(store: KeyStore, request: KeyRequest) -> tuple[KeyRecord, str]:
 
 
 async def test_a_new_key_is_kept_as_asked_for(store: KeyStore) -> None:
-    """The record says what was asked for, in the store's forms."""
+    """The record of a new key has the values of the request, in the types of the store."""
     request = KeyRequest(
         name="demo",
         plan="free",
@@ -96,7 +96,7 @@ async def test_a_new_key_is_kept_as_asked_for(store: KeyStore) -> None:
     ],
 )
 async def test_grants_are_kept_one_by_one(store: KeyStore, change: dict[str, object]) -> None:
-    """Each grant is kept by itself; the others stay what they are without it."""
+    """Each grant is stored separately, and the defaults of the other grants do not change."""
     request = replace(REQUEST, **change)  # type: ignore[arg-type]
     record, _ = await issue(store, request)
 
@@ -105,7 +105,7 @@ async def test_grants_are_kept_one_by_one(store: KeyStore, change: dict[str, obj
 
 
 async def test_ids_of_keys_have_the_documented_form(store: KeyStore) -> None:
-    """An id is `key_` and 8 base62 digits, drawn apart from the key."""
+    """A key's ID is `key_` and 8 base62 digits, drawn independently of the key."""
     record, key = await issue(store, REQUEST)
 
     assert record.id.startswith("key_")
@@ -233,7 +233,7 @@ async def test_the_store_holds_no_usable_key(store: KeyStore, database: Path) ->
 async def test_a_mistaken_request_is_refused_in_words(
     store: KeyStore, change: dict[str, object], problem: str
 ) -> None:
-    """The refusal names the part that is wrong, and nothing is kept."""
+    """The error of an invalid request names the wrong field, and no key is stored."""
     with pytest.raises(ConfigError, match=f"^{problem}") as refusal:
         await issue(store, replace(REQUEST, **change))  # type: ignore[arg-type]
 
@@ -242,7 +242,7 @@ async def test_a_mistaken_request_is_refused_in_words(
 
 
 async def test_all_mistakes_are_reported_at_once(store: KeyStore) -> None:
-    """An operator mends everything in one go."""
+    """One error lists all mistakes of a request."""
     request = KeyRequest(
         name="",
         plan="gold",
@@ -270,7 +270,9 @@ async def test_all_mistakes_are_reported_at_once(store: KeyStore) -> None:
 
 
 async def test_an_edit_of_an_outdated_key_changes_nothing(store: KeyStore) -> None:
-    """Another field that was changed meanwhile counts too; a use and a rotation do not."""
+    """An edit based on an outdated version of a key fails if any field changed; a use or
+    a rotation does not count as a change.
+    """
     record, _ = await issue(store, REQUEST)
     how: Any = {"store": store, "plans": Settings().plans, "now": NOW}
     await store.touch(record.id, NOW)

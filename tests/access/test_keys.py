@@ -30,13 +30,13 @@ def with_checksum(unchecked: str) -> str:
 
 
 def test_the_checksum_stays_as_it_is() -> None:
-    """Keys in use stay well formed: the form of the checksum never changes."""
+    """The checksum algorithm never changes, so that keys in use stay well formed."""
     assert KEY == "sgw_789ABCDEFGHIJKLMNOPQRSTUVWXYZa1riWF1"
     assert with_checksum(KEY[:34]) == KEY
 
 
 def test_a_hundred_thousand_keys_are_all_different_and_well_formed() -> None:
-    """Keys are drawn from so many that none comes twice."""
+    """In 100,000 new keys there is no duplicate, and all are well formed."""
     keys = [mint_key() for _ in range(100_000)]
 
     assert len(set(keys)) == len(keys)
@@ -44,7 +44,9 @@ def test_a_hundred_thousand_keys_are_all_different_and_well_formed() -> None:
 
 
 def test_every_digit_is_as_likely_as_any_other() -> None:
-    """Of the 256 values of a byte each digit takes four, and the rest are drawn again."""
+    """Each base62 digit comes from four of the 256 values of a random byte; other values
+    are drawn again.
+    """
     draws = iter([bytes(range(256)), bytes(8)])
     digits = random_digits(256, lambda _: next(draws))
 
@@ -101,13 +103,15 @@ def test_other_text_is_not_well_formed(change: Callable[[str], str]) -> None:
 
 @given(text=st.text(alphabet=st.characters(codec=None, exclude_categories=())))
 def test_any_text_can_be_asked_about(text: str) -> None:
-    """Form is judged for all texts, lone surrogates and NUL among them, without an error."""
+    """The check of a key's format accepts any text, also lone surrogates and NUL, without
+    an exception.
+    """
     assert not is_well_formed(text)
     assert not is_well_formed("sgw_" + text)
 
 
 def test_a_digest_depends_on_key_and_pepper() -> None:
-    """Equal keys have equal digests, under one pepper only."""
+    """Equal keys have equal digests under one pepper, and different digests under two peppers."""
     other_key = mint_key()
 
     assert digest(KEY, b"pepper") == digest(KEY, b"pepper")

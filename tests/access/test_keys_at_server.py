@@ -44,7 +44,9 @@ class Gateways:
     def answers(
         self, key: str, method: str = "GET", path: str = "Cities", **headers: str
     ) -> list[tuple[int, int]]:
-        """Status and code of each gateway's answer; the code is 0 for none."""
+        """Status and error code of each gateway's answer; the code is 0 if the answer has
+        no error code.
+        """
         pairs = [("Authorization", f"Bearer {key}"), ("Content-Type", "application/json")]
         pairs += [(name.replace("_", "-"), value) for name, value in headers.items()]
         body = b'{"name": "Ulm"}' if method == "POST" else b""
@@ -56,7 +58,7 @@ class Gateways:
         ]
 
     def seconds_until(self, key: str, *expected: tuple[int, int]) -> float:
-        """How long it takes until all gateways answer so; the key is used all the time."""
+        """Seconds until all gateways give this answer, while the key is used all the time."""
         began = time.monotonic()
         while not set(self.answers(key)) <= set(expected):
             assert time.monotonic() < began + PATIENCE_SECONDS
@@ -72,11 +74,11 @@ class Gateways:
         in_thread(run)
 
     def listening(self) -> list[int]:
-        """The server's processes of the connections that listen."""
+        """Process IDs of the PostgreSQL server's connections that listen for signals."""
         return [pid for (pid,) in execute(self.database, SESSIONS, SESSION)]
 
     def wait_for_listeners(self, *, without: list[int]) -> float:
-        """The time until all gateways listen on other connections than these."""
+        """Wait until all gateways listen on other connections than these."""
         began = time.monotonic()
         while len(set(self.listening()) - set(without)) < len(self.surfaces):
             assert time.monotonic() < began + PATIENCE_SECONDS
@@ -114,7 +116,7 @@ def gateways(server: PostgresServer, tmp_path: Path) -> Iterator[Gateways]:
 
 
 def test_a_key_is_made_and_revoked_on_all_gateways_at_once(gateways: Gateways) -> None:
-    """A cached authentication ends with the signal, whatever its age."""
+    """The signal of a revocation ends a cached authentication at once, whatever its age."""
     key = gateways.keys["first"]
     gateways.seconds_until(key, (200, 0))
     for name in ("second", "third"):
@@ -138,7 +140,9 @@ def test_a_key_is_made_and_revoked_on_all_gateways_at_once(gateways: Gateways) -
 
 
 def test_a_key_is_narrowed_and_rotated_on_all_gateways_at_once(gateways: Gateways) -> None:
-    """Fewer rights, a second secret and the end of the old one count within a second."""
+    """Narrowed grants, a second secret and the end of the first secret take effect on all
+    gateways within a second.
+    """
     key = gateways.keys["first"]
     gateways.seconds_until(key, (200, 0))
     pepper, now = PEPPER.encode(), datetime.now(UTC)
@@ -174,7 +178,9 @@ def test_a_key_is_narrowed_and_rotated_on_all_gateways_at_once(gateways: Gateway
 def test_a_lost_connection_delays_a_revocation_a_little(
     gateways: Gateways, number: signal.Signals | None
 ) -> None:
-    """Without signals 5 seconds are enough; then a new connection signals as before."""
+    """A gateway without its signal connection applies a revocation within 5 seconds, and
+    then reconnects.
+    """
     for name in ("first", "second", "third"):
         gateways.seconds_until(gateways.keys[name], (200, 0))
     lost = gateways.listening()
@@ -203,8 +209,9 @@ def test_a_lost_connection_delays_a_revocation_a_little(
 def test_an_outage_of_the_server_is_borne(
     gateways: Gateways, server: PostgresServer, is_silent: bool
 ) -> None:
-    """Known keys read on without a wait until the grace is over, writes are refused unsent, and
-    nothing is a fault; when the server is back, so is everything."""
+    """During an outage, cached keys read until the grace period ends, and writes get an
+    error unsent. Afterwards all works again.
+    """
     key = gateways.keys["first"]
     gateways.seconds_until(key, (200, 0))
     unknown = mint_key()

@@ -22,7 +22,7 @@ from gateway.access.caller import normal_origin
     ],
 )
 def test_an_origin_has_one_form(text: str, expected: str) -> None:
-    """Case and default ports make no other origin."""
+    """Upper case and default ports do not make a different origin."""
     assert normal_origin(text) == expected
 
 
@@ -52,7 +52,7 @@ def test_other_text_is_no_origin(text: str) -> None:
 
 @given(text=st.text(alphabet=st.characters(codec=None, exclude_categories=())))
 def test_any_text_can_be_asked_about(text: str) -> None:
-    """The form is stable, and no text is an error."""
+    """Normalizing is idempotent, and accepts any text without an exception."""
     normal = normal_origin(f"https://{text}")
 
     assert normal is None or normal_origin(normal) == normal

@@ -21,7 +21,7 @@ def pepper_file(database: Path) -> Path:
 
 
 def test_a_configured_pepper_is_used_and_no_file_is_made(database: Path) -> None:
-    """A pepper from the configuration leaves nothing on the disk."""
+    """With a pepper from the configuration, no file is written."""
     settings = AccessSettings(database=database, pepper=SecretStr("sixteen or more é"))
     pepper = load_pepper(settings)
 
@@ -48,7 +48,9 @@ def test_peppers_of_two_databases_differ(tmp_path: Path) -> None:
 
 
 def test_starts_at_the_same_time_agree_on_one_pepper(database: Path) -> None:
-    """Of those who race to make the file one wins, and the others read what it wrote."""
+    """If several processes create the pepper file at once, one succeeds and the others
+    read its file.
+    """
     racers = 8
     barrier = Barrier(racers)
 
@@ -66,7 +68,9 @@ def test_starts_at_the_same_time_agree_on_one_pepper(database: Path) -> None:
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o602, 0o644], ids=oct)
 def test_a_pepper_open_to_others_is_refused(database: Path, mode: int) -> None:
-    """A file that others may read or write is refused, and the message says how to fix it."""
+    """A pepper file that other users can read or write is an error, and the message says
+    how to fix it.
+    """
     load_pepper(AccessSettings(database=database))
     pepper_file(database).chmod(mode)
 
@@ -76,7 +80,9 @@ def test_a_pepper_open_to_others_is_refused(database: Path, mode: int) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"short", bytes(33)], ids=["empty", "short", "long"])
 def test_a_damaged_pepper_is_refused_and_left_alone(database: Path, content: bytes) -> None:
-    """A file that cannot be a pepper is never replaced: that would void all keys for good."""
+    """A damaged pepper file is an error and is never replaced, because a new pepper would
+    invalidate all keys.
+    """
     pepper_file(database).touch(0o600)
     pepper_file(database).write_bytes(content)
 
@@ -94,7 +100,7 @@ def test_a_missing_directory_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_link_to_nowhere_is_reported(database: Path) -> None:
-    """A dangling link is an error of the operator's, not a reason to write elsewhere."""
+    """A dangling link as pepper file is an error, and no file is written at its target."""
     os.symlink("nowhere", pepper_file(database))
 
     with pytest.raises(ConfigError, match="cannot be read or created"):
@@ -102,7 +108,7 @@ def test_a_link_to_nowhere_is_reported(database: Path) -> None:
 
 
 def test_a_link_of_the_operator_leads_to_the_pepper(tmp_path: Path, database: Path) -> None:
-    """Secrets of Kubernetes are such links."""
+    """A link to a pepper file, as Kubernetes creates for secrets, is followed."""
     made = load_pepper(AccessSettings(database=tmp_path / "other"))
     pepper_file(database).symlink_to(tmp_path / "other.pepper")
 
@@ -111,7 +117,7 @@ def test_a_link_of_the_operator_leads_to_the_pepper(tmp_path: Path, database: Pa
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")
 def test_a_link_of_another_user_is_not_followed(tmp_path: Path, database: Path) -> None:
-    """The gateway takes no pepper that another user of the machine chose."""
+    """A link that another user of the machine owns is an error."""
     load_pepper(AccessSettings(database=tmp_path / "other"))
     pepper_file(database).symlink_to(tmp_path / "other.pepper")
     os.chown(pepper_file(database), 12345, 12345, follow_symlinks=False)
@@ -121,7 +127,9 @@ def test_a_link_of_another_user_is_not_followed(tmp_path: Path, database: Path) 
 
 
 def test_a_pipe_or_an_endless_file_is_no_pepper(database: Path) -> None:
-    """Neither is waited for or read to its end."""
+    """A pipe or an endless file as pepper file is an error, without waiting or reading to
+    the end.
+    """
     os.mkfifo(pepper_file(database), 0o600)
     with pytest.raises(ConfigError, match="not a regular file"):
         load_pepper(AccessSettings(database=database))
@@ -132,7 +140,7 @@ def test_a_pipe_or_an_endless_file_is_no_pepper(database: Path) -> None:
 async def test_the_pepper_of_a_new_store_is_made_and_known_again(
     store: KeyStore, database: Path
 ) -> None:
-    """Its mark is kept, which is too short to say what it is."""
+    """The store keeps a short digest of the pepper, too short to find the pepper from it."""
     settings = AccessSettings(database=database)
     made = await pepper_of(store, settings)
     await store.add(RECORD, b"digest")
@@ -143,8 +151,10 @@ async def test_the_pepper_of_a_new_store_is_made_and_known_again(
     assert pepper_mark(made) not in made
 
 
-async def test_a_pepper_that_is_gone_is_not_made_anew(store: KeyStore, database: Path) -> None:
-    """A new pepper would invalidate all keys, so the gateway does not start and says what to do."""
+async def test_a_missing_pepper_is_not_created_again(store: KeyStore, database: Path) -> None:
+    """If the store has keys and the pepper file is missing, the gateway does not start
+    and says what to do.
+    """
     settings = AccessSettings(database=database)
     await pepper_of(store, settings)
     await store.add(RECORD, b"digest")
@@ -162,7 +172,9 @@ async def test_a_pepper_that_is_gone_is_not_made_anew(store: KeyStore, database:
 async def test_another_pepper_than_that_of_the_keys_is_refused(
     store: KeyStore, database: Path, is_setting: bool
 ) -> None:
-    """The message says which of the two changed, and quotes neither."""
+    """If the pepper does not match the keys, the message says whether file or store
+    changed, and quotes no pepper.
+    """
     settings = AccessSettings(database=database)
     await pepper_of(store, settings)
     await store.add(RECORD, b"digest")
@@ -182,7 +194,7 @@ async def test_another_pepper_than_that_of_the_keys_is_refused(
 
 
 async def test_a_store_without_keys_takes_any_pepper(store: KeyStore, database: Path) -> None:
-    """Once the last key is revoked another pepper may be used, and is held to from then on."""
+    """A store without active keys accepts any pepper, and from then on only this one."""
     settings = AccessSettings(database=database)
     first = await pepper_of(store, settings)
     await store.add(RECORD, b"digest")
@@ -211,7 +223,7 @@ async def test_a_store_of_an_earlier_version_takes_its_own_pepper_back(
 
 
 async def test_replaced_pepper_is_reported(store: KeyStore, database: Path) -> None:
-    """Once, where no key was made yet: a gateway may run with the one before."""
+    """A pepper that was replaced before the first key was created is reported once."""
     running = AccessSettings(database=database, pepper=SecretStr("that of the gateway"))
     here = AccessSettings(database=database, pepper=SecretStr("that of the command"))
     told: list[bytes | None] = []

@@ -50,12 +50,14 @@ def rates(clock: ManualClock) -> KeyRates:
     ("per_minute", "burst"), [(600, 60), (100, 10), (6, 10), (1, 10), (1_000_000, 100_000)]
 )
 def test_a_burst_is_a_tenth_of_a_minute(per_minute: int, burst: int) -> None:
-    """It is never less than ten."""
+    """The burst is a tenth of the rate a minute, and at least ten."""
     assert key_rate_limit(per_minute).burst == burst
 
 
 def test_a_burst_then_the_rate(rates: KeyRates, clock: ManualClock) -> None:
-    """600 a minute: 60 at once, then one in a tenth of a second; a refused one costs nothing."""
+    """At 600 a minute, 60 requests pass at once, then one each 0.1 seconds; a rejected
+    request does not count.
+    """
     admitted(rates, 60)
     for _ in range(100):
         with pytest.raises(RateLimited):

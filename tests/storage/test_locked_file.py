@@ -72,7 +72,7 @@ def locked(file: Path) -> Iterator[None]:
 
 @pytest.mark.parametrize("use", BEFORE_IT_IS_SENT.values(), ids=BEFORE_IT_IS_SENT)
 async def test_what_was_not_sent_can_be_sent_again(ledger: SqlLedger, file: Path, use: Use) -> None:
-    """503 with a time to wait; after it the same works."""
+    """A write that was not sent gets 503 with a retry time, and succeeds after this time."""
     with locked(file), pytest.raises(RecordsUnavailable) as refusal:
         await use(ledger)
     await use(ledger)
@@ -84,7 +84,9 @@ async def test_what_was_not_sent_can_be_sent_again(ledger: SqlLedger, file: Path
 async def test_a_record_that_cannot_be_read_says_nothing_of_its_write(
     ledger: SqlLedger, file: Path
 ) -> None:
-    """`unknown`: an earlier request with this key may have been applied; a repeat asks again."""
+    """If the record of a write cannot be read, the outcome is `unknown`, because an
+    earlier request might have been applied.
+    """
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     with locked(file), pytest.raises(RecordsUnavailable) as refusal:
         await ledger.find("s1")
@@ -98,7 +100,9 @@ async def test_a_record_that_cannot_be_read_says_nothing_of_its_write(
 async def test_what_was_sent_is_answered_as_it_ended(
     ledger: SqlLedger, file: Path, use: Use
 ) -> None:
-    """The lock is in the log only; the record stays open, and a retry looks."""
+    """A sent write is answered with its outcome. The locked file is logged, and the
+    record stays open for a retry.
+    """
     clearing = Sending(None, 0, [], removed=[3])
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS), clearing], FENCE)
     with locked(file), capture_logs() as logged:
@@ -124,7 +128,7 @@ async def test_a_write_that_was_not_noted_has_no_record_to_delete(
 
 
 async def test_keys_are_looked_up_later(engine: AsyncEngine, file: Path) -> None:
-    """503, never 401."""
+    """A key that cannot be looked up gets 503, never 401."""
     keys = ActiveKeys(
         KeyStore(engine).changes, {}, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC), tag_key=b"key"
     )
@@ -137,7 +141,9 @@ async def test_keys_are_looked_up_later(engine: AsyncEngine, file: Path) -> None
 
 
 async def test_a_file_that_fails_otherwise_is_a_fault(ledger: SqlLedger, file: Path) -> None:
-    """To send the write again does not help then."""
+    """Other failures of the file get an error without a retry time, because a retry does
+    not help.
+    """
     refuse(file, "INSERT", "NEW.scope = 's1'")
 
     with pytest.raises(InternalError):

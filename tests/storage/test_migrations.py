@@ -42,7 +42,7 @@ asyncio.run(main())
 
 
 def test_the_last_migration_is_known() -> None:
-    """Its number tells, without Alembic, whether a database is up to date."""
+    """The code has the number of the last migration, so that a start needs no Alembic."""
     numbers = [each.revision for each in scripts().walk_revisions()]
 
     assert (numbers[0], numbers[-1]) == (SCHEMA, FIRST_SCHEMA)
@@ -51,7 +51,7 @@ def test_the_last_migration_is_known() -> None:
 
 
 def test_all_tables_are_copied_or_made_anew() -> None:
-    """A new table cannot be forgotten by a copy of the store."""
+    """Each table of the schema is either copied to another store or listed as created empty."""
     copied = {table.name for table in COPIED}
 
     assert metadata.tables.keys() - copied == {"key_changes", "spent_quota"}
@@ -97,7 +97,9 @@ def triggers(database: Database) -> Sequence[tuple[str, ...]]:
 async def test_a_store_of_the_first_release_becomes_as_the_code_knows_it(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """Tables, columns, types, defaults, indexes and triggers are those of a new store."""
+    """After its upgrade, a store has the same tables, columns, types, defaults, indexes
+    and triggers as a new store.
+    """
     old: Database = tmp_path / "old.db"
     new: Database = tmp_path / "new.db"
     if kind == "postgresql":
@@ -120,7 +122,9 @@ async def test_a_store_of_the_first_release_becomes_as_the_code_knows_it(
 
 
 async def test_the_next_version_upgrades_a_store(database: Database, tmp_path: Path) -> None:
-    """Its migration runs once, also if several try it at once, and this version goes on."""
+    """The next version's migration runs once, also if several processes start it, and
+    this version still works.
+    """
     async with KeyStore.open(database) as store:
         await store.add(RECORD, b"1")
     done = await asyncio.to_thread(open_at_once, make_next_version(tmp_path / "next"), database)
@@ -136,7 +140,9 @@ async def test_the_next_version_upgrades_a_store(database: Database, tmp_path: P
 
 
 async def test_a_store_is_upgraded_whole_or_not_at_all(database: Database, tmp_path: Path) -> None:
-    """A migration that fails in the middle leaves the store, and this version goes on with it."""
+    """A migration that fails halfway changes nothing, and this version still works with
+    the store.
+    """
     async with KeyStore.open(database) as store:
         await store.add(RECORD, b"1")
     next_version = make_next_version(tmp_path / "next", FAILING)
@@ -153,7 +159,7 @@ async def test_a_store_is_upgraded_whole_or_not_at_all(database: Database, tmp_p
 
 
 async def test_many_may_create_a_store_at_once(file: Path) -> None:
-    """Of those who race to do it none fails."""
+    """Several processes can create the same store at the same time without an error."""
 
     async def open_and_list() -> Sequence[KeyRecord]:
         async with KeyStore.open(file) as store:
@@ -166,7 +172,7 @@ async def test_many_may_create_a_store_at_once(file: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["TABLE worksheets (id integer)", "VIEW api_keys AS SELECT 1"])
 async def test_a_foreign_file_is_left_as_it_is(file: Path, kind: str) -> None:
-    """A table or view with a name of ours is reported, and no other one is made."""
+    """A file with a foreign table or view of the same name is an error, and no table is created."""
     execute(file, f"CREATE {kind}")
 
     with pytest.raises(ConfigError, match=r"cannot be used as the key store: .*already exists"):
@@ -176,7 +182,9 @@ async def test_a_foreign_file_is_left_as_it_is(file: Path, kind: str) -> None:
 
 
 async def test_a_later_schema_is_used_as_it_is(database: Database) -> None:
-    """The next version runs beside this one, and has added what this one does not know."""
+    """A store with a newer schema works, because the next version runs at the same time
+    as this one.
+    """
     async with KeyStore.open(database):
         execute(database, "UPDATE alembic_version SET version_num = '9999'")
     async with KeyStore.open(database) as store:
@@ -190,7 +198,7 @@ async def test_a_later_schema_is_used_as_it_is(database: Database) -> None:
 
 @pytest.mark.parametrize("is_new", [True, False], ids=["new", "current"])
 async def test_a_current_store_opens_without_alembic(file: Path, is_new: bool) -> None:
-    """Loading it would take longer than all the rest."""
+    """Opening a current store does not import Alembic, which takes long."""
     if not is_new:
         async with KeyStore.open(file):
             pass
@@ -204,7 +212,7 @@ async def test_a_current_store_opens_without_alembic(file: Path, is_new: bool) -
 
 
 async def test_a_server_is_migrated_by_command_only(postgres: PostgresServer) -> None:
-    """A gateway says what to do; it needs no right to create tables."""
+    """A gateway does not migrate a PostgreSQL server; its error names the command."""
     database = postgres.new_database(is_migrated=False)
 
     with pytest.raises(ConfigError) as refusal:
@@ -217,7 +225,7 @@ async def test_a_server_is_migrated_by_command_only(postgres: PostgresServer) ->
 
 
 async def test_many_may_migrate_a_server_at_once(postgres: PostgresServer) -> None:
-    """Of those who race to do it none fails."""
+    """Several processes can migrate the same server at the same time without an error."""
     database = postgres.new_database(is_migrated=False)
     async with asyncio.timeout(PATIENCE_SECONDS):
         await asyncio.gather(*(migrate_database(database) for _ in range(8)))
@@ -229,7 +237,7 @@ async def test_many_may_migrate_a_server_at_once(postgres: PostgresServer) -> No
 
 
 async def test_a_failed_migration_leaves_nothing(postgres: PostgresServer) -> None:
-    """A table with a name of ours is reported, and no other one is made."""
+    """A foreign table of the same name is an error, and no table is created."""
     database = postgres.new_database(is_migrated=False)
     execute(database, "CREATE TABLE worksheets (id integer)")
 

@@ -106,7 +106,9 @@ def commits(ledger: SqlLedger) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("has_key", [False, True], ids=["without a key", "with a key"])
 async def test_a_batch_is_noted_in_one_commit(ledger: SqlLedger, *, has_key: bool) -> None:
-    """With the records of its writes, and with what became of the batch before it."""
+    """One transaction stores the note of a batch, the records of its writes and the
+    outcome of the previous batch.
+    """
     identity = IDENTITY if has_key else None
     await ledger.sending(WORKSHEET, update(2), FENCE)
     with commits(ledger) as found:
@@ -121,7 +123,7 @@ async def test_a_batch_is_noted_in_one_commit(ledger: SqlLedger, *, has_key: boo
 
 
 async def test_writes_that_only_append_have_no_note(ledger: SqlLedger) -> None:
-    """Without a key they cost nothing."""
+    """Writes that only append rows and have no idempotency key store nothing."""
     with commits(ledger) as found:
         await ledger.sending(WORKSHEET, [Sending(None, 5, ROWS)], FENCE)
 
@@ -131,7 +133,7 @@ async def test_writes_that_only_append_have_no_note(ledger: SqlLedger) -> None:
 async def test_open_batches_outlive_the_process(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """A restart finds the rows of all that are open, and of no other batch."""
+    """After a restart, the rows of all open batches are known, and of no other batch."""
     batches: Sequence[tuple[Sequence[Sending], OpenWrite]] = [
         (update(7, 3), opened(clock, 1, rows={3, 7})),
         (removal(2, 4), opened(clock, 2, is_exclusive=True, is_removal=True)),
@@ -173,7 +175,7 @@ def opened(
 async def test_a_clean_stop_leaves_no_settled_note(
     store: KeyStore, database: Database, clock: ManualClock
 ) -> None:
-    """The next process has nothing to settle."""
+    """After a clean stop, the store has no note of a batch whose outcome is known."""
     async with store.open_ledger(clock) as ledger:
         await ledger.sending(WORKSHEET, update(2), FENCE)
         await ledger.settled(WORKSHEET, FENCE, is_applied=True)
@@ -185,7 +187,9 @@ async def test_a_clean_stop_leaves_no_settled_note(
 async def test_the_fence_of_a_note_stays_as_long_as_the_note(
     ledger: SqlLedger, clock: ManualClock
 ) -> None:
-    """A process that is killed before the note is deleted must find it."""
+    """The fence of a batch stays until its note is deleted, because a killed process
+    leaves the note.
+    """
     await ledger.sending(WORKSHEET, update(2), FENCE)
     await ledger.settled(WORKSHEET, FENCE, is_applied=True)
     kept = await ledger.kept_fences([FENCE.id, SECOND.id])
@@ -232,7 +236,7 @@ async def noted(ledger: SqlLedger, fence: Fence) -> Sequence[tuple[Any, ...]]:
 async def test_a_removal_at_or_above_a_row_moves_it(
     ledger: SqlLedger, removed: Sequence[int], expected: str
 ) -> None:
-    """One below leaves it where it is."""
+    """Removing a row moves records of this row and of rows below it; records of rows above stay."""
     await ledger.completed([(IDENTITY, results(3, 7))])
     await remove(ledger, *removed)
 
@@ -246,7 +250,7 @@ async def test_a_removal_at_or_above_a_row_moves_it(
 async def test_a_clearing_concerns_its_rows_alone(
     ledger: SqlLedger, emptied: Sequence[int], expected: str
 ) -> None:
-    """All others keep their numbers."""
+    """Clearing rows changes the records of these rows only."""
     await ledger.completed([(IDENTITY, results(3, 7))])
     await clear(ledger, *emptied)
 
@@ -254,7 +258,7 @@ async def test_a_clearing_concerns_its_rows_alone(
 
 
 async def test_any_of_several_removals_counts(ledger: SqlLedger) -> None:
-    """The last one may be below the row."""
+    """A record counts as moved if any of several removals moved its row, not only the last one."""
     await ledger.completed([(IDENTITY, results(7))])
     await remove(ledger, 5)
     await remove(ledger, 9, fence=SECOND)
@@ -263,7 +267,7 @@ async def test_any_of_several_removals_counts(ledger: SqlLedger) -> None:
 
 
 async def test_an_update_is_no_removal(ledger: SqlLedger) -> None:
-    """It leaves rows where they are, open or applied."""
+    """An update moves no rows, whether open or applied."""
     await ledger.completed([(IDENTITY, results(7))])
     await ledger.sending(WORKSHEET, update(7), FENCE)
     assert await state(ledger) == "kept"
@@ -274,7 +278,9 @@ async def test_an_update_is_no_removal(ledger: SqlLedger) -> None:
 
 
 async def test_an_answer_waits_for_an_open_removal(ledger: SqlLedger) -> None:
-    """If it is not applied, the rows never moved."""
+    """A record's row is unknown while a removal is open. If the removal is not applied,
+    the row never moved.
+    """
     await ledger.completed([(IDENTITY, results(7)), (OTHER_IDENTITY, results(3))])
     await ledger.sending(WORKSHEET, removal(5), REMOVAL)
 
@@ -288,7 +294,9 @@ async def test_an_answer_waits_for_an_open_removal(ledger: SqlLedger) -> None:
 async def test_rows_that_an_open_write_appends_may_be_anywhere_after_a_removal(
     ledger: SqlLedger, numbers: Sequence[int]
 ) -> None:
-    """No record says where it is."""
+    """Rows of an open append have unknown numbers after a removal, because no record has
+    their position.
+    """
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 9, [[], []], numbers)], FENCE)
     await remove(ledger, 12)
 
@@ -296,7 +304,7 @@ async def test_rows_that_an_open_write_appends_may_be_anywhere_after_a_removal(
 
 
 async def test_open_updates_are_told_of_removals(ledger: SqlLedger) -> None:
-    """Like answers, by their numbers."""
+    """Open updates get the same notice of removals as completed records, by row number."""
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 9, [[], []], [7, 5])], FENCE)
     await remove(ledger, 8)
     before = await state(ledger)
@@ -306,7 +314,7 @@ async def test_open_updates_are_told_of_removals(ledger: SqlLedger) -> None:
 
 
 async def test_records_after_a_removal_know_of_it(ledger: SqlLedger) -> None:
-    """Of several that are kept for other records, too."""
+    """Records stored after a removal include the removal if other records still need it."""
     await ledger.completed([(OTHER_IDENTITY, results(9))])
     await remove(ledger, 2)
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 7, [["a"]], [7])], FENCE)
@@ -329,7 +337,7 @@ async def test_other_worksheets_stay(ledger: SqlLedger) -> None:
 
 
 async def test_deletes_answer_with_numbers_of_before(ledger: SqlLedger) -> None:
-    """No later removal changes them, open or not."""
+    """The row numbers in the answer of a delete never change through later removals."""
     identity = replace(IDENTITY, removes_rows=True)
     sending = Sending(identity, 1, [], [4, 7], removed=[4, 7], is_exclusive=True)
     await ledger.sending(WORKSHEET, [sending], REMOVAL)
@@ -356,7 +364,7 @@ async def test_deletes_answer_with_numbers_of_before(ledger: SqlLedger) -> None:
 async def test_answers_without_a_row_stay(
     ledger: SqlLedger, answer: HeaderChanged | UpstreamError | tuple[()], expected: str
 ) -> None:
-    """Nothing in them can have moved."""
+    """Answers without a row number never change through removals."""
     await ledger.complete(IDENTITY, answer)
     await remove(ledger, 2)
 
@@ -376,7 +384,9 @@ async def test_removals_go_with_the_records_before_them(ledger: SqlLedger) -> No
 async def test_a_batch_that_cannot_be_noted_is_refused(
     ledger: SqlLedger, database: Database, unsendable: Unsendable
 ) -> None:
-    """It may be in the store all the same: then it is deleted with the next commit."""
+    """A batch whose note cannot be stored gets an error. A note stored in spite of the
+    error is deleted with the next commit.
+    """
     refuse(database, "INSERT", table="row_removals")
     with pytest.raises(unsendable) as failure:
         await ledger.sending(WORKSHEET, update(2), REMOVAL)
@@ -390,7 +400,7 @@ async def test_a_batch_that_cannot_be_noted_is_refused(
 async def test_a_store_that_fails_again_and_again_leaves_nothing_to_delete(
     ledger: SqlLedger, database: Database, unsendable: Unsendable
 ) -> None:
-    """What failed before its commit is not in the store."""
+    """Transactions that failed before their commit leave no notes to delete."""
     refuse(database, "INSERT", table="row_removals")
     for number in range(3):
         with pytest.raises(unsendable):
@@ -400,7 +410,7 @@ async def test_a_store_that_fails_again_and_again_leaves_nothing_to_delete(
 
 
 async def test_the_outcome_of_a_batch_without_a_note_takes_no_commit(ledger: SqlLedger) -> None:
-    """Open records of older versions have a fence, and no note; a server's may be another's."""
+    """The outcome of a batch that has no note needs no transaction."""
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS, [5])], FENCE)
     with commits(ledger) as found:
         await ledger.settled(WORKSHEET, FENCE, is_applied=False)
@@ -412,7 +422,9 @@ async def test_the_outcome_of_a_batch_without_a_note_takes_no_commit(ledger: Sql
 async def test_an_open_removal_of_an_earlier_process_counts_from_the_start(
     ledger: SqlLedger, database: Database, passed_seconds: float
 ) -> None:
-    """However the wall clock was set meanwhile; one of this process counts from its note."""
+    """An open removal of an earlier process counts from the start of this process; one of
+    this process from its note.
+    """
     await ledger.completed([(IDENTITY, results(7))])
     await ledger.sending(WORKSHEET, removal(2), REMOVAL)
     clock = ManualClock()
@@ -436,7 +448,9 @@ async def test_an_open_removal_of_an_earlier_process_counts_from_the_start(
 
 
 async def test_one_statement_has_few_tokens(ledger: SqlLedger) -> None:
-    """A database limits the parameters of a statement, and outcomes wait while it fails."""
+    """One statement has a limited number of tokens, because a database limits the
+    parameters of a statement.
+    """
     await ledger.sending(WORKSHEET, update(2), FENCE)
     for number in range(2500):
         ledger._batches[f"t{number}"] = _Batch(is_applied=number % 2 == 0)
@@ -457,7 +471,7 @@ async def test_one_statement_has_few_tokens(ledger: SqlLedger) -> None:
 async def test_rows_of_an_answer_made_while_a_removal_was_open_are_unknown_after_it(
     ledger: SqlLedger, is_applied: bool
 ) -> None:
-    """Nobody knows whether the rows had gone when it was looked for."""
+    """An answer stored while a removal was open has unknown rows after the removal is applied."""
     await ledger.sending(WORKSHEET, removal(5), REMOVAL)
     await ledger.complete(IDENTITY, results(7))
     await ledger.complete(OTHER_IDENTITY, results(3))
@@ -476,7 +490,7 @@ async def test_records_elsewhere_keep_no_removals(ledger: SqlLedger) -> None:
 async def test_removals_are_purged_at_the_start(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """A worksheet of which no row is removed any more keeps none."""
+    """A start deletes old removals, also of worksheets without new removals."""
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 7, [["a"]], [7])], FENCE)
     await remove(ledger, 2)
     await ledger.drop(IDENTITY)
@@ -487,7 +501,7 @@ async def test_removals_are_purged_at_the_start(
 
 
 async def test_purges_walk_no_records(ledger: SqlLedger) -> None:
-    """They look them up in an index, as they come with every removal."""
+    """Purging removals uses an index and does not scan the records."""
     query = purge_removals("book/Cities").compile(
         dialect=ledger._engine.dialect, compile_kwargs={"literal_binds": True}
     )
@@ -505,7 +519,9 @@ async def test_purges_walk_no_records(ledger: SqlLedger) -> None:
 async def test_an_outcome_that_cannot_be_stored_is_stored_with_the_next(
     ledger: SqlLedger, database: Database, unsendable: Unsendable
 ) -> None:
-    """This process knows it at once; no other removal is noted before it is stored."""
+    """An outcome that cannot be stored is known to this process at once, and stored
+    before the next removal.
+    """
     await ledger.completed([(IDENTITY, results(7))])
     await ledger.sending(WORKSHEET, removal(2), REMOVAL)
     refuse(database, "UPDATE", table="row_removals")
@@ -523,7 +539,7 @@ async def test_an_outcome_that_cannot_be_stored_is_stored_with_the_next(
 
 @pytest.mark.parametrize("seed", range(10))
 async def test_any_series_of_removals_leaves_true_answers(ledger: SqlLedger, seed: int) -> None:
-    """A record whose rows did not stay where they were is never taken for one whose rows did."""
+    """After random series of removals, no record with a moved row is reported as unmoved."""
     random = Random(seed)  # noqa: S311
     sheet = [f"row {number}" for number in range(40)]
     noted: dict[str, tuple[str, int]] = {}

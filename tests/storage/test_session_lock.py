@@ -66,7 +66,9 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def test_a_second_process_is_refused(postgres: PostgresServer) -> None:
-    """The message names the key store; another store of the same server is free."""
+    """The message of the second process names the key store. The lock of another store on
+    the same server is free.
+    """
     database = postgres.new_database()
     process = hold(database)
     try:
@@ -84,7 +86,9 @@ def test_a_second_process_is_refused(postgres: PostgresServer) -> None:
 
 
 def test_a_lock_goes_with_its_process(postgres: PostgresServer) -> None:
-    """A gateway that was killed keeps nobody from starting, who waits for the server to see it."""
+    """After a gateway was killed, the next one can start when the server has noticed the
+    end of the connection.
+    """
     database = postgres.new_database()
     end(hold(database))
     with session_lock(database, max_wait_seconds=PATIENCE_SECONDS):
@@ -92,7 +96,7 @@ def test_a_lock_goes_with_its_process(postgres: PostgresServer) -> None:
 
 
 def test_a_successor_waits(postgres: PostgresServer) -> None:
-    """It has the lock when its predecessor has ended."""
+    """The next process gets the lock when the previous process has ended."""
     database = postgres.new_database()
     with ExitStack() as stack:
         stack.enter_context(session_lock(database))
@@ -105,7 +109,9 @@ def test_a_successor_waits(postgres: PostgresServer) -> None:
 
 
 def test_a_lock_outlives_a_restart_of_the_server(server: PostgresServer) -> None:
-    """It is taken again, so that no other gateway gets it later."""
+    """After a restart of the server, the process takes its lock again before another
+    gateway can.
+    """
     database = server.new_database()
     lost = threading.Event()
     with session_lock(database, lost=lost.set):
@@ -119,7 +125,9 @@ def test_a_lock_outlives_a_restart_of_the_server(server: PostgresServer) -> None
 
 
 def test_a_lock_that_another_gateway_took_is_lost(postgres: PostgresServer) -> None:
-    """The one that was too late is told so."""
+    """If another gateway took the lock meanwhile, the previous holder learns that the
+    lock is lost.
+    """
     database = postgres.new_database()
     lost = threading.Event()
     with session_lock(database, lost=lost.set), ThreadPoolExecutor() as executor:
@@ -134,7 +142,7 @@ def test_a_lock_that_another_gateway_took_is_lost(postgres: PostgresServer) -> N
 
 
 def test_a_server_that_is_away_is_reported(server: PostgresServer) -> None:
-    """Without the server nobody knows who has the lock."""
+    """Without the server, taking the lock is an error."""
     database = server.new_database()
     server.stop()
 

@@ -18,7 +18,7 @@ def database(postgres: PostgresServer) -> PostgresUrl:
 
 
 async def test_a_restart_knows_what_is_spent(database: PostgresUrl, store: KeyStore) -> None:
-    """The last numbers of reads and of writes are there, however many were noted."""
+    """After a restart, the last stored counts of reads and of writes are read."""
     async with store.open_spent_quota("main") as spent:
         before = [spent.seconds(is_write=is_write) for is_write in (False, True)]
         for seconds in range(30):
@@ -34,7 +34,7 @@ async def test_a_restart_knows_what_is_spent(database: PostgresUrl, store: KeySt
 
 
 async def test_a_failure_is_logged_once(database: PostgresUrl, store: KeyStore) -> None:
-    """Calls go on without the table."""
+    """If the table cannot be written, one line is logged, and calls go on."""
     with capture_logs() as logged:
         async with store.open_spent_quota("main") as spent:
             spoil(database, "spent_quota")
@@ -49,14 +49,14 @@ async def test_a_failure_is_logged_once(database: PostgresUrl, store: KeyStore) 
 async def test_a_damaged_number_costs_a_minute(
     database: PostgresUrl, store: KeyStore, number: float
 ) -> None:
-    """It holds up calls no longer than a pause after a 429 does."""
+    """A damaged count delays calls no longer than a pause after a 429 does."""
     execute(database, "INSERT INTO spent_quota VALUES ('main', true, $1)", number)
     async with store.open_spent_quota("main") as spent:
         assert 0 <= spent.seconds(is_write=True) <= LONGEST_SECONDS
 
 
 async def test_calls_go_on_if_it_cannot_be_read(database: PostgresUrl, store: KeyStore) -> None:
-    """A gateway starts without the table, and says so in its log."""
+    """If the table cannot be read, the gateway starts and logs the failure."""
     spoil(database, "spent_quota")
     with capture_logs() as logged:
         async with store.open_spent_quota("main") as spent:

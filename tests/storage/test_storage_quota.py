@@ -47,7 +47,7 @@ def room(completed: Mapping[str, int], open_sizes: Mapping[str, int]) -> RecordQ
 def test_who_has_to_give_way(
     completed: Mapping[str, int], open_sizes: Mapping[str, int], kept: Mapping[str, int]
 ) -> None:
-    """Keys with too much are cut, the others keep all that they have."""
+    """Only keys above their share of the disk space lose records."""
     made = room(completed, open_sizes)
 
     assert made.is_over == bool(kept)
@@ -77,7 +77,7 @@ def refuses(made: RecordQuota, key_id: str) -> bool:
 
 
 def test_refusal_has_a_retry_time() -> None:
-    """By then the open ones are resolved; this one was not written."""
+    """The error of a full store has a retry time, after which the open records are resolved."""
     with pytest.raises(QueueFull) as caught:
         room({}, {"a": PER_KEY}).check("a")
 
@@ -85,7 +85,9 @@ def test_refusal_has_a_retry_time() -> None:
 
 
 def test_open_records_that_fill_all_refuse_more() -> None:
-    """One key's keep out that key, those of all keep out all; those that end let them in again."""
+    """Open records of one key that use all its space block this key; those of all keys
+    block all, until records end.
+    """
     made = room({"e": 10 * IN_ALL}, {"a": PER_KEY})
     own = [refuses(made, key_id) for key_id in "ae"]
     for key_id in "bcd":
@@ -100,7 +102,7 @@ def test_open_records_that_fill_all_refuse_more() -> None:
 
 
 def test_open_records_without_a_size_end_too() -> None:
-    """Those of an earlier version may have none; they are ended as others are."""
+    """Open records of an earlier version, which have no size, end as other records do."""
     made = room({}, {})
     for _ in range(2):
         made.opened("a", 0)

@@ -52,7 +52,7 @@ def rows_of(database: Path | PostgresUrl, table: str) -> set[tuple[object, ...]]
 
 
 async def test_a_copy_is_the_same_store(source: Path, target: PostgresUrl) -> None:
-    """Keys, the mark of the pepper, answers, open writes and removals are there."""
+    """The copy has the same keys, pepper digest, answers, open writes and removals."""
     clock = ManualClock()
     counts = await copy_store(source, target)
     async with KeyStore.open(target) as store, store.open_ledger(clock) as ledger:
@@ -83,7 +83,9 @@ async def test_a_copy_is_the_same_store(source: Path, target: PostgresUrl) -> No
 
 
 async def test_numbers_of_batches_go_on(source: Path, target: PostgresUrl) -> None:
-    """A record knows of removals after the copy, also where those before it are deleted."""
+    """Batch numbers continue after the copy, so that later removals still apply to copied
+    records.
+    """
     execute(source, "UPDATE idempotency_records SET last_removal = 41 WHERE scope = 's2'")
     execute(source, "DELETE FROM row_removals")
     await copy_store(source, target)
@@ -101,7 +103,7 @@ async def test_numbers_of_batches_go_on(source: Path, target: PostgresUrl) -> No
 async def test_a_store_that_is_in_use_is_no_target(
     source: Path, target: PostgresUrl, table: str
 ) -> None:
-    """Its rows stay, and nothing is added."""
+    """A target that has rows is an error, and its rows do not change."""
     async with KeyStore.open(target) as store, store.open_ledger(ManualClock()) as ledger:
         if table == "pepper":
             await store.keep_pepper_mark(b"else")
@@ -117,7 +119,7 @@ async def test_a_store_that_is_in_use_is_no_target(
 
 
 async def test_a_copy_that_fails_leaves_nothing(source: Path, target: PostgresUrl) -> None:
-    """All tables are copied in one transaction, so the next attempt succeeds."""
+    """All tables are copied in one transaction, so that a failed copy can be repeated."""
     refuse(target, "INSERT", "NEW.scope = 'other1100'")
 
     with pytest.raises(ConfigError, match=r"was not copied: .*disk full"):

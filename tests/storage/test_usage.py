@@ -65,7 +65,7 @@ async def stored_in(
 
 
 async def test_requests_are_summed_up(store: KeyStore) -> None:
-    """By hour, key and code, of all worksheets and of several processes together."""
+    """Requests are summed by hour, key and code over all worksheets and several processes."""
     for count in (2, 1):
         async with store.storing_usage(Clock()):
             for _ in range(count):
@@ -83,7 +83,9 @@ async def test_requests_are_summed_up(store: KeyStore) -> None:
 
 
 async def test_sums_are_by_what_is_asked_for(store: KeyStore) -> None:
-    """Of one key or all, those most used first, with what was not stored so far."""
+    """Sums of one key or of all keys are sorted by use, and include counts that are not
+    stored yet.
+    """
     async with store.storing_usage(Clock()) as flush:
         for worksheet in ("Cities", "Cities", "Orders"):
             ask(worksheet=worksheet)
@@ -105,7 +107,7 @@ async def test_sums_are_by_what_is_asked_for(store: KeyStore) -> None:
 
 @pytest.mark.parametrize("key_id", ["k2", "k1\0", "k1\ud800"])
 async def test_any_text_may_be_asked_for(store: KeyStore, key_id: str) -> None:
-    """No text from a URL fails as if the database were away."""
+    """Any text from a URL as filter gives a result, and never a database error."""
     async with store.storing_usage(Clock()):
         ask()
 
@@ -115,7 +117,9 @@ async def test_any_text_may_be_asked_for(store: KeyStore, key_id: str) -> None:
 
 
 async def test_sums_for_many_pages_take_one_statement_at_a_time(store: KeyStore) -> None:
-    """A page takes the sums of a statement that began after it asked, and of none before."""
+    """Requests for sums share a statement only if the statement began after each of the
+    requests.
+    """
     statements: list[str] = []
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
@@ -138,7 +142,7 @@ async def test_sums_for_many_pages_take_one_statement_at_a_time(store: KeyStore)
 
 
 async def test_an_export_counts_its_own_rows(store: KeyStore) -> None:
-    """Those that were sent, as in its line of the log."""
+    """An export counts the rows that were sent, as its log line does."""
     event = RequestEvent("r1", "GET", "/v2", 200, key="k1", operation="export", rows=7, bytes=70)
     async with store.storing_usage(Clock()):
         request_done(event, 0.001, 0, 0)
@@ -148,7 +152,7 @@ async def test_an_export_counts_its_own_rows(store: KeyStore) -> None:
 
 
 async def test_what_was_not_stored_is_stored_later(store: KeyStore, database: Database) -> None:
-    """A failure is logged once, and loses nothing."""
+    """Counts that could not be stored are stored later; the failure is logged once."""
     refuse(database, "INSERT", table="key_usage")
     with capture_logs() as logs:
         for _ in range(2):
@@ -163,7 +167,9 @@ async def test_what_was_not_stored_is_stored_later(store: KeyStore, database: Da
 
 
 async def test_no_page_waits_for_a_store_that_fails(store: KeyStore, database: Database) -> None:
-    """Only the background task tries again, so that pages do not queue behind a locked file."""
+    """After a failure only the background task retries storing, so that pages do not wait
+    for a locked file.
+    """
     async with store.storing_usage(Clock()) as flush:
         ask()
         refuse(database, "INSERT", table="key_usage")
@@ -177,7 +183,7 @@ async def test_no_page_waits_for_a_store_that_fails(store: KeyStore, database: D
 
 
 async def test_use_is_kept_for_a_month(store: KeyStore, database: Database) -> None:
-    """Older hours are deleted, whoever stored them."""
+    """Hours older than a month are deleted, whichever process stored them."""
     clock = Clock()
     async with store.storing_usage(clock):
         ask()
@@ -203,7 +209,7 @@ async def test_counts_belong_to_the_hour_in_which_they_began(store: KeyStore) ->
 
 
 async def test_counts_are_stored_while_the_gateway_runs(store: KeyStore) -> None:
-    """A process that is killed loses those of the last seconds alone."""
+    """Counts are stored every few seconds, so that a killed process loses only the last seconds."""
     async with stored_usage(store._engine, Clock(), every_seconds=0.01):
         ask()
         while not await stored_in(store):
@@ -213,7 +219,7 @@ async def test_counts_are_stored_while_the_gateway_runs(store: KeyStore) -> None
 
 
 def test_names_of_worksheets_take_no_memory_without_end() -> None:
-    """Beyond the bound, requests count without their worksheet."""
+    """Above the maximum number of worksheets, requests are counted without their worksheet."""
     for number in range(MOST_PLACES + 50):
         ask(worksheet=str(number))
 

@@ -43,7 +43,9 @@ async def leave(engine: AsyncEngine, holder: str, row: WorksheetRow) -> bool:
 
 
 async def test_a_holder_finds_what_the_last_one_left(engine: AsyncEngine) -> None:
-    """The first finds nothing; other worksheets stay unknown."""
+    """A new holder of a worksheet reads what the last holder stored; the first holder
+    reads nothing.
+    """
     found = [await take(engine, "a")]
     assert await leave(engine, "a", FULL)
     found += [await take(engine, "b"), await take(engine, "b", OTHER)]
@@ -52,7 +54,7 @@ async def test_a_holder_finds_what_the_last_one_left(engine: AsyncEngine) -> Non
 
 
 async def test_only_the_holder_changes_the_row(engine: AsyncEngine) -> None:
-    """One that another has followed neither opens a fence nor leaves anything."""
+    """A former holder can neither open a fence nor store anything in the row."""
     await take(engine, "a")
     await take(engine, "b")
     async with engine.begin() as connection:
@@ -63,7 +65,7 @@ async def test_only_the_holder_changes_the_row(engine: AsyncEngine) -> None:
 
 
 async def test_nobody_holds_a_row_that_was_left(engine: AsyncEngine) -> None:
-    """A late step of its last holder has no effect."""
+    """After the holder released the row, its later statements change nothing."""
     await take(engine, "a")
 
     assert await leave(engine, "a", FULL)
@@ -71,7 +73,7 @@ async def test_nobody_holds_a_row_that_was_left(engine: AsyncEngine) -> None:
 
 
 async def test_takers_follow_each_other(postgres: PostgresServer) -> None:
-    """Two that take a new row at once: one of them is the holder at the end."""
+    """If two processes take a new row at once, exactly one is the holder at the end."""
     async with open_database(postgres.new_database()) as engine:
         await asyncio.gather(*(take(engine, holder) for holder in "abcdefgh"))
         left = [await leave(engine, holder, EMPTY) for holder in "abcdefgh"]

@@ -34,7 +34,7 @@ SECOND = Sending(OTHER_IDENTITY, 7, [["a"]])
 async def test_an_open_record_outlives_the_process(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """When the note is made everything in it is on disk, each value of its type."""
+    """A stored open record has all its values on disk, with their types."""
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS), Sending(None, 7, [["a"]])], FENCE)
     entry = await found_after_restart(database, clock)
 
@@ -47,7 +47,7 @@ async def test_an_open_record_outlives_the_process(
 async def test_all_writes_of_a_group_are_noted_at_once(
     store: KeyStore, database: Database, unsendable: Unsendable
 ) -> None:
-    """One of them that cannot be noted keeps all from being sent."""
+    """If one write of a group cannot be stored, none of the group is sent."""
     async with store.open_ledger(ManualClock()) as ledger:
         refuse(database, "INSERT", "NEW.scope = 's2'")
 
@@ -67,7 +67,7 @@ async def test_all_writes_of_a_group_are_noted_at_once(
 async def test_an_answer_is_kept_as_it_was(
     ledger: SqlLedger, database: Database, clock: ManualClock, answer: Answer
 ) -> None:
-    """A completed record has the whole answer, and no cells beside it."""
+    """A completed record has the whole answer, and no further cells."""
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     await ledger.complete(IDENTITY, answer)
     entry = await found_after_restart(database, clock)
@@ -82,7 +82,7 @@ async def test_an_answer_is_kept_as_it_was(
 
 
 async def test_an_answer_needs_no_note_before(ledger: SqlLedger) -> None:
-    """An update that had nothing to write was never sent, and is answered again all the same."""
+    """An update with nothing to write is not sent, and its answer is still repeated for its key."""
     await ledger.complete(IDENTITY, results(5))
     entry = await ledger.find("s1")
 
@@ -91,7 +91,7 @@ async def test_an_answer_needs_no_note_before(ledger: SqlLedger) -> None:
 
 
 async def test_a_dropped_record_is_no_more(ledger: SqlLedger, database: Database) -> None:
-    """What was not applied may be sent as if it never had been; others stay."""
+    """A dropped record allows the key to be sent again; other records stay."""
     await ledger.sending(WORKSHEET, [FIRST, Sending(OTHER_IDENTITY, 7, ROWS)], FENCE)
     await ledger.drop(IDENTITY)
     await ledger.drop(replace(IDENTITY, scope="unknown"))
@@ -101,7 +101,7 @@ async def test_a_dropped_record_is_no_more(ledger: SqlLedger, database: Database
 
 
 async def test_a_renewed_record_counts_from_then(ledger: SqlLedger, clock: ManualClock) -> None:
-    """Only its age changes; what was never noted stays so."""
+    """Renewing a record changes its age only; renewing an unknown record stores nothing."""
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     before = await ledger.find("s1")
     clock.advance(60)
@@ -117,7 +117,7 @@ async def test_a_renewed_record_counts_from_then(ledger: SqlLedger, clock: Manua
 async def test_a_write_that_is_sent_again_has_one_record(
     ledger: SqlLedger, clock: ManualClock
 ) -> None:
-    """The later sending replaces the earlier with all that belonged to it."""
+    """The record of a repeated write replaces the record of its first attempt completely."""
     anew = replace(FENCE, id=8, token="t2")
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     clock.advance(200)
@@ -129,7 +129,9 @@ async def test_a_write_that_is_sent_again_has_one_record(
 
 
 async def test_all_writes_of_a_group_have_its_fence(ledger: SqlLedger) -> None:
-    """What Google applies as one is proved by one fence."""
+    """All writes of a group have the same fence, because Google applies the group as one
+    request.
+    """
     await ledger.sending(WORKSHEET, [FIRST, SECOND], FENCE)
     entries = [await ledger.find(scope) for scope in ("s1", "s2")]
 
@@ -137,7 +139,7 @@ async def test_all_writes_of_a_group_have_its_fence(ledger: SqlLedger) -> None:
 
 
 async def test_a_completed_record_has_no_fence(ledger: SqlLedger, database: Database) -> None:
-    """Its answer is all there is to know, and the fence may be deleted."""
+    """A completed record has no fence, so that the fence can be deleted."""
     await ledger.sending(WORKSHEET, [FIRST, SECOND], FENCE)
     await ledger.completed([(IDENTITY, results(5, 6))])
     await ledger.complete(OTHER_IDENTITY, UpstreamError("misplaced", outcome="applied"))
@@ -149,7 +151,7 @@ async def test_a_completed_record_has_no_fence(ledger: SqlLedger, database: Data
 async def test_completed_writes_have_their_answers(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """One note completes a group; what its requests note after it changes nothing."""
+    """One transaction completes a group; later transactions of its requests change nothing."""
     await ledger.sending(WORKSHEET, [FIRST, SECOND], FENCE)
     await ledger.completed([(IDENTITY, results(5, 6)), (OTHER_IDENTITY, results(8))])
     first, second = [await found_after_restart(database, clock, each) for each in ("s1", "s2")]
@@ -166,7 +168,7 @@ async def test_completed_writes_have_their_answers(
 async def test_writes_without_a_key_touch_no_database(
     ledger: SqlLedger, database: Database
 ) -> None:
-    """They pay nothing."""
+    """Writes without a key use no database."""
     spoil(database)
     with capture_logs() as logged:
         await ledger.sending(WORKSHEET, [Sending(None, 5, [["a"]])], FENCE)
@@ -176,7 +178,7 @@ async def test_writes_without_a_key_touch_no_database(
 
 
 async def test_a_record_ends_after_a_day(ledger: SqlLedger, clock: ManualClock) -> None:
-    """From then on the key is a new one."""
+    """After a day, a record ends and its key can be used for a new write."""
     await ledger.complete(IDENTITY, results(5))
     clock.advance(KEPT_SECONDS - 1)
     last = await ledger.find("s1")
@@ -194,7 +196,9 @@ async def test_a_record_ends_after_a_day(ledger: SqlLedger, clock: ManualClock) 
 async def test_old_records_are_cleared_away_bit_by_bit(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """New records make room for themselves, and a great heap of old ones holds nothing up."""
+    """Each new record deletes a few old records, so that a large number of old ones
+    delays no write.
+    """
     old = [replace(IDENTITY, scope=f"old{number}") for number in range(2 * PURGED_AT_LEAST + 5)]
     await ledger.completed([(identity, results(5)) for identity in old])
     clock.advance(KEPT_SECONDS)
@@ -210,7 +214,7 @@ async def test_old_records_are_cleared_away_bit_by_bit(
 async def test_an_open_record_with_a_fence_never_ends(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """Its fence tells at any time what became of it; without one a day is all it has."""
+    """An open record with a fence never ends; an open record without a fence ends after a day."""
     proved = [replace(IDENTITY, scope=f"proved{number}") for number in range(3)]
     await ledger.sending(WORKSHEET, [Sending(identity, 5, ROWS) for identity in proved], FENCE)
     await ledger.sending(WORKSHEET, [Sending(OTHER_IDENTITY, 5, ROWS)], FENCE)
@@ -235,7 +239,7 @@ def logged() -> Any:
 async def test_a_ledger_that_fails_stops_what_is_not_sent_yet(
     ledger: SqlLedger, database: Database, unsendable: Unsendable
 ) -> None:
-    """Of a write that was to be sent it is known that it was not; of an earlier one nothing is."""
+    """If the ledger fails, a new write is reported as not sent, and an earlier write as unknown."""
     spoil(database)
 
     with pytest.raises(unsendable) as unsent:
@@ -248,7 +252,9 @@ async def test_a_ledger_that_fails_stops_what_is_not_sent_yet(
 async def test_a_ledger_that_fails_leaves_what_was_sent_alone(
     ledger: SqlLedger, database: Database, logged: Sequence[MutableMapping[str, Any]]
 ) -> None:
-    """A write that is done is answered; the log has the failure, and no cell."""
+    """A sent write is answered although the ledger fails; the log has the failure and no
+    cell values.
+    """
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     spoil(database)
     await ledger.completed([(IDENTITY, results(5))])
@@ -263,7 +269,7 @@ async def test_a_ledger_that_fails_leaves_what_was_sent_alone(
 async def test_a_note_is_finished_though_its_request_ends(
     store: KeyStore, database: Database, clock: ManualClock
 ) -> None:
-    """A cancelled request leaves no half transaction, and closing waits for it."""
+    """A cancelled request leaves no partial transaction, and closing waits for its end."""
     async with store.open_ledger(clock) as ledger:
         note = asyncio.create_task(ledger.completed([(IDENTITY, results(5))]))
         await asyncio.sleep(0)
@@ -275,7 +281,7 @@ async def test_a_note_is_finished_though_its_request_ends(
 
 
 async def test_notes_made_at_once_are_all_kept(ledger: SqlLedger, database: Database) -> None:
-    """Many requests that end together do not lock each other out."""
+    """Many concurrent requests can store their records without a lock error."""
     identities = [replace(IDENTITY, scope=f"s{number}") for number in range(100)]
     await asyncio.gather(*(ledger.complete(identity, results(5)) for identity in identities))
 

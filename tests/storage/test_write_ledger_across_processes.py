@@ -19,7 +19,9 @@ from tests.storage.conftest import FENCE, IDENTITY, OTHER_IDENTITY, ROWS, WORKSH
 async def test_what_a_dead_process_left_open_counts_as_sent_at_the_start(
     ledger: SqlLedger, database: Database, clock: ManualClock, seconds: float
 ) -> None:
-    """When its call really left is not on disk, and the wall clock may have been set since."""
+    """Open writes of a killed process count as sent at this process's start, because the
+    wall clock might have changed.
+    """
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     clock.advance(seconds)
     started_at = clock()
@@ -38,7 +40,9 @@ async def test_what_a_dead_process_left_open_counts_as_sent_at_the_start(
 async def test_what_a_dead_process_left_open_is_known_at_the_start(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """The fences of open writes must stay, and rows with an open update must wait for it."""
+    """At the start, the process knows the fences of open writes and the rows with an open
+    update.
+    """
     odd = WorksheetId(spreadsheet="book", title="Q1/Q2 'x'")
     change = replace(IDENTITY, scope="change", worksheet=odd)
     other = replace(FENCE, id=8, token="t2")
@@ -63,7 +67,7 @@ async def test_what_a_dead_process_left_open_is_known_at_the_start(
 async def test_an_open_write_is_known_after_any_time(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """However long the gateway was down, its fence is there and tells the truth."""
+    """The fence of an open write shows its outcome after any downtime of the gateway."""
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     clock.advance(30 * KEPT_SECONDS)
     async with KeyStore.open(database) as store, store.open_ledger(clock) as later:
@@ -79,7 +83,7 @@ async def test_an_open_write_is_known_after_any_time(
 async def test_what_another_process_ended_is_open_no_more(
     ledger: SqlLedger, store: KeyStore, clock: ManualClock, *, is_dropped: bool
 ) -> None:
-    """Its fence may be deleted, and its room is free."""
+    """If another process ended a write, its fence can be deleted and its disk space is free."""
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     async with store.open_ledger(clock) as other:
         await other.find(IDENTITY.scope)

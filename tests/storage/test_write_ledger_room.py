@@ -27,7 +27,7 @@ def identity(scope: str, key: str = "k", *texts: str) -> WriteIdentity:
 
 
 def stored(database: Database) -> dict[str, int]:
-    """The size of each record, as it is in the table."""
+    """Byte count of each record in the table."""
     query = "SELECT scope, length(rows) + length(coalesce(answer, '')) FROM idempotency_records"
     return dict(execute(database, query))
 
@@ -45,7 +45,7 @@ def answer(text: str = TEXT) -> Results:
 
 
 async def fill(ledger: SqlLedger, clock: ManualClock, key: str, count: int) -> None:
-    """Complete writes of a key one after the other."""
+    """Store completed writes of one key, one after the other."""
     for number in range(count):
         clock.advance(1)
         await ledger.complete(identity(f"{key}{number}", key), answer())
@@ -54,7 +54,7 @@ async def fill(ledger: SqlLedger, clock: ManualClock, key: str, count: int) -> N
 async def test_the_oldest_answers_go_where_a_key_has_too_many(
     small: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """Its table never takes more than its part, what is left is the newest; another's stay."""
+    """A key above its share of the space loses its oldest answers; another key's answers stay."""
     await fill(small, clock, "other", 5)
     sizes = []
     for number in range(200):
@@ -70,8 +70,7 @@ async def test_the_oldest_answers_go_where_a_key_has_too_many(
 
 
 async def test_open_records_stay(small: SqlLedger, database: Database, clock: ManualClock) -> None:
-    """An open write may be there: of it nothing is forgotten, however little room is left. Of the
-    others the newest stays."""
+    """Open records are never deleted for space; of completed records the newest stays."""
     opened = identity("open")
     await small.sending(WORKSHEET, [Sending(opened, 5, [["y" * PER_KEY]])], FENCE)
     await fill(small, clock, "k", 3)
@@ -87,7 +86,7 @@ async def test_open_records_stay(small: SqlLedger, database: Database, clock: Ma
 
 
 async def test_an_answer_is_not_forgotten_at_once(small: SqlLedger, clock: ManualClock) -> None:
-    """However many keys share the room: a repeat of what was just answered is not sent again."""
+    """A new answer is kept for a minimum time, whatever number of keys shares the space."""
     for number in range(40):
         await fill(small, clock, f"key {number} ", 4)
     clock.advance(1)
@@ -99,7 +98,9 @@ async def test_an_answer_is_not_forgotten_at_once(small: SqlLedger, clock: Manua
 async def test_open_records_without_a_fence_end_with_their_day(
     small: SqlLedger, store: KeyStore, database: Database, clock: ManualClock
 ) -> None:
-    """Then there is room again for those of an earlier version, though nothing asked for them."""
+    """Open records without a fence are deleted after a day, without a request for them,
+    and free their space.
+    """
     await small.sending(WORKSHEET, [Sending(identity("open"), 5, [["y" * PER_KEY]])], FENCE)
     take_fences(database, "open")
     clock.advance(KEPT_SECONDS - 1)
@@ -113,7 +114,7 @@ async def test_open_records_without_a_fence_end_with_their_day(
 
 
 async def test_an_open_record_that_is_sent_again_counts_once(small: SqlLedger) -> None:
-    """Its room is free when it is dropped, also if it is dropped twice."""
+    """Dropping a record frees its space once, also if the record was sent or dropped twice."""
     sending = Sending(identity("open"), 5, [["y" * PER_KEY]])
     await small.sending(WORKSHEET, [sending], FENCE)
     await small.sending(WORKSHEET, [sending], FENCE)
@@ -129,7 +130,9 @@ async def test_an_open_record_that_is_sent_again_counts_once(small: SqlLedger) -
 async def test_open_records_with_a_fence_take_room_until_they_are_settled(
     small: SqlLedger, store: KeyStore, clock: ManualClock
 ) -> None:
-    """They stay in the table, so they count there, also after a restart."""
+    """Open records with a fence count for the space until their outcome is known, also
+    after a restart.
+    """
     opened = identity("open")
     await small.sending(WORKSHEET, [Sending(opened, 5, [["y" * PER_KEY]])], FENCE)
     clock.advance(KEPT_SECONDS)
@@ -160,7 +163,9 @@ async def test_what_the_process_before_left_counts(
 async def test_every_answer_clears_old_records_away(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """Also that of a write which had nothing to send, and those of a group."""
+    """Every stored answer deletes old records, also the answer of a group and of a write
+    with nothing to send.
+    """
     await fill(ledger, clock, "old", 3)
     clock.advance(KEPT_SECONDS)
     await ledger.complete(identity("unchanged"), results(5))
@@ -176,7 +181,7 @@ async def test_every_answer_clears_old_records_away(
 async def test_long_texts_are_kept_as_digests(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """A retry brings them again, so that a record stays short and is read as it was."""
+    """Long texts are stored as digests, because a retry sends the texts again."""
     long = [letter * 50_000 for letter in "ab🏙"]
     own = identity("s", "k", *long)
     rows: Rows = [[long[0], "short", None, 1.5, long[1]], [TEXT, long[2]]]
@@ -194,7 +199,7 @@ async def test_long_texts_are_kept_as_digests(
 
 
 async def test_another_body_reads_no_text_of_a_record(ledger: SqlLedger) -> None:
-    """It is told apart by its fingerprint, and has none of the texts."""
+    """A request with a different body has another fingerprint, and reads no texts of the record."""
     own = identity("s", "k", "a" * 5000)
     await ledger.sending(WORKSHEET, [Sending(own, 5, [["a" * 5000]])], FENCE)
     entry = await ledger.find("s", ["b" * 5000])
@@ -206,7 +211,9 @@ async def test_another_body_reads_no_text_of_a_record(ledger: SqlLedger) -> None
 async def test_an_answer_that_found_disk_at_its_second_try_is_kept(
     ledger: SqlLedger, database: Database
 ) -> None:
-    """What could not be noted for the group is noted by the request that is answered."""
+    """A record that could not be stored with its group is stored by the request that is
+    answered.
+    """
     first, second = identity("s1"), identity("s2")
     await ledger.sending(
         WORKSHEET, [Sending(first, 5, [["a"]]), Sending(second, 6, [["b"]])], FENCE
@@ -229,7 +236,7 @@ async def test_an_answer_that_found_disk_at_its_second_try_is_kept(
 async def test_records_that_cannot_be_cleared_away_hurt_nobody(
     small: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """The failure is logged, writes go on being noted, and it is tried again."""
+    """A failure to delete old records is logged and retried, and new writes are still stored."""
     refuse(database, "DELETE")
     with capture_logs() as logged:
         await fill(small, clock, "k", 60)

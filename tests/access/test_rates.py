@@ -93,7 +93,7 @@ def test_each_key_has_its_own_rate(rates: KeyRates) -> None:
 
 
 def test_a_price_is_charged_as_a_whole_or_not_at_all(rates: KeyRates) -> None:
-    """With 2 left a price of 4 is too high, and the 2 stay."""
+    """With 2 requests left, a request with a price of 4 is rejected and the 2 stay."""
     (*_, lease) = admitted(rates, 58)
 
     with pytest.raises(RateLimited):
@@ -108,7 +108,7 @@ def test_a_price_is_charged_as_a_whole_or_not_at_all(rates: KeyRates) -> None:
 async def test_retry_time_suffices_for_a_higher_price(
     clock: ManualClock, per_minute: int, used: int
 ) -> None:
-    """One wait is enough for an admitted request that learns its price."""
+    """Retry-After is long enough for a request whose price is known only after admission."""
     plan = PlanSettings(requests_per_minute=per_minute)
     rates = KeyRates({"paid": plan}, clock)
     burst = key_rate_limit(per_minute).burst
@@ -130,7 +130,9 @@ async def test_retry_time_suffices_for_a_higher_price(
 
 
 async def test_what_costs_too_much_costs_nothing(rates: KeyRates) -> None:
-    """However often it is tried, the four that are left stay, and the wait is for all five."""
+    """Rejected expensive requests change nothing: 4 requests stay, and the retry time is
+    that for a price of 5.
+    """
     slow = caller(plan="slow")
     admitted(rates, 6, slow)
     for _ in range(20):
@@ -147,7 +149,9 @@ async def test_what_costs_too_much_costs_nothing(rates: KeyRates) -> None:
 def test_the_standing_says_what_is_left_and_when_there_is_more(
     rates: KeyRates, clock: ManualClock
 ) -> None:
-    """The seconds are those to the whole burst; with nothing left, to the next request."""
+    """The reset time is the seconds until the whole burst, or until the next request if
+    nothing is left.
+    """
     slow = caller(plan="slow")
     lease = rates.lease(slow)
     standings = [lease.standing()]
@@ -164,7 +168,9 @@ def test_the_standing_says_what_is_left_and_when_there_is_more(
 
 
 def test_so_many_at_once(rates: KeyRates) -> None:
-    """The fourth waits for one of three; what is refused has still been charged."""
+    """The fourth concurrent request is rejected until one of three ends; the rejected
+    request counts for the rate.
+    """
     inside = [rates.lease(caller()) for _ in range(3)]
     for lease in inside:
         lease.enter()
@@ -185,7 +191,7 @@ def test_so_many_at_once(rates: KeyRates) -> None:
 
 
 def test_one_who_is_over_the_rate_holds_no_place(rates: KeyRates, clock: ManualClock) -> None:
-    """A request that is refused for its rate is not under way."""
+    """A request rejected for its rate does not count as running."""
     admitted(rates, 60)
     for _ in range(5):
         lease = rates.lease(caller())
@@ -201,7 +207,7 @@ def test_one_who_is_over_the_rate_holds_no_place(rates: KeyRates, clock: ManualC
 
 
 def test_a_plan_may_have_no_limits(rates: KeyRates) -> None:
-    """0 means no limit, and `missing_limits` finds such a plan."""
+    """A limit of 0 in a plan means no limit, and `missing_limits` reports such a plan."""
     for _ in range(1000):
         lease = rates.lease(caller(plan="endless"))
         lease.enter()
@@ -214,7 +220,9 @@ def test_a_plan_may_have_no_limits(rates: KeyRates) -> None:
 
 
 def test_there_is_a_bound_to_what_is_kept(clock: ManualClock) -> None:
-    """The key that came longest ago is forgotten, but none that has a request under way."""
+    """Beyond the maximum number of keys, the least recent key without a running request
+    is removed.
+    """
     rates = KeyRates(PLANS, clock, max_kept=3)
     rates.lease(caller("under way")).enter()
     admitted(rates, 60, caller("oldest"))
@@ -236,7 +244,9 @@ def test_there_is_a_bound_to_what_is_kept(clock: ManualClock) -> None:
 def test_no_minute_has_more_than_rate_and_burst(
     per_minute: int, pauses: Sequence[float], price: int
 ) -> None:
-    """For any sequence of requests and prices."""
+    """In any minute a key gets at most its rate plus its burst, for any sequence of
+    requests and prices.
+    """
     clock = ManualClock()
     plan = PlanSettings(requests_per_minute=per_minute)
     lease = KeyRates({"paid": plan}, clock).lease(caller())

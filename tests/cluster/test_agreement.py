@@ -52,7 +52,9 @@ OTHERS = {
 async def test_processes_with_the_same_header_rows_join(
     server: RedisServer, running: Layouts, joining: Layouts
 ) -> None:
-    """The order of the tables, and the Unicode form of a title, do not count."""
+    """Processes share rows if their header rows are equal, whatever the order of tables
+    or the Unicode form of a title.
+    """
     async with (
         open_store(server.url) as store,
         open_agreement(store, running),
@@ -69,7 +71,9 @@ async def test_processes_with_the_same_header_rows_join(
 async def test_a_process_with_other_header_rows_does_not_join(
     server: RedisServer, running: Layouts, joining: Layouts
 ) -> None:
-    """Its start is refused, and `check` names the setting; the running one is not disturbed."""
+    """A process with different header rows does not start, and `check` names the setting;
+    the running process continues.
+    """
     async with open_store(server.url) as store, open_agreement(store, running):
         async with open_store(server.url) as other:
             with pytest.raises(ConfigError, match="has other tables"):
@@ -85,7 +89,9 @@ async def test_a_process_with_other_header_rows_does_not_join(
 
 
 async def test_the_note_ends_soon_after_the_last_process(server: RedisServer, redis: Redis) -> None:
-    """Its time is limited, so that other settings can be served after a stop."""
+    """The stored settings expire after the last process stopped, so that a start with
+    other settings succeeds.
+    """
     async with open_store(server.url) as store, open_agreement(store, DEFAULT_LAYOUTS):
         pass
 
@@ -93,7 +99,7 @@ async def test_the_note_ends_soon_after_the_last_process(server: RedisServer, re
 
 
 async def test_check_keeps_nothing(server: RedisServer, redis: Redis) -> None:
-    """It may be run beside processes with the settings of before."""
+    """`check` stores nothing, and can run while processes with other settings run."""
     await check_redis(server.url, layouts(Orders=3))
     await check_agreement(server.url, layouts(Orders=3))
 
@@ -101,7 +107,7 @@ async def test_check_keeps_nothing(server: RedisServer, redis: Redis) -> None:
 
 
 async def test_garbage_counts_as_missing(server: RedisServer, redis: Redis) -> None:
-    """A value of another type does not keep a process from joining."""
+    """A stored value of another Redis type does not prevent a process from joining."""
     await redis.lpush(KEY, "x")
 
     async with open_store(server.url) as store, open_agreement(store, DEFAULT_LAYOUTS):
@@ -109,7 +115,7 @@ async def test_garbage_counts_as_missing(server: RedisServer, redis: Redis) -> N
 
 
 async def test_a_process_starts_without_redis(tmp_path: Path) -> None:
-    """It cannot know of others, and shares nothing with them."""
+    """Without Redis a process starts, and shares nothing with other processes."""
     async with (
         open_store(f"unix://{tmp_path}/none.sock", changed=lambda _: None) as store,
         open_agreement(store, layouts(Orders=3)),
@@ -118,7 +124,9 @@ async def test_a_process_starts_without_redis(tmp_path: Path) -> None:
 
 
 async def test_keys_of_shared_rows_have_the_header_row(server: RedisServer) -> None:
-    """Rows that were read from another header row are not taken; without one keys are as before."""
+    """Redis keys of shared rows contain a configured header row, so that processes with
+    another header row do not use the rows.
+    """
     async with open_store(server.url) as store:
         plain, titled = SharedRows(store), SharedRows(store, layouts=layouts(Orders=3))
         orders, cities = (WorksheetId("book", title) for title in ("Orders", "Cities"))

@@ -44,7 +44,7 @@ async def assert_goes_on(world: World) -> None:
 @ANY_KIND
 @pytest.mark.parametrize("key", [QUOTA, MEMBERS], ids=["quota", "members"])
 async def test_calls_go_on_if_a_value_has_any_type(redis: Redis, key: str, spoil: Spoil) -> None:
-    """The quota counts as just lost, the processes register again."""
+    """After a quota value of any wrong type, calls continue and the processes register again."""
     world = await working(redis)
     await put(redis, key, spoil)
     await assert_goes_on(world)
@@ -53,7 +53,7 @@ async def test_calls_go_on_if_a_value_has_any_type(redis: Redis, key: str, spoil
 @ANY_TEXT
 @pytest.mark.parametrize("field", ["full_at", "stamp", "quota_until", "pause", "paused_until"])
 async def test_calls_go_on_if_a_number_is_damaged(redis: Redis, field: str, garbage: bytes) -> None:
-    """Whatever a field of the quota holds beside others that are right."""
+    """Calls continue, whatever one damaged field of the quota contains."""
     world = await working(redis)
     world.processes[0].refused("a")
     await world.run(1)
@@ -63,7 +63,7 @@ async def test_calls_go_on_if_a_number_is_damaged(redis: Redis, field: str, garb
 
 @ANY_TEXT
 async def test_a_damaged_limit_is_none(redis: Redis, garbage: bytes) -> None:
-    """A limit that no 429 can have named does not slow calls down."""
+    """A stored limit that Google cannot have sent in a 429 does not slow calls down."""
     world = await working(redis)
     until = round((world.redis_time() + RECOVERY_SECONDS) * 1e6)
     await redis.hset(QUOTA, mapping={"quota": garbage, "quota_until": until})
@@ -71,7 +71,7 @@ async def test_a_damaged_limit_is_none(redis: Redis, garbage: bytes) -> None:
 
 
 async def test_a_pause_is_learnt_in_spite_of_a_later_one(redis: Redis) -> None:
-    """A pause until the year 2100 hides no real one from the other process."""
+    """A damaged pause until the year 2100 hides no real pause of another process."""
     world = await working(redis)
     first, second = world.processes
     await redis.hset(QUOTA, mapping={"paused_until": TEXTS["far future"], "pause": "5000000"})
@@ -101,7 +101,7 @@ LINES: Mapping[str, Callable[[int], str | bytes]] = {
 async def test_a_damaged_line_is_no_process(
     redis: Redis, field: str, line: Callable[[int], str | bytes]
 ) -> None:
-    """Whatever stands in place of a process, or of the time since which there are any."""
+    """Damaged entries in the list of processes, or in its start time, do not count as processes."""
     world = await working(redis)
     name = world.processes[0].membership.id if field == "own" else field
     await redis.hset(MEMBERS, name, line(round(world.redis_time() * 1e6)))
@@ -109,7 +109,9 @@ async def test_a_damaged_line_is_no_process(
 
 
 async def test_a_silent_process_may_have_any_name(redis: Redis) -> None:
-    """A number that no process can have is that of a dead one, bytes that are no text of none."""
+    """A damaged process ID counts as a dead process, and bytes that are no text count as
+    no process.
+    """
     world = World(redis)
     await world.start(1)
     now = round(world.redis_time() * 1e6)
@@ -149,7 +151,7 @@ async def assert_serves(cluster: Cluster) -> None:
 
 @ANY_KIND
 async def test_a_key_is_served_if_its_use_has_any_type(redis: Redis, spoil: Spoil) -> None:
-    """The use of the key counts as just lost."""
+    """A key is accepted after its use in Redis has a wrong type; the use counts as lost."""
     cluster = await exhausted(redis)
     await put(redis, USE, spoil)
     await cluster.exchange()
@@ -161,7 +163,7 @@ async def test_a_key_is_served_if_its_use_has_any_type(redis: Redis, spoil: Spoi
 async def test_a_key_is_served_if_its_use_is_damaged(
     redis: Redis, field: str, garbage: bytes
 ) -> None:
-    """Whatever a field of it holds: no request is refused for longer than a few bursts take."""
+    """With a damaged field of its use, a key waits at most for a few bursts."""
     cluster = await exhausted(redis)
     first, second = cluster.gateways
     await first.send()
@@ -185,7 +187,7 @@ USES: Mapping[str, Mapping[str, str]] = {
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 async def test_a_key_recovers_from_invented_use(redis: Redis, use: Mapping[str, str]) -> None:
-    """Numbers that a process could have told refuse requests for a few bursts at most."""
+    """Plausible but wrong numbers of use block a key for a few bursts at most."""
     cluster = await exhausted(redis)
     first, second = cluster.gateways
     await first.send()
@@ -201,7 +203,7 @@ async def test_a_key_recovers_from_invented_use(redis: Redis, use: Mapping[str, 
 
 @pytest.mark.parametrize("hours", [-24, 24])
 async def test_a_key_is_served_though_the_clock_is_set(redis: Redis, hours: int) -> None:
-    """Redis's clock may say something else by a day."""
+    """A key is accepted although Redis's clock changes by a day."""
     cluster = await exhausted(redis)
     for gateway in cluster.gateways:
         await gateway.send()

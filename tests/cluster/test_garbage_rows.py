@@ -47,7 +47,9 @@ async def shown(office: Office) -> list[list[object]]:
 async def test_a_value_of_any_type_counts_as_missing(
     office: Office, key: str, spoil: Spoil
 ) -> None:
-    """Reads and writes go on, show every write, and Redis stays in use."""
+    """With a value of a wrong type, reads and writes continue, each write is visible, and
+    Redis stays in use.
+    """
     async with worked(office), office.redis() as client:
         await put(client, key, spoil)
 
@@ -57,7 +59,9 @@ async def test_a_value_of_any_type_counts_as_missing(
 async def test_a_damaged_rendering_hides_nothing(
     office: Office, field: str, garbage: bytes
 ) -> None:
-    """Whatever a field of it holds, all processes show the rows of Google, and later writes."""
+    """With a damaged rendering in Redis, all processes return the rows of Google and
+    later writes.
+    """
     first, second, third = office.peers
     await first.names()
     async with office.redis() as client:
@@ -73,7 +77,7 @@ async def test_a_damaged_rendering_hides_nothing(
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 async def test_a_damaged_body_is_read_again(office: Office, body: bytes) -> None:
-    """One process reads Google and mends it for the others."""
+    """If the stored rows are damaged, one process reads Google and stores rows for the others."""
     first, second, third = office.peers
     await first.names()
     async with office.redis() as client:
@@ -86,7 +90,7 @@ async def test_a_damaged_body_is_read_again(office: Office, body: bytes) -> None
 
 @pytest.mark.parametrize("news", NEWS.values(), ids=NEWS)
 async def test_damaged_news_are_missing(office: Office, news: bytes) -> None:
-    """A process that cannot read what a write did reads the worksheet."""
+    """A process that cannot read the change of another process's write reads the worksheet."""
     writer, other, _ = office.peers
     await office.settle_in()
     await writer.created("Reno")
@@ -101,7 +105,7 @@ async def test_damaged_news_are_missing(office: Office, news: bytes) -> None:
 
 @pytest.mark.parametrize("link", [b"", b"x", b"\n", BYTES, b"9" * 400_000], ids=range(5))
 async def test_garbage_between_news_hides_no_write(office: Office, link: bytes) -> None:
-    """The news of the writes around it are found all the same."""
+    """Damaged entries between changes in Redis hide no change of another write."""
     writer, other, _ = office.peers
     await office.settle_in()
     await writer.created("Reno")
@@ -115,7 +119,9 @@ async def test_garbage_between_news_hides_no_write(office: Office, link: bytes) 
 
 
 async def test_a_damaged_rendering_begins_an_epoch(office: Office) -> None:
-    """Rows of it that a process keeps are not served as fresh beside those that are read now."""
+    """A damaged rendering starts a new epoch, so that older cached rows are not returned
+    as fresh.
+    """
     first, second, third = office.peers
     async with office.redis() as client:
         await client.flushall()
@@ -128,7 +134,9 @@ async def test_a_damaged_rendering_begins_an_epoch(office: Office) -> None:
 
 
 def test_inflating_has_a_bound() -> None:
-    """A value that decompresses to 256 MiB takes the memory of the largest rendering."""
+    """A value that decompresses to 256 MiB uses only the memory of the largest allowed
+    rendering.
+    """
     packed = bomb(256)
     tracemalloc.start()
     found = decoded(msgspec.msgpack.Decoder(), packed, max_inflated_bytes=MAX_SHARED_BYTES)

@@ -37,7 +37,7 @@ def two(server: RedisServer, postgres: PostgresServer, tmp_path: Path) -> Iterat
 
 
 def test_gateways_take_from_one_quota(two: list[Surface], server: RedisServer) -> None:
-    """Reads of both count against the same rate."""
+    """Reads of two gateways count against the same quota."""
     with Redis.from_url(server.url, decode_responses=True) as client:
         used = []
         for surface in two:
@@ -51,7 +51,7 @@ def test_gateways_take_from_one_quota(two: list[Surface], server: RedisServer) -
 
 
 def test_gateways_serve_without_redis(two: list[Surface], server: RedisServer) -> None:
-    """Reads are answered when it is gone, and the log says so, without a password."""
+    """Without Redis, gateways answer reads, and log the failure without the password."""
     two[0].send("GET", "Cities")
     with capture_logs() as lines:
         server.kill()
@@ -64,7 +64,7 @@ def test_gateways_serve_without_redis(two: list[Surface], server: RedisServer) -
 
 
 def test_with_sqlite_redis_is_not_used(server: RedisServer, tmp_path: Path) -> None:
-    """A gateway with a key store of its own serves, and works for itself."""
+    """A gateway with a SQLite key store ignores Redis."""
     with open_surface(tmp_path, overrides={"cluster.redis": server.url}) as surface:
         answer = surface.send("GET", "Cities")
     with Redis.from_url(server.url) as client:

@@ -32,13 +32,15 @@ async def most_under_load(redis: Redis, count: int, *, exchanges: bool, price: i
 async def test_no_minute_has_more_than_a_fifth_too_many(
     redis: Redis, count: int, exchanges: bool
 ) -> None:
-    """By however many processes a key is used: at least its rate and burst, at most 1.2 x it."""
+    """However many processes a key uses, a minute admits at least rate and burst, at most
+    1.2 times their sum.
+    """
     assert RATE + BURST - 2 <= await most_under_load(redis, count, exchanges=exchanges) <= MOST
 
 
 @pytest.mark.parametrize("seed", range(6))
 async def test_no_pattern_of_use_breaks_the_bound(redis: Redis, seed: int) -> None:
-    """Processes that are used and rest at random, with prices at random and a slow Redis."""
+    """The bound holds for random use, pauses and prices at several processes with a slow Redis."""
     chance = random.Random(seed)  # noqa: S311
     cluster = Cluster(redis, exchanges=seed % 3 > 0)
     gateways = await cluster.start(chance.choice([2, 3, 5]))
@@ -53,14 +55,14 @@ async def test_no_pattern_of_use_breaks_the_bound(redis: Redis, seed: int) -> No
 
 
 async def test_dear_requests_keep_to_the_bound(redis: Redis) -> None:
-    """Requests for fresh data count as five each."""
+    """The bound holds for requests for fresh data, which count as five each."""
     assert await most_under_load(redis, 3, exchanges=True, price=FRESH_PRICE) <= MOST
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])
 @pytest.mark.parametrize("per_minute", [100, 600, 6000])
 async def test_a_burst_is_used_at_most_twice(redis: Redis, count: int, per_minute: int) -> None:
-    """Though all processes are asked at once after a rest, and Redis answers slowly."""
+    """If all processes get requests at once after a pause, the burst is used at most twice."""
     cluster = Cluster(redis, PlanSettings(requests_per_minute=per_minute, max_concurrent=0))
     for each in await cluster.start(count):
         each.link.slow_seconds = 0.002
@@ -74,7 +76,7 @@ async def test_a_burst_is_used_at_most_twice(redis: Redis, count: int, per_minut
 
 
 async def test_a_bug_is_seen(redis: Redis) -> None:
-    """An exchange that drops the use of the others is more than the bound allows."""
+    """With a planted bug that drops the use of other processes, the bound is exceeded."""
     planted = EXCHANGE_USE.replace("tonumber(ARGV[at + 1])", "0")
     with patch.object(key_rates, "EXCHANGE_USE", planted):
         most = await most_under_load(redis, 3, exchanges=True)
@@ -87,7 +89,9 @@ async def test_a_bug_is_seen(redis: Redis) -> None:
 async def test_a_client_of_one_process_is_never_refused_within_its_limits(
     redis: Redis, slow_seconds: float
 ) -> None:
-    """Bursts and pauses at random: whatever one process would admit alone, is admitted."""
+    """Two or more processes admit every request that a single process would admit, for
+    random bursts and pauses.
+    """
     cluster = Cluster(redis)
     gateway, *_ = await cluster.start(3)
     gateway.link.slow_seconds = slow_seconds
@@ -106,7 +110,7 @@ async def test_a_client_of_one_process_is_never_refused_within_its_limits(
 
 
 async def test_a_client_may_use_its_burst_at_all_processes(redis: Redis) -> None:
-    """In turn at three, all at once, and again after a pause."""
+    """A client can use its burst at three processes in turn, at once, and again after a pause."""
     cluster = Cluster(redis)
     gateways = await cluster.start(3)
     for _ in range(5):
@@ -117,7 +121,9 @@ async def test_a_client_may_use_its_burst_at_all_processes(redis: Redis) -> None
 
 
 async def test_an_idle_process_learns_of_the_use(redis: Redis) -> None:
-    """It admits its part of the burst at most; after the exchange it knows that all is used."""
+    """An idle process admits its share of the burst at most, and after the exchange knows
+    that the burst is used.
+    """
     cluster = Cluster(redis)
     first, second, _ = await cluster.start(3)
     assert await first.send_all() == BURST
@@ -130,7 +136,9 @@ async def test_an_idle_process_learns_of_the_use(redis: Redis) -> None:
 
 
 async def test_what_is_given_back_is_exchanged(redis: Redis) -> None:
-    """Ten requests for fresh data are 50 to the other processes, not 60."""
+    """A returned price is exchanged: ten requests for fresh data count as 50 at other
+    processes, not 60.
+    """
     cluster = Cluster(redis)
     first, second = await cluster.start(2)
     for _ in range(10):
@@ -145,7 +153,7 @@ async def test_what_is_given_back_is_exchanged(redis: Redis) -> None:
 async def test_a_redis_that_lost_its_data_does_not_make_the_processes_fewer(
     redis: Redis,
 ) -> None:
-    """The first that comes back has no more than its part of the burst unexchanged."""
+    """After Redis lost its data, the first process to return gets only its share of the burst."""
     cluster = Cluster(redis)
     first, *_ = await cluster.start(3)
     allowance = first.shared.allowance(key_rate_limit(RATE))
@@ -157,7 +165,7 @@ async def test_a_redis_that_lost_its_data_does_not_make_the_processes_fewer(
 
 
 async def test_use_from_long_ago_is_not_charged(redis: Redis) -> None:
-    """What others used since the last exchange has recovered meanwhile, and counts no more."""
+    """Use by other processes since the last exchange counts less by the time that has passed."""
     cluster = Cluster(redis)
     first, second = await cluster.start(2)
     await second.send()
@@ -171,7 +179,7 @@ async def test_use_from_long_ago_is_not_charged(redis: Redis) -> None:
 
 
 async def test_running_requests_count_for_all_processes(redis: Redis) -> None:
-    """The fourth is refused, until one of three has ended."""
+    """At all processes together, a fourth running request is rejected until one of three ends."""
     cluster = Cluster(redis, PlanSettings(max_concurrent=3))
     first, second = await cluster.start(2)
     running = [await first.entered(), await first.entered(), await second.entered()]
@@ -190,7 +198,9 @@ async def test_running_requests_count_for_all_processes(redis: Redis) -> None:
 
 
 async def test_running_requests_of_a_killed_process_are_forgotten(redis: Redis) -> None:
-    """After three seconds; those of a living one count for as long as they run."""
+    """Running requests of a killed process stop counting after three seconds; those of a
+    live process count until they end.
+    """
     cluster = Cluster(redis, PlanSettings(max_concurrent=1))
     first, second = await cluster.start(2)
     assert await first.entered()
@@ -205,7 +215,9 @@ async def test_running_requests_of_a_killed_process_are_forgotten(redis: Redis) 
 
 
 async def test_without_redis_each_process_has_its_share(redis: Redis) -> None:
-    """A third of burst, rate and running requests; together again when Redis is back."""
+    """Without Redis, each of three processes has a third of burst, rate and running
+    requests, until Redis is back.
+    """
     cluster = Cluster(redis, PlanSettings(max_concurrent=6))
     gateways = await cluster.start(3)
     for each in gateways:
@@ -236,7 +248,7 @@ async def test_without_redis_each_process_has_its_share(redis: Redis) -> None:
 
 @pytest.mark.parametrize("is_cut", [True, False], ids=["cut", "answers lost"])
 async def test_the_bound_holds_while_redis_comes_and_goes(redis: Redis, is_cut: bool) -> None:
-    """Every second, or for heartbeats only: neither makes the use of a process alone less."""
+    """The bound holds if Redis fails every second, or for heartbeats only."""
     cluster = Cluster(redis)
     gateways = await cluster.start(3)
     await cluster.run(20, greedy=3)
@@ -256,7 +268,9 @@ async def test_the_bound_holds_while_redis_comes_and_goes(redis: Redis, is_cut: 
 async def test_a_client_within_its_share_notices_no_redis_that_comes_and_goes(
     redis: Redis, is_cut: bool
 ) -> None:
-    """A third of the rate at one process is admitted all the time."""
+    """A third of the rate at one process is always admitted, although Redis fails again
+    and again.
+    """
     cluster = Cluster(redis)
     gateway, *_ = await cluster.start(3)
     answers = []
@@ -272,7 +286,9 @@ async def test_a_client_within_its_share_notices_no_redis_that_comes_and_goes(
 
 
 async def test_processes_that_are_cut_off_have_their_share_besides(redis: Redis) -> None:
-    """Two of three have 1/3 each, and the one that reaches Redis has the whole rate."""
+    """Two of three processes without Redis have 1/3 each, and the process with Redis has
+    the whole rate.
+    """
     cluster = Cluster(redis)
     gateways = await cluster.start(3)
     for each in gateways[:2]:
@@ -283,7 +299,9 @@ async def test_processes_that_are_cut_off_have_their_share_besides(redis: Redis)
 
 
 async def test_a_process_alone_may_always_send(redis: Redis) -> None:
-    """Of a small plan at least one request runs, and one for fresh data fits into the burst."""
+    """With a small plan, a process without Redis admits at least one request, also one
+    for fresh data.
+    """
     cluster = Cluster(redis, PlanSettings(requests_per_minute=60, max_concurrent=1))
     gateways = await cluster.start(5)
     for each in gateways:
@@ -318,7 +336,7 @@ async def end(cluster: Cluster, fault: str) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_the_bound_holds_in_faults(redis: Redis, fault: str) -> None:
-    """In each minute under full load, also in that of the fault."""
+    """The bound holds under full load in each minute before, during and after a fault."""
     cluster = Cluster(redis)
     await cluster.start(3)
     await cluster.run(20, greedy=3)
@@ -332,7 +350,7 @@ async def test_the_bound_holds_in_faults(redis: Redis, fault: str) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_client_within_its_share_notices_no_fault(redis: Redis, fault: str) -> None:
-    """A third of the rate at one process is admitted before, during and after it."""
+    """A third of the rate at one process is admitted before, during and after a fault."""
     cluster = Cluster(redis)
     gateway, *_ = await cluster.start(3)
     answers = []

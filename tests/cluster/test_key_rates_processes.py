@@ -24,7 +24,9 @@ def installed(
 
 
 def test_gateways_count_the_requests_of_a_key_together(installed: Installation) -> None:
-    """One admits the burst; the other then half of it at most, and what recovered meanwhile."""
+    """After one gateway admitted the burst, the other admits at most half of the burst
+    and the recovered requests.
+    """
     key = installed.create_key("--plan", "free", "--spreadsheet", "demo")["key"]
     with serving(installed, name="a") as first, serving(installed, name="b") as second:
         began = time.monotonic()

@@ -27,7 +27,7 @@ def free_pid() -> int:
 
 
 async def test_each_process_has_an_equal_share(redis: Redis) -> None:
-    """1/N of the rates, as soon as all know of each other."""
+    """Each of N processes has 1/N of the rates as soon as all processes know each other."""
     world = World(redis)
     await world.start(2)
     await world.run(5)
@@ -40,7 +40,9 @@ async def test_each_process_has_an_equal_share(redis: Redis) -> None:
 
 
 async def test_a_new_process_has_what_the_others_leave(redis: Redis) -> None:
-    """Nothing, until they know of it: all shares together are never more than the whole."""
+    """A new process gets no share until the other processes know of it, so that all
+    shares never exceed the rate.
+    """
     world = World(redis)
     await world.start(2)
     await world.run(5)
@@ -50,7 +52,9 @@ async def test_a_new_process_has_what_the_others_leave(redis: Redis) -> None:
 
 
 async def test_a_share_that_shrank_counts_until_its_process_knows(redis: Redis) -> None:
-    """One that is not told of a third process may use a half: the third one gets less."""
+    """A process that has not heard of a third process can use a half, so the third
+    process gets less.
+    """
     world = World(redis)
     await world.start(2)
     await world.run(5)
@@ -63,7 +67,9 @@ async def test_a_share_that_shrank_counts_until_its_process_knows(redis: Redis) 
 
 
 async def test_an_empty_redis_waits_for_the_others(redis: Redis) -> None:
-    """Who is first there has its share alone, until all have had the time to come back."""
+    """After Redis lost its data, the first process has only its share until all others
+    had time to register.
+    """
     world = World(redis)
     await world.start(3)
     await world.run(5)
@@ -81,7 +87,9 @@ async def test_an_empty_redis_waits_for_the_others(redis: Redis) -> None:
 
 
 async def test_a_heartbeat_without_an_answer_may_count(redis: Redis) -> None:
-    """A process that tried to return uses nothing as long as others may take it for present."""
+    """A process whose heartbeat got no answer uses nothing while other processes might
+    count it as present.
+    """
     world = World(redis)
     process, _ = await world.start(2)
     await world.run(5)
@@ -95,7 +103,7 @@ async def test_a_heartbeat_without_an_answer_may_count(redis: Redis) -> None:
 
 
 async def test_a_process_that_leaves_is_forgotten_at_once(redis: Redis) -> None:
-    """The share of one that ends goes to the others."""
+    """The share of a process that stops goes to the other processes at once."""
     world = World(redis)
     first, second = await world.start(2)
     await world.run(5)
@@ -107,7 +115,7 @@ async def test_a_process_that_leaves_is_forgotten_at_once(redis: Redis) -> None:
 
 
 async def test_a_dead_process_is_forgotten_after_two_minutes(redis: Redis) -> None:
-    """Until then it may be one that is cut off."""
+    """A dead process counts for two minutes, because it might only be disconnected."""
     world = World(redis)
     first, second = await world.start(2)
     await world.run(5)
@@ -120,7 +128,9 @@ async def test_a_dead_process_is_forgotten_after_two_minutes(redis: Redis) -> No
 
 
 async def test_a_dead_process_of_this_machine_is_forgotten_at_once(redis: Redis) -> None:
-    """Its number is free: it is not cut off, but gone."""
+    """A dead process of the same machine stops counting at once, because its process ID
+    does not exist.
+    """
     world = World(redis)
     await world.start(1)
     await world.run(5)
@@ -133,7 +143,7 @@ async def test_a_dead_process_of_this_machine_is_forgotten_at_once(redis: Redis)
 
 
 async def test_a_heartbeat_that_arrives_late_is_void(redis: Redis) -> None:
-    """Redis hung: what it was sent meanwhile does not bring back who gave up."""
+    """A heartbeat that a hanging Redis executes late does not register a process that gave up."""
     world = World(redis)
     (process,) = await world.start(1)
     process.is_greedy = False  # its calls would find out first
@@ -150,7 +160,7 @@ async def test_a_heartbeat_that_arrives_late_is_void(redis: Redis) -> None:
 
 
 async def test_redis_may_have_another_time_afterwards(redis: Redis) -> None:
-    """A clock that is set back or forward by an hour stops nobody."""
+    """Processes continue if the clock of Redis moves by an hour."""
     world = World(redis)
     await world.start(2)
     await world.run(5)

@@ -127,7 +127,9 @@ async def cut(server: RedisServer) -> None:
 async def test_processes_under_load_keep_to_the_rate(
     server: RedisServer, fault: Callable[[RedisServer], Awaitable[None]]
 ) -> None:
-    """Whatever becomes of Redis: never more than one process might send, and soon all of it."""
+    """In any minute all processes together stay below the rate of one process, whatever
+    happens to Redis.
+    """
     async with Office(server.url).opened(3) as office:
         await asyncio.sleep(2.0)
         await fault(server)
@@ -140,7 +142,7 @@ async def test_processes_under_load_keep_to_the_rate(
 
 
 async def test_each_process_has_its_turn(server: RedisServer) -> None:
-    """Three that all wait get about a third each."""
+    """Three processes that all wait get about a third of the quota each."""
     async with Office(server.url).opened(3) as office:
         await asyncio.sleep(5.0)
     counts: Sequence[int] = [*Counter(number for _, number in office.sent).values()]
@@ -150,7 +152,7 @@ async def test_each_process_has_its_turn(server: RedisServer) -> None:
 
 
 async def test_a_cancelled_call_leaves_its_place(server: RedisServer) -> None:
-    """Calls that were cancelled while Redis was asked take nothing from others."""
+    """Calls cancelled while they wait for Redis take no quota from other calls."""
     office = Office(server.url)
     async with office.opened(1):
         await asyncio.sleep(1.0)

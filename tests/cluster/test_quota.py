@@ -52,7 +52,7 @@ FAULTS = (cut_all, cut_one, lose_answers, suspend, kill, flush, restore, hang, j
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 async def test_processes_use_all_of_the_quota_and_no_more(redis: Redis, count: int) -> None:
-    """After a rest 60 calls in a minute, then 54, by however many processes."""
+    """Any number of processes make 60 calls in the first minute after a pause, then 54 a minute."""
     world = World(redis)
     await world.start(count)
     await world.run(10)
@@ -68,7 +68,7 @@ async def test_processes_use_all_of_the_quota_and_no_more(redis: Redis, count: i
 
 
 async def test_accounts_share_the_quota_of_their_project(redis: Redis) -> None:
-    """Three accounts could make 180 calls in a minute; their project allows 100."""
+    """Three accounts of one project make at most the project's 100 calls a minute, not 180."""
     world = World(redis, accounts=("a", "b", "c"), project_per_minute=90)
     await world.start(3)
     await world.run(150)
@@ -79,7 +79,7 @@ async def test_accounts_share_the_quota_of_their_project(redis: Redis) -> None:
 
 
 async def test_processes_take_turns(redis: Redis) -> None:
-    """With three that always wait, each gets its third."""
+    """Three processes that always wait get a third of the quota each."""
     world = World(redis, tick_seconds=0.005)
     await world.start(3)
     await world.run(60)
@@ -92,7 +92,7 @@ async def test_processes_take_turns(redis: Redis) -> None:
 async def test_no_fault_lets_too_many_pass(
     redis: Redis, fault: Callable[[World], Awaitable[None]], is_idle: bool
 ) -> None:
-    """Before, during and after it: at most 60 in any minute, and calls go on."""
+    """Before, during and after a fault at most 60 calls a minute pass, and calls continue."""
     world = World(redis)
     await world.start(3)
     await world.run(20)
@@ -116,7 +116,9 @@ async def test_no_fault_lets_too_many_pass(
 
 
 async def test_without_redis_each_process_has_its_share(redis: Redis) -> None:
-    """A third of the rate each, also for one that could use all."""
+    """Without Redis each of three processes has a third of the rate, also if only one
+    makes calls.
+    """
     world = World(redis)
     await world.start(3)
     await world.run(10)
@@ -132,7 +134,7 @@ async def test_without_redis_each_process_has_its_share(redis: Redis) -> None:
 
 
 async def test_a_process_that_is_cut_off_has_its_share_alone(redis: Redis) -> None:
-    """The others leave it a third of the rate, and have two thirds."""
+    """A disconnected process has a third of the rate, and the other two have two thirds."""
     world = World(redis)
     await world.start(3)
     await world.run(10)
@@ -145,7 +147,7 @@ async def test_a_process_that_is_cut_off_has_its_share_alone(redis: Redis) -> No
 
 
 async def test_without_redis_nothing_is_sent_too_early(redis: Redis) -> None:
-    """A share is used only after the others can know of it."""
+    """A process uses its share only after other processes can know of the process."""
     world = World(redis)
     await world.start(3)
     await world.run(10)
@@ -159,7 +161,9 @@ async def test_without_redis_nothing_is_sent_too_early(redis: Redis) -> None:
 
 
 async def test_a_process_that_never_reached_redis_takes_a_tenth(redis: Redis) -> None:
-    """It does not know how many others there are."""
+    """A process that never reached Redis uses a tenth of the rate, because the number of
+    processes is unknown.
+    """
     world = World(redis)
     world.hang()
     await world.start(1)
@@ -169,7 +173,7 @@ async def test_a_process_that_never_reached_redis_takes_a_tenth(redis: Redis) ->
 
 
 async def test_an_old_copy_of_redis_is_not_trusted(redis: Redis) -> None:
-    """A single process that calls between restart and heartbeat has no burst from the copy."""
+    """After Redis restarts with an old copy, a process gets no burst from the copy."""
     world = World(redis)
     (process,) = await world.start(1)
     await world.run(10)
@@ -185,7 +189,7 @@ async def test_an_old_copy_of_redis_is_not_trusted(redis: Redis) -> None:
 
 
 async def test_a_permission_that_comes_late_is_not_used(redis: Redis) -> None:
-    """The process may have been suspended meanwhile."""
+    """A permission that arrives late is not used, because the process might have been suspended."""
     world = World(redis)
     (process,) = await world.start(1)
     await world.run(10)
@@ -199,7 +203,9 @@ async def test_a_permission_that_comes_late_is_not_used(redis: Redis) -> None:
 
 
 async def test_a_pause_holds_for_all(redis: Redis) -> None:
-    """After a 429 of one process none calls for five seconds, and then one by one."""
+    """After a 429 of one process, no process makes calls for five seconds, and then one
+    at a time.
+    """
     world = World(redis)
     for each in await world.start(3):
         each.is_greedy = False
@@ -220,7 +226,7 @@ async def test_a_pause_holds_for_all(redis: Redis) -> None:
 async def test_a_pause_outlives_redis(
     redis: Redis, fault: Callable[[World], Awaitable[None]]
 ) -> None:
-    """Each process that knew of it tells it again."""
+    """After Redis lost its data, each process that knows of a pause stores the pause again."""
     world = World(redis)
     await world.start(2)
     await world.run(5)
@@ -239,7 +245,9 @@ async def test_a_pause_outlives_redis(
 
 
 async def test_a_learnt_limit_holds_for_all(redis: Redis) -> None:
-    """A 429 that names 20 lets all processes together send 18 in a minute, for ten minutes."""
+    """After a 429 with a limit of 20, all processes together make 18 calls a minute for
+    ten minutes.
+    """
     world = World(redis)
     await world.start(3)
     await world.run(5)
@@ -253,7 +261,7 @@ async def test_a_learnt_limit_holds_for_all(redis: Redis) -> None:
 
 
 async def test_what_is_given_back_is_there_for_others(redis: Redis) -> None:
-    """A call that is not sent leaves its place to another process."""
+    """A call that is not sent returns its quota, which another process can use."""
     world = World(redis)
     first, second = await world.start(2)
     await world.run(5)
@@ -271,7 +279,7 @@ async def test_what_is_given_back_is_there_for_others(redis: Redis) -> None:
 @pytest.mark.parametrize("count", range(1, 41))
 @pytest.mark.parametrize("per_minute", [1, 9, 18, 54, 270])
 def test_shares_never_exceed_the_whole(per_minute: int, count: int) -> None:
-    """All shares together allow no more calls in a minute than the rate they are parts of."""
+    """All shares together never exceed the rate."""
     whole = configured_limit(per_minute)
     part = part_of(whole, 1 / count)
     most = int(part.per_minute + part.burst + 1e-6)

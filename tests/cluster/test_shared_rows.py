@@ -25,7 +25,7 @@ ONE_READ = Cost(1, 0)
 
 
 async def test_rows_read_by_one_serve_the_others(office: Office) -> None:
-    """The second process makes no call."""
+    """Rows that one process read are returned by a second process without a call."""
     first, second, _ = office.peers
     names = [await first.names(), await second.names()]
 
@@ -35,7 +35,7 @@ async def test_rows_read_by_one_serve_the_others(office: Office) -> None:
 
 
 async def test_both_renderings_are_shared(office: Office) -> None:
-    """A search in the second process finds displayed rows and types without a call."""
+    """A search in a second process uses displayed rows and types of Redis without a call."""
     first, second, _ = office.peers
     search = Query(where=parse_where({"population": {"$gt": 700_000}}))
     found = [(await peer.listed(search)).names for peer in (first, second)]
@@ -46,7 +46,7 @@ async def test_both_renderings_are_shared(office: Office) -> None:
 
 
 async def test_news_of_a_create_spare_the_others_a_read(office: Office) -> None:
-    """The others patch their rows with what was created."""
+    """Other processes add created rows to their cached rows without a read."""
     writer = office.peers[0]
     await office.settle_in()
     await writer.created("Reno")
@@ -59,7 +59,7 @@ async def test_news_of_a_create_spare_the_others_a_read(office: Office) -> None:
 
 
 async def test_news_of_an_update_spare_the_others_a_read(office: Office) -> None:
-    """The others patch their rows with what was updated."""
+    """Other processes apply an update to their cached rows without a read."""
     writer, other, _ = office.peers
     await office.settle_in()
     await writer.update(3, name="Bern")
@@ -70,7 +70,7 @@ async def test_news_of_an_update_spare_the_others_a_read(office: Office) -> None
 
 
 async def test_writes_of_several_processes_make_one_chain(office: Office) -> None:
-    """A process takes over the writes of two others, in their order."""
+    """A process applies the writes of two other processes in their order."""
     first, second, third = office.peers
     await office.settle_in()
     await first.created("Reno")
@@ -84,7 +84,9 @@ async def test_writes_of_several_processes_make_one_chain(office: Office) -> Non
 
 @pytest.mark.parametrize("is_edited", [False, True], ids=["as kept", "edited by a person"])
 async def test_rows_seen_for_an_update(office: Office, is_edited: bool) -> None:
-    """An update that changes nothing tells what it saw: others read again only if they differ."""
+    """After an update that changes nothing, other processes read again only if their rows
+    differ.
+    """
     writer, other, _ = office.peers
     await office.settle_in()
     if is_edited:
@@ -100,7 +102,7 @@ async def test_rows_seen_for_an_update(office: Office, is_edited: bool) -> None:
 
 @pytest.mark.parametrize("is_removed", [False, True], ids=["as kept", "removed by a person"])
 async def test_a_row_missed_by_an_update(office: Office, is_removed: bool) -> None:
-    """A row that one process answered as missing is shown by no other afterwards."""
+    """After one process answered a row as missing, no process returns the row."""
     writer, other, _ = office.peers
     await office.settle_in()
     if is_removed:
@@ -114,7 +116,7 @@ async def test_a_row_missed_by_an_update(office: Office, is_removed: bool) -> No
 
 
 async def test_a_delete_has_the_others_read(office: Office) -> None:
-    """Rows have moved: each process takes the rows of one read."""
+    """After a delete, one read gives all processes the rows with new numbers."""
     writer, second, third = office.peers
     await office.settle_in()
     await writer.delete(2)
@@ -127,7 +129,7 @@ async def test_a_delete_has_the_others_read(office: Office) -> None:
 
 @pytest.mark.parametrize(("count", "cost"), [(MAX_NEWS, NONE), (MAX_NEWS + 1, ONE_READ)])
 async def test_a_long_chain_is_read_instead(office: Office, count: int, cost: Cost) -> None:
-    """A process that missed more writes than the chain holds reads the worksheet."""
+    """A process that missed more writes than Redis keeps reads the worksheet."""
     writer, other, _ = office.peers
     await office.settle_in()
     for number in range(count):
@@ -139,7 +141,7 @@ async def test_a_long_chain_is_read_instead(office: Office, count: int, cost: Co
 
 
 async def test_processes_that_read_together_share_a_read(office: Office) -> None:
-    """Others wait for the read that is running, in another process too."""
+    """A read waits for a running read of the same worksheet, also in another process."""
     first, second, _ = office.peers
     gate = office.gate()
     first.sheets.after("read_columns", gate)
@@ -155,7 +157,7 @@ async def test_processes_that_read_together_share_a_read(office: Office) -> None
 
 
 async def test_a_failed_read_holds_up_nobody(office: Office) -> None:
-    """After the reader's read failed, the one that waits reads for itself."""
+    """If the read of one process fails, a waiting process reads for itself."""
     first, second, _ = office.peers
     gate = office.gate()
     first.sheets.before("read_columns", gate, RuntimeError("a fault of the gateway"))
@@ -172,7 +174,7 @@ async def test_a_failed_read_holds_up_nobody(office: Office) -> None:
 
 
 async def test_a_write_waits_for_no_reader_of_another_process(office: Office) -> None:
-    """It plans on rows that it reads itself, while others wait for its lock."""
+    """A write reads its rows itself and waits for no reader of another process."""
     reader, writer, _ = office.peers
     gate = office.gate()
     reader.sheets.before("read_columns", gate)
@@ -205,7 +207,7 @@ async def test_a_write_by_filter_reads_its_own_tab(office: Office) -> None:
 
 
 async def test_rows_by_sheet_id_are_read_anew(office: Office) -> None:
-    """However young the rows are that another process read by the title."""
+    """A read by sheet ID does not use rows that another process read by title."""
     reader, other, _ = office.peers
     await reader.update(2, name="Bern")
     office.cities.title = "Archive"
@@ -220,7 +222,7 @@ async def test_rows_by_sheet_id_are_read_anew(office: Office) -> None:
 
 
 async def test_a_flight_ends_with_both_renderings(office: Office) -> None:
-    """Both come at the same time: nobody waits for them afterwards."""
+    """After both renderings are stored, no process waits for the read."""
     first, _, _ = office.peers
     await office.settle_in(first)
     gate = office.gate()
@@ -240,7 +242,9 @@ async def test_a_flight_ends_with_both_renderings(office: Office) -> None:
 
 
 async def test_too_many_rows_are_read_by_each(office: Office) -> None:
-    """Rendering and news that are too large are not shared; the rows are right all the same."""
+    """Renderings and changes above the size limit are not shared, and each process reads
+    correct rows.
+    """
     first, second, _ = office.peers
     long, count = "x" * 50_000, MAX_SHARED_BYTES // 50_000 + 1
     for row in range(5, 5 + count):
@@ -258,7 +262,7 @@ async def test_too_many_rows_are_read_by_each(office: Office) -> None:
 
 
 async def test_a_read_for_no_cache_serves_no_older_rows(office: Office) -> None:
-    """`no-cache` is not answered with what another process read before."""
+    """A read with `no-cache` does not use rows that another process read earlier."""
     first, second, _ = office.peers
     await first.names()
     office.cities.type(2, "Basel")
@@ -271,7 +275,7 @@ async def test_a_read_for_no_cache_serves_no_older_rows(office: Office) -> None:
 
 
 async def test_a_read_that_differs_begins_an_epoch(office: Office) -> None:
-    """A person's edit that one process has answered is answered by all from then on."""
+    """After one process answered a person's edit, all processes answer this edit."""
     first, second, third = office.peers
     await office.settle_in()
     office.cities.type(2, "Basel")
@@ -284,7 +288,7 @@ async def test_a_read_that_differs_begins_an_epoch(office: Office) -> None:
 @pytest.mark.parametrize("what", ["rows", "news"])
 @pytest.mark.parametrize("kind", ["another format", "no message"])
 async def test_an_unknown_format_is_a_miss(office: Office, what: str, kind: str) -> None:
-    """What another version stored is not used: the process reads Google."""
+    """A process reads Google if another version stored rows in an unknown format."""
     writer, other, third = office.peers
     if what == "rows":
         await writer.names()

@@ -63,7 +63,7 @@ LOSING = pytest.mark.parametrize("lose", [flush, restart_empty, restart_with_all
 
 @LOSING
 async def test_rows_are_read_again_after_a_loss(office: Office, lose: Fault) -> None:
-    """Nothing kept from before is served as fresh, and one process reads for all."""
+    """After Redis lost its data, no cached row counts as fresh, and one process reads for all."""
     first, second, third = office.peers
     await office.settle_in()
     await lose(office)
@@ -77,7 +77,7 @@ async def test_rows_are_read_again_after_a_loss(office: Office, lose: Fault) -> 
 
 @LOSING
 async def test_a_write_before_a_loss_is_seen_by_all(office: Office, lose: Fault) -> None:
-    """The others have not asked for its epoch when it is lost."""
+    """Other processes see a write before the loss, although they never read its epoch."""
     writer, *others = office.peers
     await office.settle_in()
     await writer.created("Reno")
@@ -90,7 +90,7 @@ async def test_a_write_before_a_loss_is_seen_by_all(office: Office, lose: Fault)
 
 @LOSING
 async def test_a_write_after_a_loss_is_seen_by_all(office: Office, lose: Fault) -> None:
-    """It begins an epoch that nobody knows."""
+    """A write after the loss starts a new epoch, so that all processes see the write."""
     writer, *others = office.peers
     await office.settle_in()
     await lose(office)
@@ -103,7 +103,7 @@ async def test_a_write_after_a_loss_is_seen_by_all(office: Office, lose: Fault) 
 
 
 async def test_a_flush_while_a_batch_is_at_google(office: Office) -> None:
-    """The write is answered with an epoch of its own all the same."""
+    """If Redis is flushed during a batch, the answer still has a new epoch."""
     writer, other, _ = office.peers
     await office.settle_in()
     gate = office.gate()
@@ -126,7 +126,9 @@ async def test_a_flush_while_a_batch_is_at_google(office: Office) -> None:
 async def test_each_process_reads_for_itself_without_redis(
     office: Office, leave: Fault, come_back: Fault
 ) -> None:
-    """Its answers say that writes of others may be missing; afterwards they do not."""
+    """Without Redis, answers are marked because writes of other processes might be
+    missing; with Redis the mark ends.
+    """
     first, second, _ = office.peers
     await leave(office)
     alone = [await peer.listed() for peer in (first, second)]
@@ -142,7 +144,7 @@ async def test_each_process_reads_for_itself_without_redis(
 
 
 async def test_kept_rows_are_served_without_redis(office: Office) -> None:
-    """They cost no call until they expire, and are marked."""
+    """Without Redis, cached rows are returned marked and without a call until they expire."""
     first, second, _ = office.peers
     await office.settle_in()
     await kill(office)
@@ -155,7 +157,9 @@ async def test_kept_rows_are_served_without_redis(office: Office) -> None:
 
 
 async def test_a_write_without_redis_is_marked(office: Office) -> None:
-    """The writer shows its own write; the others do once they have asked, and Redis is back."""
+    """Without Redis the writer sees its write, and other processes see the write when
+    Redis is back.
+    """
     writer, other, _ = office.peers
     await office.settle_in()
     await kill(office)
@@ -176,7 +180,9 @@ async def test_a_write_without_redis_is_marked(office: Office) -> None:
 
 
 async def test_a_write_to_a_full_redis_is_marked(office: Office) -> None:
-    """Epochs can be read, but none can begin; with room again all see the write."""
+    """If Redis is full, the answer of a write is marked; when Redis has space, all
+    processes see the write.
+    """
     writer, other, _ = office.peers
     await office.settle_in()
     await fill(office)
@@ -189,7 +195,9 @@ async def test_a_write_to_a_full_redis_is_marked(office: Office) -> None:
 
 
 async def test_redis_gone_before_a_write_is_answered(office: Office) -> None:
-    """The batch is applied, and its answer says that the others do not know."""
+    """If Redis fails before a write is answered, the answer says that other processes do
+    not know the write.
+    """
     writer, other, _ = office.peers
     await office.settle_in()
     writer.sheets.after("apply", office.server.kill)
@@ -205,7 +213,7 @@ async def test_redis_gone_before_a_write_is_answered(office: Office) -> None:
 
 
 async def test_redis_gone_while_a_read_is_waited_for(office: Office) -> None:
-    """Who waits for another process's read does it alone."""
+    """If Redis fails while a process waits for another's read, the process reads itself."""
     first, second, _ = office.peers
     gate = office.gate()
     first.sheets.after("read_columns", gate)
@@ -223,7 +231,9 @@ async def test_redis_gone_while_a_read_is_waited_for(office: Office) -> None:
 
 
 async def test_a_write_of_a_process_cut_off_alone(office: Office) -> None:
-    """A process that alone lost Redis returns with its own write, which all then see."""
+    """A process that alone lost Redis stores its write when it reconnects, and all
+    processes see the write.
+    """
     writer, other, _ = office.peers
     await office.settle_in()
     writer.store._lose(ConnectionError("cut"))
@@ -238,7 +248,7 @@ async def test_a_write_of_a_process_cut_off_alone(office: Office) -> None:
 
 
 async def test_an_epoch_that_expired_is_unknown(office: Office) -> None:
-    """A missing epoch is made anew, and the rows are read again."""
+    """An expired epoch is replaced by a new one, and the rows are read again."""
     first, second, _ = office.peers
     await office.settle_in()
     async with office.redis() as client:
@@ -251,7 +261,7 @@ async def test_an_epoch_that_expired_is_unknown(office: Office) -> None:
 
 
 async def test_rows_of_the_future_are_read_again(office: Office) -> None:
-    """The clock of Redis was set back: nobody can tell how old the rows are."""
+    """If Redis's clock moved back, rows of a future time are read again."""
     first, second, _ = office.peers
     await first.names()
     async with office.redis() as client:
@@ -266,7 +276,7 @@ async def test_rows_of_the_future_are_read_again(office: Office) -> None:
 
 @pytest.mark.parametrize("script", [LOOK, PUBLISH], ids=["look", "publish"])
 async def test_rows_are_not_younger_for_a_late_message(office: Office, script: str) -> None:
-    """A process is suspended before it sends what it read, or before it sees what another read."""
+    """Rows keep their real age if a process is suspended before it stores or reads them."""
     reader, other, _ = office.peers
     slow = reader if script is PUBLISH else other
     run = slow.store.run

@@ -38,7 +38,7 @@ async def fill(server: RedisServer) -> None:
 async def test_a_fault_costs_a_quarter_of_a_second_once(
     store: Store, server: RedisServer, fault: Callable[[RedisServer], Awaitable[None]]
 ) -> None:
-    """The first call waits for 250 ms at most, the next ones not at all."""
+    """After a fault, the first call waits 250 ms at most, and the next calls do not wait."""
     await store.run(PROBE, ["x"])
     await fault(server)
     instants = [time.monotonic()]
@@ -68,7 +68,7 @@ async def test_a_probe_finds_redis_again(store: Store, server: RedisServer) -> N
 
 
 async def test_idle_connections_of_a_restarted_redis_are_replaced(server: RedisServer) -> None:
-    """The first use of each of them is no second outage."""
+    """After a restart of Redis, its idle connections are replaced without a second outage."""
     told: list[str | None] = []
     async with open_store(
         server.url, timeout_seconds=PATIENCE_SECONDS, changed=told.append
@@ -82,7 +82,7 @@ async def test_idle_connections_of_a_restarted_redis_are_replaced(server: RedisS
 
 
 async def test_no_cancellation_is_lost(server: RedisServer) -> None:
-    """A task that asks again and again ends when it is cancelled, whatever it waits for."""
+    """A task that calls Redis in a loop ends when it is cancelled."""
 
     async def ask(store: Store) -> None:
         while True:

@@ -9,7 +9,7 @@ from tests.cluster.world import World
 
 @pytest.mark.parametrize("seed", range(30))
 async def test_no_chain_of_faults_lets_too_many_pass(redis: Redis, seed: int) -> None:
-    """At most 60 calls in any minute, whatever happens one after the other."""
+    """At most 60 calls pass in any minute during any sequence of faults."""
     world = World(redis)
     await storm(world, seed)
 

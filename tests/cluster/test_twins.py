@@ -21,7 +21,7 @@ NAMES = ["Boston", "Denver", "Austin", "Reno"]
 
 
 async def test_twins_at_once_are_one_row(office: Office) -> None:
-    """Each is answered with the row, or with 409 until the other one is done."""
+    """Two writes with one key create one row; each gets the row, or 409 until the other ends."""
     for number in range(5):
         name = f"n{number}"
         identity = identity_of(name)
@@ -41,7 +41,7 @@ async def test_twins_at_once_are_one_row(office: Office) -> None:
 
 
 async def test_repeats_cost_the_others_no_read(office: Office) -> None:
-    """The process that wrote has told them; another one tells them once more, and no oftener."""
+    """A repeat at another process announces the write once more, and causes no read."""
     writer, other, reader = office.peers
     await office.settle_in()
     await writer.create("Reno", IDENTITY)
@@ -55,7 +55,7 @@ async def test_repeats_cost_the_others_no_read(office: Office) -> None:
 
 
 async def test_a_twin_of_a_write_at_google_waits_for_its_answer(office: Office) -> None:
-    """It finds the open record, waits for the lock, and answers as the first one does."""
+    """A repeat during the write waits for the lock and returns the first answer."""
     first, second, _ = office.peers
     gate = office.gate()
     first.sheets.after("apply", gate)
@@ -74,7 +74,7 @@ async def test_a_twin_of_a_write_at_google_waits_for_its_answer(office: Office) 
 
 
 async def test_a_twin_that_found_no_record_is_told_of_the_other(office: Office) -> None:
-    """It looked before the first one noted its record; its own is not noted, nor sent."""
+    """A repeat that started before the first record was stored is neither stored nor sent."""
     first, second, third = office.peers
     gate = office.gate()
     first.sheets.after("read_sheet", gate)
@@ -97,7 +97,7 @@ async def test_a_twin_that_found_no_record_is_told_of_the_other(office: Office) 
 
 
 async def test_a_twin_is_not_judged_by_what_the_other_did(office: Office) -> None:
-    """The row that both delete is gone, but it was their write that deleted it."""
+    """Two deletes of one row with the same key both succeed, although the row is gone."""
     first, second, third = office.peers
     gate = office.gate()
     first.sheets.after("read_sheet", gate)
@@ -116,7 +116,7 @@ async def test_a_twin_is_not_judged_by_what_the_other_did(office: Office) -> Non
 
 
 async def test_a_twin_in_a_group_leaves_the_others(office: Office) -> None:
-    """The other creates of its batch are carried out."""
+    """A repeat in a batch does not stop the other creates of this batch."""
     first, second, _ = office.peers
     gate = office.gate()
     first.sheets.after("read_sheet", gate)
@@ -138,7 +138,7 @@ async def test_a_twin_in_a_group_leaves_the_others(office: Office) -> None:
 
 @pytest.mark.parametrize("is_applied", [True, False], ids=["applied", "not applied"])
 async def test_a_repeat_finishes_what_a_dead_process_left(office: Office, is_applied: bool) -> None:
-    """One row, whether the batch of the dead process was applied or is burnt."""
+    """A repeat after a killed process leaves one row, whether or not the batch was applied."""
     first, second, _ = office.peers
     gate = office.gate()
     (first.sheets.after if is_applied else first.sheets.before)("apply", gate)
@@ -161,7 +161,7 @@ async def test_a_repeat_finishes_what_a_dead_process_left(office: Office, is_app
 async def test_a_repeat_of_an_open_write_at_another_process(
     office: Office, is_applied: bool
 ) -> None:
-    """The first one's outcome stayed open: the repeat finds it out, or sends the row."""
+    """A repeat of a write with unknown outcome finds the outcome, or sends the row."""
     first, second, _ = office.peers
     (first.sheets.after if is_applied else first.sheets.before)("apply", LOST)
     first.sheets.before("fence_tokens", Forbidden("no access"))
@@ -177,7 +177,7 @@ async def test_a_repeat_of_an_open_write_at_another_process(
 
 
 async def test_repeats_of_an_open_write_at_once(office: Office) -> None:
-    """Two processes resume it together: one row, all the same."""
+    """If two processes repeat a write with unknown outcome at once, there is one row."""
     first, second, third = office.peers
     first.sheets.before("apply", LOST)
     first.sheets.before("fence_tokens", Forbidden("no access"))
@@ -195,7 +195,7 @@ async def test_repeats_of_an_open_write_at_once(office: Office) -> None:
 
 
 async def test_a_key_with_another_body_is_refused_by_all(office: Office) -> None:
-    """The record of one process counts for the others."""
+    """A key with another body is an error at all processes."""
     first, second, _ = office.peers
     await first.create("Reno", IDENTITY)
     with pytest.raises(IdempotencyKeyReused) as caught:
@@ -206,7 +206,9 @@ async def test_a_key_with_another_body_is_refused_by_all(office: Office) -> None
 
 
 async def test_a_replayed_write_is_told_to_the_others(office: Office) -> None:
-    """Its first answer was lost with Redis: after the replay all see the row."""
+    """After a repeat returned an answer, all processes see the row, although Redis lost
+    the change.
+    """
     first, second, third = office.peers
     await office.settle_in()
     first.store._lose(ConnectionError("cut"))

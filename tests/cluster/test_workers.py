@@ -63,7 +63,7 @@ def metrics_of(gateway: Process) -> list[str]:
 
 
 def test_workers_share_the_requests(installed: Installation) -> None:
-    """Each gets work, also of connections that stay open, and has metrics of its own."""
+    """Each worker gets requests, also of persistent connections, and has its own metrics."""
     stop = threading.Event()
     with serving(installed, "--workers", "2") as gateway, ThreadPoolExecutor(CLIENTS) as pool:
         asking = [pool.submit(ask, gateway.url, stop) for _ in range(CLIENTS)]
@@ -89,7 +89,7 @@ def test_workers_share_the_requests(installed: Installation) -> None:
 
 
 def test_a_killed_worker_is_replaced(installed: Installation) -> None:
-    """Connections of the killed one break; new ones are answered, all of them."""
+    """After a worker is killed its connections break, and all new connections are answered."""
     stop = threading.Event()
     with serving(installed, "--workers", "2") as gateway, ThreadPoolExecutor(CLIENTS) as pool:
         asking = [pool.submit(ask, gateway.url, stop) for _ in range(CLIENTS)]
@@ -113,7 +113,9 @@ def test_a_killed_worker_is_replaced(installed: Installation) -> None:
 
 
 def test_a_worker_that_cannot_be_replaced(installed: Installation) -> None:
-    """The other one gets all connections, until a start succeeds again."""
+    """If a killed worker cannot be replaced, the other worker gets all connections until
+    a start succeeds.
+    """
     config = installed.folder / "config.toml"
     text = config.read_text()
     with serving(installed, "--workers", "2") as gateway:
@@ -166,7 +168,7 @@ def test_workers_stop_gracefully(installed: Installation) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=lambda each: each.name)
 def test_signals_are_forwarded(installed: Installation, number: signal.Signals) -> None:
-    """Ctrl-C and the end of the terminal end all processes, with status 0."""
+    """Ctrl-C and the end of the terminal end all worker processes with status 0."""
     with serving(installed, "--workers", "2") as gateway:
         workers = workers_of(gateway)
         gateway.process.send_signal(number)
@@ -179,7 +181,7 @@ def test_signals_are_forwarded(installed: Installation, number: signal.Signals) 
 
 
 def test_workers_end_with_their_parent(installed: Installation) -> None:
-    """After kill -9 of the parent none of them serves on."""
+    """After `kill -9` of the parent, all workers end."""
     with serving(installed, "--workers", "2") as gateway:
         workers = workers_of(gateway)
         gateway.process.kill()
@@ -189,7 +191,7 @@ def test_workers_end_with_their_parent(installed: Installation) -> None:
 
 
 def test_workers_share_an_inherited_socket(installed: Installation) -> None:
-    """The next gateway on this socket answers what waits there."""
+    """Connections that wait at an inherited socket are answered by the next gateway."""
     config = str(installed.folder / "config.toml")
     with bind("127.0.0.1", 0) as listening:
         fd, where = listening.fileno(), base_url(listening)
@@ -204,7 +206,7 @@ def test_workers_share_an_inherited_socket(installed: Installation) -> None:
 
 
 def test_processes_of_a_cluster_need_no_lock(installed: Installation) -> None:
-    """A second gateway with this database starts, and both answer."""
+    """Two gateways of a cluster start with one database, and both answer."""
     with serving(installed) as first, serving(installed, name="other") as second:
         answers = [is_alive(each.url) for each in (first, second)]
 
@@ -213,7 +215,7 @@ def test_processes_of_a_cluster_need_no_lock(installed: Installation) -> None:
 
 @pytest.mark.parametrize("setting", ["nothing", "redis"])
 def test_workers_are_refused_without_a_cluster(tmp_path: Path, setting: str) -> None:
-    """With SQLite one process serves, with or without a Redis."""
+    """Several workers with SQLite are an error, with or without Redis."""
     (tmp_path / "config.toml").touch(mode=0o600)
     text = '[cluster]\nredis = "redis://127.0.0.1:1/0"\n' if setting == "redis" else ""
     (tmp_path / "config.toml").write_text(text)
@@ -227,7 +229,9 @@ def test_workers_are_refused_without_a_cluster(tmp_path: Path, setting: str) -> 
 
 
 def test_workers_that_cannot_start_end_the_parent(installed: Installation) -> None:
-    """The reason is printed once, and the status is the workers' own."""
+    """If workers cannot start, the reason is printed once, and the status is that of the
+    workers.
+    """
     (installed.folder / "pepper").write_text("another-pepper-than-before")
     (installed.folder / "pepper").chmod(0o644)
     config = str(installed.folder / "config.toml")
@@ -240,7 +244,7 @@ def test_workers_that_cannot_start_end_the_parent(installed: Installation) -> No
 
 
 def test_a_port_that_another_gateway_has(installed: Installation) -> None:
-    """Although workers share ports, two gateways do not."""
+    """A port that another gateway uses is an error, although workers share ports."""
     config = str(installed.folder / "config.toml")
     with serving(installed, "--workers", "2") as gateway:
         port = str(urlsplit(gateway.url).port)
@@ -251,7 +255,7 @@ def test_a_port_that_another_gateway_has(installed: Installation) -> None:
 
 
 def test_ports_of_metrics(installed: Installation) -> None:
-    """Each worker takes the next one; they may not meet the port of the API."""
+    """Each worker uses the next metrics port; a range that includes the API port is an error."""
     config = installed.folder / "config.toml"
     config.write_text(config.read_text().replace('listen = "0"', 'listen = "8079"'))
     done = run("serve", "--workers", "3", "--port", "8080", "--config", str(config))

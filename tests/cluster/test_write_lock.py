@@ -26,7 +26,9 @@ COUNT = "SELECT count(*) FROM row_removals"
 
 
 async def test_creates_of_all_processes_are_rows_of_their_own(office: Office) -> None:
-    """Each has the number of its row, and no two batches are at Google at once."""
+    """Creates of all processes get different rows with correct numbers, and no two
+    batches run at the same time.
+    """
     names = [f"{peer}-{number}" for peer in range(3) for number in range(5)]
     rows = await asyncio.gather(*(office.peers[int(name[0])].created(name) for name in names))
     lines = office.cities.lines()
@@ -37,7 +39,7 @@ async def test_creates_of_all_processes_are_rows_of_their_own(office: Office) ->
 
 
 async def test_the_second_waits_for_the_first(office: Office) -> None:
-    """Its look comes after the first one's answer."""
+    """The second process reads the worksheet only after the first process's batch is answered."""
     first, second, _ = office.peers
     gate = office.gate()
     first.sheets.after("apply", gate)
@@ -55,7 +57,7 @@ async def test_the_second_waits_for_the_first(office: Office) -> None:
 async def test_a_wait_for_the_lock_has_an_end(
     server: RedisServer, postgres: PostgresServer
 ) -> None:
-    """The write is refused, and changes nothing."""
+    """A write that waits too long for the lock gets an error and changes nothing."""
     async with Office(postgres, server, max_waiting_seconds=0.3).opened(2) as office:
         first, second = office.peers
         gate = office.gate()
@@ -76,7 +78,7 @@ async def test_a_wait_for_the_lock_has_an_end(
 async def test_the_lock_of_a_holder_that_hangs_is_freed(
     server: RedisServer, postgres: PostgresServer
 ) -> None:
-    """PostgreSQL ends its session after the longest time of a call."""
+    """PostgreSQL ends the session of a holder that hangs after the maximum time of a call."""
     async with Office(postgres, server, longest_seconds=1.0).opened(2) as office:
         first, second = office.peers
         gate = office.gate()
@@ -92,7 +94,7 @@ async def test_the_lock_of_a_holder_that_hangs_is_freed(
 
 
 async def test_a_successor_needs_no_read(office: Office) -> None:
-    """End, header and sheet id come from the row of the last writer."""
+    """The next holder gets the end, header and sheet ID from the last writer, without a read."""
     first, second, _ = office.peers
     for peer in (first, second):  # looks
         await peer.created("Oslo")
@@ -109,7 +111,7 @@ async def test_a_successor_needs_no_read(office: Office) -> None:
 
 
 async def test_a_successor_with_another_header_looks(office: Office) -> None:
-    """The last writer saw a header that this process does not know."""
+    """If the last writer saw an unknown header, the next holder reads the worksheet."""
     first, second, _ = office.peers
     for peer in (first, second):
         await peer.created("Oslo")
@@ -123,7 +125,7 @@ async def test_a_successor_with_another_header_looks(office: Office) -> None:
 
 
 async def test_a_successor_of_a_delete_appends_at_the_end(office: Office) -> None:
-    """The end has moved up."""
+    """After a delete, the next holder appends at the new end of the rows."""
     first, second, _ = office.peers
     for peer in (first, second):
         await peer.created("Oslo")
@@ -135,7 +137,7 @@ async def test_a_successor_of_a_delete_appends_at_the_end(office: Office) -> Non
 
 
 async def test_a_session_that_was_cut_alone_stops_nothing(office: Office) -> None:
-    """Nobody has followed: the holder still has the row."""
+    """A holder whose session was cut keeps the row if no other process took it."""
     first, second, _ = office.peers
     gate = office.gate()
     first.sheets.after("read_sheet", gate)
@@ -149,7 +151,7 @@ async def test_a_session_that_was_cut_alone_stops_nothing(office: Office) -> Non
 
 
 async def test_a_holder_that_was_followed_stores_no_fence(office: Office) -> None:
-    """Its write is refused before a batch is sent, and the row stays with the successor."""
+    """A holder that was replaced stores no fence and sends no batch; its write gets an error."""
     first, second, _ = office.peers
     gate = office.gate()
     first.sheets.after("read_sheet", gate)
@@ -168,7 +170,7 @@ async def test_a_holder_that_was_followed_stores_no_fence(office: Office) -> Non
 
 
 async def test_an_applied_batch_of_a_dead_holder_is_found(office: Office) -> None:
-    """The successor finds its fence, burns nothing, and appends below its rows."""
+    """The next holder finds the fence of a dead holder's batch, and appends below its rows."""
     first, second, _ = office.peers
     gate = office.gate()
     first.sheets.after("apply", gate)
@@ -186,7 +188,7 @@ async def test_an_applied_batch_of_a_dead_holder_is_found(office: Office) -> Non
 
 
 async def test_a_batch_that_was_not_applied_is_burnt(office: Office) -> None:
-    """Google refuses it when it comes after all, and its write ends as not applied."""
+    """A late batch of a dead holder is rejected by Google, and its write ends as not applied."""
     first, second, _ = office.peers
     gate = office.gate()
     first.sheets.before("apply", gate)
@@ -209,7 +211,7 @@ async def test_a_batch_that_was_not_applied_is_burnt(office: Office) -> None:
 
 @pytest.mark.parametrize("is_applied", [True, False], ids=["applied", "not applied"])
 async def test_an_outcome_that_stayed_open_is_settled(office: Office, is_applied: bool) -> None:
-    """The fence is in the row until a successor knows; a later one has nothing to settle."""
+    """A fence stays in the row until a process finds its outcome; later processes check nothing."""
     first, second, third = office.peers
     leaves_open(first, is_applied=is_applied)
     with pytest.raises(WriteOutcomeUnknown):
@@ -225,7 +227,9 @@ async def test_an_outcome_that_stayed_open_is_settled(office: Office, is_applied
 
 
 async def test_who_cannot_settle_writes_nothing(office: Office) -> None:
-    """Its write waits for the next one that can, which finds the fence in the row."""
+    """A process that cannot check an open fence gets an error, and the next process finds
+    the fence.
+    """
     first, second, third = office.peers
     leaves_open(first, is_applied=True)
     with pytest.raises(WriteOutcomeUnknown):
@@ -242,7 +246,7 @@ async def test_who_cannot_settle_writes_nothing(office: Office) -> None:
 
 
 async def test_a_holder_settles_what_it_left_open_itself(office: Office) -> None:
-    """The next write of the same process finds the fence as another's would."""
+    """The next write of the same process checks the fence that an earlier write left."""
     first, second, _ = office.peers
     leaves_open(first, is_applied=False)
     with pytest.raises(WriteOutcomeUnknown):
@@ -255,7 +259,7 @@ async def test_a_holder_settles_what_it_left_open_itself(office: Office) -> None
 
 
 async def test_a_refused_write_leaves_no_fence_open(office: Office) -> None:
-    """Google named the request: nothing was applied, and nobody has to settle anything."""
+    """If Google rejects a batch by request number, nothing was applied and no fence stays open."""
     first, second, _ = office.peers
     first.sheets.poison["Reno"] = "Invalid requests[{index}].appendCells: protected"
     with pytest.raises(GatewayError):
@@ -283,7 +287,7 @@ async def refused(write: "asyncio.Task[object]") -> None:
 
 
 async def test_the_end_of_the_rows_is_that_of_the_latest_look(office: Office) -> None:
-    """People delete rows, and a list sees it: what another process left in the lock is older."""
+    """The end of the rows comes from the latest read, because people can delete rows."""
     first, second, _ = office.peers
     await first.created("Reno")
     await second.created("Bern")
@@ -310,7 +314,7 @@ async def test_the_end_of_the_rows_is_that_of_the_latest_look(office: Office) ->
     ],
 )
 async def test_a_damaged_fence_lets_nobody_write(office: Office, damage: str) -> None:
-    """An earlier write may be open that cannot be settled: writes get 503 until it is mended."""
+    """With a damaged fence in the lock's row, writes get 503 until an operator repairs the row."""
     first, second, _ = office.peers
     await first.created("Reno")
     first.cost()
@@ -330,7 +334,7 @@ async def test_a_damaged_fence_lets_nobody_write(office: Office, damage: str) ->
 
 
 async def test_a_damaged_end_is_unknown(office: Office) -> None:
-    """The successor looks where the rows end."""
+    """With a damaged end in the lock's row, the next holder reads the worksheet."""
     first, second, _ = office.peers
     for peer in (first, second):
         await peer.created("Oslo")

@@ -26,7 +26,7 @@ async def office(server: RedisServer, own_postgres: PostgresServer) -> AsyncIter
 
 
 async def test_nothing_is_written_without_postgresql(office: Office) -> None:
-    """Creates, updates and deletes are refused before any call; afterwards they work."""
+    """Without PostgreSQL, creates, updates and deletes get an error before any call."""
     first, second, _ = office.peers
     await office.settle_in()
     office.postgres.stop()
@@ -62,7 +62,9 @@ async def test_rows_are_read_without_postgresql(office: Office) -> None:
 
 
 async def test_postgresql_gone_before_the_fence_is_stored(office: Office) -> None:
-    """The batch is not sent, and its write is refused."""
+    """If PostgreSQL fails before the fence is stored, the batch is not sent and the write
+    gets an error.
+    """
     first, second, _ = office.peers
     first.sheets.after("read_sheet", office.postgres.stop)
     with pytest.raises(RecordsUnavailable) as refused:
@@ -77,7 +79,9 @@ async def test_postgresql_gone_before_the_fence_is_stored(office: Office) -> Non
 
 
 async def test_postgresql_gone_at_the_end_of_a_write(office: Office) -> None:
-    """The write is answered, others see it, and the successor finds its fence in the row."""
+    """If PostgreSQL fails after a batch, the write is answered, and the next holder finds
+    the fence.
+    """
     first, second, third = office.peers
     await office.settle_in()
     first.sheets.after("apply", office.postgres.stop)
@@ -98,7 +102,9 @@ async def test_postgresql_gone_at_the_end_of_a_write(office: Office) -> None:
 
 
 async def test_both_engines_gone_at_the_end_of_a_write(office: Office) -> None:
-    """The write is answered and marked; afterwards all see it, and go on below it."""
+    """If PostgreSQL and Redis fail after a batch, the answer is marked; all processes see
+    the write afterwards.
+    """
     first, second, _ = office.peers
     await office.settle_in()
     first.sheets.after("apply", office.postgres.stop, office.server.kill)
@@ -118,7 +124,9 @@ async def test_both_engines_gone_at_the_end_of_a_write(office: Office) -> None:
 
 
 async def test_a_keyed_write_whose_answer_was_not_stored(office: Office) -> None:
-    """PostgreSQL left after the batch: a repeat at another process gets the answer."""
+    """If the answer of a keyed write could not be stored, a repeat at another process
+    returns the answer.
+    """
     first, second, _ = office.peers
     identity = identity_of("Reno")
     first.sheets.after("apply", office.postgres.stop)

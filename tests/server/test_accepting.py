@@ -83,14 +83,14 @@ class Accepting:
 
 
 async def test_all_that_wait_are_accepted_in_batches() -> None:
-    """Each new connection has a batch accepted, in the next turn of the loop."""
+    """Each new connection causes one batch of accepts in the next iteration of the event loop."""
     accepting = Accepting([None] * (BATCH + 1))
 
     assert [await accepting.look() for _ in range(3)] == [BATCH, BATCH + 1, BATCH + 1]
 
 
 async def test_many_new_connections_look_once_in_a_turn() -> None:
-    """A look is scheduled once until it is done."""
+    """Many new connections schedule one accept call per iteration of the event loop."""
     accepting = Accepting([None])
     for _ in range(3):
         accepting.acceptor.look_soon()
@@ -99,7 +99,7 @@ async def test_many_new_connections_look_once_in_a_turn() -> None:
 
 
 async def test_accepting_ends_without_descriptors() -> None:
-    """The error does not come again in each turn of the loop: the next connection has us look."""
+    """Without file descriptors accepting stops, and the next connection starts accepting again."""
     accepting = Accepting([NO_DESCRIPTORS, None])
 
     assert [await accepting.look() for _ in range(2)] == [0, 1]
@@ -108,7 +108,7 @@ async def test_accepting_ends_without_descriptors() -> None:
 
 @pytest.mark.parametrize("most", [0, 2 * BATCH], ids=["inherited", "own"])
 async def test_the_end_accepts_what_may_be_accepted(most: int) -> None:
-    """All that wait at once, or none; the socket is closed, and not looked at again."""
+    """A stop accepts all waiting connections or none, and closes the socket."""
     accepting = Accepting([None] * (2 * BATCH))
     await accepting.acceptor.end(most)
 
@@ -118,7 +118,7 @@ async def test_the_end_accepts_what_may_be_accepted(most: int) -> None:
 
 
 async def test_a_connection_that_fails_is_closed() -> None:
-    """The others go on."""
+    """A connection that fails in accept is closed, and the other connections continue."""
     accepting = Accepting([None, None])
     accepting.loop.connect_accepted_socket = failing  # type: ignore[method-assign]
     with capture_logs() as logged:
@@ -162,7 +162,9 @@ def crowded() -> Iterator[tuple[Noting, socket.socket]]:
 def test_a_newcomer_is_served_before_a_crowd_that_pipelines(
     crowded: tuple[Noting, socket.socket],
 ) -> None:
-    """It comes last, and waits for the first requests of all, and for few of the others."""
+    """A new connection waits for the first request of each pipelining connection, not for
+    all requests.
+    """
     app, listening = crowded
     host, port = listening.getsockname()
     with connected(f"http://{host}:{port}") as newcomer:

@@ -27,7 +27,9 @@ ANSWER_SECONDS = 30.0
     ],
 )
 async def test_a_client_that_says_no_more_is_answered(sent: bytes, began: list[str]) -> None:
-    """All that came whole, the last of it as the last; then the connection is closed."""
+    """After a client closed its side, its complete requests are answered and the
+    connection closes.
+    """
     stage = Stage()
     connection, transport = stage.connect()
     connection.data_received(sent)
@@ -46,7 +48,7 @@ async def test_a_client_that_says_no_more_is_answered(sent: bytes, began: list[s
 
 @pytest.mark.parametrize("sent", [b"", b"GET /1", UPLOAD % 1], ids=["nothing", "head", "body"])
 async def test_a_client_that_leaves_in_the_middle_is_let_go(sent: bytes) -> None:
-    """Nothing is owed to it."""
+    """A client that disconnects within a request is removed without an answer."""
     stage = Stage()
     connection, transport = stage.connect()
     connection.data_received(sent)
@@ -57,7 +59,7 @@ async def test_a_client_that_leaves_in_the_middle_is_let_go(sent: bytes) -> None
 
 
 async def test_a_client_that_leaves_after_its_answer_is_let_go() -> None:
-    """Nothing is owed to it any more."""
+    """A client that disconnects after its answer is removed."""
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect()
@@ -69,7 +71,7 @@ async def test_a_client_that_leaves_after_its_answer_is_let_go() -> None:
 
 
 async def test_nothing_is_begun_while_an_answer_is_not_taken() -> None:
-    """One answer is all that lies in a buffer, however many requests there are."""
+    """While one answer waits in the buffer, no further request of the connection starts."""
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect(room=100)
@@ -86,7 +88,7 @@ async def test_nothing_is_begun_while_an_answer_is_not_taken() -> None:
 
 @pytest.mark.parametrize("room", [1_000_000, 100], ids=["in the making", "not taken"])
 async def test_nothing_is_parsed_behind_an_answer(room: int) -> None:
-    """Pipelined bytes wait unparsed until the answer has been sent."""
+    """Pipelined bytes are parsed only after the previous answer was sent."""
     stage = Stage()
     connection, transport = stage.connect(room)
     behind = REQUEST % 2 + REQUEST % 3
@@ -106,7 +108,7 @@ async def test_nothing_is_parsed_behind_an_answer(room: int) -> None:
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])
 async def test_nothing_is_parsed_behind_a_body_in_parts(chunked: bool) -> None:
-    """The end of a body is known for every framing."""
+    """Bytes after the end of a body stay unparsed, for every framing."""
     stage = Stage()
     connection, _ = stage.connect()
     parts = [UPLOAD % 1, b"c", b"de"]
@@ -126,7 +128,7 @@ async def test_nothing_is_parsed_behind_a_body_in_parts(chunked: bool) -> None:
 
 
 async def test_no_more_is_read_than_is_kept() -> None:
-    """Behind a request one read has room; once its answer has left reading goes on."""
+    """After a request at most one read is buffered; reading resumes after the answer."""
     stage = Stage()
     connection, transport = stage.connect()
     connection.data_received(REQUEST % 1)
@@ -142,7 +144,7 @@ async def test_no_more_is_read_than_is_kept() -> None:
 
 
 async def test_a_body_that_is_not_taken_is_not_read_on() -> None:
-    """Reading pauses while the application has not taken what came of a body."""
+    """Reading pauses while the application has not consumed the received part of a body."""
     stage = Stage()
     connection, transport = stage.connect()
     connection.data_received((UPLOAD % 1).replace(b"Length: 5", b"Length: 500000"))
@@ -155,7 +157,7 @@ async def test_a_body_that_is_not_taken_is_not_read_on() -> None:
 
 
 async def test_time_in_which_nothing_is_read_does_not_count() -> None:
-    """An incomplete head that waits behind a request has its whole time from its turn on."""
+    """The deadline of an incomplete head starts when the connection is allowed to read it."""
     stage = Stage()
     connection, transport = stage.connect()
     connection.data_received(REQUEST % 1 + (REQUEST % 2)[:-2])
@@ -172,7 +174,7 @@ async def test_time_in_which_nothing_is_read_does_not_count() -> None:
 
 
 async def test_requests_that_wait_are_kept_at_the_end_of_a_client() -> None:
-    """A client may close its side between two of its answers."""
+    """Requests received before a client closes its side are still answered."""
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect(room=100)
@@ -188,7 +190,7 @@ async def test_requests_that_wait_are_kept_at_the_end_of_a_client() -> None:
 
 
 async def test_what_is_taken_later_is_followed_by_more() -> None:
-    """A connection whose answer was taken late is as good as another."""
+    """After a client reads an answer late, the connection continues as usual."""
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect(room=100)
@@ -207,7 +209,7 @@ async def test_what_is_taken_later_is_followed_by_more() -> None:
 
 @pytest.mark.parametrize("is_stop", [False, True], ids=["connection: close", "stop"])
 async def test_a_last_answer_has_its_time(is_stop: bool) -> None:
-    """Lingering begins when the client has taken its answer."""
+    """The time for lingering starts when the client has read the last answer."""
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect(room=100)
@@ -228,7 +230,7 @@ async def test_a_last_answer_has_its_time(is_stop: bool) -> None:
 
 
 async def test_a_last_answer_that_is_never_taken_is_cut_off() -> None:
-    """Its time is that of all answers."""
+    """A last answer that the client never reads ends at the deadline for answers."""
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect(room=100)
@@ -240,7 +242,7 @@ async def test_a_last_answer_that_is_never_taken_is_cut_off() -> None:
 
 
 async def test_a_stop_does_not_refuse_a_client_again() -> None:
-    """Bytes behind a refusal that the client has yet to read stay unparsed."""
+    """During a stop, bytes after an unread error answer are not parsed."""
     stage = Stage()
     connection, transport = stage.connect(room=100)
     connection.data_received(b"GET /1 HTTP/1.1\r\nno header\r\n")
@@ -257,7 +259,7 @@ async def test_a_stop_does_not_refuse_a_client_again() -> None:
 
 @pytest.mark.parametrize(("version", "asked"), [(b"1.1", 1), (b"1.0", 0)], ids=["1.1", "1.0"])
 async def test_only_clients_of_today_are_asked_for_a_body(version: bytes, asked: int) -> None:
-    """A client of HTTP/1.0 would not know what `100 Continue` is."""
+    """`100 Continue` is sent to HTTP/1.1 clients only."""
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect()
@@ -272,7 +274,9 @@ async def test_only_clients_of_today_are_asked_for_a_body(version: bytes, asked:
 
 
 async def test_those_far_too_many_are_cut_off_without_a_word() -> None:
-    """A few past the limit get an answer; more would cost as many descriptors as admitted ones."""
+    """A few connections above the limit get an error answer; further connections are
+    closed without one.
+    """
     stage = Stage(max_connections=2)
     busy = [stage.connect() for _ in range(2)]
     for connection, _ in busy:
@@ -286,7 +290,7 @@ async def test_those_far_too_many_are_cut_off_without_a_word() -> None:
 
 
 async def test_idle_connections_make_room_in_their_order() -> None:
-    """A newcomer ends the one that has waited for longest for a request, whenever it came."""
+    """A new connection above the limit closes the connection that has been idle longest."""
     stage = Stage(max_connections=3)
     stage.app.may_answer.set()
     (first, one), (_, two), (_, three) = (stage.connect() for _ in range(3))
@@ -302,7 +306,7 @@ LAST_LONG = b"POST /a HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\nContent-
 
 
 async def test_a_read_fills_the_room_of_its_connection() -> None:
-    """The more of a connection waits, the less is read; another is not affected."""
+    """A connection with more buffered bytes reads less; other connections are not affected."""
     stage = Stage()
     reads = [stage.connect()[0] for _ in range(2)]
     sizes = [len(each.get_buffer(65_536)) for each in reads]
@@ -315,7 +319,7 @@ async def test_a_read_fills_the_room_of_its_connection() -> None:
 
 
 def test_a_body_of_many_reads_is_whole(serve_echo: ServeEcho) -> None:
-    """Bytes of each read are separate from the shared buffer."""
+    """A body of many reads is complete, because bytes are copied from the shared buffer."""
     body = bytes(range(256)) * (READ_BYTES // 64)
     (answer,) = exchange(serve_echo(), LAST_LONG % len(body) + body)
 
@@ -323,7 +327,7 @@ def test_a_body_of_many_reads_is_whole(serve_echo: ServeEcho) -> None:
 
 
 def test_servers_of_one_process_share_no_buffer() -> None:
-    """They read at the same time, each in its own thread."""
+    """Servers in two threads of one process have separate read buffers."""
     one, other = (Edge(ServerSettings()) for _ in range(2))
 
     assert one.buffer.obj is not other.buffer.obj

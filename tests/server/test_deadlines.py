@@ -37,14 +37,16 @@ SLOW_SOCKETS = 40
 def test_a_deadline_frees_the_socket(
     serve_echo: ServeEcho, setting: str, sent: bytes, expected: list[int | str]
 ) -> None:
-    """A client that stops within a request is answered and disconnected."""
+    """A client that stops within a request is answered and disconnected at the deadline."""
     answers = exchange(serve_echo(**{setting: SHORT_SECONDS}), sent)
 
     assert [answer.saw for answer in answers] == expected
 
 
 def test_a_refusal_for_slowness_says_that_nothing_was_done(serve_echo: ServeEcho) -> None:
-    """The 408 is the API's, marked as safe to send again, and ends the connection."""
+    """The 408 for a slow request has the API's JSON shape, is marked as safe to repeat,
+    and closes the connection.
+    """
     (answer,) = exchange(serve_echo(body_timeout_seconds=SHORT_SECONDS), UPLOAD)
 
     assert (answer.status, answer.json["name"]) == (408, "RequestTimeout")
@@ -53,7 +55,7 @@ def test_a_refusal_for_slowness_says_that_nothing_was_done(serve_echo: ServeEcho
 
 
 def test_bytes_that_trickle_do_not_move_a_deadline(serve_echo: ServeEcho) -> None:
-    """A head that comes byte by byte has the same time as one that stops."""
+    """A head that arrives byte by byte has the same deadline as a head that stops."""
     url = serve_echo(head_timeout_seconds=SHORT_SECONDS)
     with connected(url) as client:
         client.settimeout(0.02)
@@ -72,7 +74,7 @@ def test_bytes_that_trickle_do_not_move_a_deadline(serve_echo: ServeEcho) -> Non
 
 
 def test_an_answer_that_takes_long_is_not_cut(serve_echo: ServeEcho) -> None:
-    """The deadlines are for clients: the application may take longer than any of them."""
+    """Deadlines of clients do not limit the time of the application."""
     url = serve_echo(
         head_timeout_seconds=0.05,
         body_timeout_seconds=0.05,
@@ -87,7 +89,7 @@ def test_an_answer_that_takes_long_is_not_cut(serve_echo: ServeEcho) -> None:
 def test_who_does_not_read_is_cut_off(
     serve_echo: ServeEcho, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An unread answer keeps neither its socket nor its memory."""
+    """A client that does not read its answer is disconnected, and its memory is freed."""
     url = serve_echo(answer_timeout_seconds=SHORT_SECONDS, max_connections=1)
     with connected(url) as client:
         client.sendall((HEAD.replace(b"/a", b"/large") + b"\r\n") * 3)
@@ -103,7 +105,9 @@ def test_who_does_not_read_is_cut_off(
 
 
 def test_who_reads_slowly_gets_all(serve_echo: ServeEcho) -> None:
-    """An answer that is taken bit by bit goes on after the deadline for taking none of it."""
+    """A client that reads slowly but steadily gets the whole answer after the deadline
+    for reading nothing.
+    """
     url = serve_echo(answer_timeout_seconds=SHORT_SECONDS)
     with connected(url) as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 262_144)
@@ -117,7 +121,9 @@ def test_who_reads_slowly_gets_all(serve_echo: ServeEcho) -> None:
 
 
 def test_who_reads_steadily_is_seen_to(serve_echo: ServeEcho) -> None:
-    """Though its system and ours could hold more than it takes in all that time."""
+    """A steady reader is recognized, although socket buffers could hold more than the
+    client reads in the time.
+    """
     url = serve_echo(answer_timeout_seconds=0.5)
     with connected(url) as client:
         client.sendall(HEAD.replace(b"/a", b"/large") + CLOSE)
@@ -134,7 +140,7 @@ def test_who_reads_steadily_is_seen_to(serve_echo: ServeEcho) -> None:
 
 
 def test_slow_clients_do_not_hold_up_others(serve_echo: ServeEcho) -> None:
-    """Beside many incomplete requests and idle readers a request is answered; all are freed."""
+    """Incomplete requests and idle readers delay no other request, and all are freed at the end."""
     url = serve_echo(head_timeout_seconds=2 * SHORT_SECONDS, body_timeout_seconds=2 * SHORT_SECONDS)
     with ExitStack() as stack:
         slow = [stack.enter_context(connected(url)) for _ in range(SLOW_SOCKETS)]

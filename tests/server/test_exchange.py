@@ -92,7 +92,7 @@ async def test_head_and_body_go_together() -> None:
 
 
 async def test_a_part_of_a_file_is_not_copied() -> None:
-    """Clients that do not read share its bytes: a copy of each would take their size in memory."""
+    """Clients that do not read share the bytes of a file, without a copy for each client."""
     chunk = bytes(CHUNK_BYTES)
     length = (b"content-length", b"%d" % len(chunk))
 
@@ -122,7 +122,7 @@ async def test_a_part_of_a_file_is_not_copied() -> None:
 async def test_a_body_of_unknown_length_is_sent_in_chunks(
     messages: Sequence[Message], expected: bytes
 ) -> None:
-    """Each part is one, and an empty part is none: it would be the end."""
+    """Each part of a body of unknown length is one chunk; an empty part sends nothing."""
     seen = await answered(sending(*messages))
 
     assert seen.written == b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + expected
@@ -175,7 +175,7 @@ async def test_an_application_may_close_the_connection() -> None:
     ],
 )
 async def test_an_answer_that_is_none_is_500(messages: Sequence[Message]) -> None:
-    """Nothing of it is sent, and the connection ends."""
+    """An invalid answer of the application gets 500, and the connection closes."""
     seen = await answered(sending(*messages))
 
     assert seen.written.startswith(b"HTTP/1.1 500 ")
@@ -185,7 +185,7 @@ async def test_an_answer_that_is_none_is_500(messages: Sequence[Message]) -> Non
 
 @pytest.mark.parametrize("begun", [[], [start(LENGTH)]], ids=["before", "after its head"])
 async def test_an_application_that_fails_before_its_body_is_500(begun: Sequence[Message]) -> None:
-    """No head is sent of an answer that fails before its body."""
+    """If the application fails before the body, the client gets 500."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await sending(*begun)(scope, receive, send)
@@ -199,7 +199,7 @@ async def test_an_application_that_fails_before_its_body_is_500(begun: Sequence[
 
 @pytest.mark.parametrize("fails", [True, False], ids=["raises", "returns"])
 async def test_an_answer_that_stops_in_its_body_ends_the_connection(fails: bool) -> None:
-    """The client sees that it is not whole."""
+    """If the application fails within the body, the connection ends without the last chunk."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await sending(start(), part(b"a", is_last=False))(scope, receive, send)
@@ -227,7 +227,7 @@ async def test_a_body_of_unknown_length_ends_with_its_connection_in_http_1_0() -
 
 
 async def test_such_a_body_that_fails_ends_with_a_reset() -> None:
-    """To a client of HTTP/1.0, a connection that ends in order would be the end of the body."""
+    """If the application fails within an HTTP/1.0 body, the connection is reset."""
     seen = await answered(sending(start(), part(b"a", is_last=False)), OLD_REQUEST)
 
     assert seen.is_aborted
@@ -235,7 +235,7 @@ async def test_such_a_body_that_fails_ends_with_a_reset() -> None:
 
 
 async def test_an_application_learns_that_its_client_has_gone() -> None:
-    """It makes no more parts of its answer."""
+    """After its client disconnected, the application makes no more parts of the answer."""
     parts: list[bytes] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -252,7 +252,7 @@ async def test_an_application_learns_that_its_client_has_gone() -> None:
 
 
 async def test_an_answer_is_not_followed_by_another() -> None:
-    """A second one of the same application ends the connection."""
+    """A second answer of the same application call closes the connection."""
     seen = await answered(sending(start(LENGTH), part(b"{}"), part(b"{}")))
 
     assert seen.written.count(b"HTTP/1.1 ") == 1

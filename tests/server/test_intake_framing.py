@@ -104,7 +104,9 @@ CASES: dict[str, tuple[bytes, Answers]] = {
 def test_every_request_has_one_meaning(
     echo_url: str, sent: bytes, expected: Answers, is_split: bool
 ) -> None:
-    """An ambiguous request is refused and the connection's last; others keep their meaning."""
+    """An ambiguous request gets an error and closes the connection; other requests are
+    parsed exactly.
+    """
     parts = single_bytes(sent + PROBE) if is_split else [sent + PROBE]
     answers = exchange(echo_url, *parts)
 
@@ -112,7 +114,7 @@ def test_every_request_has_one_meaning(
 
 
 def test_the_body_of_an_upgrade_that_is_ignored_is_a_body(echo_url: str) -> None:
-    """The whole request is answered in HTTP/1.1."""
+    """A request with an ignored upgrade is answered in HTTP/1.1, with its body."""
     sent = post(*H2C, HIDDEN_LENGTH, body=HIDDEN)
     upgraded, _ = exchange(echo_url, sent + PROBE)
 
@@ -121,7 +123,7 @@ def test_the_body_of_an_upgrade_that_is_ignored_is_a_body(echo_url: str) -> None
 
 
 def test_trailers_are_no_headers(echo_url: str) -> None:
-    """Lines behind a body are not among those that came before it."""
+    """Trailer lines after a body are not added to the headers."""
     sent = post(TE, body=b"3\r\nabc\r\n0\r\nAuthorization: x\r\n\r\n")
     answer, _ = exchange(echo_url, sent + PROBE)
 
@@ -129,7 +131,7 @@ def test_trailers_are_no_headers(echo_url: str) -> None:
 
 
 def test_pipelined_requests_are_answered_in_order(echo_url: str) -> None:
-    """Requests in one packet are answered one after the other, a refusal among them in its turn."""
+    """Pipelined requests are answered in order, also an error answer among them."""
     sent = get(b"/slow") + get(b"/1") + post(CL3, body=b"abc") + get(b"/2") + b"x\r\n"
     answers = exchange(echo_url, sent + PROBE)
 
@@ -137,7 +139,9 @@ def test_pipelined_requests_are_answered_in_order(echo_url: str) -> None:
 
 
 def test_a_client_that_waits_for_leave_to_send_is_not_misread(echo_url: str) -> None:
-    """Refused before it sends its body, it may send it or not: the connection ends."""
+    """If `Expect: 100-continue` gets an error answer, the connection ends, because the
+    body might follow.
+    """
     sent = post(b"Expect: 100-continue", HIDDEN_LENGTH).replace(b"/a", b"/unread")
     answers = exchange(echo_url, sent, HIDDEN)
 
@@ -146,7 +150,7 @@ def test_a_client_that_waits_for_leave_to_send_is_not_misread(echo_url: str) -> 
 
 
 def test_a_client_that_waits_for_leave_to_send_gets_it(echo_url: str) -> None:
-    """A body that is wanted is asked for, and read."""
+    """A client with `Expect: 100-continue` gets `100 Continue`, and its body is read."""
     sent = post(b"Expect: 100-continue", CL3)
     answers = exchange(echo_url, sent, b"abc", PROBE)
 

@@ -27,7 +27,7 @@ TRAILERS = CHUNKED + b"0\r\nX: "
 def test_a_head_without_end_is_refused_as_it_comes(
     serve_echo: ServeEcho, start: bytes, expected: tuple[int, int]
 ) -> None:
-    """No more than the limit is taken in of a head, though its end has not been seen."""
+    """A head above the limit gets an error before its end arrives."""
     (answer,) = exchange(serve_echo(), start, *[FILLER] * 30)
 
     assert (answer.status, answer.json["code"]) == expected
@@ -51,7 +51,7 @@ def test_the_limit_of_a_head_does_not_depend_on_its_packets(
 
 
 def test_many_header_lines_are_too_many(serve_echo: ServeEcho) -> None:
-    """However short they are; as many as others take are taken."""
+    """Too many header lines are an error, however short the lines are."""
     url = serve_echo()
     seen = []
     for count in (MAX_HEADER_LINES, MAX_HEADER_LINES + 1):
@@ -63,14 +63,14 @@ def test_many_header_lines_are_too_many(serve_echo: ServeEcho) -> None:
 
 
 def test_many_header_lines_are_refused_as_they_come(serve_echo: ServeEcho) -> None:
-    """The end of the head is not waited for."""
+    """Too many header lines are an error before the end of the head arrives."""
     (answer,) = exchange(serve_echo(), REQUEST[:-2], *[b"a:\r\n"] * MAX_HEADER_LINES, b"b:")
 
     assert (answer.status, answer.saw) == (431, 4310)
 
 
 def test_many_trailers_are_too_many(serve_echo: ServeEcho) -> None:
-    """They are lines as those of a head are."""
+    """Too many trailer lines are an error, as in a head."""
     (answer,) = exchange(serve_echo(), TRAILERS + b"\r\na:" * (MAX_HEADER_LINES + 1))
 
     assert (answer.status, answer.saw) == (431, 4310)
@@ -87,7 +87,7 @@ def test_many_trailers_are_too_many(serve_echo: ServeEcho) -> None:
 def test_what_is_around_chunks_has_a_bound(
     serve_echo: ServeEcho, unit: bytes, count: int, size: int
 ) -> None:
-    """A body that is short but takes many bytes is refused, though no part of it is too long."""
+    """A short body in chunks with too many bytes of framing is an error."""
     url = serve_echo(max_body_bytes=30_000, max_head_bytes=20_000)
     sent = CHUNKED + unit * count
     (answer,) = exchange(url, *[sent[at : at + size] for at in range(0, len(sent), size)])
@@ -97,7 +97,7 @@ def test_what_is_around_chunks_has_a_bound(
 
 
 def test_each_body_has_room_of_its_own(serve_echo: ServeEcho) -> None:
-    """The limit starts again for each body of a connection."""
+    """The limit of bytes starts again for each body of a connection."""
     url = serve_echo(max_body_bytes=10_000, max_head_bytes=10_000)
     upload = CHUNKED + b"%x\r\n%b\r\n0\r\n\r\n" % (10_000, b"x" * 10_000)
     answers = exchange(url, *[upload] * 10, LAST)
@@ -123,7 +123,7 @@ def test_a_body_before_a_head_does_not_count_as_head(serve_echo: ServeEcho) -> N
 def test_a_body_that_is_not_wanted_ends_the_connection(
     serve_echo: ServeEcho, length: bytes
 ) -> None:
-    """After an answer that did not wait for a large body, the rest of it is not waited for."""
+    """After an answer that ignored a large body, the connection closes without reading the body."""
     head = b"POST /unread HTTP/1.1\r\nHost: gateway\r\n%b\r\n\r\n" % length
     answers = exchange(serve_echo(), head, *[b"10000\r\n" + FILLER + b"\r\n"] * 40)
 
@@ -132,7 +132,7 @@ def test_a_body_that_is_not_wanted_ends_the_connection(
 
 
 def test_a_short_body_that_is_not_wanted_keeps_the_connection(serve_echo: ServeEcho) -> None:
-    """Before and after the answer alike: equal requests have equal answers."""
+    """A short body that the answer ignored is read, and the connection stays open."""
     url = serve_echo()
     head = b"POST /unread HTTP/1.1\r\nHost: gateway\r\nContent-Length: 3\r\n\r\n"
     together = exchange(url, head + b"abc" + LAST)
@@ -158,7 +158,7 @@ def test_a_short_body_that_is_not_wanted_keeps_the_connection(serve_echo: ServeE
 def test_thousands_of_requests_at_once_are_answered(
     serve_echo: ServeEcho, request_bytes: bytes
 ) -> None:
-    """A client may send as many as it likes before it reads the first answer."""
+    """A client can send thousands of requests before it reads the first answer."""
     answers = exchange(serve_echo(), request_bytes * 3000 + LAST)
 
     assert [answer.saw for answer in answers] == [*["/a"] * 3000, "/last"]
@@ -166,7 +166,9 @@ def test_thousands_of_requests_at_once_are_answered(
 
 
 def test_a_connection_too_many_ends_one_that_is_idle(serve_echo: ServeEcho) -> None:
-    """Idle connections make room; those with a request get their answer."""
+    """At the limit of connections, a new connection closes an idle one; active requests
+    are answered.
+    """
     url = serve_echo(max_connections=2)
     with connected(url) as idle, connected(url) as busy:
         idle.sendall(REQUEST)
@@ -180,7 +182,7 @@ def test_a_connection_too_many_ends_one_that_is_idle(serve_echo: ServeEcho) -> N
 
 
 def test_a_connection_too_many_is_refused_where_none_is_idle(serve_echo: ServeEcho) -> None:
-    """While all are busy a new connection gets a retry time before it sends anything."""
+    """If all connections are active at the limit, a new connection gets a retry time at once."""
     url = serve_echo(max_connections=3)
     with ExitStack() as stack:
         busy = [stack.enter_context(connected(url)) for _ in range(3)]

@@ -66,7 +66,7 @@ needs_curl = pytest.mark.skipif(not CURL, reason="needs curl")
 
 @pytest.mark.parametrize("count", [1, 40])
 def test_a_whole_body_is_one(count: int) -> None:
-    """Of any length, in chunks."""
+    """A body of any length in chunks arrives complete."""
     with serving(Parts(count)) as url:
         answer = httpx.get(f"{url}/whole")
 
@@ -76,7 +76,7 @@ def test_a_whole_body_is_one(count: int) -> None:
 
 @pytest.mark.parametrize("count", [1, 40])
 def test_a_body_that_breaks_off_is_an_error_of_its_client(count: int) -> None:
-    """Its last chunk is missing, and its connection is reset."""
+    """A body that stops early has no last chunk, and its connection is reset."""
     with serving(Parts(count)) as url, pytest.raises((httpx.RemoteProtocolError, httpx.ReadError)):
         httpx.get(url)
 
@@ -115,7 +115,9 @@ def is_whole(client: socket.socket) -> bool:
 
 
 def test_a_client_that_does_not_read_is_cut_off() -> None:
-    """After its time, and no parts are made for it in advance, nor after that."""
+    """A client that does not read is disconnected at the deadline, and no further parts
+    are made.
+    """
     parts = Parts(10_000)
     with serving(parts, answer_timeout_seconds=0.3) as url, silent_client(url) as client:
         assert parts.has_ended.wait(WAIT_SECONDS)
@@ -127,7 +129,7 @@ def test_a_client_that_does_not_read_is_cut_off() -> None:
 
 
 def test_a_client_that_leaves_ends_the_making() -> None:
-    """The rest is not made."""
+    """After a client disconnects, the application makes no further parts."""
     parts = Parts(10_000)
     with serving(parts) as url:
         with silent_client(url):
@@ -148,7 +150,7 @@ def asking(url: str, path: str) -> Iterator[http.client.HTTPResponse]:
 
 
 def test_the_end_of_the_server_cuts_a_body_off() -> None:
-    """Within its time, and never as if it were whole."""
+    """A stop ends a body after the time for requests, without its last chunk."""
     parts = Parts(10_000)
     with ExitStack() as clients:
         with serving(parts, shutdown_seconds=0.3) as url:
@@ -160,7 +162,7 @@ def test_the_end_of_the_server_cuts_a_body_off() -> None:
 
 
 def test_the_end_of_the_server_waits_for_a_body_that_is_read() -> None:
-    """It drains first."""
+    """A stop waits until the client has read a body that is being sent."""
     read: list[bytes] = []
     with ExitStack() as clients:
         with serving(Parts(100)) as url:

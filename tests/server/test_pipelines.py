@@ -42,7 +42,9 @@ async def answers_before(stage: Stage, path: str) -> int:
 
 
 async def test_a_turn_of_the_loop_answers_few_pipelined_requests() -> None:
-    """However many connections pipeline, a turn stays short for all others."""
+    """One iteration of the event loop answers few pipelined requests, so that other
+    connections are served.
+    """
     counts = []
     async with crowded() as stage:
         for _ in range(20):
@@ -54,7 +56,7 @@ async def test_a_turn_of_the_loop_answers_few_pipelined_requests() -> None:
 
 
 async def test_bytes_that_arrive_do_not_move_a_connection_up() -> None:
-    """Its next request begins in its turn, whatever comes behind it."""
+    """New bytes of a connection do not change its position in the queue."""
     async with crowded() as stage:
         connection, _ = stage.connect()
         connection.data_received(REQUEST % 2 + REQUEST % 3)
@@ -66,7 +68,7 @@ async def test_bytes_that_arrive_do_not_move_a_connection_up() -> None:
 
 
 async def test_connections_that_pipeline_take_turns() -> None:
-    """Each is answered once before any is answered again."""
+    """Each pipelining connection is answered once before any is answered again."""
     stage, count = Stage(), 2 * PER_TURN
     stage.app.may_answer.set()
     for number in range(count):
@@ -78,7 +80,7 @@ async def test_connections_that_pipeline_take_turns() -> None:
 
 
 async def test_a_connection_that_is_lost_leaves_the_queue() -> None:
-    """Nothing is kept of it, and its requests are not begun."""
+    """A lost connection leaves the queue, and its requests do not start."""
     stage = Stage()
     stage.app.may_answer.set()
     connection, _ = stage.connect()

@@ -84,7 +84,7 @@ def running_echo() -> Iterator[Running]:
 
 
 def test_idle_and_fresh_connections_are_answered_for_the_last_time() -> None:
-    """A request that arrives during the stop is answered, as the connection's last."""
+    """During a stop, a request of an open connection is answered as its last request."""
     with running_echo() as echo, connected(echo.url) as idle, connected(echo.url) as fresh:
         idle.sendall(REQUEST)
         idle.recv(65_536)
@@ -100,7 +100,7 @@ def test_idle_and_fresh_connections_are_answered_for_the_last_time() -> None:
 
 @pytest.mark.parametrize("sent", [b"", b"GET /a HT"], ids=["nothing", "half a head"])
 def test_a_client_that_sends_no_request_does_not_hold_up_the_stop(sent: bytes) -> None:
-    """Connections without a request are closed after two seconds, before their deadline."""
+    """During a stop, connections without a request are closed after two seconds."""
     with ExitStack() as stack:
         echo = stack.enter_context(running_echo())
         client = stack.enter_context(connected(echo.url))
@@ -116,7 +116,7 @@ def test_a_client_that_sends_no_request_does_not_hold_up_the_stop(sent: bytes) -
 
 
 def test_what_is_in_flight_is_answered() -> None:
-    """A stop while the application works waits for its answer."""
+    """A stop waits for the answer of a running request."""
     with running_echo() as echo, connected(echo.url) as client:
         client.sendall(SLOW + SLOW)
         assert until(lambda: len(echo.server.server_state.tasks) == 1)
@@ -128,7 +128,9 @@ def test_what_is_in_flight_is_answered() -> None:
 
 
 def test_who_leaves_with_requests_in_line_leaves_no_trace(caplog: pytest.LogCaptureFixture) -> None:
-    """Requests whose client is gone are not begun, and nothing is a fault."""
+    """During a stop, queued requests of a disconnected client do not start, and no error
+    is logged.
+    """
     with running_echo() as echo:
         with connected(echo.url) as client:
             client.sendall(SLOW * 3)
@@ -141,7 +143,7 @@ def test_who_leaves_with_requests_in_line_leaves_no_trace(caplog: pytest.LogCapt
 
 
 def test_a_server_without_connections_stops_at_once() -> None:
-    """Nothing is waited for where there is nothing."""
+    """Without connections, a server stops at once."""
     with running_echo() as echo:
         exchange(echo.url, LAST)
         began = time.monotonic()
@@ -167,7 +169,7 @@ async def stop_behind_callers(
 
 
 async def test_whoever_has_connected_is_answered() -> None:
-    """Connections that the system took on before the stop are accepted, though it came first."""
+    """Connections that the kernel completed before the stop are accepted and answered."""
     callers = await stop_behind_callers(bind("127.0.0.1", 0))
     seen = [[each.saw for each in answers_of(client)] for client in callers]
     for client in callers:
@@ -177,7 +179,9 @@ async def test_whoever_has_connected_is_answered() -> None:
 
 
 async def test_an_inherited_socket_keeps_its_callers() -> None:
-    """Connections that were not accepted are left to the next server of the socket."""
+    """At a stop, connections of an inherited socket that are not accepted stay for the
+    next server.
+    """
     with bind("127.0.0.1", 0) as kept:
         callers = await stop_behind_callers(kept.dup(), is_inherited=True)
         answered, _, _ = select.select(callers, [], [], 0)
@@ -192,7 +196,9 @@ async def test_an_inherited_socket_keeps_its_callers() -> None:
 
 
 def test_few_bytes_are_read_behind_a_request() -> None:
-    """However much comes while the first is answered, one read of it is kept; all is answered."""
+    """While a request runs, at most one read of further bytes is buffered; all requests
+    are answered.
+    """
     with running_echo() as echo, connected(echo.url) as client:
         send(client, SLOW + REQUEST * 5000 + LAST)
         assert until(lambda: len(echo.server.server_state.tasks) == 1)
@@ -227,7 +233,7 @@ def test_a_hangup_that_is_ignored_stays_so() -> None:
 
 
 def test_an_end_that_hangs_is_cut() -> None:
-    """A hanging application is killed soon after the time for requests."""
+    """A hanging application is ended shortly after the time for requests."""
     process = subprocess.Popen(  # noqa: S603  (our own program)
         [sys.executable, "-c", HANGING], stdout=subprocess.PIPE, text=True
     )

@@ -53,7 +53,7 @@ def statuses(made: Sequence[tuple[Connection, Held]]) -> list[str]:
     ],
 )
 def test_an_address_of_ipv6_counts_with_its_network(address: str, same: str, other: str) -> None:
-    """A single client has 64 bits of addresses there; elsewhere an address is itself."""
+    """IPv6 addresses count by their /64; IPv4 addresses count separately."""
     assert network_of(address) == network_of(same) != network_of(other)
 
 
@@ -69,12 +69,12 @@ def test_an_address_of_ipv6_counts_with_its_network(address: str, same: str, oth
     ids=["default", "a quarter", "set", "off", "a quarter of few"],
 )
 def test_an_address_may_have_a_quarter(settings: dict[str, int], most: float) -> None:
-    """Unless it is set; 0 is no limit."""
+    """By default an address can have a quarter of all connections; 0 means no limit."""
     assert Slots(ServerSettings.model_validate(settings)).max_per_address == most
 
 
 async def test_one_address_leaves_room_for_others() -> None:
-    """It is refused past its own limit, though there is room, and others are let in."""
+    """An address above its limit gets an error, while other addresses can connect."""
     stage = Stage(max_connections=100, max_connections_per_address=3)
     greedy = incomplete_heads(stage, 5)
     other = incomplete_heads(stage, 1, peer="127.0.0.2")
@@ -86,7 +86,9 @@ async def test_one_address_leaves_room_for_others() -> None:
 
 
 async def test_few_connections_of_one_address_are_refused_in_words() -> None:
-    """Those far past its limit are cut off."""
+    """A few connections above an address's limit get an error answer; further connections
+    are closed.
+    """
     stage = Stage(max_connections=1000, max_connections_per_address=1)
     *refused, last = incomplete_heads(stage, MAX_REFUSED + 2)
     await settled()
@@ -96,7 +98,9 @@ async def test_few_connections_of_one_address_are_refused_in_words() -> None:
 
 
 async def test_an_address_makes_room_among_its_own() -> None:
-    """Its idle connection that waits for longest is ended; those of others stay."""
+    """At an address's limit, its longest idle connection is closed; connections of other
+    addresses stay.
+    """
     stage = Stage(max_connections=100, max_connections_per_address=2)
     stage.app.may_answer.set()
     (other, _), (first, one), (_, two) = (
@@ -112,7 +116,9 @@ async def test_an_address_makes_room_among_its_own() -> None:
 
 
 async def test_a_busy_connection_makes_room_after_its_answer() -> None:
-    """A newcomer is refused while it works, and takes its place once it is idle again."""
+    """A new connection is rejected while the address's other connection is active, and
+    accepted when it is idle.
+    """
     stage = Stage(max_connections=2, max_connections_per_address=0)
     stage.app.may_answer.set()
     (busy, first), (half, _) = stage.connect(), stage.connect()
@@ -137,7 +143,7 @@ async def test_a_busy_connection_makes_room_after_its_answer() -> None:
 
 
 async def test_whoever_leaves_makes_room() -> None:
-    """The connections of an address count while they are open, and nothing is kept of it then."""
+    """Connections of an address count while they are open, and the count is deleted afterwards."""
     stage = Stage(max_connections=100, max_connections_per_address=1)
     for _ in range(3):
         ((connection, transport),) = incomplete_heads(stage, 1)
@@ -150,7 +156,7 @@ async def test_whoever_leaves_makes_room() -> None:
 
 @pytest.mark.parametrize("peer", [PROXY, "::ffff:10.0.0.1"])
 async def test_a_trusted_proxy_has_no_limit_of_its_own(peer: str) -> None:
-    """Its connections are those of many clients."""
+    """A trusted proxy has no limit, because its connections are of many clients."""
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=1)
     made = [stage.connect(peer=peer) for _ in range(10)]
     for number, (connection, _) in enumerate(made):
@@ -166,7 +172,7 @@ async def test_a_trusted_proxy_has_no_limit_of_its_own(peer: str) -> None:
 async def test_peers_of_a_unix_socket_count_unless_they_are_trusted(
     proxies: str, counted: int
 ) -> None:
-    """They have no address: all are one, or a proxy."""
+    """Unix socket clients count as one address, or as a trusted proxy."""
     slots = Slots(ServerSettings(), parse_proxies(proxies))
     connection, _ = Stage().connect()
     Slot(slots, connection).take(None, ("/run/gateway.sock", None), 1)
@@ -175,7 +181,9 @@ async def test_peers_of_a_unix_socket_count_unless_they_are_trusted(
 
 
 async def test_requests_count_for_the_clients_of_a_proxy() -> None:
-    """Those past the limit of their address are refused; the proxy keeps its connection."""
+    """Requests of a proxy count for the client's address; above the limit a request fails
+    and the connection stays.
+    """
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=2)
     made = [stage.connect(peer=PROXY) for _ in range(4)]
     addresses = ["192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2"]
@@ -211,7 +219,7 @@ CLAIMS = [f"for=198.51.100.{number}" for number in range(3)]
     ],
 )
 async def test_a_client_cannot_avoid_its_limit_by_a_header(claims: Sequence[str]) -> None:
-    """Whatever its own Forwarded says, it counts for the address that its proxy wrote."""
+    """A client's own `Forwarded` header does not change the address that its proxy wrote."""
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=2)
     made = [stage.connect(peer=PROXY) for _ in claims]
     for number, ((connection, _), claim) in enumerate(zip(made, claims, strict=True)):
@@ -226,7 +234,7 @@ async def test_a_client_cannot_avoid_its_limit_by_a_header(claims: Sequence[str]
 
 
 async def test_a_claim_does_not_use_up_the_limit_of_another() -> None:
-    """An address that others claim in contradiction to their proxy keeps its own requests."""
+    """A false address in a client's header does not use up the limit of this address."""
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=2)
     made = [stage.connect(peer=PROXY) for _ in range(6)]
     for number, (connection, _) in enumerate(made):
@@ -240,7 +248,7 @@ async def test_a_claim_does_not_use_up_the_limit_of_another() -> None:
 
 
 async def test_requests_without_a_readable_client_count_together() -> None:
-    """A client may damage the header that its proxy adds to; it has a limit all the same."""
+    """Requests of a proxy with an unreadable client address share one limit."""
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=2)
     made = [stage.connect(peer=PROXY) for _ in range(4)]
     for number, (connection, _) in enumerate(made[:3]):
@@ -253,7 +261,7 @@ async def test_requests_without_a_readable_client_count_together() -> None:
 
 
 async def test_a_request_counts_until_its_answer_is_taken() -> None:
-    """A client that does not read, or whose proxy leaves, counts as long as it is there."""
+    """A request counts until its client has read the answer or the connection ends."""
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=1)
     stage.app.may_answer.set()
     (slow, transport), (other, refused) = stage.connect(100, PROXY), stage.connect(peer=PROXY)
@@ -272,7 +280,7 @@ async def test_a_request_counts_until_its_answer_is_taken() -> None:
 
 
 async def test_a_refused_upload_is_answered_as_others_are() -> None:
-    """Its short body is read to its end, and the connection of the proxy goes on."""
+    """The short body of a rejected upload is read, and the proxy's connection stays open."""
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=1)
     (busy, _), (connection, transport) = (stage.connect(peer=PROXY) for _ in range(2))
     busy.data_received(forwarded(1, "192.0.2.1"))

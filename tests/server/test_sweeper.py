@@ -38,7 +38,7 @@ def test_a_deadline_is_never_early_and_never_late_by_much(name: str) -> None:
 
 
 def test_a_connection_without_deadline_is_left_alone() -> None:
-    """However much time passes."""
+    """A connection without a deadline is never reported as late."""
     sweeper = Sweeper(10.0)
     waiting = Waiting(sweeper)
     for _ in range(10_000):
@@ -67,7 +67,7 @@ async def test_rounds_follow_each_other_closely(seconds: float) -> None:
 
 
 def test_a_halt_of_the_process_makes_nobody_late() -> None:
-    """Time in which nothing could be read does not count against those who sent."""
+    """Time in which the process was suspended does not count for deadlines."""
     sweeper = Sweeper(10.0)
     waiting = Waiting(sweeper, deadline=sweeper.after(10.0))
     sweeper.sweep([waiting], 3600.0)
@@ -77,7 +77,7 @@ def test_a_halt_of_the_process_makes_nobody_late() -> None:
 
 
 def test_all_that_are_late_are_reported_though_the_set_changes() -> None:
-    """A connection that ends another one while it is reported does not disturb the round."""
+    """All late connections are reported, although reporting one of them closes another."""
     sweeper = Sweeper(1.0)
     connections: set[Waiting] = set()
 

@@ -36,7 +36,7 @@ def unread_of(left: int) -> Held:
     ],
 )
 def test_who_takes_too_little_is_cut_off(taken: int, is_kept: bool) -> None:
-    """64 KiB within the time are enough, and what is seen of them may be less."""
+    """A client that reads less than 64 KiB within the time is disconnected."""
     sweeper = Sweeper(TIMEOUT_SECONDS)
     answers, transport = UnreadAnswers(sweeper, TIMEOUT_SECONDS), unread_of(LARGE)
     answers.begin(transport, LARGE)
@@ -55,7 +55,7 @@ def test_who_takes_too_little_is_cut_off(taken: int, is_kept: bool) -> None:
 )
 @pytest.mark.parametrize("is_first", [True, False], ids=["at once", "later"])
 def test_who_took_much_may_be_silent_for_longer(taken: int, silence: float, is_first: bool) -> None:
-    """Its system took it in one piece, and the client is at it; to this there is an end, too."""
+    """A client whose kernel took much at once can be silent longer, up to a limit."""
     sweeper = Sweeper(TIMEOUT_SECONDS)
     answers, transport = UnreadAnswers(sweeper, TIMEOUT_SECONDS), unread_of(LARGE)
     if is_first:
@@ -82,7 +82,9 @@ def cut(transports: Sequence[Held]) -> list[bool]:
 
 
 def test_all_answers_together_have_a_bound() -> None:
-    """Past it the slowest client in relation to its rest is cut off, not a reader or a newcomer."""
+    """Above the limit of all unread answers, the relatively slowest client is
+    disconnected, not a steady or new one.
+    """
     sweeper = Sweeper(TIMEOUT_SECONDS)
     answers = UnreadAnswers(sweeper, TIMEOUT_SECONDS, max_bytes=3_500_000)
     waiting = held(answers, [LARGE, LARGE, LARGE])
@@ -97,7 +99,7 @@ def test_all_answers_together_have_a_bound() -> None:
 
 
 def test_answers_that_left_do_not_count() -> None:
-    """Neither those that were taken, nor what was taken of others, nor those whose client went."""
+    """Answers that were read, or whose client disconnected, do not count for the limit."""
     answers = UnreadAnswers(Sweeper(TIMEOUT_SECONDS), TIMEOUT_SECONDS, max_bytes=2_500_000)
     for _ in range(5):
         waiting = held(answers, [LARGE])
@@ -114,7 +116,7 @@ def test_answers_that_left_do_not_count() -> None:
 
 
 def test_who_was_cut_off_for_others_is_not_looked_at_again() -> None:
-    """Its deadline may come before it is gone."""
+    """A connection closed for the limit is not checked again at its deadline."""
     answers = UnreadAnswers(Sweeper(TIMEOUT_SECONDS), TIMEOUT_SECONDS, max_bytes=100)
     (transport,) = held(answers, [LARGE])
 
@@ -126,7 +128,7 @@ def test_who_was_cut_off_for_others_is_not_looked_at_again() -> None:
     not hasattr(socket, "TCP_NOTSENT_LOWAT"), reason="the system has no such option"
 )
 def test_connections_keep_little_that_is_not_sent() -> None:
-    """The option of a listening socket is that of its connections."""
+    """Accepted connections inherit the small send buffer limit of the listening socket."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         show_progress(listening)
         with socket.create_connection(listening.getsockname()):
@@ -138,7 +140,7 @@ def test_connections_keep_little_that_is_not_sent() -> None:
 
 
 def test_a_socket_of_another_family_is_left_alone() -> None:
-    """A Unix socket has no such option."""
+    """A Unix socket does not get the TCP option."""
     with socket.socket(socket.AF_UNIX) as listening:
         show_progress(listening)
 

@@ -68,7 +68,7 @@ async def assert_key_is_damaged(database: Database, column: str, garbage: str) -
 
 @pytest.mark.parametrize(("column", "garbage"), BAD_KEYS)
 async def test_a_damaged_key_grants_nothing(file: Path, column: str, garbage: str) -> None:
-    """Whatever stands in one of its columns in a SQLite file; other keys go on."""
+    """A key with any damaged column in a SQLite file is invalid; other keys stay valid."""
     await assert_key_is_damaged(file, column, garbage)
 
 
@@ -76,7 +76,7 @@ async def test_a_damaged_key_grants_nothing(file: Path, column: str, garbage: st
 async def test_a_damaged_key_grants_nothing_at_a_server(
     postgres: PostgresServer, column: str, garbage: str
 ) -> None:
-    """PostgreSQL checks types, and no lists and times."""
+    """A key with a damaged list or time in PostgreSQL, which checks types only, is invalid."""
     await assert_key_is_damaged(postgres.new_database(), column, garbage)
 
 
@@ -228,7 +228,9 @@ async def test_a_damaged_answer_is_unknown(file: Path, garbage: str) -> None:
 
 @pytest.mark.parametrize("column", ["answer", "rows", "numbers", "fingerprint", "first_row"])
 async def test_a_write_with_a_damaged_record_is_not_sent_again(file: Path, column: str) -> None:
-    """Its retry gets 504, `unknown`, and Google is not asked to write."""
+    """A retry of a write with a damaged record gets 504 with outcome `unknown`, and
+    writes nothing.
+    """
     performed: list[str] = []
 
     async def perform() -> Results:
@@ -265,7 +267,7 @@ async def test_a_write_with_a_damaged_record_is_not_sent_again(file: Path, colum
 async def test_an_answer_from_before_a_damaged_removal_is_unknown(
     file: Path, column: str, garbage: str
 ) -> None:
-    """Its rows may have moved; an answer from after the removal is replayed."""
+    """After a damaged removal, older answers are unknown; newer answers are repeated."""
     async with KeyStore.open(file) as store, store.open_ledger(ManualClock()) as ledger:
         await ledger.completed([(IDENTITY, results(5))])
         await ledger.sending(WORKSHEET, [REMOVAL], BATCH_FENCE)
@@ -282,7 +284,7 @@ async def test_an_answer_from_before_a_damaged_removal_is_unknown(
 
 @pytest.mark.parametrize("garbage", ["'x'", "'[0]'", BLOB])
 async def test_an_open_damaged_removal_that_was_applied_is_kept(file: Path, garbage: str) -> None:
-    """A restart settles it by its fence; answers from before it stay unknown."""
+    """A restart checks the fence of a damaged open removal; older answers stay unknown."""
     clock = ManualClock()
     async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
         await ledger.completed([(IDENTITY, results(5))])
@@ -304,7 +306,7 @@ async def test_an_open_damaged_removal_that_was_applied_is_kept(file: Path, garb
 async def test_a_damaged_open_batch_keeps_no_gateway_from_starting(
     file: Path, column: str, garbage: str
 ) -> None:
-    """It is logged, and other open writes are found."""
+    """A damaged open batch is logged, the gateway starts, and other open writes are found."""
     clock = ManualClock()
     async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
         await ledger.sending(WORKSHEET, [REMOVAL], BATCH_FENCE)
@@ -346,7 +348,7 @@ async def test_all_writes_wait_for_a_batch_with_damaged_rows(
 @pytest.mark.parametrize("size", ["1000000000000", "-1", "'x'", BLOB])
 @pytest.mark.parametrize("is_open", [True, False], ids=["open", "completed"])
 async def test_a_damaged_size_deletes_no_records(file: Path, size: str, is_open: bool) -> None:
-    """The quota counts it as a small record."""
+    """A record with a damaged size counts as a small record for the quota."""
     clock = ManualClock()
     async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
         await ledger.completed([(OTHER_IDENTITY, results(6))])
@@ -382,7 +384,7 @@ async def test_a_damaged_size_deletes_no_records(file: Path, size: str, is_open:
 async def test_a_damaged_row_is_not_copied(
     file: Path, postgres: PostgresServer, table: str, change: str
 ) -> None:
-    """Moving to PostgreSQL ends with a message, and nothing is copied."""
+    """A copy to PostgreSQL stops at a damaged row with a message, and copies nothing."""
     target: PostgresUrl = postgres.new_database()
     async with KeyStore.open(file) as store, store.open_ledger(ManualClock()) as ledger:
         await store.add(RECORD, b"1")

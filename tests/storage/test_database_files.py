@@ -22,7 +22,7 @@ def journal_mode(connection: sqlite3.Connection, change: str = "") -> str:
 async def test_readers_and_a_writer_do_not_lock_each_other_out(
     file: Path,
 ) -> None:
-    """Keys are looked up while another process is in the middle of a change."""
+    """Keys can be read while another process is in a write transaction."""
     async with KeyStore.open(file) as store:
         await store.add(RECORD, b"1")
         with closing(sqlite3.connect(file, isolation_level=None)) as other:
@@ -35,7 +35,7 @@ async def test_readers_and_a_writer_do_not_lock_each_other_out(
 
 
 async def test_a_store_opens_while_another_one_is_being_set_up(file: Path) -> None:
-    """Another process's lock that forbids switching to WAL is no failure."""
+    """A store opens while another process holds a lock that prevents the switch to WAL."""
     async with KeyStore.open(file) as store:
         await store.add(RECORD, b"1")
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
@@ -132,7 +132,7 @@ async def test_links_in_place_of_side_files_are_not_followed(
 
 
 async def test_a_pipe_is_no_store(file: Path) -> None:
-    """Nobody waits for its other end."""
+    """A pipe as key store is an error, without waiting for its other end."""
     os.mkfifo(file)
 
     with pytest.raises(ConfigError, match="it is not a file"):

@@ -79,8 +79,9 @@ async def test_a_server_that_cannot_be_used_is_reported(
 async def test_a_store_that_is_away_fails_as_a_locked_file(
     server: PostgresServer, database: PostgresUrl
 ) -> None:
-    """Writes are refused before they are sent, keys are asked for again later, no password is
-    logged."""
+    """If PostgreSQL is away, writes are rejected before they are sent, and no password is
+    logged.
+    """
     async with KeyStore.open(database) as store, store.open_ledger(ManualClock()) as ledger:
         keys = ActiveKeys(store.changes, PLANS, clock=Instant(), tag_key=b"key")
         await keys.load()
@@ -103,7 +104,7 @@ async def test_a_store_that_is_away_fails_as_a_locked_file(
 async def test_a_restart_of_the_server_fails_no_request(
     server: PostgresServer, database: PostgresUrl
 ) -> None:
-    """Connections of before are not used."""
+    """After a restart of PostgreSQL, old connections are not used and no request fails."""
     async with KeyStore.open(database) as store, store.open_ledger(ManualClock()) as ledger:
         await store.add(RECORD, b"1")
         await asyncio.gather(*(store.ping() for _ in range(5)))
@@ -120,7 +121,9 @@ async def test_a_restart_of_the_server_fails_no_request(
 async def test_a_server_that_hangs_is_given_up(
     server: PostgresServer, database: PostgresUrl
 ) -> None:
-    """A statement has an end, and the next one works as soon as the server does."""
+    """A statement at a hanging PostgreSQL times out, and the next one works when the
+    server does.
+    """
     async with open_database(database, statement_timeout_seconds=0.2) as engine:
         store = KeyStore(engine)
         await store.ping()

@@ -39,7 +39,7 @@ async def wait_for_a_waiter(connection: asyncpg.Connection) -> None:
 async def test_a_change_waits_for_the_one_before(
     store: KeyStore, database: PostgresUrl, operator: asyncpg.Connection
 ) -> None:
-    """A reader that has seen a change has seen all with lower numbers."""
+    """A reader that saw a change has seen all changes with lower numbers."""
     first, _ = await issue(store)
     second, _ = await issue(store)
     watching = await connect(database)
@@ -60,7 +60,7 @@ async def test_a_change_waits_for_the_one_before(
 
 
 async def test_no_change_is_missed_under_load(database: PostgresUrl) -> None:
-    """Of changes by many at once a reader that follows the log sees each."""
+    """With many concurrent changes, a reader of the log sees each change."""
     async with KeyStore.open(database) as store:
         digests = [await issued_digest(store) for _ in range(8)]
         last = (await all_changes(store))[-1]
@@ -96,7 +96,7 @@ async def test_no_change_is_missed_under_load(database: PostgresUrl) -> None:
 async def test_changes_of_many_keys_wait_for_each_other(
     store: KeyStore, operator: asyncpg.Connection, database: PostgresUrl
 ) -> None:
-    """Transactions that change the same keys in opposite orders do not end in a deadlock."""
+    """Transactions that change the same keys in opposite orders do not deadlock."""
     first, _ = await issue(store)
     second, _ = await issue(store)
     update = "UPDATE api_keys SET name = name || 'x' WHERE id = $1"
@@ -122,7 +122,7 @@ async def test_changes_of_many_keys_wait_for_each_other(
 async def test_emptying_the_table_is_a_change_of_every_key(
     store: KeyStore, database: PostgresUrl
 ) -> None:
-    """TRUNCATE, which no trigger on rows sees, revokes all keys."""
+    """TRUNCATE of the table of keys revokes all keys."""
     _, digest = await issued_digest(store)
     execute(database, "TRUNCATE api_keys")
 

@@ -68,7 +68,7 @@ async def test_flags_of_earlier_versions_count(
 
 
 async def test_two_secrets_count_while_a_rotation_overlaps(store: KeyStore) -> None:
-    """Both find the one record; with the old secret it ends with the overlap."""
+    """While two secrets are valid, both find one record; the old secret ends with the overlap."""
     await store.add(WIDE, b"old")
     changed = await rotate(store, b"new")
     found = await active(store)
@@ -80,7 +80,7 @@ async def test_two_secrets_count_while_a_rotation_overlaps(store: KeyStore) -> N
 
 
 async def test_a_key_that_ends_before_its_old_secret(store: KeyStore) -> None:
-    """The earlier end counts for both secrets."""
+    """If a key expires before its old secret, both secrets end at the expiry."""
     ending = replace(WIDE, expires_at=NOW + SECOND)
     await store.add(ending, b"old")
     await rotate(store, b"new")
@@ -89,7 +89,7 @@ async def test_a_key_that_ends_before_its_old_secret(store: KeyStore) -> None:
 
 
 async def test_a_second_rotation_waits_for_the_first(store: KeyStore) -> None:
-    """No third secret ends the old one early; `--end` does, and then both are possible."""
+    """A second rotation fails until the first one's overlap ends, or `--end` ends it."""
     await store.add(WIDE, b"1")
     await rotate(store, b"2")
     refused = await rotate(store, b"3", LATER - SECOND)
@@ -102,7 +102,7 @@ async def test_a_second_rotation_waits_for_the_first(store: KeyStore) -> None:
 
 
 async def test_a_rotation_after_the_overlap(store: KeyStore) -> None:
-    """An old secret that has ended hinders nothing, and is not found a day later."""
+    """An ended old secret does not prevent a rotation, and is not found a day later."""
     await store.add(WIDE, b"1")
     await rotate(store, b"2")
     rotated = await rotate(store, b"3", LATER)
@@ -113,7 +113,7 @@ async def test_a_rotation_after_the_overlap(store: KeyStore) -> None:
 
 
 async def test_edits_of_a_key_with_two_secrets_are_changes_of_both(store: KeyStore) -> None:
-    """A process that knows either of them looks again."""
+    """An edit of a key with two secrets is reported as a change of both digests."""
     await store.add(WIDE, b"old")
     await rotate(store, b"new")
     last = (await store.changes(None, NOW) or [])[-1][0]
@@ -124,7 +124,7 @@ async def test_edits_of_a_key_with_two_secrets_are_changes_of_both(store: KeySto
 
 
 async def test_emptying_the_table_ends_both_secrets(postgres: PostgresServer) -> None:
-    """TRUNCATE logs the old ones, too."""
+    """TRUNCATE of the table of keys reports the old digests, too."""
     database = postgres.new_database()
     async with KeyStore.open(database) as store:
         await store.add(WIDE, b"old")
@@ -135,7 +135,7 @@ async def test_emptying_the_table_ends_both_secrets(postgres: PostgresServer) ->
 
 
 async def test_an_update_changes_what_differs(store: KeyStore) -> None:
-    """Of two that start from the same record, the second fails, whatever field it changes."""
+    """Of two updates based on the same record, the second fails, whatever field it changes."""
     await store.add(WIDE, b"1")
     narrow = replace(WIDE, grants=replace(WIDE.grants, worksheets=frozenset({"Cities"})))
     renamed = replace(narrow, name="other")
@@ -151,7 +151,9 @@ async def test_an_update_changes_what_differs(store: KeyStore) -> None:
 
 
 async def test_edits_are_logged(store: KeyStore) -> None:
-    """Who, when, what, and each field before and after; nothing of an edit that failed."""
+    """The log of edits has user, time, action and each field before and after; a failed
+    edit is not logged.
+    """
     await store.add(WIDE, b"1", by="eve")
     await store.update(WIDE, replace(WIDE, plan="free"), edit("updated", plan=("paid", "free")))
     await rotate(store, b"2", NOW + 2 * SECOND)

@@ -92,7 +92,7 @@ async def test_gateways_with_a_database_are_counted(
 async def test_changes_of_keys_are_signalled(
     store: KeyStore, changed: Calls, hung: Calls, listening: int
 ) -> None:
-    """A new and a revoked key are, the use of a key is not."""
+    """New and revoked keys cause a signal; the use of a key does not."""
     record, _ = await issue(store)
     await changed.next()
     await store.touch(record.id, NOW)
@@ -117,7 +117,7 @@ async def test_many_changes_of_one_transaction_are_one_signal(
 async def test_a_cut_connection_is_replaced(
     database: PostgresUrl, changed: Calls, hung: Calls, listening: int
 ) -> None:
-    """The new one counts as a signal, since others may be lost."""
+    """A new connection after a cut one counts as a signal, because signals might be lost."""
     execute(database, f"SELECT pg_terminate_backend({listening})")
     await changed.next()
 

@@ -120,7 +120,7 @@ async def test_a_revoked_key_stays_with_its_instant(store: KeyStore) -> None:
 
 
 async def test_a_key_is_revoked_once(store: KeyStore) -> None:
-    """Revoking again, or what is not there, says False and changes nothing."""
+    """Revoking a revoked or missing key returns False and changes nothing."""
     await store.add(RECORD, b"1")
     await store.revoke(RECORD.id, NOW)
 
@@ -144,7 +144,7 @@ async def test_a_key_is_revoked_once(store: KeyStore) -> None:
 async def test_last_use_is_kept_to_the_hour(
     store: KeyStore, earlier: datetime | None, now: datetime, expected: datetime
 ) -> None:
-    """The hour of the latest use is kept, of the one key."""
+    """The time of last use is stored by the hour, for one key only."""
     await store.add(replace(RECORD, last_used_at=earlier), b"1")
     await store.add(WIDE, b"2")
 
@@ -154,7 +154,7 @@ async def test_last_use_is_kept_to_the_hour(
 
 
 async def test_use_of_a_key_that_is_not_there_is_nothing(store: KeyStore) -> None:
-    """A key may have been deleted by hand since it was looked up."""
+    """Storing the last use of a deleted key changes nothing."""
     await store.touch("key_unknown", NOW)
 
     assert await store.list() == []
@@ -173,7 +173,7 @@ async def test_keys_outlive_the_process(database: Database) -> None:
 async def test_the_command_line_works_beside_a_running_gateway(
     store: KeyStore, database: Database
 ) -> None:
-    """Keys added or revoked by another process count at once."""
+    """A key that another process adds or revokes is changed at once."""
     async with KeyStore.open(database) as other:
         await other.add(RECORD, b"1")
         added = await active(store)
@@ -185,7 +185,7 @@ async def test_the_command_line_works_beside_a_running_gateway(
 
 
 async def test_many_may_open_a_new_store_at_once(database: Database) -> None:
-    """Of those who race to make the file and its table none fails, and no key is lost."""
+    """Several processes can create the same store at once without an error or a lost key."""
     racers = 8
 
     async def open_and_add(number: int) -> None:
@@ -202,7 +202,7 @@ async def test_many_may_open_a_new_store_at_once(database: Database) -> None:
 
 
 async def test_ping_fails_when_keys_cannot_be_looked_up(database: Database) -> None:
-    """Readiness sees a store whose table has gone."""
+    """`ping` fails if the table of keys is missing."""
     async with KeyStore.open(database) as store:
         await store.ping()
         spoil(database, "api_keys")

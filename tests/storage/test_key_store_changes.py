@@ -22,7 +22,7 @@ async def news(store: KeyStore, last: KeyChange | None) -> Sequence[tuple[KeyCha
 
 
 async def test_what_is_added_and_revoked_is_a_change(store: KeyStore) -> None:
-    """Each is reported once, with the key as it is now."""
+    """Each added or revoked key is reported once, with its current record."""
     first_id, first = await issued_digest(store)
     _, second = await issued_digest(store)
     added = await news(store, None)
@@ -54,7 +54,7 @@ async def test_what_is_added_and_revoked_is_a_change(store: KeyStore) -> None:
 async def test_a_change_by_hand_is_one_too(
     store: KeyStore, database: Database, sql: str, is_active: bool
 ) -> None:
-    """Triggers log it."""
+    """A change by SQL is reported, because triggers log changes."""
     _, digest = await issued_digest(store)
     ((last, _),) = await news(store, None)
     execute(database, sql)
@@ -65,7 +65,7 @@ async def test_a_change_by_hand_is_one_too(
 async def test_both_digests_of_a_changed_one_are_reported(
     store: KeyStore, database: Database
 ) -> None:
-    """The earlier one must not go on working."""
+    """If a digest changes, the old and the new digest are reported, so that the old key ends."""
     _, digest = await issued_digest(store)
     ((last, _),) = await news(store, None)
     execute(database, "UPDATE api_keys SET digest = $1", DIGEST)
@@ -77,7 +77,7 @@ async def test_both_digests_of_a_changed_one_are_reported(
 
 
 async def test_a_use_is_no_change(store: KeyStore) -> None:
-    """The keys need not be read again for it."""
+    """The use of a key is not reported as a change."""
     record, _ = await issue(store)
     ((last, _),) = await news(store, None)
     await store.touch(record.id, NOW + timedelta(hours=1))
@@ -96,7 +96,7 @@ async def test_a_use_is_no_change(store: KeyStore) -> None:
 async def test_the_changes_of_another_store_are_none_of_these(
     store: KeyStore, known: Callable[[KeyChange], KeyChange]
 ) -> None:
-    """Changes of another store require a new read."""
+    """With change numbers of another store, all keys are read again."""
     await issue(store)
     ((last, _),) = await news(store, None)
 
@@ -104,5 +104,5 @@ async def test_the_changes_of_another_store_are_none_of_these(
 
 
 async def test_an_empty_store_has_no_changes(store: KeyStore) -> None:
-    """Nor is it another one."""
+    """An empty store has no changes, and does not count as another store."""
     assert await store.changes(None, NOW) == []

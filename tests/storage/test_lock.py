@@ -52,7 +52,7 @@ def test_second_process_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_lock_goes_with_its_process(tmp_path: Path) -> None:
-    """A gateway that was killed leaves nothing behind that keeps the next one from starting."""
+    """After a gateway is killed, the next one can take the lock."""
     end(hold(tmp_path / "keys.db"))
     with exclusive_lock(tmp_path / "keys.db"):
         is_ours = (tmp_path / "keys.db.lock").read_text()
@@ -61,7 +61,7 @@ def test_a_lock_goes_with_its_process(tmp_path: Path) -> None:
 
 
 def test_a_lock_ends_with_its_block(tmp_path: Path) -> None:
-    """One after the other is well."""
+    """The lock is free after its `with` block."""
     for _ in range(2):
         with exclusive_lock(tmp_path / "keys.db"):
             pass
@@ -90,7 +90,7 @@ def test_a_store_by_another_name_is_the_same(tmp_path: Path) -> None:
 
 
 def test_a_successor_waits_for_its_turn(tmp_path: Path) -> None:
-    """With patience it takes the lock as soon as the other process has ended."""
+    """A process that waits gets the lock as soon as the other process ends."""
     process = hold(tmp_path / "keys.db")
     naps: list[float] = []
 
@@ -124,7 +124,7 @@ def test_patience_has_an_end(tmp_path: Path) -> None:
 
 
 def test_a_place_where_no_lock_can_be_is_reported(tmp_path: Path) -> None:
-    """A directory that is not there is a message, not a traceback."""
+    """A missing directory of the lock file is an error message without a traceback."""
     with (
         pytest.raises(LockError, match="cannot be opened or created: No such file"),
         exclusive_lock(tmp_path / "nowhere" / "keys.db"),
@@ -149,7 +149,7 @@ def test_a_link_in_place_of_the_lock_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_pipe_in_place_of_the_lock_is_reported(tmp_path: Path) -> None:
-    """It is a message, and the process does not wait for the other end."""
+    """A pipe as lock file is an error message, without waiting for its other end."""
     os.mkfifo(tmp_path / "keys.db.lock")
     with (
         pytest.raises(LockError, match="cannot be written: Invalid argument"),

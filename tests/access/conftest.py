@@ -16,7 +16,7 @@ __all__ = ["NOW", "database", "here", "keys", "store", "watched"]
 
 
 def here() -> str:
-    """The client's address."""
+    """The IP address of the client."""
     return "192.0.2.1"
 
 
@@ -33,6 +33,6 @@ def watched(store: KeyStore) -> WatchedStore:
 
 @pytest.fixture
 async def keys(watched: WatchedStore, clock: ManualClock) -> AsyncIterator[ActiveKeys]:
-    """The active keys of that store, not loaded."""
+    """Active keys of the store, not loaded yet."""
     async with aclosing(active_keys(watched, clock)) as made:
         yield made

@@ -1,4 +1,4 @@
-"""The active keys in memory."""
+"""Cache of active keys."""
 
 import asyncio
 import sqlite3

@@ -1,4 +1,4 @@
-"""The active keys in memory, where the store is slow, fails or is spoiled."""
+"""Cache of active keys with a slow, failing or damaged store."""
 
 import asyncio
 import sqlite3

@@ -1,4 +1,4 @@
-"""The active keys of a PostgreSQL server: an outage of it, and signals of changes."""
+"""Cache of active keys of a PostgreSQL server, with outages and signals of changes."""
 
 import asyncio
 from collections.abc import AsyncIterator

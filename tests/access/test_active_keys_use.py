@@ -12,7 +12,7 @@ from tests.access.conftest import NOW
 
 @dataclass
 class Touches:
-    """A store that notes who was touched when, and fails for some keys."""
+    """A store that records key and time of each write of a last use, and fails for some keys."""
 
     now: datetime = NOW
     seen: list[tuple[str, datetime]] = field(default_factory=list)

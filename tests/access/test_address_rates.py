@@ -8,7 +8,7 @@ from tests.clock import ManualClock
 
 @pytest.fixture
 def failures(clock: ManualClock) -> AddressRates:
-    """Addresses that have not failed yet."""
+    """A limit without failures."""
     return AddressRates(20, clock)
 
 

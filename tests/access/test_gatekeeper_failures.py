@@ -1,4 +1,4 @@
-"""The gatekeeper while addresses exceed the limit of invalid keys."""
+"""Gatekeeper with addresses above the limit of invalid keys."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -32,7 +32,7 @@ class Scene:
 
 @pytest.fixture
 async def scene(store: KeyStore, clock: ManualClock) -> AsyncIterator[Scene]:
-    """A gatekeeper of a watched store without keys, which allows 20 wrong keys a minute."""
+    """A gatekeeper of a watched store without keys, which allows 20 invalid keys a minute."""
     watched, now, used = WatchedStore(store), Instant(), list[str]()
     async with aclosing(active_keys(watched, clock, now)) as keys:
         keeper = Gatekeeper(

@@ -20,7 +20,7 @@ REQUEST = KeyRequest(name="demo", grants=Grants(spreadsheets=frozenset({"one"}))
 
 
 async def issue(store: KeyStore, request: KeyRequest) -> tuple[KeyRecord, str]:
-    """A key in the store, made now."""
+    """Store a new key and return it."""
     return await create_key(request, store=store, pepper=PEPPER, plans=Settings().plans, now=NOW)
 
 

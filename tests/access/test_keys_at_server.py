@@ -1,4 +1,6 @@
-"""Whole gateways with one PostgreSQL: keys change at once, and an outage of the server is borne."""
+"""Gateways with one PostgreSQL server: changes of keys take effect at once, and outages
+are tolerated.
+"""
 
 import os
 import signal
@@ -44,9 +46,7 @@ class Gateways:
     def answers(
         self, key: str, method: str = "GET", path: str = "Cities", **headers: str
     ) -> list[tuple[int, int]]:
-        """Status and error code of each gateway's answer; the code is 0 if the answer has
-        no error code.
-        """
+        """Status and error code of each gateway's answer; the code is 0 for a successful answer."""
         pairs = [("Authorization", f"Bearer {key}"), ("Content-Type", "application/json")]
         pairs += [(name.replace("_", "-"), value) for name, value in headers.items()]
         body = b'{"name": "Ulm"}' if method == "POST" else b""

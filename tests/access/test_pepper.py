@@ -172,8 +172,8 @@ async def test_a_missing_pepper_is_not_created_again(store: KeyStore, database: 
 async def test_another_pepper_than_that_of_the_keys_is_refused(
     store: KeyStore, database: Path, is_setting: bool
 ) -> None:
-    """If the pepper does not match the keys, the message says whether file or store
-    changed, and quotes no pepper.
+    """If the pepper does not match the keys, the message names the setting or the file,
+    and quotes no pepper.
     """
     settings = AccessSettings(database=database)
     await pepper_of(store, settings)

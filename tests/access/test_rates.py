@@ -32,7 +32,7 @@ def caller(key_id: str = "k1", plan: str = "paid") -> Caller:
 
 
 def admitted(rates: KeyRates, count: int, who: Caller | None = None) -> Sequence[RateLease]:
-    """Requests that came in and have left."""
+    """Requests that were admitted and have ended."""
     visits = [rates.lease(who or caller()) for _ in range(count)]
     for lease in visits:
         lease.enter()
@@ -42,7 +42,7 @@ def admitted(rates: KeyRates, count: int, who: Caller | None = None) -> Sequence
 
 @pytest.fixture
 def rates(clock: ManualClock) -> KeyRates:
-    """Keys that have asked nothing yet."""
+    """Rate limits of keys without earlier requests."""
     return KeyRates(PLANS, clock)
 
 

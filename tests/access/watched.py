@@ -1,4 +1,4 @@
-"""A key store that is watched: how often it is asked, and when it answers, is the test's."""
+"""A key store that counts its queries, and answers when the test allows."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ WIDE = KeyRequest(name="server", grants=Grants(spreadsheets=None))
 
 @dataclass
 class WatchedStore:
-    """Counts what it is asked; looks at once, and answers when `gate` is open."""
+    """Counts queries of the store; answers are returned when `gate` is set."""
 
     store: KeyStore
     error: Exception | None = None
@@ -58,12 +58,12 @@ class Instant:
 
 
 async def issue(store: KeyStore, request: KeyRequest = WIDE) -> tuple[KeyRecord, str]:
-    """A key in the store, made now."""
+    """Store a new key and return it."""
     return await create_key(request, store=store, pepper=PEPPER, plans=PLANS, now=NOW)
 
 
 async def issued_digest(store: KeyStore, request: KeyRequest = WIDE) -> tuple[str, bytes]:
-    """The id and the digest of a key in the store, made now."""
+    """Store a new key and return its ID and digest."""
     record, key = await issue(store, request)
     return record.id, digest(key, PEPPER)
 

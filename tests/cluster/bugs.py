@@ -19,7 +19,7 @@ Bug = Callable[[], AbstractContextManager[object]]
 
 
 def keeping_the_epoch() -> AbstractContextManager[object]:
-    """A write is answered before its epoch begins."""
+    """A write is answered before its epoch starts."""
 
     async def unchanged(_: SharedRows, state: SharedState) -> str | None:
         state.take_news()
@@ -29,7 +29,7 @@ def keeping_the_epoch() -> AbstractContextManager[object]:
 
 
 def not_waiting() -> AbstractContextManager[object]:
-    """The lock of another process is not waited for."""
+    """A process does not wait for the lock of another process."""
 
     async def connected(lock: PostgresWriteLock, _: WorksheetId) -> Any:
         return await lock._locks.connect()
@@ -38,7 +38,7 @@ def not_waiting() -> AbstractContextManager[object]:
 
 
 def not_checking_the_holder() -> AbstractContextManager[object]:
-    """A fence is stored whoever holds the row."""
+    """A fence is stored without a check of who holds the row."""
 
     async def stored(
         connection: AsyncConnection, worksheet: WorksheetId, _: str, fence: OpenFence
@@ -53,17 +53,19 @@ def not_checking_the_holder() -> AbstractContextManager[object]:
 
 
 def leaving_open_fences() -> AbstractContextManager[object]:
-    """The fence that an earlier holder left open is neither settled nor burnt."""
+    """The open fence of an earlier holder is neither checked nor created to make its late
+    batch fail.
+    """
     return patch.object(PostgresWriteLock, "earlier", lambda *_: None)
 
 
 def publishing_under_any_epoch() -> AbstractContextManager[object]:
-    """Rows are stored under the epoch that is current, though they were read for another."""
+    """Rows are stored under the current epoch, although they were read in an earlier one."""
     return _scripts("if epoch ~= expected then", "if false then", ("PUBLISH",))
 
 
 def believing_epochs_after_a_restart() -> AbstractContextManager[object]:
-    """Epochs count without the run of Redis that they are of."""
+    """Epochs stay valid after a restart of Redis."""
     run_id = "string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')"
     return _scripts(run_id, "'any'", ("EPOCHS", "BEGIN", "LOOK", "PUBLISH"))
 

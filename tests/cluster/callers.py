@@ -40,7 +40,7 @@ class Gateway:
         return self.cluster.world.now + 1000.0 * self.number
 
     async def entered(self, price: int = 1) -> RateLease | None:
-        """A running request; None if it was refused."""
+        """Start a request; None if the gateway rejects the request."""
         caller = Caller(
             key_id="k1",
             name="n",
@@ -64,14 +64,14 @@ class Gateway:
         return lease
 
     async def send(self, price: int = 1) -> bool:
-        """Send a request that is answered at once; False if it was refused."""
+        """Send a request that ends at once; False if the gateway rejects the request."""
         lease = await self.entered(price)
         if lease is not None:
             lease.leave()
         return lease is not None
 
     async def send_all(self, price: int = 1) -> int:
-        """Send until one is refused."""
+        """Send requests until the gateway rejects one."""
         count = 0
         while await self.send(price):
             count += 1

@@ -96,7 +96,7 @@ class Peer:
         return (await self.listed()).names
 
     def cost(self) -> Cost:
-        """Its calls since this was last asked."""
+        """Number of the peer's calls since the last use of `cost`."""
         return self.sheets.cost()
 
 
@@ -146,7 +146,7 @@ class Office:
         return [line[0] for line in self.cities.lines()[1:]]
 
     async def settle_in(self, *peers: Peer) -> None:
-        """Have processes keep the rows; what it costs is not counted."""
+        """Have all processes cache the rows, and reset the counts of calls."""
         for peer in peers or self.peers:
             await peer.listed()
         for peer in self.peers:
@@ -167,7 +167,7 @@ class Office:
 
     @asynccontextmanager
     async def held_records(self) -> AsyncIterator[None]:
-        """Nobody stores an answer under its Idempotency-Key during the block."""
+        """Block the storing of answers of keyed writes during the block."""
         connection = await self._connection()
         try:
             async with connection.transaction():

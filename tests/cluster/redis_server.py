@@ -1,4 +1,4 @@
-"""A Redis server of its own for tests: a process that they may stop, suspend and empty."""
+"""A Redis server that a test can stop, suspend and empty."""
 
 import os
 import shutil
@@ -51,20 +51,20 @@ class RedisServer:
         self._wait()
 
     def kill(self) -> None:
-        """End it at once; it keeps nothing."""
+        """Kill the server; it stores nothing."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
     def restart(self) -> None:
-        """Replace it by an empty one."""
+        """Replace the server by an empty one."""
         self.kill()
         (self._folder / DUMP).unlink(missing_ok=True)
         self.start()
 
     def restore(self) -> None:
-        """Replace it by one with what it had at the last `SAVE`."""
+        """Replace the server by one with the data of the last `SAVE`."""
         self.kill()
         if not (self._folder / DUMP).exists():
             raise RuntimeError("nothing was saved")
@@ -81,7 +81,7 @@ class RedisServer:
         os.kill(self._process.pid, number)
 
     def _wait(self) -> None:
-        """Until it takes commands; a client has no patience of its own."""
+        """Wait until the server accepts commands."""
         client = Redis.from_url(self.url, retry=Retry(ConstantBackoff(0.01), 500))
         client.ping()
         client.close()

@@ -17,7 +17,7 @@ NAMES = [line[0] for line in CITIES[1:]]
 
 
 async def a_write_is_seen_by_all(office: Office) -> list[str]:
-    """Once a write is answered, no process answers the rows before it."""
+    """After a write is answered, no process returns rows from before the write."""
     writer, *others = office.peers
     await office.settle_in()
     defects = []
@@ -60,7 +60,7 @@ async def writes_are_at_google_one_at_a_time(office: Office) -> list[str]:
 
 
 async def a_holder_that_was_followed_writes_nothing(office: Office) -> list[str]:
-    """A process that hung before it stored its fence, and was followed, changes nothing."""
+    """A process that was suspended before storing its fence, and replaced, changes nothing."""
     first, second, _ = office.peers
     await office.settle_in()
     gate = office.gate()
@@ -80,7 +80,7 @@ async def a_holder_that_was_followed_writes_nothing(office: Office) -> list[str]
 
 
 async def a_late_batch_is_refused(office: Office) -> list[str]:
-    """A batch that its process sent before it hung is burnt: Google refuses it after all."""
+    """Google rejects a late batch of a process that was suspended and replaced."""
     first, second, _ = office.peers
     await office.settle_in()
     gate = office.gate()
@@ -100,7 +100,7 @@ async def a_late_batch_is_refused(office: Office) -> list[str]:
 
 
 async def a_read_from_before_a_write_is_not_shared(office: Office) -> list[str]:
-    """Rows that Google read before a write are nobody's rows after it."""
+    """Rows that Google read before a write are not shared after the write."""
     writer, reader, third = office.peers
     await writer.created("Oslo")
     gate = office.gate()
@@ -119,7 +119,7 @@ async def a_read_from_before_a_write_is_not_shared(office: Office) -> list[str]:
 
 
 async def a_restart_restores_no_epoch(office: Office) -> list[str]:
-    """Rows of an epoch that an older dump brings back are not served as fresh."""
+    """Rows of an epoch from an older dump are not returned as fresh."""
     writer, *others = office.peers
     await office.settle_in()
     async with office.redis() as client:

@@ -1,4 +1,6 @@
-"""Header rows of worksheets: a process with others than the running ones does not join."""
+"""Header rows of worksheets: a process with header rows that differ from the running ones
+does not start.
+"""
 
 from pathlib import Path
 from typing import Any

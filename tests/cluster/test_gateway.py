@@ -1,4 +1,4 @@
-"""The whole gateway on a Redis: `[cluster] redis`."""
+"""Whole gateways that share a Redis by `[cluster] redis`."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Heartbeats: how many processes there are, and what each may use without Redis."""
+"""Heartbeats: the number of processes, and the share of each without Redis."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ KEY = "{gateway}:quota:a"
 
 
 def shares(*processes: Process) -> list[float]:
-    """What each would use without Redis, to a thousandth."""
+    """Each process's share of the rate without Redis, rounded to a thousandth."""
     for each in processes:
         each.store.lost()
     return [round(each.usable_share, 3) for each in processes]

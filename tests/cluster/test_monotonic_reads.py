@@ -31,7 +31,9 @@ async def test_an_edit_seen_by_another_during_a_write(office: Office) -> None:
 
 
 async def test_a_write_that_is_not_answered_yet(office: Office) -> None:
-    """Its process stores the answer, which takes long: what shows the row says detail=alone."""
+    """Until the answer of an applied batch is stored, the writer's answers with the new
+    row have `detail=alone`.
+    """
     writer, other, _ = office.peers
     await office.settle_in()
     gate = office.gate()
@@ -84,7 +86,7 @@ async def test_an_epoch_that_begins_with_the_types(office: Office) -> None:
 
 
 async def test_types_of_before_an_edit(office: Office) -> None:
-    """A reader of displayed rows finds an edit of a number: others search by the new number."""
+    """After one process returned a changed number, other processes search by the new number."""
     reader, searcher, _ = office.peers
     found = await reader.listed(LARGE)
     office.cities.type(2, None, None, 999_999)

@@ -95,7 +95,7 @@ async def flush(server: RedisServer) -> None:
 
 
 async def restart(server: RedisServer) -> None:
-    """An empty one, after a second."""
+    """Replace Redis by an empty server after a second."""
     server.kill()
     await asyncio.sleep(1.0)
     server.start()
@@ -108,7 +108,7 @@ async def hang(server: RedisServer) -> None:
 
 
 async def fill(server: RedisServer) -> None:
-    """Leave no memory, for a second."""
+    """Fill the memory of Redis for a second."""
     async with Redis.from_url(server.url) as client:
         await client.config_set("maxmemory", "1")
         await asyncio.sleep(1.0)
@@ -116,7 +116,7 @@ async def fill(server: RedisServer) -> None:
 
 
 async def cut(server: RedisServer) -> None:
-    """Close all connections, some times."""
+    """Close all connections of Redis several times."""
     async with Redis.from_url(server.url) as client:
         for _ in range(5):
             await client.client_kill_filter(skipme=True, _type="normal")

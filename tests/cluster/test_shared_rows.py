@@ -190,7 +190,9 @@ async def test_a_write_waits_for_no_reader_of_another_process(office: Office) ->
 
 
 async def test_a_write_by_filter_reads_its_own_tab(office: Office) -> None:
-    """What another process read by the title may be of another tab than the kept sheet id."""
+    """A write by filter changes the worksheet that now has the title, not the renamed one
+    whose sheet ID was cached.
+    """
     writer, other, _ = office.peers
     await writer.update(2, name="Bern")
     office.cities.title = "Archive"
@@ -305,7 +307,7 @@ async def test_an_unknown_format_is_a_miss(office: Office, what: str, kind: str)
 
 
 async def has_asked(office: Office, peer: Peer) -> None:
-    """Wait until a process has looked for rows that another one reads, and waits for them."""
+    """Wait until a process waits for the read of another process."""
     async with office.redis() as client:
         before = await calls(client)
 
@@ -322,7 +324,7 @@ async def calls(client: Any) -> int:
 
 
 async def spoil_rows(office: Office, kind: str) -> None:
-    """Put another version's rendering in the place of the published one."""
+    """Replace the stored rendering by one of another version."""
     body = b"no message"
     if kind == "another format":
         body = zlib.compress(msgspec.msgpack.encode((99, "'Cities'!A1:B2", [["name"]], 10)))
@@ -332,7 +334,7 @@ async def spoil_rows(office: Office, kind: str) -> None:
 
 
 async def spoil_news(office: Office, kind: str) -> None:
-    """Put another version's news in the place of those of the last write."""
+    """Replace the stored changes of the last write by those of another version."""
     news = b"no message" if kind == "no message" else msgspec.msgpack.encode((99, []))
     async with office.redis() as client:
         (key,) = await client.keys("{gateway}:news:*")

@@ -26,7 +26,7 @@ async def start(office: Office) -> None:
 
 
 async def fill(office: Office) -> None:
-    """Leave no memory for anything more."""
+    """Set the memory limit of Redis so low that it stores nothing more."""
     async with office.redis() as client:
         await client.config_set("maxmemory", "1")
 
@@ -48,7 +48,7 @@ async def restart_empty(office: Office) -> None:
 
 
 async def restart_with_all(office: Office) -> None:
-    """It keeps all values, under another run_id."""
+    """Restart Redis with all values and another `run_id`."""
     async with office.redis() as client:
         await client.save()
     office.server.restore()

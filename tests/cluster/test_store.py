@@ -29,7 +29,7 @@ async def suspend(server: RedisServer) -> None:
 
 
 async def fill(server: RedisServer) -> None:
-    """Leave no memory for anything more."""
+    """Set the memory limit of Redis so low that it stores nothing more."""
     async with Redis.from_url(server.url) as client:
         await client.config_set("maxmemory", "1")
 
@@ -54,7 +54,7 @@ async def test_a_fault_costs_a_quarter_of_a_second_once(
 
 
 async def test_a_probe_finds_redis_again(store: Store, server: RedisServer) -> None:
-    """A new server without the scripts serves like the one before."""
+    """A probe loads its scripts again after a restart of Redis."""
     await store.run(PROBE, ["x"])
     server.kill()
     with pytest.raises(StoreUnavailable):
@@ -120,7 +120,7 @@ async def test_a_cancellation_is_not_lost_to_a_fault(store: Store, server: Redis
 
 @pytest.mark.parametrize("password", [PASSWORD, "wrong-but-secret"])
 async def test_no_password_is_told(server: RedisServer, password: str) -> None:
-    """Neither errors nor the reason that goes to the log have it."""
+    """Neither errors nor the logged reason contain the password of Redis."""
     told: list[str | None] = []
     async with open_store(server.url.replace(PASSWORD, password)) as opened:
         store = Store(opened._client, changed=told.append)

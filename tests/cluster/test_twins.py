@@ -1,4 +1,4 @@
-"""One Idempotency-Key at two processes: one row, and one answer."""
+"""Two processes get requests with the same Idempotency-Key: one row, and one answer."""
 
 import asyncio
 from dataclasses import replace

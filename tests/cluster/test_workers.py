@@ -42,7 +42,7 @@ def connection_to(url: str) -> HTTPConnection:
 
 
 def ask(url: str, stop: threading.Event) -> tuple[int, int]:
-    """Answered requests and broken connections until the stop."""
+    """Send requests until a stop; count answers and broken connections."""
     connection, answered, broken = connection_to(url), 0, 0
     while not stop.is_set():
         try:

@@ -279,7 +279,7 @@ def leaves_open(peer: Peer, *, is_applied: bool) -> None:
 
 
 async def refused(write: "asyncio.Task[object]") -> None:
-    """The write ends as one that was not applied."""
+    """Check that the write ended as not applied."""
     with pytest.raises(QueueFull) as caught:
         await write
 

@@ -1,4 +1,4 @@
-"""A Redis that is wrong, or comes late: log, metrics, `check` and `/readyz` say so."""
+"""A wrong or late Redis is reported by log, metrics, `check` and `/readyz`."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -60,7 +60,9 @@ async def admin(server: RedisServer) -> AsyncIterator[Any]:
 async def test_a_first_contact_that_fails_has_a_reason(
     server: RedisServer, admin: Any, name: str, fault: StoreFault, advice: str
 ) -> None:
-    """It is reported once, at once; `check` says what to do, and no text has the password."""
+    """A failed first connection is logged once with its reason; `check` says what to do,
+    and no text has the password.
+    """
     told: list[str | None] = []
     with wrong_url(name, server) as url:
         async with open_store(url, changed=told.append) as store:
@@ -76,7 +78,9 @@ async def test_a_first_contact_that_fails_has_a_reason(
 
 
 async def test_a_name_with_several_addresses_has_a_reason() -> None:
-    """At none of them does a server listen; asyncio makes one error of all."""
+    """If no address of a Redis host listens, the error has the reason, although asyncio
+    joins the errors.
+    """
     make: Any = Connection
     connection = make(host=None, port=free_port())  # both loopback addresses
     with pytest.raises(RedisConnectionError) as caught:
@@ -97,7 +101,7 @@ async def test_a_name_with_several_addresses_has_a_reason() -> None:
 async def test_a_redis_that_takes_no_writes_has_a_reason(
     server: RedisServer, admin: Any, setting: str, value: str, fault: StoreFault, advice: str
 ) -> None:
-    """The same holds for a server that is full, that has no room for clients, or is a replica."""
+    """A Redis that is full, has no free client, or is a replica is logged with its reason."""
     if setting == "replicaof":
         await admin.execute_command("REPLICAOF", *value.split())
     else:
@@ -114,14 +118,14 @@ async def test_a_redis_that_takes_no_writes_has_a_reason(
 
 @pytest.mark.parametrize("fault", [each for each in StoreFault if each is not StoreFault.OTHER])
 def test_each_reason_of_the_log_is_explained(fault: StoreFault) -> None:
-    """The page on findings of `check` has a line for it."""
+    """The page on findings of `check` explains each reason that the log can have."""
     page = (Path(__file__).parents[2] / "docs/how-to/check-findings.md").read_text("utf-8")
 
     assert f"| `{fault}` |" in page
 
 
 async def test_another_reason_is_reported_as_well(server: RedisServer) -> None:
-    """A server that comes back with another password has not come back."""
+    """A change of the reason is logged, as when Redis comes back with another password."""
     told: list[str | None] = []
     async with open_store(server.url, changed=told.append) as store:
         store.returned()
@@ -160,7 +164,9 @@ async def test_check_accepts_the_right_redis(server: RedisServer) -> None:
     ],
 )
 def test_options_of_the_url_are_checked(options: str, is_right: bool) -> None:
-    """The library would refuse them when it connects, with a traceback."""
+    """Wrong options in the URL of Redis are an error of the configuration, not a
+    traceback at the connection.
+    """
     problems: list[str] = []
     try:
         check_url(f"rediss://:{SECRET}@host/0{options}")
@@ -173,7 +179,7 @@ def test_options_of_the_url_are_checked(options: str, is_right: bool) -> None:
 
 
 def test_a_missing_file_of_certificates_is_named() -> None:
-    """It would look as if nothing listened at the port."""
+    """The error of a missing certificate file names the file."""
     with pytest.raises(ConfigError) as caught:
         check_url(f"rediss://:{SECRET}@host/0?ssl_ca_certs=/nowhere/ca.pem")
 
@@ -182,7 +188,7 @@ def test_a_missing_file_of_certificates_is_named() -> None:
 
 @pytest.mark.parametrize("count", [1, 3])
 async def test_without_redis_processes_share_by_their_sessions(redis: Redis, count: int) -> None:
-    """Processes that never reached Redis use the whole rate together, and no more."""
+    """Without Redis, processes share the rate by the number of their PostgreSQL sessions."""
     world = World(redis)
     begun = await world.start(count, is_cut=True)
     for _ in range(120):
@@ -195,7 +201,7 @@ async def test_without_redis_processes_share_by_their_sessions(redis: Redis, cou
 
 
 async def test_a_process_that_lost_its_session_has_its_share(redis: Redis) -> None:
-    """For two minutes, as one that is silent in Redis; then it is taken for dead."""
+    """A process whose session was cut keeps its share for two minutes, and then counts as dead."""
     world = World(redis)
     first, second = await world.start(2, is_cut=True)
     for _ in range(70):
@@ -213,7 +219,7 @@ async def test_a_process_that_lost_its_session_has_its_share(redis: Redis) -> No
 
 
 async def test_a_process_that_knows_of_no_sessions_takes_a_tenth(redis: Redis) -> None:
-    """PostgreSQL has not answered yet either."""
+    """A process that knows neither Redis nor the PostgreSQL sessions uses a tenth of the rate."""
     world = World(redis)
     await world.start(1, is_cut=True)
     await world.run(120)
@@ -222,7 +228,9 @@ async def test_a_process_that_knows_of_no_sessions_takes_a_tenth(redis: Redis) -
 
 
 async def test_processes_that_start_while_redis_is_away_lower_the_shares(redis: Redis) -> None:
-    """Who reached Redis before makes room for them."""
+    """Processes that start without Redis lower the shares of the processes that reached
+    Redis earlier.
+    """
     world = World(redis)
     first, second = await world.start(2)
     await world.run(5)
@@ -239,7 +247,7 @@ async def test_processes_that_start_while_redis_is_away_lower_the_shares(redis: 
 
 
 async def test_sessions_do_not_count_while_redis_is_there(redis: Redis) -> None:
-    """Redis knows which processes share."""
+    """While Redis is available, PostgreSQL sessions do not count for the shares."""
     world = World(redis)
     (process,) = await world.start(1)
     await world.run(5)
@@ -275,7 +283,9 @@ def installed(
 def test_a_gateway_with_a_wrong_redis_serves_and_says_so(
     installed: Callable[[str], Installation], any_redis: RedisServer, name: str, error: str
 ) -> None:
-    """Log, metric, `/readyz` and `check` say so, without the password; rows are written."""
+    """A gateway with a wrong Redis writes rows, and reports Redis in log, metric,
+    `/readyz` and `check` without the password.
+    """
     with wrong_url(name, any_redis) as url:
         installation = installed(url)
         key = installation.create_key("--plan", "paid", "--any-spreadsheet")["key"]
@@ -306,7 +316,7 @@ def test_a_gateway_with_a_wrong_redis_serves_and_says_so(
 def test_a_redis_that_comes_later_is_used(
     installed: Callable[[str], Installation], tmp_path: Path
 ) -> None:
-    """Without a restart of the gateway."""
+    """A Redis that starts later is used without a restart of the gateway."""
     later = RedisServer(tmp_path)
     later.port = free_port()
     installation = installed(later.url)

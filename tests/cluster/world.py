@@ -33,7 +33,7 @@ class Link:
         self.lost_script = ""
         """The script whose answers are lost."""
         self.slow_seconds = 0.0
-        """The time that an answer takes."""
+        """Seconds until Redis answers."""
 
     def register_script(self, text: str) -> Run:
         script = self._world.redis.register_script(
@@ -95,7 +95,7 @@ class Process:
 
     @property
     def usable_share(self) -> float:
-        """Share of all rates that it uses, 1 while Redis is available."""
+        """Share of all rates that the process uses; 1 while Redis is available."""
         return 1.0 if self.quota.part is None else self.quota.part[0]
 
     def free_at(self, account: str) -> float:
@@ -103,7 +103,7 @@ class Process:
         return max(self.rates[account].free_at(now), self.project.free_at(now))
 
     async def live(self, tick: int) -> None:
-        """Beat, and send what may be sent."""
+        """Send a heartbeat if due, and the calls that the quota allows."""
         if not self.is_alive or self.is_suspended:
             return
         if (tick + 3 * self.number) % round(BEAT_SECONDS / self.world.tick_seconds) == 0:
@@ -124,7 +124,7 @@ class Process:
         self.link.is_cut = self.link.loses_answers = self.is_suspended = False
 
     def refused(self, account: str, *, limit: int | None = None) -> None:
-        """Google answers 429."""
+        """Google answers 429 to a call."""
         now = self.clock()
         self.rates[account].refused(now, sent_at=now, limit=limit)
         self.calls[account].learnt()
@@ -170,11 +170,11 @@ class World:
                 await each.store.finish()
 
     def hang(self) -> None:
-        """Let Redis take commands, and answer none."""
+        """Let Redis accept commands without answering."""
         self.hung = []
 
     async def resume(self) -> None:
-        """Let Redis carry out what it was sent meanwhile."""
+        """Let Redis execute the commands that it received meanwhile."""
         arrived, self.hung = self.hung or [], None
         for each in arrived:
             await each()
@@ -187,13 +187,13 @@ class World:
         ]
 
     async def restore(self) -> None:
-        """Bring back what was there at `save`, and nothing else."""
+        """Restore exactly the data of the last `save`."""
         await self.redis.flushall()
         for key, content in self.saved:
             await self.redis.restore(key, 0, content)
 
     def most(self, account: str | None = None, seconds: float = 60.0) -> int:
-        """The most calls in any minute, of an account or of all."""
+        """The maximum number of calls in any minute, of one account or of all."""
         instants = [at for at, name, _ in self.sent if account in (None, name)]
         return max(
             (n + 1 - bisect_left(instants, at - seconds + 1e-6) for n, at in enumerate(instants)),

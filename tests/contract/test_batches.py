@@ -23,7 +23,7 @@ LINES: Lines = [["a", "b"], ["1", 2], ["x", True]]
 
 
 async def test_a_view_has_texts_and_values(subject: Subject) -> None:
-    """Cells are shown as displayed and as typed values, with the number of the first row."""
+    """A read returns cells as displayed and as typed values, with the number of the first row."""
     title = await subject.worksheet([["a", "b"], [Typed("50%", 0.5, "50%"), True], ["", 7]], rows=9)
 
     view = await subject.sheets.read_sheet(
@@ -40,7 +40,7 @@ async def test_a_view_has_texts_and_values(subject: Subject) -> None:
 
 @pytest.mark.parametrize("rows", [0, 9], ids=["full-grid", "room-below"])
 async def test_rows_are_appended_after_the_last_one(subject: Subject, rows: int) -> None:
-    """Rows go below all others, from column A, each as it was sent; the grid grows if need be."""
+    """Rows are appended below all others from column A, and the grid grows if necessary."""
     title = await subject.worksheet([*LINES, [], [None, "last"]], rows=rows)
 
     view = await apply(
@@ -89,7 +89,7 @@ async def test_number_formats_are_those_of_their_cells(subject: Subject) -> None
 
 
 async def test_cells_are_written(subject: Subject) -> None:
-    """Named cells hold what was sent, others stay; the answer shows them."""
+    """Named cells get the sent values, other cells stay, and the answer has the cells."""
     title = await subject.worksheet(LINES)
 
     view = await apply(
@@ -142,7 +142,7 @@ async def test_values_are_stored_as_they_are(
 
 
 async def test_a_formula_gives_way_to_a_value(subject: Subject) -> None:
-    """A cell with a formula holds what is written to it; others keep their formulas."""
+    """A value replaces a formula in its cell; other formulas stay."""
     title = await subject.worksheet([[Typed("=1+2", 3, "3"), Typed("=1+2", 3, "3")]])
 
     await apply(subject, title, WrittenCells(row=1, column=0, values=["x"]), cells="1:1")
@@ -151,7 +151,7 @@ async def test_a_formula_gives_way_to_a_value(subject: Subject) -> None:
 
 
 async def test_rows_are_removed_from_the_bottom_up(subject: Subject) -> None:
-    """Rows below a removed one move up; cells that are written in the same batch come first."""
+    """When rows are removed, rows below move up; cells of the same batch are written first."""
     title = await subject.worksheet([["a"], *([str(row)] for row in range(2, 9))])
 
     view = await apply(
@@ -187,7 +187,7 @@ async def test_a_row_past_the_grid_is_not_removed(subject: Subject) -> None:
 
 
 async def test_one_bad_change_means_that_none_is_made(subject: Subject) -> None:
-    """The refusal says which change was bad, and no cell has changed."""
+    """If one change of a batch is wrong, Google names this change and changes no cell."""
     title = await subject.worksheet(LINES)
     before = await shown(subject, title)
 
@@ -204,7 +204,7 @@ async def test_one_bad_change_means_that_none_is_made(subject: Subject) -> None:
 
 
 async def test_many_ranges_come_in_their_order(subject: Subject) -> None:
-    """More than stand in a URL; blank rows and neighbours each have a block of their own."""
+    """A read of more ranges than a URL can hold returns a block for each range, in order."""
     title = await subject.worksheet([["a"], *([str(row)] for row in range(2, 400))])
     rows = [*range(399, 101, -2), *range(2, 100), 100]
 
@@ -217,7 +217,7 @@ async def test_many_ranges_come_in_their_order(subject: Subject) -> None:
 
 
 async def test_a_used_id_is_refused(subject: Subject) -> None:
-    """A batch with a used id is refused completely, and its first request is named."""
+    """Google rejects a batch with a used metadata ID completely, and names its first request."""
     title = await subject.worksheet(LINES)
     mark = fence()
     await apply(subject, title, AppendedRows(rows=[["first"]]), mark=mark)
@@ -240,7 +240,7 @@ async def test_fences_are_deleted_alone(subject: Subject) -> None:
 
 
 async def test_a_fence_alone(subject: Subject) -> None:
-    """A fence can be created alone, once, and is found by its id and by its key."""
+    """A fence can be created once, and found by its ID and by its key."""
     mark = fence("burnt")
     await subject.sheets.put_fence(subject.spreadsheet, mark)
 
@@ -274,7 +274,7 @@ async def test_a_fence_takes_the_place_of_another_in_full_metadata(subject: Subj
 
 
 async def test_old_fences_are_deleted(subject: Subject) -> None:
-    """A later batch deletes fences by their ids; one that is not there is no obstacle."""
+    """A batch deletes earlier fences by ID, and a missing fence is no error."""
     title = await subject.worksheet(LINES)
     old = fence()
     await subject.sheets.put_fence(subject.spreadsheet, old)
@@ -287,7 +287,7 @@ async def test_old_fences_are_deleted(subject: Subject) -> None:
 
 
 async def test_a_worksheet_that_is_gone(subject: Subject) -> None:
-    """A batch to a sheet id that does not exist is refused, and leaves no fence."""
+    """Google rejects a batch for a missing sheet ID, and creates no fence."""
     title = await subject.worksheet(LINES)
     mark = fence()
     batch = Batch(

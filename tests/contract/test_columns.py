@@ -37,7 +37,9 @@ async def rendering(
 
 
 async def test_blank_ends_are_left_out(subject: Subject) -> None:
-    """Blank cells at the end of a column and blank columns at the end are absent, others not."""
+    """Blank cells at the end of a column and blank columns at the end are omitted, others
+    are returned.
+    """
     title = await subject.worksheet([["a", "", "c", ""], [], [None, "", "2"]], rows=6)
 
     found = await rendering(subject, at(title, "A1:ZZZ"))
@@ -81,7 +83,7 @@ async def test_a_range_is_read_by_column(subject: Subject) -> None:
 
 
 async def test_an_unchanged_worksheet_is_nothing_new(subject: Subject) -> None:
-    """A read with the known digest returns no rendering."""
+    """A read with the digest of the current cells returns no cells."""
     title = await subject.worksheet([["a", "b"], [1, 2]])
     before = await rendering(subject, at(title, "A1:ZZZ"))
 
@@ -93,7 +95,7 @@ async def test_an_unchanged_worksheet_is_nothing_new(subject: Subject) -> None:
 
 
 async def test_a_changed_worksheet_has_another_digest(subject: Subject) -> None:
-    """After an edit the digest of before is no longer that of the answer."""
+    """After an edit, a read has another digest."""
     title = await subject.worksheet([["a", "b"], [1, 2]])
     before = await rendering(subject, at(title, "A1:ZZZ"))
 
@@ -106,7 +108,7 @@ async def test_a_changed_worksheet_has_another_digest(subject: Subject) -> None:
 
 
 async def test_a_grown_grid_is_a_change(subject: Subject) -> None:
-    """More blank rows change no column, but the range that is echoed, and so the digest."""
+    """More blank rows in the grid change the returned range, and so the digest."""
     title = await subject.worksheet([["a"]], rows=3)
     before = await rendering(subject, at(title, "A1:ZZZ"))
 
@@ -119,7 +121,7 @@ async def test_a_grown_grid_is_a_change(subject: Subject) -> None:
 
 
 async def test_a_range_that_starts_past_the_grid_is_refused(subject: Subject) -> None:
-    """It is refused in words with the size of the grid."""
+    """The error of a range outside the grid has the size of the grid."""
     title = await subject.worksheet([["a", "b"]], rows=9)
 
     with pytest.raises(UpstreamRefusal) as refused:
@@ -131,7 +133,7 @@ async def test_a_range_that_starts_past_the_grid_is_refused(subject: Subject) ->
 
 
 async def test_a_worksheet_that_is_not_there_is_refused(subject: Subject) -> None:
-    """A title that is not there is a range that cannot be parsed, a digest known or not."""
+    """An unknown title is a range that Google cannot parse, with or without a digest."""
     with pytest.raises(UpstreamRefusal) as refused:
         await read(subject, at("No such worksheet", "A1:ZZZ"), known=b"digest")
 
@@ -140,7 +142,7 @@ async def test_a_worksheet_that_is_not_there_is_refused(subject: Subject) -> Non
 
 @pytest.mark.parametrize("render", Render)
 async def test_a_worksheet_is_read_by_its_id(subject: Subject, render: Render) -> None:
-    """The answer has the same cells, range and digest as one by the title."""
+    """A read by sheet ID has the same cells, range and digest as a read by title."""
     date = Typed("2020-01-01", 43831, "2020-01-01")
     title = await subject.worksheet([["n", "", date], [2, True, 0.5, ""]], rows=5)
     by_title = await rendering(subject, at(title, "A1:ZZZ"), render=render)
@@ -178,7 +180,7 @@ async def test_the_digest_covers_the_title(subject: Subject) -> None:
 
 
 async def test_an_area_that_is_not_there_is_refused(subject: Subject) -> None:
-    """No worksheet has the id, or its grid ends above."""
+    """A read fails if no worksheet has the sheet ID, or if the grid ends above the range."""
     title = await subject.worksheet([["a"]], rows=3)
     sheet_id = (await properties(subject, title)).sheet_id
 

@@ -70,7 +70,7 @@ async def worksheet(spreadsheet: Spreadsheet) -> AsyncIterator[Worksheet]:
 
 
 async def test_metadata_of_a_spreadsheet_is_found_by_its_id(worksheet: Worksheet) -> None:
-    """It has the chosen ID, and is gone after its deletion, which returns it."""
+    """Metadata has the chosen ID; its deletion returns the metadata."""
     metadata_id = new_id()
 
     created = await worksheet.edit(create(metadata_id, SPREADSHEET, value="token"))
@@ -92,7 +92,7 @@ async def test_metadata_of_a_spreadsheet_is_found_by_its_id(worksheet: Worksheet
 async def test_metadata_is_created_only_if_the_whole_batch_is_applied(
     worksheet: Worksheet,
 ) -> None:
-    """A refusal names its request, and nothing is applied."""
+    """If Google rejects one request of a batch, no metadata of the batch is created."""
     metadata_id = new_id()
     impossible = {"deleteDimension": {"range": rows_of(worksheet.sheet_id, 7, 9)}}
 
@@ -104,7 +104,7 @@ async def test_metadata_is_created_only_if_the_whole_batch_is_applied(
 
 
 async def test_metadata_goes_with_its_row(worksheet: Worksheet) -> None:
-    """It moves when rows are inserted above, and is deleted with the row."""
+    """Metadata of a row moves when rows are inserted above, and is deleted with the row."""
     metadata_id = new_id()
     inserted = {"insertDimension": {"range": rows_of(worksheet.sheet_id, 0, 2)}}
     deleted = {"deleteDimension": {"range": rows_of(worksheet.sheet_id, 3, 4)}}
@@ -120,7 +120,7 @@ async def test_metadata_goes_with_its_row(worksheet: Worksheet) -> None:
 
 
 async def test_metadata_goes_with_its_worksheet(worksheet: Worksheet) -> None:
-    """That of the worksheet, and that of its columns."""
+    """Metadata of a worksheet and of its columns is deleted with the worksheet."""
     sheet_id = await worksheet.spreadsheet.add_worksheet(f"{worksheet.title}_2", rows=2, columns=2)
     first, second = new_id(), new_id()
 
@@ -147,7 +147,7 @@ async def test_resources_have_their_metadata(worksheet: Worksheet) -> None:
 
 
 async def test_metadata_of_a_worksheet_has_a_limit(worksheet: Worksheet) -> None:
-    """30,000 characters of keys and values at most."""
+    """A worksheet has at most 30,000 characters of metadata keys and values."""
     metadata_id = new_id()
 
     with pytest.raises(UpstreamRefusal):
@@ -173,7 +173,9 @@ async def test_an_answer_has_the_cells_after_the_updates(worksheet: Worksheet, c
 
 
 async def test_cells_are_appended_under_the_last_row_with_data(worksheet: Worksheet) -> None:
-    """In any column of the worksheet; the grid grows, and text stays text."""
+    """Appended cells go below the last row with data in any column; the grid grows, and
+    text stays text.
+    """
     await worksheet.spreadsheet.update(worksheet.at("C5"), [["x"]])
 
     await worksheet.edit(append(worksheet.whole, ["=1+1"]))
@@ -207,7 +209,7 @@ async def test_values_are_read_written_and_cleared_by_metadata(worksheet: Worksh
 
 
 async def test_values_that_exceed_a_matched_range_are_refused(worksheet: Worksheet) -> None:
-    """The whole write is."""
+    """A write of values that do not fit into the row of the metadata fails completely."""
     entry = {"dataFilter": {"a1Range": worksheet.at("A1:B1")}, "values": [["x", "y", "z"]]}
     body = {"valueInputOption": "RAW", "data": [entry]}
 

@@ -36,7 +36,7 @@ def arguments(place: Place) -> list[str]:
 def test_the_emulator_does_what_it_is_said_to_assume(
     slow_emulator: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each fact has a line, and asked of the emulator itself every line agrees."""
+    """Each assumption about Google is true of the emulator, and has one line in the report."""
     status = main(arguments(slow_emulator), {})
     lines = capsys.readouterr().out.splitlines()
 
@@ -48,7 +48,7 @@ def test_the_emulator_does_what_it_is_said_to_assume(
 
 
 async def test_another_answer_differs(emulator: Place) -> None:
-    """A line shows what was answered beside what is assumed, if they are not the same."""
+    """If an answer differs from an assumption, the line shows both."""
     wrong = replace(FACTS[3], assumed="C3")
     told: list[str] = []
 
@@ -59,7 +59,9 @@ async def test_another_answer_differs(emulator: Place) -> None:
 
 
 async def test_a_question_about_what_is_missing_is_skipped(emulator: Place) -> None:
-    """Without protected rows there is nothing to ask, and no difference."""
+    """Without protected rows, the assumption about them is skipped and does not count as
+    a difference.
+    """
     [fact] = [each for each in FACTS if "two protected rows" in each.question]
     told: list[str] = []
     async with open_spreadsheet(emulator) as spreadsheet:
@@ -94,7 +96,9 @@ async def test_appends_that_do_not_overlap_differ(emulator: Place) -> None:
 
 @pytest.mark.parametrize("named", [CREDENTIALS, SPREADSHEET])
 def test_a_place_is_needed(named: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a key file and a spreadsheet, from options or the environment, nothing is asked."""
+    """Without both a key file and a spreadsheet the command ends with status 2 and says
+    what to name.
+    """
     with pytest.raises(SystemExit) as ended:
         main([], {named: "x"})
 
@@ -105,7 +109,7 @@ def test_a_place_is_needed(named: str, capsys: pytest.CaptureFixture[str]) -> No
 def test_a_spreadsheet_that_is_not_there_ends_the_questions(
     emulator: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A sentence names the obstacle; the status is 1."""
+    """If the spreadsheet is missing, a message says so and the status is 1."""
     status = main(arguments(replace(emulator, spreadsheet="unknown")), {})
     told = capsys.readouterr()
 

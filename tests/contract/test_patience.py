@@ -31,7 +31,7 @@ class Failing:
     ("told", "waited"), [pytest.param(7, 7, id="as-told"), pytest.param(None, 60, id="a-minute")]
 )
 async def test_waits_for_the_retry_time(told: int | None, waited: float) -> None:
-    """A call that met no quota is made again after the wait that is reported, or a minute."""
+    """A call without quota is repeated after the retry time, or after a minute."""
     call = Failing(QuotaSpent("spent", retry_after_seconds=told), times=2)
 
     answer = await patiently(call, call.sleep)
@@ -41,7 +41,7 @@ async def test_waits_for_the_retry_time(told: int | None, waited: float) -> None
 
 
 async def test_gives_up_at_last() -> None:
-    """After a number of attempts the lack of quota is the result."""
+    """After the maximum number of attempts, the quota error is raised."""
     call = Failing(QuotaSpent("spent"), times=100)
 
     with pytest.raises(QuotaSpent):

@@ -60,7 +60,7 @@ def test_incomplete_location_is_none(environment: Mapping[str, str]) -> None:
 def test_google_is_asked_on_demand(
     environment: Mapping[str, str], options: list[str], subjects: set[str]
 ) -> None:
-    """Even with a location, tests against Google run only on request."""
+    """Tests use Google only on request, also if a key file and a spreadsheet are configured."""
     collecting = ("-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *options)
     file = "tests/contract/test_worksheets.py"
     done = run(sys.executable, *collecting, file, environment=environment)
@@ -71,7 +71,9 @@ def test_google_is_asked_on_demand(
 
 @pytest.mark.parametrize("environment", UNNAMED)
 def test_the_script_needs_a_place(environment: Mapping[str, str]) -> None:
-    """`against-google` says what is missing and what it is, and ends with status 2."""
+    """Without a key file or a spreadsheet, `against-google` names the missing setting and
+    ends with status 2.
+    """
     done = run("scripts/against-google", environment=environment)
 
     missing = CREDENTIALS if CREDENTIALS not in environment else SPREADSHEET

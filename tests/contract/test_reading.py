@@ -64,7 +64,9 @@ async def test_titles_are_quoted_where_needed(
 
 
 async def test_blank_ends_are_left_out(subject: Subject) -> None:
-    """Blank cells at the end of a row and blank rows at the end are absent, others are not."""
+    """Blank cells at the end of a row and blank rows at the end are omitted, others are
+    returned.
+    """
     title = await subject.worksheet([["a", "", "c", ""], [], [None, "2"]], rows=6)
 
     values = await read(subject, at(title, "A1:ZZZ"))
@@ -117,7 +119,7 @@ async def test_a_cell_has_a_text_and_a_value(
     ids=["below", "right", "box", "open", "row"],
 )
 async def test_a_range_that_starts_past_the_grid_is_refused(subject: Subject, asked: str) -> None:
-    """It is refused in words with the size of the grid."""
+    """The error of a range outside the grid has the size of the grid."""
     title = await subject.worksheet(ABC, rows=9)
 
     with pytest.raises(UpstreamRefusal) as refused:
@@ -131,7 +133,7 @@ async def test_a_range_that_starts_past_the_grid_is_refused(subject: Subject, as
 
 @pytest.mark.parametrize("cells", ["A10", "A10:C12", "A10:ZZZ"])
 async def test_a_refusal_quotes_the_range(subject: Subject, cells: str) -> None:
-    """A range past the grid is quoted as it was asked for, open ends included."""
+    """The error of a range outside the grid quotes the range of the request."""
     title = await subject.worksheet(ABC, rows=9)
 
     with pytest.raises(UpstreamRefusal) as refused:
@@ -177,7 +179,7 @@ async def test_several_ranges_are_read_in_order(subject: Subject) -> None:
 async def test_one_bad_range_spoils_the_others(
     subject: Subject, title: str | None, cells: str, words: str
 ) -> None:
-    """A call for several ranges is refused as a whole."""
+    """One wrong range fails a whole call for several ranges."""
     good = await subject.worksheet(ABC)
 
     with pytest.raises(UpstreamRefusal) as refused:

@@ -7,7 +7,7 @@ from tests.contract.spreadsheet import open_spreadsheet
 
 
 async def test_raw_calls_wait_for_quota(emulator: Place) -> None:
-    """A call for which there is no quota is made again after Google's minute."""
+    """A raw call without quota is repeated after a minute."""
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:

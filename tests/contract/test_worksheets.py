@@ -53,7 +53,7 @@ async def test_the_list_tells_the_size_of_the_grid(
 
 
 async def test_first_rows_of_worksheets_come_in_the_order_of_tabs(subject: Subject) -> None:
-    """One range of each, whatever the order of the ranges, and nothing of other worksheets."""
+    """First rows come in the order of the worksheets, one range of each worksheet."""
     lines: list[list[Value]] = [["a", "b"], [1, True], [2, "x"]]
     titles = [await subject.worksheet(lines, title=title) for title in ("Z {}", "it's {}")]
     await subject.worksheet([["other"]])

@@ -40,7 +40,7 @@ async def slow(request: Request) -> Response:
 
 
 async def large(request: Request) -> Response:
-    """An answer that does not fit into the buffers of the system."""
+    """An answer larger than the socket buffers."""
     return Response(b"x" * LARGE_BYTES)
 
 

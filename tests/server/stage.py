@@ -1,4 +1,4 @@
-"""Connections without a network, to an application that answers when it may."""
+"""Connections without a network, to an application that answers when the test allows."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ STEPS = 20
 
 @dataclass
 class Application:
-    """Answers once it may; `began` and `ended` are the paths of requests."""
+    """Answers when the test allows; `began` and `ended` are the paths of requests."""
 
     may_answer: asyncio.Event = field(default_factory=asyncio.Event)
     began: list[str] = field(default_factory=list)
@@ -63,13 +63,15 @@ class Stage:
         return connection, transport
 
     def pass_time(self, connection: Connection, seconds: float) -> None:
-        """Let this time pass, and a tenth of a second more, by which deadlines may be late."""
+        """Advance the clock by these seconds and a tenth of a second, the tolerance of
+        deadlines.
+        """
         for _ in range(round(seconds * 10) + 2):
             self.edge.sweeper.sweep([connection], 0.1)
 
 
 async def settled() -> None:
-    """Let all tasks come as far as they can."""
+    """Let all tasks run until they wait."""
     for _ in range(STEPS):
         await asyncio.sleep(0)
 

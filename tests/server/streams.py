@@ -104,7 +104,7 @@ async def _settled(steps: int = STEPS) -> None:
 
 
 def any_stream(random: Random) -> bytes:
-    """One to three requests, some of them wrong, and perhaps not to their end."""
+    """One to three requests, some of them invalid or incomplete."""
     raw = any_pipeline(random, b"gw_" + b"k" * 20)
     return raw[: random.randrange(len(raw))] if random.random() < 0.3 else raw
 

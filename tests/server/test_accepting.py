@@ -75,7 +75,9 @@ class Accepting:
         self.acceptor = Acceptor([listening], asyncio.Protocol, loop)
 
     async def look(self) -> int:
-        """A connection has come, and the next turn of the loop; all connections after it."""
+        """Run one iteration of the loop after a new connection, and return the number of
+        all connections so far.
+        """
         self.acceptor.look_soon()
         self.loop.called.pop()()
         await settled()

@@ -1,4 +1,6 @@
-"""A connection without a network: when it reads on, when it ends, and what it owes until then."""
+"""A connection without a network: when it reads, when it ends, and which answers it sends
+before.
+"""
 
 import pytest
 
@@ -108,7 +110,9 @@ async def test_nothing_is_parsed_behind_an_answer(room: int) -> None:
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])
 async def test_nothing_is_parsed_behind_a_body_in_parts(chunked: bool) -> None:
-    """Bytes after the end of a body stay unparsed, for every framing."""
+    """While a request is running, bytes after the end of its body stay unparsed, for
+    every framing.
+    """
     stage = Stage()
     connection, _ = stage.connect()
     parts = [UPLOAD % 1, b"c", b"de"]

@@ -1,4 +1,4 @@
-"""Answers of an application: one write each, and none that a client could read in two ways."""
+"""Answers of an application: each is written at once, and has one meaning."""
 
 import asyncio
 import logging
@@ -50,7 +50,7 @@ def quiet() -> Iterator[None]:
 async def answered(
     app: ASGIApp, request: bytes = REQUEST % 1, transport: Recorded | None = None
 ) -> Recorded:
-    """The answer to a request as a client sees it."""
+    """The response to a request as a client receives it."""
     settings = ServerSettings()
     server = GatewayServer(app, settings)
     server.config.load()

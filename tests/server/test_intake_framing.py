@@ -1,4 +1,4 @@
-"""Requests that two readers could understand in two ways: refused, or answered once each."""
+"""Ambiguous requests get an error, or exactly one answer each."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Clients that send too much, or come too many."""
+"""Clients that send too much or open too many connections."""
 
 from contextlib import ExitStack
 

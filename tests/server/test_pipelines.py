@@ -1,4 +1,4 @@
-"""Pipelined requests: connections take turns, and others do not wait for them."""
+"""Pipelined requests: connections are answered in turn, without delaying others."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -35,7 +35,7 @@ async def until(is_done: Callable[[], bool]) -> None:
 
 
 async def answers_before(stage: Stage, path: str) -> int:
-    """The number of answers from now on until that to a path."""
+    """The number of answers, from now on, before the answer to a path."""
     before = len(stage.app.ended)
     await until(lambda: path in stage.app.ended)
     return stage.app.ended.index(path) - before

@@ -1,4 +1,4 @@
-"""A server that stops: no request that was sent in time is lost, and none holds it up."""
+"""Stop of a server: each request sent in time is answered, and no client delays the stop."""
 
 import select
 import signal

@@ -38,7 +38,7 @@ def incomplete_heads(
 
 
 def statuses(made: Sequence[tuple[Connection, Held]]) -> list[str]:
-    """The status that each was answered first, blank if none."""
+    """The status of the first answer on each connection, empty if none came."""
     return [transport.written[9:12].decode() for _, transport in made]
 
 
@@ -116,8 +116,8 @@ async def test_an_address_makes_room_among_its_own() -> None:
 
 
 async def test_a_busy_connection_makes_room_after_its_answer() -> None:
-    """A new connection is rejected while the address's other connection is active, and
-    accepted when it is idle.
+    """At the limit, a new connection gets 503 while the others are active, and a later
+    one closes the connection that became idle.
     """
     stage = Stage(max_connections=2, max_connections_per_address=0)
     stage.app.may_answer.set()
@@ -307,12 +307,14 @@ class Waiting:
 
 
 def in_order(*connections: Waiting) -> IdleConnections:
-    """Connections that began to wait in this order."""
+    """Connections in the order in which they became idle."""
     return OrderedDict.fromkeys(connections, None)
 
 
 def test_the_one_that_is_idle_for_longest_goes() -> None:
-    """Each makes room once; the result is False without any."""
+    """Each call closes the connection that is idle longest; without idle connections it
+    returns False.
+    """
     first, second = Waiting(), Waiting()
     idle = in_order(first, second)
     made = [make_room(idle)]

@@ -10,7 +10,7 @@ from gateway.server.slots import NEVER, Sweeper
 
 @dataclass(eq=False)
 class Waiting:
-    """A connection that records its expiry."""
+    """A connection that records that its deadline was reported."""
 
     sweeper: Sweeper
     deadline: float = NEVER

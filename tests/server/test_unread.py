@@ -14,7 +14,7 @@ LARGE = 1_000_000
 
 
 def passed(sweeper: Sweeper, seconds: float) -> None:
-    """Let this time pass."""
+    """Advance the clock by these seconds."""
     for _ in range(round(seconds * 10)):
         sweeper.sweep([], 0.1)
 
@@ -116,7 +116,7 @@ def test_answers_that_left_do_not_count() -> None:
 
 
 def test_who_was_cut_off_for_others_is_not_looked_at_again() -> None:
-    """A connection closed for the limit is not checked again at its deadline."""
+    """A client disconnected for the limit is not checked again at its deadline."""
     answers = UnreadAnswers(Sweeper(TIMEOUT_SECONDS), TIMEOUT_SECONDS, max_bytes=100)
     (transport,) = held(answers, [LARGE])
 

@@ -49,7 +49,7 @@ class Held(asyncio.Transport):
             self._protocol.pause_writing()
 
     def take(self, count: int) -> None:
-        """The client takes this many bytes."""
+        """The client reads this many bytes."""
         was_empty = not self.left
         self.room += count
         gone = min(self.room, self.left)
@@ -80,7 +80,7 @@ class Held(asyncio.Transport):
         self.is_closed = True
 
     def lose(self) -> None:
-        """The client goes."""
+        """The client disconnects."""
         self._protocol.connection_lost(None)
 
     def abort(self) -> None:

@@ -22,7 +22,7 @@ class WireAnswer:
 
     @property
     def saw(self) -> str | int:
-        """The path that the echo saw, or the code of the refusal."""
+        """The path of an echo, or the code of an error."""
         found: str | int = self.json.get("path") or self.json.get("code")
         return found
 
@@ -53,7 +53,7 @@ def send(client: socket.socket, *parts: bytes) -> None:
 
 
 def answers_of(client: socket.socket) -> list[WireAnswer]:
-    """All answers that come until the server closes the connection; it may not reset it."""
+    """All answers until the server closes the connection; a reset fails the test."""
     received = bytearray()
     while part := client.recv(65_536):
         received += part
@@ -76,5 +76,5 @@ def parsed(received: bytes) -> Iterator[WireAnswer]:
 
 
 def single_bytes(data: bytes) -> Sequence[bytes]:
-    """The data, each byte on its own."""
+    """The data as parts of one byte."""
     return [data[at : at + 1] for at in range(len(data))]

@@ -56,7 +56,7 @@ async def connect(database: PostgresUrl) -> "asyncpg.Connection[asyncpg.Record]"
 
 
 def scopes(database: Database) -> set[str]:
-    """All records of the ledger, those too old to count among them."""
+    """Scopes of all records of the ledger, including expired ones."""
     return {scope for (scope,) in execute(database, "SELECT scope FROM idempotency_records")}
 
 
@@ -72,12 +72,12 @@ def take_fences(database: Database, *scopes: str) -> None:
 
 
 def spoil(database: Database, table: str = RECORDS) -> None:
-    """Take a table away."""
+    """Drop a table."""
     execute(database, f"DROP TABLE {table}")
 
 
 def refuse(database: Database, change: str, when: str = "TRUE", table: str = RECORDS) -> None:
-    """Have changes of the ledger fail from now on, as on a full disk."""
+    """Make changes of a table fail from now on, as on a full disk."""
     if isinstance(database, PostgresUrl):
         execute(
             database,
@@ -91,6 +91,6 @@ def refuse(database: Database, change: str, when: str = "TRUE", table: str = REC
 
 
 def allow(database: Database, table: str = RECORDS) -> None:
-    """End what `refuse` began."""
+    """End the failures that `refuse` started."""
     on_table = f" ON {table}" if isinstance(database, PostgresUrl) else ""
     execute(database, f"DROP TRIGGER full_disk{on_table}")

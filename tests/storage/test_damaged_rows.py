@@ -1,4 +1,4 @@
-"""Damaged rows of the key store and of the ledger: each hurts itself alone."""
+"""Damaged rows of the key store and of the ledger do not affect other rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -48,7 +48,7 @@ BAD_AT_SERVER = [
 
 
 async def assert_key_is_damaged(database: Database, column: str, garbage: str) -> None:
-    """One key is damaged and neither found nor listed; the other one is."""
+    """Check that a damaged key is neither found nor listed, and that the other key is."""
     damaged: list[DamagedRow] = []
     async with KeyStore.open(database) as store:
         await store.add(RECORD, b"1")
@@ -82,7 +82,7 @@ async def test_a_damaged_key_grants_nothing_at_a_server(
 
 @pytest.mark.parametrize("digest", ["'text'", "5", "1000000000000", NOT_UTF8, "X''"])
 async def test_a_damaged_digest_is_no_keys(file: Path, digest: str) -> None:
-    """It is logged as a change, whose value takes no memory."""
+    """A damaged digest is logged as a change and is the digest of no key."""
     async with KeyStore.open(file) as store:
         await store.add(RECORD, b"1")
         await store.add(WIDE, b"2")
@@ -103,7 +103,7 @@ async def test_a_damaged_digest_is_no_keys(file: Path, digest: str) -> None:
     ],
 )
 async def test_a_damaged_mark_of_the_pepper_is_reported(file: Path, sql: str) -> None:
-    """The message names the table, and what to do."""
+    """The error of a damaged pepper digest names the table and says what to do."""
     async with KeyStore.open(file) as store:
         await store.keep_pepper_mark(b"mark")
         execute(file, sql)
@@ -160,7 +160,7 @@ async def open_ones(database: Database, column: str, garbage: str) -> Sequence[O
 
 
 async def assert_is_unknown(ledger: SqlLedger) -> None:
-    """The write is not sent again, and nobody is told that it was not applied."""
+    """Check that the write is not sent again, and not reported as not applied."""
     with capture_logs() as logged, pytest.raises(WriteOutcomeUnknown) as unknown:
         await ledger.find("s1")
     assert unknown.value.outcome == "unknown"
@@ -171,7 +171,9 @@ async def assert_is_unknown(ledger: SqlLedger) -> None:
 async def test_a_damaged_open_record_holds_up_later_writes(
     file: Path, column: str, garbage: str
 ) -> None:
-    """Its outcome is unknown to its client, and other writes to its worksheet settle it first."""
+    """A damaged open record has an unknown outcome, and other writes to its worksheet
+    check its fence first.
+    """
     damaged, *_ = opened = await open_ones(file, column, garbage)
 
     if column == "worksheet":  # none can be named
@@ -186,7 +188,9 @@ async def test_a_damaged_open_record_holds_up_later_writes(
 async def test_a_record_with_a_damaged_fence_is_never_settled(
     file: Path, column: str, garbage: str
 ) -> None:
-    """Nothing proves its outcome, and other writes wait for nothing."""
+    """If the fence of a record is damaged, its outcome stays unknown and other writes do
+    not wait.
+    """
     opened = await open_ones(file, column, garbage)
 
     assert [each.fence.id for each in opened] == [8]
@@ -207,7 +211,7 @@ async def test_a_record_with_a_damaged_fence_is_never_settled(
 async def test_a_damaged_open_record_at_a_server(
     postgres: PostgresServer, column: str, garbage: str
 ) -> None:
-    """PostgreSQL checks types, and neither JSON nor what belongs together."""
+    """PostgreSQL checks types of records, but neither JSON nor consistency of columns."""
     opened = await open_ones(postgres.new_database(), column, garbage)
 
     assert [each.fence.id for each in opened] == ([8] if "fence" in column else [FENCE.id, 8])
@@ -215,7 +219,9 @@ async def test_a_damaged_open_record_at_a_server(
 
 @pytest.mark.parametrize("garbage", BAD_ANSWERS)
 async def test_a_damaged_answer_is_unknown(file: Path, garbage: str) -> None:
-    """The write may have been applied; other answers are replayed."""
+    """A damaged answer is reported as unknown, because the write might have been applied;
+    other answers are repeated.
+    """
     async with KeyStore.open(file) as store, store.open_ledger(ManualClock()) as ledger:
         await ledger.completed([(IDENTITY, results(5)), (OTHER_IDENTITY, results(6))])
         execute(file, f"UPDATE idempotency_records SET answer = {garbage} WHERE scope = 's1'")  # noqa: S608
@@ -332,7 +338,7 @@ async def test_a_damaged_open_batch_keeps_no_gateway_from_starting(
 async def test_all_writes_wait_for_a_batch_with_damaged_rows(
     file: Path, column: str, garbage: str
 ) -> None:
-    """Its fence tells whether it was applied."""
+    """All writes wait for the check of the fence of a batch with damaged rows."""
     clock = ManualClock()
     async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
         await ledger.sending(WORKSHEET, [Sending(None, 1, [], updated=[2])], BATCH_FENCE)

@@ -49,7 +49,7 @@ async def test_a_store_opens_while_another_one_is_being_set_up(file: Path) -> No
 
 
 async def test_the_files_of_a_store_are_private(file: Path) -> None:
-    """Database and side files can be read by their owner alone."""
+    """Only the owner can read the database file and its side files."""
     async with KeyStore.open(file) as store:
         await store.add(RECORD, b"1")
         modes = [stat.S_IMODE(path.stat().st_mode) for path in file.parent.iterdir()]
@@ -80,7 +80,7 @@ async def test_a_name_may_have_any_character(tmp_path: Path) -> None:
     ],
 )
 async def test_what_cannot_be_a_store_is_reported(tmp_path: Path, name: str, reason: str) -> None:
-    """An operator's mistake is one line with the setting, the file and the reason."""
+    """A path that cannot be a store is one error line with setting, file and reason."""
     (tmp_path / "text").write_text("not a database " * 100)
     (tmp_path / "directory").mkdir()
 
@@ -93,7 +93,7 @@ async def test_what_cannot_be_a_store_is_reported(tmp_path: Path, name: str, rea
 
 
 async def test_a_link_of_the_operator_leads_to_the_store(tmp_path: Path, file: Path) -> None:
-    """It may be made before the store, and is the same store under both names."""
+    """A link to the store can exist before the store, and is the same store."""
     os.symlink(tmp_path / "real.db", file)
     async with KeyStore.open(file) as store:
         await store.add(RECORD, b"1")
@@ -105,7 +105,7 @@ async def test_a_link_of_the_operator_leads_to_the_store(tmp_path: Path, file: P
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")
 async def test_a_link_of_another_user_is_not_followed(tmp_path: Path, file: Path) -> None:
-    """Somebody who may write to the folder decides on no file elsewhere."""
+    """A link of another user who can write to the folder is an error."""
     os.symlink(tmp_path / "new.db", file)
     os.chown(file, 12345, 12345, follow_symlinks=False)
 
@@ -119,7 +119,7 @@ async def test_a_link_of_another_user_is_not_followed(tmp_path: Path, file: Path
 async def test_links_in_place_of_side_files_are_not_followed(
     tmp_path: Path, file: Path, suffix: str
 ) -> None:
-    """SQLite follows none: the store is refused, and the file that it leads to stays as it is."""
+    """Links in place of side files are an error, and their targets do not change."""
     (tmp_path / "precious").write_text("content")
     async with KeyStore.open(file) as store:
         await store.add(RECORD, b"1")
@@ -151,7 +151,7 @@ async def test_a_pipe_is_no_store(file: Path) -> None:
     ],
 )
 async def test_a_damaged_schema_is_reported(file: Path, sql: str, problem: str) -> None:
-    """An operator reads one line, and no traceback."""
+    """A damaged schema is one error line without a traceback."""
     async with KeyStore.open(file):
         pass
     with closing(sqlite3.connect(file)) as other:

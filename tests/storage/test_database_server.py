@@ -61,8 +61,9 @@ def report(error: BaseException) -> str:
 async def test_a_server_that_cannot_be_used_is_reported(
     database: PostgresUrl, change: tuple[str, str], reason: str
 ) -> None:
-    """An operator's mistake is one line with the setting, the address and the reason, and no
-    password."""
+    """A server that cannot be used is one error line with setting, address and reason,
+    without the password.
+    """
     wrong = parse_database(database.url.get_secret_value().replace(*change))
     with pytest.raises(ConfigError, match=f"cannot be used as the key store: .*{reason}") as opened:
         async with KeyStore.open(wrong):
@@ -138,7 +139,7 @@ async def test_a_server_that_hangs_is_given_up(
 
 
 async def test_a_connection_that_is_lost_at_once_is_a_store_error(database: PostgresUrl) -> None:
-    """The server may restart between the handshake and the first statement."""
+    """A connection lost before its first statement is an error of the store."""
 
     async def connect_and_lose() -> asyncpg.Connection:
         connection = await by_hand.connect(database)
@@ -155,7 +156,7 @@ async def test_a_connection_that_is_lost_at_once_is_a_store_error(database: Post
 
 
 async def test_a_gateway_without_the_driver_says_so(tmp_path: Path) -> None:
-    """It names the extra that has it."""
+    """Without the driver of PostgreSQL, the error names the extra to install."""
     program = (
         "import asyncio, sys; sys.modules['asyncpg'] = None\n"
         "from gateway.settings.database import parse_database\n"

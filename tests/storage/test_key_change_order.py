@@ -32,7 +32,7 @@ async def all_changes(store: KeyStore, last: KeyChange | None = None) -> list[Ke
 
 
 async def wait_for_a_waiter(connection: asyncpg.Connection) -> None:
-    """Wait until a session waits for a lock."""
+    """Wait until a session of PostgreSQL waits for a lock."""
     await connection.execute(waiting_while("NOT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
 
 

@@ -59,7 +59,7 @@ async def test_rights_are_kept(store: KeyStore, grants: Mapping[str, Any]) -> No
 async def test_flags_of_earlier_versions_count(
     store: KeyStore, database: Database, flags: str, rights: list[str]
 ) -> None:
-    """A key without `rights` may do what its flags say."""
+    """A key without `rights` has the rights of its older flag columns."""
     await store.add(WIDE, b"1")
     execute(database, f"UPDATE api_keys SET {flags}")  # noqa: S608
     (record,) = await store.list()
@@ -178,7 +178,7 @@ async def test_edits_are_logged(store: KeyStore) -> None:
 async def test_a_damaged_edit_grants_nothing(
     store: KeyStore, database: Database, damage: str
 ) -> None:
-    """It hurts the one key, with its old secret at least."""
+    """A damaged edit makes at least the old secret of this key invalid; other keys stay valid."""
     await store.add(WIDE, b"old")
     await rotate(store, b"new")
     await store.add(RECORD, b"other")

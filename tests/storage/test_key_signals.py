@@ -69,7 +69,7 @@ def session(database: PostgresUrl) -> int:
 async def test_gateways_with_a_database_are_counted(
     database: PostgresUrl, postgres: PostgresServer, changed: Calls, hung: Calls
 ) -> None:
-    """Each session gets the number within a second or so; those of other databases do not count."""
+    """Each session knows the number of gateways of its database within about a second."""
     counts: list[int] = []
     is_one, is_two = asyncio.Event(), asyncio.Event()
 
@@ -128,7 +128,9 @@ async def test_a_cut_connection_is_replaced(
 async def test_a_silent_connection_is_replaced(
     store: KeyStore, changed: Calls, hung: Calls, listening: int
 ) -> None:
-    """It is reported as silent, as other connections may be so too."""
+    """A silent connection is replaced, and reported because other connections might be
+    silent, too.
+    """
     os.kill(listening, signal.SIGSTOP)
     try:
         await hung.next()
@@ -142,7 +144,7 @@ async def test_a_silent_connection_is_replaced(
 
 
 async def test_idle_connections_are_aborted(store: KeyStore, database: PostgresUrl) -> None:
-    """Silent ones hold up nobody who comes later."""
+    """Silent idle connections are closed, so that later statements do not wait for them."""
     await asyncio.gather(*(store.ping() for _ in range(5)))
     pids = "SELECT pid FROM pg_stat_activity WHERE usename = current_user AND pid <> "
     found = [pid for (pid,) in execute(database, f"{pids} pg_backend_pid()")]

@@ -15,7 +15,7 @@ DIGEST = bytes(32)
 
 
 async def news(store: KeyStore, last: KeyChange | None) -> Sequence[tuple[KeyChange, bool]]:
-    """The changes after the last one known, and whether each leaves an active key."""
+    """Changes after a known number, and for each whether the key is active."""
     changes = await store.changes(last, NOW)
     assert changes is not None
     return [(change, key is not None) for change, key in changes]

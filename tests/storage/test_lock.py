@@ -1,4 +1,4 @@
-"""One gateway at a time for each key store."""
+"""Only one gateway at a time uses a key store."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ with exclusive_lock(Path(sys.argv[1])):
 
 
 def hold(database: Path) -> subprocess.Popen[str]:
-    """Another process that has the lock until it is killed."""
+    """Another process that holds the lock until it is killed."""
     process = subprocess.Popen(  # noqa: S603  (our own program)
         [sys.executable, "-c", HOLDER, str(database)],
         stdin=subprocess.PIPE,
@@ -38,7 +38,7 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def test_second_process_is_refused(tmp_path: Path) -> None:
-    """The message names the process that has the key store, and the store."""
+    """The error of a second process names the process that holds the lock, and the store."""
     database = tmp_path / "keys.db"
     process = hold(database)
     try:
@@ -78,7 +78,7 @@ def test_other_stores_are_free(tmp_path: Path) -> None:
 
 
 def test_a_store_by_another_name_is_the_same(tmp_path: Path) -> None:
-    """A link to the database leads to the same lock."""
+    """A link to the database uses the same lock as the database."""
     (tmp_path / "keys.db").touch()
     (tmp_path / "link.db").symlink_to(tmp_path / "keys.db")
     with (
@@ -133,7 +133,9 @@ def test_a_place_where_no_lock_can_be_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_link_in_place_of_the_lock_is_refused(tmp_path: Path) -> None:
-    """The file that a planted link leads to is neither emptied nor created."""
+    """A link in place of the lock file is an error, and its target is neither emptied nor
+    created.
+    """
     (tmp_path / "precious").write_text("content")
     for target in ("precious", "new", "keys.db.lock"):
         (tmp_path / "keys.db.lock").unlink(missing_ok=True)

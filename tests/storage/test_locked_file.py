@@ -63,7 +63,7 @@ async def ledger(engine: AsyncEngine) -> AsyncIterator[SqlLedger]:
 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Another program has the file to itself during the block."""
+    """Another program locks the file during the block."""
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         yield

@@ -1,4 +1,6 @@
-"""Notes of sent batches: what a restart settles, and whose rows a removal moved or emptied."""
+"""Notes of sent batches: outcomes found by a restart, and records whose rows a removal
+moved or cleared.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -60,7 +62,7 @@ async def clear(ledger: SqlLedger, *rows: int) -> None:
 
 
 async def state(ledger: SqlLedger, scope: str = IDENTITY.scope) -> str:
-    """What later removals did to the rows of a record."""
+    """The state of a record's row numbers after later removals."""
     entry = await ledger.find(scope)
     assert entry is not None
     if entry.open_removal is not None:
@@ -70,7 +72,7 @@ async def state(ledger: SqlLedger, scope: str = IDENTITY.scope) -> str:
 
 
 async def tokens(ledger: SqlLedger) -> set[str]:
-    """The notes in the store."""
+    """Tokens of all notes of batches in the store."""
     async with ledger._engine.connect() as connection:
         return set(await connection.scalars(select(sent_batches.c.token)))
 
@@ -83,7 +85,7 @@ async def count(ledger: SqlLedger) -> int:
 
 @contextmanager
 def commits(ledger: SqlLedger) -> Iterator[list[str]]:
-    """The transactions that change the store meanwhile."""
+    """Transactions that change the store during the block."""
     found: list[str] = []
     engine, changes = ledger._engine.sync_engine, list[str]()
 

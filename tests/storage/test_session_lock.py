@@ -1,4 +1,4 @@
-"""One gateway at a time for each PostgreSQL key store."""
+"""Only one gateway at a time uses a PostgreSQL key store."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Disk space of write records."""
+"""Disk space of records of writes."""
 
 from collections.abc import Mapping
 

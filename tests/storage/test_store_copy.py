@@ -29,7 +29,7 @@ def target(postgres: PostgresServer) -> PostgresUrl:
 
 @pytest.fixture
 async def source(file: Path) -> Path:
-    """A store with some of everything."""
+    """A store with rows in all tables."""
     tallies.use.clear()
     async with KeyStore.open(file) as store, store.open_ledger(ManualClock()) as ledger:
         await store.add(RECORD, b"1")

@@ -1,4 +1,4 @@
-"""Use of keys by the hour in both databases."""
+"""Usage of keys by hour in both databases."""
 
 import asyncio
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ PLACE = ("hour", "key_id", "code")
 
 @pytest.fixture(autouse=True)
 def no_use() -> Iterator[None]:
-    """Other tests count in the same process."""
+    """Reset the counts of other tests in this process."""
     tallies.use.clear()
     yield
     tallies.use.clear()

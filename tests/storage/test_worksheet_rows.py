@@ -1,4 +1,4 @@
-"""The row of each worksheet: who writes to it, and what the last writer left."""
+"""The row of each worksheet: its holder, and what the last writer stored."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What a process learns from the ledger of the one before it."""
+"""What a process reads from the ledger of an earlier process."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The ledger on a disk that has an end, and records of long texts."""
+"""The ledger with limited disk space, and records of long texts."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -34,7 +34,7 @@ def stored(database: Database) -> dict[str, int]:
 
 @pytest.fixture
 async def small(store: KeyStore, clock: ManualClock) -> AsyncIterator[SqlLedger]:
-    """An empty ledger with little room."""
+    """An empty ledger with little disk space."""
     async with store.open_ledger(clock, max_bytes=SHARE * PER_KEY) as opened:
         yield opened
 
@@ -86,7 +86,7 @@ async def test_open_records_stay(small: SqlLedger, database: Database, clock: Ma
 
 
 async def test_an_answer_is_not_forgotten_at_once(small: SqlLedger, clock: ManualClock) -> None:
-    """A new answer is kept for a minimum time, whatever number of keys shares the space."""
+    """A new answer is kept for a while although its key has more than its share of the space."""
     for number in range(40):
         await fill(small, clock, f"key {number} ", 4)
     clock.advance(1)

@@ -89,8 +89,8 @@ async def test_a_bug_is_seen(redis: Redis) -> None:
 async def test_a_client_of_one_process_is_never_refused_within_its_limits(
     redis: Redis, slow_seconds: float
 ) -> None:
-    """Two or more processes admit every request that a single process would admit, for
-    random bursts and pauses.
+    """With three processes, a client of one process is admitted whenever a single process
+    would admit it.
     """
     cluster = Cluster(redis)
     gateway, *_ = await cluster.start(3)
@@ -286,8 +286,8 @@ async def test_a_client_within_its_share_notices_no_redis_that_comes_and_goes(
 
 
 async def test_processes_that_are_cut_off_have_their_share_besides(redis: Redis) -> None:
-    """Two of three processes without Redis have 1/3 each, and the process with Redis has
-    the whole rate.
+    """Two of three processes without Redis use 1/3 of the rate each, besides the process
+    that reaches Redis.
     """
     cluster = Cluster(redis)
     gateways = await cluster.start(3)

@@ -87,7 +87,7 @@ class Load:
                     self.created.append(name)
 
     def _create(self, client: httpx2.Client, name: str) -> bool:
-        """Create a row, repeated as long as the answer says that this is safe."""
+        """Create a row, and repeat the request while the answer says that a repeat is safe."""
         headers, ends = {"Idempotency-Key": str(uuid.uuid4())}, time.monotonic() + REPEATED_SECONDS
         while True:
             answer = client.post("New", json={"name": name}, headers=headers)

@@ -41,7 +41,9 @@ async def test_twins_at_once_are_one_row(office: Office) -> None:
 
 
 async def test_repeats_cost_the_others_no_read(office: Office) -> None:
-    """A repeat at another process announces the write once more, and causes no read."""
+    """A repeat at the same process causes no read; the first repeat at another process
+    causes one read, later ones none.
+    """
     writer, other, reader = office.peers
     await office.settle_in()
     await writer.create("Reno", IDENTITY)
@@ -74,7 +76,9 @@ async def test_a_twin_of_a_write_at_google_waits_for_its_answer(office: Office) 
 
 
 async def test_a_twin_that_found_no_record_is_told_of_the_other(office: Office) -> None:
-    """A repeat that started before the first record was stored is neither stored nor sent."""
+    """A repeat that started before the first record was stored gets 409 and sends
+    nothing; later repeats get the answer.
+    """
     first, second, third = office.peers
     gate = office.gate()
     first.sheets.after("read_sheet", gate)
@@ -97,7 +101,9 @@ async def test_a_twin_that_found_no_record_is_told_of_the_other(office: Office) 
 
 
 async def test_a_twin_is_not_judged_by_what_the_other_did(office: Office) -> None:
-    """Two deletes of one row with the same key both succeed, although the row is gone."""
+    """A second delete with the same key, which finds the row gone, gets 409 with outcome
+    `unknown`; a later repeat gets the answer.
+    """
     first, second, third = office.peers
     gate = office.gate()
     first.sheets.after("read_sheet", gate)
@@ -206,8 +212,8 @@ async def test_a_key_with_another_body_is_refused_by_all(office: Office) -> None
 
 
 async def test_a_replayed_write_is_told_to_the_others(office: Office) -> None:
-    """After a repeat returned an answer, all processes see the row, although Redis lost
-    the change.
+    """A process without Redis writes a row; after another process repeats the answer, all
+    processes see the row.
     """
     first, second, third = office.peers
     await office.settle_in()

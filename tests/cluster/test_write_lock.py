@@ -272,7 +272,7 @@ async def test_a_refused_write_leaves_no_fence_open(office: Office) -> None:
 
 
 def leaves_open(peer: Peer, *, is_applied: bool) -> None:
-    """Have the outcome of the next batch stay open: no answer, and no search either."""
+    """Have the next batch end without an answer, and the next search for fences fail."""
     play: Callable[..., None] = peer.sheets.after if is_applied else peer.sheets.before
     play("apply", LOST)
     peer.sheets.before("fence_tokens", Forbidden("no access"))

@@ -173,5 +173,5 @@ def test_a_client_that_waits_for_leave_to_send_gets_it(echo_url: str) -> None:
     ],
 )
 def test_whole_requests_end_before_an_incomplete_one(whole: bytes, rest: bytes) -> None:
-    """The bytes of a request that will not end are left out; those that are refused stay."""
+    """Bytes of an incomplete last request are cut off; complete invalid requests stay."""
     assert whole_requests(whole + rest) == whole

@@ -55,7 +55,7 @@ def test_who_takes_too_little_is_cut_off(taken: int, is_kept: bool) -> None:
 )
 @pytest.mark.parametrize("is_first", [True, False], ids=["at once", "later"])
 def test_who_took_much_may_be_silent_for_longer(taken: int, silence: float, is_first: bool) -> None:
-    """A client whose kernel took much at once can be silent longer, up to a limit."""
+    """A client whose kernel took much at once can be silent longer, up to a maximum."""
     sweeper = Sweeper(TIMEOUT_SECONDS)
     answers, transport = UnreadAnswers(sweeper, TIMEOUT_SECONDS), unread_of(LARGE)
     if is_first:

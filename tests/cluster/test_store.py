@@ -103,7 +103,7 @@ async def test_no_cancellation_is_lost(server: RedisServer) -> None:
 
 
 async def test_a_cancellation_is_not_lost_to_a_fault(store: Store, server: RedisServer) -> None:
-    """A task that is cancelled while Redis hangs ends as cancelled, not as refused."""
+    """A task that is cancelled while Redis hangs ends as cancelled, not with `StoreUnavailable`."""
     await store.run(PROBE, ["x"])
     server.suspend()
     tasks = [asyncio.create_task(store.run(PROBE, ["x"])) for _ in range(20)]

@@ -346,7 +346,9 @@ async def test_a_damaged_end_is_unknown(office: Office) -> None:
 
 
 async def test_only_removals_are_noted_beside_the_lock(office: Office) -> None:
-    """Of an update in flight the lock's row has the fence; answers depend on removed rows."""
+    """A delete stores a note besides the fence in the lock's row; an update stores none,
+    because it moves no rows.
+    """
     first, *_ = office.peers
     counts: list[int] = []
 

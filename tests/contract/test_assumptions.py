@@ -12,7 +12,7 @@ pytestmark = pytest.mark.parametrize("place", [FAKE, EMULATOR], indirect=True)
 
 
 async def test_titles_match_whatever_their_case(subject: Subject) -> None:
-    """A range may write its title in capitals; the echo has it as it is."""
+    """A range can have the title in any case; the returned range has the real title."""
     title = await subject.worksheet([["a"]], title="Cities_{}")
 
     [values] = await subject.sheets.read_ranges(subject.spreadsheet, [at(title.upper(), "A1")])

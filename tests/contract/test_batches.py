@@ -123,7 +123,7 @@ async def test_cells_are_written(subject: Subject) -> None:
 async def test_values_are_stored_as_they_are(
     subject: Subject, value: str | float | bool, text: str
 ) -> None:
-    """Text stays the text it is, numbers and booleans stay what they are."""
+    """Texts stay texts; numbers and booleans stay numbers and booleans."""
     title = await subject.worksheet([["a"], ["b"]], rows=3)
 
     await apply(

@@ -60,7 +60,9 @@ async def test_a_blank_worksheet_has_no_columns(subject: Subject, render: Render
 
 
 async def test_both_renderings(subject: Subject) -> None:
-    """DISPLAYED is what the sheet shows, TYPED is text, number or boolean, a date as a serial."""
+    """DISPLAYED returns displayed texts; TYPED returns text, number or boolean, and a
+    date as its serial number.
+    """
     date = Typed("2020-01-01", 43831, "2020-01-01")
     title = await subject.worksheet([["n", "007", date], [2, True, 0.5]])
 

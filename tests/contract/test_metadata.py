@@ -238,7 +238,7 @@ async def test_a_spreadsheet_is_read_by_metadata(worksheet: Worksheet) -> None:
 
 
 async def test_cells_are_appended_to_the_body_of_a_table(worksheet: Worksheet) -> None:
-    """The table is part of its worksheet, and extends over the new rows."""
+    """Cells appended to a table extend the table over the new rows."""
     table_id = str(new_id())
     table = {
         "tableId": table_id,

@@ -102,7 +102,9 @@ async def test_a_blank_range_has_no_values(subject: Subject) -> None:
 async def test_a_cell_has_a_text_and_a_value(
     subject: Subject, content: str | float | bool | Typed, value: str | float | bool, text: str
 ) -> None:
-    """DISPLAYED is what the sheet shows, TYPED is text, number or boolean, a date as a serial."""
+    """DISPLAYED returns displayed texts; TYPED returns text, number or boolean, and a
+    date as its serial number.
+    """
     title = await subject.worksheet([[content]])
 
     displayed = await read(subject, at(title, "A1"))
@@ -154,7 +156,9 @@ async def test_a_worksheet_that_is_not_there_is_a_range_that_cannot_be_parsed(
 
 
 async def test_several_ranges_are_read_in_order(subject: Subject) -> None:
-    """Ranges of several worksheets, overlapping ones too, come back displayed and in order."""
+    """Ranges of several worksheets, also overlapping ones, are returned as displayed and
+    in order.
+    """
     first = await subject.worksheet([["a", 1], ["b", True]])
     second = await subject.worksheet(ABC, title="My rows {}")
 

@@ -44,7 +44,7 @@ async def test_worksheets_are_listed_in_order(subject: Subject) -> None:
 async def test_the_list_tells_the_size_of_the_grid(
     subject: Subject, rows: int, size: tuple[int, int]
 ) -> None:
-    """Rows and columns are those of the grid, blank ones too."""
+    """The list has the row and column counts of each grid, including blank ones."""
     title = await subject.worksheet([["a", "b", "c"], ["d"]], rows=rows)
 
     listed = await properties(subject, title)
@@ -70,6 +70,6 @@ async def test_first_rows_of_worksheets_come_in_the_order_of_tabs(subject: Subje
 async def test_a_spreadsheet_that_is_not_there(
     subject: Subject, call: Callable[[Sheets], Awaitable[object]]
 ) -> None:
-    """Every call with an unknown ID is refused."""
+    """Every call with an unknown spreadsheet ID fails."""
     with pytest.raises(SpreadsheetNotFound):
         await call(subject.sheets)

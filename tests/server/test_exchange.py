@@ -141,7 +141,9 @@ async def test_a_body_of_unknown_length_is_sent_in_chunks(
 async def test_an_answer_without_a_body_ends_with_its_head(
     method: bytes, status: int, headers: Headers, expected: bytes
 ) -> None:
-    """Whatever the application sends to HEAD, and the connection stays."""
+    """A response to HEAD ends with its head, whatever the application sends, and the
+    connection stays open.
+    """
     body = b"{}" if method == b"HEAD" else b""
     app = sending(start(*headers, status=status), part(body))
     seen = await answered(app, (REQUEST % 1).replace(b"GET", method))

@@ -106,7 +106,7 @@ def test_each_body_has_room_of_its_own(serve_echo: ServeEcho) -> None:
 
 
 def test_a_body_before_a_head_does_not_count_as_head(serve_echo: ServeEcho) -> None:
-    """A large body and the next head in one packet are both taken in."""
+    """A large body and the next head in one packet are both accepted."""
     body = b"x" * 200_000
     upload = b"POST /a HTTP/1.1\r\nHost: gateway\r\nContent-Length: %d\r\n\r\n" % len(body)
     answers = exchange(serve_echo(), upload + body + LAST)

@@ -212,7 +212,7 @@ def test_few_bytes_are_read_behind_a_request() -> None:
 
 
 def test_a_hangup_that_is_ignored_stays_so() -> None:
-    """A process started by `nohup` survives its terminal, and ends at SIGTERM."""
+    """A process started by `nohup` continues after SIGHUP, and ends at SIGTERM."""
     program = IGNORING + HANGING.replace("await asyncio.Event().wait()", "")
     process = subprocess.Popen(  # noqa: S603  (our own program)
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True

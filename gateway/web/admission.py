@@ -184,7 +184,10 @@ class Admission:
 def _authorised(
     caller: Caller, spreadsheet: str | None, title: str, writes: Sequence[Right]
 ) -> tuple[Target, str]:
-    """Authorise the worksheet of this name or of its lenient decoding, which is named too."""
+    """Authorise a worksheet by its title, or by another decoding of it.
+
+    Returns the target, and the name of the decoding, "" for the title itself.
+    """
     try:
         return authorise(caller, spreadsheet=spreadsheet, worksheet=title, writes=writes), ""
     except errors.NotGranted:
@@ -202,7 +205,7 @@ class Credentials(NamedTuple):
 
 
 def find_credentials(head: Head, parameters: bytes) -> Credentials:
-    """Search key and spreadsheet ID in headers and in `parameters`, the URL's credentials."""
+    """Find the API key and spreadsheet ID in headers and in `parameters` of the URL."""
     key = _find_key(head, parameters)
     spreadsheets = _in_headers(head, SPREADSHEET_HEADERS)
     if parameters:
@@ -247,7 +250,7 @@ def _in_url(parameters: bytes, name: str) -> list[str]:
 
 
 def _only(values: Sequence[str], what: str) -> str | None:
-    """The value, which may be repeated; None if absent."""
+    """Return the one value, or None if there is none. Equal repetitions are allowed."""
     if not values:
         return None
     if len(values) > 1 and len(set(values)) > 1:
@@ -260,7 +263,7 @@ LONGEST_TITLE = 256
 """Maximum characters of a cached title; Google's titles are shorter."""
 
 _CREDENTIAL_HEADERS = frozenset((*KEY_HEADERS, *SPREADSHEET_HEADERS, b"origin"))
-"""Headers that decide the access of a read."""
+"""Headers that can change what a read is allowed to see. They are part of the cache key."""
 
 _DIGEST_BYTES = 16
 

@@ -45,7 +45,7 @@ _LONGEST_NAME = 50
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """An answer, apart from the header lines that all have."""
+    """Answer of a handler, without the header lines that the frame adds to every answer."""
 
     status: int
     headers: HeaderLines
@@ -55,7 +55,7 @@ class Answer(msgspec.Struct, frozen=True):
     A failure of a generator cuts the connection, because such a body has no mark at its end.
     """
     may_be_compressed: bool = False
-    """True if the body has no strong tag."""
+    """True if compression is allowed: the body has no strong ETag."""
     rows: int = 0
     """Number of rows in the body, or of written rows; an export counts its rows itself."""
 
@@ -106,7 +106,7 @@ class JsonEncoder:
         return [*map(_encode, rows)]
 
     def page(self, rows: Bodies, paging: Paging, cursor: str | None = None) -> Encoded:
-        """A list of rows; its tag is weak, because it is not of the worksheet."""
+        """Encode a page of rows, with a weak ETag, because it covers only the page."""
         end = b'],"hasNextPage":true' if paging.has_next else b'],"hasNextPage":false'
         if cursor is not None:
             end += b',"cursor":' + (b'"%b"' % cursor.encode("ascii") if cursor else b"null")
@@ -129,7 +129,7 @@ TYPED_ENCODERS: Final[Mapping[EmptyCell, JsonEncoder]] = {
 
 
 def shaped(record: Record, empty_cell: EmptyCell) -> Record:
-    """The record with its empty cells (None) as configured."""
+    """Return the record with its empty cells (None) as in the setting `api.empty_cell`."""
     if empty_cell == "null":
         return record
     if empty_cell == "":
@@ -138,7 +138,7 @@ def shaped(record: Record, empty_cell: EmptyCell) -> Record:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names for a header, each as a JSON string in ASCII; a long list is cut.
+    """Encode names for a header line, each as a JSON string in ASCII. A long list is cut.
 
     A client cannot read an answer with a head that is too large, and would repeat its write.
     """
@@ -153,7 +153,7 @@ def read_answer(
     content_type: tuple[bytes, bytes] = _JSON,
     lines: HeaderLines = (),
 ) -> Answer:
-    """The answer with further header lines, or 304 without a body if the client has it already.
+    """Return the answer to a read, or 304 without a body if `If-None-Match` has its ETag.
 
     Bytes that are not from a sheet have no age.
     """
@@ -172,7 +172,7 @@ def read_answer(
 
 
 def weakly_tagged(body: bytes) -> Encoded:
-    """A body with a weak tag, so that it may be compressed."""
+    """Return a body with a weak ETag, which allows compression."""
     return Encoded(body, f"W/{opaque_tag(body)}")
 
 

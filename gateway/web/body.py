@@ -68,7 +68,7 @@ class Form(Pairs):
 
 @dataclass(frozen=True, kw_only=True)
 class RowsBody:
-    """Rows to create, at least one; `is_array` if they were sent, and are answered, as a list."""
+    """Rows to create, at least one. `is_array` is True if body and answer are lists."""
 
     rows: tuple[Fields, ...]
     is_array: bool
@@ -88,7 +88,7 @@ async def read_body(request: Request, key_id: str, parse: Callable[[bytes, str],
 
 
 async def begins_list(request: Request) -> bool:
-    """True if the body begins with `[`; the request keeps its whole body."""
+    """True if the body begins with `[`. The body can still be read from the start."""
     receive, messages = request.receive, list[Message]()
     start, more_body = b"", True
     try:
@@ -176,9 +176,9 @@ def _object_fields(decoded: object) -> Fields:
 
 
 def _listed_rows(elements: Sequence[object], verb: Literal["create", "update"]) -> Updates:
-    """Check the rows of a list; to update, each has a row number, otherwise 0. Raises InvalidBody.
+    """Check the rows of a list. Returns (row number, fields), with row number 0 for a create.
 
-    The check stops at the maximum number of problems.
+    Raises InvalidBody. The check stops at the maximum number of problems.
     """
     if not elements:
         raise invalid_body(f"The list contains no row to {verb}.")
@@ -212,7 +212,7 @@ def _listed_rows(elements: Sequence[object], verb: Literal["create", "update"]) 
 
 
 def _row_number(fields: Fields, taken: Collection[int]) -> tuple[int, str | None]:
-    """The row number in the object of an update; 0, and the problem, without a valid one."""
+    """Return the `rowIndex` of an update; if it is not valid, 0 and the problem."""
     value = fields.get(ROW_INDEX)
     if value is None:
         return 0, f"{ROW_INDEX} is missing. It is the number of the row to update."

@@ -82,7 +82,7 @@ def _hop_lists(scope: Scope) -> Sequence[Sequence[str]]:
 
 
 def _clients(hop_lists: Sequence[Sequence[str]], peer: str, proxies: Sequence[Proxy]) -> set[str]:
-    """Clients named by the headers, without proxies."""
+    """Addresses of the client in the headers, without trusted proxies."""
     found = {_last_hop(hops, peer, proxies) for hops in hop_lists} - {peer}
     return {each for each in found if not _is_proxy(_address(each), proxies)}
 

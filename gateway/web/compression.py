@@ -33,7 +33,7 @@ _ENCODING = (b"content-encoding", b"gzip")
 
 
 async def compressed_answer(answer: Answer) -> Answer:
-    """The answer with its body in gzip; unchanged if the body is short."""
+    """Compress the body of an answer with gzip, unless the body is short."""
     body = answer.body
     headers = [line for line in answer.headers if line[0] != b"content-length"]
     if isinstance(body, AsyncGenerator):

@@ -60,11 +60,11 @@ class ExportAsked(msgspec.Struct, frozen=True):
     """A parsed export."""
 
     query: Query
-    """Query whose limit is at most the plan's plus one, which detects too many rows."""
+    """Query of the rows. Its limit is at most one above the plan's, to detect too many rows."""
     no_cache: bool
     format: str
     is_raw: bool
-    """True if formulas are not guarded."""
+    """True for `formulas=raw`: CSV has no apostrophe before texts that look like formulas."""
     readings: tuple[str, ...] = ()
 
 
@@ -180,7 +180,7 @@ async def made_body(export: Export, lines: "Lines", event: RequestEvent) -> Asyn
 
 @dataclass(frozen=True, kw_only=True)
 class Lines:
-    """An encoding of the rows of an export: of a block, and bytes around the blocks."""
+    """Encoding of an export: a function for a block of rows, and the bytes around the blocks."""
 
     block: Callable[[Export, Sequence[int], Cells], Work[bytes]]
     begin: bytes = b""
@@ -208,7 +208,7 @@ def csv_lines(lines: Iterable[Sequence[object]]) -> bytes:
 def _guarded(
     export: Export, column: int, rows: Sequence[int], shown: Sequence[Any]
 ) -> Sequence[object]:
-    """Cells of a column, with the guard before texts that are formulas."""
+    """Cells of a column, with an apostrophe before texts that look like formulas."""
     kinds = {*map(type, shown)} if export.is_typed else _TEXTS
     texts = shown if kinds <= _TEXTS else [cell for cell in shown if isinstance(cell, str)]
     if not has_sign(filter(None, texts)):
@@ -242,7 +242,7 @@ def _json_block(
     encoder: answers.JsonEncoder,
     is_list: bool,
 ) -> Work[bytes]:
-    """Members of a JSON list, or JSON lines, with the records of lists."""
+    """Encode records as members of a JSON list, or as JSON lines."""
     yield 2 * len(rows) * (1 + len(cells))
     found = export.table.row_objects(rows, export.selected, encoder.empty, cells=cells)
     records = encoder.rows(found)

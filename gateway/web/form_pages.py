@@ -71,7 +71,7 @@ def thanks_page(request: Request, headers: Mapping[str, str], rows: int) -> Answ
 
 
 def error_page(request: Request, error: GatewayError, headers: Mapping[str, str]) -> Answer:
-    """The page of an error with the headers of its answer."""
+    """Return an HTML page for an error, with the status and the headers of its answer."""
     outcome = write_outcome(error)
     parts = [f'<p role="alert">{escape(error.message)}</p>']
     problems = [each for each in error.problems if each.pointer != WHOLE_BODY]

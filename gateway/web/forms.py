@@ -149,13 +149,13 @@ class Forms:
             self._passed[passed] = True
 
     def turn(self, submission: Submission) -> AbstractAsyncContextManager[None]:
-        """The turn of equal submissions: one at a time, so that the next one finds its record."""
+        """Lock for equal submissions. One at a time runs, so that the next one finds its record."""
         if submission.key is None:
             return nullcontext()
         return self._turns.setdefault(submission.key, asyncio.Lock())
 
     def not_before(self, worksheet: WorksheetId) -> float:
-        """The instant of the timer at which submissions are written together; 0 for at once."""
+        """Time of the timer at which waiting submissions are written together; 0 means at once."""
         now, paces = self._timer(), self._paces
         pace = paces.setdefault(worksheet, _Pace())
         paces.move_to_end(worksheet)
@@ -172,14 +172,14 @@ class Forms:
 
 @dataclass
 class _Pace:
-    """Writes of submissions to a worksheet, and the instant of the next one."""
+    """Number of recent writes of submissions to a worksheet, and time of the next write."""
 
     gcra: Gcra = field(default_factory=Gcra)
     due: float = -math.inf
 
 
 async def read_submission(request: Request, admitted: Admitted) -> Submission:
-    """Read a submission, and refuse it unless it may be stored.
+    """Read and check a submission.
 
     Raises OriginNotAllowed, InvalidBody, UnsupportedMediaType, InvalidIdempotencyKey,
     ChallengeFailed and ChallengeUnavailable.
@@ -264,14 +264,17 @@ async def create_only(sent: Fields, run: Run) -> tuple[Fields, Mapping[str, str]
 
 
 def _is_limited(request: Request, caller: Caller) -> bool:
-    """True for a form, and for a key that is in a page."""
+    """True if the limit per address counts: for a form, and for a key with origins."""
     return bool(caller.grants.origins) or media_type_of(request.head) in FORM_TYPES
 
 
 def _parse(
     body: bytes, content_type: str, *, request: Request, has_challenge: bool
 ) -> tuple[Fields, Mapping[str, str]]:
-    """The fields of a body, and those that are never stored. Raises CreateOnlyKey for a list."""
+    """Return the fields to store, and the control fields (`_next` and others).
+
+    Raises CreateOnlyKey for a list.
+    """
     names = {CHALLENGE} if has_challenge else set()
     if content_type == MULTIPART:
         given = request.head.first(b"content-type") or ""

@@ -61,7 +61,7 @@ def checked_fields(
 
 
 def unstorable(problems: Sequence[Problem]) -> InvalidBody:
-    """The error for fields with these problems, at least one; it lists the first ones."""
+    """Return the error for at least one problem of fields. It lists the first problems."""
     first = problems[0]
     return InvalidBody(
         "The body has values that cannot be stored; nothing was written. First problem: "
@@ -96,7 +96,7 @@ def _fault(name: str, value: object) -> str | None:
 
 
 def _unwrapped(name: str, value: object) -> str:
-    """Advice on the only member of an object, whose value is an object or a list."""
+    """Advice for a body that wraps the row in one member, such as {"data": {…}}."""
     is_list = type(value) is list  # an object is of a subclass
     holds_objects = isinstance(value, list) and any(isinstance(each, Pairs) for each in value[:1])
     if name.lower() in _WRAPPERS or (is_list and holds_objects):
@@ -117,7 +117,7 @@ _skip_blanks = re.compile(r"[ \t\n\r]*").match
 
 T = TypeVar("T")
 Found = tuple[T, int | None]
-"""A parsed value and its end; None if the rest was not parsed."""
+"""A parsed value, and the position after it; None as position if the rest was not parsed."""
 
 
 class Parsing:
@@ -128,7 +128,7 @@ class Parsing:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def run(self, key_id: str, byte_count: int, work: Callable[[], T]) -> T:
-        """Run the work on a body of this size, sent with this key."""
+        """Run `work` for a body of `byte_count` bytes, in the thread if the body is long."""
         if byte_count <= MOST_BYTES:
             return work()
         return await self.beside(key_id, work)
@@ -199,7 +199,7 @@ def _value(text: str, at: int) -> Found[object]:
 
 
 def _near(text: str, at: int) -> Found[object] | None:
-    """Parse the object or list that begins here, if it is short and valid."""
+    """Parse the object or list at `at`; None if it is long or invalid."""
     try:
         value, end = _decoder.raw_decode(text[at : at + NEAR])
     except json.JSONDecodeError:

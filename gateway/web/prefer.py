@@ -104,7 +104,7 @@ def preferred_resolution(head: Head) -> str | None:
 
 
 def applied(name: str, value: object) -> Mapping[str, str]:
-    """Headers that say that a preference had its effect; none if its value is None."""
+    """Return the `Preference-Applied` header of a preference; empty if `value` is None."""
     if value is None:
         return {}
     # A further line of the header that all answers to pages have: only these have the preference.

@@ -122,7 +122,7 @@ _FILTER_OF_ALL = (
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A parsed request, apart from its worksheet."""
+    """A parsed request without its worksheet."""
 
     parameters: Any = None
     """Parsed parameters that lenient decoding may change; None if there are none."""
@@ -131,7 +131,7 @@ class Asked(msgspec.Struct, frozen=True):
     row: int = 0
     no_cache: bool = False
     make: Callable[..., Write] = Write
-    """The constructor of a write, which lacks the worksheet and the filter."""
+    """Constructor of the write. The worksheet and the filter are added when the write runs."""
     idempotent: IdempotentRequest | None = None
     is_array: bool = False
     submission: Any = None
@@ -168,7 +168,7 @@ class RowOperation(Signature):
 
     price: int = 1
     check: Callable[[Request, Admitted], None] | None = None
-    """Refuses operations that the plan excludes, before a higher price is charged."""
+    """Raises PlanLimit for an operation that the plan excludes, before its price is charged."""
     parse: Callable[[Request, Admitted], Awaitable[Asked]]
     run: Callable[[Request, Admitted, Target, Asked], Awaitable[Any]]
     answer: Callable[[Request, Target, Asked, Any], Answer]
@@ -533,7 +533,7 @@ def _keys_in(fields: Fields, names: Selection) -> tuple[str, ...]:
 
 
 def _key_problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
-    """The first `MAX_PROBLEMS` problems, and all further ones of the last row among them."""
+    """Problems of the key fields: at least the first `MAX_PROBLEMS`, and all of a row."""
     problems: list[Problem] = []
     seen: list[dict[Hashable, int]] = [{} for _ in keys]
     for number, fields in enumerate(body.rows):
@@ -620,7 +620,7 @@ def run_write(
 def refuse_condition(
     request: Request, admitted: Admitted, *, may_create: bool = False, by_filter: bool = False
 ) -> None:
-    """Refuse a write to several rows that has a condition, or whose plan does not allow it."""
+    """Raise an error for a write to several rows with `If-Match`, or if the plan requires it."""
     if by_filter:
         check_filter(admitted.caller)
     check_unconditional(admitted.caller)
@@ -648,7 +648,7 @@ def updated(
     status: int = 200,
     location: str = "",
 ) -> Answer:
-    """The one written row, with its `location` if it is new."""
+    """Return the answer with the one written row, and with `location` if the row is new."""
     (written,) = settled.results
     named = {"Location": location, "ETag": written.tag}
     headers = {**written_headers(settled), **{name: each for name, each in named.items() if each}}
@@ -659,7 +659,7 @@ def updated(
 def written_rows(
     request: Request, _target: Target, asked: Asked, settled: Settled, *, status: int = 200
 ) -> Answer:
-    """The written rows, in the order of the request."""
+    """Return the answer with the written rows, in the order of the request."""
     empty_cell = request.state["api"].empty_cell
     results = [shaped(written.record, empty_cell) for written in settled.results]
     headers = {**written_headers(settled), **asked.applied}
@@ -676,7 +676,7 @@ def upserted(request: Request, target: Target, asked: Asked, settled: Settled) -
 
 
 def counted(_request: Request, _target: Target, asked: Asked, settled: Settled) -> Answer:
-    """The numbers of the rows that a filter matched."""
+    """Return the answer to a write by filter: the count and numbers of the matching rows."""
     results = [{ROW_INDEX: written.row} for written in settled.results]
     headers = {**written_headers(settled), **asked.applied}
     found = {"count": len(results), "results": results}

@@ -24,10 +24,10 @@ class State(TypedDict):
     forms: "Forms"
     store: KeyStore
     reread_keys: Callable[[], Awaitable[None]]
-    """Lets changes of keys count at once in this process, unless the store fails."""
+    """Function that makes changes of keys active in this process now, unless the store fails."""
     sheets: Sheets
     flush_usage: Callable[[], Awaitable[None]]
-    """Stores the use of keys that was counted so far."""
+    """Function that stores the use of keys that was counted so far."""
     ready: Callable[[], Awaitable[None]]
     """Function that raises an error if keys cannot be looked up now."""
     outlasts_outage: Callable[[], bool]

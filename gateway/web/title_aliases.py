@@ -42,7 +42,7 @@ _Place = tuple[WorksheetId, frozenset[str] | None]
 
 
 class TitleAlias(NamedTuple):
-    """The real title of a name, its lenient decoding, and the time of the look-up in seconds."""
+    """Real title for a requested name, name of the decoding, and time of the look-up in seconds."""
 
     reading: str
     title: str
@@ -62,14 +62,14 @@ class TitleAliases:
         )
 
     def find(self, target: Target, *, is_write: bool) -> TitleAlias | None:
-        """The remembered alias of this name."""
+        """Return the cached alias of this name, or None."""
         known = self._known.get(_place(target))
         if known is None or self._timer() - known.seen_seconds >= self._seconds[is_write]:
             return None
         return known
 
     def learn(self, target: Target, error: WorksheetNotFound) -> TitleAlias | None:
-        """Find the alias of a missing name among the titles of the error."""
+        """Find and cache the alias of a missing name among the titles of the error."""
         titles = target.access.visible(error.titles)
         for reading, title in other_titles(target.worksheet.title, titles):
             alias = TitleAlias(reading, title, self._timer())
@@ -86,9 +86,9 @@ def _place(target: Target) -> _Place:
 
 
 def not_found_by(target: Target, error: WorksheetNotFound) -> WorksheetNotFound:
-    """The error with the titles that this caller may know, or only similar ones if there are many.
+    """Return the error with the titles that the key can see, or similar ones if there are many.
 
-    The spreadsheet may have more, so the text does not claim to be complete.
+    The spreadsheet can have more, so the text does not claim to be complete.
     """
     visible = target.access.visible(error.titles)
     if len(visible) <= MAX_LISTED:

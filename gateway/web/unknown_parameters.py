@@ -89,7 +89,7 @@ _SPELLED = re.compile(r"(?P<escaped>amp;)?(?P<name>[^\[=]+)(?:\[[^\]=]*\]?)?")
 
 
 def by_letters(names: Iterable[str]) -> Mapping[str, str]:
-    """The names by their letters in lower case."""
+    """Map each name by its letters and digits in lower case, to find other spellings."""
     return {letters(name): name for name in names}
 
 

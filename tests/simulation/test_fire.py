@@ -32,7 +32,9 @@ SHORT = Fire(creates=120, worksheets=4, clients=3, waves=2, longest_pause=1.0, e
 
 
 def test_a_plan_has_every_kind_of_fault_about_equally_often() -> None:
-    """So many calls go wrong as asked, in every way; reads are left time to look again."""
+    """The plan has the requested share of faults, all kinds, and enough reads without
+    fault between.
+    """
     chance = random.Random(1)  # noqa: S311 - no secret
     faults = plan(chance, WEATHER, batches=5000, reads=5000)
     batches = [fault for fault in faults if fault["call"] == BATCH]
@@ -67,17 +69,17 @@ BUSY = replace(SHORT, kill_seconds=0.0, faults=0.03, latest_ms=2000)
         ),
     ],
 )
-def test_creates_where_more_happens(
+def test_creates_with_more_disturbances(
     tmp_path: Path, campaign: Fire, figures: tuple[str, ...]
 ) -> None:
-    """All answers are true, whatever people do to tabs, rows and metadata, and with slow looks."""
+    """All answers are true with renamed tabs, slow reads, sorting people and full metadata."""
     report = run_with(burn(campaign), tmp_path, *figures)
 
     assert report.problems == [], str(report)
 
 
-def test_creates_under_fire(tmp_path: Path) -> None:
-    """With every fault, kill -9 every few seconds and people who edit, all answers are true."""
+def test_creates_with_faults_and_kills(tmp_path: Path) -> None:
+    """All answers are true with every fault, kill -9 every few seconds and people's edits."""
     campaign = replace(
         SHORT, creates=200, worksheets=8, faults=0.1, latest_ms=4500, visit_seconds=0.3
     )

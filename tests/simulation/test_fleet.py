@@ -33,7 +33,7 @@ from tests.simulation.verbs.operations import HEADER, Kind
 
 ROW = 3
 NUMBER = 2
-"""Of the update."""
+"""Number of the update operation."""
 BLANK: Cells = ("",) * 6
 FIRST, SECOND = "note:1", f"note:{NUMBER}"
 SHORT = Fleet(
@@ -55,27 +55,27 @@ SORTS_OF_DISTURBANCES = 11
 
 @dataclass(kw_only=True)
 class Story:
-    """A create acknowledged at 2 s, an update at 5 s, and reads; `spans` are disturbances."""
+    """A create acknowledged at 2 s, an update at 5 s, and reads. `spans` are disturbances."""
 
     log: Log = field(default_factory=Log)
     made: list[tuple[float, int, bool]] = field(default_factory=list)
-    """Batches: when they took effect, in which row, and if they updated it."""
+    """Batches: time of effect in seconds, row number, and whether the batch was the update."""
     spans: tuple[Span, ...] = ()
     failures: tuple[float, ...] = ()
     peaks: dict[str, int] = field(default_factory=dict)
     unnoted: tuple[Cells, ...] = ()
-    """Rows at the end that no version has."""
+    """Rows of the last state that the recorded history does not have."""
 
     def created(self, *, at: float = 1.5, row: int = ROW) -> None:
-        """The row takes effect."""
+        """Add the effect of the create."""
         self.made.append((at, row, False))
 
     def updated(self, *, at: float = 4.5) -> None:
-        """The update takes effect."""
+        """Add the effect of the update."""
         self.made.append((at, ROW, True))
 
     def told(self, outcome: Outcome = "done") -> None:
-        """The create is answered."""
+        """Add the answer to the create."""
         bodies: Bodies = ({"id": "id:1", "note": FIRST},)
         results = [{"rowIndex": ROW, **bodies[0]}] if outcome == "done" else []
         self._answered("create", bodies, outcome, results, number=1, times=(1.0, 2.0))
@@ -83,7 +83,7 @@ class Story:
             self.acknowledged(FIRST, 2.0)
 
     def told_of_update(self, outcome: Outcome = "done", *, is_alone: bool = False) -> None:
-        """The update is answered."""
+        """Add the answer to the update."""
         bodies: Bodies = ({"note": SECOND},)
         results = [{"rowIndex": ROW, **bodies[0]}] if outcome == "done" else []
         self._answered("update", bodies, outcome, results, number=NUMBER, times=(4.0, 5.0))
@@ -131,7 +131,7 @@ class Story:
         is_alone: bool = False,
         is_stale: bool = False,
     ) -> None:
-        """A read of the row is answered 0.1 s after its begin."""
+        """Add a read of the row, answered 0.1 s later."""
         shown = Shown(
             client=client,
             process=2,
@@ -179,7 +179,7 @@ class Story:
 
 
 def whole() -> Story:
-    """All is as it should be, and read so."""
+    """A history without a problem, with reads of it."""
     story = Story()
     story.created()
     story.told()
@@ -198,7 +198,7 @@ def create_only() -> Story:
 
 
 def updated_alone() -> Story:
-    """The epoch could not be set after the update."""
+    """A history in which the epoch could not be set after the update."""
     story = create_only()
     story.updated()
     story.told_of_update(is_alone=True)
@@ -287,14 +287,16 @@ BUGS = [
 ]
 
 
-def test_a_true_story_has_no_problems() -> None:
-    """Rows that are there once, where they were said to be, and shown from then on, are fine."""
+def test_a_true_history_has_no_problems() -> None:
+    """A history whose rows are present once and shown after their acknowledgement has no
+    problems.
+    """
     assert whole().kinds() == set()
 
 
 @pytest.mark.parametrize(("plant", "kinds"), BUGS)
 def test_every_planted_bug_is_found(plant: Callable[[Story], None], kinds: set[str]) -> None:
-    """A bug shows as problems of its sorts."""
+    """Each planted bug is reported with its kinds of problems."""
     story = whole()
     plant(story)
 
@@ -308,7 +310,7 @@ def test_every_planted_bug_is_found(plant: Callable[[Story], None], kinds: set[s
     ids=["there", "not there"],
 )
 def test_a_false_outcome_is_found(outcome: Outcome, is_made: bool, kind: str) -> None:
-    """What an answer says of the outcome holds, whichever process gave it."""
+    """An outcome that contradicts the sheet is reported, whichever process answered."""
     story = Story()
     story.told(outcome)
     if is_made:
@@ -317,8 +319,8 @@ def test_a_false_outcome_is_found(outcome: Outcome, is_made: bool, kind: str) ->
     assert story.kinds() == {kind}
 
 
-def test_an_answer_alone_may_show_older_rows() -> None:
-    """A read marked `detail=alone` proves nothing, neither by itself nor for later reads."""
+def test_a_read_marked_alone_may_show_older_rows() -> None:
+    """A read marked `detail=alone` may be stale and does not affect later reads."""
     story = whole()
     story.read(FIRST, 7.0, is_alone=True)
     story.read(SECOND, 8.0)
@@ -326,8 +328,8 @@ def test_an_answer_alone_may_show_older_rows() -> None:
     assert story.kinds() == set()
 
 
-def test_a_write_alone_may_be_seen_later() -> None:
-    """Reads need not show a write that was answered alone, even after they showed it."""
+def test_a_write_marked_alone_may_be_missing_in_reads() -> None:
+    """Reads may lack a write that was answered alone, even after they showed it."""
     story = updated_alone()
     story.read(SECOND, 6.0)
     story.read(FIRST, 7.0)
@@ -335,8 +337,8 @@ def test_a_write_alone_may_be_seen_later() -> None:
     assert story.kinds() == set()
 
 
-def test_a_write_alone_hides_no_older_ones() -> None:
-    """What was acknowledged before a write that was answered alone is shown."""
+def test_a_write_marked_alone_does_not_hide_older_writes() -> None:
+    """Reads show what was acknowledged before a write that was answered alone."""
     story = updated_alone()
     story.read(ABSENT, 7.0)
 
@@ -344,7 +346,9 @@ def test_a_write_alone_hides_no_older_ones() -> None:
 
 
 def test_a_client_never_goes_back() -> None:
-    """What a client saw of an open write it sees again; another client need not."""
+    """A client that saw an unacknowledged write must see it in later reads; other clients
+    need not.
+    """
     story = create_only()
     story.updated()
     story.told_of_update("unknown")
@@ -362,8 +366,8 @@ def test_a_client_never_goes_back() -> None:
     [(Span(kind=KILL, since=22.0, until=24.0, process=0),), ()],
     ids=["a kill", "Google failed"],
 )
-def test_unknown_has_its_reasons(spans: tuple[Span, ...]) -> None:
-    """For some time after a disturbance, or a failure of Google, an outcome may be unknown."""
+def test_unknown_outcomes_need_a_disturbance(spans: tuple[Span, ...]) -> None:
+    """An outcome may be unknown soon after a disturbance or a failure of Google."""
     story = whole()
     unknown_in_peace(story)
     story.spans = spans
@@ -372,8 +376,8 @@ def test_unknown_has_its_reasons(spans: tuple[Span, ...]) -> None:
     assert story.kinds() == set()
 
 
-def test_a_twin_that_is_carried_out_is_unknown() -> None:
-    """A client that did not wait for its first request may hear that it still goes on."""
+def test_a_repeated_request_in_progress_may_be_unknown() -> None:
+    """A repeated request may get `unknown` while the first request is still running."""
     story = whole()
     unknown_in_peace(story)
     (attempt,) = story.log.attempts
@@ -382,8 +386,8 @@ def test_a_twin_that_is_carried_out_is_unknown() -> None:
     assert story.kinds() == set()
 
 
-def test_processes_that_just_began_may_refuse() -> None:
-    """Without engines a process that was killed shortly before cannot serve."""
+def test_processes_that_just_started_may_refuse() -> None:
+    """Without engines, a process that was killed shortly before may refuse reads."""
     story = whole()
     refused_without_engines(story)
     story.spans += (Span(kind=KILL, since=6.5, until=7.0, process=2),)
@@ -391,8 +395,8 @@ def test_processes_that_just_began_may_refuse() -> None:
     assert story.kinds() == set()
 
 
-def test_a_chronicle_tells_how_it_came() -> None:
-    """Of a doubled row it has requests, effects and disturbances, in order."""
+def test_a_chronicle_lists_the_events_of_a_problem() -> None:
+    """The chronicle of a doubled row has its requests, effects and disturbances in order."""
     story = whole()
     doubled_by_another_process(story)
     story.spans = (Span(kind=KILL, since=1.2, until=3.0, process=0),)
@@ -421,8 +425,8 @@ def test_a_chronicle_tells_how_it_came() -> None:
     ]
 
 
-def test_processes_on_one_store_keep_their_word(tmp_path: Path) -> None:
-    """Whatever is killed, suspended, restarted, emptied or cut: no write and no read is false."""
+def test_processes_on_one_store_answer_truly(tmp_path: Path) -> None:
+    """With kills, suspensions and failing engines, no write is lost and no read is stale."""
     report = run(tmp_path, SHORT)
 
     assert report.problems == [], str(report)
@@ -430,8 +434,8 @@ def test_processes_on_one_store_keep_their_word(tmp_path: Path) -> None:
     assert report.figures["creates"] >= SHORT.creates, str(report)
 
 
-def test_processes_keep_their_word_where_more_happens(tmp_path: Path) -> None:
-    """Nothing is false if looks are slow, metadata is full at times, and keys see some columns."""
+def test_processes_with_more_disturbances_answer_truly(tmp_path: Path) -> None:
+    """Answers are also true with slow reads, full metadata and keys with hidden columns."""
     campaign = replace(
         SHORT,
         creates=40,

@@ -1,4 +1,4 @@
-"""The proxy between a process and an engine does what is asked of it."""
+"""The proxy between a process and an engine carries, cuts, refuses or delays connections."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @asynccontextmanager
 async def before_an_echo() -> AsyncIterator[Proxy]:
-    """A proxy in front of a server that says what it hears."""
+    """A proxy in front of an echo server."""
     server = await asyncio.start_server(_echo, HOST, 0)
     async with proxied(server.sockets[0].getsockname()[1]) as proxy:
         yield proxy
@@ -31,8 +31,8 @@ async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> byt
     return await asyncio.wait_for(reader.readexactly(1), 0.3)
 
 
-async def test_it_carries_both_ways() -> None:
-    """What one end sends comes to the other."""
+async def test_the_proxy_carries_both_directions() -> None:
+    """The proxy carries bytes in both directions."""
     async with before_an_echo() as proxy:
         reader, writer = await asyncio.open_connection(HOST, proxy.port)
         heard = await ask(reader, writer)
@@ -41,8 +41,8 @@ async def test_it_carries_both_ways() -> None:
     assert heard == b"x"
 
 
-async def test_it_cuts_connections() -> None:
-    """They are reset; new ones are carried."""
+async def test_the_proxy_cuts_connections() -> None:
+    """`cut` resets open connections; new connections work."""
     async with before_an_echo() as proxy:
         reader, writer = await asyncio.open_connection(HOST, proxy.port)
         await ask(reader, writer)
@@ -58,8 +58,8 @@ async def test_it_cuts_connections() -> None:
     assert heard == b"x"
 
 
-async def test_it_refuses_connections() -> None:
-    """While it does, each is reset at once."""
+async def test_the_proxy_refuses_connections() -> None:
+    """While `refuses` is set, the proxy resets each new connection."""
     async with before_an_echo() as proxy:
         proxy.refuses = True
         with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
@@ -72,8 +72,8 @@ async def test_it_refuses_connections() -> None:
     assert heard == b"x"
 
 
-async def test_it_hangs() -> None:
-    """Nothing passes meanwhile, all of it afterwards."""
+async def test_the_proxy_hangs() -> None:
+    """After `hang` no bytes pass; after `heal` all held bytes pass."""
     async with before_an_echo() as proxy:
         reader, writer = await asyncio.open_connection(HOST, proxy.port)
         proxy.hang()

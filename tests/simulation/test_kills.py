@@ -17,7 +17,7 @@ LATE: Sequence[tuple[Instant, float]] = (("sent", 2.5),)
 
 
 def test_every_write_is_killed_at_each_instant() -> None:
-    """200 cases are all writes, with a key and without, at all instants, most of them twice."""
+    """The 200 cases have all writes, with and without a key, at all instants of a kill."""
     cases = [case for life in lives_of(Kills()) for case in life]
     sorts = {(each.verb.name, each.is_keyed, each.instant, each.late_seconds) for each in cases}
 
@@ -27,7 +27,9 @@ def test_every_write_is_killed_at_each_instant() -> None:
 
 
 def test_no_acknowledged_write_is_overwritten_after_a_kill(tmp_path: Path) -> None:
-    """A batch that was on its way when its gateway was killed changes no row of a stranger."""
+    """A batch that arrives after the kill of its gateway changes no acknowledged row of
+    another client.
+    """
     report = run(tmp_path, Kills(cases=2 * len(VERBS), instants=LATE))
 
     assert report.problems == [], str(report)
@@ -36,14 +38,16 @@ def test_no_acknowledged_write_is_overwritten_after_a_kill(tmp_path: Path) -> No
 
 
 def test_a_late_copy_that_google_accepts_is_found(tmp_path: Path) -> None:
-    """Planted bug: with another fence, a late copy comes over what a stranger wrote."""
+    """Planted bug: with another fence ID, Google accepts the late batch, which overwrites
+    a write.
+    """
     report = run(tmp_path, Kills(cases=5, instants=LATE, has_new_ids=True))
 
     assert "overwritten" in report.kinds, str(report)
 
 
 def test_writes_go_on_in_a_crash_loop(tmp_path: Path) -> None:
-    """Gateways that live for moments only write as long as they live."""
+    """Gateways that are killed every 1.5 s acknowledge writes."""
     campaign = CrashLoop(seconds=6.0, life_seconds=1.5)
 
     def lived(report: Report) -> bool:
@@ -56,7 +60,7 @@ def test_writes_go_on_in_a_crash_loop(tmp_path: Path) -> None:
 
 
 def test_a_crash_loop_that_cannot_write_is_found(tmp_path: Path) -> None:
-    """Planted: no write is acknowledged if the metadata is full."""
+    """Planted bug: with full metadata no write is acknowledged, which is reported."""
     campaign = CrashLoop(seconds=2.0, life_seconds=1.0, is_full=True)
     report = crash_loop.run(tmp_path, campaign)
 
@@ -64,7 +68,7 @@ def test_a_crash_loop_that_cannot_write_is_found(tmp_path: Path) -> None:
 
 
 def test_a_crash_loop_beyond_googles_quota_is_found(tmp_path: Path) -> None:
-    """Planted: calls that Google refuses are a problem, if its quota is below the gateway's."""
+    """Planted bug: a Google quota below the gateway's is exceeded, which is reported."""
     campaign = CrashLoop(seconds=4.0, life_seconds=2.0, per_minute=3)
     report = crash_loop.run(tmp_path, campaign)
 

@@ -100,15 +100,15 @@ BAD = [
 
 
 @pytest.mark.parametrize("history", GOOD)
-def test_true_histories_are_believed(history: list[Operation]) -> None:
-    """A history that some order explains has no anomaly, in any order of recording."""
+def test_linearizable_histories_have_no_anomaly(history: list[Operation]) -> None:
+    """A history that some order of operations explains has no anomaly."""
     assert anomalies(history, "a") == []
     assert is_linearizable(history[::-1], "a")
 
 
 @pytest.mark.parametrize(("history", "name"), BAD)
 def test_every_anomaly_is_found(history: list[Operation], name: str) -> None:
-    """An impossible history has its most specific anomaly."""
+    """A history that no order explains gets the name of its most specific anomaly."""
     found = anomalies(history, "a")
 
     assert any(each.startswith(name) for each in found), found
@@ -116,7 +116,7 @@ def test_every_anomaly_is_found(history: list[Operation], name: str) -> None:
 
 
 def test_rows_are_linearizable(tmp_path: Path) -> None:
-    """With If-Match no update is lost, and no read is older than another client's earlier one."""
+    """With `If-Match` no update is lost, and reads and updates of a row are linearizable."""
     campaign = Histories(histories=24, steps=6)
 
     report = run(tmp_path, campaign)

@@ -26,7 +26,7 @@ def answer(
     last_row: int | None = None,
     is_stale: bool = False,
 ) -> Answer:
-    """An answer that shows one counter, or none."""
+    """An answer that shows one counter, or no counter."""
     cells = {} if counter is None else {(row, name): counter}
     return Answer(client=client, kind="list", cells=cells, last_row=last_row, is_stale=is_stale)
 
@@ -44,8 +44,8 @@ def answer(
         pytest.param([answer(2, row=9), answer(last_row=4, is_stale=True)], id="stale and short"),
     ],
 )
-def test_what_may_be_shown(answers: Sequence[Answer]) -> None:
-    """Counters that rise, those of other cells and clients, and what is marked stale, are fine."""
+def test_allowed_answers(answers: Sequence[Answer]) -> None:
+    """Rising counters, other cells and clients, and stale-marked answers are not reported."""
     assert list(regressions(answers)) == []
 
 
@@ -60,15 +60,15 @@ def test_what_may_be_shown(answers: Sequence[Answer]) -> None:
         pytest.param([answer(0, row=9), answer(last_row=8)], [1], id="a row gone"),
     ],
 )
-def test_every_step_back_is_found(answers: Sequence[Answer], wrong: Sequence[int]) -> None:
-    """An answer below what its client saw before, or without a row of it, is a regression."""
+def test_every_regression_is_found(answers: Sequence[Answer], wrong: Sequence[int]) -> None:
+    """An answer with a lower counter, or without a row that its client saw, is reported."""
     found = list(regressions(answers))
 
     assert [each.answer for each in found] == [answers[index] for index in wrong]
 
 
 def test_overlaps_are_counted() -> None:
-    """A read counts that has a moment in common with a write, however many those are."""
+    """A read that overlaps several writes counts once."""
     reads: Sequence[Span] = [(0.0, 1.0), (2.5, 2.6), (3.5, 9.0), (4.5, 4.6)]
 
     assert overlapping(reads, [(2.0, 3.0), (2.4, 3.1), (4.0, 4.1)]) == 2
@@ -77,7 +77,7 @@ def test_overlaps_are_counted() -> None:
 
 @pytest.mark.parametrize("has_windows", [False, True], ids=["whole", "windows"])
 def test_no_read_goes_back_in_time(tmp_path: Path, has_windows: bool) -> None:
-    """Beside writers and a person, every client sees each counter rise in all kinds of reads."""
+    """Next to writers and a person, each client sees only rising counters."""
     campaign = Monotonic(seconds=5.0, has_windows=has_windows)
 
     def overlapped(report: Report) -> bool:

@@ -44,7 +44,7 @@ NAMED = {"id": "id:3", "note": "note:3", "group": "group:0"}
 def emptied(
     row_number: int, *then: Cells, rows: Sequence[Cells] = ROWS, above: Sequence[Cells] = ()
 ) -> Story:
-    """A batch at 5 s empties a row; `then` are the rows since 4.95 s, as people left them."""
+    """A batch at 5 s empties a row; people left the rows `then` at 4.95 s."""
     now, at = [*then], row_number - 2 - len(above)
     now[at : at + 1] = [EMPTY] * (at < len(then))
     story = begun(*rows, above=above).add(4.95, *then)
@@ -52,7 +52,7 @@ def emptied(
 
 
 def third(story: Story, *, is_told: bool) -> Entry:
-    """A delete under the tag of the third record, told that it met another one, or not."""
+    """A delete with the tag of the third record; `is_told` if answered with 4095."""
     records = story.history.versions[TITLE][0].records()
     (at,) = [row for row, texts in records.items() if texts.get("id") == NAMED["id"]]
     told = deleted(at, tag="t", named=NAMED, outcome="applied", code=4095)
@@ -92,7 +92,7 @@ def third(story: Story, *, is_told: bool) -> Entry:
     ],
 )
 def test_errors_about_removed_rows(story: Story, kinds: set[str]) -> None:
-    """The error is false if the record stayed and the rows beside show it."""
+    """Error 4095 is a false alarm if the record and the rows next to it did not move."""
     assert kinds_of(story, third(story, is_told=True)) == kinds
 
 
@@ -114,13 +114,15 @@ def test_errors_about_removed_rows(story: Story, kinds: set[str]) -> None:
         ),
     ],
 )
-def test_other_records_that_are_removed_in_silence(story: Story, kinds: set[str]) -> None:
-    """A removal of another record is a fault where the rows beside show it."""
+def test_silent_removals_of_other_records(story: Story, kinds: set[str]) -> None:
+    """A removal of another record answered as success is reported if the rows next to it
+    show it.
+    """
     assert kinds_of(story, third(story, is_told=False)) == kinds
 
 
-def test_a_delete_by_filter_that_found_nothing() -> None:
-    """The removal was that of another delete, which was told."""
+def test_a_filtered_delete_without_a_match() -> None:
+    """A removal belongs to the delete that was answered with 4095, not to one without a match."""
     story = emptied(4, FIVE, FOUR, TWO, row(6), ONE)
     where = Filter(field="note", texts=("note:3",))
     told = deleted_where(filter=where, outcome="applied", code=4095)
@@ -136,8 +138,8 @@ def test_a_delete_by_filter_that_found_nothing() -> None:
         pytest.param(Filter(rows=range(2, 3)), {"false alarm"}, id="row numbers"),
     ],
 )
-def test_a_blank_row_met_by_a_filter(filter_: Filter, kinds: set[str]) -> None:
-    """A row is inserted above the record, and emptied: this batch counts, and changes no row."""
+def test_a_blank_row_emptied_by_a_filter(filter_: Filter, kinds: set[str]) -> None:
+    """A batch that emptied an inserted blank row justifies 4095, though no row changed."""
     story = begun(ONE, TWO).add(4.95, EMPTY, ONE, TWO)
     story.add(5.0, EMPTY, ONE, TWO, fence=1, emptied=[2], is_idle=True)
     told = deleted_where(filter=filter_, outcome="applied", code=4095)
@@ -145,8 +147,8 @@ def test_a_blank_row_met_by_a_filter(filter_: Filter, kinds: set[str]) -> None:
     assert kinds_of(story, told) == kinds
 
 
-def test_the_error_of_an_update_whose_row_stayed() -> None:
-    """A person's edit of another row is no reason."""
+def test_a_false_4095_of_an_update() -> None:
+    """4095 is a false alarm if a person only edited another row."""
     story = begun(ONE, TWO).add(4.95, ONE, EDITED).add(5.0, CHANGED, EDITED, fence=1)
     told = updated(tag="t", named={"id": "id:1", "note": "note:1", "group": "group:0"})
     error = updated(tag="t", named=told.operation.named, outcome="applied", code=4095)
@@ -163,7 +165,7 @@ def test_the_error_of_an_update_whose_row_stayed() -> None:
     ],
 )
 def test_a_burnt_fence_is_no_batch(token: str, count: int) -> None:
-    """A fence that comes alone is of a batch that changed no row, unless it is burnt."""
+    """A batch that only adds a fence counts as a batch, unless its fence is burnt."""
     before = Workbook(spreadsheet_id="demo", title="Demo", sheets=[])
     fence = DeveloperMetadata(
         metadata_id=1, key="gw", value=token, visibility="DOCUMENT", project="p"

@@ -27,7 +27,7 @@ def insertion(row: int) -> Request:
 
 
 def added(request: Request, *rows: Cells, table_rows: int) -> Story:
-    """A table of two rows with the third one below it, and at 5 s a batch with a request."""
+    """A table of two rows above a third row, and a batch with this request at 5 s."""
     story = Story().add(0.0, ONE, TWO, THREE, table_rows=2)
     return story.add(5.0, *rows, fence=1, table_rows=table_rows, adding=[request])
 
@@ -55,7 +55,7 @@ def added(request: Request, *rows: Cells, table_rows: int) -> Story:
         ),
     ],
 )
-def test_new_rows_above_others(story: Story, at_row: int, kinds: set[str]) -> None:
+def test_new_rows_above_other_rows(story: Story, at_row: int, kinds: set[str]) -> None:
     """Native tables get rows at their end; other rows are inserted directly below all records."""
     assert kinds_of(story, created(at_row)) == kinds
 
@@ -64,10 +64,10 @@ def test_new_rows_above_others(story: Story, at_row: int, kinds: set[str]) -> No
     ("blank_rows", "is_told", "kinds"),
     [(2, False, {"misplaced"}), (2, True, set()), (3, False, set()), (3, True, set())],
 )
-def test_a_record_further_down(blank_rows: int, is_told: bool, kinds: set[str]) -> None:
-    """People put it there after the look: an answer with three rows below the new one may show it.
+def test_a_record_added_below_the_new_row(blank_rows: int, is_told: bool, kinds: set[str]) -> None:
+    """Error 4094 is expected only if the answer showed the record that people added below.
 
-    The worksheet has no column that is filled down, which the verdict takes for overwritten.
+    The worksheet has no filled-down column, so the verdict also has `overwritten`.
     """
     below = (*[("",) * 6] * blank_rows, THREE)
     story = begun(ONE, TWO).add(4.95, ONE, TWO, *below)

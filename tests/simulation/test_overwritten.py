@@ -1,4 +1,4 @@
-"""An edit that a conditional update could have seen is not overwritten, however long writes wait.
+"""`If-Match` prevents overwriting an edit, however long writes wait for quota.
 
 The long form is `python -m tests.simulation.overwritten --seconds 60`.
 """
@@ -12,7 +12,7 @@ from tests.simulation.verbs.defects import failing_reads
 
 
 def waited(report: Report) -> bool:
-    """Some conditions held, others did not, and a write waited for more than a second."""
+    """True if conditions held and failed, and a write waited for more than a second."""
     figures = report.figures
     return (
         min(figures["conditions that held"], figures["conditions that did not hold"]) > 0
@@ -20,8 +20,8 @@ def waited(report: Report) -> bool:
     )
 
 
-def test_no_edit_before_the_look_is_overwritten(tmp_path: Path) -> None:
-    """While writes wait for quota for seconds, 412 meets every tag that a person made old."""
+def test_no_edit_before_the_read_is_overwritten(tmp_path: Path) -> None:
+    """While writes wait for quota, each outdated tag gets 412."""
     report = run_until_met(
         lambda seed, folder: run_overwriting(folder, Overwriting(seconds=6.0, seed=seed)),
         waited,
@@ -32,15 +32,15 @@ def test_no_edit_before_the_look_is_overwritten(tmp_path: Path) -> None:
     assert waited(report), str(report)
 
 
-def test_a_wait_between_look_and_write_is_found(tmp_path: Path) -> None:
-    """Planted bug: if writes wait for quota after their read, overwritten edits are found."""
+def test_a_wait_between_read_and_write_is_found(tmp_path: Path) -> None:
+    """Planted bug: if writes wait for quota after their read, overwritten edits are reported."""
     report = run_overwriting(tmp_path, Overwriting(seconds=8.0, is_planted=True))
 
     assert "another record" in report.kinds, str(report)
 
 
-def test_reads_for_a_tag_that_fail_are_found(tmp_path: Path) -> None:
-    """Planted bug: if reads fail, no update is sent without a condition, and that is a problem."""
+def test_failing_reads_of_tags_are_found(tmp_path: Path) -> None:
+    """If reads of tags fail, no update is sent, and the report has a problem."""
     report = run_overwriting(tmp_path, Overwriting(seconds=3.0), failing_reads())
 
     assert report.kinds == {"answer"}, str(report)

@@ -9,7 +9,7 @@ from tests.simulation.paging import Paging, run_paging
 
 
 def test_walks_under_edits_lose_no_row(tmp_path: Path) -> None:
-    """Few of them end with 410."""
+    """Walks over pages miss no row while people edit, and few walks end with 410."""
     report = run_paging(tmp_path, Paging(walks=24))
 
     whole = sum(times for name, times in report.outcomes.items() if name.endswith("whole"))
@@ -18,7 +18,7 @@ def test_walks_under_edits_lose_no_row(tmp_path: Path) -> None:
 
 
 def test_pages_by_number_lose_rows(tmp_path: Path) -> None:
-    """The planted bug is found."""
+    """Planted bug: with pages by row number, rows are given twice or are missing."""
     report = run_paging(tmp_path, Paging(walks=8, is_planted=True))
 
     assert {"twice", "missing"} <= report.kinds

@@ -15,7 +15,7 @@ from tests.simulation.reads.outage import ALWAYS
 from tests.simulation.reads.stage import KEEPING, Mark, Question, read_mark, visitor
 
 FORCED_SECONDS = 10.0
-"""Between two reads of a worksheet that somebody forces."""
+"""Time between two forced reads of a worksheet."""
 WISHES = [
     pytest.param("no-cache=true", {}, id="parameter"),
     pytest.param("", {"Cache-Control": "no-cache"}, id="header"),
@@ -36,7 +36,7 @@ def mark_of(answer: httpx2.Response) -> Mark:
 
 
 def insisting(api: Api, path: str, parameter: str, headers: Mapping[str, str]) -> httpx2.Response:
-    """A read that requests fresh data, in either way."""
+    """A read that requests fresh data by parameter or header."""
     joint = "&" if "?" in path else "?"
     return api.get(f"{path}{joint}{parameter}", headers=headers)
 
@@ -48,7 +48,7 @@ def first_name(api: Api, path: str = "Cities/2") -> str:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_an_answer_says_how_fresh_it_is(open_gateway: OpenGateway, path: str) -> None:
-    """The first read is marked as fetched, the next as kept, with its age and what is left."""
+    """The first read is marked as a miss, the next as a hit with age and ttl."""
     api = open_gateway(KEEPING)
     fetched, kept = mark_of(api.get(path)), mark_of(api.get(path))
 
@@ -60,7 +60,7 @@ def test_an_answer_says_how_fresh_it_is(open_gateway: OpenGateway, path: str) ->
 
 
 def test_an_edit_is_seen_after_the_ttl(open_gateway: OpenGateway) -> None:
-    """Every read that begins later than the ttl after an edit shows it."""
+    """A read later than the ttl after an edit shows the edit."""
     api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 0.5})
     assert first_name(api) == "New York"
     make(api.emulator, writing(api.emulator, "Cities", 2, 1, "Renamed"))
@@ -71,7 +71,7 @@ def test_an_edit_is_seen_after_the_ttl(open_gateway: OpenGateway) -> None:
 
 
 def test_an_edit_may_be_hidden_within_the_ttl(open_gateway: OpenGateway) -> None:
-    """Within the ttl a worksheet is not read again, so what a person changes waits for its end."""
+    """Within the ttl, the gateway serves cached rows without a call."""
     api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 60.0})
     assert first_name(api) == "New York"
     make(api.emulator, writing(api.emulator, "Cities", 2, 1, "Renamed"))
@@ -80,8 +80,8 @@ def test_an_edit_may_be_hidden_within_the_ttl(open_gateway: OpenGateway) -> None
     assert api.emulator.stats()["calls"]["values.get"] == 1
 
 
-def test_nothing_is_kept_without_a_ttl(open_gateway: OpenGateway) -> None:
-    """With a ttl of zero every read sees the worksheet as it is."""
+def test_nothing_is_cached_without_a_ttl(open_gateway: OpenGateway) -> None:
+    """With a ttl of zero every read costs a call and shows the current cells."""
     api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 0})
     assert first_name(api) == "New York"
     make(api.emulator, writing(api.emulator, "Cities", 2, 1, "Renamed"))
@@ -108,8 +108,8 @@ def test_fresh_data_on_request(
     assert "Renamed" in api.get(path).text
 
 
-def test_fresh_data_is_for_all(open_gateway: OpenGateway) -> None:
-    """Others are served the rows read for a request for fresh data."""
+def test_fresh_data_is_cached_for_all_clients(open_gateway: OpenGateway) -> None:
+    """Rows of a forced read are served to later requests of other clients."""
     api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 60.0})
     api.get("Cities")
     make(api.emulator, writing(api.emulator, "Cities", 2, 1, "Renamed"))
@@ -120,8 +120,8 @@ def test_fresh_data_is_for_all(open_gateway: OpenGateway) -> None:
     assert api.emulator.calls()[0] == reads
 
 
-def test_fresh_data_is_not_to_be_had_again_and_again(open_gateway: OpenGateway) -> None:
-    """A worksheet is read at will once in ten seconds; in between such reads are like others."""
+def test_fresh_data_is_limited_per_worksheet(open_gateway: OpenGateway) -> None:
+    """A worksheet has one forced read in ten seconds; other such requests get cached rows."""
     api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 60.0})
     forced = time.monotonic()
     answers = [api.get("Cities", params={"no-cache": "true", "limit": str(n)}) for n in range(20)]
@@ -137,7 +137,7 @@ def test_fresh_data_is_not_to_be_had_again_and_again(open_gateway: OpenGateway) 
 
 
 def test_fresh_data_of_another_worksheet(open_gateway: OpenGateway) -> None:
-    """Ten seconds count per worksheet."""
+    """The limit of forced reads counts per worksheet."""
     api = open_gateway(KEEPING)
     for title in ("Cities", "Long", "Cities", "Long"):
         api.get(title, params={"no-cache": "true"})
@@ -147,10 +147,10 @@ def test_fresh_data_of_another_worksheet(open_gateway: OpenGateway) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(("parameter", "headers"), WISHES)
-def test_stale_data_is_not_fresh(
+def test_a_request_for_fresh_data_gets_no_stale_data(
     open_gateway: OpenGateway, path: str, parameter: str, headers: Mapping[str, str]
 ) -> None:
-    """If only stale data is available, the request gets a retry time."""
+    """If only stale rows are available, a request for fresh data gets 503 with `Retry-After`."""
     api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 0.2})
     insisting(api, path, parameter, headers)
     api.emulator.faults(AWAY)
@@ -163,7 +163,9 @@ def test_stale_data_is_not_fresh(
 
 
 def test_fresh_data_without_quota_gets_a_retry_time(open_gateway: OpenGateway) -> None:
-    """With the reads of the minute spent what is kept is served, and fresh data refused for now."""
+    """With the read quota spent, cached rows are served, and fresh data gets 503 with
+    `Retry-After`.
+    """
     budget = {"google.reads_per_minute": 54, "google.max_waiting_seconds": 0.1}
     api = open_gateway({**KEEPING, **budget})
     api.get("Cities")
@@ -180,8 +182,8 @@ def test_fresh_data_without_quota_gets_a_retry_time(open_gateway: OpenGateway) -
     assert api.emulator.calls()[0] == reads
 
 
-async def test_worksheets_that_are_not_there_take_no_freshness(open_gateway: OpenGateway) -> None:
-    """Reads of made-up names, however many, do not make others wait longer for a fresh read."""
+async def test_missing_worksheets_do_not_reduce_freshness(open_gateway: OpenGateway) -> None:
+    """Reads of many missing worksheets do not increase the ttl of existing ones."""
     budget = {"google.reads_per_minute": 54, "google.max_waiting_seconds": 0.1}
     api = open_gateway({**KEEPING, **budget, "plans.paid.max_concurrent": 0})
     assert mark_of(api.get("Cities")).forward == "miss"

@@ -1,4 +1,4 @@
-"""Readers of one worksheet at once: they share the calls to Google, and none hurts another."""
+"""Concurrent readers of one worksheet share calls to Google without affecting each other."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -13,7 +13,7 @@ from tests.simulation.reads.stage import KEEPING, Question, Reply, Visitor, visi
 
 READERS = 200
 JOINED_SECONDS = 0.2
-"""Within which a request that was sent has joined the others."""
+"""Time in which a request that was sent joins the running call."""
 SLOW = {"call": "values.get", "times": 100, "delay_ms": 500}
 PLAIN = [
     Question(path="Cities", parameters={"skip": str(number % 10), "limit": str(number % 7)})
@@ -30,7 +30,7 @@ SEARCHES = [
 
 @pytest.fixture
 def api(open_gateway: OpenGateway) -> Api:
-    """A gateway that has seen nothing, and that no budget holds back."""
+    """A gateway with an empty cache and no quota limit."""
     return open_gateway(KEEPING)
 
 
@@ -41,7 +41,7 @@ async def visiting(api: Api) -> AsyncIterator[Visitor]:
 
 
 async def at_once(api: Api, questions: Sequence[Question]) -> list[Reply]:
-    """The replies to questions that are all asked before one of them is answered."""
+    """Replies to questions that are all sent before the first answer."""
     async with visiting(api) as client:
         return await asyncio.gather(*(client.ask(question) for question in questions))
 
@@ -57,7 +57,7 @@ async def at_once(api: Api, questions: Sequence[Question]) -> list[Reply]:
 async def test_readers_share_the_calls(
     api: Api, questions: Sequence[Question], most_reads: int
 ) -> None:
-    """Two hundred different reads of a worksheet at once cost one call for each rendering."""
+    """Two hundred different concurrent reads of a worksheet cost one call per rendering."""
     api.emulator.faults(SLOW)
     replies = await at_once(api, questions)
 
@@ -66,7 +66,7 @@ async def test_readers_share_the_calls(
 
 
 async def test_each_reader_has_its_own_answer(api: Api) -> None:
-    """Readers that share a call are answered what each of them asked for."""
+    """Readers that share a call get their own rows."""
     api.emulator.faults(SLOW)
     async with visiting(api) as client:
         answers = await asyncio.gather(
@@ -85,10 +85,10 @@ async def test_each_reader_has_its_own_answer(api: Api) -> None:
     [pytest.param({}, id="plain"), pytest.param({"order": "-population"}, id="order")],
 )
 @pytest.mark.parametrize("leaver", [0, 5], ids=["the first", "another"])
-async def test_a_reader_that_leaves_hurts_nobody(
+async def test_a_reader_that_leaves_does_not_affect_others(
     api: Api, parameters: dict[str, str], leaver: int
 ) -> None:
-    """Of ten readers that share a call one goes away: the other nine are answered by that call."""
+    """If one of ten readers of a shared call leaves, the other nine get their answer."""
     api.emulator.faults(SLOW)
     question = Question(path="Cities", parameters=parameters)
     async with visiting(api) as client:
@@ -105,8 +105,8 @@ async def test_a_reader_that_leaves_hurts_nobody(
     assert api.emulator.calls() == (1 + bool(parameters), 0)
 
 
-async def test_readers_that_all_leave_leave_a_working_gateway(api: Api) -> None:
-    """After all readers left, the next one is answered, for one call more at most."""
+async def test_after_all_readers_leave_the_next_is_answered(api: Api) -> None:
+    """After all readers of a call left, the next reader costs at most one more call."""
     api.emulator.faults(SLOW)
     async with visiting(api) as client:
         tasks = [asyncio.create_task(client.ask(Question(path="Cities"))) for _ in range(5)]
@@ -138,7 +138,7 @@ def test_an_edit_between_the_renderings(api: Api, is_known: bool) -> None:
     assert api.emulator.calls()[0] == reads
 
 
-def test_reads_after_each_other_share_a_call(api: Api) -> None:
+def test_consecutive_searches_share_a_call(api: Api) -> None:
     """The second search uses cached rows."""
     first = api.get("Cities", params={"order": "-name"})
     again = api.get("Cities", params={"order": "name", "where": '{"state":"Texas"}'})

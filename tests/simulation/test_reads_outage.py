@@ -1,4 +1,4 @@
-"""Google is away: what is known is served and marked, and Google is left in peace until it is back.
+"""Google is unavailable: cached rows are served and marked, and few calls are made.
 
 The long form is `python -m tests.simulation.reads outage --seconds 600 --phases 503,hole`.
 """
@@ -19,7 +19,7 @@ from tests.simulation.stage import NO_LIMIT
 
 KNOWN = ("Cities", "Long", "Mixed")
 COLD = ("New", "Texts", "Totals", "Commas", "Spaced", "BlankRow", "Duplicates", "RowIndex")
-"""More worksheets than it takes failures to open the breaker."""
+"""More worksheets than failures that open the circuit breaker."""
 AWAY = {"call": "*", "times": ALWAYS, "status": 503}
 SETTINGS: Mapping[str, object] = {
     **KEEPING,
@@ -36,8 +36,10 @@ NEW = {"name": "Oslo"}
         pytest.param(("drop",), id="connections dropped"),
     ],
 )
-async def test_known_worksheets_outlive_google(tmp_path: Path, phases: tuple[str, ...]) -> None:
-    """Every read of a known worksheet is answered and marked, and Google is asked now and then."""
+async def test_cached_worksheets_are_served_during_an_outage(
+    tmp_path: Path, phases: tuple[str, ...]
+) -> None:
+    """Each read of a cached worksheet is answered and marked, and Google is called only rarely."""
     report = await run(
         tmp_path,
         Outage(
@@ -55,7 +57,7 @@ async def test_known_worksheets_outlive_google(tmp_path: Path, phases: tuple[str
 
 @pytest.fixture
 def without_google(open_gateway: OpenGateway) -> Api:
-    """A gateway that knows three worksheets, and that Google is gone."""
+    """A gateway with three cached worksheets and an open circuit breaker."""
     api = open_gateway(SETTINGS)
     for title in KNOWN:
         assert api.get(title, params={"order": "rowIndex"}).status_code == 200
@@ -68,12 +70,12 @@ def without_google(open_gateway: OpenGateway) -> Api:
 
 
 def is_told_when(answer: httpx2.Response) -> bool:
-    """Is it said when to ask again?"""
+    """True if the answer has a `Retry-After` header."""
     return answer.headers.get("retry-after", "").isdigit()
 
 
-def test_an_unknown_worksheet_without_google(without_google: Api) -> None:
-    """A worksheet that was never read is refused at once, without a call."""
+def test_an_uncached_worksheet_during_an_outage(without_google: Api) -> None:
+    """A worksheet that is not cached gets 503 at once, without a call."""
     calls = without_google.emulator.calls()
     answer = without_google.get("Formulas")
 
@@ -84,8 +86,8 @@ def test_an_unknown_worksheet_without_google(without_google: Api) -> None:
 
 
 @pytest.mark.parametrize("path", ["Cities", "Cities/2", 'Long?where={"number":7}'])
-def test_fresh_data_without_google(without_google: Api, path: str) -> None:
-    """Requests for fresh data are refused with a retry time; others get cached rows."""
+def test_fresh_data_during_an_outage(without_google: Api, path: str) -> None:
+    """Requests for fresh data get 503 with `Retry-After`; other reads get cached rows."""
     assert until(lambda: is_stale(without_google, path))
     calls = without_google.emulator.calls()
     insisting = without_google.get(path, headers={"Cache-Control": "no-cache"})
@@ -110,8 +112,8 @@ def is_stale(api: Api, path: str) -> bool:
         pytest.param("POST", "HeaderOnly", id="create in an unknown worksheet"),
     ],
 )
-def test_a_write_without_google(without_google: Api, method: str, path: str) -> None:
-    """A write is refused at once as not applied, without a call to Google."""
+def test_a_write_during_an_outage(without_google: Api, method: str, path: str) -> None:
+    """A write gets 503 `not_applied` at once, without a call."""
     calls = without_google.emulator.calls()
     before = without_google.emulator.everything()
     answer = without_google.send(method, path, json=NEW)
@@ -132,8 +134,8 @@ def test_a_write_without_google(without_google: Api, method: str, path: str) -> 
         pytest.param("Long/131", id="row"),
     ],
 )
-def test_what_is_known_without_google(without_google: Api, path: str) -> None:
-    """Lists, searches and rows of what is known are served, also as answers never given before."""
+def test_cached_rows_during_an_outage(without_google: Api, path: str) -> None:
+    """Lists, searches and rows are computed from cached rows, also for new queries."""
     assert until(lambda: is_stale(without_google, path))
     calls = without_google.emulator.calls()
     answer = without_google.get(path)
@@ -146,8 +148,8 @@ def test_what_is_known_without_google(without_google: Api, path: str) -> None:
     assert without_google.emulator.calls() == calls
 
 
-def test_a_stale_answer_may_be_confirmed(without_google: Api) -> None:
-    """A client that has the answer already gets 304 with the same headers."""
+def test_a_stale_answer_gives_304(without_google: Api) -> None:
+    """A matching `If-None-Match` gets 304 with the stale mark."""
     tag = without_google.get("Cities").headers["etag"]
     assert until(lambda: is_stale(without_google, "Cities"))
     answer = without_google.get("Cities", headers={"If-None-Match": tag})
@@ -158,15 +160,17 @@ def test_a_stale_answer_may_be_confirmed(without_google: Api) -> None:
     assert mark.is_stale
 
 
-def test_a_row_that_is_not_there_stays_so(without_google: Api) -> None:
-    """Cached rows show missing rows and fields, too."""
+def test_a_missing_row_during_an_outage(without_google: Api) -> None:
+    """Cached rows also give the errors for missing rows and fields."""
     assert refused(without_google.get("Cities/99")) == (404, 103)
     assert refused(without_google.get("Cities", params={"order": "unknown"})) == (400, 4002)
 
 
 @pytest.mark.parametrize("times", [1, ALWAYS], ids=["once", "a storm"])
-def test_a_429_that_does_not_say_when(open_gateway: OpenGateway, times: int) -> None:
-    """After a 429 Google is left in peace for seconds; what is known is served, marked in time."""
+def test_a_429_without_retry_after(open_gateway: OpenGateway, times: int) -> None:
+    """After a 429 without `Retry-After` Google is not called for seconds; cached rows are
+    served.
+    """
     api = open_gateway(SETTINGS)
     api.get("Cities")
     api.emulator.faults({"call": "*", "times": times, "status": 429})
@@ -186,8 +190,8 @@ def test_a_429_that_does_not_say_when(open_gateway: OpenGateway, times: int) -> 
     assert api.emulator.calls() == calls
 
 
-def test_what_is_too_old_is_not_served(open_gateway: OpenGateway) -> None:
-    """Past `cache.max_stale_seconds` what is known is served no more."""
+def test_rows_older_than_max_stale_seconds_are_not_served(open_gateway: OpenGateway) -> None:
+    """Past `cache.max_stale_seconds` cached rows are not served."""
     api = open_gateway({**SETTINGS, "cache.max_stale_seconds": 1.0})
     api.get("Cities")
     api.emulator.faults(AWAY)

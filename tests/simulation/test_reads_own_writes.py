@@ -33,7 +33,7 @@ FIND = {"where": '{"population":{"$gte":709037,"$lt":709038}}'}
 
 @pytest.fixture
 def api(open_gateway: OpenGateway) -> Api:
-    """A gateway without a budget that keeps what it read for long."""
+    """A gateway without a quota limit and with long ttls."""
     return open_gateway(
         {**KEEPING, "cache.rows_ttl_seconds": 60.0, "cache.header_ttl_seconds": 60.0}
     )
@@ -47,8 +47,8 @@ def records(api: Api, worksheet: str = "Cities", **parameters: str) -> list[dict
 
 
 @pytest.mark.parametrize("known", [{}, FIND], ids=["displayed half", "both halves"])
-def test_a_create_is_seen_for_nothing(api: Api, known: Mapping[str, str]) -> None:
-    """A row that was created is in every list, search and read at once, without another call."""
+def test_a_create_is_seen_without_a_call(api: Api, known: Mapping[str, str]) -> None:
+    """A created row is in every list, search and read at once, without another call."""
     api.get("Cities", params=known)
     reads = api.emulator.calls()[0]
     created = api.post("Cities", json=OSLO).json()
@@ -66,8 +66,8 @@ def test_a_create_is_seen_for_nothing(api: Api, known: Mapping[str, str]) -> Non
 
 
 @pytest.mark.parametrize("known", [{}, FIND], ids=["displayed half", "both halves"])
-def test_an_update_is_seen_for_nothing(api: Api, known: Mapping[str, str]) -> None:
-    """The update costs only its own read."""
+def test_an_update_is_seen_without_a_call(api: Api, known: Mapping[str, str]) -> None:
+    """An update is in every list, search and read at once, and costs only its own read."""
     before = records(api, **ALL)
     api.get("Cities", params=known)
     reads = api.emulator.calls()[0]
@@ -85,8 +85,8 @@ def test_an_update_is_seen_for_nothing(api: Api, known: Mapping[str, str]) -> No
     assert api.emulator.calls()[0] == reads + 1 + (not known)
 
 
-def test_the_values_of_a_write_are_compared_as_those_of_a_read(api: Api) -> None:
-    """Typed values that were written are found and sorted as they are after a read of Google."""
+def test_written_values_compare_as_read_values(api: Api) -> None:
+    """Written typed values are found and sorted as after a read of Google."""
     api.get("Mixed", params={"order": "value"})
     bodies: list[dict[str, object]] = [
         {"label": "number", "value": 12.5, "done": True},
@@ -116,8 +116,8 @@ def test_the_values_of_a_write_are_compared_as_those_of_a_read(api: Api) -> None
     assert patched == read
 
 
-def test_a_write_does_not_make_the_rest_younger(api: Api) -> None:
-    """Rows that were not written keep their age."""
+def test_a_write_does_not_change_the_age_of_rows(api: Api) -> None:
+    """After a write, the age of the cached rows continues."""
     api.get("Cities")
     assert until(lambda: age(api) >= 1)
     api.post("Cities", json=OSLO)
@@ -145,7 +145,7 @@ LISTS = [pytest.param({}, id="plain"), pytest.param({"order": "name"}, id="order
 
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize("parameters", LISTS)
-def test_a_read_under_way_brings_nothing_old_back(
+def test_a_running_read_does_not_hide_a_write(
     api: Api, write: Callable[[Api], httpx2.Response], parameters: dict[str, str]
 ) -> None:
     """A read that began before a write and ends after it does not hide the write."""
@@ -167,10 +167,10 @@ def test_a_read_under_way_brings_nothing_old_back(
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_a_write_outlives_google(
+def test_a_write_is_shown_during_an_outage(
     open_gateway: OpenGateway, write: Callable[[Api], httpx2.Response]
 ) -> None:
-    """Without Google an old list is served or none at all, but never one that lacks the write."""
+    """During an outage a list shows an acknowledged write, or is refused."""
     api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 0.2, "cache.header_ttl_seconds": 60.0})
     api.get("Cities", params={"order": "name"})
     assert write(api).is_success
@@ -191,10 +191,10 @@ def test_a_write_outlives_google(
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_a_write_is_seen_without_a_budget(
+def test_a_write_is_shown_without_quota(
     open_gateway: OpenGateway, write: Callable[[Api], httpx2.Response]
 ) -> None:
-    """With the reads of the minute spent a list shows the write, or is refused."""
+    """With the read quota spent, a list shows the write or gets 503."""
     api = open_gateway(
         {
             **KEEPING,
@@ -221,7 +221,7 @@ ROUNDS = 8
 
 
 async def test_writers_see_their_own_writes_among_pollers(tmp_path: Path) -> None:
-    """A writer's next list, search and read contain its write despite other reads."""
+    """A writer's next list, search and read contain its write while other clients poll."""
     scenery = Scenery(
         worksheets=2,
         latency_ms=40,
@@ -250,7 +250,7 @@ async def test_writers_see_their_own_writes_among_pollers(tmp_path: Path) -> Non
 
 @asynccontextmanager
 async def polled(stage: Stage) -> AsyncIterator[Visitor]:
-    """Six clients poll both worksheets for the time of the block."""
+    """Six clients poll both worksheets during the block."""
     questions = [
         Question(path=title, parameters=parameters)
         for title in stage.titles
@@ -272,7 +272,7 @@ def repeat_from(questions: list[Question], first: int) -> list[Question]:
 
 
 async def write_and_look(client: httpx2.AsyncClient, title: str, number: int) -> list[str]:
-    """Create and update by turns; what could not be seen at once."""
+    """Create and update alternately. Returns what later reads lacked."""
     unseen: list[str] = []
     path = f"/v2/sheets/{title}"
     for each in range(ROUNDS):

@@ -53,8 +53,8 @@ def refusal(at: float = GONE, **members: Any) -> Reply:
         ),
     ],
 )
-def test_a_mark_is_read(headers: Mapping[str, str], mark: Mark | None) -> None:
-    """Age and Cache-Status become a mark."""
+def test_cache_headers_are_parsed(headers: Mapping[str, str], mark: Mark | None) -> None:
+    """`Age` and `Cache-Status` are parsed into a `Mark`."""
     assert read_mark(headers) == mark
 
 
@@ -74,14 +74,14 @@ def test_a_mark_is_read(headers: Mapping[str, str], mark: Mark | None) -> None:
         pytest.param({"age": "1", "cache-status": "sheets-gateway; hit; ttl=a b"}, id="no member"),
     ],
 )
-def test_a_mark_that_makes_no_sense(headers: Mapping[str, str]) -> None:
-    """Values that RFC 9211 does not allow are ignored."""
+def test_invalid_cache_headers_raise(headers: Mapping[str, str]) -> None:
+    """Values that RFC 9211 does not allow raise ValueError."""
     with pytest.raises(ValueError, match=r"Age|Cache-Status"):
         read_mark(headers)
 
 
 def test_unserved_reads() -> None:
-    """One in a thousand may fail, two may not."""
+    """The check allows one failed read in a thousand and reports two."""
     good = [reply()] * 999
 
     assert list(unserved([*good, refusal()])) == []
@@ -101,7 +101,7 @@ def test_unserved_reads() -> None:
     ],
 )
 def test_true_marks(fine: Reply) -> None:
-    """Answers without Google that say so, or need not, are in order."""
+    """Answers during an outage that are marked as such, or need no mark, are not reported."""
     assert list(mismarked([fine], gone=GONE, ttl_seconds=5.0)) == []
 
 
@@ -121,12 +121,12 @@ def test_true_marks(fine: Reply) -> None:
     ],
 )
 def test_false_marks(wrong: Reply) -> None:
-    """Answers without Google that hide it are found."""
+    """Answers during an outage with a wrong mark are reported."""
     assert len(list(mismarked([wrong], gone=GONE, ttl_seconds=5.0))) == 1
 
 
-def test_calls_to_a_google_that_is_gone() -> None:
-    """After the few that open the breaker there may be one call in five seconds."""
+def test_calls_during_an_outage() -> None:
+    """After the calls that open the circuit breaker, one call in five seconds is allowed."""
     first = [0.0, 0.1, 0.2, 0.3, 0.4, 0.9]
 
     assert list(crowded(first, BREAKER)) == []
@@ -140,7 +140,7 @@ def test_calls_to_a_google_that_is_gone() -> None:
 
 
 def test_reads_that_could_not_be_answered() -> None:
-    """They are refused at once and say when to ask again, but for those that are probes."""
+    """Reads that cannot be answered must get 503 at once with `Retry-After`, except probes."""
     hanging = reply(mark=None, status=504, code=5040, seconds=20.0)
     wrong = [
         hanging,
@@ -158,7 +158,7 @@ def test_reads_that_could_not_be_answered() -> None:
 
 
 def test_the_time_until_all_is_fresh_again() -> None:
-    """The first answer based on a read after the return counts."""
+    """The recovery time ends with the first answer from a read after the outage."""
     replies = [
         reply(GONE - 1.0),
         reply(GONE + 1.0, stale(20)),
@@ -175,7 +175,7 @@ def test_the_time_until_all_is_fresh_again() -> None:
 
 
 def test_worksheets_that_starve() -> None:
-    """A worksheet that is read far less than others, or served too old, is found."""
+    """A worksheet that is read far less than others, or served too old, is reported."""
     ages = {"Reads0": 40, "Reads1": 50}
 
     assert list(starved({"Reads0": 2, "Reads1": 4}, ages, most_seconds=60.0)) == []

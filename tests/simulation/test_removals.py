@@ -9,7 +9,7 @@ from tests.simulation.verbs.removals import Cover, Explanation
 
 
 def explanation(covers: dict[int, list[int]]) -> Explanation:
-    """By batch, the deletes that may have removed its only row."""
+    """An explanation with the deletes that can have removed the only row of each batch."""
     batches = [SimpleNamespace(index=index, removed=[2], at=0.0) for index in covers]
     nothing = SimpleNamespace(row=lambda _: "")
     course = SimpleNamespace(
@@ -33,7 +33,7 @@ def explanation(covers: dict[int, list[int]]) -> Explanation:
 
 
 def test_two_batches_change_their_deletes_together() -> None:
-    """Neither change alone explains more."""
+    """Two batches exchange their deletes at once, if one exchange alone does not help."""
     assert explanation({10: [1, 2], 20: [1, 2], 30: [2, 3]}).problems() == []
 
 
@@ -45,7 +45,7 @@ def test_two_batches_change_their_deletes_together() -> None:
     ],
 )
 def test_many_batches_change_their_deletes_together(covers: dict[int, list[int]]) -> None:
-    """The first delete of each batch would be one delete for several of them."""
+    """Several batches exchange their deletes, so that each batch has its own delete."""
     assert explanation(covers).problems() == []
 
 

@@ -24,7 +24,7 @@ def share(campaign: Sharing) -> Callable[[int, Path], Report]:
 
 
 def test_two_gateways_and_a_script(tmp_path: Path) -> None:
-    """On sparse rows, with every fault, both gateways keep all rows and all conditions."""
+    """With every fault, two gateways lose no row and obey all conditions."""
     report = run_with(
         share(replace(SHORT, operations=160)),
         tmp_path,
@@ -39,8 +39,8 @@ def test_two_gateways_and_a_script(tmp_path: Path) -> None:
     assert report.figures["rows moved by people"] > 100, str(report)
 
 
-def test_two_gateways_where_more_happens(tmp_path: Path) -> None:
-    """Both gateways keep all rows and all conditions, or say that they met another record."""
+def test_two_gateways_with_more_disturbances(tmp_path: Path) -> None:
+    """With slow reads and full metadata, two gateways lose no row or answer 4095."""
     campaign = replace(
         SHORT,
         operations=120,
@@ -66,7 +66,7 @@ def test_two_gateways_where_more_happens(tmp_path: Path) -> None:
 def test_planted_bugs_are_found(
     tmp_path: Path, defect: Callable[[], Defect], kinds: set[str]
 ) -> None:
-    """Planted bug: what a gateway does wrong among others shows as problems of the right sorts."""
+    """Each planted bug of a gateway is reported with its kinds of problems."""
     report = run(tmp_path, QUICK.verbs, defect())
 
     assert report.kinds >= kinds, str(report)

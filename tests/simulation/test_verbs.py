@@ -48,8 +48,8 @@ def perform(campaign: Verbs) -> Callable[[int, Path], Report]:
     return lambda seed, folder: run(folder, replace(campaign, seed=seed), defect)
 
 
-def test_all_verbs_under_fire(tmp_path: Path) -> None:
-    """With every fault, kill -9 now and then, and people who edit, all answers are true."""
+def test_all_verbs_with_faults_and_kills(tmp_path: Path) -> None:
+    """All answers are true with every fault, kill -9 every few seconds and people's edits."""
     campaign = Verbs(operations=240, kill_seconds=4.0, latest_ms=2000)
     report = run_with(
         perform(campaign),
@@ -112,17 +112,17 @@ SEEING_SOME = "conditions of the key that sees some columns"
         ),
     ],
 )
-def test_all_verbs_where_more_happens(
+def test_all_verbs_with_more_disturbances(
     tmp_path: Path, campaign: Verbs, figures: tuple[str, ...]
 ) -> None:
-    """All answers are true, whatever people do to tabs, rows and metadata, and whoever asks."""
+    """All answers are true with renamed tabs, slow reads, emptied rows and restricted keys."""
     report = run_with(perform(campaign), tmp_path, *figures)
 
     assert report.problems == [], str(report)
 
 
 def test_all_verbs_above_filled_down_rows(tmp_path: Path) -> None:
-    """New rows are inserted below the last record, with all that is filled down."""
+    """New rows are inserted below the last record with all filled-down cells."""
     campaign = replace(BUSY, filled_down=True, visit_seconds=0.2, trip_share=0.1)
     report = run_with(perform(campaign), tmp_path, "edits by people", "with a lost answer")
 
@@ -130,8 +130,8 @@ def test_all_verbs_above_filled_down_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("native_table", [False, True], ids=["plain", "native table"])
-def test_all_verbs_in_a_calm(tmp_path: Path, native_table: bool) -> None:
-    """The gateway without a planted bug passes where the bugs are found."""
+def test_all_verbs_without_disturbances(tmp_path: Path, native_table: bool) -> None:
+    """Control: without a planted bug, the calm campaign has no problems."""
     report = run(tmp_path, replace(CALM, native_table=native_table), Defect())
 
     assert report.problems == [], str(report)
@@ -141,7 +141,7 @@ def test_all_verbs_in_a_calm(tmp_path: Path, native_table: bool) -> None:
 def is_found(
     folder: Path, defect: Callable[[], Defect], kinds: set[str], campaign: Verbs, *, runs: int
 ) -> bool:
-    """True if one of so many runs has a problem of these kinds."""
+    """True if one of these runs reports a problem of these kinds."""
     for seed in range(1, runs + 1):
         own = folder / str(seed)
         own.mkdir()
@@ -168,9 +168,9 @@ DELETES = Mixture(deletes=60, conditional=0.0, keyed=1.0, repeated=0.6)
 def test_planted_bugs_are_found(
     tmp_path: Path, defect: Callable[[], Defect], kinds: set[str], mixture: Mixture
 ) -> None:
-    """Planted bug: what a gateway does wrong shows as a problem, in one of three runs at most.
+    """Planted bug: one of three runs reports the problem.
 
-    Requests of 8 clients overlap as time has it, so a single run may give the bug no occasion.
+    Requests of 8 clients overlap by chance, so a single run can miss the bug.
     """
     campaign = replace(CALM, mixture=mixture)
 
@@ -251,8 +251,8 @@ CLEARING = replace(
         ),
     ],
 )
-def test_planted_bugs_of_looks_and_fences_are_found(
+def test_planted_bugs_of_reads_and_fences_are_found(
     tmp_path: Path, defect: Callable[[], Defect], kinds: set[str], campaign: Verbs
 ) -> None:
-    """Planted bug: what a gateway takes for granted shows as a problem, in one of six runs."""
+    """Planted bug: one of six runs reports the problem."""
     assert is_found(tmp_path, defect, kinds, campaign, runs=6)

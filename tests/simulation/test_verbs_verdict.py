@@ -77,8 +77,8 @@ from tests.simulation.verbs.operations import Filter, Operation
         ),
     ],
 )
-def test_creates(story: Story, entries: list[Entry], kinds: set[str]) -> None:
-    """A created row is there once, below all others, where its answer says."""
+def test_verdict_on_creates(story: Story, entries: list[Entry], kinds: set[str]) -> None:
+    """A created row must be present once, below all other rows, at its acknowledged number."""
     assert kinds_of(story, *entries) == kinds
 
 
@@ -89,10 +89,10 @@ def test_creates(story: Story, entries: list[Entry], kinds: set[str]) -> None:
         pytest.param(4, (set[str](), set[str]()), id="not shown"),
     ],
 )
-def test_created_rows_above_those_of_the_answer(
+def test_created_rows_above_the_rows_of_the_answer(
     answer_from: int, kinds: tuple[set[str], set[str]]
 ) -> None:
-    """People moved the end up, so the row is looked for: it is told where it is then, if found."""
+    """If people moved the end of the sheet up, the number of the created row may be unknown."""
     story = begun(ONE, TWO).add(4.95, ONE).add(5.0, ONE, NEW_ROW, fence=1, answer_from=answer_from)
     story.add(5.1, ONE, TWO, NEW_ROW)
 
@@ -123,8 +123,8 @@ HALF_LATER = at_5(ONE, TWO, SEVEN).add(5.5, ONE, TWO, SEVEN, EIGHT, fence=2)
         pytest.param(at_5(ONE, TWO, EIGHT, SEVEN), "done", {"torn", "answer"}, id="turned"),
     ],
 )
-def test_arrays(story: Story, outcome: Outcome, kinds: set[str]) -> None:
-    """An array is created as a whole by one batch, its rows one below the other."""
+def test_verdict_on_arrays(story: Story, outcome: Outcome, kinds: set[str]) -> None:
+    """An array must be created by one batch in consecutive rows."""
     told = [{"rowIndex": 4 + at, **body} for at, body in enumerate(ARRAY)]
     made = entry(
         "create", ARRAY, outcome=outcome, told=told if outcome == "done" else [], is_list=True
@@ -147,8 +147,8 @@ def test_arrays(story: Story, outcome: Outcome, kinds: set[str]) -> None:
         pytest.param(at_5(TWO, ONE, SEVEN), {"overwritten"}, id="beside rows that the batch moved"),
     ],
 )
-def test_rows_in_wrong_places(story: Story, kinds: set[str]) -> None:
-    """A row is created below all others, in the columns of its fields, and moves no other row."""
+def test_rows_in_wrong_positions(story: Story, kinds: set[str]) -> None:
+    """A created row must be below all others, in its columns, and move no other row."""
     assert kinds_of(story, created(outcome="unknown"), failures=[5.0]) == kinds
 
 
@@ -157,7 +157,7 @@ SHARED_ROW = row(1_000_000_000)
 
 
 def shared(number: int, at_row: int = 4, **more: Any) -> Entry:
-    """A create of a row that others create, too."""
+    """A create of a row that other creates also write."""
     told = [{"rowIndex": at_row, **SHARED[0]}]
     return entry("create", SHARED, told=told, number=number, shared=1_000_000_000, **more)
 
@@ -180,15 +180,15 @@ def shared(number: int, at_row: int = 4, **more: Any) -> Entry:
         ),
     ],
 )
-def test_rows_of_equal_content_count(
+def test_equal_rows_are_counted(
     rows: Sequence[Cells], entries: list[Entry], kinds: set[str]
 ) -> None:
-    """Equal rows cannot be told apart: there are as many as all answers say."""
+    """The number of equal rows must match the answers of their creates."""
     assert kinds_of(at_5(ONE, TWO, *rows), *entries) == kinds
 
 
 def late_copy(arrives_at: float) -> Story:
-    """Row 2 is updated by operation 8, and by an old copy of operation 7."""
+    """Row 2 is updated by operation 8, and by a delayed batch of operation 7."""
     copies = sorted([(arrives_at, 7), (8.5, 8)])
     story = begun(ONE, TWO)
     for fence, (at, number) in enumerate(copies, start=1):
@@ -201,7 +201,7 @@ def late_copy(arrives_at: float) -> Story:
     [pytest.param(9.5, {"overwritten"}, id="later"), pytest.param(8.2, set(), id="in order")],
 )
 def test_late_copies_of_updates(arrives_at: float, kinds: set[str]) -> None:
-    """No copy of an update lands on a later one that was acknowledged before it came."""
+    """A delayed batch must not overwrite a later update that was acknowledged before it arrived."""
     old = updated(outcome="unknown")
     bodies: Bodies = ({"note": "note:8"},)
     told = [{"rowIndex": 2, **bodies[0]}]
@@ -214,7 +214,7 @@ def test_late_copies_of_updates(arrives_at: float, kinds: set[str]) -> None:
     ("key", "kinds"), [("a", {"other rows"}), ("b", set())], ids=["own", "another's"]
 )
 def test_batches_of_another_gateway(key: str, kinds: set[str]) -> None:
-    """A gateway knows its own batches; those of another one come like edits of people."""
+    """A gateway must know its own batches; batches of another gateway count as edits of people."""
     regrouped = row(2, "group:0", note=8)
     story = begun(ONE, TWO).add(4.9, ONE, regrouped, fence=1, key=key)
     story.add(5.0, CHANGED, regrouped, fence=2, key="a")
@@ -284,8 +284,8 @@ SORTED_BEFORE = begun(ONE, TWO).add(2.0, TWO, ONE).add(5.0, row(2, "group:1", no
         ),
     ],
 )
-def test_updates(story: Story, entries: list[Entry], kinds: set[str]) -> None:
-    """An update changes its cells of the row that it names, in the state that its tag demands."""
+def test_verdict_on_updates(story: Story, entries: list[Entry], kinds: set[str]) -> None:
+    """An update must change only its cells of its row, in the state of its tag."""
     assert kinds_of(story, *entries) == kinds
 
 
@@ -340,13 +340,13 @@ def in_group_0(changed: Cells, other: Cells) -> Story:
         ),
     ],
 )
-def test_updates_by_filter(story: Story, entries: list[Entry], kinds: set[str]) -> None:
-    """Exactly the rows change that match when the gateway looks, and they are told."""
+def test_verdict_on_updates_by_filter(story: Story, entries: list[Entry], kinds: set[str]) -> None:
+    """Exactly the rows that match at the read must change, and the answer must list them."""
     assert kinds_of(story, *entries) == kinds
 
 
 def gone(*removed: int, rows: Sequence[Cells] = (ONE, TWO, THREE)) -> Story:
-    """A batch at 5 s that removes rows by their numbers."""
+    """A batch at 5 s that removes these row numbers."""
     left = [cells for at, cells in enumerate(rows, start=2) if at not in removed]
     return begun(*rows).add(5.0, *left, fence=1, removed=removed)
 
@@ -404,13 +404,13 @@ IN_GROUP_1 = Filter(field="group", texts=("group:1",))
         ),
     ],
 )
-def test_deletes(story: Story, entries: list[Entry], kinds: set[str]) -> None:
-    """Each delete has a row of its own that went, and each row that went a delete."""
+def test_verdict_on_deletes(story: Story, entries: list[Entry], kinds: set[str]) -> None:
+    """Each acknowledged delete must remove its own row, and no other row may disappear."""
     assert kinds_of(story, *entries) == kinds
 
 
 def test_a_delete_of_unknown_outcome_explains_one_row_at_most() -> None:
-    """What is not known may have happened, once."""
+    """A delete of unknown outcome may have removed one row, not two."""
     story = gone(3).add(7.0, ONE, fence=2, removed=[3])
     unknown = deleted(3, outcome="unknown")
 
@@ -419,7 +419,7 @@ def test_a_delete_of_unknown_outcome_explains_one_row_at_most() -> None:
 
 
 REMOVED = begun(ONE, KEYED).add(4.95, ONE).add(5.0, ONE, ("", "", "", "note:7", "", ""), fence=1)
-"""A person removes the row that an upsert found, before its batch comes."""
+"""A person removes the row that an upsert found, before its batch arrives."""
 REMOVED_TWO = begun(ONE, KEYED).add(4.95, ONE).add(5.0, ONE, UPSERTED, fence=1)
 
 
@@ -481,15 +481,15 @@ REMOVED_TWO = begun(ONE, KEYED).add(4.95, ONE).add(5.0, ONE, UPSERTED, fence=1)
         ),
     ],
 )
-def test_upserts(story: Story, entries: list[Entry], kinds: set[str]) -> None:
-    """A key has one row, which is new exactly if there was none."""
+def test_verdict_on_upserts(story: Story, entries: list[Entry], kinds: set[str]) -> None:
+    """A key must have one row, which is new only if no row had the key."""
     assert kinds_of(story, *entries) == kinds
 
 
 def repeated(
     first: Entry, *told: Mapping[str, Any], code: int = 0, is_replayed: bool = True
 ) -> Entry:
-    """An entry that was asked for again at 8 s."""
+    """An entry whose request was repeated at 8 s."""
     answer = Answer(
         outcome="applied" if code else "done",
         status=409 if code else 200,
@@ -513,7 +513,7 @@ ITS_DELETE = deleted(2, number=8, answered_at=7.5)
     ],
 )
 def test_replays_of_rows_that_moved(again: Entry, kinds: set[str]) -> None:
-    """The second answer says only that the write was applied."""
+    """The replay for a row that moved must be 4094, without a row number."""
     assert kinds_of(AFTER_A_DELETE, again, ITS_DELETE) == kinds
 
 
@@ -531,13 +531,13 @@ def test_replays_of_rows_that_moved(again: Entry, kinds: set[str]) -> None:
         ),
     ],
 )
-def test_replays(again: Entry, kinds: set[str]) -> None:
-    """A second answer is the first one."""
+def test_verdict_on_replays(again: Entry, kinds: set[str]) -> None:
+    """A replay must equal the first answer."""
     assert kinds_of(at_5(ONE, TWO, NEW_ROW), again) == kinds
 
 
-def test_a_replay_may_not_lose_its_number_for_nothing() -> None:
-    """If no row went, and Google did not fail, the number is known."""
+def test_a_replay_without_a_number_needs_a_reason() -> None:
+    """A replay may lack the row number only if rows were removed or Google failed."""
     again = repeated(created(), code=4094)
 
     assert kinds_of(at_5(ONE, TWO, NEW_ROW), again) == {"replay"}
@@ -552,8 +552,8 @@ def test_a_replay_may_not_lose_its_number_for_nothing() -> None:
         pytest.param([TWO, ONE], {"list", "missing"}, id="of no moment"),
     ],
 )
-def test_lists(rows: Sequence[Cells], kinds: set[str]) -> None:
-    """A list has all that was acknowledged before."""
+def test_verdict_on_lists(rows: Sequence[Cells], kinds: set[str]) -> None:
+    """A list must have all rows acknowledged before its request."""
     shown = begun(*rows).history.versions[TITLE][0]
     read = ListRead(worksheet=TITLE, asked_at=6.1, answered_at=6.2, records=records_of(shown))
 
@@ -561,7 +561,7 @@ def test_lists(rows: Sequence[Cells], kinds: set[str]) -> None:
 
 
 def test_an_edit_by_a_person_may_be_missing_in_a_list() -> None:
-    """What people did while rows are kept is not judged."""
+    """A list of cached rows may lack a recent edit of a person."""
     story = at_5(ONE, TWO, NEW_ROW).add(6.0, TWO, NEW_ROW)
     shown = story.history.versions[TITLE][1]
     read = ListRead(worksheet=TITLE, asked_at=6.1, answered_at=6.2, records=records_of(shown))
@@ -570,8 +570,8 @@ def test_an_edit_by_a_person_may_be_missing_in_a_list() -> None:
 
 
 @pytest.mark.parametrize("key", [None, "k"])
-def test_what_a_killed_gateway_left(key: str | None) -> None:
-    """A late update may not land on rows that had moved before it was sent."""
+def test_a_late_update_of_a_killed_gateway(key: str | None) -> None:
+    """A late update must not change rows that moved before it was sent."""
     story = (
         begun(ONE, TWO)
         .add(4.6, TWO, ONE)
@@ -588,7 +588,7 @@ def test_what_a_killed_gateway_left(key: str | None) -> None:
 
 
 def renamed(at: float, story: Story) -> Story:
-    """The story of a tab that lost its name."""
+    """The history with a tab that was renamed at this time."""
     story.history.titles[TITLE] = [(0.0, TITLE), (at, "Archive")]
     return story
 
@@ -615,10 +615,12 @@ RENAMING = "the worksheet was renamed at the same time"
         ),
     ],
 )
-def test_writes_are_in_the_tab_of_that_name(
+def test_writes_are_in_the_tab_of_their_title(
     renamed_at: float, changes: Mapping[str, Any], kinds: set[str]
 ) -> None:
-    """A write is in a tab that had the name at its look; at its commit, if it is told as done."""
+    """A write must go to the tab that had the title at its read, and at its commit if
+    acknowledged.
+    """
     answer = {"outcome": "done", "status": 200, "code": 0, "message": "", **changes}
     made = updated()
     made = replace(made, answer=replace(made.answer, **answer))
@@ -649,8 +651,8 @@ REGROUPED_EARLY = (
         ),
     ],
 )
-def test_rows_of_a_slow_look_are_looked_at_again(story: Story, kinds: set[str]) -> None:
-    """Rows may be found by an old look, but are what they were within the age of a look."""
+def test_rows_of_a_slow_read_are_read_again(story: Story, kinds: set[str]) -> None:
+    """An old read may find rows, but the gateway must read them again before the write."""
     assert kinds_of(story, updated_where(2)) == kinds
 
 
@@ -664,7 +666,9 @@ LOOKS_ALIKE = ("id:2", "", "", "note:9", "", "")
     [pytest.param(True, {"lost", "removed"}, id="limited"), pytest.param(False, set(), id="all")],
 )
 def test_records_that_look_alike_to_a_limited_key(is_limited: bool, kinds: set[str]) -> None:
-    """Its tag is of the whole record, though it sees some columns."""
+    """The tag of a restricted key covers the whole record, so an equal visible record
+    does not match.
+    """
     rows = (HIDDEN, TWO) if is_limited else (("", *HIDDEN[1:]), TWO)
     then = (LOOKS_ALIKE, TWO) if is_limited else rows
     story = begun(*rows).add(3.0, *then).add(5.0, TWO, fence=1, removed=[2])
@@ -683,8 +687,8 @@ UNSEEN: Cells = ("id:9", "", "", "", "", "")
         pytest.param(-1.0, {"false refusal"}, id="the tag is of this tab"),
     ],
 )
-def test_a_tag_of_the_tab_that_had_the_title(had_title_until: float, kinds: set[str]) -> None:
-    """A key that sees no cell of a row has the tag of another record after a swap of tabs."""
+def test_a_tag_of_another_tab_with_the_title(had_title_until: float, kinds: set[str]) -> None:
+    """After a swap of tabs, a tag can be of the other tab, so 412 is justified."""
     story = begun(("",) * 6, TWO).add(2.0, ("",) * 6, TWO)
     history = story.history
     history.versions["Old"] = [
@@ -713,14 +717,14 @@ EMPTY: Cells = ("",) * 6
     ],
 )
 def test_deletes_that_empty_rows(entries: list[Entry], kinds: set[str]) -> None:
-    """An emptied row stays where it is; to empty it again changes nothing."""
+    """An emptied row keeps its position, and emptying a blank row changes nothing."""
     story = begun(ONE, TWO, THREE).add(5.0, ONE, EMPTY, THREE, fence=1)
 
     assert kinds_of(story, *entries) == kinds
 
 
 def test_rows_that_people_made_blank_before_they_were_emptied() -> None:
-    """A filter matched rows 2 and 4; a person moves row 4 before the batch comes."""
+    """4095 is justified if a person moved a matched row before the batch emptied it."""
     moved = begun(ONE, TWO, THREE).add(4.95, ONE, TWO, EMPTY, THREE)
     story = moved.add(5.0, EMPTY, TWO, EMPTY, THREE, fence=1, emptied=[2, 4])
     answered = deleted_where(filter=IN_GROUP_0, outcome="applied", code=4095)
@@ -736,8 +740,8 @@ def test_rows_that_people_made_blank_before_they_were_emptied() -> None:
         pytest.param([ONE, ONE], {"twice", "missing"}, id="half sorted"),
     ],
 )
-def test_lists_beside_sorting_people(rows: Sequence[Cells], kinds: set[str]) -> None:
-    """A list shows each record once, whoever sorts meanwhile."""
+def test_lists_while_people_sort(rows: Sequence[Cells], kinds: set[str]) -> None:
+    """A list must show each record once while people sort."""
     story = begun(ONE, TWO).add(6.0, TWO, ONE)
     shown = begun(*rows).history.versions[TITLE][0]
     read = ListRead(worksheet=TITLE, asked_at=6.1, answered_at=6.2, records=records_of(shown))
@@ -792,7 +796,7 @@ def test_lists_beside_sorting_people(rows: Sequence[Cells], kinds: set[str]) -> 
 def test_answers_are_read(
     operation: Operation, status: int, body: str, outcome: Outcome, is_fine: bool
 ) -> None:
-    """What an answer says, and what no answer can be."""
+    """Answers are parsed into outcomes, and impossible answers are reported."""
     found = read_answer(operation, httpx2.Response(status, text=body))
 
     assert (found.outcome, found.complaint == "") == (outcome, is_fine)

@@ -29,7 +29,7 @@ def typed_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulato
 def gateway(
     typed_emulator: EmulatorControl, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Api]:
-    """A gateway that looks at the header before every write."""
+    """A gateway that reads the header before every write."""
     keys = make_keys(tmp_path_factory.mktemp("access"), KEYS)
     with running_gateways(typed_emulator, keys) as opened:
         yield opened({"cache.header_ttl_seconds": 0})
@@ -37,7 +37,7 @@ def gateway(
 
 @pytest.fixture
 def typed(gateway: Api) -> Iterator[Api]:
-    """That gateway on freshly seeded worksheets."""
+    """The gateway of the module on freshly seeded worksheets."""
     gateway.emulator.reset()
     yield gateway
     gateway.emulator.check()
@@ -45,12 +45,12 @@ def typed(gateway: Api) -> Iterator[Api]:
 
 @pytest.fixture
 def start(typed_emulator: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
-    """Starts gateways that know of no earlier write, on freshly seeded worksheets."""
+    """Starts gateways with an empty write ledger on freshly seeded worksheets."""
     with running_gateways(typed_emulator, make_keys(tmp_path, KEYS)) as opened:
         yield opened
 
 
 @pytest.fixture
 def fresh(start: OpenGateway) -> Api:
-    """A gateway that has seen nothing yet, for tests that count calls."""
+    """A gateway with an empty cache, for tests that count calls."""
     return start()

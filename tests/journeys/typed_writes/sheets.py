@@ -32,13 +32,13 @@ COLUMNS = HEADER.strip().split(",")
 
 
 def edit(api: Api, *requests: Mapping[str, Any]) -> None:
-    """Make changes as a person does, before the next call; one that no test counts makes them."""
+    """Apply requests as a person's edit, before a call that no test counts."""
     api.emulator.faults({"call": "*", "edit": {"requests": requests}})
     api.get("New")
 
 
 def cells_of(title: str, row: int, column: int, rows: int = 1) -> Mapping[str, int]:
-    """A range of one column, which counts from 0; rows count from 1."""
+    """A range in one column. The column counts from 0, rows count from 1."""
     rows_ = {"startRowIndex": row - 1, "endRowIndex": row - 1 + rows}
     columns = {"startColumnIndex": column, "endColumnIndex": column + 1}
     return {"sheetId": TABS.index(title), **rows_, **columns}
@@ -81,7 +81,7 @@ def post(api: Api, path: str, body: object, **options: Any) -> Any:
 
 
 def spent(api: Api, since: tuple[int, int] = (0, 0)) -> tuple[int, int]:
-    """Reads and writes since then."""
+    """Number of reads and writes since `since`."""
     reads, writes = api.emulator.calls()
     return reads - since[0], writes - since[1]
 

@@ -27,7 +27,7 @@ def properties(api: Api, title: str) -> dict[str, Any]:
 
 
 def test_types_come_from_table_validation_format_and_cells(start: OpenGateway) -> None:
-    """As a person set them in the sheet, for two reads."""
+    """The schema has the types of table, validation, format and cells, and costs two reads."""
     rows = {"startRowIndex": 0, "endRowIndex": 2}
     columns = [
         {"columnIndex": 1, "columnName": "count", "columnType": "PERCENT"},
@@ -88,7 +88,7 @@ def test_types_come_from_table_validation_format_and_cells(start: OpenGateway) -
 
 
 def test_records_are_valid_by_their_schema(typed: Api) -> None:
-    """Typed rows of all worksheets; formulas are read-only, errors null."""
+    """Typed rows of all worksheets conform to their schemas; formulas are read-only."""
     for title in WORKBOOK["demo"]:
         schema = typed.get(f"{title}/schema").json()
         rows = typed.get(f"{title}?values=typed").json()["results"]
@@ -114,8 +114,8 @@ def test_records_are_valid_by_their_schema(typed: Api) -> None:
     }
 
 
-def test_the_spreadsheet_is_named(typed: Api) -> None:
-    """By id, title, locale and time zone."""
+def test_the_list_of_worksheets_describes_the_spreadsheet(typed: Api) -> None:
+    """The list of worksheets has the ID, title, locale and time zone of the spreadsheet."""
     found = typed.get("/v2/sheets").json()
 
     assert set(found["spreadsheet"]) == {"id", "title", "locale", "timeZone"}

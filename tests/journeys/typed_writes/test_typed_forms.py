@@ -1,4 +1,4 @@
-"""Forms with typed values: their texts are read by the columns."""
+"""Forms with typed values: the type of the column decides how a text is parsed."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -45,10 +45,10 @@ FORMS: list[tuple[str, str, object, str]] = [
 
 @pytest.mark.parametrize(("field", "sent", "value", "text"), FORMS)
 @pytest.mark.parametrize("way", ["create", "update", "filter", "upsert"])
-def test_a_form_is_read_by_the_columns(
+def test_a_form_value_is_parsed_by_the_type_of_its_column(
     typed: Api, way: str, field: str, sent: str, value: object, text: str
 ) -> None:
-    """Numbers, booleans and moments of their columns are such; anything else is text."""
+    """Form texts become numbers, booleans and dates in columns of these types, otherwise text."""
     body = {field: sent}
     match way:
         case "create":
@@ -66,7 +66,7 @@ def test_a_form_is_read_by_the_columns(
 
 @pytest.mark.parametrize("sent", ["on", "true", "TRUE"])
 def test_a_checkbox_of_a_form(typed: Api, sent: str) -> None:
-    """An empty column with checkboxes takes the words of browsers as booleans."""
+    """In an empty checkbox column, the form values `on`, `true` and `TRUE` become the boolean."""
     rule = {"condition": {"type": "BOOLEAN"}}
     edit(typed, {"setDataValidation": {"range": cells_of("Blank", 2, 2, rows=1), "rule": rule}})
 
@@ -85,7 +85,7 @@ def test_a_form_without_types_is_text(typed: Api) -> None:
 
 
 def test_a_form_with_the_values_of_a_row_changes_nothing(typed: Api) -> None:
-    """Texts that the columns read as what the cells hold are not written."""
+    """A form whose values equal the cells of the row writes nothing."""
     before = typed.emulator.everything()
     form = {"name": "ann", "count": "5.0", "price": "9.50", "done": "on", "day": "2026-02-01"}
     answer = typed.send("PATCH", "Form/2?values=typed", data={**form, "clock": "09:15"})
@@ -97,7 +97,7 @@ def test_a_form_with_the_values_of_a_row_changes_nothing(typed: Api) -> None:
 
 @pytest.mark.parametrize("sent", ["on", "true", "TRUE"])
 def test_a_checkbox_is_a_key_of_a_form(typed: Api, sent: str) -> None:
-    """A word of browsers finds the row whose cell is the boolean, and makes no second one."""
+    """An upsert by a checkbox field finds the row by the boolean and creates no second row."""
     form = {"done": sent, "name": "ann", "count": "6"}
     answers = [typed.post("Form?values=typed&on_conflict=done,name", data=form) for _ in range(2)]
 
@@ -107,7 +107,7 @@ def test_a_checkbox_is_a_key_of_a_form(typed: Api, sent: str) -> None:
 
 
 def test_forms_with_one_new_checkbox_as_key_make_one_row(typed: Api) -> None:
-    """Different words for one boolean are one key, also for forms that are sent at once."""
+    """`on`, `true` and `TRUE` are one key, also in forms that are sent at once."""
 
     def send(sent: str) -> int:
         form = {"done": sent, "name": "eve"}

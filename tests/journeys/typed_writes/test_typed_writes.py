@@ -31,7 +31,7 @@ from tests.journeys.typed_writes.sheets import (
 
 @pytest.mark.parametrize("way", ["row", "list", "filter", "upsert"])
 def test_a_typed_record_sent_back_changes_nothing(typed: Api, way: str) -> None:
-    """Numbers, moments, booleans, errors, results of formulas and texts are left as they are."""
+    """Sending a typed record back writes nothing, for every type of cell."""
     records = typed.get("Typed?values=typed").json()["results"]
     before = typed.emulator.everything()
     assert records[0] == {
@@ -82,7 +82,7 @@ SPELLINGS: list[tuple[str, object]] = [
 
 @pytest.mark.parametrize(("field", "sent"), SPELLINGS)
 def test_a_value_in_another_spelling_changes_nothing(typed: Api, field: str, sent: object) -> None:
-    """The same number or moment, and the text that the cell displays, are not written."""
+    """A value that equals the cell or its displayed text in another notation is not written."""
     before = typed.emulator.everything()
 
     answer = patch(typed, "Typed/2", {field: sent})
@@ -116,14 +116,16 @@ CHANGES: list[tuple[str, object, object, str]] = [
     ("empty", "2026-03-01", "2026-03-01", "2026-03-01"),
     ("empty", "10:30", "10:30", "10:30"),
 ]
-"""Field, sent value, and the cell after it: what is no moment of its column is as ever."""
+"""Field, value sent, and value and text of the cell afterwards. These values do not
+become dates.
+"""
 
 
 @pytest.mark.parametrize(("field", "sent", "value", "text"), CHANGES)
 def test_another_value_is_written(
     typed: Api, field: str, sent: object, value: object, text: str
 ) -> None:
-    """A value of another kind, and a text in a column of another kind, are stored as they are."""
+    """A value of another type, and a text in a column of another type, are stored as sent."""
     answer = patch(typed, "Typed/2", {field: sent})
 
     assert answer.status_code == 200
@@ -133,7 +135,7 @@ def test_another_value_is_written(
 
 @pytest.mark.parametrize("way", ["row", "filter", "upsert"])
 def test_a_number_that_displays_nothing_is_emptied(typed: Api, way: str) -> None:
-    """`null` is another value than a number, whatever that displays."""
+    """`null` empties a cell with a number, even if the format displays nothing."""
     edit(typed, formatted("Typed", 2, 5, "NUMBER", ";;;"))
     match way:
         case "row":
@@ -166,7 +168,9 @@ MOMENTS: list[tuple[str, str, float, str]] = [
 def test_a_moment_is_stored_as_a_serial_number(
     typed: Api, field: str, sent: str, value: float, text: str
 ) -> None:
-    """A date for a column of dates and a clock for one of clocks are numbers, and shown as such."""
+    """A date or time for a column of its type is stored as a number and displayed with
+    the format.
+    """
     answer = patch(typed, "Typed/2", {field: sent})
     read = typed.get("Typed/2?values=typed").json()
     again = patch(typed, "Typed/2", read)
@@ -187,7 +191,9 @@ def test_a_moment_is_stored_as_a_serial_number(
 def test_a_duration_in_a_column_of_times_of_day(
     typed: Api, sent: str, text: str, value: str
 ) -> None:
-    """It is displayed as one, because a time of day would be read in its place."""
+    """A duration in a time-of-day column gets a duration format, so that it is read as a
+    duration.
+    """
     answers = [patch(typed, "Typed/2", {"clock": sent}) for _ in range(2)]
     upserted = post(typed, "Typed?on_conflict=clock", {"clock": sent})
 
@@ -214,7 +220,7 @@ def test_a_duration_in_a_column_of_times_of_day(
 def test_a_moment_with_an_offset_is_refused(
     typed: Api, method: str, path: str, body: object
 ) -> None:
-    """The error names the field, and how to send the moment; nothing is written."""
+    """A date-time with an offset gets 400 with the field and the right notation."""
     before = typed.emulator.everything()
     send = patch if method == "PATCH" else post
 
@@ -236,7 +242,7 @@ def test_a_moment_with_an_offset_is_refused(
     ids=["first row", "own format", "blank cell", "new row"],
 )
 def test_the_format_of_a_column(typed: Api, row: int, text: str) -> None:
-    """The format is that of the written cell, else of the last record's row."""
+    """A date gets the format of its cell, otherwise that of the last record's row."""
     typed.get("Chain")
     sent = {"day": "2026-03-04"}
     answer = patch(typed, f"Chain/{row}", sent) if row < 6 else post(typed, "Chain", sent)
@@ -245,8 +251,8 @@ def test_the_format_of_a_column(typed: Api, row: int, text: str) -> None:
     assert held(typed, "Chain", row, "day") == (46085, text)
 
 
-def test_the_format_of_a_column_that_was_not_seen(fresh: Api) -> None:
-    """A gateway that does not know where a small worksheet ends sees its last record, too."""
+def test_the_format_of_a_column_without_a_cached_end(fresh: Api) -> None:
+    """Without a cached end of the worksheet, a date still gets the format of the last record."""
     updated = patch(fresh, "Chain/4", {"day": "2026-03-04"})
     calls = fresh.emulator.calls()
 
@@ -256,7 +262,7 @@ def test_the_format_of_a_column_that_was_not_seen(fresh: Api) -> None:
 
 
 def test_the_format_of_the_first_data_row(typed: Api) -> None:
-    """Where neither the written cell nor the last record's row has a format, it is the first's."""
+    """Without a format in the cell and the last record, a date gets that of the first data row."""
     typed.get("First")
     updated = patch(typed, "First/3", {"day": "2026-03-04"})
     created = post(typed, "First", {"day": "2026-03-05"})
@@ -308,8 +314,8 @@ EMPTY_COLUMNS: Mapping[str, tuple[Sequence[Mapping[str, Any]], object, str]] = {
 
 @pytest.mark.parametrize("form", EMPTY_COLUMNS)
 @pytest.mark.parametrize("way", ["update", "create"])
-def test_the_kind_of_an_empty_column(typed: Api, form: str, way: str) -> None:
-    """It is that of its own format, else of the native table or the validation, else text."""
+def test_the_type_of_an_empty_column(typed: Api, form: str, way: str) -> None:
+    """An empty column has the type of its format, else of table or validation, else text."""
     requests, value, text = EMPTY_COLUMNS[form]
     if requests:
         edit(typed, *requests)
@@ -322,7 +328,7 @@ def test_the_kind_of_an_empty_column(typed: Api, form: str, way: str) -> None:
 
 
 def test_formats_of_other_cells_stay(typed: Api) -> None:
-    """A moment beside cells with formats changes none of them: in the row, nor in a new row."""
+    """Writing a date keeps the formats of the other cells of an updated or a new row."""
     edit(typed, formatted("Typed", 3, 11, "CURRENCY", '"€"0.00', rows=1))
     typed.get("Typed")
     patch(typed, "Typed/3", {"price": 7, "day": "2026-03-04", "share": 0.25, "empty": 4})
@@ -349,8 +355,8 @@ def test_formats_of_neighbours_stay(typed: Api) -> None:
     ]  # fmt: skip
 
 
-def test_a_new_row_keeps_the_formats_that_stand_below_the_last_record(start: OpenGateway) -> None:
-    """Formats that people gave to blank rows are those of rows created there, moments or not."""
+def test_a_new_row_keeps_the_formats_of_its_blank_cells(start: OpenGateway) -> None:
+    """A created row keeps formats that people set in the blank row, and dates get theirs."""
     api = start()
     grow = {
         "appendDimension": {
@@ -367,8 +373,8 @@ def test_a_new_row_keeps_the_formats_that_stand_below_the_last_record(start: Ope
     assert api.emulator.texts("Chain")[5] == ["7.000", "04-Mar-2026"]
 
 
-def test_each_cell_of_new_rows_has_a_format_of_its_own(typed: Api) -> None:
-    """Rows of one request: a moment gets the format of its column, the others what stands there."""
+def test_each_cell_of_new_rows_has_its_own_format(typed: Api) -> None:
+    """In rows of one request, dates get the format of their column, and other cells keep theirs."""
     typed.get("Chain")
     created = post(
         typed,
@@ -380,8 +386,8 @@ def test_each_cell_of_new_rows_has_a_format_of_its_own(typed: Api) -> None:
     assert typed.emulator.texts("Chain")[5:] == [["a", "04-Mar-2026"], ["b", "soon"], ["c"]]
 
 
-def test_a_formula_that_displays_a_date_gives_way_to_one(typed: Api) -> None:
-    """The format that a cell had from its formula stays with the moment."""
+def test_a_date_replaces_a_formula_that_displays_a_date(typed: Api) -> None:
+    """A date written over a formula keeps the date format that the formula displayed."""
     answer = patch(typed, "Typed/3", {"sum": "2026-03-04"})
 
     assert answer.status_code == 200
@@ -410,16 +416,17 @@ COSTS: Mapping[str, tuple[str, str, object, tuple[int, int]]] = {
     "upsert, moment": ("POST", UPSERT, [{"name": "ann", "day": "2026-03-04"}], (4, 1)),
     "upsert, new moment": ("POST", UPSERT, [{"name": "x", "day": "2026-03-04"}], (4, 1)),
 }  # fmt: skip
-"""Method, path, body, and calls of a gateway that has seen nothing.
+"""Method, path, body, and calls of a gateway with an empty cache.
 
-The rows have formulas, so new rows of an upsert cost a look at the end.
+The worksheet has formulas, so new rows of an upsert cost a read of the last rows.
 """
 
 
 @pytest.mark.parametrize("case", COSTS)
 def test_calls_of_a_typed_write(fresh: Api, case: str) -> None:
-    """A moment costs updates and creates no call more, filters and upserts one read if they write
-    it."""
+    """A date adds no call to updates and creates, and one read to filters and upserts
+    that write it.
+    """
     method, path, body, calls = COSTS[case]
 
     answer = (patch if method == "PATCH" else post)(fresh, path, body)
@@ -429,7 +436,7 @@ def test_calls_of_a_typed_write(fresh: Api, case: str) -> None:
 
 
 def test_calls_of_typed_creates_one_after_another(fresh: Api) -> None:
-    """The formats of columns are kept as the header is; new rows have those of the row above."""
+    """The formats of columns are cached with the header, so later creates cost one write."""
     calls = []
     for body in [{"price": 1}, {"day": "2026-03-04"}, {"day": "2026-03-05"}, {"price": 2}]:
         before = fresh.emulator.calls()
@@ -441,7 +448,7 @@ def test_calls_of_typed_creates_one_after_another(fresh: Api) -> None:
 
 
 def test_calls_of_forms(fresh: Api) -> None:
-    """A form costs what a moment costs."""
+    """A typed form costs the same calls as a date."""
     calls = []
     for method, path in [("POST", "Form"), ("POST", "Form"), ("PATCH", "Form/2")]:
         before = fresh.emulator.calls()
@@ -454,7 +461,7 @@ def test_calls_of_forms(fresh: Api) -> None:
 
 
 def test_writes_of_one_batch(fresh: Api) -> None:
-    """Typed and other creates that go to Google together: each row is stored as it was meant."""
+    """Typed and other creates in one batch are each stored as sent."""
     fresh.get("Typed")
     fresh.emulator.faults({"call": BATCH, "delay_ms": 300})
     bodies: list[tuple[str, dict[str, Any]]] = []
@@ -474,8 +481,8 @@ def test_writes_of_one_batch(fresh: Api) -> None:
         assert held(fresh, "Typed", row, "day")[0] == (46085 if query else "2026-03-04")
 
 
-def test_an_upsert_uses_the_kept_formats_for_new_rows(fresh: Api) -> None:
-    """A row with a moment that is created by key costs no read for formats that are known."""
+def test_an_upsert_uses_cached_formats_for_new_rows(fresh: Api) -> None:
+    """A new row with a date costs an upsert no read if the formats are cached."""
     post(fresh, "Typed", {"day": "2026-03-04"})
     before = fresh.emulator.calls()
 
@@ -486,7 +493,7 @@ def test_an_upsert_uses_the_kept_formats_for_new_rows(fresh: Api) -> None:
 
 
 def test_columns_that_moved_have_their_own_formats(fresh: Api) -> None:
-    """Formats that are kept count for the header that they were seen with only."""
+    """Cached formats are used only with the header that they were read with."""
     post(fresh, "Typed", {"day": "2026-03-04"})
     lines = {"sheetId": TABS.index("Typed"), "dimension": "COLUMNS", "startIndex": 1, "endIndex": 2}
     edit(fresh, {"moveDimension": {"source": lines, "destinationIndex": 9}})
@@ -498,8 +505,8 @@ def test_columns_that_moved_have_their_own_formats(fresh: Api) -> None:
     assert held(fresh, "Typed", 5, "text") == ("2026-03-05", "2026-03-05")
 
 
-def test_updates_of_no_moments_look_at_no_formats(typed: Api) -> None:
-    """They request no number formats, and send none."""
+def test_updates_without_dates_request_no_formats(typed: Api) -> None:
+    """Updates without dates neither request nor send number formats."""
     typed.emulator.check()
     api, body = typed, {"name": "x", "price": 5, "text": "soon"}
     api.send("PATCH", "Typed/2", json={**body, "day": "2026-03-04"})
@@ -514,8 +521,8 @@ def test_updates_of_no_moments_look_at_no_formats(typed: Api) -> None:
     assert sent == []
 
 
-def test_a_last_row_that_is_gone_costs_two_reads(fresh: Api) -> None:
-    """Formats of a last row that people removed are not missed: the first data row has them."""
+def test_a_deleted_last_row_costs_two_reads(fresh: Api) -> None:
+    """If people deleted the last row, a date gets the format of the first data row."""
     fresh.get("Chain")
     gone = {
         "sheetId": TABS.index("Chain"),
@@ -536,11 +543,10 @@ def test_a_last_row_that_is_gone_costs_two_reads(fresh: Api) -> None:
 @pytest.mark.parametrize(
     ("path", "row", "reads"), [("Long", 42, 5), ("Long/2", 2, 2)], ids=["create", "update"]
 )
-def test_long_rows_cost_a_read_more(start: OpenGateway, path: str, row: int, reads: int) -> None:
-    """If the first rows are too large to be read at once, the first data row shows the formats.
+def test_long_rows_cost_one_more_read(start: OpenGateway, path: str, row: int, reads: int) -> None:
+    """If the first rows exceed the answer limit, the gateway reads only the first data row.
 
-    All rows and the answer to the create, which shows them, are too large, too: 1 read is in vain,
-    and 2 find the new row.
+    In the create, one read fails, and two find the new row.
     """
     api = start({"google.max_answer_bytes": 100_000})
 
@@ -551,7 +557,7 @@ def test_long_rows_cost_a_read_more(start: OpenGateway, path: str, row: int, rea
 
 
 def test_numbers_of_many_digits(typed: Api) -> None:
-    """They are stored as they are, and displayed as Google displays them."""
+    """Numbers of many digits are stored exactly; an integer over 2**53 gets 400."""
     for row, number in enumerate([123456789012345, 1234567890123456, 2**53, 0.1234567890123456], 3):
         assert post(typed, "Cold", {"price": number}).status_code == 201
         assert held(typed, "Cold", row, "price")[0] == number
@@ -568,8 +574,10 @@ LOST = [{"drop": True}, {"status": 503}, {"status": 200, "text": "{}"}]
 @pytest.mark.parametrize("fault", LOST, ids=["dropped", "503", "members missing"])
 @pytest.mark.parametrize("is_done", [False, True], ids=["not done", "done"])
 @pytest.mark.parametrize("path", ["Typed", "Typed/2"])
-def test_a_lost_answer(typed: Api, path: str, fault: Mapping[str, Any], is_done: bool) -> None:
-    """A moment whose answer is lost is written once, and answered."""
+def test_a_lost_answer_to_a_typed_write(
+    typed: Api, path: str, fault: Mapping[str, Any], is_done: bool
+) -> None:
+    """A date whose answer was lost is written once, and the client gets the success."""
     body = {"day": "2026-03-04", "clock": "12:00", "price": 7}
     typed.get("Typed")
     typed.emulator.faults({"call": BATCH, "apply": is_done, **fault})
@@ -588,11 +596,10 @@ def test_a_lost_answer(typed: Api, path: str, fault: Mapping[str, Any], is_done:
     [("Typed", True, True), ("Typed/2", False, True), (UPSERT, True, True), (UPSERT, True, False)],
     ids=["create", "update", "upsert", "upsert, not done"],
 )
-def test_an_unknown_typed_write_is_finished_by_its_repeated_request(
+def test_a_typed_write_of_unknown_outcome(
     start: OpenGateway, path: str, is_form: bool, is_done: bool
 ) -> None:
-    """The record of an open write knows its cells as numbers; the retry gets the rows of the
-    first."""
+    """The retry of a typed write of unknown outcome completes the write once, with its types."""
     api = start({"google.read_timeout_seconds": 1})
     api.get("Typed")
     body = {"name": "eve", "day": "2026-03-04", "clock": "12:00", "price": "7", "done": "true"}
@@ -622,7 +629,7 @@ def test_an_unknown_typed_write_is_finished_by_its_repeated_request(
 def _sent(
     api: Api, path: str, sent: Mapping[str, Any], headers: Mapping[str, str], *, heals: bool
 ) -> Any:
-    """A request; `heals`: Google answers again before it."""
+    """Send the request. With `heals`, remove the faults of Google first."""
     if heals:
         api.emulator.faults()
     return api.post(path, headers=headers, **sent)
@@ -635,10 +642,10 @@ def _sent(
         ("at", "DATE", "yyyy-mm-dd", "2026-02-01T10:30:00", "2026-02-01"),
     ],
 )
-def test_a_moment_is_written_over_one_that_is_displayed_so(
+def test_a_date_is_written_over_one_with_the_same_display(
     typed: Api, field: str, type_: str, pattern: str, longer: str, shorter: str
 ) -> None:
-    """A display that cuts seconds or the time of a day does not hide a change of them."""
+    """A date that differs only in hidden seconds or time of day is written."""
     edit(typed, formatted("Typed", 2, COLUMNS.index(field), type_, pattern))
     assert patch(typed, "Typed/2", {field: longer}).json()[field] == longer
     _, text = held(typed, "Typed", 2, field)
@@ -646,8 +653,8 @@ def test_a_moment_is_written_over_one_that_is_displayed_so(
     assert patch(typed, "Typed/2", {field: text}).json()[field] == shorter
 
 
-def test_a_formula_of_a_text_that_is_displayed_with_more_is_left_alone(typed: Api) -> None:
-    """A typed record that is sent back whole changes no text, whatever its format adds to it."""
+def test_a_formula_with_a_text_format_is_not_changed(typed: Api) -> None:
+    """Sending back a text that its format displays with additions writes nothing."""
     formula = {"userEnteredValue": {"formulaValue": '="x"'}}
     edit(
         typed,

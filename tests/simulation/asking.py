@@ -13,7 +13,9 @@ FAILURES = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How long clients go on with one request, and with one write with its key."""
+    """Seconds for one request, number of requests for one write, and longest pause
+    between requests.
+    """
 
     answer_seconds: float
     asks: int
@@ -30,11 +32,11 @@ R = TypeVar("R", bound=HasOutcome)
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(Generic[R]):
-    """What came of a write: its last answer, None if there was none."""
+    """Result of a write: the last answer, or None without an answer."""
 
     read: R | None
     is_cut: bool
-    """The connection broke before the last answer."""
+    """True if the connection broke before the last answer."""
     asks: int
 
 
@@ -46,7 +48,7 @@ async def ask(
     patience: Patience,
     is_up: asyncio.Event,
 ) -> Asked[R]:
-    """Ask for a write until it is settled, or too often."""
+    """Request a write until its outcome is known, or the limit of requests is reached."""
     asked: Asked[R] = Asked(read=None, is_cut=False, asks=0)
     while asked.asks < patience.asks:
         await is_up.wait()

@@ -14,7 +14,7 @@ C = TypeVar("C", bound=Any)
 
 
 def add_options(parser: argparse.ArgumentParser, campaign: Any) -> None:
-    """An option for each number and boolean of a dataclass, such as `--seconds`."""
+    """Add an option for each number and boolean of a dataclass, such as `--seconds`."""
     for field in fields(campaign):
         usual = getattr(campaign, field.name)
         option = "--" + field.name.removeprefix("is_").removeprefix("has_").replace("_", "-")
@@ -29,14 +29,14 @@ def add_options(parser: argparse.ArgumentParser, campaign: Any) -> None:
 
 
 def parsed(campaign: C) -> C:
-    """The campaign as the command line asks for it."""
+    """The campaign with the options of the command line."""
     parser = argparse.ArgumentParser()
     add_options(parser, campaign)
     return with_options(campaign, parser.parse_args())
 
 
 def with_options(campaign: C, options: argparse.Namespace) -> C:
-    """The campaign with the fields that are options."""
+    """The campaign with these options."""
     changed = {
         field.name: getattr(options, field.name)
         for field in fields(campaign)
@@ -46,7 +46,7 @@ def with_options(campaign: C, options: argparse.Namespace) -> C:
 
 
 def in_turn(folder: Path, runs: Mapping[int, Callable[[Path], Report]]) -> Report:
-    """The sum of several runs by their seeds, each in a folder of its own; prints each report."""
+    """Run the campaign with several seeds, print each report and return their sum."""
     total = Report()
     for seed, run in runs.items():
         own = folder / f"{seed}"
@@ -59,7 +59,9 @@ def in_turn(folder: Path, runs: Mapping[int, Callable[[Path], Report]]) -> Repor
 
 
 def exit_status(run: Callable[[Path], Report]) -> int:
-    """Run a campaign in a folder of its own and print the report; 1 if there are problems."""
+    """Run a campaign in a temporary directory and print the report. Returns 1 if there
+    are problems.
+    """
     with tempfile.TemporaryDirectory() as folder:
         report = run(Path(folder))
     print(report)

@@ -13,12 +13,12 @@ from tests.simulation.people import Person, person_at
 from tests.simulation.stage import FIRST_VISITED, SPREADSHEET
 
 STARTS = 20
-"""Attempts to start a gateway, which takes longer than `running` waits on a busy machine."""
+"""Number of attempts to start a gateway on a busy machine."""
 PAUSE_SECONDS = 1.0
 METADATA_KEY = "others"
 FIRST_ENTRIES = 20
 SIZES = (1000, 200, 20)
-"""Characters of the values, one size after the other until no more fits."""
+"""Sizes of the metadata values in characters. The next size is used when one no longer fits."""
 LONGEST_SECONDS = 4.0
 
 Span = tuple[float, float]
@@ -33,9 +33,10 @@ async def killed_now_and_then(
     pause_seconds: float,
     calm: asyncio.Lock,
 ) -> AsyncIterator[None]:
-    """The gateway serves for the time of the block, but is killed, 0: not at all.
+    """Serve during the block and kill the gateway repeatedly.
 
-    The moments go to `kills`. Who has `calm` keeps the gateway alive.
+    Appends the times of kills to `kills`. While another task holds `calm`, no kill happens. 0
+    seconds means no kills.
     """
     await _start(gateway)
 
@@ -59,7 +60,7 @@ async def killed_now_and_then(
 
 
 async def _start(gateway: Mortal) -> None:
-    """Start a gateway, again if that fails."""
+    """Start a gateway, with retries."""
     for _ in range(STARTS - 1):
         with suppress(AssertionError):
             await gateway.start()
@@ -72,7 +73,9 @@ async def _start(gateway: Mortal) -> None:
 async def edited_now_and_then(
     person: Person, chance: random.Random, *, pause_seconds: float, calm: asyncio.Lock
 ) -> AsyncIterator[None]:
-    """People edit rows for the time of the block, 0: not at all, while nobody else has `calm`."""
+    """Edit rows as people during the block, except while another task holds `calm`. 0
+    means never.
+    """
 
     async def edit_now_and_then() -> None:
         for number in count(FIRST_VISITED):
@@ -101,9 +104,9 @@ async def filled_now_and_then(
     pause_seconds: float,
     spreadsheet: str = SPREADSHEET,
 ) -> AsyncIterator[None]:
-    """Others fill the metadata for a while, again and again, 0: not at all.
+    """Fill the metadata repeatedly during the block. 0 means never.
 
-    The spans in which it may have been full go to `full`.
+    Appends the time spans of possibly full metadata to `full`.
     """
 
     async def fill_now_and_then() -> None:
@@ -128,7 +131,7 @@ async def filled_now_and_then(
 
 
 def fill(url: str, credentials: Path, spreadsheet: str) -> None:
-    """Create entries until Google refuses even a small one."""
+    """Create metadata entries until Google refuses even a small entry."""
     with person_at(url, credentials, spreadsheet) as client:
         entries = [_entry(SIZES[0])] * FIRST_ENTRIES
         for size in SIZES:
@@ -140,7 +143,7 @@ def fill(url: str, credentials: Path, spreadsheet: str) -> None:
 
 
 def clear(url: str, credentials: Path, spreadsheet: str) -> None:
-    """Delete these entries."""
+    """Delete these metadata entries."""
     lookup = {"developerMetadataLookup": {"metadataKey": METADATA_KEY}}
     deletion = {"deleteDeveloperMetadata": {"dataFilter": lookup}}
     with person_at(url, credentials, spreadsheet) as client:

@@ -31,19 +31,19 @@ FEWEST_BETWEEN = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Weather:
-    """How often calls go wrong, and the limits of what takes time, in milliseconds."""
+    """How often Google's calls fail, and the limits of delays in milliseconds."""
 
     share: float
     latest_ms: int
     slowest_ms: int
     timeout_ms: int
-    """More than the gateway waits for an answer."""
+    """Delay that exceeds the gateway's timeout, in milliseconds."""
     slowest_look_ms: int = 0
-    """Slow looks take half a second at least, and so long at most; 0: there are none."""
+    """Longest delay of slow reads in milliseconds, at least 500. 0 disables slow reads."""
     look_share: float = 0.1
-    """So many reads are slow looks."""
+    """Share of the reads that are slow."""
     trip_share: float = 0.0
-    """So many writes meet an edit of a person on their way."""
+    """Share of the writes before which a person edits the sheet."""
 
 
 Make = Callable[[random.Random, Weather], Fault]
@@ -92,9 +92,9 @@ def plan(
     reads: int,
     edit: Callable[[], Fault] | None = None,
 ) -> list[Fault]:
-    """Faults for so many calls of each sort; every kind comes about equally often.
+    """Faults for this many calls of each kind. Every fault is about equally frequent.
 
-    `edit` makes the edits that writes meet on their way.
+    `edit` returns the edits of people that precede writes.
     """
     faults: list[Fault] = [
         {**fault, "match": FENCE}

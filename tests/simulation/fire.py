@@ -22,7 +22,7 @@ from tests.simulation.verbs.operations import Mixture
 
 @dataclass(frozen=True, kw_only=True)
 class Fire:
-    """Size of a fire, and its disturbances."""
+    """Size and disturbances of a campaign of creates."""
 
     creates: int = 1000
     """Number of creates in each fire."""
@@ -32,32 +32,34 @@ class Fire:
     clients: int = 8
     """Number of clients of each worksheet."""
     waves: int = 3
-    """Between two of them a person moves a column."""
+    """Number of waves of creates. Between waves a person moves a column."""
     faults: float = 0.05
     """Share of Google's calls that go wrong."""
     latest_ms: int = 5000
-    """A late effect comes so many milliseconds after its call, at most."""
+    """Longest delay of a late effect after its call, in milliseconds."""
     kill_seconds: float = 5.0
-    """Between two kills, on average."""
+    """Average seconds between two kills."""
     asks: int = 60
-    """A client sends a write with a key so many times, at most."""
+    """Largest number of requests for one write with an Idempotency-Key."""
     longest_pause: float = 190.0
-    """A client waits so many seconds between two of these requests, at most."""
+    """Longest pause between two requests for one write, in seconds."""
     visit_seconds: float = 0.2
-    """Between two edits of people, on average."""
+    """Average seconds between two edits of people."""
     updates: float = 0.3
-    """Share of the creates that are followed by an update."""
+    """Share of the creates that an update follows."""
     moves_columns: bool = False
-    """At any time, not only between waves; updates may write to another column then."""
+    """True if people move columns at any time. Updates may then write to another column."""
     swaps_tabs: bool = False
-    """People give worksheets each other's names."""
+    """True if people swap the titles of worksheets."""
     slowest_look_ms: int = 0
-    """Slow looks take half a second at least, and so long at most; 0: there are none."""
+    """Longest delay of slow reads in milliseconds, at least 500. 0 disables slow reads."""
     look_share: float = 0.1
     trip_share: float = 0.0
-    """So many writes meet an edit of a person on their way."""
+    """Share of the writes before which a person edits the sheet."""
     full_seconds: float = 0.0
-    """Between two times at which others fill the metadata, on average; 0: never."""
+    """Average seconds between two times at which other programs fill the metadata. 0
+    means never.
+    """
     has_repeatable_metadata_ids: bool = False
     """Waits get long."""
     end_seconds: float = 7200.0
@@ -102,7 +104,7 @@ class Fire:
 
 
 def main() -> int:
-    """Print the reports; 1 if a promise was broken."""
+    """Print the reports. Returns 1 if there are problems."""
     campaign = parsed(Fire())
 
     fires = [replace(campaign, seed=campaign.seed + number) for number in range(campaign.fires)]

@@ -618,9 +618,7 @@ RENAMING = "the worksheet was renamed at the same time"
 def test_writes_are_in_the_tab_of_their_title(
     renamed_at: float, changes: Mapping[str, Any], kinds: set[str]
 ) -> None:
-    """A write must go to the tab that had the title at its read, and at its commit if
-    acknowledged.
-    """
+    """A write goes to the tab of its title at its read, and at its commit if acknowledged."""
     answer = {"outcome": "done", "status": 200, "code": 0, "message": "", **changes}
     made = updated()
     made = replace(made, answer=replace(made.answer, **answer))
@@ -666,9 +664,7 @@ LOOKS_ALIKE = ("id:2", "", "", "note:9", "", "")
     [pytest.param(True, {"lost", "removed"}, id="limited"), pytest.param(False, set(), id="all")],
 )
 def test_records_that_look_alike_to_a_limited_key(is_limited: bool, kinds: set[str]) -> None:
-    """The tag of a restricted key covers the whole record, so an equal visible record
-    does not match.
-    """
+    """The tag of a restricted key covers hidden cells, so a similar record does not match."""
     rows = (HIDDEN, TWO) if is_limited else (("", *HIDDEN[1:]), TWO)
     then = (LOOKS_ALIKE, TWO) if is_limited else rows
     story = begun(*rows).add(3.0, *then).add(5.0, TWO, fence=1, removed=[2])

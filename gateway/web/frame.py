@@ -42,7 +42,7 @@ EXPOSED = (
     "X-Request-Id, X-Total-Count"
 )
 METHODS = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"
-"""Allowed methods, including those without a route, so that pages can read the refusal."""
+"""Methods that CORS allows, even without a route, so that pages can read the 405."""
 PREFLIGHT_SECONDS = 86_400
 
 ANY_PROGRAM = [(b"vary", b"Origin")]
@@ -201,7 +201,7 @@ async def _send(request: Request, answer: Answer, send: Send) -> int:
 
 
 def preflight_lines(head: Head) -> HeaderLines:
-    """Header lines for a preflight; they repeat the requested headers: `*` omits Authorization."""
+    """CORS lines for a preflight. They list the requested headers, as `*` omits Authorization."""
     asked = head.lines.get(_HEADERS_ASKED, ())
     allowed = [(b"access-control-allow-headers", b", ".join(asked))] if asked else []
     return [*_FOR_PREFLIGHTS, *allowed]

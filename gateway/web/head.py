@@ -54,7 +54,7 @@ class Head(msgspec.Struct, frozen=True):
 
 
 def head_of(scope: Scope) -> Head:
-    """The head of a request, parsed at the first use and cached in the scope."""
+    """Return the head of a request. It is parsed on first use and cached in the scope."""
     kept: Head | None = scope.get(HEAD)
     if kept is None:
         kept = scope[HEAD] = read_head(scope["headers"])
@@ -80,7 +80,7 @@ def media_type_of(head: Head) -> str:
 
 
 def read_condition(head: Head) -> IfMatch | None:
-    """The row states of `If-Match` that a write accepts; None without the header.
+    """Return the ETags of `If-Match`; None without the header.
 
     Raises InvalidRequest for other conditions, which writes do not evaluate.
     """
@@ -98,7 +98,7 @@ def read_condition(head: Head) -> IfMatch | None:
 
 
 def is_known(head: Head, tag: str) -> bool:
-    """True if `If-None-Match` names the tag of an answer, so that 304 suffices."""
+    """True if `If-None-Match` has the ETag of an answer, so that 304 can be sent."""
     if b"if-none-match" not in head.lines:
         return False
     given = _given(head, b"if-none-match")

@@ -37,7 +37,7 @@ _MANY_FIELDS = 2000
 
 @dataclass(frozen=True, kw_only=True)
 class IdempotentRequest:
-    """Identity of an idempotent write, for any worksheet that its title may mean.
+    """Identity of an idempotent write, without its worksheet, whose title can have two decodings.
 
     `row` is the row of an update or a delete, None for a write to others.
     """
@@ -49,7 +49,7 @@ class IdempotentRequest:
     texts: frozenset[str] = frozenset()
 
     def identity(self, target: Target) -> WriteIdentity:
-        """The identity of the write to this worksheet."""
+        """Return the identity of the write for a worksheet."""
         row = None if self.row is None else str(self.row)
         is_update = row is not None and self.method != "DELETE"
         method = _UPDATE if is_update else self.method
@@ -107,7 +107,7 @@ async def read_idempotent_request(
 
 
 def parse_key(values: Sequence[str]) -> str | None:
-    """The key of all headers of this name, quoted or bare; None if absent."""
+    """Return the value of `Idempotency-Key` headers, without quotes; None if absent."""
     keys = {_parse(value.strip()) for value in values}
     if len(keys) > 1:
         raise InvalidIdempotencyKey(
@@ -117,7 +117,7 @@ def parse_key(values: Sequence[str]) -> str | None:
 
 
 def fingerprint(body: Fields | Sequence[Fields]) -> str:
-    """A digest of a body's meaning, independent of its spelling: order of fields, 1 or 1.0."""
+    """Digest of a body. The order of fields, and 1 or 1.0, make no difference."""
     if isinstance(body, Mapping):
         return digest_of(_plain(body))
     return digest_of([_plain(fields) for fields in body])

@@ -48,22 +48,22 @@ _TREE_HELP = 'Send where as one JSON object, such as {"state":"California"}.'
 
 
 def twice(parameter: str) -> str:
-    """Name of the second reading that decodes a parameter once more."""
+    """Name, in the log, of the lenient decoding that decodes a parameter twice."""
     return f"{parameter}-twice"
 
 
 def in_brackets(parameter: str) -> str:
-    """Name of the second reading that assembles a parameter from brackets."""
+    """Name, in the log, of the lenient decoding that reads a parameter with brackets."""
     return f"{parameter}-brackets"
 
 
 def is_escaped(text: str) -> bool:
-    """True if decoding once more changes the text."""
+    """True if percent-decoding changes the text."""
     return _ESCAPE.search(text) is not None
 
 
 def decoded_again(text: str) -> str:
-    """The text without its percent-encoding; invalid UTF-8 becomes replacement characters."""
+    """Percent-decode a text. Invalid UTF-8 becomes replacement characters."""
     return unquote(text)
 
 
@@ -145,7 +145,7 @@ def _segments(name: str, parameter: str) -> list[str]:
 
 
 def _put(tree: dict[str, object], segments: Sequence[str], value: str, name: str) -> None:
-    """Insert a value into the tree; a blank segment is the next item of a list."""
+    """Insert a value into the tree. An empty segment appends an item to a list."""
     node = tree
     *inner, last = segments
     for segment in inner:
@@ -160,7 +160,7 @@ def _put(tree: dict[str, object], segments: Sequence[str], value: str, name: str
 
 
 def _shaped(node: object, name: str) -> object:
-    """The tree with lists and booleans for operators (`name`) that take them."""
+    """Convert the value of the operator `name` to a list or boolean if the operator takes one."""
     if not isinstance(node, dict):
         return _FLAGS.get(str(node).lower(), node) if name in _FLAG_OPERATORS else node
     if name in _LISTS and all(map(str.isdecimal, node)):

@@ -26,7 +26,7 @@ _FORM_FIELD = re.compile(rb"(?:^|&)(?:_|%5F)method(?:(?:\[|%5B)(?:\]|%5D))?=([^&
 
 
 def other_method(request: Request, parameters: bytes, kind: RequestKind) -> str:
-    """Describe another method in the head or in these parameters; "" for none."""
+    """Return the message about a method override in the headers or parameters; "" for none."""
     head = request.head
     given = [(name, each) for name in _HEADERS for each in head.values(name.lower().encode())]
     for name, values in decoded(parameters).items():
@@ -37,7 +37,7 @@ def other_method(request: Request, parameters: bytes, kind: RequestKind) -> str:
 
 
 def without_override(request: Request, form: bytes) -> bytes:
-    """The form without `_method`. Raises InvalidRequest if it names another method."""
+    """Remove `_method` from a form. Raises InvalidRequest if it names another method."""
     values = [unquote_plus(each.decode("latin-1")) for each in _FORM_FIELD.findall(form)]
     methods = list(filter(_is_method, values))
     own, is_update = request.event.method, bool(request.row)

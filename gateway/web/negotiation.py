@@ -26,7 +26,7 @@ _GZIP, _IDENTITY = "gzip", "identity"
 
 
 def accepted_format(accept: Sequence[bytes]) -> str:
-    """The format of an export that `Accept` prefers to a list as JSON; "" for the list."""
+    """Return the export format that `Accept` prefers to JSON; "" for a list as JSON."""
     given = b",".join(accept)
     return (_kept_format if len(given) <= _LONGEST_KEPT else _format)(given)
 
@@ -69,7 +69,7 @@ _kept_gzip = lru_cache(_KEPT)(_gzip)
 
 
 def _weights(given: bytes) -> Mapping[str, float]:
-    """The weight of each member; 1 if it has no valid one."""
+    """Weight of each member of a header; 1 for a member without a valid weight."""
     weights: dict[str, float] = {}
     for member in given.decode("latin-1").lower().split(","):
         name, *parameters = member.split(";")

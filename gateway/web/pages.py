@@ -62,7 +62,7 @@ class Asset:
     _packed: Sequence[bytes] = field(default=(), init=False)
 
     async def answer(self, head: Head) -> Answer:
-        """The content, or 304 if the client has it already."""
+        """Return the content, or 304 if `If-None-Match` has its ETag."""
         if is_known(head, self.tag):
             return Answer(304, self.headers)
         is_packed = takes_gzip(head.lines.get(b"accept-encoding", ()))
@@ -144,7 +144,7 @@ async def home(request: Request) -> Answer:
 
 
 def _console_link(admin: AdminSettings, host: str) -> str:
-    """A link to the console, which without a public URL is there for this machine only."""
+    """HTML link to the console. Without a public URL it is shown only to this machine."""
     url, listen = admin.public_url, admin.listen
     if listen and listen.port and not url and (host == "localhost" or is_loopback(host)):
         at = f"[{listen.host}]" if ":" in listen.host else listen.host

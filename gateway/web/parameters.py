@@ -45,7 +45,7 @@ _METHOD = re.compile(
     rb"(?:_method|x[-_]http[-_]method(?:[-_]override)?|x[-_]method[-_]override)(?:\[\])?(?:=.*)?",
     re.IGNORECASE | re.DOTALL,
 )
-"""Names of method overrides, perhaps with a folded value; the name `method` is not one."""
+"""Method override in a query, such as `_method=DELETE`. The name `method` is not one."""
 _CREDENTIALS = frozenset(map(str.encode, CREDENTIALS))
 _NAMES: Final = {name.encode(): name for name in (*PARAMETERS, *CREDENTIALS)}
 _KNOWN = b"|".join(re.escape(name.encode()) for name in sorted((*PARAMETERS, *CREDENTIALS)))
@@ -93,12 +93,12 @@ _VALUES = {"typed": True, "displayed": False}
 
 
 class Sifted(msgspec.Struct, frozen=True):
-    """The parts of a query string, still encoded: parameters of the operation and credentials."""
+    """Query string, split into parameters of the operation and credentials, still encoded."""
 
     asked: bytes
     credentials: bytes
     is_odd: bool = False
-    """True if parameters were folded into the name of another, or are refused."""
+    """True if a parameter name contains a whole encoded query, or a parameter is refused."""
     refusal: str = ""
     """The message for a parameter that must not be ignored."""
     unknown: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ _NOTHING: Final = Sifted(b"", b"")
 
 
 def sift(query_string: bytes, operation: Signature = ANY) -> Sifted:
-    """The parts of a raw query string that an operation takes."""
+    """Split a raw query string by what the operation takes."""
     if not query_string:
         return _NOTHING
     asked: list[bytes] = []
@@ -160,7 +160,7 @@ def sift(query_string: bytes, operation: Signature = ANY) -> Sifted:
 
 
 def is_given(name: str, query_string: bytes) -> bool:
-    """True if a query has this parameter, or a wrong one, which its admission refuses."""
+    """True if a query has this parameter, or a parameter that admission refuses."""
     sifted = sift(query_string)
     given = (each.partition("[")[0] for each in decoded(sifted.asked))
     return bool(sifted.refusal) or name in given
@@ -194,7 +194,7 @@ class Leniency(msgspec.Struct, frozen=True):
     keys: frozenset[str] = frozenset()
 
     def with_unknown(self, parameter: str, names: Sequence[str]) -> "Leniency":
-        """A copy with more to decode: a parameter, or its names that are not fields."""
+        """Return a copy that also decodes a parameter, or these names of `keys`, twice."""
         if parameter == "keys":
             return Leniency(self.parameters, self.keys | set(names))
         return Leniency(self.parameters | {parameter}, self.keys)
@@ -209,7 +209,7 @@ class ListAsked(msgspec.Struct, frozen=True):
     query: Query
     no_cache: bool
     readings: tuple[str, ...] = ()
-    """The second readings that were used."""
+    """Names of the lenient decodings that were used."""
     others: bytes = b""
     """The parameters that all pages have in common, as they were sent; safe in a header."""
     bound: bytes = b""
@@ -309,7 +309,7 @@ def asking_of(parameters: Parameters, again: Leniency | None = None) -> Asking:
 
 
 def parse_query(asking: Asking, *, max_limit: int) -> Query:
-    """The query of a list request; a `limit` above the plan's maximum is reduced to it."""
+    """Parse the query of a list. A `limit` above the plan's maximum is reduced to it."""
     given: Collection[str] = asking.parameters
     if asking.bracketed:
         given = {*given, *asking.bracketed}
@@ -542,7 +542,7 @@ def _decoded_leniently(asking: Asking, text: str, plain: json.JSONDecodeError) -
 
 
 def _other_readings(text: str) -> Iterator[tuple[Sequence[str], str]]:
-    """The text as clients with unusual encodings may mean it."""
+    """Yield other decodings of `where`, with the names of the decodings."""
     if len(text) > MAX_WHERE_BYTES * _LONGEST_ESCAPE:
         return
     if text.startswith(_BYTE_ORDER_MARK):
@@ -582,7 +582,7 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _distinct_members(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """The object; refuses repeated names, since one criterion would be lost."""
+    """Make the dict of a JSON object. Raises an error for a repeated name."""
     members = dict(pairs)
     if len(members) < len(pairs):
         raise InvalidQuery("where has a name twice in one object. Join them with $and.")
@@ -590,7 +590,7 @@ def _distinct_members(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _integer(digits: str) -> int | float:
-    """The integer; very long ones exceed every double, and are slow to parse or refused."""
+    """Parse an integer. A very long one becomes infinity, because Python parses it slowly."""
     return int(digits) if len(digits) <= _MOST_DIGITS else math.inf
 
 

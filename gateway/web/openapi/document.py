@@ -67,7 +67,7 @@ async def describe(request: Request) -> Answer:
 
 
 def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
-    """The encoded document, with its tag; with worksheets only for a key."""
+    """Return the encoded document with its ETag. A document for a key has its worksheets."""
     places = [*places_of(listed, reach)] if reach.is_for_key else [Place(reach=reach)]
     kinds = ("health", *operations.operations_of(reach))
     errors = operations.error_components(kinds, has_pages=not reach.is_for_key)

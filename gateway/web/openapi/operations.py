@@ -373,7 +373,7 @@ _VERBS: Mapping[tuple[OperationKind, str], str] = {
     ("update", "PATCH"): "patch",
     ("delete_where", "DELETE"): "remove",
 }
-"""First words of names, where they differ from the operation."""
+"""First word of an operation ID, if it differs from the name of the operation."""
 _LONGEST_EXAMPLE = 20
 
 _IN_HEADERS: Nodes = {
@@ -620,7 +620,7 @@ _OF_PLACES: Mapping[OperationKind, Callable[[Place], _Described]] = {
 
 
 def security(*, is_write: bool) -> Sequence[Node]:
-    """The ways to send a key: in the URL on reads alone, and on submissions."""
+    """Ways to send a key. In the URL it is allowed only for reads and create-only keys."""
     return [{name: []} for name in (_IN_HEADERS if is_write else SECURITY_SCHEMES)]
 
 
@@ -695,7 +695,7 @@ _FIXED: Mapping[OperationKind, _Described] = {
 
 
 def _create_example(place: Place) -> Node:
-    """A row with a distinctive first field; the rest waits to be filled in."""
+    """Example of a create: a value in the first field, and empty values in the others."""
     if place.is_any:
         return {"name": "San Diego", "state": "California", "population": 1381162}
     first, *others = place.writable[:_LONGEST_EXAMPLE]
@@ -703,7 +703,7 @@ def _create_example(place: Place) -> Node:
 
 
 def _update_example(place: Place) -> Node:
-    """A single field: tools that generate a body would fill, and so overwrite, all of them."""
+    """Example of an update: one field. From the schema, tools would fill in all fields."""
     return dict([*_create_example(place).items()][:1])
 
 

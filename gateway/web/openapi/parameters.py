@@ -152,7 +152,7 @@ _QUERY = {
     "no-cache": "NoCache",
     MAX_AFFECTED: "MaxAffected",
 }
-"""Query parameters in the document's order; "" for those that each worksheet has of its own."""
+"""Query parameters in the order of the document; "" marks those that differ by worksheet."""
 _OF_SCHEMA = {FORMAT: "SchemaFormat"}
 _PREFERENCES = {RESOLUTION: "Resolution", MAX_AFFECTED: "PreferMaxAffected"}
 
@@ -269,7 +269,7 @@ def _shared(*names: str) -> Sequence[Node]:
 
 
 def spreadsheet_schemas(reach: Reach) -> Nodes:
-    """The schema of the ID, if there is a parameter for it."""
+    """Return the schema of the spreadsheet ID, if the document has a parameter for it."""
     if not reach.takes_spreadsheet:
         return {}
     if reach.spreadsheet is None:

@@ -30,7 +30,7 @@ class Reach:
     is_typed: bool = False
     """True if it describes requests whose `values` are typed."""
     must_name_values: bool = False
-    """True if the gateway answers other values by default, so that requests must name these."""
+    """True if `values` is required, because the default of the gateway is the other one."""
     ignores_unknown: bool
     """True if unknown fields are dropped instead of refused."""
     is_for_key: bool = False
@@ -96,7 +96,7 @@ class Reach:
 
 
 def reach_of_all(api: ApiSettings, *, is_typed: bool | None = None) -> Reach:
-    """Scope without a key, of requests with these values, or with the gateway's default."""
+    """Return the scope of the general document. `is_typed` None means the gateway's default."""
     is_default = api.values == "typed"
     return Reach(
         empty_cell=api.empty_cell,
@@ -109,7 +109,7 @@ def reach_of_all(api: ApiSettings, *, is_typed: bool | None = None) -> Reach:
 def reach_of(
     caller: Caller, named: str | None, api: ApiSettings, *, is_typed: bool | None = None
 ) -> Reach:
-    """Scope of a key whose request named this spreadsheet or none."""
+    """Return the scope of the document for a key. `named` is the requested spreadsheet, or None."""
     grants = caller.grants
     rights = {*rights_of(caller), *(["refresh"] if grants.may_refresh else [])}
     return replace(
@@ -146,7 +146,7 @@ class Place:
 
     @property
     def ignored(self) -> Sequence[str]:
-        """The header of answers to writes about fields that were dropped, if that is configured."""
+        """Name of the header that lists ignored fields, if the gateway ignores unknown fields."""
         return ["X-Ignored-Fields"] if self.reach.ignores_unknown else []
 
     @property
@@ -185,7 +185,7 @@ def _stem(title: str, taken: dict[str, str]) -> str:
 
 
 def unique_name(start: str, taken: dict[str, str]) -> str:
-    """The name, with a number if one that differs in case or `_` is `taken`, where it is put."""
+    """Return a name that differs from all in `taken` by more than case or `_`, and add it there."""
     number, name = 1, start
     while (folded := name.replace("_", "").upper()) in taken:
         number += 1

@@ -88,7 +88,7 @@ _ROW_NUMBER: Node = {
 }
 _SIZES: Node = {"maxLength": MAX_CELL_CHARACTERS, "minimum": -MAX_INTEGER, "maximum": MAX_INTEGER}
 _PASSED_OVER: Node = {"not": {"type": ["object", "array"]}, **_SIZES}
-"""Any value, without a type: lists of updates have integers, and generators refuse two types."""
+"""Schema of any value, without a type, because generators do not support two types."""
 _VALUES: Mapping[bool, str] = {
     False: (
         "The value to store. A string is stored as text: `007` keeps its zeros. Numbers and "

@@ -1,4 +1,4 @@
-"""The key store of the tests of storage, watched; an address to call from."""
+"""Fixtures of tests of API keys: a key store, its watched version, and a client address."""
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -22,7 +22,7 @@ def here() -> str:
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
-    """A file name that no key store has yet."""
+    """Path at which no key store exists yet."""
     return tmp_path / "keys.db"
 
 

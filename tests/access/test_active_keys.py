@@ -25,7 +25,7 @@ from tests.access.watched import (
 from tests.clock import ManualClock
 
 
-async def test_a_key_that_is_used_costs_the_store_nothing(
+async def test_known_keys_need_no_store_query(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
     """For 2 seconds after a refresh, a request with an active key reads nothing from the
@@ -42,7 +42,7 @@ async def test_a_key_that_is_used_costs_the_store_nothing(
     assert watched.asked == asked
 
 
-async def test_a_key_in_use_is_served_while_the_store_is_asked(
+async def test_a_use_after_two_seconds_starts_a_refresh(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
     """A request with an active key more than 2 seconds after the last refresh starts a
@@ -59,7 +59,7 @@ async def test_a_key_in_use_is_served_while_the_store_is_asked(
     assert await ids(keys, [digest]) == [None]
 
 
-async def test_a_new_key_counts_at_once(
+async def test_a_new_key_is_found_at_once(
     keys: ActiveKeys, store: KeyStore, database: Path, clock: ManualClock
 ) -> None:
     """A new key is valid at once, also if another process created the key a moment ago."""
@@ -71,7 +71,7 @@ async def test_a_new_key_counts_at_once(
     assert found == [key_id for key_id, _ in expected]
 
 
-async def test_a_key_made_while_the_store_is_asked_counts_at_once(
+async def test_a_key_created_during_a_refresh_is_found(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore
 ) -> None:
     """A key that is created during a refresh is valid at once, because the lookup starts
@@ -91,7 +91,7 @@ async def test_a_key_made_while_the_store_is_asked_counts_at_once(
     assert holder.record.id == key_id
 
 
-async def test_a_revocation_counts_in_its_time(
+async def test_a_revocation_applies_within_4_5_seconds(
     keys: ActiveKeys, store: KeyStore, clock: ManualClock
 ) -> None:
     """A revoked key is unknown after 4.5 seconds, also if no request used the key meanwhile."""
@@ -103,7 +103,7 @@ async def test_a_revocation_counts_in_its_time(
     assert await ids(keys, [digest]) == [None]
 
 
-async def test_a_revocation_counts_from_when_the_store_was_asked(
+async def test_age_of_keys_starts_when_the_query_is_sent(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
     """The age of cached keys counts from the start of the refresh, so a slow store does
@@ -147,7 +147,7 @@ async def test_a_flood_of_guesses_asks_the_store_rarely(
     assert clock() - began_at == pytest.approx(100 * 0.05)
 
 
-async def test_a_flood_of_guesses_leaves_nothing(keys: ActiveKeys, store: KeyStore) -> None:
+async def test_guessed_and_revoked_keys_are_not_stored(keys: ActiveKeys, store: KeyStore) -> None:
     """The cache keeps only digests of active keys, and nothing of unknown keys."""
     _, active = await issued_digest(store)
     key_id, revoked = await issued_digest(store)
@@ -162,7 +162,7 @@ async def test_a_flood_of_guesses_leaves_nothing(keys: ActiveKeys, store: KeySto
     assert [each for each in [*guesses, revoked] if repr(each) in kept] == []
 
 
-async def test_a_store_that_was_replaced_is_read_anew(
+async def test_a_restored_backup_replaces_all_keys(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, tmp_path: Path, clock: ManualClock
 ) -> None:
     """After a restore of a backup, exactly the keys in the restored store are valid."""
@@ -183,7 +183,7 @@ async def test_a_store_that_was_replaced_is_read_anew(
 
 
 async def test_a_key_expires_in_memory(store: KeyStore, clock: ManualClock) -> None:
-    """Its holder says when, so that the instant decides and no refresh; not for ever, though."""
+    """The cached holder has the expiry time; keys that expired earlier are not loaded."""
     now = Instant()
     expires_at = NOW + timedelta(seconds=1)
     key_id, digest = await issued_digest(store, replace(WIDE, expires_at=expires_at))

@@ -18,7 +18,7 @@ from tests.clock import ManualClock
 LOCKED = OperationalError("select", {}, Exception("database is locked"))
 
 
-async def test_a_slow_store_ends_no_wait_twice(
+async def test_a_request_waits_for_one_refresh(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
     """A request that waits for a slow store is answered after one timeout, not after two."""
@@ -35,7 +35,7 @@ async def test_a_slow_store_ends_no_wait_twice(
     assert watched.asked == 3
 
 
-async def test_one_who_leaves_hurts_nobody(
+async def test_a_cancelled_request_does_not_cancel_the_query(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore
 ) -> None:
     """If the first of several waiting requests is cancelled, the others get the answer of
@@ -54,9 +54,7 @@ async def test_one_who_leaves_hurts_nobody(
     assert watched.asked == 2  # the second found nothing more
 
 
-async def test_a_store_that_fails_is_a_reason_to_try_again(
-    keys: ActiveKeys, watched: WatchedStore
-) -> None:
+async def test_a_failed_query_is_retryable_503(keys: ActiveKeys, watched: WatchedStore) -> None:
     """A failing store raises an error that allows a retry, and logs the cause once."""
     watched.error = LOCKED
     with capture_logs() as events:
@@ -92,7 +90,7 @@ async def test_known_keys_go_on_working_while_the_store_fails(
     assert None not in await ids(keys, [digest, new])
 
 
-async def test_a_failure_that_nobody_waits_for_is_logged(
+async def test_a_failed_background_refresh_is_logged(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
     """A failed refresh in the background is logged, and the cached key stays valid meanwhile."""
@@ -108,7 +106,7 @@ async def test_a_failure_that_nobody_waits_for_is_logged(
     assert [(event["event"], str(event["exc_info"])) for event in events] == [("fault", "disk")]
 
 
-async def test_a_spoiled_key_hurts_itself_alone(
+async def test_a_damaged_key_does_not_affect_other_keys(
     keys: ActiveKeys, store: KeyStore, database: Path
 ) -> None:
     """A damaged record of a key makes this key invalid and logs one line; other keys are

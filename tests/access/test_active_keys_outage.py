@@ -30,7 +30,7 @@ async def keys(watched: WatchedStore, clock: ManualClock) -> AsyncIterator[Activ
         yield made
 
 
-async def test_a_known_key_is_valid_for_the_grace(
+async def test_a_known_key_is_valid_for_the_grace_period(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
     """Cached keys stay valid for the grace period after the last refresh. Then they get
@@ -50,7 +50,7 @@ async def test_a_known_key_is_valid_for_the_grace(
     assert await ids(keys, [digest]) == [key_id]
 
 
-async def test_an_unknown_key_is_not_refused_while_the_server_is_away(
+async def test_an_unknown_key_gets_503_in_an_outage(
     keys: ActiveKeys, watched: WatchedStore
 ) -> None:
     """While the server is away, an unknown key gets a temporary error, because it might
@@ -62,7 +62,7 @@ async def test_an_unknown_key_is_not_refused_while_the_server_is_away(
     assert isinstance((await outcomes(keys, [token_bytes(32)]))[0], KeysUnavailable)
 
 
-async def test_a_silent_server_holds_up_no_known_key(
+async def test_a_hanging_server_does_not_delay_known_keys(
     watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
     """With a server that does not answer, only the first use of a cached key waits
@@ -87,7 +87,7 @@ async def test_a_silent_server_holds_up_no_known_key(
     assert watched.asked == asked + 1
 
 
-async def test_a_refresh_without_an_answer_ends(
+async def test_a_refresh_without_an_answer_times_out(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
     """A refresh that gets no answer times out, and the next refresh succeeds as soon as
@@ -128,7 +128,7 @@ async def test_a_failing_server_is_asked_rarely_and_logged_once_a_minute(
     assert [line["event"] for line in lines] == ["fault"] * 2
 
 
-async def test_a_signal_is_followed_at_once(
+async def test_a_notification_starts_a_refresh(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore
 ) -> None:
     """After a signal of a change, nothing can be cached until the changes are read."""
@@ -144,7 +144,7 @@ async def test_a_signal_is_followed_at_once(
     assert meanwhile < 0 < fresh_until <= keys.fresh_until()
 
 
-async def test_a_signal_during_a_refresh_starts_another(
+async def test_a_notification_during_a_refresh_starts_another(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore
 ) -> None:
     """A signal during a refresh starts a second refresh, because the first one might have
@@ -163,7 +163,7 @@ async def test_a_signal_during_a_refresh_starts_another(
     assert digest not in keys
 
 
-async def test_a_signal_that_could_not_be_followed_is_not_forgotten(
+async def test_a_failed_refresh_after_a_notification_is_repeated(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore
 ) -> None:
     """If the refresh after a signal fails, the next use of a key starts another refresh."""

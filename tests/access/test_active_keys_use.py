@@ -1,4 +1,4 @@
-"""Times of the keys' last use."""
+"""Tests of `LastUse`, which stores the time of each key's last use."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ async def test_a_key_is_touched_once_an_hour() -> None:
     assert store.seen == [("k1", NOW), ("k1", NOW + timedelta(minutes=60))]
 
 
-async def test_a_use_is_noted_behind_the_request() -> None:
+async def test_the_write_of_a_use_does_not_delay_the_request() -> None:
     """Noting a use returns before the store is written; closing waits for the write."""
     store = Touches()
     uses = LastUse(store.touch, store.clock)
@@ -71,7 +71,7 @@ async def test_many_keys_are_touched_one_after_another() -> None:
     assert store.most_at_once == 1
 
 
-async def test_a_failure_is_logged_and_hurts_nobody() -> None:
+async def test_a_failed_write_of_a_use_is_logged() -> None:
     """A failed write of a time of last use is logged, and not repeated within the hour;
     other keys are written.
     """
@@ -88,6 +88,6 @@ async def test_a_failure_is_logged_and_hurts_nobody() -> None:
     ]
 
 
-async def test_closing_without_a_use_is_nothing() -> None:
+async def test_closing_without_a_use() -> None:
     """Closing returns at once if no key was used."""
     await LastUse(Touches().touch, Touches().clock).aclose()

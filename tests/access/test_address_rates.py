@@ -1,4 +1,4 @@
-"""Rate limit per client address."""
+"""Tests of `AddressRates`, the limit of invalid keys per client address."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_twenty_at_once_then_one_in_three_seconds(
     assert waits == [0.0] * 20 + [3.0, 0.0, 3.0]
 
 
-def test_each_address_fails_for_itself(failures: AddressRates) -> None:
+def test_each_address_has_its_own_limit(failures: AddressRates) -> None:
     """Failures of one address do not reduce the limit of another address."""
     for _ in range(100):
         failures.count("192.0.2.1")
@@ -31,14 +31,14 @@ def test_each_address_fails_for_itself(failures: AddressRates) -> None:
     assert failures.count("192.0.2.2") == 0.0
 
 
-def test_no_limit_is_one_too(clock: ManualClock) -> None:
+def test_zero_means_no_limit(clock: ManualClock) -> None:
     """A limit of 0 a minute allows any number of failures."""
     failures = AddressRates(0, clock)
 
     assert {failures.count("a") for _ in range(100)} == {0.0}
 
 
-def test_there_is_a_bound_to_what_is_kept(clock: ManualClock) -> None:
+def test_the_number_of_addresses_is_limited(clock: ManualClock) -> None:
     """Beyond the maximum number of addresses, the address with the oldest failure is removed."""
     failures = AddressRates(1, clock, max_kept=2)
     for address in ("a", "b", "a", "c"):
@@ -63,6 +63,6 @@ def test_there_is_a_bound_to_what_is_kept(clock: ManualClock) -> None:
         ("a:b", "a:b"),
     ],
 )
-def test_what_a_client_may_choose_from_is_one_address(address: str, network: str) -> None:
+def test_network_of_an_address(address: str, network: str) -> None:
     """All IPv6 addresses of one /64 count as one address."""
     assert network_of(address) == network

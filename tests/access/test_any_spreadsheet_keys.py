@@ -1,4 +1,4 @@
-"""Keys that may use any spreadsheet."""
+"""Tests of the warning about keys that can use any spreadsheet."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,7 +41,7 @@ ANY = KeyRecord(
         pytest.param({"expires_at": NOW}, False, id="expired"),
     ],
 )
-def test_keys_that_count_and_may_use_any(change: dict[str, object], is_told: bool) -> None:
+def test_keys_that_can_use_any_spreadsheet(change: dict[str, object], is_told: bool) -> None:
     """Active keys that are allowed to use any spreadsheet are listed, whatever their
     worksheets or operations.
     """
@@ -68,7 +68,7 @@ def test_keys_that_count_and_may_use_any(change: dict[str, object], is_told: boo
         ),
     ],
 )
-async def test_they_are_reported_in_one_line(
+async def test_unlimited_keys_are_logged_in_one_line(
     store: KeyStore, ids: Sequence[str], lines: Sequence[dict[str, object]]
 ) -> None:
     """One log line lists the IDs of all keys that can use any spreadsheet; without such

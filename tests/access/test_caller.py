@@ -1,4 +1,4 @@
-"""Grants and refusals of a caller."""
+"""Tests of `authorise` and of the checks of a caller's plan."""
 
 from collections.abc import Sequence
 
@@ -55,7 +55,7 @@ def caller(grants: Grants, plan: PlanSettings | None = None) -> Caller:
         pytest.param(NARROW, "two", "Cities", READ, "two", id="all that a narrow key may"),
     ],
 )
-def test_what_is_granted_is_authorised(
+def test_granted_requests_are_authorised(
     grants: Grants, spreadsheet: str | None, worksheet: str, writes: Sequence[Right], expected: str
 ) -> None:
     """A granted request gets the worksheet that the request named."""
@@ -65,7 +65,7 @@ def test_what_is_granted_is_authorised(
 
 
 @pytest.mark.parametrize("writes", [READ, WRITE])
-def test_what_is_granted_of_a_worksheet_goes_with_it(writes: Sequence[Right]) -> None:
+def test_access_has_the_granted_columns_and_worksheets(writes: Sequence[Right]) -> None:
     """The authorised worksheet has the columns and the other worksheets that its caller
     is allowed to see.
     """
@@ -95,7 +95,7 @@ def test_what_is_granted_of_a_worksheet_goes_with_it(writes: Sequence[Right]) ->
         pytest.param(NARROW, "one", "Cities", WRITE, ReadOnlyKey, id="read-only key"),
     ],
 )
-def test_the_first_thing_not_granted_is_reported(
+def test_order_of_authorisation_errors(
     grants: Grants,
     spreadsheet: str | None,
     worksheet: str,
@@ -125,8 +125,8 @@ def test_the_id_in_a_url_is_reported() -> None:
 
 
 @pytest.mark.parametrize("text", ["a", "a" * 128, "1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms_-"])
-def test_what_can_be_an_id_passes(text: str) -> None:
-    """Ids are 1 to 128 letters, digits, `-` and `_`."""
+def test_valid_spreadsheet_ids(text: str) -> None:
+    """A spreadsheet ID has 1 to 128 letters, digits, `-` and `_`."""
     assert is_spreadsheet_id(text)
 
 
@@ -138,9 +138,7 @@ def test_what_can_be_an_id_passes(text: str) -> None:
         (True, True, "include 'where' and 'order'\\."),
     ],
 )
-def test_a_plan_without_queries_refuses_them(
-    uses_where: bool, uses_order: bool, named: str
-) -> None:
+def test_a_plan_without_where_and_order(uses_where: bool, uses_order: bool, named: str) -> None:
     """The error of a plan without queries names the parameter and the plan."""
     poor = caller(ANY, PlanSettings(where_and_order=False))
 
@@ -149,7 +147,7 @@ def test_a_plan_without_queries_refuses_them(
 
 
 @pytest.mark.parametrize("condition", [None, IfMatch(tags=None)], ids=["none", "any state"])
-def test_a_plan_may_require_conditional_updates(condition: IfMatch | None) -> None:
+def test_a_plan_can_require_if_match(condition: IfMatch | None) -> None:
     """The error of a plan that requires conditional updates names the plan and the header."""
     careful = caller(ANY, PlanSettings(require_if_match=True))
 
@@ -167,14 +165,14 @@ def test_a_plan_may_require_conditional_updates(condition: IfMatch | None) -> No
         pytest.param(False, None, id="neither"),
     ],
 )
-def test_updates_as_the_plan_asks_pass(require_if_match: bool, condition: IfMatch | None) -> None:
+def test_updates_that_satisfy_the_plan(require_if_match: bool, condition: IfMatch | None) -> None:
     """An update with a condition is allowed on any plan; an update without a condition
     only where the plan requires none.
     """
     check_conditional(caller(ANY, PlanSettings(require_if_match=require_if_match)), condition)
 
 
-def test_a_plan_without_writes_refuses_them() -> None:
+def test_a_plan_without_writes() -> None:
     """Writes on a plan without writes get 403 code 4034 that names the plan; reads
     succeed. A missing grant is reported first.
     """

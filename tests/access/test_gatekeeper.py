@@ -1,4 +1,4 @@
-"""From key to caller."""
+"""Tests of `Gatekeeper.identify`, which finds the caller of an API key."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -37,7 +37,7 @@ def gatekeeper(
     pepper: bytes = PEPPER,
     plans: Mapping[str, PlanSettings] = PLANS,
 ) -> Gatekeeper:
-    """A gatekeeper whose clock stands still."""
+    """Gatekeeper whose clock always returns `now`."""
     return Gatekeeper(
         keys=ActiveKeys(store.changes, plans, clock=lambda: now, tag_key=pepper),
         pepper=pepper,
@@ -45,8 +45,8 @@ def gatekeeper(
     )
 
 
-async def test_a_key_is_known_with_all_its_grants(store: KeyStore) -> None:
-    """The caller has the plan and the grants that the key was made with."""
+async def test_a_caller_has_the_grants_of_its_key(store: KeyStore) -> None:
+    """The caller has the plan and the grants with which the key was created."""
     record, key = await issue(store, NARROW)
     caller = await gatekeeper(store).identify(key, here)
 
@@ -74,7 +74,7 @@ async def test_a_caller_is_the_same_object_each_time(store: KeyStore) -> None:
     assert await keeper.identify(key, here) is await keeper.identify(key, here)
 
 
-async def test_each_key_is_its_own_caller(store: KeyStore) -> None:
+async def test_two_keys_have_two_callers(store: KeyStore) -> None:
     """Two keys never get the same caller."""
     narrow, narrow_key = await issue(store, NARROW)
     _, wide_key = await issue(store, WIDE)
@@ -91,8 +91,9 @@ async def test_error_without_a_key_says_how_to_send_one(store: KeyStore, key: st
         await gatekeeper(store).identify(key, here)
 
 
-async def test_all_keys_that_do_not_count_answer_alike(store: KeyStore) -> None:
-    """Mistyped, unknown, revoked, expired keys and keys of another pepper get the same answer."""
+async def test_all_invalid_keys_get_the_same_error(store: KeyStore) -> None:
+    """Mistyped, unknown, revoked and expired keys, and keys of another
+    pepper, get the same error."""
     revoked, revoked_key = await issue(store, WIDE)
     await store.revoke(revoked.id, NOW)
     _, expired_key = await issue(store, NARROW)
@@ -114,7 +115,7 @@ async def test_all_keys_that_do_not_count_answer_alike(store: KeyStore) -> None:
     assert answers == [answers[0]] * len(attempts)
 
 
-async def test_a_key_expires_at_its_instant(store: KeyStore) -> None:
+async def test_a_key_expires_exactly_at_its_expiry(store: KeyStore) -> None:
     """A key is valid until its expiry time, and invalid from this time on."""
     record, key = await issue(store, NARROW)
     just_before = NOW + timedelta(hours=1, microseconds=-1)
@@ -137,19 +138,19 @@ async def test_key_of_a_missing_plan(store: KeyStore) -> None:
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(key=st.text(alphabet=st.characters(codec=None, exclude_categories=()), min_size=1))
-async def test_any_text_is_refused_in_order(store: KeyStore, key: str) -> None:
+async def test_any_text_as_key_gets_a_defined_error(store: KeyStore, key: str) -> None:
     """Any text as key gets one of the two errors: missing key or invalid key."""
     with pytest.raises((InvalidApiKey, MissingApiKey)):
         await gatekeeper(store).identify(key, here)
 
 
-async def test_a_gatekeeper_shows_no_pepper(store: KeyStore) -> None:
+async def test_repr_of_a_gatekeeper_has_no_pepper(store: KeyStore) -> None:
     """The pepper is not in the `repr` that a traceback or a log shows."""
     assert repr(PEPPER) not in repr(gatekeeper(store))
     assert "pepper=" not in repr(gatekeeper(store))
 
 
-async def test_no_key_is_kept(store: KeyStore) -> None:
+async def test_no_key_is_stored_in_memory(store: KeyStore) -> None:
     """The gatekeeper stores neither the key nor the pepper, and its `repr` shows neither."""
     _, key = await issue(store, WIDE)
     keeper = gatekeeper(store)
@@ -161,7 +162,7 @@ async def test_no_key_is_kept(store: KeyStore) -> None:
 
 
 @pytest.mark.parametrize("text", ["Token {}", "Bearer {}", "Basic {}", '"{}"', "undefined"])
-async def test_text_that_no_key_can_be_is_not_counted(store: KeyStore, text: str) -> None:
+async def test_malformed_credentials_do_not_count_as_failures(store: KeyStore, text: str) -> None:
     """Credentials that cannot be a key, as of another scheme, do not count for the limit
     of invalid keys.
     """

@@ -21,7 +21,7 @@ from tests.clock import ManualClock
 
 @dataclass
 class Scene:
-    """A gatekeeper with its clock and limits, and the used keys that it reported."""
+    """A gatekeeper with its clock and store, and `used`: the IDs of keys reported as used."""
 
     watched: WatchedStore
     now: Instant
@@ -43,7 +43,7 @@ async def scene(store: KeyStore, clock: ManualClock) -> AsyncIterator[Scene]:
 
 @pytest.fixture
 def keeper(scene: Scene) -> Gatekeeper:
-    """The gatekeeper of that scene."""
+    """The gatekeeper of `scene`."""
     return scene.keeper
 
 
@@ -64,7 +64,7 @@ async def ids(keeper: Gatekeeper, keys: Iterable[str]) -> list[str]:
 async def failed_often(
     keeper: Gatekeeper, key: Callable[[], str] = mint_key, count: int = 25
 ) -> list[type]:
-    """The answers to this many invalid keys sent at once."""
+    """Send `count` invalid keys at once and return the types of the errors."""
     found = await asyncio.gather(*(outcome(keeper, key()) for _ in range(count)))
     return [type(each) for each in found]
 
@@ -84,7 +84,7 @@ async def test_too_many_invalid_keys_get_a_retry_time(
     assert await failed_often(keeper, key) == TOO_MANY
 
 
-async def test_a_revoked_and_an_expired_key_are_wrong_keys(
+async def test_revoked_and_expired_keys_count_as_invalid(
     keeper: Gatekeeper, store: KeyStore, scene: Scene
 ) -> None:
     """Revoked and expired keys get the same answers as unknown keys, also above the limit."""
@@ -108,7 +108,7 @@ async def refused(keeper: Gatekeeper, key: str) -> Exception:
     return found
 
 
-async def test_valid_keys_work_where_wrong_ones_must_wait(
+async def test_valid_keys_work_above_the_limit(
     keeper: Gatekeeper, store: KeyStore, clock: ManualClock
 ) -> None:
     """Valid keys are accepted from an address above the limit: in use, used earlier,
@@ -128,7 +128,7 @@ async def test_valid_keys_work_where_wrong_ones_must_wait(
     assert await ids(keeper, (key for _, key in new)) == [record.id for record, _ in new]
 
 
-async def test_valid_keys_work_while_wrong_ones_wait_for_the_store(
+async def test_valid_keys_work_while_guesses_wait_for_the_store(
     keeper: Gatekeeper, store: KeyStore, scene: Scene
 ) -> None:
     """While unknown keys wait for the store, cached keys are accepted at once, and new
@@ -153,7 +153,7 @@ async def test_valid_keys_work_while_wrong_ones_wait_for_the_store(
     assert {type(each) for each in await asyncio.gather(*guesses)} == {TooManyAuthFailures}
 
 
-async def test_others_are_not_held_up(keeper: Gatekeeper) -> None:
+async def test_other_addresses_are_not_limited(keeper: Gatekeeper) -> None:
     """An invalid key from an address below the limit gets the usual error."""
     await failed_often(keeper)
 
@@ -161,7 +161,7 @@ async def test_others_are_not_held_up(keeper: Gatekeeper) -> None:
         await keeper.identify(mint_key(), lambda: "192.0.2.2")
 
 
-async def test_a_key_that_counts_is_no_failure(keeper: Gatekeeper, store: KeyStore) -> None:
+async def test_valid_and_missing_keys_do_not_count(keeper: Gatekeeper, store: KeyStore) -> None:
     """Requests with a valid key, and requests without a key, do not count as failures."""
     _, good = await issue(store)
     for _ in range(50):
@@ -171,7 +171,7 @@ async def test_a_key_that_counts_is_no_failure(keeper: Gatekeeper, store: KeySto
     assert await failed_often(keeper) == TOO_MANY
 
 
-async def test_a_flood_of_guesses_asks_the_store_rarely(keeper: Gatekeeper, scene: Scene) -> None:
+async def test_simultaneous_guesses_cause_one_query(keeper: Gatekeeper, scene: Scene) -> None:
     """Unknown keys with a valid checksum are looked up together, so that a flood causes
     few queries.
     """
@@ -196,7 +196,7 @@ async def test_a_mistyped_key_does_not_reach_the_store(
     assert scene.watched.asked == before
 
 
-async def test_a_key_expires_at_its_instant_while_it_is_in_use(
+async def test_a_key_in_use_expires_without_a_query(
     keeper: Gatekeeper, store: KeyStore, scene: Scene
 ) -> None:
     """A cached key expires at its expiry time without a query of the store."""
@@ -210,7 +210,7 @@ async def test_a_key_expires_at_its_instant_while_it_is_in_use(
     assert scene.watched.asked == before
 
 
-async def test_a_revocation_counts_in_its_time_during_a_flood(
+async def test_a_revocation_applies_in_time_during_a_flood(
     keeper: Gatekeeper, store: KeyStore, clock: ManualClock
 ) -> None:
     """A revoked key is rejected after 4.5 seconds, also during a flood of invalid keys."""
@@ -224,7 +224,7 @@ async def test_a_revocation_counts_in_its_time_during_a_flood(
         assert isinstance(await refused(keeper, key), InvalidApiKey | TooManyAuthFailures)
 
 
-async def test_uses_are_reported_of_keys_that_count(
+async def test_only_uses_of_valid_keys_are_reported(
     keeper: Gatekeeper, store: KeyStore, scene: Scene
 ) -> None:
     """Uses are reported of valid keys only."""

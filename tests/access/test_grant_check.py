@@ -1,4 +1,4 @@
-"""The check of what a key is granted."""
+"""Tests of `check_grants`, which compares a key's grants with Google."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from gateway.access.grant_check import Names, check_grants
 from gateway.storage.key_store import Grants
 
 
-async def test_a_check_ends_though_google_does_not_answer() -> None:
+async def test_a_check_without_answers_of_google_times_out() -> None:
     """All spreadsheets share one timeout. Spreadsheets without an answer are listed, and
     this is not an error.
     """

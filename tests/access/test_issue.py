@@ -1,4 +1,4 @@
-"""Issuing keys."""
+"""Tests of creating and editing API keys."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -24,7 +24,7 @@ async def issue(store: KeyStore, request: KeyRequest) -> tuple[KeyRecord, str]:
     return await create_key(request, store=store, pepper=PEPPER, plans=Settings().plans, now=NOW)
 
 
-async def test_a_new_key_is_kept_as_asked_for(store: KeyStore) -> None:
+async def test_a_new_key_is_stored_as_requested(store: KeyStore) -> None:
     """The record of a new key has the values of the request, in the types of the store."""
     request = KeyRequest(
         name="demo",
@@ -95,7 +95,7 @@ async def test_a_new_key_is_kept_as_asked_for(store: KeyStore) -> None:
         pytest.param({"grants": replace(REQUEST.grants, may_delete=True)}, id="delete"),
     ],
 )
-async def test_grants_are_kept_one_by_one(store: KeyStore, change: dict[str, object]) -> None:
+async def test_each_grant_is_stored_unchanged(store: KeyStore, change: dict[str, object]) -> None:
     """Each grant is stored separately, and the defaults of the other grants do not change."""
     request = replace(REQUEST, **change)  # type: ignore[arg-type]
     record, _ = await issue(store, request)
@@ -104,7 +104,7 @@ async def test_grants_are_kept_one_by_one(store: KeyStore, change: dict[str, obj
     assert record.grants == request.grants
 
 
-async def test_ids_of_keys_have_the_documented_form(store: KeyStore) -> None:
+async def test_format_of_key_ids(store: KeyStore) -> None:
     """A key's ID is `key_` and 8 base62 digits, drawn independently of the key."""
     record, key = await issue(store, REQUEST)
 
@@ -115,7 +115,7 @@ async def test_ids_of_keys_have_the_documented_form(store: KeyStore) -> None:
 
 
 async def test_the_store_holds_no_usable_key(store: KeyStore, database: Path) -> None:
-    """Neither a key, nor most of one, nor the pepper is in any byte of the store's files."""
+    """The files of the store contain no 8 successive characters of a key, and not the pepper."""
     keys = [(await issue(store, REQUEST))[1] for _ in range(20)]
     dump = b"".join(path.read_bytes() for path in database.parent.iterdir())
     parts = [key[at : at + 8].encode() for key in keys for at in range(len(key) - 7)]
@@ -230,7 +230,7 @@ async def test_the_store_holds_no_usable_key(store: KeyStore, database: Path) ->
         ),
     ],
 )
-async def test_a_mistaken_request_is_refused_in_words(
+async def test_invalid_key_requests(
     store: KeyStore, change: dict[str, object], problem: str
 ) -> None:
     """The error of an invalid request names the wrong field, and no key is stored."""
@@ -269,7 +269,7 @@ async def test_all_mistakes_are_reported_at_once(store: KeyStore) -> None:
     ]
 
 
-async def test_an_edit_of_an_outdated_key_changes_nothing(store: KeyStore) -> None:
+async def test_an_edit_of_an_outdated_record_changes_nothing(store: KeyStore) -> None:
     """An edit based on an outdated version of a key fails if any field changed; a use or
     a rotation does not count as a change.
     """

@@ -1,4 +1,4 @@
-"""Keys as text."""
+"""Tests of the text format of API keys."""
 
 import string
 import zlib
@@ -15,8 +15,8 @@ KEY = mint_key(lambda count: bytes(range(7, 7 + count)))
 POSITIONS = st.integers(min_value=0, max_value=len(KEY) - 1)
 
 
-def test_a_minted_key_has_the_documented_form() -> None:
-    """A key is `sgw_` and 36 base62 digits, which no URL and no shell changes."""
+def test_format_of_new_keys() -> None:
+    """A key is `sgw_` and 36 base62 digits, which need no escapes in a URL or shell."""
     assert KEY.startswith("sgw_")
     assert len(KEY) == 40
     assert set(KEY[4:]) <= set(string.ascii_letters + string.digits)
@@ -24,12 +24,12 @@ def test_a_minted_key_has_the_documented_form() -> None:
 
 
 def with_checksum(unchecked: str) -> str:
-    """The text and its CRC32 as 6 base62 digits."""
+    """The text followed by its CRC32 as 6 base62 digits."""
     number = zlib.crc32(unchecked.encode())
     return unchecked + "".join(ALPHABET[number // 62**at % 62] for at in reversed(range(6)))
 
 
-def test_the_checksum_stays_as_it_is() -> None:
+def test_the_checksum_never_changes() -> None:
     """The checksum algorithm never changes, so that keys in use stay well formed."""
     assert KEY == "sgw_789ABCDEFGHIJKLMNOPQRSTUVWXYZa1riWF1"
     assert with_checksum(KEY[:34]) == KEY
@@ -56,14 +56,14 @@ def test_every_digit_is_as_likely_as_any_other() -> None:
 
 @given(at=POSITIONS, typo=st.characters())
 def test_every_single_typo_is_caught(at: int, typo: str) -> None:
-    """A key with one character replaced is not well formed."""
+    """A key with one character replaced by any other character is not well formed."""
     assume(typo != KEY[at])
 
     assert not is_well_formed(KEY[:at] + typo + KEY[at + 1 :])
 
 
 def test_every_single_typo_within_the_alphabet_is_caught() -> None:
-    """A key with one digit replaced by another one is not well formed."""
+    """A key with one digit replaced by any other base62 digit is not well formed."""
     typos = [
         KEY[:at] + digit + KEY[at + 1 :]
         for at in range(len(KEY))
@@ -76,7 +76,7 @@ def test_every_single_typo_within_the_alphabet_is_caught() -> None:
 
 @given(secret=st.binary(min_size=64, max_size=64), at=POSITIONS)
 def test_every_transposition_of_neighbours_is_caught(secret: bytes, at: int) -> None:
-    """A key with two neighbours swapped is not well formed."""
+    """A key with two neighbouring characters swapped is not well formed."""
     key = mint_key(lambda count: bytes(byte % 248 for byte in secret[:count]))
     swapped = key[:at] + key[at : at + 2][::-1] + key[at + 2 :]
     assume(swapped != key)
@@ -102,7 +102,7 @@ def test_other_text_is_not_well_formed(change: Callable[[str], str]) -> None:
 
 
 @given(text=st.text(alphabet=st.characters(codec=None, exclude_categories=())))
-def test_any_text_can_be_asked_about(text: str) -> None:
+def test_format_check_accepts_any_text(text: str) -> None:
     """The check of a key's format accepts any text, also lone surrogates and NUL, without
     an exception.
     """

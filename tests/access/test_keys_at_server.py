@@ -37,7 +37,7 @@ SESSIONS = "SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND use
 
 @dataclass(frozen=True)
 class Gateways:
-    """Three gateways of one key store, with caches of rows."""
+    """Three gateways with row caches that share one key store."""
 
     surfaces: Sequence[Surface]
     database: PostgresUrl
@@ -92,7 +92,7 @@ def pause() -> None:
 
 @pytest.fixture
 def server() -> Iterator[PostgresServer]:
-    """A server that the test may stop."""
+    """A PostgreSQL server that the test can stop."""
     with running_server() as started:
         yield started
 
@@ -115,7 +115,7 @@ def gateways(server: PostgresServer, tmp_path: Path) -> Iterator[Gateways]:
         yield opened
 
 
-def test_a_key_is_made_and_revoked_on_all_gateways_at_once(gateways: Gateways) -> None:
+def test_new_and_revoked_keys_reach_all_gateways(gateways: Gateways) -> None:
     """The signal of a revocation ends a cached authentication at once, whatever its age."""
     key = gateways.keys["first"]
     gateways.seconds_until(key, (200, 0))
@@ -139,7 +139,7 @@ def test_a_key_is_made_and_revoked_on_all_gateways_at_once(gateways: Gateways) -
     assert gateways.answers(key) == [(200, 0)] * 3
 
 
-def test_a_key_is_narrowed_and_rotated_on_all_gateways_at_once(gateways: Gateways) -> None:
+def test_edits_and_rotations_reach_all_gateways(gateways: Gateways) -> None:
     """Narrowed grants, a second secret and the end of the first secret take effect on all
     gateways within a second.
     """
@@ -175,7 +175,7 @@ def test_a_key_is_narrowed_and_rotated_on_all_gateways_at_once(gateways: Gateway
 
 
 @pytest.mark.parametrize("number", [None, signal.SIGSTOP], ids=["cut", "silent"])
-def test_a_lost_connection_delays_a_revocation_a_little(
+def test_a_lost_connection_delays_a_revocation(
     gateways: Gateways, number: signal.Signals | None
 ) -> None:
     """A gateway without its signal connection applies a revocation within 5 seconds, and
@@ -206,7 +206,7 @@ def test_a_lost_connection_delays_a_revocation_a_little(
 
 
 @pytest.mark.parametrize("is_silent", [False, True], ids=["stopped", "silent"])
-def test_an_outage_of_the_server_is_borne(
+def test_an_outage_of_the_server(
     gateways: Gateways, server: PostgresServer, is_silent: bool
 ) -> None:
     """During an outage, cached keys read until the grace period ends, and writes get an

@@ -1,4 +1,4 @@
-"""Origins in one form."""
+"""Tests of `normal_origin`, which normalises an origin."""
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ from gateway.access.caller import normal_origin
         ("chrome-extension://abcdef", "chrome-extension://abcdef"),
     ],
 )
-def test_an_origin_has_one_form(text: str, expected: str) -> None:
+def test_normal_form_of_origins(text: str, expected: str) -> None:
     """Upper case and default ports do not make a different origin."""
     assert normal_origin(text) == expected
 
@@ -51,7 +51,7 @@ def test_other_text_is_no_origin(text: str) -> None:
 
 
 @given(text=st.text(alphabet=st.characters(codec=None, exclude_categories=())))
-def test_any_text_can_be_asked_about(text: str) -> None:
+def test_normal_form_is_stable_for_any_text(text: str) -> None:
     """Normalizing is idempotent, and accepts any text without an exception."""
     normal = normal_origin(f"https://{text}")
 

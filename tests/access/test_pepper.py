@@ -1,4 +1,4 @@
-"""The pepper and its file."""
+"""Tests of the pepper and its file."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ from tests.storage.test_key_store import RECORD
 
 
 def pepper_file(database: Path) -> Path:
-    """Path of this database's pepper."""
+    """Path of the pepper file of this database."""
     return database.with_name("keys.db.pepper")
 
 
@@ -29,8 +29,8 @@ def test_a_configured_pepper_is_used_and_no_file_is_made(database: Path) -> None
     assert not list(database.parent.iterdir())
 
 
-def test_without_one_a_pepper_is_made_and_found_again(database: Path) -> None:
-    """The first start makes a private file of 32 bytes, and later starts read it."""
+def test_the_first_start_creates_a_pepper(database: Path) -> None:
+    """The first start creates a file of 32 bytes with mode 600, and later starts read that file."""
     first = load_pepper(AccessSettings(database=database))
     second = load_pepper(AccessSettings(database=database))
 
@@ -41,7 +41,7 @@ def test_without_one_a_pepper_is_made_and_found_again(database: Path) -> None:
 
 
 def test_peppers_of_two_databases_differ(tmp_path: Path) -> None:
-    """A pepper is random."""
+    """Each database gets its own random pepper."""
     peppers = {load_pepper(AccessSettings(database=tmp_path / name)) for name in ("a", "b")}
 
     assert len(peppers) == 2
@@ -67,7 +67,7 @@ def test_starts_at_the_same_time_agree_on_one_pepper(database: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o602, 0o644], ids=oct)
-def test_a_pepper_open_to_others_is_refused(database: Path, mode: int) -> None:
+def test_a_pepper_file_open_to_other_users(database: Path, mode: int) -> None:
     """A pepper file that other users can read or write is an error, and the message says
     how to fix it.
     """
@@ -79,7 +79,7 @@ def test_a_pepper_open_to_others_is_refused(database: Path, mode: int) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"short", bytes(33)], ids=["empty", "short", "long"])
-def test_a_damaged_pepper_is_refused_and_left_alone(database: Path, content: bytes) -> None:
+def test_a_damaged_pepper_file_is_not_replaced(database: Path, content: bytes) -> None:
     """A damaged pepper file is an error and is never replaced, because a new pepper would
     invalidate all keys.
     """
@@ -92,14 +92,14 @@ def test_a_damaged_pepper_is_refused_and_left_alone(database: Path, content: byt
 
 
 def test_a_missing_directory_is_reported(tmp_path: Path) -> None:
-    """The message names the file and the reason."""
+    """If the directory is missing, the error names the pepper file and the reason."""
     settings = AccessSettings(database=tmp_path / "missing" / "keys.db")
 
     with pytest.raises(ConfigError, match=r"missing/keys\.db\.pepper .*: No such file"):
         load_pepper(settings)
 
 
-def test_a_link_to_nowhere_is_reported(database: Path) -> None:
+def test_a_dangling_link_is_reported(database: Path) -> None:
     """A dangling link as pepper file is an error, and no file is written at its target."""
     os.symlink("nowhere", pepper_file(database))
 
@@ -107,7 +107,7 @@ def test_a_link_to_nowhere_is_reported(database: Path) -> None:
         load_pepper(AccessSettings(database=database))
 
 
-def test_a_link_of_the_operator_leads_to_the_pepper(tmp_path: Path, database: Path) -> None:
+def test_a_link_of_the_same_user_is_followed(tmp_path: Path, database: Path) -> None:
     """A link to a pepper file, as Kubernetes creates for secrets, is followed."""
     made = load_pepper(AccessSettings(database=tmp_path / "other"))
     pepper_file(database).symlink_to(tmp_path / "other.pepper")
@@ -126,7 +126,7 @@ def test_a_link_of_another_user_is_not_followed(tmp_path: Path, database: Path) 
         load_pepper(AccessSettings(database=database))
 
 
-def test_a_pipe_or_an_endless_file_is_no_pepper(database: Path) -> None:
+def test_a_pipe_or_device_as_pepper_file(database: Path) -> None:
     """A pipe or an endless file as pepper file is an error, without waiting or reading to
     the end.
     """
@@ -137,9 +137,7 @@ def test_a_pipe_or_an_endless_file_is_no_pepper(database: Path) -> None:
         load_pepper(AccessSettings(database=database, pepper_file=Path("/dev/zero")))
 
 
-async def test_the_pepper_of_a_new_store_is_made_and_known_again(
-    store: KeyStore, database: Path
-) -> None:
+async def test_a_new_store_records_a_mark_of_its_pepper(store: KeyStore, database: Path) -> None:
     """The store keeps a short digest of the pepper, too short to find the pepper from it."""
     settings = AccessSettings(database=database)
     made = await pepper_of(store, settings)
@@ -169,9 +167,7 @@ async def test_a_missing_pepper_is_not_created_again(store: KeyStore, database: 
 
 
 @pytest.mark.parametrize("is_setting", [True, False], ids=["setting", "file"])
-async def test_another_pepper_than_that_of_the_keys_is_refused(
-    store: KeyStore, database: Path, is_setting: bool
-) -> None:
+async def test_a_wrong_pepper_is_refused(store: KeyStore, database: Path, is_setting: bool) -> None:
     """If the pepper does not match the keys, the message names the setting or the file,
     and quotes no pepper.
     """
@@ -206,10 +202,9 @@ async def test_a_store_without_keys_takes_any_pepper(store: KeyStore, database: 
     assert await store.pepper_mark() == pepper_mark(second)
 
 
-async def test_a_store_of_an_earlier_version_takes_its_own_pepper_back(
-    store: KeyStore, database: Path
-) -> None:
-    """Unverified peppers leave no mark."""
+async def test_a_store_without_a_mark_accepts_any_pepper(store: KeyStore, database: Path) -> None:
+    """A store with keys and no mark accepts any pepper and records no mark
+    for an unverified pepper."""
     settings = AccessSettings(database=database)
     right = load_pepper(settings)
     await store.add(RECORD, b"digest")

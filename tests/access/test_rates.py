@@ -1,4 +1,4 @@
-"""Rate limits of keys."""
+"""Tests of `KeyRates`, the request rates and concurrency limits of keys."""
 
 from collections.abc import Sequence
 
@@ -72,7 +72,7 @@ def test_a_burst_then_the_rate(rates: KeyRates, clock: ManualClock) -> None:
 
 
 def test_retry_time_is_sufficient(rates: KeyRates, clock: ManualClock) -> None:
-    """Retry-After is the time to the next request, in whole seconds."""
+    """After the seconds of `Retry-After`, the next request is admitted."""
     slow = caller(plan="slow")
     admitted(rates, 10, slow)
     with pytest.raises(RateLimited) as refusal:
@@ -92,7 +92,7 @@ def test_each_key_has_its_own_rate(rates: KeyRates) -> None:
         rates.lease(caller("k2")).enter()
 
 
-def test_a_price_is_charged_as_a_whole_or_not_at_all(rates: KeyRates) -> None:
+def test_a_price_is_charged_in_full_or_not_at_all(rates: KeyRates) -> None:
     """With 2 requests left, a request with a price of 4 is rejected and the 2 stay."""
     (*_, lease) = admitted(rates, 58)
 
@@ -129,7 +129,7 @@ async def test_retry_time_suffices_for_a_higher_price(
         assert first.standing().remaining == left - FRESH_PRICE
 
 
-async def test_what_costs_too_much_costs_nothing(rates: KeyRates) -> None:
+async def test_a_price_that_cannot_be_paid_costs_nothing(rates: KeyRates) -> None:
     """Rejected expensive requests change nothing: 4 requests stay, and the retry time is
     that for a price of 5.
     """
@@ -146,9 +146,7 @@ async def test_what_costs_too_much_costs_nothing(rates: KeyRates) -> None:
     assert lease.standing().remaining == 4
 
 
-def test_the_standing_says_what_is_left_and_when_there_is_more(
-    rates: KeyRates, clock: ManualClock
-) -> None:
+def test_remaining_requests_and_reset_time(rates: KeyRates, clock: ManualClock) -> None:
     """The reset time is the seconds until the whole burst, or until the next request if
     nothing is left.
     """
@@ -167,7 +165,7 @@ def test_the_standing_says_what_is_left_and_when_there_is_more(
     assert standings == [Standing(*each) for each in expected]
 
 
-def test_so_many_at_once(rates: KeyRates) -> None:
+def test_concurrent_requests_are_limited(rates: KeyRates) -> None:
     """The fourth concurrent request is rejected until one of three ends; the rejected
     request counts for the rate.
     """
@@ -190,7 +188,9 @@ def test_so_many_at_once(rates: KeyRates) -> None:
         rates.lease(caller()).enter()
 
 
-def test_one_who_is_over_the_rate_holds_no_place(rates: KeyRates, clock: ManualClock) -> None:
+def test_rate_limited_requests_do_not_count_as_concurrent(
+    rates: KeyRates, clock: ManualClock
+) -> None:
     """A request rejected for its rate does not count as running."""
     admitted(rates, 60)
     for _ in range(5):
@@ -206,7 +206,7 @@ def test_one_who_is_over_the_rate_holds_no_place(rates: KeyRates, clock: ManualC
         rates.lease(caller()).enter()
 
 
-def test_a_plan_may_have_no_limits(rates: KeyRates) -> None:
+def test_a_plan_without_limits(rates: KeyRates) -> None:
     """A limit of 0 in a plan means no limit, and `missing_limits` reports such a plan."""
     for _ in range(1000):
         lease = rates.lease(caller(plan="endless"))
@@ -219,7 +219,7 @@ def test_a_plan_may_have_no_limits(rates: KeyRates) -> None:
     assert missing_limits(PlanSettings()) == []
 
 
-def test_there_is_a_bound_to_what_is_kept(clock: ManualClock) -> None:
+def test_the_number_of_keys_is_limited(clock: ManualClock) -> None:
     """Beyond the maximum number of keys, the least recent key without a running request
     is removed.
     """

@@ -42,14 +42,14 @@ class WatchedStore:
         return found
 
     def keep_waiting(self) -> None:
-        """Delay answers until the gate is opened."""
+        """Delay results until the test sets `gate`."""
         self.gate.clear()
         self.is_asked.clear()
 
 
 @dataclass
 class Instant:
-    """A wall clock that a test sets."""
+    """Wall clock that a test sets."""
 
     now: datetime = NOW
 
@@ -74,7 +74,7 @@ def active_keys(
     clock: Instant | None = None,
     outage: Outage = OF_FILE,
 ) -> ActiveKeys:
-    """The keys of a store, to whom waiting takes no time but that of the timer."""
+    """`ActiveKeys` of a store; a sleep only advances `timer`."""
 
     async def sleep(seconds: float) -> None:
         timer.advance(seconds)
@@ -91,7 +91,7 @@ def active_keys(
 
 
 async def ids(keys: ActiveKeys, digests: Sequence[bytes]) -> list[str | None]:
-    """IDs of the keys with these digests."""
+    """Key IDs for these digests; None for each digest that is not valid."""
     found = [await keys.find(each) for each in digests]
     return [None if holder is None else holder.record.id for holder in found]
 
@@ -99,5 +99,5 @@ async def ids(keys: ActiveKeys, digests: Sequence[bytes]) -> list[str | None]:
 async def outcomes(
     keys: ActiveKeys, digests: Sequence[bytes]
 ) -> list[Holder | BaseException | None]:
-    """Results of concurrent look-ups."""
+    """Results or exceptions of concurrent calls of `find`."""
     return await asyncio.gather(*map(keys.find, digests), return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Planted bugs: what a process might do wrong where several share a spreadsheet."""
+"""Planted bugs of processes that share a spreadsheet; scenarios must detect each of them."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
@@ -71,7 +71,7 @@ def believing_epochs_after_a_restart() -> AbstractContextManager[object]:
 
 
 def _scripts(right: str, wrong: str, names: tuple[str, ...]) -> AbstractContextManager[object]:
-    """Scripts with another line."""
+    """Replace `right` with `wrong` in the scripts with these names."""
     planted = ExitStack()
     for name in names:
         script = getattr(shared_rows, name)

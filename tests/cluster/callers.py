@@ -1,4 +1,4 @@
-"""Processes that count the requests of callers' keys, in a time of their own (`World`)."""
+"""Simulated processes that count requests of API keys, in the simulated time of `World`."""
 
 import asyncio
 from bisect import bisect_left
@@ -23,7 +23,7 @@ BEAT_SECONDS = 0.5
 
 
 class Gateway:
-    """A process; its clock says something else than the others'."""
+    """A process with its own clock, which differs from the clocks of other processes."""
 
     def __init__(self, cluster: "Cluster", number: int) -> None:
         self.cluster, self.number = cluster, number
@@ -81,7 +81,7 @@ class Gateway:
 
 @dataclass
 class Cluster:
-    """Processes; `admitted` has the instant and the process of each admitted request."""
+    """Simulated processes; `admitted` has the time and process of each admitted request."""
 
     redis: Redis
     plan: PlanSettings = field(default_factory=PlanSettings)

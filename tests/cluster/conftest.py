@@ -1,4 +1,4 @@
-"""Redis for the tests of this folder."""
+"""Fixtures for tests with Redis."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -13,7 +13,7 @@ from tests.postgres import PostgresServer
 
 @pytest.fixture(scope="session")
 def any_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """One server for each process that runs tests."""
+    """One Redis server for each pytest process."""
     if not COMMAND:
         if os.environ.get(REQUIRED):
             pytest.fail(f"redis-server is not installed, and {REQUIRED} is set")
@@ -26,7 +26,7 @@ def any_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]
 
 @pytest.fixture
 async def redis(any_redis: RedisServer) -> AsyncIterator[Redis]:
-    """A client of an empty server."""
+    """Client of an empty server."""
     client = Redis.from_url(any_redis.url, decode_responses=True, encoding_errors="replace")
     await client.flushall()
     await client.config_set("maxmemory", 0)
@@ -36,7 +36,7 @@ async def redis(any_redis: RedisServer) -> AsyncIterator[Redis]:
 
 @pytest.fixture
 def server(any_redis: RedisServer) -> RedisServer:
-    """A running, empty server that the test may stop."""
+    """A running, empty server that the test can stop."""
     any_redis.restart()
     return any_redis
 

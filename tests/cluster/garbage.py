@@ -1,4 +1,4 @@
-"""Garbage in Redis: values that no process of the gateway stores."""
+"""Values that no gateway stores in Redis, to test damaged data."""
 
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
@@ -43,7 +43,7 @@ async def random_text(client: Any, key: str) -> None:
 
 
 async def items(client: Any, key: str) -> None:
-    """A list; one of news too, if it was one."""
+    """Put a list, which is also the type of the news of writes."""
     await client.rpush(key, "x", BYTES, b"", b"\n\n", b"9" * 400_000)
 
 
@@ -80,19 +80,19 @@ ANY_TEXT = pytest.mark.parametrize("garbage", TEXTS.values(), ids=TEXTS)
 
 
 async def put(client: Any, key: str, spoil: Spoil) -> None:
-    """Replace the value of a key, which lives for ever then."""
+    """Replace the value of a key by garbage without an expiry."""
     await client.delete(key)
     await spoil(client, key)
 
 
 def bomb(mib: int) -> bytes:
-    """A compressed value that is a thousand times as large."""
+    """A compressed value that grows to `mib` MiB."""
     packing = zlib.compressobj(9)
     return b"".join([*(packing.compress(bytes(PIECE)) for _ in range(mib)), packing.flush()])
 
 
 def body(*fields: object) -> bytes:
-    """A rendering as it is stored."""
+    """A rendering in its stored format."""
     return zlib.compress(msgspec.msgpack.encode(fields))
 
 
@@ -122,7 +122,7 @@ HEADER = ["name", "state", "population", "note"]
 
 
 def told(*news: object) -> bytes:
-    """News of a write as they are stored."""
+    """News of a write in their stored format."""
     return msgspec.msgpack.encode((1, news))
 
 

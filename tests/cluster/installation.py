@@ -21,7 +21,7 @@ PLAN = "[plans.paid]\nrequests_per_minute = 0\n"
 def clustered(
     folder: Path, postgres: PostgresServer, redis: RedisServer, *, settings: str = ""
 ) -> Iterator[Installation]:
-    """A configuration of a cluster with an emulator and a migrated database of its own."""
+    """Configuration of a cluster with an emulator and its own migrated database."""
     redis.restart()
     seed = folder / "emulator"
     seed.mkdir()
@@ -46,7 +46,7 @@ def config_text(emulator: EmulatorControl, database: str, redis: RedisServer) ->
 
 @contextmanager
 def serving(installation: Installation, *options: str, name: str = "log") -> Iterator[Process]:
-    """A gateway on a free port, or what `options` say."""
+    """Run a gateway on a free port, unless `options` name another one."""
     config = str(installation.folder / "config.toml")
     words = ("serve", "--port", "0", "--config", config, *options)
     with running(installation.folder / name, *words) as process:
@@ -54,7 +54,7 @@ def serving(installation: Installation, *options: str, name: str = "log") -> Ite
 
 
 def workers_of(process: Process) -> list[int]:
-    """The ids of the processes that another one has started."""
+    """Process IDs of the child processes."""
     pid = process.process.pid
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
     return sorted(int(word) for task in tasks for word in task.read_text().split())
@@ -66,7 +66,7 @@ def processor_ticks(pid: int) -> int:
 
 
 def is_alive(url: str) -> bool:
-    """True if it answers on a new connection."""
+    """True if the gateway answers on a new connection."""
     try:
         return httpx2.get(f"{url}/livez", timeout=5.0).status_code == 200
     except httpx2.TransportError:

@@ -52,7 +52,7 @@ EVERYTHING = Query()
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """A list of rows as it was answered."""
+    """The answer to a list request."""
 
     records: list[Record]
     freshness: Freshness
@@ -64,7 +64,7 @@ class Listed:
 
 @dataclass(frozen=True, kw_only=True)
 class Peer:
-    """A process; `sheets` counts its calls to Google, and holds them up."""
+    """A simulated process; `sheets` counts and delays its calls to Google."""
 
     service: RowService
     sheets: ScriptedSheets
@@ -101,7 +101,7 @@ class Peer:
 
 
 class Office:
-    """The spreadsheet, the engines and the processes."""
+    """The spreadsheet, PostgreSQL, Redis and the simulated processes."""
 
     def __init__(
         self,
@@ -263,12 +263,12 @@ class Office:
 
 
 async def until(check: Callable[[], Awaitable[bool]]) -> None:
-    """Wait for something that other tasks, or an engine, are about to do."""
+    """Wait until `check` returns True."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not await check():  # noqa: ASYNC110 - engines set no events
             await asyncio.sleep(POLL_SECONDS)
 
 
 def identity_of(name: str) -> WriteIdentity:
-    """The identity of the create of a name, as each process finds it by the Idempotency-Key."""
+    """Identity of the create of `name`, the same in each process for one Idempotency-Key."""
     return WriteIdentity(scope=f"key of {name}", fingerprint=name, worksheet=WORKSHEET, key_id="")

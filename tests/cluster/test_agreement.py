@@ -18,7 +18,7 @@ from tests.cluster.redis_server import RedisServer
 
 
 def layouts(**rows: int) -> Layouts:
-    """Those of worksheets by title."""
+    """Layouts with these header rows by worksheet title."""
     return Layouts(
         [
             WorksheetSettings(spreadsheet="book", title=title, header_row=row)
@@ -28,7 +28,7 @@ def layouts(**rows: int) -> Layouts:
 
 
 def ending(**settings: Any) -> Layouts:
-    """That of one worksheet."""
+    """Layout of the worksheet `Orders` with these settings."""
     return Layouts([WorksheetSettings(spreadsheet="book", title="Orders", **settings)])
 
 
@@ -90,7 +90,9 @@ async def test_a_process_with_other_header_rows_does_not_join(
     assert "running processes have other tables [[worksheets]]" in finding.text
 
 
-async def test_the_note_ends_soon_after_the_last_process(server: RedisServer, redis: Redis) -> None:
+async def test_the_agreement_expires_after_the_last_process(
+    server: RedisServer, redis: Redis
+) -> None:
     """The stored settings expire after the last process stopped, so that a start with
     other settings succeeds.
     """
@@ -100,7 +102,7 @@ async def test_the_note_ends_soon_after_the_last_process(server: RedisServer, re
     assert 0 < await redis.pttl(KEY) <= KEPT_SECONDS * 1000
 
 
-async def test_check_keeps_nothing(server: RedisServer, redis: Redis) -> None:
+async def test_check_stores_nothing(server: RedisServer, redis: Redis) -> None:
     """`check` stores nothing, and can run while processes with other settings run."""
     await check_redis(server.url, layouts(Orders=3))
     await check_agreement(server.url, layouts(Orders=3))

@@ -1,4 +1,4 @@
-"""Garbage among the rates that processes share: Google's quota, keys' rates, and the processes."""
+"""Tests of damaged Redis data of Google's quota, key rates and memberships."""
 
 from collections.abc import Callable, Mapping
 
@@ -22,7 +22,7 @@ DAY = 86_400_000_000
 
 
 async def working(redis: Redis) -> World:
-    """Two processes that use all of the quota."""
+    """Two simulated processes that use the whole quota."""
     world = World(redis)
     await world.start(2)
     await world.run(70)
@@ -30,7 +30,7 @@ async def working(redis: Redis) -> World:
 
 
 async def assert_goes_on(world: World) -> None:
-    """The quota is used, and not exceeded; also when Redis is emptied."""
+    """Assert that the quota is used and not exceeded, also after Redis is emptied."""
     await world.run(60)
     assert len(world.sent_since(60)) >= 40
     await world.redis.flushall()
@@ -62,7 +62,7 @@ async def test_calls_go_on_if_a_number_is_damaged(redis: Redis, field: str, garb
 
 
 @ANY_TEXT
-async def test_a_damaged_limit_is_none(redis: Redis, garbage: bytes) -> None:
+async def test_a_damaged_limit_is_ignored(redis: Redis, garbage: bytes) -> None:
     """A stored limit that Google cannot have sent in a 429 does not slow calls down."""
     world = await working(redis)
     until = round((world.redis_time() + RECOVERY_SECONDS) * 1e6)
@@ -70,7 +70,7 @@ async def test_a_damaged_limit_is_none(redis: Redis, garbage: bytes) -> None:
     await assert_goes_on(world)
 
 
-async def test_a_pause_is_learnt_in_spite_of_a_later_one(redis: Redis) -> None:
+async def test_a_pause_is_learnt_despite_an_invalid_one(redis: Redis) -> None:
     """A damaged pause until the year 2100 hides no real pause of another process."""
     world = await working(redis)
     first, second = world.processes
@@ -98,7 +98,7 @@ LINES: Mapping[str, Callable[[int], str | bytes]] = {
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 @pytest.mark.parametrize("field", ["other", "own", "born", "turn"])
-async def test_a_damaged_line_is_no_process(
+async def test_a_damaged_line_is_not_a_process(
     redis: Redis, field: str, line: Callable[[int], str | bytes]
 ) -> None:
     """Damaged entries in the list of processes, or in its start time, do not count as processes."""
@@ -108,7 +108,7 @@ async def test_a_damaged_line_is_no_process(
     await assert_goes_on(world)
 
 
-async def test_a_silent_process_may_have_any_name(redis: Redis) -> None:
+async def test_a_silent_process_with_a_damaged_name(redis: Redis) -> None:
     """A damaged process ID counts as a dead process, and bytes that are no text count as
     no process.
     """
@@ -124,7 +124,7 @@ async def test_a_silent_process_may_have_any_name(redis: Redis) -> None:
 
 
 async def exhausted(redis: Redis) -> Cluster:
-    """Two processes, at both of which the burst of a key was used up long ago."""
+    """Two processes at which the burst of a key is used up."""
     cluster = Cluster(redis)
     gateways = await cluster.start(2)
     for _ in range(BURST):
@@ -135,7 +135,7 @@ async def exhausted(redis: Redis) -> Cluster:
 
 
 async def assert_serves(cluster: Cluster) -> None:
-    """A few bursts later, and at once after Redis is emptied, both processes admit requests."""
+    """Assert that both processes admit requests a few bursts later, and after Redis is emptied."""
     first, second = cluster.gateways
     assert await first.send() in (True, False)
     await cluster.run(MOST_BURSTS * BURST_SECONDS + HOLD_SECONDS)
@@ -186,7 +186,7 @@ USES: Mapping[str, Mapping[str, str]] = {
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
-async def test_a_key_recovers_from_invented_use(redis: Redis, use: Mapping[str, str]) -> None:
+async def test_a_key_recovers_from_invalid_use(redis: Redis, use: Mapping[str, str]) -> None:
     """Plausible but wrong numbers of use block a key for a few bursts at most."""
     cluster = await exhausted(redis)
     first, second = cluster.gateways

@@ -1,4 +1,4 @@
-"""Garbage among the rows that processes share: epochs, news, renderings, reads in flight."""
+"""Tests of damaged Redis data of shared rows: epochs, news of writes, renderings and locks."""
 
 import asyncio
 import tracemalloc
@@ -24,7 +24,7 @@ FLIGHT = f"{{gateway}}:flight:{PLACE}"
 
 @asynccontextmanager
 async def worked(office: Office) -> AsyncIterator[None]:
-    """All processes keep rows before the block; after it all of them work, in time."""
+    """Fill the caches before the block, and assert after the block that all processes work."""
     await office.settle_in()
     await office.peers[0].created("Reno")
     yield
@@ -56,7 +56,7 @@ async def test_a_value_of_any_type_counts_as_missing(
 
 @ANY_TEXT
 @pytest.mark.parametrize("field", ["epoch", "read_at", "digest", "body"])
-async def test_a_damaged_rendering_hides_nothing(
+async def test_a_damaged_rendering_hides_no_rows(
     office: Office, field: str, garbage: bytes
 ) -> None:
     """With a damaged rendering in Redis, all processes return the rows of Google and
@@ -133,7 +133,7 @@ async def test_a_damaged_rendering_begins_an_epoch(office: Office) -> None:
     assert names == [["Basel", "Denver", "Austin"]] * 3
 
 
-def test_inflating_has_a_bound() -> None:
+def test_decompression_is_limited() -> None:
     """A value that decompresses to 256 MiB uses only the memory of the largest allowed
     rendering.
     """

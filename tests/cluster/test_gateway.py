@@ -75,7 +75,7 @@ def test_with_sqlite_redis_is_not_used(server: RedisServer, tmp_path: Path) -> N
 
 
 def test_without_a_cluster_redis_is_not_imported() -> None:
-    """The library costs time and memory, and is in an extra."""
+    """Without a cluster, the library redis, which belongs to an extra, is not imported."""
     program = "import sys, gateway.app; raise SystemExit('redis' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0  # noqa: S603

@@ -1,4 +1,4 @@
-"""Rates of callers' keys that processes exchange, in a time that the tests let pass."""
+"""Tests of key rates that processes exchange, in simulated time."""
 
 import random
 from unittest.mock import patch
@@ -20,7 +20,7 @@ MOST = 720
 
 
 async def most_under_load(redis: Redis, count: int, *, exchanges: bool, price: int = 1) -> int:
-    """The most that processes under full load admit in a minute, from rest and later."""
+    """Most requests that processes under full load admit in any minute."""
     cluster = Cluster(redis, exchanges=exchanges)
     await cluster.start(count)
     await cluster.run(65, greedy=count, price=price)
@@ -29,7 +29,7 @@ async def most_under_load(redis: Redis, count: int, *, exchanges: bool, price: i
 
 @pytest.mark.parametrize("exchanges", [True, False], ids=["regular", "only when needed"])
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
-async def test_no_minute_has_more_than_a_fifth_too_many(
+async def test_processes_admit_at_most_a_fifth_too_many(
     redis: Redis, count: int, exchanges: bool
 ) -> None:
     """However many processes a key uses, a minute admits at least rate and burst, at most
@@ -39,7 +39,7 @@ async def test_no_minute_has_more_than_a_fifth_too_many(
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_no_pattern_of_use_breaks_the_bound(redis: Redis, seed: int) -> None:
+async def test_random_use_keeps_to_the_bound(redis: Redis, seed: int) -> None:
     """The bound holds for random use, pauses and prices at several processes with a slow Redis."""
     chance = random.Random(seed)  # noqa: S311
     cluster = Cluster(redis, exchanges=seed % 3 > 0)
@@ -54,7 +54,7 @@ async def test_no_pattern_of_use_breaks_the_bound(redis: Redis, seed: int) -> No
     assert RATE / 2 < cluster.most() <= MOST
 
 
-async def test_dear_requests_keep_to_the_bound(redis: Redis) -> None:
+async def test_expensive_requests_keep_to_the_bound(redis: Redis) -> None:
     """The bound holds for requests for fresh data, which count as five each."""
     assert await most_under_load(redis, 3, exchanges=True, price=FRESH_PRICE) <= MOST
 
@@ -75,7 +75,7 @@ async def test_a_burst_is_used_at_most_twice(redis: Redis, count: int, per_minut
     assert burst <= len(cluster.admitted) <= 2 * burst + recovered
 
 
-async def test_a_bug_is_seen(redis: Redis) -> None:
+async def test_a_planted_bug_breaks_the_bound(redis: Redis) -> None:
     """With a planted bug that drops the use of other processes, the bound is exceeded."""
     planted = EXCHANGE_USE.replace("tonumber(ARGV[at + 1])", "0")
     with patch.object(key_rates, "EXCHANGE_USE", planted):
@@ -86,9 +86,7 @@ async def test_a_bug_is_seen(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("slow_seconds", [0.0, 0.2], ids=["fast", "slow"])
-async def test_a_client_of_one_process_is_never_refused_within_its_limits(
-    redis: Redis, slow_seconds: float
-) -> None:
+async def test_a_client_of_one_process_keeps_its_limits(redis: Redis, slow_seconds: float) -> None:
     """With three processes, a client of one process is admitted whenever a single process
     would admit it.
     """
@@ -109,7 +107,7 @@ async def test_a_client_of_one_process_is_never_refused_within_its_limits(
     assert refused == 0
 
 
-async def test_a_client_may_use_its_burst_at_all_processes(redis: Redis) -> None:
+async def test_a_client_can_use_its_burst_at_all_processes(redis: Redis) -> None:
     """A client can use its burst at three processes in turn, at once, and again after a pause."""
     cluster = Cluster(redis)
     gateways = await cluster.start(3)
@@ -135,7 +133,7 @@ async def test_an_idle_process_learns_of_the_use(redis: Redis) -> None:
     assert not await first.send()
 
 
-async def test_what_is_given_back_is_exchanged(redis: Redis) -> None:
+async def test_returned_prices_are_exchanged(redis: Redis) -> None:
     """A returned price is exchanged: ten requests for fresh data count as 50 at other
     processes, not 60.
     """
@@ -150,7 +148,7 @@ async def test_what_is_given_back_is_exchanged(redis: Redis) -> None:
     assert await second.send_all() == BURST - 10 * FRESH_PRICE - 1
 
 
-async def test_a_redis_that_lost_its_data_does_not_make_the_processes_fewer(
+async def test_a_lost_redis_keeps_the_number_of_processes(
     redis: Redis,
 ) -> None:
     """After Redis lost its data, the first process to return gets only its share of the burst."""
@@ -164,7 +162,7 @@ async def test_a_redis_that_lost_its_data_does_not_make_the_processes_fewer(
     assert first.shared.allowance(key_rate_limit(RATE)) == allowance
 
 
-async def test_use_from_long_ago_is_not_charged(redis: Redis) -> None:
+async def test_old_use_is_not_charged(redis: Redis) -> None:
     """Use by other processes since the last exchange counts less by the time that has passed."""
     cluster = Cluster(redis)
     first, second = await cluster.start(2)
@@ -247,7 +245,7 @@ async def test_without_redis_each_process_has_its_share(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("is_cut", [True, False], ids=["cut", "answers lost"])
-async def test_the_bound_holds_while_redis_comes_and_goes(redis: Redis, is_cut: bool) -> None:
+async def test_the_bound_holds_with_an_unreliable_redis(redis: Redis, is_cut: bool) -> None:
     """The bound holds if Redis fails every second, or for heartbeats only."""
     cluster = Cluster(redis)
     gateways = await cluster.start(3)
@@ -265,7 +263,7 @@ async def test_the_bound_holds_while_redis_comes_and_goes(redis: Redis, is_cut: 
 
 
 @pytest.mark.parametrize("is_cut", [True, False], ids=["cut", "answers lost"])
-async def test_a_client_within_its_share_notices_no_redis_that_comes_and_goes(
+async def test_a_client_within_its_share_with_an_unreliable_redis(
     redis: Redis, is_cut: bool
 ) -> None:
     """A third of the rate at one process is always admitted, although Redis fails again
@@ -285,7 +283,7 @@ async def test_a_client_within_its_share_notices_no_redis_that_comes_and_goes(
     assert all(answers)
 
 
-async def test_processes_that_are_cut_off_have_their_share_besides(redis: Redis) -> None:
+async def test_disconnected_processes_add_their_shares(redis: Redis) -> None:
     """Two of three processes without Redis use 1/3 of the rate each, besides the process
     that reaches Redis.
     """
@@ -298,7 +296,7 @@ async def test_processes_that_are_cut_off_have_their_share_besides(redis: Redis)
     assert cluster.most(30) <= (RATE / 2) * (1 + 2 / 3) + 2 * BURST
 
 
-async def test_a_process_alone_may_always_send(redis: Redis) -> None:
+async def test_each_disconnected_process_can_send(redis: Redis) -> None:
     """With a small plan, a process without Redis admits at least one request, also one
     for fresh data.
     """
@@ -327,7 +325,7 @@ async def begin(cluster: Cluster, fault: str) -> None:
 
 
 async def end(cluster: Cluster, fault: str) -> None:
-    """What Redis was sent while it hung is carried out now."""
+    """End the fault; Redis executes the commands that it received while it hung."""
     await cluster.redis.config_set("maxmemory", 0)
     await cluster.world.resume()
     for each in cluster.gateways:
@@ -349,7 +347,7 @@ async def test_the_bound_holds_in_faults(redis: Redis, fault: str) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_client_within_its_share_notices_no_fault(redis: Redis, fault: str) -> None:
+async def test_a_client_within_its_share_during_a_fault(redis: Redis, fault: str) -> None:
     """A third of the rate at one process is admitted before, during and after a fault."""
     cluster = Cluster(redis)
     gateway, *_ = await cluster.start(3)

@@ -1,4 +1,4 @@
-"""The rate of one key at two gateways, as processes."""
+"""Test of the rate of one key at two gateway processes."""
 
 import time
 from collections.abc import Iterator

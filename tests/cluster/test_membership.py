@@ -20,7 +20,7 @@ def shares(*processes: Process) -> list[float]:
 
 
 def free_pid() -> int:
-    """The number of a process that has ended."""
+    """ID of a process that has ended."""
     gone = subprocess.Popen(["true"])  # noqa: S607 - any process
     gone.wait()
     return gone.pid
@@ -51,7 +51,7 @@ async def test_a_new_process_has_what_the_others_leave(redis: Redis) -> None:
     assert shares(third) == [0.0]
 
 
-async def test_a_share_that_shrank_counts_until_its_process_knows(redis: Redis) -> None:
+async def test_a_share_shrinks_when_its_process_knows(redis: Redis) -> None:
     """A process that has not heard of a third process can use a half, so the third
     process gets less.
     """
@@ -86,7 +86,7 @@ async def test_an_empty_redis_waits_for_the_others(redis: Redis) -> None:
     assert stamps == ["0.3333", "1"]
 
 
-async def test_a_heartbeat_without_an_answer_may_count(redis: Redis) -> None:
+async def test_a_heartbeat_without_an_answer_delays_calls(redis: Redis) -> None:
     """A process whose heartbeat got no answer uses nothing while other processes might
     count it as present.
     """
@@ -142,7 +142,7 @@ async def test_a_dead_process_of_this_machine_is_forgotten_at_once(redis: Redis)
     assert set(await redis.hkeys(MEMBERS)) & set(names) == {"alive", "far"}
 
 
-async def test_a_heartbeat_that_arrives_late_is_void(redis: Redis) -> None:
+async def test_a_late_heartbeat_is_ignored(redis: Redis) -> None:
     """A heartbeat that a hanging Redis executes late does not register a process that gave up."""
     world = World(redis)
     (process,) = await world.start(1)
@@ -159,7 +159,7 @@ async def test_a_heartbeat_that_arrives_late_is_void(redis: Redis) -> None:
     assert await redis.hget(MEMBERS, process.membership.id) == before
 
 
-async def test_redis_may_have_another_time_afterwards(redis: Redis) -> None:
+async def test_the_clock_of_redis_can_change(redis: Redis) -> None:
     """Processes continue if the clock of Redis moves by an hour."""
     world = World(redis)
     await world.start(2)

@@ -1,4 +1,4 @@
-"""Once a process has answered a state of the rows, no process answers an older one as fresh."""
+"""Tests that no process returns older rows as fresh than another process returned before."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ SEARCH = Query(where=parse_where({"population": {"$gt": 0}}))
 
 
 async def test_an_edit_seen_by_another_during_a_write(office: Office) -> None:
-    """A reader answers a person's edit while a batch is at Google: the writer does so after it."""
+    """An edit that a reader returned during a write is in the writer's rows after the write."""
     writer, reader, third = office.peers
     await office.settle_in()
     gate = office.gate()
@@ -52,11 +52,10 @@ async def test_a_write_that_is_not_answered_yet(office: Office) -> None:
     assert (await writer.listed()).names == (await other.listed()).names == office.held_names()
 
 
-async def test_an_epoch_that_begins_with_the_types(office: Office) -> None:
-    """The types of a search come late, are old, and are read again: its rows are no other's then.
-
-    A person edits between the types and the rows, and once more after the search.
-    """
+async def test_an_edit_between_the_reads_of_a_search(office: Office) -> None:
+    """If a person edits between the two reads of a search, other processes do not return older
+    rows. The edit happens between the read of the types and the read of the rows, and again
+    after the search."""
     first, second, _ = office.peers
     await first.listed(SEARCH)
     may_read_rows, may_have_types = office.gate(), office.gate()
@@ -85,7 +84,7 @@ async def test_an_epoch_that_begins_with_the_types(office: Office) -> None:
     assert shown.names[0] == seen.names[0]
 
 
-async def test_types_of_before_an_edit(office: Office) -> None:
+async def test_a_search_uses_the_types_of_the_latest_rows(office: Office) -> None:
     """After one process returned a changed number, other processes search by the new number."""
     reader, searcher, _ = office.peers
     found = await reader.listed(LARGE)
@@ -98,8 +97,8 @@ async def test_types_of_before_an_edit(office: Office) -> None:
     assert searcher.cost() == Cost(1, 0)
 
 
-async def test_the_first_search_after_an_edit_keeps_both_renderings(office: Office) -> None:
-    """What one process has read for it serves the others; types older than rows are read again."""
+async def test_a_search_after_an_edit_shares_both_renderings(office: Office) -> None:
+    """The first search after an edit stores both renderings for the other processes."""
     first, second, third = office.peers
     await first.listed(LARGE)
     office.cities.type(2, "Basel", None, 999_999)
@@ -116,7 +115,7 @@ async def test_the_first_search_after_an_edit_keeps_both_renderings(office: Offi
 
 
 async def test_a_search_after_dropped_rows_reads_its_types_last(office: Office) -> None:
-    """Types that another process has sent for may be older than rows that were answered."""
+    """After the cached rows were dropped, a search reads the types after the rows."""
     first, _, _ = office.peers
     await first.listed(LARGE)
     await first.update(2, name="Reno")

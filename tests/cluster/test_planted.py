@@ -1,4 +1,4 @@
-"""Bugs planted in the processes: the scenarios see each of them, and nothing without one."""
+"""Tests that the scenarios find each planted bug, and no defect without one."""
 
 import pytest
 
@@ -27,13 +27,13 @@ PLANTED: list[tuple[Bug, Scenario]] = [
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 async def test_no_defect_without_a_bug(office: Office, scenario: Scenario) -> None:
-    """The processes as they are pass all scenarios."""
+    """Each scenario passes with the real code."""
     assert await scenario(office) == []
 
 
 @pytest.mark.parametrize(("bug", "scenario"), PLANTED, ids=[bug.__name__ for bug, _ in PLANTED])
-async def test_a_bug_is_seen(office: Office, bug: Bug, scenario: Scenario) -> None:
-    """The scenario that passes without the bug fails with it."""
+async def test_each_planted_bug_is_found(office: Office, bug: Bug, scenario: Scenario) -> None:
+    """Each planted bug makes its scenario report a defect."""
     with bug():
         defects = await scenario(office)
 

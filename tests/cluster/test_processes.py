@@ -1,4 +1,4 @@
-"""Buckets of several processes on a real Redis and a real clock, faster than Google's."""
+"""Tests of the shared quota with a real Redis and a real clock, at a faster rate."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ TEMPO = Tempo(
 
 @dataclass
 class Office:
-    """Processes, each with a client of its own, and the instants of their calls."""
+    """Simulated processes, each with its own Redis client, and the times of their calls."""
 
     url: str
     sent: list[tuple[float, int]] = field(default_factory=list)
@@ -151,7 +151,7 @@ async def test_each_process_has_its_turn(server: RedisServer) -> None:
     assert min(counts) >= sum(counts) / 6
 
 
-async def test_a_cancelled_call_leaves_its_place(server: RedisServer) -> None:
+async def test_a_cancelled_call_returns_its_quota(server: RedisServer) -> None:
     """Calls cancelled while they wait for Redis take no quota from other calls."""
     office = Office(server.url)
     async with office.opened(1):

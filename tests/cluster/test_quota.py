@@ -1,4 +1,4 @@
-"""The quota of Google that processes share, in a time that the tests let pass."""
+"""Tests of Google's quota that processes share, in simulated time."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -89,7 +89,7 @@ async def test_processes_take_turns(redis: Redis) -> None:
 
 @pytest.mark.parametrize("is_idle", [False, True], ids=["busy", "idle before"])
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_no_fault_lets_too_many_pass(
+async def test_faults_do_not_exceed_the_quota(
     redis: Redis, fault: Callable[[World], Awaitable[None]], is_idle: bool
 ) -> None:
     """Before, during and after a fault at most 60 calls a minute pass, and calls continue."""
@@ -133,7 +133,7 @@ async def test_without_redis_each_process_has_its_share(redis: Redis) -> None:
     assert Counter(world.sent_since(60)) == {0: 18}
 
 
-async def test_a_process_that_is_cut_off_has_its_share_alone(redis: Redis) -> None:
+async def test_a_disconnected_process_has_its_share(redis: Redis) -> None:
     """A disconnected process has a third of the rate, and the other two have two thirds."""
     world = World(redis)
     await world.start(3)
@@ -202,7 +202,7 @@ async def test_a_permission_that_comes_late_is_not_used(redis: Redis) -> None:
     assert (late, await process.calls["a"].take()) == (False, True)
 
 
-async def test_a_pause_holds_for_all(redis: Redis) -> None:
+async def test_a_pause_applies_to_all_processes(redis: Redis) -> None:
     """After a 429 of one process, no process makes calls for five seconds, and then one
     at a time.
     """
@@ -244,7 +244,7 @@ async def test_a_pause_outlives_redis(
     assert len(world.sent) == before
 
 
-async def test_a_learnt_limit_holds_for_all(redis: Redis) -> None:
+async def test_a_learnt_limit_applies_to_all_processes(redis: Redis) -> None:
     """After a 429 with a limit of 20, all processes together make 18 calls a minute for
     ten minutes.
     """
@@ -260,7 +260,7 @@ async def test_a_learnt_limit_holds_for_all(redis: Redis) -> None:
     assert len(world.sent_since(60)) == pytest.approx(54, abs=1)
 
 
-async def test_what_is_given_back_is_there_for_others(redis: Redis) -> None:
+async def test_returned_quota_is_used_by_others(redis: Redis) -> None:
     """A call that is not sent returns its quota, which another process can use."""
     world = World(redis)
     first, second = await world.start(2)

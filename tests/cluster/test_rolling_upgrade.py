@@ -1,4 +1,4 @@
-"""Three gateways behind the nginx of the docs: one is killed, then all are restarted in turn."""
+"""Test of three gateways behind nginx: one is killed, then all are restarted in turn."""
 
 import json
 import shutil
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.skipif(shutil.which("nginx") is None, reason="there is 
 
 @dataclass
 class Load:
-    """Clients that read, and write with Idempotency-Keys as the README's client does."""
+    """Clients that read, and that write with Idempotency-Keys as the client in the README."""
 
     proxy: Proxy
     key: str
@@ -117,7 +117,7 @@ def _json(answer: httpx2.Response) -> dict[str, Any]:
 
 @dataclass
 class Fleet:
-    """Gateways with ports of their own, which may be replaced."""
+    """Gateways on fixed ports that can be replaced."""
 
     installation: Installation
     ports: dict[str, int]

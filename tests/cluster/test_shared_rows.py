@@ -1,4 +1,4 @@
-"""Rows that processes share: read once for all, patched with the news of each write."""
+"""Tests of rows that processes share: one read for all, updated with the news of each write."""
 
 import asyncio
 import zlib
@@ -45,7 +45,7 @@ async def test_both_renderings_are_shared(office: Office) -> None:
     assert second.cost() == NONE
 
 
-async def test_news_of_a_create_spare_the_others_a_read(office: Office) -> None:
+async def test_a_create_needs_no_read_by_others(office: Office) -> None:
     """Other processes add created rows to their cached rows without a read."""
     writer = office.peers[0]
     await office.settle_in()
@@ -58,7 +58,7 @@ async def test_news_of_a_create_spare_the_others_a_read(office: Office) -> None:
     assert not any(each.freshness.is_alone for each in shown)
 
 
-async def test_news_of_an_update_spare_the_others_a_read(office: Office) -> None:
+async def test_an_update_needs_no_read_by_others(office: Office) -> None:
     """Other processes apply an update to their cached rows without a read."""
     writer, other, _ = office.peers
     await office.settle_in()
@@ -69,7 +69,7 @@ async def test_news_of_an_update_spare_the_others_a_read(office: Office) -> None
     assert other.cost() == NONE
 
 
-async def test_writes_of_several_processes_make_one_chain(office: Office) -> None:
+async def test_writes_of_several_processes_are_applied_in_order(office: Office) -> None:
     """A process applies the writes of two other processes in their order."""
     first, second, third = office.peers
     await office.settle_in()
@@ -115,7 +115,7 @@ async def test_a_row_missed_by_an_update(office: Office, is_removed: bool) -> No
     assert other.cost() == (ONE_READ if is_removed else NONE)
 
 
-async def test_a_delete_has_the_others_read(office: Office) -> None:
+async def test_a_delete_causes_one_read(office: Office) -> None:
     """After a delete, one read gives all processes the rows with new numbers."""
     writer, second, third = office.peers
     await office.settle_in()
@@ -156,7 +156,7 @@ async def test_processes_that_read_together_share_a_read(office: Office) -> None
     assert [first.cost(), second.cost()] == [ONE_READ, NONE]
 
 
-async def test_a_failed_read_holds_up_nobody(office: Office) -> None:
+async def test_a_failed_read_is_repeated_by_another_process(office: Office) -> None:
     """If the read of one process fails, a waiting process reads for itself."""
     first, second, _ = office.peers
     gate = office.gate()
@@ -208,7 +208,7 @@ async def test_a_write_by_filter_reads_its_own_tab(office: Office) -> None:
     assert [await peer.names() for peer in office.peers] == [["Denver", "Waco"]] * 3
 
 
-async def test_rows_by_sheet_id_are_read_anew(office: Office) -> None:
+async def test_rows_by_sheet_id_are_not_taken_from_redis(office: Office) -> None:
     """A read by sheet ID does not use rows that another process read by title."""
     reader, other, _ = office.peers
     await reader.update(2, name="Bern")
@@ -223,7 +223,7 @@ async def test_rows_by_sheet_id_are_read_anew(office: Office) -> None:
     assert rows.table.last_row == 2
 
 
-async def test_a_flight_ends_with_both_renderings(office: Office) -> None:
+async def test_a_shared_read_ends_with_both_renderings(office: Office) -> None:
     """After both renderings are stored, no process waits for the read."""
     first, _, _ = office.peers
     await office.settle_in(first)
@@ -243,7 +243,7 @@ async def test_a_flight_ends_with_both_renderings(office: Office) -> None:
         await until(has_landed)
 
 
-async def test_too_many_rows_are_read_by_each(office: Office) -> None:
+async def test_too_large_rows_are_not_shared(office: Office) -> None:
     """Renderings and changes above the size limit are not shared, and each process reads
     correct rows.
     """
@@ -263,7 +263,7 @@ async def test_too_many_rows_are_read_by_each(office: Office) -> None:
     assert names == office.held_names()
 
 
-async def test_a_read_for_no_cache_serves_no_older_rows(office: Office) -> None:
+async def test_no_cache_uses_no_shared_rows(office: Office) -> None:
     """A read with `no-cache` does not use rows that another process read earlier."""
     first, second, _ = office.peers
     await first.names()
@@ -318,7 +318,7 @@ async def has_asked(office: Office, peer: Peer) -> None:
 
 
 async def calls(client: Any) -> int:
-    """Number of scripts that Redis has run."""
+    """Number of scripts that Redis has executed."""
     statistics = await client.info("commandstats")
     return int(statistics["cmdstat_evalsha"]["calls"])
 

@@ -1,4 +1,4 @@
-"""Rows that processes share while Redis loses its data, restarts, or is away."""
+"""Tests of shared rows while Redis loses data, restarts or is unavailable."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -143,7 +143,7 @@ async def test_each_process_reads_for_itself_without_redis(
     assert [each.freshness.is_alone for each in together] == [False, False]
 
 
-async def test_kept_rows_are_served_without_redis(office: Office) -> None:
+async def test_cached_rows_are_served_without_redis(office: Office) -> None:
     """Without Redis, cached rows are returned marked and without a call until they expire."""
     first, second, _ = office.peers
     await office.settle_in()
@@ -275,7 +275,7 @@ async def test_rows_of_the_future_are_read_again(office: Office) -> None:
 
 
 @pytest.mark.parametrize("script", [LOOK, PUBLISH], ids=["look", "publish"])
-async def test_rows_are_not_younger_for_a_late_message(office: Office, script: str) -> None:
+async def test_a_late_message_does_not_make_rows_younger(office: Office, script: str) -> None:
     """Rows keep their real age if a process is suspended before it stores or reads them."""
     reader, other, _ = office.peers
     slow = reader if script is PUBLISH else other

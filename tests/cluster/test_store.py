@@ -1,4 +1,4 @@
-"""The store: a real Redis that hangs, dies, is full, and comes back."""
+"""Tests of `Store` with a Redis that hangs, stops, is full, and returns."""
 
 import asyncio
 import time
@@ -119,7 +119,7 @@ async def test_a_cancellation_is_not_lost_to_a_fault(store: Store, server: Redis
 
 
 @pytest.mark.parametrize("password", [PASSWORD, "wrong-but-secret"])
-async def test_no_password_is_told(server: RedisServer, password: str) -> None:
+async def test_no_error_contains_the_password(server: RedisServer, password: str) -> None:
     """Neither errors nor the logged reason contain the password of Redis."""
     told: list[str | None] = []
     async with open_store(server.url.replace(PASSWORD, password)) as opened:

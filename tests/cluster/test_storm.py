@@ -1,4 +1,4 @@
-"""The quota of Google that processes share, under chains of faults."""
+"""Test of the shared quota under random chains of faults."""
 
 import pytest
 from redis.asyncio import Redis
@@ -8,7 +8,7 @@ from tests.cluster.world import World
 
 
 @pytest.mark.parametrize("seed", range(30))
-async def test_no_chain_of_faults_lets_too_many_pass(redis: Redis, seed: int) -> None:
+async def test_random_faults_do_not_exceed_the_quota(redis: Redis, seed: int) -> None:
     """At most 60 calls pass in any minute during any sequence of faults."""
     world = World(redis)
     await storm(world, seed)

@@ -20,7 +20,7 @@ LOST = WriteOutcomeUnknown("no answer")
 NAMES = ["Boston", "Denver", "Austin", "Reno"]
 
 
-async def test_twins_at_once_are_one_row(office: Office) -> None:
+async def test_simultaneous_repeats_create_one_row(office: Office) -> None:
     """Two writes with one key create one row; each gets the row, or 409 until the other ends."""
     for number in range(5):
         name = f"n{number}"
@@ -40,7 +40,7 @@ async def test_twins_at_once_are_one_row(office: Office) -> None:
     assert office.held_names()[3:] == [f"n{number}" for number in range(5)]
 
 
-async def test_repeats_cost_the_others_no_read(office: Office) -> None:
+async def test_repeats_cost_few_reads(office: Office) -> None:
     """A repeat at the same process causes no read; the first repeat at another process
     causes one read, later ones none.
     """
@@ -56,7 +56,7 @@ async def test_repeats_cost_the_others_no_read(office: Office) -> None:
     assert costs == [0, 0, 1, 0, 0]
 
 
-async def test_a_twin_of_a_write_at_google_waits_for_its_answer(office: Office) -> None:
+async def test_a_repeat_waits_for_a_running_write(office: Office) -> None:
     """A repeat during the write waits for the lock and returns the first answer."""
     first, second, _ = office.peers
     gate = office.gate()
@@ -75,7 +75,7 @@ async def test_a_twin_of_a_write_at_google_waits_for_its_answer(office: Office) 
     assert office.held_names() == NAMES
 
 
-async def test_a_twin_that_found_no_record_is_told_of_the_other(office: Office) -> None:
+async def test_a_repeat_that_started_too_early_gets_409(office: Office) -> None:
     """A repeat that started before the first record was stored gets 409 and sends
     nothing; later repeats get the answer.
     """
@@ -100,7 +100,7 @@ async def test_a_twin_that_found_no_record_is_told_of_the_other(office: Office) 
     assert office.held_names() == NAMES
 
 
-async def test_a_twin_is_not_judged_by_what_the_other_did(office: Office) -> None:
+async def test_a_simultaneous_repeat_of_a_delete_gets_409(office: Office) -> None:
     """A second delete with the same key, which finds the row gone, gets 409 with outcome
     `unknown`; a later repeat gets the answer.
     """
@@ -121,7 +121,7 @@ async def test_a_twin_is_not_judged_by_what_the_other_did(office: Office) -> Non
     assert office.held_names() == ["Boston", "Denver"]
 
 
-async def test_a_twin_in_a_group_leaves_the_others(office: Office) -> None:
+async def test_a_repeat_in_a_batch_does_not_stop_other_writes(office: Office) -> None:
     """A repeat in a batch does not stop the other creates of this batch."""
     first, second, _ = office.peers
     gate = office.gate()
@@ -143,7 +143,9 @@ async def test_a_twin_in_a_group_leaves_the_others(office: Office) -> None:
 
 
 @pytest.mark.parametrize("is_applied", [True, False], ids=["applied", "not applied"])
-async def test_a_repeat_finishes_what_a_dead_process_left(office: Office, is_applied: bool) -> None:
+async def test_a_repeat_completes_a_write_of_a_dead_process(
+    office: Office, is_applied: bool
+) -> None:
     """A repeat after a killed process leaves one row, whether or not the batch was applied."""
     first, second, _ = office.peers
     gate = office.gate()
@@ -182,7 +184,7 @@ async def test_a_repeat_of_an_open_write_at_another_process(
     assert office.held_names() == NAMES
 
 
-async def test_repeats_of_an_open_write_at_once(office: Office) -> None:
+async def test_simultaneous_repeats_of_an_open_write(office: Office) -> None:
     """If two processes repeat a write with unknown outcome at once, there is one row."""
     first, second, third = office.peers
     first.sheets.before("apply", LOST)
@@ -211,7 +213,7 @@ async def test_a_key_with_another_body_is_refused_by_all(office: Office) -> None
     assert office.held_names() == NAMES
 
 
-async def test_a_replayed_write_is_told_to_the_others(office: Office) -> None:
+async def test_a_replayed_write_is_published(office: Office) -> None:
     """A process without Redis writes a row; after another process repeats the answer, all
     processes see the row.
     """

@@ -1,4 +1,4 @@
-"""`serve --workers`: several processes at one address, with a PostgreSQL database and a Redis."""
+"""Tests of `serve --workers`: several processes at one address."""
 
 import json
 import os
@@ -30,7 +30,7 @@ CLIENTS = 8
 def installed(
     postgres: PostgresServer, any_redis: RedisServer, tmp_path: Path
 ) -> Iterator[Installation]:
-    """A configuration for several processes, each with metrics."""
+    """Configuration for several processes with metrics."""
     settings = '[metrics]\nlisten = "0"\n'
     with clustered(tmp_path, postgres, any_redis, settings=settings) as installation:
         yield installation
@@ -139,14 +139,14 @@ def test_a_worker_that_cannot_be_replaced(installed: Installation) -> None:
 
 
 def listening_count(url: str) -> int:
-    """How many sockets listen at the port of a URL."""
+    """Number of sockets that listen at the port of `url`."""
     address = f"{urlsplit(url).port:04X}"
     lines = Path("/proc/net/tcp").read_text().splitlines()
     return sum(f":{address} 00000000:0000 0A" in line for line in lines)
 
 
 def test_workers_stop_gracefully(installed: Installation) -> None:
-    """After SIGTERM requests in flight are answered, and all processes end."""
+    """After SIGTERM, running requests are answered and all processes end."""
     key = installed.create_key("--spreadsheet", "demo")["key"]
     installed.emulator.faults({"call": "spreadsheets.batchUpdate", "delay_ms": 1500})
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
@@ -214,7 +214,7 @@ def test_processes_of_a_cluster_need_no_lock(installed: Installation) -> None:
 
 
 @pytest.mark.parametrize("setting", ["nothing", "redis"])
-def test_workers_are_refused_without_a_cluster(tmp_path: Path, setting: str) -> None:
+def test_workers_need_a_cluster(tmp_path: Path, setting: str) -> None:
     """Several workers with SQLite are an error, with or without Redis."""
     (tmp_path / "config.toml").touch(mode=0o600)
     text = '[cluster]\nredis = "redis://127.0.0.1:1/0"\n' if setting == "redis" else ""
@@ -265,7 +265,7 @@ def test_ports_of_metrics(installed: Installation) -> None:
 
 
 def test_pauses_between_starts_grow() -> None:
-    """A worker that served for a while is replaced at once."""
+    """Pauses between restarts double up to a limit, and are 0 after a steady run."""
     pauses, pause = [], 0.0
     for _ in range(7):
         pause = next_pause(pause, 0.1)

@@ -1,4 +1,4 @@
-"""The write lock: one process writes at a time, and follows what the one before it left."""
+"""Tests of the write lock: one process writes at a time, and uses the state of the last writer."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,7 +25,7 @@ ONE_WRITE = Cost(0, 1)
 COUNT = "SELECT count(*) FROM row_removals"
 
 
-async def test_creates_of_all_processes_are_rows_of_their_own(office: Office) -> None:
+async def test_concurrent_creates_get_different_rows(office: Office) -> None:
     """Creates of all processes get different rows with correct numbers, and no two
     batches run at the same time.
     """
@@ -38,7 +38,7 @@ async def test_creates_of_all_processes_are_rows_of_their_own(office: Office) ->
     assert office.google.most_writes_at_once["Cities"] == 1
 
 
-async def test_the_second_waits_for_the_first(office: Office) -> None:
+async def test_a_write_waits_for_another_process(office: Office) -> None:
     """The second process reads the worksheet only after the first process's batch is answered."""
     first, second, _ = office.peers
     gate = office.gate()
@@ -54,7 +54,7 @@ async def test_the_second_waits_for_the_first(office: Office) -> None:
     assert cost_of_waiting == Cost(0, 0)
 
 
-async def test_a_wait_for_the_lock_has_an_end(
+async def test_the_wait_for_the_lock_is_limited(
     server: RedisServer, postgres: PostgresServer
 ) -> None:
     """A write that waits too long for the lock gets an error and changes nothing."""
@@ -93,7 +93,7 @@ async def test_the_lock_of_a_holder_that_hangs_is_freed(
     assert office.held_names() == ["Boston", "Denver", "Austin", "Bern"]
 
 
-async def test_a_successor_needs_no_read(office: Office) -> None:
+async def test_a_next_writer_needs_no_read(office: Office) -> None:
     """The next holder gets the end, header and sheet ID from the last writer, without a read."""
     first, second, _ = office.peers
     for peer in (first, second):  # looks
@@ -110,7 +110,7 @@ async def test_a_successor_needs_no_read(office: Office) -> None:
     assert office.held_names()[5:] == [f"n{number}" for number in range(6)]
 
 
-async def test_a_successor_with_another_header_looks(office: Office) -> None:
+async def test_a_next_writer_reads_an_unknown_header(office: Office) -> None:
     """If the last writer saw an unknown header, the next holder reads the worksheet."""
     first, second, _ = office.peers
     for peer in (first, second):
@@ -136,7 +136,7 @@ async def test_a_successor_of_a_delete_appends_at_the_end(office: Office) -> Non
     assert office.held_names() == ["Denver", "Austin", "Oslo", "Oslo", "Bern"]
 
 
-async def test_a_session_that_was_cut_alone_stops_nothing(office: Office) -> None:
+async def test_a_lost_session_without_a_next_writer(office: Office) -> None:
     """A holder whose session was cut keeps the row if no other process took it."""
     first, second, _ = office.peers
     gate = office.gate()
@@ -150,7 +150,7 @@ async def test_a_session_that_was_cut_alone_stops_nothing(office: Office) -> Non
     assert await second.created("Bern") == 6
 
 
-async def test_a_holder_that_was_followed_stores_no_fence(office: Office) -> None:
+async def test_a_replaced_holder_sends_no_batch(office: Office) -> None:
     """A holder that was replaced stores no fence and sends no batch; its write gets an error."""
     first, second, _ = office.peers
     gate = office.gate()
@@ -187,7 +187,7 @@ async def test_an_applied_batch_of_a_dead_holder_is_found(office: Office) -> Non
     assert await first.created("Oslo") == 7
 
 
-async def test_a_batch_that_was_not_applied_is_burnt(office: Office) -> None:
+async def test_an_unapplied_batch_is_invalidated(office: Office) -> None:
     """A late batch of a dead holder is rejected by Google, and its write ends as not applied."""
     first, second, _ = office.peers
     gate = office.gate()
@@ -210,7 +210,7 @@ async def test_a_batch_that_was_not_applied_is_burnt(office: Office) -> None:
 
 
 @pytest.mark.parametrize("is_applied", [True, False], ids=["applied", "not applied"])
-async def test_an_outcome_that_stayed_open_is_settled(office: Office, is_applied: bool) -> None:
+async def test_an_open_outcome_is_resolved_once(office: Office, is_applied: bool) -> None:
     """A fence stays in the row until a process finds its outcome; later processes check nothing."""
     first, second, third = office.peers
     leaves_open(first, is_applied=is_applied)
@@ -226,7 +226,7 @@ async def test_an_outcome_that_stayed_open_is_settled(office: Office, is_applied
     assert third.sheets.count("fence_tokens") == 0
 
 
-async def test_who_cannot_settle_writes_nothing(office: Office) -> None:
+async def test_a_writer_that_cannot_resolve_a_fence_sends_nothing(office: Office) -> None:
     """A process that cannot check an open fence gets an error, and the next process finds
     the fence.
     """
@@ -245,7 +245,7 @@ async def test_who_cannot_settle_writes_nothing(office: Office) -> None:
     assert row == 6
 
 
-async def test_a_holder_settles_what_it_left_open_itself(office: Office) -> None:
+async def test_a_process_resolves_its_own_open_fence(office: Office) -> None:
     """The next write of the same process checks the fence that an earlier write left."""
     first, second, _ = office.peers
     leaves_open(first, is_applied=False)
@@ -258,7 +258,7 @@ async def test_a_holder_settles_what_it_left_open_itself(office: Office) -> None
     assert (await second.names())[0] == "Bern"
 
 
-async def test_a_refused_write_leaves_no_fence_open(office: Office) -> None:
+async def test_a_rejected_write_leaves_no_open_fence(office: Office) -> None:
     """If Google rejects a batch by request number, nothing was applied and no fence stays open."""
     first, second, _ = office.peers
     first.sheets.poison["Reno"] = "Invalid requests[{index}].appendCells: protected"
@@ -286,7 +286,7 @@ async def refused(write: "asyncio.Task[object]") -> None:
     assert caught.value.outcome == "not_applied"
 
 
-async def test_the_end_of_the_rows_is_that_of_the_latest_look(office: Office) -> None:
+async def test_the_last_row_is_that_of_the_latest_read(office: Office) -> None:
     """The end of the rows comes from the latest read, because people can delete rows."""
     first, second, _ = office.peers
     await first.created("Reno")
@@ -313,7 +313,7 @@ async def test_the_end_of_the_rows_is_that_of_the_latest_look(office: Office) ->
         "token = 'x', fence_key = 'gw', sent_at = 1, fence_id = -5",
     ],
 )
-async def test_a_damaged_fence_lets_nobody_write(office: Office, damage: str) -> None:
+async def test_a_damaged_fence_blocks_writes(office: Office, damage: str) -> None:
     """With a damaged fence in the lock's row, writes get 503 until an operator repairs the row."""
     first, second, _ = office.peers
     await first.created("Reno")
@@ -333,7 +333,7 @@ async def test_a_damaged_fence_lets_nobody_write(office: Office, damage: str) ->
     assert row == 6
 
 
-async def test_a_damaged_end_is_unknown(office: Office) -> None:
+async def test_a_damaged_last_row_is_read_again(office: Office) -> None:
     """With a damaged end in the lock's row, the next holder reads the worksheet."""
     first, second, _ = office.peers
     for peer in (first, second):
@@ -345,7 +345,7 @@ async def test_a_damaged_end_is_unknown(office: Office) -> None:
     assert office.held_names()[3:] == ["Oslo", "Oslo", "Bern"]
 
 
-async def test_only_removals_are_noted_beside_the_lock(office: Office) -> None:
+async def test_only_removals_are_stored_in_row_removals(office: Office) -> None:
     """A delete stores a note besides the fence in the lock's row; an update stores none,
     because it moves no rows.
     """

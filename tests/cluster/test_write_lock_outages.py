@@ -1,4 +1,4 @@
-"""The write lock while PostgreSQL is away."""
+"""Tests of the write lock while PostgreSQL is unavailable."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -14,7 +14,7 @@ from tests.worksheets.scripted_sheets import Cost
 
 @pytest.fixture(scope="module")
 def own_postgres() -> Iterator[PostgresServer]:
-    """A server that tests stop."""
+    """A PostgreSQL server that tests can stop."""
     with running_server() as started:
         yield started
 
@@ -51,7 +51,7 @@ async def test_nothing_is_written_without_postgresql(office: Office) -> None:
 
 
 async def test_rows_are_read_without_postgresql(office: Office) -> None:
-    """Reads need Google and Redis only."""
+    """Reads work without PostgreSQL, because they need only Google and Redis."""
     first, second, _ = office.peers
     office.postgres.stop()
     listed = [await first.listed(), await second.listed(no_cache=True)]

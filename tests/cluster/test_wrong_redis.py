@@ -28,7 +28,7 @@ METRICS = '[metrics]\nlisten = "127.0.0.1:0"\n'
 
 @pytest.fixture
 async def admin(server: RedisServer) -> AsyncIterator[Any]:
-    """A client that may change the server, which has users with too few rights."""
+    """Client with all rights; the server also has users with too few rights."""
     client: Any
     async with Redis.from_url(server.url) as client:
         for name, rights in (("weak", ["+@read"]), ("uninformed", ["+@all", "-@dangerous"])):
@@ -57,7 +57,7 @@ async def admin(server: RedisServer) -> AsyncIterator[Any]:
         pytest.param("database", StoreFault.NO_DATABASE, "no database of this", id="database"),
     ],
 )
-async def test_a_first_contact_that_fails_has_a_reason(
+async def test_a_failed_first_connection_has_a_reason(
     server: RedisServer, admin: Any, name: str, fault: StoreFault, advice: str
 ) -> None:
     """A failed first connection is logged once with its reason; `check` says what to do,
@@ -145,7 +145,7 @@ async def test_another_reason_is_reported_as_well(server: RedisServer) -> None:
 
 
 async def test_check_accepts_the_right_redis(server: RedisServer) -> None:
-    """It names the address only."""
+    """With a correct Redis, `check` reports ok and only its address."""
     finding = await check_redis(server.url)
 
     assert (finding.level, finding.text) == (
@@ -339,7 +339,7 @@ def test_a_redis_that_comes_later_is_used(
 
 
 def metric(gateway: Process) -> float:
-    """`gateway_redis_available`."""
+    """Value of `gateway_redis_available`."""
     url = gateway.said[-1].rpartition("metrics on ")[2].strip()
     (line,) = [
         each
@@ -350,6 +350,6 @@ def metric(gateway: Process) -> float:
 
 
 def log_lines(gateway: Process) -> list[dict[str, Any]]:
-    """What the log has of Redis."""
+    """Log lines of the event `redis`."""
     lines = map(json.loads, gateway.log.read_text().splitlines())
     return [line for line in lines if line["event"] == "redis"]

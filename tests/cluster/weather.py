@@ -17,7 +17,7 @@ MOST_ISOLATED_SECONDS = 90
 
 
 async def storm(world: World, seed: int, seconds: float = 400) -> None:
-    """Let processes live through random faults."""
+    """Run the processes of `world` through random faults for some 400 seconds."""
     random = Random(seed)  # noqa: S311 - no secret
     await world.start(random.randint(1, 4))
     lost_at = -10.0

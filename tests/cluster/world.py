@@ -24,7 +24,7 @@ Run = Callable[[Sequence[str], Sequence[Any]], Awaitable[Any]]
 
 
 class Link:
-    """A process's way to Redis, as its client: it may be cut, or Redis may hang."""
+    """Connection of a process to Redis, which can be cut, slowed or made to lose answers."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
@@ -61,7 +61,7 @@ class Link:
 
 
 def _undecoded(answer: Any) -> Any:
-    """An answer as a client gets it that decodes no texts."""
+    """Answer with texts as bytes, as clients without decoding get them."""
     if isinstance(answer, list):
         return [*map(_undecoded, answer)]
     return answer.encode() if isinstance(answer, str) else answer
@@ -69,7 +69,7 @@ def _undecoded(answer: Any) -> Any:
 
 @dataclass(eq=False)
 class Process:
-    """A process of the gateway that sends as many calls as it may while it is greedy."""
+    """A simulated process; while `is_greedy`, it sends as many calls as it is allowed to."""
 
     world: "World"
     number: int

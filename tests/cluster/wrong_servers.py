@@ -1,4 +1,4 @@
-"""Servers that are not the Redis that was meant, and the URLs that lead to them."""
+"""Servers that are not the expected Redis, and URLs that lead to them."""
 
 import socket
 import threading
@@ -15,7 +15,7 @@ Answer = Callable[[socket.socket], object]
 
 @contextmanager
 def wrong_url(name: str, server: RedisServer) -> Iterator[str]:
-    """The URL of a case: a Redis with another password, or no Redis."""
+    """URL of a case: a Redis with other credentials, or a server that is not Redis."""
     place = f"127.0.0.1:{server.port}"
     urls = {
         "password": f"redis://:{SECRET}@{place}/0",
@@ -38,7 +38,7 @@ def wrong_url(name: str, server: RedisServer) -> Iterator[str]:
 
 @contextmanager
 def listening(answer: Answer) -> Iterator[int]:
-    """The port of a server that gives each connection the same answer."""
+    """Port of a server that answers each connection with `answer`."""
     connections: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 

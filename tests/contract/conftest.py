@@ -17,7 +17,7 @@ FAKE, EMULATOR = "fake", "emulator"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what needs Google, unless a spreadsheet is named for it."""
+    """Deselect tests marked `google` unless the environment names a spreadsheet."""
     if google_place(os.environ) is not None:
         return
     left_out = [item for item in items if item.get_closest_marker("google") is not None]
@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A spreadsheet on an emulator, for all tests."""
+    """A spreadsheet on an emulator, shared by all tests."""
     with serving_emulator(tmp_path_factory.mktemp("emulator")) as place:
         yield place
 
@@ -37,7 +37,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     scope="session", params=[FAKE, EMULATOR, pytest.param("google", marks=pytest.mark.google)]
 )
 def place(request: pytest.FixtureRequest) -> Place | None:
-    """Location of the subject's spreadsheet; None for the one in memory."""
+    """The `Place` of the subject's spreadsheet; None for the fake in memory."""
     if request.param == FAKE:
         return None
     if request.param == EMULATOR:
@@ -48,7 +48,7 @@ def place(request: pytest.FixtureRequest) -> Place | None:
 
 @pytest.fixture(scope="session")
 def credentials(place: Place | None) -> Credentials | None:
-    """Those of the place; their token is kept from test to test."""
+    """Credentials of the place, shared by all tests so that their token is reused."""
     return None if place is None else load_credentials(place)
 
 
@@ -56,7 +56,7 @@ def credentials(place: Place | None) -> Credentials | None:
 async def spreadsheet(
     place: Place | None, credentials: Credentials | None
 ) -> AsyncIterator[Spreadsheet | None]:
-    """The place's spreadsheet."""
+    """The spreadsheet of the place; None for the fake."""
     if place is None:
         yield None
         return
@@ -66,7 +66,8 @@ async def spreadsheet(
 
 @pytest.fixture
 async def subject(spreadsheet: Spreadsheet | None) -> AsyncIterator[Subject]:
-    """One of those that claim to be `Sheets`; its worksheets are gone after the test."""
+    """The fake, or GoogleSheets on the emulator or Google; its
+    worksheets are deleted at the end."""
     if spreadsheet is None:
         yield FakeSubject()
         return

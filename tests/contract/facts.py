@@ -19,7 +19,7 @@ NOT_ASKED = "not asked, "
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """A worksheet to ask a fact on."""
+    """A worksheet on which one fact is asked."""
 
     spreadsheet: Spreadsheet
     title: str
@@ -32,7 +32,7 @@ class Bench:
         return text.replace(f"{self.title}!", "")
 
     async def append(self, cells: str, rows: Sequence[Sequence[Value]], insertion: str) -> str:
-        """The range that was written."""
+        """Append rows and return the written range."""
         updates = await self.spreadsheet.append(self.at(cells), rows, insertion=insertion)
         return self.without_title(updates["updatedRange"])
 
@@ -60,7 +60,7 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """A fact and what was answered."""
+    """A fact and the answer of Google or the emulator."""
 
     fact: Fact
     answer: str
@@ -82,7 +82,7 @@ class Finding:
 
 
 async def ask(fact: Fact, spreadsheet: Spreadsheet) -> Finding:
-    """The answer of Google, or its refusal, which is an answer too."""
+    """Ask a fact on its own worksheet; the text of a refusal is an answer, too."""
     async with _worksheet(fact, spreadsheet) as bench:
         try:
             answer = await fact.ask(bench)

@@ -1,4 +1,4 @@
-"""Open facts about sheets as people keep them: inserts, copies, checkboxes, arrays, tables."""
+"""Open facts about typical sheets: inserted rows, copies, checkboxes, array formulas, tables."""
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,13 +26,13 @@ Ask = Callable[[Bench], Awaitable[str]]
 
 
 def _inserted(bench: Bench, start: int, *, is_from_before: bool = True) -> Answer:
-    """A request for a row before a row, counted from 0."""
+    """Request that inserts a row at the index `start`, counted from 0."""
     range_ = rows_of(bench.sheet_id, start, start + 1)
     return {"insertDimension": {"range": range_, "inheritFromBefore": is_from_before}}
 
 
 def _ruled(bench: Bench, top: int, bottom: int, rule: Answer) -> Answer:
-    """A request for a rule of cells in the first column."""
+    """Request that sets a data validation rule for cells of the first column."""
     cells = cells_of(bench.sheet_id, top, 0, bottom, 1)
     return {"setDataValidation": {"range": cells, "rule": rule}}
 
@@ -64,13 +64,13 @@ async def _format(bench: Bench, cell: str) -> str:
 
 
 async def _rule(bench: Bench, cell: str) -> str:
-    """The condition of a cell's rule."""
+    """Type of the condition of a cell's data validation rule."""
     rule = (await _cell(bench, cell)).get("dataValidation", {})
     return str(rule.get("condition", {}).get("type", "no rule"))
 
 
 async def _readings(bench: Bench, cells: str) -> str:
-    """A range as values.get displays it, and unformatted."""
+    """JSON of a range, formatted and unformatted."""
     texts = await bench.spreadsheet.values(bench.at(cells), "FORMATTED_VALUE")
     values = await bench.spreadsheet.values(bench.at(cells), "UNFORMATTED_VALUE")
     return f"{json.dumps(texts)} and {json.dumps(values)}"
@@ -138,7 +138,7 @@ async def _formulas_into_inserted_rows(bench: Bench) -> str:
 
 
 def _rules_copied(bench: Bench, row: int, target: int) -> Answer:
-    """A request that copies the rules of a whole row, counted from 0, to another one."""
+    """Request that copies the data validation rules of row index `row` to row index `target`."""
     places = {
         name: {"sheetId": bench.sheet_id, "startRowIndex": at, "endRowIndex": at + 1}
         for name, at in (("source", row), ("destination", target))
@@ -147,7 +147,7 @@ def _rules_copied(bench: Bench, row: int, target: int) -> Answer:
 
 
 async def _record_above_a_filled_row(bench: Bench) -> str:
-    """A row inserted above a filled-down one, written, and its rules and formula copied."""
+    """Insert a row, write it, and copy the rules and formula of the row below."""
     blank: Answer = {"userEnteredValue": {"stringValue": "b"}}
     start = {"sheetId": bench.sheet_id, "rowIndex": 2, "columnIndex": 0}
     update = {"start": start, "rows": [{"values": [{}, blank]}], "fields": "userEnteredValue"}
@@ -170,7 +170,7 @@ async def _copied_from_below_the_grid(bench: Bench) -> str:
 
 
 def _kept_by_paste(kind: str) -> Ask:
-    """Format and rule of a currency with a dropdown after a date with a checkbox is pasted."""
+    """Format and rule of a currency cell with a dropdown after a date with a checkbox is pasted."""
 
     async def kept(bench: Bench) -> str:
         cells = cells_of(bench.sheet_id, 1, 1, 2, 2)
@@ -237,7 +237,7 @@ async def _formulas_in_a_shifted_range(bench: Bench) -> str:
 
 
 def _with_table(*requests: Callable[[Bench, Answer], Answer], rows: int = 3) -> Ask:
-    """Column A and the table's end after a table with a totals row in row 3 is edited."""
+    """Edit a table whose totals row is row 3; returns column A and the last row of the table."""
 
     async def edited(bench: Bench) -> str:
         table: Answer = {
@@ -310,7 +310,7 @@ async def _values_under_a_table(bench: Bench) -> str:
 
 
 async def _beside_protected_rows(bench: Bench) -> str:
-    """Rows inserted before each of the rows 2 to 4, of which 2 and 3 are protected."""
+    """Insert a row before each of the rows 2 to 4, where rows 2 and 3 are protected."""
     listed = await bench.spreadsheet.sheets().list_worksheets(bench.spreadsheet.id)
     ids = [each.sheet_id for each in listed if each.title == PROTECTED]
     if not ids:

@@ -1,4 +1,4 @@
-"""Requests about developer metadata, appended cells and tables, and what they lead to."""
+"""Requests about developer metadata, appended cells and tables, and readers of their answers."""
 
 import random
 from typing import Any
@@ -10,7 +10,7 @@ LARGEST_ID = 2**31 - 1
 
 
 def new_id() -> int:
-    """An ID that no other run is likely to use."""
+    """A random ID, which other test runs are unlikely to use."""
     return random.randint(1, LARGEST_ID)  # noqa: S311 - only so that no two are the same
 
 
@@ -27,7 +27,7 @@ def create(metadata_id: int, location: Answer, *, value: str = "", key: str = "c
 
 
 def by_id(metadata_id: int) -> Answer:
-    """A data filter of the metadata with an ID."""
+    """Data filter for the metadata with this ID."""
     return {"developerMetadataLookup": {"metadataId": metadata_id}}
 
 
@@ -77,7 +77,7 @@ async def found(spreadsheet: Spreadsheet, *filters: Answer) -> list[Answer]:
 
 
 def shown(answer: Answer) -> list[list[list[str]]]:
-    """The displayed cells of each GridData of a Spreadsheet's only worksheet."""
+    """Displayed cells of each GridData of the only worksheet in an answer."""
     [sheet] = answer["sheets"]
     return [[_texts(line) for line in data.get("rowData", [])] for data in sheet["data"]]
 

@@ -107,7 +107,7 @@ def _fewer_rows(bench: Bench) -> Answer:
 
 
 def _append_under(cell: Answer) -> Callable[[Bench], Awaitable[str]]:
-    """Target of appendCells if a cell like this is in row 4."""
+    """Row that appendCells writes if a cell like `cell` is in row 4."""
 
     async def written(bench: Bench) -> str:
         repeat = {
@@ -130,7 +130,7 @@ async def _append_cells_growth(bench: Bench) -> str:
 
 
 def _table(bench: Bench) -> tuple[str, Answer]:
-    """The ID of a table in A1:B2, and the request that adds it."""
+    """ID of a table in A1:B2, and the request that adds the table."""
     table_id = str(new_id())
     table = {
         "tableId": table_id,

@@ -164,7 +164,7 @@ FACTS = (
 async def ask_all(
     place: Place, tell: Callable[[str], None], facts: Sequence[Fact] = FACTS
 ) -> list[Finding]:
-    """Ask in order; print each line at once."""
+    """Ask all facts in order, and pass each line to `tell` at once."""
     findings = []
     async with open_spreadsheet(place) as spreadsheet:
         for fact in facts:
@@ -174,7 +174,7 @@ async def ask_all(
 
 
 def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
-    """The exit status: 0 if the emulator is right in everything, 1 if not, 2 without a place."""
+    """Exit status: 0 if all facts agree with the emulator, 1 if not, 2 without a spreadsheet."""
     place = _read_place(arguments, environment)
     try:
         findings = anyio.run(ask_all, place, lambda line: print(line, flush=True))

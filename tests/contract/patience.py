@@ -1,4 +1,4 @@
-"""Waiting for Google's quota: calls of a test run are more than Google takes in a minute."""
+"""Waiting for Google's quota, because a test run makes more calls than a minute allows."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ async def patiently(call: Callable[[], Awaitable[T]], sleep: Sleep) -> T:
 
 @dataclass(frozen=True, kw_only=True)
 class PatientSheets(ForwardingSheets):
-    """`Sheets` that waits for quota instead of failing for the lack of it."""
+    """`Sheets` that waits and repeats a call if Google's quota is spent."""
 
     inner: Sheets
     sleep: Sleep

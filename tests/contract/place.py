@@ -1,4 +1,4 @@
-"""Locations of the spreadsheets under contract, besides the one in memory."""
+"""Spreadsheets that the contract suite uses, at Google or on an emulator."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,8 @@ PROTECTED_SHEET = [
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A spreadsheet behind the API, and the key file of an account that may edit it."""
+    """A spreadsheet behind the API, and the key file of an account that
+    can edit the spreadsheet."""
 
     credentials: Path
     spreadsheet: str
@@ -43,7 +44,7 @@ class Place:
 
 
 def google_place(environment: Mapping[str, str]) -> Place | None:
-    """The scratch spreadsheet at Google, if the environment names one."""
+    """The scratch spreadsheet at Google that the environment names, or None."""
     credentials, spreadsheet = environment.get(CREDENTIALS), environment.get(SPREADSHEET)
     if not credentials or not spreadsheet:
         return None
@@ -52,7 +53,7 @@ def google_place(environment: Mapping[str, str]) -> Place | None:
 
 @contextmanager
 def serving_emulator(folder: Path, *, latency_ms: int = 0) -> Iterator[Place]:
-    """An emulator on the loopback with one spreadsheet; the folder is for its files."""
+    """Run an emulator with one spreadsheet on the loopback interface; its files are in `folder`."""
     seed = folder / "seed"
     (seed / "scratch").mkdir(parents=True)
     (seed / "scratch" / "Start.csv").touch()

@@ -36,7 +36,7 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Spreadsheet:
-    """The spreadsheet of a place; errors are those of `Sheets`."""
+    """A spreadsheet of a `Place`; calls raise the errors of `Sheets`."""
 
     id: str
     settings: GoogleSettings
@@ -45,12 +45,12 @@ class Spreadsheet:
     sleep: Sleep
 
     def sheets(self) -> Sheets:
-        """The `GoogleSheets`."""
+        """`GoogleSheets` that waits for quota."""
         client = Client(self.settings, wire=self.wire, tokens=self.tokens, columns=known_columns())
         return PatientSheets(inner=GoogleSheets(client.make), sleep=self.sleep)
 
     async def add_worksheet(self, title: str, *, rows: int, columns: int) -> int:
-        """A blank worksheet with a grid of this size; gives its id. 1 write."""
+        """Add a blank worksheet with this grid and return its ID. 1 write."""
         grid = {"rowCount": rows, "columnCount": columns}
         request = {"addSheet": {"properties": {"title": title, "gridProperties": grid}}}
         answer = await self.edit(request)
@@ -58,13 +58,13 @@ class Spreadsheet:
         return sheet_id
 
     async def delete_worksheets(self, sheet_ids: Sequence[int]) -> None:
-        """1 write."""
+        """Delete the worksheets with these IDs. 1 write."""
         await self.edit(*({"deleteSheet": {"sheetId": each}} for each in sheet_ids))
 
     async def update(
         self, range_: str, rows: Sequence[Sequence[Value]], *, option: str = "RAW"
     ) -> None:
-        """Write from the range's first cell on, as values or as typed by a person. 1 write."""
+        """Write from the first cell of the range, raw or as if typed by a person. 1 write."""
         body = {"values": [list(row) for row in rows]}
         params: Any = {"valueInputOption": option}
         await self._call(lambda gspread: gspread.values_update(self.id, range_, params, body))
@@ -72,7 +72,7 @@ class Spreadsheet:
     async def append(
         self, range_: str, rows: Sequence[Sequence[Value]], *, insertion: str
     ) -> Answer:
-        """Append values as they are; returns Google's update. 1 write."""
+        """Append raw values and return Google's `updates`. 1 write."""
         body = {"values": [list(row) for row in rows]}
         params: Any = {"valueInputOption": "RAW", "insertDataOption": insertion}
         answer = await self._call(
@@ -82,11 +82,11 @@ class Spreadsheet:
         return updates
 
     async def formulas(self, range_: str) -> list[list[Value]]:
-        """Entered content of a range's cells. 1 read."""
+        """Formulas, or else entered values, of a range. 1 read."""
         return await self.values(range_, "FORMULA")
 
     async def values(self, range_: str, rendering: str) -> list[list[Value]]:
-        """A range's cells in one of Google's renderings. 1 read."""
+        """Cells of a range in one of Google's renderings. 1 read."""
         params: Any = {"valueRenderOption": rendering}
         answer = await self._call(lambda gspread: gspread.values_get(self.id, range_, params))
         values: list[list[Value]] = answer.get("values", [])
@@ -95,21 +95,24 @@ class Spreadsheet:
     async def edit(
         self, *requests: Answer, ranges: Sequence[str] | None = None, fields: str = "*"
     ) -> Answer:
-        """A batchUpdate; with `ranges`, their cells after it are in the answer. 1 write."""
+        """Send a batchUpdate; with `ranges`, the answer has their cells after the update.
+
+        1 write.
+        """
         body: Answer = {"requests": requests}
         if ranges is not None:
             body |= {"includeSpreadsheetInResponse": True, "responseRanges": ranges}
         return await self.post(":batchUpdate", body, fields=fields)
 
     async def post(self, path: str, body: Answer, *, fields: str = "*") -> Answer:
-        """A call whose path follows the spreadsheet's ID. 1 read or write."""
+        """Post to a path below the spreadsheet's URL. 1 read or write."""
         url = f"{SPREADSHEETS_API_V4_BASE_URL}/{self.id}{path}"
         return await self._call(
             lambda gspread: gspread.request("post", url, json=body).json(), fields
         )
 
     async def described(self, range_: str, fields: str) -> Answer:
-        """The spreadsheet as far as a range and a field mask go. 1 read."""
+        """The spreadsheet resource, limited to a range and a field mask. 1 read."""
         url = f"{SPREADSHEETS_API_V4_BASE_URL}/{self.id}"
         params: Any = {"ranges": range_}
         return await self._call(
@@ -163,5 +166,5 @@ async def open_spreadsheet(
 
 
 def load_credentials(place: Place) -> Credentials:
-    """Those of the place's key file."""
+    """Credentials of the key file of `place`."""
     return load_service_account(place.credentials, allow_insecure_endpoint=False)

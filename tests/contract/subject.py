@@ -31,7 +31,7 @@ _numbers = count(random.randrange(100_000, 900_000))  # noqa: S311 - other runs 
 
 @dataclass(frozen=True)
 class Typed:
-    """A cell as a person types it, and what Google makes of that (locale en_US)."""
+    """A cell as a person types it, with the value and text that Google stores (locale en_US)."""
 
     text: str
     value: Value
@@ -43,7 +43,7 @@ Lines = Sequence[Sequence[Content]]
 
 
 class Subject(Protocol):
-    """Something that claims to be `Sheets`, and worksheets to hold it to that."""
+    """An implementation of `Sheets`, and a way to create worksheets in it."""
 
     @property
     def sheets(self) -> Sheets: ...
@@ -61,7 +61,7 @@ class Subject(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class FakeSubject:
-    """The in-memory fake."""
+    """The fake of `Sheets` in memory."""
 
     sheets: FakeSheets = field(default_factory=FakeSheets)
     spreadsheet: str = BOOK
@@ -73,7 +73,7 @@ class FakeSubject:
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteSubject:
-    """`GoogleSheets` with Google or an emulator; `made` are worksheets to delete."""
+    """`GoogleSheets` with Google or an emulator; `made` has the IDs of worksheets to delete."""
 
     remote: Spreadsheet
     sheets: Sheets
@@ -98,12 +98,12 @@ class RemoteSubject:
 
 
 def at(title: str, cells: str) -> str:
-    """A range with its quoted title."""
+    """A1 range with the quoted title."""
     return "'" + title.replace("'", "''") + f"'!{cells}"
 
 
 async def shown(subject: Subject, title: str) -> tuple[tuple[Value, ...], ...]:
-    """All that a worksheet displays, row by row."""
+    """Displayed cells of a worksheet, row by row."""
     values = await subject.sheets.read_values(
         subject.spreadsheet, at(title, "A1:ZZZ"), render=Render.DISPLAYED
     )

@@ -11,7 +11,7 @@ from tests.contract.subject import Subject, at
 pytestmark = pytest.mark.parametrize("place", [FAKE, EMULATOR], indirect=True)
 
 
-async def test_titles_match_whatever_their_case(subject: Subject) -> None:
+async def test_titles_match_in_any_letter_case(subject: Subject) -> None:
     """A range can have the title in any case; the returned range has the real title."""
     title = await subject.worksheet([["a"]], title="Cities_{}")
 

@@ -1,4 +1,4 @@
-"""Batches with a fence: applied completely or not at all, and what their answers show."""
+"""Contract of batches with a fence: applied as a whole or not at all, and their answers."""
 
 import pytest
 
@@ -39,7 +39,7 @@ async def test_a_view_has_texts_and_values(subject: Subject) -> None:
 
 
 @pytest.mark.parametrize("rows", [0, 9], ids=["full-grid", "room-below"])
-async def test_rows_are_appended_after_the_last_one(subject: Subject, rows: int) -> None:
+async def test_rows_are_appended_below_the_last_row(subject: Subject, rows: int) -> None:
     """Rows are appended below all others from column A, and the grid grows if necessary."""
     title = await subject.worksheet([*LINES, [], [None, "last"]], rows=rows)
 
@@ -62,9 +62,9 @@ async def test_rows_are_appended_after_the_last_one(subject: Subject, rows: int)
     assert [text[:2] for text in texts] == [["", "last"], ["007", "1.5"], ["", "=1+1"], ["FALSE"]]
 
 
-async def test_number_formats_are_those_of_their_cells(subject: Subject) -> None:
-    """A cell has the format that it was given, also after later values; appended ones that are
-    given none beside others have the automatic one."""
+async def test_number_formats(subject: Subject) -> None:
+    """A written format stays after later values; appended cells without one
+    get the automatic format."""
     title = await subject.worksheet([["a", "b"], ["1", 2]], rows=9)
     day, clock = NumberFormat("DATE", "d mmm yyyy"), NumberFormat("TIME", "[h]:mm")
     rows: list[list[Value]] = [[46054.0, "x"], ["y", 1.5]]
@@ -120,7 +120,7 @@ async def test_cells_are_written(subject: Subject) -> None:
         pytest.param(" x\n🏙 ", " x\n🏙 ", id="blanks-and-breaks"),
     ],
 )
-async def test_values_are_stored_as_they_are(
+async def test_values_are_stored_unchanged(
     subject: Subject, value: str | float | bool, text: str
 ) -> None:
     """Texts stay texts; numbers and booleans stay numbers and booleans."""
@@ -141,7 +141,7 @@ async def test_values_are_stored_as_they_are(
     assert isinstance(typed.cells[0][0], bool) == isinstance(value, bool)
 
 
-async def test_a_formula_gives_way_to_a_value(subject: Subject) -> None:
+async def test_a_value_replaces_a_formula(subject: Subject) -> None:
     """A value replaces a formula in its cell; other formulas stay."""
     title = await subject.worksheet([[Typed("=1+2", 3, "3"), Typed("=1+2", 3, "3")]])
 
@@ -186,7 +186,7 @@ async def test_a_row_past_the_grid_is_not_removed(subject: Subject) -> None:
     assert refused_request(caught.value) == 1
 
 
-async def test_one_bad_change_means_that_none_is_made(subject: Subject) -> None:
+async def test_one_invalid_change_rejects_the_batch(subject: Subject) -> None:
     """If one change of a batch is wrong, Google names this change and changes no cell."""
     title = await subject.worksheet(LINES)
     before = await shown(subject, title)
@@ -203,7 +203,7 @@ async def test_one_bad_change_means_that_none_is_made(subject: Subject) -> None:
     assert await shown(subject, title) == before
 
 
-async def test_many_ranges_come_in_their_order(subject: Subject) -> None:
+async def test_many_ranges_are_returned_in_order(subject: Subject) -> None:
     """A read of more ranges than a URL can hold returns a block for each range, in order."""
     title = await subject.worksheet([["a"], *([str(row)] for row in range(2, 400))])
     rows = [*range(399, 101, -2), *range(2, 100), 100]
@@ -216,7 +216,7 @@ async def test_many_ranges_come_in_their_order(subject: Subject) -> None:
     assert [block.texts[0][0] for block in view.blocks[1:]] == [str(row) for row in rows]
 
 
-async def test_a_used_id_is_refused(subject: Subject) -> None:
+async def test_a_used_fence_id_rejects_the_batch(subject: Subject) -> None:
     """Google rejects a batch with a used metadata ID completely, and names its first request."""
     title = await subject.worksheet(LINES)
     mark = fence()
@@ -239,7 +239,7 @@ async def test_fences_are_deleted_alone(subject: Subject) -> None:
     assert [*await subject.sheets.fence_tokens(subject.spreadsheet, mark.id)] == []
 
 
-async def test_a_fence_alone(subject: Subject) -> None:
+async def test_a_fence_without_a_batch(subject: Subject) -> None:
     """A fence can be created once, and found by its ID and by its key."""
     mark = fence("burnt")
     await subject.sheets.put_fence(subject.spreadsheet, mark)
@@ -252,8 +252,8 @@ async def test_a_fence_alone(subject: Subject) -> None:
     assert mark in await subject.sheets.find_fences(subject.spreadsheet)
 
 
-async def test_a_fence_takes_the_place_of_another_in_full_metadata(subject: Subject) -> None:
-    """Room is what a deletion in the same batch leaves; without it a fence is refused by number."""
+async def test_a_fence_replaces_another_in_full_metadata(subject: Subject) -> None:
+    """In full metadata, a new fence fails, but succeeds if the same batch deletes an old fence."""
     held = await subject.sheets.find_fences(subject.spreadsheet)
     old, new = fence(), fence()
     size = sum(len(each.key + each.token) for each in [*held, old])
@@ -286,7 +286,7 @@ async def test_old_fences_are_deleted(subject: Subject) -> None:
     assert [*await subject.sheets.fence_tokens(subject.spreadsheet, old.id)] == []
 
 
-async def test_a_worksheet_that_is_gone(subject: Subject) -> None:
+async def test_a_batch_to_a_missing_worksheet(subject: Subject) -> None:
     """Google rejects a batch for a missing sheet ID, and creates no fence."""
     title = await subject.worksheet(LINES)
     mark = fence()

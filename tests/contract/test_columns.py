@@ -1,4 +1,4 @@
-"""Reads of whole worksheets by column, and detection of unchanged ones."""
+"""Contract of reading whole worksheets by column, and of detecting unchanged ones."""
 
 import pytest
 
@@ -29,14 +29,14 @@ async def read(
 async def rendering(
     subject: Subject, range_: str | SheetArea, *, render: Render = Render.DISPLAYED
 ) -> Rendering:
-    """A read without a known digest."""
+    """`read_columns` without a known digest."""
     found = await read(subject, range_, render=render)
     if found is None:
         raise LookupError("nothing was known")
     return found
 
 
-async def test_blank_ends_are_left_out(subject: Subject) -> None:
+async def test_trailing_blanks_are_left_out(subject: Subject) -> None:
     """Blank cells at the end of a column and blank columns at the end are omitted, others
     are returned.
     """
@@ -50,7 +50,7 @@ async def test_blank_ends_are_left_out(subject: Subject) -> None:
 
 @pytest.mark.parametrize("render", Render)
 async def test_a_blank_worksheet_has_no_columns(subject: Subject, render: Render) -> None:
-    """There are no columns, but the size of the grid is reported."""
+    """A blank worksheet has no columns; its range has the size of the grid."""
     title = await subject.worksheet([], rows=4)
 
     found = await rendering(subject, at(title, "A1:ZZZ"), render=render)
@@ -75,7 +75,7 @@ async def test_both_renderings(subject: Subject) -> None:
 
 
 async def test_a_range_is_read_by_column(subject: Subject) -> None:
-    """A range within the worksheet is read from its own first cell on."""
+    """Columns of a range start at the first cell of the range."""
     title = await subject.worksheet([["a", "b", "c"], ["1", "2", "3"], ["4", "5", "6"]], rows=5)
 
     found = await rendering(subject, at(title, "B2:ZZZ"))
@@ -84,7 +84,7 @@ async def test_a_range_is_read_by_column(subject: Subject) -> None:
     assert found.columns == (("2", "5"), ("3", "6"))
 
 
-async def test_an_unchanged_worksheet_is_nothing_new(subject: Subject) -> None:
+async def test_an_unchanged_worksheet_is_none(subject: Subject) -> None:
     """A read with the digest of the current cells returns no cells."""
     title = await subject.worksheet([["a", "b"], [1, 2]])
     before = await rendering(subject, at(title, "A1:ZZZ"))
@@ -109,7 +109,7 @@ async def test_a_changed_worksheet_has_another_digest(subject: Subject) -> None:
     assert after.digest != before.digest
 
 
-async def test_a_grown_grid_is_a_change(subject: Subject) -> None:
+async def test_a_grown_grid_changes_the_digest(subject: Subject) -> None:
     """More blank rows in the grid change the returned range, and so the digest."""
     title = await subject.worksheet([["a"]], rows=3)
     before = await rendering(subject, at(title, "A1:ZZZ"))
@@ -134,7 +134,7 @@ async def test_a_range_that_starts_past_the_grid_is_refused(subject: Subject) ->
     )
 
 
-async def test_a_worksheet_that_is_not_there_is_refused(subject: Subject) -> None:
+async def test_a_missing_worksheet_is_refused(subject: Subject) -> None:
     """An unknown title is a range that Google cannot parse, with or without a digest."""
     with pytest.raises(UpstreamRefusal) as refused:
         await read(subject, at("No such worksheet", "A1:ZZZ"), known=b"digest")
@@ -171,7 +171,7 @@ async def test_rows_from_one_on_are_read_by_id(subject: Subject) -> None:
 
 
 async def test_the_digest_covers_the_title(subject: Subject) -> None:
-    """A worksheet with the same cells and another title has another digest."""
+    """Two worksheets with the same cells and different titles have different digests."""
     titles = [await subject.worksheet([["a"], ["1"]]) for _ in range(2)]
     areas = [SheetArea((await properties(subject, title)).sheet_id) for title in titles]
 
@@ -181,7 +181,7 @@ async def test_the_digest_covers_the_title(subject: Subject) -> None:
     assert first.digest != second.digest
 
 
-async def test_an_area_that_is_not_there_is_refused(subject: Subject) -> None:
+async def test_a_missing_sheet_id_or_row_is_refused(subject: Subject) -> None:
     """A read fails if no worksheet has the sheet ID, or if the grid ends above the range."""
     title = await subject.worksheet([["a"]], rows=3)
     sheet_id = (await properties(subject, title)).sheet_id

@@ -43,7 +43,7 @@ class Worksheet:
 
     @property
     def whole(self) -> Answer:
-        """The location of the worksheet."""
+        """Metadata location of the worksheet."""
         return {"sheetId": self.sheet_id}
 
     def at(self, cells: str) -> str:
@@ -61,7 +61,7 @@ class Worksheet:
 
 @pytest.fixture
 async def worksheet(spreadsheet: Spreadsheet) -> AsyncIterator[Worksheet]:
-    """A worksheet that is gone after the test, with its metadata."""
+    """A worksheet with `LINES`, deleted with its metadata after the test."""
     title = f"Metadata_{new_id()}"
     sheet_id = await spreadsheet.add_worksheet(title, rows=5, columns=3)
     await spreadsheet.update(f"'{title}'!A1", LINES)
@@ -103,7 +103,7 @@ async def test_metadata_is_created_only_if_the_whole_batch_is_applied(
     assert await worksheet.found(metadata_id) == []
 
 
-async def test_metadata_goes_with_its_row(worksheet: Worksheet) -> None:
+async def test_metadata_moves_with_its_row(worksheet: Worksheet) -> None:
     """Metadata of a row moves when rows are inserted above, and is deleted with the row."""
     metadata_id = new_id()
     inserted = {"insertDimension": {"range": rows_of(worksheet.sheet_id, 0, 2)}}
@@ -119,7 +119,7 @@ async def test_metadata_goes_with_its_row(worksheet: Worksheet) -> None:
     assert after == []
 
 
-async def test_metadata_goes_with_its_worksheet(worksheet: Worksheet) -> None:
+async def test_metadata_is_deleted_with_its_worksheet(worksheet: Worksheet) -> None:
     """Metadata of a worksheet and of its columns is deleted with the worksheet."""
     sheet_id = await worksheet.spreadsheet.add_worksheet(f"{worksheet.title}_2", rows=2, columns=2)
     first, second = new_id(), new_id()
@@ -134,7 +134,7 @@ async def test_metadata_goes_with_its_worksheet(worksheet: Worksheet) -> None:
 
 
 async def test_resources_have_their_metadata(worksheet: Worksheet) -> None:
-    """A worksheet and its rows, by the field mask."""
+    """The field mask can select the metadata of a worksheet and of its rows."""
     first, second = new_id(), new_id()
     await worksheet.edit(create(first, worksheet.whole), create(second, row(worksheet.sheet_id, 1)))
 
@@ -158,7 +158,7 @@ async def test_metadata_of_a_worksheet_has_a_limit(worksheet: Worksheet) -> None
 
 @pytest.mark.parametrize("cells", ["A3:ZZ", "3:2000", "A3:C"])
 async def test_an_answer_has_the_cells_after_the_updates(worksheet: Worksheet, cells: str) -> None:
-    """Open ends reach to the end of the grid, and the mask alone asks for grid data."""
+    """A batchUpdate returns the cells after the update, for ranges with open ends, too."""
     answer = await worksheet.spreadsheet.edit(
         append(worksheet.whole, ["cup", "4"]),
         ranges=[worksheet.at("1:1"), worksheet.at(cells)],
@@ -184,7 +184,7 @@ async def test_cells_are_appended_under_the_last_row_with_data(worksheet: Worksh
 
 
 async def test_values_are_read_written_and_cleared_by_metadata(worksheet: Worksheet) -> None:
-    """The range is the row that the metadata is on."""
+    """Values of the row with the metadata can be read, written and cleared by data filter."""
     metadata_id = new_id()
     await worksheet.edit(create(metadata_id, row(worksheet.sheet_id, 1)))
     wanted = by_id(metadata_id)
@@ -221,7 +221,7 @@ async def test_values_that_exceed_a_matched_range_are_refused(worksheet: Workshe
 
 
 async def test_a_spreadsheet_is_read_by_metadata(worksheet: Worksheet) -> None:
-    """It has the worksheet and the row that the metadata is on."""
+    """getByDataFilter returns the worksheet and the row that have the metadata."""
     metadata_id = new_id()
     await worksheet.edit(create(metadata_id, row(worksheet.sheet_id, 2)))
 

@@ -1,4 +1,4 @@
-"""The facts that Google is asked about, asked of the emulator."""
+"""Tests of the questions in `open_facts`, asked of the emulator instead of Google."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +20,7 @@ LATENCY_MS = 40  # so that calls overlap
 
 @pytest.fixture(scope="module")
 def slow_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A spreadsheet on an emulator whose calls take their time, as Google's do."""
+    """A spreadsheet on an emulator with latency, so that calls overlap as at Google."""
     with serving_emulator(tmp_path_factory.mktemp("slow"), latency_ms=LATENCY_MS) as place:
         yield place
 
@@ -33,7 +33,7 @@ def arguments(place: Place) -> list[str]:
     ]
 
 
-def test_the_emulator_does_what_it_is_said_to_assume(
+def test_the_emulator_agrees_with_its_assumptions(
     slow_emulator: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each assumption about Google is true of the emulator, and has one line in the report."""
@@ -58,7 +58,7 @@ async def test_another_answer_differs(emulator: Place) -> None:
     assert told == [f"DIFFERS {wrong.question} Answered: A3:C3. The emulator assumes: C3."]
 
 
-async def test_a_question_about_what_is_missing_is_skipped(emulator: Place) -> None:
+async def test_a_question_without_its_worksheet_is_skipped(emulator: Place) -> None:
     """Without protected rows, the assumption about them is skipped and does not count as
     a difference.
     """
@@ -83,7 +83,7 @@ async def test_a_question_about_what_is_missing_is_skipped(emulator: Place) -> N
 
 
 async def test_appends_that_do_not_overlap_differ(emulator: Place) -> None:
-    """Appends that take no time do not overlap; keeping every row is not the assumption."""
+    """Without latency no append is lost, so the answer differs from "some rows are lost"."""
     [fact] = [each for each in FACTS if "OVERWRITE: are all rows kept?" in each.question]
     told: list[str] = []
 
@@ -95,7 +95,9 @@ async def test_appends_that_do_not_overlap_differ(emulator: Place) -> None:
 
 
 @pytest.mark.parametrize("named", [CREDENTIALS, SPREADSHEET])
-def test_a_place_is_needed(named: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_key_file_and_a_spreadsheet_are_required(
+    named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Without both a key file and a spreadsheet the command ends with status 2 and says
     what to name.
     """
@@ -106,7 +108,7 @@ def test_a_place_is_needed(named: str, capsys: pytest.CaptureFixture[str]) -> No
     assert "name a key file and a spreadsheet" in capsys.readouterr().err
 
 
-def test_a_spreadsheet_that_is_not_there_ends_the_questions(
+def test_a_missing_spreadsheet_ends_the_questions(
     emulator: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """If the spreadsheet is missing, a message says so and the status is 1."""

@@ -1,4 +1,4 @@
-"""Waiting for quota: how long, how often, and for what only."""
+"""Tests of `patiently`, which waits for Google's quota."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.fakes import BOOK, FakeSheets
 
 
 class Failing:
-    """A call with this many failures, and a sleep that takes no time."""
+    """A call that fails `times` times, and a sleep that returns at once."""
 
     def __init__(self, error: GatewayError, times: int) -> None:
         self.error = error
@@ -40,7 +40,7 @@ async def test_waits_for_the_retry_time(told: int | None, waited: float) -> None
     assert (call.calls, call.slept) == (3, [waited, waited])
 
 
-async def test_gives_up_at_last() -> None:
+async def test_gives_up_after_five_attempts() -> None:
     """After the maximum number of attempts, the quota error is raised."""
     call = Failing(QuotaSpent("spent"), times=100)
 
@@ -60,7 +60,7 @@ async def test_does_not_wait_for_other_errors() -> None:
 
 
 class Short(FakeSheets):
-    """Sheets without quota for the first call."""
+    """Fake `Sheets` whose first call has no quota."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,8 +71,8 @@ class Short(FakeSheets):
         return await super().list_worksheets(spreadsheet)
 
 
-async def test_sheets_wait_too() -> None:
-    """Calls of patient `Sheets` wait, and then give what the inner ones give."""
+async def test_patient_sheets_wait_for_quota() -> None:
+    """PatientSheets waits for quota and returns the result of the inner `Sheets`."""
     short = Short()
     short.add("T", [["a"]])
 

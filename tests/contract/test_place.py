@@ -1,4 +1,4 @@
-"""Conditions for tests against Google: a key file and a scratch spreadsheet."""
+"""Tests of the environment variables for tests against Google."""
 
 import os
 import re
@@ -22,7 +22,7 @@ UNNAMED = [
 
 
 def run(*command: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a command with nothing in its environment that names a place, but what is given."""
+    """Run a command whose environment has only the given variables of a `Place`."""
     inherited = {name: value for name, value in os.environ.items() if name not in NAMED}
     return subprocess.run(  # noqa: S603 - our own interpreter and script
         command,
@@ -35,8 +35,8 @@ def run(*command: str, environment: Mapping[str, str]) -> subprocess.CompletedPr
     )
 
 
-def test_the_environment_names_the_place() -> None:
-    """It is Google's own endpoint, with the key file and the spreadsheet that are named."""
+def test_the_environment_names_the_spreadsheet() -> None:
+    """The two variables give the key file and the spreadsheet, at Google's endpoint."""
     assert google_place(NAMED) == Place(
         credentials=Path("key.json"),
         spreadsheet="scratch",
@@ -46,7 +46,7 @@ def test_the_environment_names_the_place() -> None:
 
 @pytest.mark.parametrize("environment", UNNAMED)
 def test_incomplete_location_is_none(environment: Mapping[str, str]) -> None:
-    """Both have to be named."""
+    """Unless both variables are set and not blank, `google_place` returns None."""
     assert google_place(environment) is None
 
 
@@ -57,7 +57,7 @@ def test_incomplete_location_is_none(environment: Mapping[str, str]) -> None:
         pytest.param(NAMED, ["-m", "google"], {"google"}, id="google"),
     ],
 )
-def test_google_is_asked_on_demand(
+def test_google_tests_run_on_demand(
     environment: Mapping[str, str], options: list[str], subjects: set[str]
 ) -> None:
     """Tests use Google only on request, also if a key file and a spreadsheet are configured."""
@@ -70,7 +70,7 @@ def test_google_is_asked_on_demand(
 
 
 @pytest.mark.parametrize("environment", UNNAMED)
-def test_the_script_needs_a_place(environment: Mapping[str, str]) -> None:
+def test_the_script_needs_both_variables(environment: Mapping[str, str]) -> None:
     """Without a key file or a spreadsheet, `against-google` names the missing setting and
     ends with status 2.
     """

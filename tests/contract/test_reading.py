@@ -1,4 +1,4 @@
-"""Reads: which cells come back, as what, under which range, and which ranges are refused."""
+"""Contract of reads: cells, their types, the returned range, and rejected ranges."""
 
 import pytest
 
@@ -28,10 +28,10 @@ async def read(subject: Subject, range_: str, *, render: Render = Render.DISPLAY
         pytest.param("B2:F3", "B2:C3", id="ends-past-the-last-column"),
     ],
 )
-async def test_the_range_is_echoed_normalised_and_clamped(
+async def test_the_returned_range_is_normalised_and_clamped(
     subject: Subject, asked: str, echo: str
 ) -> None:
-    """The returned range has its corners in order and ends with the grid."""
+    """The returned range has ordered corners and ends at the last cell of the grid."""
     title = await subject.worksheet(ABC, rows=9)
 
     values = await read(subject, at(title, asked))
@@ -54,7 +54,7 @@ async def test_the_range_is_echoed_normalised_and_clamped(
 async def test_titles_are_quoted_where_needed(
     subject: Subject, title: str, is_quoted: bool
 ) -> None:
-    """Any title can be read, and is echoed in quotes if it is more than a word or like a cell."""
+    """Any title can be read; the returned range quotes a title that is not a plain word."""
     made = await subject.worksheet(ABC, title=title)
 
     values = await read(subject, at(made, "A1:B1"))
@@ -63,7 +63,7 @@ async def test_titles_are_quoted_where_needed(
     assert values.cells == (("a", "b"),)
 
 
-async def test_blank_ends_are_left_out(subject: Subject) -> None:
+async def test_trailing_blanks_are_left_out(subject: Subject) -> None:
     """Blank cells at the end of a row and blank rows at the end are omitted, others are
     returned.
     """
@@ -75,7 +75,7 @@ async def test_blank_ends_are_left_out(subject: Subject) -> None:
 
 
 async def test_a_blank_range_has_no_values(subject: Subject) -> None:
-    """There are no rows, not even blank ones."""
+    """A blank range has no rows."""
     title = await subject.worksheet(ABC, rows=9)
 
     values = await read(subject, at(title, "A2:C5"))
@@ -144,10 +144,10 @@ async def test_a_refusal_quotes_the_range(subject: Subject, cells: str) -> None:
     assert f"({title}!{cells})" in refused.value.google_message
 
 
-async def test_a_worksheet_that_is_not_there_is_a_range_that_cannot_be_parsed(
+async def test_a_missing_worksheet_is_an_unparsable_range(
     subject: Subject,
 ) -> None:
-    """Google does not distinguish an unknown title from a malformed range."""
+    """A missing title gets "Unable to parse range", the same error as a malformed range."""
     with pytest.raises(UpstreamRefusal) as refused:
         await read(subject, at("No such worksheet", "A1:B2"))
 
@@ -180,7 +180,7 @@ async def test_several_ranges_are_read_in_order(subject: Subject) -> None:
         pytest.param("No such worksheet", "A1", "Unable to parse range: ", id="no-worksheet"),
     ],
 )
-async def test_one_bad_range_spoils_the_others(
+async def test_one_invalid_range_fails_the_call(
     subject: Subject, title: str | None, cells: str, words: str
 ) -> None:
     """One wrong range fails a whole call for several ranges."""

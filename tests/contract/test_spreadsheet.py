@@ -1,4 +1,4 @@
-"""Raw calls on a spreadsheet, as the contract suite sets its worksheets up."""
+"""Tests of the raw calls with which the contract suite creates its worksheets."""
 
 import httpx2
 
@@ -23,7 +23,7 @@ async def test_raw_calls_wait_for_quota(emulator: Place) -> None:
 
 
 async def test_a_worksheet_is_made_filled_and_deleted(emulator: Place) -> None:
-    """Entered values become what a person's typing would; nothing remains in the end."""
+    """Raw values stay texts, USER_ENTERED values are parsed, and the worksheet can be deleted."""
     async with open_spreadsheet(emulator) as spreadsheet:
         sheet_id = await spreadsheet.add_worksheet("Made", rows=3, columns=2)
         await spreadsheet.update("'Made'!A1", [["007", None]])

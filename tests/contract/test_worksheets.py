@@ -1,4 +1,4 @@
-"""The list of worksheets, the size of their grids, and spreadsheets that are not there."""
+"""Contract of the list of worksheets, their grid sizes, and missing spreadsheets."""
 
 from collections.abc import Awaitable, Callable
 
@@ -26,7 +26,7 @@ CALLS: dict[str, Callable[[Sheets], Awaitable[object]]] = {
 
 
 async def test_worksheets_are_listed_in_order(subject: Subject) -> None:
-    """The list has the worksheets in the order of their tabs, each with an id of its own."""
+    """Worksheets are listed in the order of their tabs, each with a unique ID."""
     titles = [
         await subject.worksheet([["a"]], title=title) for title in ("Z {}", "A {}", "it's {}")
     ]
@@ -41,7 +41,7 @@ async def test_worksheets_are_listed_in_order(subject: Subject) -> None:
     ("rows", "size"),
     [pytest.param(0, (2, 3), id="full"), pytest.param(7, (7, 3), id="with-blank-rows")],
 )
-async def test_the_list_tells_the_size_of_the_grid(
+async def test_the_list_has_the_size_of_the_grid(
     subject: Subject, rows: int, size: tuple[int, int]
 ) -> None:
     """The list has the row and column counts of each grid, including blank ones."""
@@ -67,7 +67,7 @@ async def test_first_rows_of_worksheets_come_in_the_order_of_tabs(subject: Subje
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-async def test_a_spreadsheet_that_is_not_there(
+async def test_a_missing_spreadsheet(
     subject: Subject, call: Callable[[Sheets], Awaitable[object]]
 ) -> None:
     """Every call with an unknown spreadsheet ID fails."""

@@ -1,4 +1,4 @@
-"""A server behind the edge with an application that echoes its requests."""
+"""Fixtures that start a GatewayServer with an application that echoes requests."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ LARGE_BYTES = 20_000_000
 
 
 async def echo(request: Request) -> Response:
-    """Echo of the request; the body is read unless the path says otherwise."""
+    """Answer with the path, body and header names; the body of `/unread` is not read."""
     body = b"" if request.url.path.startswith("/unread") else await request.body()
     return JSONResponse(
         {
@@ -34,7 +34,7 @@ async def echo(request: Request) -> Response:
 
 
 async def slow(request: Request) -> Response:
-    """An answer that takes a moment."""
+    """Answer after 0.3 seconds."""
     await asyncio.sleep(0.3)
     return JSONResponse({"path": request.url.path})
 
@@ -45,7 +45,7 @@ async def large(request: Request) -> Response:
 
 
 async def refused(request: Request, error: Exception) -> Response:
-    """The answer to an error of the gateway's server."""
+    """The error answer for a GatewayError of the server."""
     assert isinstance(error, GatewayError)
     return as_response(error_answer(make_request(request.scope), error))
 
@@ -66,7 +66,7 @@ ServeEcho = Callable[..., str]
 
 @pytest.fixture
 def serve_echo() -> Iterator[ServeEcho]:
-    """Starts such servers with settings of the test's choice; gives their base URLs."""
+    """Function that starts a server with the given settings and returns its base URL."""
     with ExitStack() as stack:
 
         def start(**settings: object) -> str:
@@ -78,7 +78,7 @@ def serve_echo() -> Iterator[ServeEcho]:
 
 @pytest.fixture(scope="module")
 def echo_url() -> Iterator[str]:
-    """One such server of default settings for all tests of a module."""
+    """Base URL of a server with default settings, shared by all tests of a module."""
     server = GatewayServer(echo_app(), ServerSettings())
     with in_background(server, bind("127.0.0.1", 0)) as url:
         yield url

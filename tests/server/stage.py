@@ -40,7 +40,7 @@ class Application:
 
 
 class Stage:
-    """One application, and connections to it."""
+    """One application, its server and connections to it."""
 
     def __init__(self, proxies: Sequence[Proxy] = (), **settings: object) -> None:
         self.app = Application()

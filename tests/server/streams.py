@@ -40,7 +40,8 @@ _ANSWER = re.compile(rb"HTTP/1\.1 (\d{3}) .*?\r\n\r\n", re.DOTALL)
 
 @dataclass(frozen=True)
 class Outcome:
-    """Statuses in order, bytes of each echo, and how and when the connection ended."""
+    """Statuses in order, byte counts of the echoes, and how and after how many
+    seconds the connection ended."""
 
     statuses: Sequence[int]
     echoed: Sequence[int]
@@ -49,7 +50,7 @@ class Outcome:
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers with the method and the body, once all of that has come."""
+    """Answer with the method and the body after the whole body has arrived."""
     body, status, is_whole = scope["method"].encode(), 200, False
     try:
         while not is_whole:
@@ -98,7 +99,7 @@ async def played(parts: Sequence[bytes], *, ends: bool = False) -> Outcome:
 
 
 async def _settled(steps: int = STEPS) -> None:
-    """Let all tasks come as far as they can, or make some steps."""
+    """Run `steps` turns of the event loop."""
     for _ in range(steps):
         await asyncio.sleep(0)
 
@@ -110,7 +111,7 @@ def any_stream(random: Random) -> bytes:
 
 
 async def record(count: int, file: TextIO) -> None:
-    """Write streams of one seed with their outcomes."""
+    """Write `count` streams of a fixed seed and their outcomes as JSON lines."""
     random = Random(1)  # noqa: S311
     for _ in range(count):
         raw, ends = any_stream(random), random.random() < 0.3

@@ -1,4 +1,4 @@
-"""Accepting connections in batches."""
+"""Tests of `Acceptor`, which accepts connections in batches."""
 
 import asyncio
 import errno
@@ -28,13 +28,13 @@ NO_DESCRIPTORS = OSError(errno.EMFILE, "Too many open files")
 
 @dataclass
 class Listening:
-    """A listening socket with these connections; an error comes in the place of one."""
+    """Fake listening socket; `waiting` has None for a connection, or the error of `accept`."""
 
     waiting: list[OSError | None]
     is_closed: bool = False
 
     def setblocking(self, is_blocking: bool) -> None:
-        """It never blocks."""
+        """Do nothing, because this socket never blocks."""
 
     def accept(self) -> tuple[socket.socket, object]:
         if not self.waiting:
@@ -50,7 +50,7 @@ class Listening:
 
 @dataclass
 class Loop:
-    """The part of a loop that an acceptor uses, without time."""
+    """Fake of the event loop methods that an acceptor uses."""
 
     called: list[Callable[[], None]] = field(default_factory=list)
     connected: int = 0
@@ -67,7 +67,7 @@ class Loop:
 
 
 class Accepting:
-    """An acceptor of one socket with these connections."""
+    """An acceptor with one fake listening socket."""
 
     def __init__(self, waiting: Sequence[OSError | None]) -> None:
         self.loop, self.listening = Loop(), Listening(list(waiting))
@@ -84,14 +84,14 @@ class Accepting:
         return self.loop.connected
 
 
-async def test_all_that_wait_are_accepted_in_batches() -> None:
+async def test_waiting_connections_are_accepted_in_batches() -> None:
     """Each new connection causes one batch of accepts in the next iteration of the event loop."""
     accepting = Accepting([None] * (BATCH + 1))
 
     assert [await accepting.look() for _ in range(3)] == [BATCH, BATCH + 1, BATCH + 1]
 
 
-async def test_many_new_connections_look_once_in_a_turn() -> None:
+async def test_accepting_is_scheduled_once_per_turn() -> None:
     """Many new connections schedule one accept call per iteration of the event loop."""
     accepting = Accepting([None])
     for _ in range(3):
@@ -100,7 +100,7 @@ async def test_many_new_connections_look_once_in_a_turn() -> None:
     assert len(accepting.loop.called) == 1
 
 
-async def test_accepting_ends_without_descriptors() -> None:
+async def test_accepting_stops_without_file_descriptors() -> None:
     """Without file descriptors accepting stops, and the next connection starts accepting again."""
     accepting = Accepting([NO_DESCRIPTORS, None])
 
@@ -109,7 +109,7 @@ async def test_accepting_ends_without_descriptors() -> None:
 
 
 @pytest.mark.parametrize("most", [0, 2 * BATCH], ids=["inherited", "own"])
-async def test_the_end_accepts_what_may_be_accepted(most: int) -> None:
+async def test_the_stop_accepts_waiting_connections(most: int) -> None:
     """A stop accepts all waiting connections or none, and closes the socket."""
     accepting = Accepting([None] * (2 * BATCH))
     await accepting.acceptor.end(most)
@@ -119,7 +119,7 @@ async def test_the_end_accepts_what_may_be_accepted(most: int) -> None:
     assert await accepting.look() == most
 
 
-async def test_a_connection_that_fails_is_closed() -> None:
+async def test_a_connection_that_fails_is_logged() -> None:
     """A connection that fails in accept is closed, and the other connections continue."""
     accepting = Accepting([None, None])
     accepting.loop.connect_accepted_socket = failing  # type: ignore[method-assign]
@@ -134,7 +134,7 @@ async def failing(make: object, accepted: socket.socket) -> None:
 
 
 class Noting:
-    """An application that notes the paths in the order of their answers."""
+    """Application that records the paths in the order of their answers."""
 
     def __init__(self) -> None:
         self.answered: list[str] = []
@@ -153,7 +153,7 @@ class Noting:
 
 @pytest.fixture
 def crowded() -> Iterator[tuple[Noting, socket.socket]]:
-    """Connections of a crowd that wait in a listening socket, each with all its requests."""
+    """A listening socket on which 150 clients wait, each with 50 pipelined requests."""
     with bind("127.0.0.1", 0) as listening, ExitStack() as crowd:
         for _ in range(CROWD):
             member = crowd.enter_context(socket.create_connection(listening.getsockname()))
@@ -161,7 +161,7 @@ def crowded() -> Iterator[tuple[Noting, socket.socket]]:
         yield Noting(), listening
 
 
-def test_a_newcomer_is_served_before_a_crowd_that_pipelines(
+def test_a_new_connection_is_served_before_pipelined_requests(
     crowded: tuple[Noting, socket.socket],
 ) -> None:
     """A new connection waits for the first request of each pipelining connection, not for

@@ -28,7 +28,7 @@ ANSWER_SECONDS = 30.0
         pytest.param(LAST, ["/9"], id="the last request"),
     ],
 )
-async def test_a_client_that_says_no_more_is_answered(sent: bytes, began: list[str]) -> None:
+async def test_complete_requests_are_answered_after_eof(sent: bytes, began: list[str]) -> None:
     """After a client closed its side, its complete requests are answered and the
     connection closes.
     """
@@ -49,7 +49,7 @@ async def test_a_client_that_says_no_more_is_answered(sent: bytes, began: list[s
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /1", UPLOAD % 1], ids=["nothing", "head", "body"])
-async def test_a_client_that_leaves_in_the_middle_is_let_go(sent: bytes) -> None:
+async def test_eof_in_an_incomplete_request_gets_no_answer(sent: bytes) -> None:
     """A client that disconnects within a request is removed without an answer."""
     stage = Stage()
     connection, transport = stage.connect()
@@ -60,7 +60,7 @@ async def test_a_client_that_leaves_in_the_middle_is_let_go(sent: bytes) -> None
     assert transport.written == b""
 
 
-async def test_a_client_that_leaves_after_its_answer_is_let_go() -> None:
+async def test_eof_after_an_answer_closes_the_connection() -> None:
     """A client that disconnects after its answer is removed."""
     stage = Stage()
     stage.app.may_answer.set()
@@ -72,7 +72,7 @@ async def test_a_client_that_leaves_after_its_answer_is_let_go() -> None:
     assert answers_in(transport) == 1
 
 
-async def test_nothing_is_begun_while_an_answer_is_not_taken() -> None:
+async def test_no_request_starts_while_an_answer_is_unread() -> None:
     """While one answer waits in the buffer, no further request of the connection starts."""
     stage = Stage()
     stage.app.may_answer.set()
@@ -89,7 +89,7 @@ async def test_nothing_is_begun_while_an_answer_is_not_taken() -> None:
 
 
 @pytest.mark.parametrize("room", [1_000_000, 100], ids=["in the making", "not taken"])
-async def test_nothing_is_parsed_behind_an_answer(room: int) -> None:
+async def test_pipelined_requests_wait_for_the_answer(room: int) -> None:
     """Pipelined bytes are parsed only after the previous answer was sent."""
     stage = Stage()
     connection, transport = stage.connect(room)
@@ -109,7 +109,7 @@ async def test_nothing_is_parsed_behind_an_answer(room: int) -> None:
 
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])
-async def test_nothing_is_parsed_behind_a_body_in_parts(chunked: bool) -> None:
+async def test_bytes_after_a_body_wait_unparsed(chunked: bool) -> None:
     """While a request is running, bytes after the end of its body stay unparsed, for
     every framing.
     """
@@ -131,7 +131,7 @@ async def test_nothing_is_parsed_behind_a_body_in_parts(chunked: bool) -> None:
     assert stage.app.ended == ["/1", "/2", "/3"]
 
 
-async def test_no_more_is_read_than_is_kept() -> None:
+async def test_reading_pauses_with_one_read_waiting() -> None:
     """After a request at most one read is buffered; reading resumes after the answer."""
     stage = Stage()
     connection, transport = stage.connect()
@@ -147,7 +147,7 @@ async def test_no_more_is_read_than_is_kept() -> None:
     assert (transport.is_read, connection.waiting) == (True, b"")
 
 
-async def test_a_body_that_is_not_taken_is_not_read_on() -> None:
+async def test_reading_pauses_while_a_body_is_not_consumed() -> None:
     """Reading pauses while the application has not consumed the received part of a body."""
     stage = Stage()
     connection, transport = stage.connect()
@@ -160,7 +160,7 @@ async def test_a_body_that_is_not_taken_is_not_read_on() -> None:
     assert (is_read, transport.is_read) == (False, True)
 
 
-async def test_time_in_which_nothing_is_read_does_not_count() -> None:
+async def test_head_timeout_starts_after_the_answer() -> None:
     """The deadline of an incomplete head starts when the connection is allowed to read it."""
     stage = Stage()
     connection, transport = stage.connect()
@@ -177,7 +177,7 @@ async def test_time_in_which_nothing_is_read_does_not_count() -> None:
     assert (answers_in(transport), transport.is_closed) == (2, False)
 
 
-async def test_requests_that_wait_are_kept_at_the_end_of_a_client() -> None:
+async def test_waiting_requests_are_answered_after_eof() -> None:
     """Requests received before a client closes its side are still answered."""
     stage = Stage()
     stage.app.may_answer.set()
@@ -193,7 +193,7 @@ async def test_requests_that_wait_are_kept_at_the_end_of_a_client() -> None:
     assert transport.is_closed
 
 
-async def test_what_is_taken_later_is_followed_by_more() -> None:
+async def test_a_connection_continues_after_a_late_read() -> None:
     """After a client reads an answer late, the connection continues as usual."""
     stage = Stage()
     stage.app.may_answer.set()
@@ -212,7 +212,7 @@ async def test_what_is_taken_later_is_followed_by_more() -> None:
 
 
 @pytest.mark.parametrize("is_stop", [False, True], ids=["connection: close", "stop"])
-async def test_a_last_answer_has_its_time(is_stop: bool) -> None:
+async def test_the_last_answer_can_be_read_before_lingering(is_stop: bool) -> None:
     """The time for lingering starts when the client has read the last answer."""
     stage = Stage()
     stage.app.may_answer.set()
@@ -233,7 +233,7 @@ async def test_a_last_answer_has_its_time(is_stop: bool) -> None:
     assert transport.is_closed
 
 
-async def test_a_last_answer_that_is_never_taken_is_cut_off() -> None:
+async def test_an_unread_last_answer_is_aborted() -> None:
     """A last answer that the client never reads ends at the deadline for answers."""
     stage = Stage()
     stage.app.may_answer.set()
@@ -245,7 +245,7 @@ async def test_a_last_answer_that_is_never_taken_is_cut_off() -> None:
     assert transport.is_aborted
 
 
-async def test_a_stop_does_not_refuse_a_client_again() -> None:
+async def test_a_stop_sends_no_second_refusal() -> None:
     """During a stop, bytes after an unread error answer are not parsed."""
     stage = Stage()
     connection, transport = stage.connect(room=100)
@@ -262,7 +262,7 @@ async def test_a_stop_does_not_refuse_a_client_again() -> None:
 
 
 @pytest.mark.parametrize(("version", "asked"), [(b"1.1", 1), (b"1.0", 0)], ids=["1.1", "1.0"])
-async def test_only_clients_of_today_are_asked_for_a_body(version: bytes, asked: int) -> None:
+async def test_only_http_1_1_gets_100_continue(version: bytes, asked: int) -> None:
     """`100 Continue` is sent to HTTP/1.1 clients only."""
     stage = Stage()
     stage.app.may_answer.set()
@@ -277,7 +277,7 @@ async def test_only_clients_of_today_are_asked_for_a_body(version: bytes, asked:
     assert answers_in(transport) == 1
 
 
-async def test_those_far_too_many_are_cut_off_without_a_word() -> None:
+async def test_connections_far_above_the_limit_are_aborted() -> None:
     """A few connections above the limit get an error answer; further connections are
     closed without one.
     """
@@ -293,7 +293,7 @@ async def test_those_far_too_many_are_cut_off_without_a_word() -> None:
     assert (beyond.written, beyond.is_aborted) == (b"", True)
 
 
-async def test_idle_connections_make_room_in_their_order() -> None:
+async def test_the_longest_idle_connection_is_closed_first() -> None:
     """A new connection above the limit closes the connection that has been idle longest."""
     stage = Stage(max_connections=3)
     stage.app.may_answer.set()
@@ -309,7 +309,7 @@ async def test_idle_connections_make_room_in_their_order() -> None:
 LAST_LONG = b"POST /a HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
 
 
-async def test_a_read_fills_the_room_of_its_connection() -> None:
+async def test_the_read_size_depends_on_waiting_bytes() -> None:
     """A connection with more buffered bytes reads less; other connections are not affected."""
     stage = Stage()
     reads = [stage.connect()[0] for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Slow clients: their sockets are freed, and others do not wait for them."""
+"""Tests of the timeouts for slow clients."""
 
 import socket
 import threading
@@ -43,7 +43,7 @@ def test_a_deadline_frees_the_socket(
     assert [answer.saw for answer in answers] == expected
 
 
-def test_a_refusal_for_slowness_says_that_nothing_was_done(serve_echo: ServeEcho) -> None:
+def test_fields_of_408(serve_echo: ServeEcho) -> None:
     """The 408 for a slow request has the API's JSON shape, is marked as safe to repeat,
     and closes the connection.
     """
@@ -54,7 +54,7 @@ def test_a_refusal_for_slowness_says_that_nothing_was_done(serve_echo: ServeEcho
     assert answer.headers["connection"] == "close"
 
 
-def test_bytes_that_trickle_do_not_move_a_deadline(serve_echo: ServeEcho) -> None:
+def test_single_bytes_do_not_extend_a_deadline(serve_echo: ServeEcho) -> None:
     """A head that arrives byte by byte has the same deadline as a head that stops."""
     url = serve_echo(head_timeout_seconds=SHORT_SECONDS)
     with connected(url) as client:
@@ -73,7 +73,7 @@ def test_bytes_that_trickle_do_not_move_a_deadline(serve_echo: ServeEcho) -> Non
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 
-def test_an_answer_that_takes_long_is_not_cut(serve_echo: ServeEcho) -> None:
+def test_client_timeouts_do_not_limit_the_application(serve_echo: ServeEcho) -> None:
     """Deadlines of clients do not limit the time of the application."""
     url = serve_echo(
         head_timeout_seconds=0.05,
@@ -86,7 +86,7 @@ def test_an_answer_that_takes_long_is_not_cut(serve_echo: ServeEcho) -> None:
     assert [answer.saw for answer in answers] == ["/slow"]
 
 
-def test_who_does_not_read_is_cut_off(
+def test_a_client_that_does_not_read_is_disconnected(
     serve_echo: ServeEcho, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A client that does not read its answer is disconnected, and its memory is freed."""
@@ -104,7 +104,7 @@ def test_who_does_not_read_is_cut_off(
     assert caplog.records == []
 
 
-def test_who_reads_slowly_gets_all(serve_echo: ServeEcho) -> None:
+def test_a_slow_reader_gets_the_whole_answer(serve_echo: ServeEcho) -> None:
     """A client that reads slowly but steadily gets the whole answer after the deadline
     for reading nothing.
     """
@@ -120,7 +120,7 @@ def test_who_reads_slowly_gets_all(serve_echo: ServeEcho) -> None:
     assert received > LARGE_BYTES
 
 
-def test_who_reads_steadily_is_seen_to(serve_echo: ServeEcho) -> None:
+def test_a_steady_reader_gets_the_whole_answer(serve_echo: ServeEcho) -> None:
     """A steady reader is recognized, although socket buffers could hold more than the
     client reads in the time.
     """
@@ -139,7 +139,7 @@ def test_who_reads_steadily_is_seen_to(serve_echo: ServeEcho) -> None:
     assert received > LARGE_BYTES
 
 
-def test_slow_clients_do_not_hold_up_others(serve_echo: ServeEcho) -> None:
+def test_slow_clients_do_not_delay_other_clients(serve_echo: ServeEcho) -> None:
     """Incomplete requests and idle readers delay no other request, and all are freed at the end."""
     url = serve_echo(head_timeout_seconds=2 * SHORT_SECONDS, body_timeout_seconds=2 * SHORT_SECONDS)
     with ExitStack() as stack:
@@ -153,8 +153,8 @@ def test_slow_clients_do_not_hold_up_others(serve_echo: ServeEcho) -> None:
     assert ends == [[4080]] * SLOW_SOCKETS
 
 
-def test_a_refusal_is_reported_before_the_socket_closes(serve_echo: ServeEcho) -> None:
-    """A client that keeps sending an unwanted body can read its answer."""
+def test_a_refusal_can_be_read_while_a_body_is_sent(serve_echo: ServeEcho) -> None:
+    """A client that keeps sending a refused body can still read the 400."""
     url = serve_echo(max_body_bytes=1000)
     head = b"POST /large HTTP/1.1\r\nHost: gateway\r\nX-A: b\x00\r\n"
     (answer,) = exchange(url, head, *[b"x" * 65_536] * 40)

@@ -20,7 +20,7 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 
 class Recorded(Held):
-    """A transport that counts what is written to it."""
+    """Transport that counts writes."""
 
     writes = 0
 
@@ -40,7 +40,7 @@ class Recorded(Held):
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """Failures of applications are logged, as is intended."""
+    """Disable the log of uvicorn, because applications fail on purpose in these tests."""
     logger = logging.getLogger("uvicorn.error")
     logger.disabled = True
     yield
@@ -82,8 +82,8 @@ def part(body: bytes, *, is_last: bool = True) -> Message:
     return {"type": "http.response.body", "body": body, "more_body": not is_last}
 
 
-async def test_head_and_body_go_together() -> None:
-    """An answer is written at once, and the connection stays."""
+async def test_head_and_body_are_written_at_once() -> None:
+    """Head and body of an answer are sent in one write, and the connection stays open."""
     seen = await answered(sending(start(LENGTH, (b"etag", b'"a"')), part(b"{}")))
 
     assert seen.written == b'HTTP/1.1 200 OK\r\ncontent-length: 2\r\netag: "a"\r\n\r\n{}'
@@ -91,7 +91,7 @@ async def test_head_and_body_go_together() -> None:
     assert (seen.has_ended, seen.is_closed) == (False, False)
 
 
-async def test_a_part_of_a_file_is_not_copied() -> None:
+async def test_a_large_part_is_not_copied() -> None:
     """Clients that do not read share the bytes of a file, without a copy for each client."""
     chunk = bytes(CHUNK_BYTES)
     length = (b"content-length", b"%d" % len(chunk))
@@ -152,8 +152,9 @@ async def test_an_answer_without_a_body_ends_with_its_head(
     assert not seen.has_ended
 
 
-async def test_an_application_may_close_the_connection() -> None:
-    """The header is sent once."""
+async def test_an_application_can_close_the_connection() -> None:
+    """If the application sends `Connection: close`, the header is sent
+    once and the connection ends."""
     seen = await answered(sending(start(LENGTH, (b"connection", b"close")), part(b"{}")))
 
     assert seen.written.count(b"connection: close\r\n") == 1
@@ -176,7 +177,7 @@ async def test_an_application_may_close_the_connection() -> None:
         pytest.param([{"type": "http.response.trailers"}], id="an unknown message"),
     ],
 )
-async def test_an_answer_that_is_none_is_500(messages: Sequence[Message]) -> None:
+async def test_an_invalid_answer_is_500(messages: Sequence[Message]) -> None:
     """An invalid answer of the application gets 500, and the connection closes."""
     seen = await answered(sending(*messages))
 
@@ -218,7 +219,7 @@ OLD_REQUEST = b"GET / HTTP/1.0\r\nhost: a\r\n\r\n"
 
 
 async def test_a_body_of_unknown_length_ends_with_its_connection_in_http_1_0() -> None:
-    """HTTP/1.0 has no chunks."""
+    """In HTTP/1.0, which has no chunks, a body of unknown length ends with the connection."""
     app = sending(start(), part(b"a", is_last=False), part(b"bc"))
 
     seen = await answered(app, OLD_REQUEST)
@@ -228,7 +229,7 @@ async def test_a_body_of_unknown_length_ends_with_its_connection_in_http_1_0() -
     assert (seen.has_ended, seen.is_aborted) == (True, False)
 
 
-async def test_such_a_body_that_fails_ends_with_a_reset() -> None:
+async def test_a_failed_http_1_0_body_ends_with_a_reset() -> None:
     """If the application fails within an HTTP/1.0 body, the connection is reset."""
     seen = await answered(sending(start(), part(b"a", is_last=False)), OLD_REQUEST)
 
@@ -236,7 +237,7 @@ async def test_such_a_body_that_fails_ends_with_a_reset() -> None:
     assert not seen.has_ended
 
 
-async def test_an_application_learns_that_its_client_has_gone() -> None:
+async def test_sending_stops_after_the_client_left() -> None:
     """After its client disconnected, the application makes no more parts of the answer."""
     parts: list[bytes] = []
 
@@ -253,7 +254,7 @@ async def test_an_application_learns_that_its_client_has_gone() -> None:
     assert parts == [b"a", b"b"]
 
 
-async def test_an_answer_is_not_followed_by_another() -> None:
+async def test_a_second_answer_closes_the_connection() -> None:
     """A second answer of the same application call closes the connection."""
     seen = await answered(sending(start(LENGTH), part(b"{}"), part(b"{}")))
 

@@ -1,4 +1,4 @@
-"""End of a request in received bytes, and their limits."""
+"""Tests of `Intake`, which finds the end of a request in received bytes and counts its limits."""
 
 import math
 
@@ -12,7 +12,7 @@ SETTINGS = ServerSettings(max_head_bytes=500)
 
 
 def within_head(came: bytes) -> Intake:
-    """An intake that has seen the beginning of a head."""
+    """Intake that has received the beginning of a head."""
     intake = Intake(SETTINGS)
     intake.count(came)
     intake.phase = IN_HEAD
@@ -20,7 +20,7 @@ def within_head(came: bytes) -> Intake:
 
 
 def within_body(length: float, came: bytes = b"") -> Intake:
-    """An intake that has seen a head and the beginning of a body."""
+    """Intake that has received a head and the beginning of a body."""
     intake = within_head(HEAD[:-1])
     intake.begin_body(length)
     intake.count(came)
@@ -30,15 +30,15 @@ def within_body(length: float, came: bytes = b"") -> Intake:
 @pytest.mark.parametrize(
     "data", [HEAD, b"\r\n" * 9 + HEAD, b"\n" + HEAD, HEAD[:-1], b"\r\n" * 9, b"\r"]
 )
-def test_what_ends_once_is_one_portion(data: bytes) -> None:
-    """A head is parsed in one piece, with the blank lines before it; so are blank lines alone."""
+def test_one_head_is_one_portion(data: bytes) -> None:
+    """A head is one portion, with blank lines before it; blank lines alone are one, too."""
     assert Intake(SETTINGS).portion(data) == len(data)
     assert Intake(SETTINGS).portion(data + b"x") == len(data) + (not data.endswith(HEAD))
 
 
 @pytest.mark.parametrize("cut", range(1, len(HEAD)))
 def test_the_end_of_a_head_is_found_wherever_it_is_cut(cut: int) -> None:
-    """The bytes after it are another portion."""
+    """The end of a head is found for every split into two reads; later bytes are left."""
     assert within_head(HEAD[:cut]).portion(HEAD[cut:] + HEAD) == len(HEAD) - cut
 
 
@@ -53,21 +53,22 @@ def test_the_end_of_a_head_is_found_wherever_it_is_cut(cut: int) -> None:
         pytest.param(math.inf, b"0\r\nT: x", b"\r\n\r\n" + HEAD, 4, id="trailers"),
     ],
 )
-def test_the_end_of_a_body_is_an_end_of_a_portion(
+def test_a_portion_ends_with_the_body(
     length: float, came: bytes, data: bytes, expected: int
 ) -> None:
-    """A length is counted; chunks end with an empty line."""
+    """A portion ends after Content-Length bytes, or after the empty line that ends chunks."""
     assert within_body(length, came).portion(data) == expected
 
 
-def test_a_portion_is_no_larger_than_the_room() -> None:
-    """Of a head without end only so much is parsed as is taken in."""
+def test_a_portion_is_at_most_twice_the_head_limit() -> None:
+    """A head without an end gives portions of at most twice `max_head_bytes` in total."""
     assert Intake(SETTINGS).portion(b"x" * 5_000) == 2 * SETTINGS.max_head_bytes
     assert within_head(b"x" * 300).portion(b"x" * 5_000) == 2 * SETTINGS.max_head_bytes - 300
 
 
-def test_cuts_within_one_read_count_as_more_than_their_bytes() -> None:
-    """A body in chunks that is nothing but ends of requests is refused after some thousand."""
+def test_many_portions_use_up_the_body_limit() -> None:
+    """Each cut costs extra, so a chunked body of many cuts reaches the
+    limit after some 2,000 cuts."""
     intake = Intake(ServerSettings(max_body_bytes=1_000_000))
     intake.begin_body(math.inf)
     cuts = 0

@@ -113,7 +113,7 @@ def test_every_request_has_one_meaning(
     assert [(answer.status, answer.saw) for answer in answers] == list(expected)
 
 
-def test_the_body_of_an_upgrade_that_is_ignored_is_a_body(echo_url: str) -> None:
+def test_the_body_of_an_ignored_upgrade_is_read(echo_url: str) -> None:
     """A request with an ignored upgrade is answered in HTTP/1.1, with its body."""
     sent = post(*H2C, HIDDEN_LENGTH, body=HIDDEN)
     upgraded, _ = exchange(echo_url, sent + PROBE)
@@ -122,7 +122,7 @@ def test_the_body_of_an_upgrade_that_is_ignored_is_a_body(echo_url: str) -> None
     assert "upgrade" not in upgraded.json["names"]
 
 
-def test_trailers_are_no_headers(echo_url: str) -> None:
+def test_trailers_are_not_headers(echo_url: str) -> None:
     """Trailer lines after a body are not added to the headers."""
     sent = post(TE, body=b"3\r\nabc\r\n0\r\nAuthorization: x\r\n\r\n")
     answer, _ = exchange(echo_url, sent + PROBE)
@@ -138,7 +138,7 @@ def test_pipelined_requests_are_answered_in_order(echo_url: str) -> None:
     assert [answer.saw for answer in answers] == ["/slow", "/1", "/a", "/2", 4000]
 
 
-def test_a_client_that_waits_for_leave_to_send_is_not_misread(echo_url: str) -> None:
+def test_an_unread_body_after_expect_closes_the_connection(echo_url: str) -> None:
     """If `Expect: 100-continue` gets an error answer, the connection ends, because the
     body might follow.
     """
@@ -149,7 +149,7 @@ def test_a_client_that_waits_for_leave_to_send_is_not_misread(echo_url: str) -> 
     assert answers[0].headers["connection"] == "close"
 
 
-def test_a_client_that_waits_for_leave_to_send_gets_it(echo_url: str) -> None:
+def test_expect_100_continue(echo_url: str) -> None:
     """A client with `Expect: 100-continue` gets `100 Continue`, and its body is read."""
     sent = post(b"Expect: 100-continue", CL3)
     answers = exchange(echo_url, sent, b"abc", PROBE)

@@ -24,7 +24,7 @@ TRAILERS = CHUNKED + b"0\r\nX: "
         pytest.param(TRAILERS, (431, 4310), id="trailer"),
     ],
 )
-def test_a_head_without_end_is_refused_as_it_comes(
+def test_an_endless_head_is_refused_at_the_limit(
     serve_echo: ServeEcho, start: bytes, expected: tuple[int, int]
 ) -> None:
     """A head above the limit gets an error before its end arrives."""
@@ -38,7 +38,7 @@ def test_a_head_without_end_is_refused_as_it_comes(
 def test_the_limit_of_a_head_does_not_depend_on_its_packets(
     serve_echo: ServeEcho, size: int
 ) -> None:
-    """Twice the limit is taken in, for the application to refuse, however it is cut; no more."""
+    """The server accepts heads up to twice the limit, independent of the packet size."""
     url = serve_echo(max_head_bytes=500)
     start = b"GET /a HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\nX: "
     seen = []
@@ -50,7 +50,7 @@ def test_the_limit_of_a_head_does_not_depend_on_its_packets(
     assert seen == [["/a"], [4310]]
 
 
-def test_many_header_lines_are_too_many(serve_echo: ServeEcho) -> None:
+def test_the_number_of_header_lines_is_limited(serve_echo: ServeEcho) -> None:
     """Too many header lines are an error, however short the lines are."""
     url = serve_echo()
     seen = []
@@ -62,14 +62,14 @@ def test_many_header_lines_are_too_many(serve_echo: ServeEcho) -> None:
     assert seen == [(200, "/last"), (431, 4310)]
 
 
-def test_many_header_lines_are_refused_as_they_come(serve_echo: ServeEcho) -> None:
+def test_too_many_header_lines_are_refused_at_once(serve_echo: ServeEcho) -> None:
     """Too many header lines are an error before the end of the head arrives."""
     (answer,) = exchange(serve_echo(), REQUEST[:-2], *[b"a:\r\n"] * MAX_HEADER_LINES, b"b:")
 
     assert (answer.status, answer.saw) == (431, 4310)
 
 
-def test_many_trailers_are_too_many(serve_echo: ServeEcho) -> None:
+def test_the_number_of_trailers_is_limited(serve_echo: ServeEcho) -> None:
     """Too many trailer lines are an error, as in a head."""
     (answer,) = exchange(serve_echo(), TRAILERS + b"\r\na:" * (MAX_HEADER_LINES + 1))
 
@@ -84,7 +84,7 @@ def test_many_trailers_are_too_many(serve_echo: ServeEcho) -> None:
     ],
 )
 @pytest.mark.parametrize("size", [1_000_000, 1_000], ids=["at once", "in parts"])
-def test_what_is_around_chunks_has_a_bound(
+def test_bytes_between_chunks_are_limited(
     serve_echo: ServeEcho, unit: bytes, count: int, size: int
 ) -> None:
     """A short body in chunks with too many bytes of framing is an error."""
@@ -96,7 +96,7 @@ def test_what_is_around_chunks_has_a_bound(
     assert answer.headers["connection"] == "close"
 
 
-def test_each_body_has_room_of_its_own(serve_echo: ServeEcho) -> None:
+def test_the_body_limit_applies_to_each_request(serve_echo: ServeEcho) -> None:
     """The limit of bytes starts again for each body of a connection."""
     url = serve_echo(max_body_bytes=10_000, max_head_bytes=10_000)
     upload = CHUNKED + b"%x\r\n%b\r\n0\r\n\r\n" % (10_000, b"x" * 10_000)
@@ -120,9 +120,7 @@ def test_a_body_before_a_head_does_not_count_as_head(serve_echo: ServeEcho) -> N
 @pytest.mark.parametrize(
     "length", [b"Transfer-Encoding: chunked", b"Content-Length: 3000000"], ids=["chunked", "length"]
 )
-def test_a_body_that_is_not_wanted_ends_the_connection(
-    serve_echo: ServeEcho, length: bytes
-) -> None:
+def test_an_unread_large_body_closes_the_connection(serve_echo: ServeEcho, length: bytes) -> None:
     """After an answer that ignored a large body, the connection closes without reading the body."""
     head = b"POST /unread HTTP/1.1\r\nHost: gateway\r\n%b\r\n\r\n" % length
     answers = exchange(serve_echo(), head, *[b"10000\r\n" + FILLER + b"\r\n"] * 40)
@@ -131,7 +129,7 @@ def test_a_body_that_is_not_wanted_ends_the_connection(
     assert answers[0].headers["connection"] == "close"
 
 
-def test_a_short_body_that_is_not_wanted_keeps_the_connection(serve_echo: ServeEcho) -> None:
+def test_an_unread_short_body_keeps_the_connection(serve_echo: ServeEcho) -> None:
     """A short body that the answer ignored is read, and the connection stays open."""
     url = serve_echo()
     head = b"POST /unread HTTP/1.1\r\nHost: gateway\r\nContent-Length: 3\r\n\r\n"
@@ -165,7 +163,7 @@ def test_thousands_of_requests_at_once_are_answered(
     assert {answer.headers.get("connection") for answer in answers[:-1]} == {None}
 
 
-def test_a_connection_too_many_ends_one_that_is_idle(serve_echo: ServeEcho) -> None:
+def test_a_connection_above_the_limit_closes_an_idle_one(serve_echo: ServeEcho) -> None:
     """At the limit of connections, a new connection closes an idle one; active requests
     are answered.
     """
@@ -181,7 +179,7 @@ def test_a_connection_too_many_ends_one_that_is_idle(serve_echo: ServeEcho) -> N
     assert ends == [[], ["/slow", "/last"]]
 
 
-def test_a_connection_too_many_is_refused_where_none_is_idle(serve_echo: ServeEcho) -> None:
+def test_a_connection_above_the_limit_gets_503(serve_echo: ServeEcho) -> None:
     """If all connections are active at the limit, a new connection gets a retry time at once."""
     url = serve_echo(max_connections=3)
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Bodies that are made in parts, over sockets: what clients see of one that does not end."""
+"""Tests of streamed bodies over sockets: what clients see if a body breaks off."""
 
 import http.client
 import shutil
@@ -26,7 +26,7 @@ WAIT_SECONDS = 30.0
 
 
 class Parts:
-    """An application whose answers are `count` parts, and then a failure unless they are whole."""
+    """Application whose body has `count` parts and then fails, except at `/whole`."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -65,7 +65,7 @@ needs_curl = pytest.mark.skipif(not CURL, reason="needs curl")
 
 
 @pytest.mark.parametrize("count", [1, 40])
-def test_a_whole_body_is_one(count: int) -> None:
+def test_a_streamed_body_arrives_whole(count: int) -> None:
     """A body of any length in chunks arrives complete."""
     with serving(Parts(count)) as url:
         answer = httpx.get(f"{url}/whole")
@@ -75,7 +75,7 @@ def test_a_whole_body_is_one(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 40])
-def test_a_body_that_breaks_off_is_an_error_of_its_client(count: int) -> None:
+def test_a_broken_body_is_an_error_for_the_client(count: int) -> None:
     """A body that stops early has no last chunk, and its connection is reset."""
     with serving(Parts(count)) as url, pytest.raises((httpx.RemoteProtocolError, httpx.ReadError)):
         httpx.get(url)
@@ -85,7 +85,7 @@ def test_a_body_that_breaks_off_is_an_error_of_its_client(count: int) -> None:
 @pytest.mark.parametrize("version", ["--http1.1", "--http1.0"])
 @pytest.mark.parametrize("count", [1, 40])
 def test_curl_sees_that_a_body_breaks_off(version: str, count: int) -> None:
-    """HTTP/1.0 has no chunks: its connection is reset."""
+    """curl reports an error for a broken body, in HTTP/1.1 and in HTTP/1.0."""
     with serving(Parts(count)) as url:
         whole, broken = curl(f"{url}/whole", version), curl(url, version)
 
@@ -95,7 +95,7 @@ def test_curl_sees_that_a_body_breaks_off(version: str, count: int) -> None:
 
 @contextmanager
 def silent_client(url: str) -> Iterator[socket.socket]:
-    """A client that has begun to read its answer."""
+    """A client that has read only the status of its answer."""
     address = urlsplit(url)
     with socket.create_connection((address.hostname, address.port), WAIT_SECONDS) as client:
         client.sendall(b"GET / HTTP/1.1\r\nHost: gateway\r\n\r\n")
@@ -104,7 +104,7 @@ def silent_client(url: str) -> Iterator[socket.socket]:
 
 
 def is_whole(client: socket.socket) -> bool:
-    """True if what is left to read has an end."""
+    """True if the unread bytes end with the last chunk."""
     read = b""
     try:
         while part := client.recv(1_000_000):
@@ -114,7 +114,7 @@ def is_whole(client: socket.socket) -> bool:
     return read.endswith(b"0\r\n\r\n")
 
 
-def test_a_client_that_does_not_read_is_cut_off() -> None:
+def test_parts_stop_for_a_client_that_does_not_read() -> None:
     """A client that does not read is disconnected at the deadline, and no further parts
     are made.
     """
@@ -128,7 +128,7 @@ def test_a_client_that_does_not_read_is_cut_off() -> None:
         assert parts.made == made
 
 
-def test_a_client_that_leaves_ends_the_making() -> None:
+def test_parts_stop_when_the_client_leaves() -> None:
     """After a client disconnects, the application makes no further parts."""
     parts = Parts(10_000)
     with serving(parts) as url:
@@ -141,7 +141,7 @@ def test_a_client_that_leaves_ends_the_making() -> None:
 
 @contextmanager
 def asking(url: str, path: str) -> Iterator[http.client.HTTPResponse]:
-    """An answer whose body is still to be read."""
+    """Response whose body is still unread."""
     address = urlsplit(url)
     client = http.client.HTTPConnection(address.hostname or "", address.port, WAIT_SECONDS)
     client.request("GET", path)
@@ -149,7 +149,7 @@ def asking(url: str, path: str) -> Iterator[http.client.HTTPResponse]:
         yield answer
 
 
-def test_the_end_of_the_server_cuts_a_body_off() -> None:
+def test_a_stop_breaks_an_unfinished_body() -> None:
     """A stop ends a body after the time for requests, without its last chunk."""
     parts = Parts(10_000)
     with ExitStack() as clients:
@@ -161,7 +161,7 @@ def test_the_end_of_the_server_cuts_a_body_off() -> None:
             answer.read()
 
 
-def test_the_end_of_the_server_waits_for_a_body_that_is_read() -> None:
+def test_a_stop_waits_for_a_body_being_read() -> None:
     """A stop waits until the client has read a body that is being sent."""
     read: list[bytes] = []
     with ExitStack() as clients:

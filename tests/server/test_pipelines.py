@@ -14,7 +14,7 @@ MAX_TURNS = 2_000
 
 @asynccontextmanager
 async def crowded() -> AsyncIterator[Stage]:
-    """Many connections, each of which has its first answer and many requests in its buffer."""
+    """A stage with 300 connections that each have one answer and many waiting requests."""
     stage = Stage()
     stage.app.may_answer.set()
     crowd = [stage.connect()[0] for _ in range(CROWD)]
@@ -55,7 +55,7 @@ async def test_a_turn_of_the_loop_answers_few_pipelined_requests() -> None:
     assert max(answers) == PER_TURN
 
 
-async def test_bytes_that_arrive_do_not_move_a_connection_up() -> None:
+async def test_new_bytes_do_not_change_the_queue_position() -> None:
     """New bytes of a connection do not change its position in the queue."""
     async with crowded() as stage:
         connection, _ = stage.connect()

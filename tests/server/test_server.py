@@ -50,13 +50,13 @@ IGNORING = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
 
 @dataclass(frozen=True)
 class Running:
-    """A server in the background that can be stopped."""
+    """A server in the background that tests can stop."""
 
     server: GatewayServer
     url: str
 
     def stop(self) -> None:
-        """Stop, and wait until no more connections are accepted."""
+        """Stop the server and wait until it accepts no connections."""
         self.server.should_exit = True
         assert until(lambda: not self._takes_connections())
 
@@ -83,7 +83,7 @@ def running_echo() -> Iterator[Running]:
         yield echo
 
 
-def test_idle_and_fresh_connections_are_answered_for_the_last_time() -> None:
+def test_requests_during_a_stop_are_answered() -> None:
     """During a stop, a request of an open connection is answered as its last request."""
     with running_echo() as echo, connected(echo.url) as idle, connected(echo.url) as fresh:
         idle.sendall(REQUEST)
@@ -99,7 +99,7 @@ def test_idle_and_fresh_connections_are_answered_for_the_last_time() -> None:
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /a HT"], ids=["nothing", "half a head"])
-def test_a_client_that_sends_no_request_does_not_hold_up_the_stop(sent: bytes) -> None:
+def test_connections_without_requests_do_not_delay_a_stop(sent: bytes) -> None:
     """During a stop, connections without a request are closed after two seconds."""
     with ExitStack() as stack:
         echo = stack.enter_context(running_echo())
@@ -115,7 +115,7 @@ def test_a_client_that_sends_no_request_does_not_hold_up_the_stop(sent: bytes) -
     assert seconds < ServerSettings().head_timeout_seconds / 2
 
 
-def test_what_is_in_flight_is_answered() -> None:
+def test_running_requests_are_answered_at_a_stop() -> None:
     """A stop waits for the answer of a running request."""
     with running_echo() as echo, connected(echo.url) as client:
         client.sendall(SLOW + SLOW)
@@ -127,7 +127,7 @@ def test_what_is_in_flight_is_answered() -> None:
     assert [each.headers.get("connection") for each in answers] == [None, "close"]
 
 
-def test_who_leaves_with_requests_in_line_leaves_no_trace(caplog: pytest.LogCaptureFixture) -> None:
+def test_requests_of_a_client_that_left_are_not_started(caplog: pytest.LogCaptureFixture) -> None:
     """During a stop, queued requests of a disconnected client do not start, and no error
     is logged.
     """
@@ -155,7 +155,7 @@ def test_a_server_without_connections_stops_at_once() -> None:
 async def stop_behind_callers(
     listening: socket.socket, is_inherited: bool = False
 ) -> list[socket.socket]:
-    """Connections that were made, and requests that were sent, just before the server's stop."""
+    """Open connections with one request each, stop the server at once, and return the sockets."""
     server = GatewayServer(echo_app(), ServerSettings(), is_inherited=is_inherited)
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
@@ -168,7 +168,7 @@ async def stop_behind_callers(
     return callers
 
 
-async def test_whoever_has_connected_is_answered() -> None:
+async def test_connections_before_a_stop_are_accepted() -> None:
     """Connections that the kernel completed before the stop are accepted and answered."""
     callers = await stop_behind_callers(bind("127.0.0.1", 0))
     seen = [[each.saw for each in answers_of(client)] for client in callers]
@@ -178,7 +178,7 @@ async def test_whoever_has_connected_is_answered() -> None:
     assert seen == [["/a"]] * CALLERS
 
 
-async def test_an_inherited_socket_keeps_its_callers() -> None:
+async def test_an_inherited_socket_keeps_waiting_connections() -> None:
     """At a stop, connections of an inherited socket that are not accepted stay for the
     next server.
     """
@@ -195,7 +195,7 @@ async def test_an_inherited_socket_keeps_its_callers() -> None:
     assert seen == [["/a"]] * CALLERS
 
 
-def test_few_bytes_are_read_behind_a_request() -> None:
+def test_one_read_waits_behind_a_request() -> None:
     """While a request runs, at most one read of further bytes is buffered; all requests
     are answered.
     """
@@ -211,7 +211,7 @@ def test_few_bytes_are_read_behind_a_request() -> None:
     assert [answer.saw for answer in answers] == ["/slow", *["/a"] * 5001]
 
 
-def test_a_hangup_that_is_ignored_stays_so() -> None:
+def test_an_ignored_hangup_stays_ignored() -> None:
     """A process started by `nohup` continues after SIGHUP, and ends at SIGTERM."""
     program = IGNORING + HANGING.replace("await asyncio.Event().wait()", "")
     process = subprocess.Popen(  # noqa: S603  (our own program)
@@ -232,7 +232,7 @@ def test_a_hangup_that_is_ignored_stays_so() -> None:
     assert status == 0
 
 
-def test_an_end_that_hangs_is_cut() -> None:
+def test_a_hanging_shutdown_is_ended() -> None:
     """A hanging application is ended shortly after the time for requests."""
     process = subprocess.Popen(  # noqa: S603  (our own program)
         [sys.executable, "-c", HANGING], stdout=subprocess.PIPE, text=True

@@ -1,4 +1,4 @@
-"""Connection slots, in total and per client address; idle connections that make room."""
+"""Tests of connection slots: the total limit, and the limit per client address."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ PROXY = "10.0.0.1"
 
 
 def forwarded(number: int, address: str, claim: str | None = None) -> bytes:
-    """A request of a client, as a proxy passes it on with the client's own Forwarded."""
+    """Request as a proxy forwards it, with the client's own Forwarded header in `claim`."""
     own = "" if claim is None else f"Forwarded: {claim}\r\n"
     return (REQUEST % number)[:-2] + f"X-Forwarded-For: {address}\r\n{own}\r\n".encode()
 
@@ -29,7 +29,7 @@ def forwarded(number: int, address: str, claim: str | None = None) -> bytes:
 def incomplete_heads(
     stage: Stage, count: int, peer: str = "127.0.0.1"
 ) -> list[tuple[Connection, Held]]:
-    """Connections of an address on which an incomplete head has come."""
+    """`count` connections of one address, each with an incomplete head."""
     made = []
     for _ in range(count):
         made.append(stage.connect(peer=peer))
@@ -52,7 +52,7 @@ def statuses(made: Sequence[tuple[Connection, Held]]) -> list[str]:
         pytest.param("", "", "127.0.0.1", id="a Unix socket"),
     ],
 )
-def test_an_address_of_ipv6_counts_with_its_network(address: str, same: str, other: str) -> None:
+def test_ipv6_addresses_count_by_network(address: str, same: str, other: str) -> None:
     """IPv6 addresses count by their /64; IPv4 addresses count separately."""
     assert network_of(address) == network_of(same) != network_of(other)
 
@@ -68,12 +68,12 @@ def test_an_address_of_ipv6_counts_with_its_network(address: str, same: str, oth
     ],
     ids=["default", "a quarter", "set", "off", "a quarter of few"],
 )
-def test_an_address_may_have_a_quarter(settings: dict[str, int], most: float) -> None:
+def test_default_limit_per_address(settings: dict[str, int], most: float) -> None:
     """By default an address can have a quarter of all connections; 0 means no limit."""
     assert Slots(ServerSettings.model_validate(settings)).max_per_address == most
 
 
-async def test_one_address_leaves_room_for_others() -> None:
+async def test_the_limit_per_address() -> None:
     """An address above its limit gets an error, while other addresses can connect."""
     stage = Stage(max_connections=100, max_connections_per_address=3)
     greedy = incomplete_heads(stage, 5)
@@ -85,7 +85,7 @@ async def test_one_address_leaves_room_for_others() -> None:
     assert b"retry-after: 5\r\n" in greedy[-1][1].written
 
 
-async def test_few_connections_of_one_address_are_refused_in_words() -> None:
+async def test_connections_far_above_the_address_limit_are_aborted() -> None:
     """A few connections above an address's limit get an error answer; further connections
     are closed.
     """
@@ -97,7 +97,7 @@ async def test_few_connections_of_one_address_are_refused_in_words() -> None:
     assert (last[1].written, last[1].is_aborted) == (b"", True)
 
 
-async def test_an_address_makes_room_among_its_own() -> None:
+async def test_a_new_connection_closes_an_idle_one_of_its_address() -> None:
     """At an address's limit, its longest idle connection is closed; connections of other
     addresses stay.
     """
@@ -115,7 +115,7 @@ async def test_an_address_makes_room_among_its_own() -> None:
     assert other.is_idle
 
 
-async def test_a_busy_connection_makes_room_after_its_answer() -> None:
+async def test_a_connection_can_be_replaced_after_its_answer() -> None:
     """At the limit, a new connection gets 503 while the others are active, and a later
     one closes the connection that became idle.
     """
@@ -142,7 +142,7 @@ async def test_a_busy_connection_makes_room_after_its_answer() -> None:
     assert newcomer.written == b""
 
 
-async def test_whoever_leaves_makes_room() -> None:
+async def test_closed_connections_free_their_slots() -> None:
     """Connections of an address count while they are open, and the count is deleted afterwards."""
     stage = Stage(max_connections=100, max_connections_per_address=1)
     for _ in range(3):
@@ -155,7 +155,7 @@ async def test_whoever_leaves_makes_room() -> None:
 
 
 @pytest.mark.parametrize("peer", [PROXY, "::ffff:10.0.0.1"])
-async def test_a_trusted_proxy_has_no_limit_of_its_own(peer: str) -> None:
+async def test_a_trusted_proxy_has_no_connection_limit(peer: str) -> None:
     """A trusted proxy has no limit, because its connections are of many clients."""
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=1)
     made = [stage.connect(peer=peer) for _ in range(10)]
@@ -233,7 +233,7 @@ async def test_a_client_cannot_avoid_its_limit_by_a_header(claims: Sequence[str]
     assert stage.edge.slots.counts == {}
 
 
-async def test_a_claim_does_not_use_up_the_limit_of_another() -> None:
+async def test_a_forged_header_does_not_use_the_limit_of_another() -> None:
     """A false address in a client's header does not use up the limit of this address."""
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=2)
     made = [stage.connect(peer=PROXY) for _ in range(6)]
@@ -260,7 +260,7 @@ async def test_requests_without_a_readable_client_count_together() -> None:
     assert statuses(made) == ["", "", "503", ""]
 
 
-async def test_a_request_counts_until_its_answer_is_taken() -> None:
+async def test_a_request_counts_until_its_answer_is_read() -> None:
     """A request counts until its client has read the answer or the connection ends."""
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=1)
     stage.app.may_answer.set()
@@ -279,7 +279,7 @@ async def test_a_request_counts_until_its_answer_is_taken() -> None:
     assert stage.app.ended == ["/1", "/3"]
 
 
-async def test_a_refused_upload_is_answered_as_others_are() -> None:
+async def test_the_body_of_a_refused_upload_is_skipped() -> None:
     """The short body of a rejected upload is read, and the proxy's connection stays open."""
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=1)
     (busy, _), (connection, transport) = (stage.connect(peer=PROXY) for _ in range(2))
@@ -297,7 +297,7 @@ async def test_a_refused_upload_is_answered_as_others_are() -> None:
 
 @dataclass(eq=False)
 class Waiting:
-    """A connection that notes that it was closed."""
+    """Fake connection that records `close_idle`."""
 
     is_idle: bool = True
     is_closed: bool = False
@@ -311,7 +311,7 @@ def in_order(*connections: Waiting) -> IdleConnections:
     return OrderedDict.fromkeys(connections, None)
 
 
-def test_the_one_that_is_idle_for_longest_goes() -> None:
+def test_make_room_closes_the_longest_idle_connection() -> None:
     """Each call closes the connection that is idle longest; without idle connections it
     returns False.
     """
@@ -326,8 +326,8 @@ def test_the_one_that_is_idle_for_longest_goes() -> None:
     assert second.is_closed
 
 
-def test_one_that_is_not_idle_after_all_is_passed_over() -> None:
-    """It is not asked again until it says so."""
+def test_make_room_skips_busy_connections() -> None:
+    """`make_room` skips a connection that is busy, and removes it from the idle list."""
     busy, free = Waiting(is_idle=False), Waiting()
     idle = in_order(busy, free)
     made = make_room(idle)

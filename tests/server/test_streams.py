@@ -1,4 +1,4 @@
-"""Streams of right and wrong requests: their outcome is recorded, and no packet changes it."""
+"""Tests that recorded streams of valid and invalid requests have the recorded outcomes."""
 
 import json
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ SEEDS = range(200)
 async def test_a_stream_has_the_recorded_outcome(
     sent: str, ends: bool, expected: Sequence[object]
 ) -> None:
-    """Answers, their sizes, and how and when the connection ends are as they were."""
+    """Statuses, body sizes, and the kind and time of the end equal the recorded outcome."""
     outcome = await played([sent.encode("latin-1")], ends=ends)
 
     assert outcome == Outcome(*expected)  # type: ignore[arg-type]
 
 
 async def test_packets_do_not_change_the_outcome() -> None:
-    """A stream that comes byte by byte, or cut at random, has the outcome of a single packet."""
+    """A stream has the same outcome in one packet, byte by byte, and cut at random positions."""
     for seed in SEEDS:
         random = Random(seed)  # noqa: S311
         raw, ends = any_stream(random), random.random() < 0.3

@@ -1,4 +1,4 @@
-"""The sweeper's clock and its deadlines."""
+"""Tests of `Sweeper`, which checks the deadlines of connections."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -23,8 +23,8 @@ class Waiting:
 
 
 @pytest.mark.parametrize("name", ["deadline", "unread_deadline"])
-def test_a_deadline_is_never_early_and_never_late_by_much(name: str) -> None:
-    """A deadline of ten seconds expires between ten and ten and a half seconds."""
+def test_a_deadline_is_at_most_half_a_second_late(name: str) -> None:
+    """A deadline of 10 seconds expires after 10 to 10.5 seconds."""
     sweeper = Sweeper(10.0)
     sweeper.sweep([], 0.3)
     waiting = Waiting(sweeper)
@@ -37,7 +37,7 @@ def test_a_deadline_is_never_early_and_never_late_by_much(name: str) -> None:
     assert 10.0 <= waiting.expired[0] - began <= 10.5
 
 
-def test_a_connection_without_deadline_is_left_alone() -> None:
+def test_a_connection_without_a_deadline_never_expires() -> None:
     """A connection without a deadline is never reported as late."""
     sweeper = Sweeper(10.0)
     waiting = Waiting(sweeper)
@@ -48,8 +48,8 @@ def test_a_connection_without_deadline_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.2, 10.0])
-async def test_rounds_follow_each_other_closely(seconds: float) -> None:
-    """A deadline that is over is reported within half a second."""
+async def test_an_overdue_deadline_expires_soon(seconds: float) -> None:
+    """`run` expires an overdue deadline within half a second."""
     told = asyncio.Event()
 
     class Listening(Waiting):
@@ -66,7 +66,7 @@ async def test_rounds_follow_each_other_closely(seconds: float) -> None:
     assert sweeper.now < 0.5
 
 
-def test_a_halt_of_the_process_makes_nobody_late() -> None:
+def test_a_paused_process_expires_no_deadline() -> None:
     """Time in which the process was suspended does not count for deadlines."""
     sweeper = Sweeper(10.0)
     waiting = Waiting(sweeper, deadline=sweeper.after(10.0))
@@ -76,7 +76,7 @@ def test_a_halt_of_the_process_makes_nobody_late() -> None:
     assert sweeper.now <= 1.0
 
 
-def test_all_that_are_late_are_reported_though_the_set_changes() -> None:
+def test_connections_can_be_removed_during_a_sweep() -> None:
     """All late connections are reported, although reporting one of them closes another."""
     sweeper = Sweeper(1.0)
     connections: set[Waiting] = set()

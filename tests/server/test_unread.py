@@ -1,4 +1,4 @@
-"""Limits of unread answers in our buffers."""
+"""Tests of `UnreadAnswers`, the limits for answers that clients do not read."""
 
 import socket
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def passed(sweeper: Sweeper, seconds: float) -> None:
 
 
 def unread_of(left: int) -> Held:
-    """A transport with an answer of which nothing was taken."""
+    """Transport with `left` unread bytes."""
     transport = Held()
     transport.left = left
     return transport
@@ -35,7 +35,7 @@ def unread_of(left: int) -> Held:
         pytest.param(MIN_READ_BYTES * 2 // 3, True, id="enough, of which not all is seen"),
     ],
 )
-def test_who_takes_too_little_is_cut_off(taken: int, is_kept: bool) -> None:
+def test_a_client_that_reads_too_little_is_aborted(taken: int, is_kept: bool) -> None:
     """A client that reads less than 64 KiB within the time is disconnected."""
     sweeper = Sweeper(TIMEOUT_SECONDS)
     answers, transport = UnreadAnswers(sweeper, TIMEOUT_SECONDS), unread_of(LARGE)
@@ -54,7 +54,7 @@ def test_who_takes_too_little_is_cut_off(taken: int, is_kept: bool) -> None:
     ids=["nothing", "little", "twice the least", "much"],
 )
 @pytest.mark.parametrize("is_first", [True, False], ids=["at once", "later"])
-def test_who_took_much_may_be_silent_for_longer(taken: int, silence: float, is_first: bool) -> None:
+def test_a_client_that_read_much_gets_more_time(taken: int, silence: float, is_first: bool) -> None:
     """A client whose kernel took much at once can be silent longer, up to a maximum."""
     sweeper = Sweeper(TIMEOUT_SECONDS)
     answers, transport = UnreadAnswers(sweeper, TIMEOUT_SECONDS), unread_of(LARGE)
@@ -70,7 +70,7 @@ def test_who_took_much_may_be_silent_for_longer(taken: int, silence: float, is_f
 
 
 def held(answers: UnreadAnswers, sizes: Sequence[int]) -> list[Held]:
-    """An unread answer of each of these sizes."""
+    """Transports with an unread answer of each size."""
     transports = [unread_of(size) for size in sizes]
     for transport in transports:
         answers.begin(transport, transport.left)
@@ -81,7 +81,7 @@ def cut(transports: Sequence[Held]) -> list[bool]:
     return [transport.is_aborted for transport in transports]
 
 
-def test_all_answers_together_have_a_bound() -> None:
+def test_all_unread_answers_are_limited() -> None:
     """Above the limit of all unread answers, the relatively slowest client is
     disconnected, not a steady or new one.
     """
@@ -98,7 +98,7 @@ def test_all_answers_together_have_a_bound() -> None:
     assert cut(waiting) == [False, True, False, False]
 
 
-def test_answers_that_left_do_not_count() -> None:
+def test_read_answers_do_not_count() -> None:
     """Answers that were read, or whose client disconnected, do not count for the limit."""
     answers = UnreadAnswers(Sweeper(TIMEOUT_SECONDS), TIMEOUT_SECONDS, max_bytes=2_500_000)
     for _ in range(5):
@@ -115,7 +115,7 @@ def test_answers_that_left_do_not_count() -> None:
     assert sum(cut(waiting)) == 1
 
 
-def test_who_was_cut_off_for_others_is_not_looked_at_again() -> None:
+def test_an_aborted_client_has_no_deadline() -> None:
     """A client disconnected for the limit is not checked again at its deadline."""
     answers = UnreadAnswers(Sweeper(TIMEOUT_SECONDS), TIMEOUT_SECONDS, max_bytes=100)
     (transport,) = held(answers, [LARGE])
@@ -127,7 +127,7 @@ def test_who_was_cut_off_for_others_is_not_looked_at_again() -> None:
 @pytest.mark.skipif(
     not hasattr(socket, "TCP_NOTSENT_LOWAT"), reason="the system has no such option"
 )
-def test_connections_keep_little_that_is_not_sent() -> None:
+def test_accepted_sockets_inherit_the_unsent_limit() -> None:
     """Accepted connections inherit the small send buffer limit of the listening socket."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         show_progress(listening)
@@ -139,7 +139,7 @@ def test_connections_keep_little_that_is_not_sent() -> None:
     assert 0 < most <= MIN_READ_BYTES
 
 
-def test_a_socket_of_another_family_is_left_alone() -> None:
+def test_a_unix_socket_has_no_unsent_limit() -> None:
     """A Unix socket does not get the TCP option."""
     with socket.socket(socket.AF_UNIX) as listening:
         show_progress(listening)

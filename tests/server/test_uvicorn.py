@@ -1,4 +1,4 @@
-"""What the server takes from uvicorn is public, and works from the oldest allowed version on."""
+"""Tests that the server uses only public names of uvicorn, and that CI tests the oldest version."""
 
 import ast
 import tomllib
@@ -23,14 +23,14 @@ def imported(tree: ast.AST) -> set[str]:
 
 
 def test_only_public_names_of_uvicorn_are_used() -> None:
-    """The package itself is imported, and none of its modules with protocols."""
+    """The gateway imports the package uvicorn, and none of its submodules."""
     found = set().union(*(imported(ast.parse(source)) for source in SOURCES.values()))
 
     assert found == {"uvicorn"}
 
 
 def test_the_oldest_version_is_tested() -> None:
-    """CI runs these tests with the oldest uvicorn that pip may install."""
+    """CI runs these tests with the oldest uvicorn that `pyproject.toml` allows."""
     project = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["project"]
     (found,) = [
         each for each in map(Requirement, project["dependencies"]) if each.name == "uvicorn"

@@ -1,11 +1,11 @@
-"""A transport whose client takes as much of its answers as a test says."""
+"""Fake transport whose client reads as many bytes as a test says."""
 
 import asyncio
 from typing import Any
 
 
 class Held(asyncio.Transport):
-    """A transport that accepts a number of bytes; the rest stays in its buffer."""
+    """Transport whose client reads `room` bytes; later bytes stay in the write buffer."""
 
     def __init__(self, room: int = 1_000_000, peer: str = "127.0.0.1") -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class Held(asyncio.Transport):
         return self if name == "socket" else default
 
     def setsockopt(self, *option: Any) -> None:
-        """It is its own socket, of which options are set."""
+        """Ignore the option: this object is also its own socket."""
 
     def getsockname(self) -> tuple[str, int]:
         return ("127.0.0.1", 8000)

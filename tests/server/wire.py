@@ -1,4 +1,4 @@
-"""A client that sends raw bytes and reads all answers."""
+"""Client that sends raw bytes and parses all answers."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ TIMEOUT_SECONDS = 20.0
 
 @dataclass(frozen=True, kw_only=True)
 class WireAnswer:
-    """One answer: its status, its headers by their names in small letters, and its JSON."""
+    """Status, headers by lower-case name, and JSON body of one answer."""
 
     status: int
     headers: dict[str, str]
@@ -29,7 +29,7 @@ class WireAnswer:
 
 @contextlib.contextmanager
 def connected(url: str, *, source: str = "") -> Iterator[socket.socket]:
-    """A connection to a server, from an address of choice, closed at the end of the block."""
+    """Connection from the address `source`, closed at the end of the block."""
     parts = urlsplit(url)
     with socket.create_connection(
         (parts.hostname, parts.port), timeout=TIMEOUT_SECONDS, source_address=(source, 0)
@@ -39,14 +39,14 @@ def connected(url: str, *, source: str = "") -> Iterator[socket.socket]:
 
 
 def exchange(url: str, *parts: bytes, source: str = "") -> list[WireAnswer]:
-    """Send each part on its own; all answers until the server closes the connection."""
+    """Send each part in its own packet, and return all answers until the server closes."""
     with connected(url, source=source) as client:
         send(client, *parts)
         return answers_of(client)
 
 
 def send(client: socket.socket, *parts: bytes) -> None:
-    """Send each part on its own, as far as the server takes them."""
+    """Send each part in its own packet, until the server closes the connection."""
     with contextlib.suppress(ConnectionError):
         for part in parts:
             client.sendall(part)
@@ -61,7 +61,7 @@ def answers_of(client: socket.socket) -> list[WireAnswer]:
 
 
 def parsed(received: bytes) -> Iterator[WireAnswer]:
-    """Answers in a row, each with a Content-Length."""
+    """Parse successive answers, each with Content-Length."""
     while received:
         head, _, received = received.partition(b"\r\n\r\n")
         first, *lines = head.decode("ascii").split("\r\n")

@@ -1,4 +1,4 @@
-"""Changes of a store by SQL, as an operator makes them, in both databases."""
+"""Direct SQL changes of a key store in SQLite or PostgreSQL, as an operator makes them."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ RECORDS = "idempotency_records"
 
 
 def waiting_while(condition: str) -> str:
-    """A statement of PostgreSQL that ends when a condition is false, or fails after 20 seconds."""
+    """PostgreSQL statement that waits while `condition` is true, and fails after 20 seconds."""
     return f"""
     DO $$
     BEGIN
@@ -50,7 +50,7 @@ async def _execute_at_server(
 
 
 async def connect(database: PostgresUrl) -> "asyncpg.Connection[asyncpg.Record]":
-    """A connection of an operator."""
+    """Connection to PostgreSQL with the rights of the operator."""
     url = database.url.get_secret_value().replace(SCHEME, "postgresql")
     return await asyncpg.connect(url)
 
@@ -61,7 +61,7 @@ def scopes(database: Database) -> set[str]:
 
 
 def take_fences(database: Database, *scopes: str) -> None:
-    """Leave records as an earlier version made those of writes without a fence."""
+    """Remove the fences of these records, as earlier versions stored writes without a fence."""
     for scope in scopes:
         execute(
             database,

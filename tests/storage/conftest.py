@@ -1,4 +1,4 @@
-"""A key store in a database of its own, and a clock that stands still."""
+"""Fixtures: an empty key store in SQLite or PostgreSQL, its ledger, and a manual clock."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -35,13 +35,13 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A file name that no key store has yet."""
+    """Path at which no key store exists yet."""
     return tmp_path / "keys.db"
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest) -> Database:
-    """A database without rows, of either kind."""
+    """An empty database: a SQLite file or a PostgreSQL database."""
     if request.param == "sqlite":
         file: Path = request.getfixturevalue("file")
         return file
@@ -58,17 +58,15 @@ async def store(database: Database) -> AsyncIterator[KeyStore]:
 
 @pytest.fixture
 def unsendable(database: Database) -> Unsendable:
-    """The error of a write whose record cannot be stored or read.
-
-    A server comes back; a file that fails is a fault.
-    """
+    """Exception class of a write whose record cannot be stored or read: RecordsUnavailable (503)
+    for PostgreSQL, InternalError for a file."""
     if isinstance(database, PostgresUrl):
         return RecordsUnavailable
     return InternalError
 
 
 def results(*rows: int) -> Results:
-    """The answer of a write to these rows."""
+    """Answer of a write to these rows."""
     return tuple(
         Written(row=row, record={"rowIndex": row, "name": None}, tag='"t"', ignored=("x",))
         for row in rows
@@ -90,6 +88,6 @@ async def ledger(store: KeyStore, clock: ManualClock) -> AsyncIterator[SqlLedger
 async def found_after_restart(
     database: Database, clock: ManualClock, scope: str = IDENTITY.scope
 ) -> Entry | None:
-    """What another process finds."""
+    """The entry that a new process finds for `scope`, or None."""
     async with KeyStore.open(database) as store, store.open_ledger(clock) as ledger:
         return await ledger.find(scope)

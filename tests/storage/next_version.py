@@ -1,4 +1,4 @@
-"""The next version of the gateway: this one's code with one more migration."""
+"""A later version of the gateway, made from this version's code and one more migration."""
 
 import shutil
 import subprocess
@@ -46,7 +46,7 @@ except ConfigError as error:
 
 
 def make_next_version(folder: Path, then: str = "") -> Path:
-    """A folder to import it from; `then` is the last statement of its migration."""
+    """Copy the gateway to `folder` with a new migration whose last statement is `then`."""
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(TOP / "gateway", folder / "gateway", ignore=ignored)
     storage = folder / "gateway" / "storage"
@@ -60,7 +60,7 @@ def make_next_version(folder: Path, then: str = "") -> Path:
 
 
 def open_at_once(version: Path, database: Database) -> subprocess.CompletedProcess[str]:
-    """Migrate and open a store eight times at once; a line each with the IDs of the keys."""
+    """Migrate and open a store in 8 concurrent tasks; each prints a line of key IDs."""
     url = str(database)
     if isinstance(database, PostgresUrl):
         url = database.url.get_secret_value()

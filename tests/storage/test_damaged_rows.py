@@ -81,7 +81,7 @@ async def test_a_damaged_key_grants_nothing_at_a_server(
 
 
 @pytest.mark.parametrize("digest", ["'text'", "5", "1000000000000", NOT_UTF8, "X''"])
-async def test_a_damaged_digest_is_no_keys(file: Path, digest: str) -> None:
+async def test_a_damaged_digest_belongs_to_no_key(file: Path, digest: str) -> None:
     """A damaged digest is logged as a change and is the digest of no key."""
     async with KeyStore.open(file) as store:
         await store.add(RECORD, b"1")
@@ -139,7 +139,7 @@ def cases(table: Mapping[str, Sequence[str]]) -> Any:
 
 
 async def open_ones(database: Database, column: str, garbage: str) -> Sequence[OpenWrite]:
-    """The open writes that a restart finds; the damaged one has an unknown outcome."""
+    """Open writes that a restart finds after one record was damaged."""
     clock = ManualClock()
     async with KeyStore.open(database) as store, store.open_ledger(clock) as ledger:
         await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS, [5])], FENCE)
@@ -185,7 +185,7 @@ async def test_a_damaged_open_record_holds_up_later_writes(
 
 
 @pytest.mark.parametrize(("column", "garbage"), cases(BAD_FENCES))
-async def test_a_record_with_a_damaged_fence_is_never_settled(
+async def test_a_record_with_a_damaged_fence_blocks_no_writes(
     file: Path, column: str, garbage: str
 ) -> None:
     """If the fence of a record is damaged, its outcome stays unknown and other writes do
@@ -309,7 +309,7 @@ async def test_an_open_damaged_removal_that_was_applied_is_kept(file: Path, garb
         *(("worksheet", garbage) for garbage in (BLOB, NOT_UTF8, "'x'")),
     ],
 )
-async def test_a_damaged_open_batch_keeps_no_gateway_from_starting(
+async def test_a_gateway_starts_with_a_damaged_open_batch(
     file: Path, column: str, garbage: str
 ) -> None:
     """A damaged open batch is logged, the gateway starts, and other open writes are found."""

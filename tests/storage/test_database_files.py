@@ -1,4 +1,4 @@
-"""SQLite files of a key store."""
+"""Tests of key stores in SQLite files."""
 
 import os
 import sqlite3
@@ -14,12 +14,12 @@ from tests.storage.test_key_store import RECORD, active
 
 
 def journal_mode(connection: sqlite3.Connection, change: str = "") -> str:
-    """The journal mode of a database, changed first if asked for."""
+    """Journal mode of a database, after an optional change such as ` = DELETE`."""
     (mode,) = connection.execute(f"PRAGMA journal_mode{change}").fetchone()
     return str(mode)
 
 
-async def test_readers_and_a_writer_do_not_lock_each_other_out(
+async def test_keys_can_be_read_during_a_write(
     file: Path,
 ) -> None:
     """Keys can be read while another process is in a write transaction."""
@@ -34,7 +34,7 @@ async def test_readers_and_a_writer_do_not_lock_each_other_out(
     assert found == {b"1": RECORD}
 
 
-async def test_a_store_opens_while_another_one_is_being_set_up(file: Path) -> None:
+async def test_a_store_opens_while_a_lock_forbids_wal(file: Path) -> None:
     """A store opens while another process holds a lock that prevents the switch to WAL."""
     async with KeyStore.open(file) as store:
         await store.add(RECORD, b"1")
@@ -58,12 +58,12 @@ async def test_the_files_of_a_store_are_private(file: Path) -> None:
 
 
 def names_in(directory: Path) -> list[str]:
-    """The names of the files there."""
+    """Names of the files in a directory."""
     return [path.name for path in directory.iterdir()]
 
 
-async def test_a_name_may_have_any_character(tmp_path: Path) -> None:
-    """A file name is never read as a part of a URL."""
+async def test_a_file_name_can_have_any_character(tmp_path: Path) -> None:
+    """Characters such as `%` and `?` in a file name are not read as parts of a URL."""
     database = tmp_path / "k%20?mode=ro#ü.db"
     async with KeyStore.open(database) as store:
         await store.ping()
@@ -79,7 +79,7 @@ async def test_a_name_may_have_any_character(tmp_path: Path) -> None:
         ("missing/keys.db", "No such file or directory"),
     ],
 )
-async def test_what_cannot_be_a_store_is_reported(tmp_path: Path, name: str, reason: str) -> None:
+async def test_an_unusable_path_is_reported(tmp_path: Path, name: str, reason: str) -> None:
     """A path that cannot be a store is one error line with setting, file and reason."""
     (tmp_path / "text").write_text("not a database " * 100)
     (tmp_path / "directory").mkdir()
@@ -92,7 +92,7 @@ async def test_what_cannot_be_a_store_is_reported(tmp_path: Path, name: str, rea
     ]
 
 
-async def test_a_link_of_the_operator_leads_to_the_store(tmp_path: Path, file: Path) -> None:
+async def test_a_link_to_a_missing_store_is_followed(tmp_path: Path, file: Path) -> None:
     """A link to the store can exist before the store, and is the same store."""
     os.symlink(tmp_path / "real.db", file)
     async with KeyStore.open(file) as store:
@@ -131,7 +131,7 @@ async def test_links_in_place_of_side_files_are_not_followed(
     assert (tmp_path / "precious").read_text() == "content"
 
 
-async def test_a_pipe_is_no_store(file: Path) -> None:
+async def test_a_named_pipe_is_not_a_store(file: Path) -> None:
     """A pipe as key store is an error, without waiting for its other end."""
     os.mkfifo(file)
 
@@ -167,7 +167,7 @@ async def test_a_damaged_schema_is_reported(file: Path, sql: str, problem: str) 
 
 
 async def test_a_store_of_a_later_version_is_used(file: Path) -> None:
-    """Migrations only add: tables and columns that this version does not know are left alone."""
+    """A store with tables and columns of a later version works, because migrations only add."""
     async with KeyStore.open(file) as store:
         await store.add(RECORD, b"1")
     with closing(sqlite3.connect(file)) as other:

@@ -1,4 +1,4 @@
-"""A PostgreSQL server that is away, slow or restarted."""
+"""Tests of a PostgreSQL key store whose server stops, hangs or restarts."""
 
 import asyncio
 import signal
@@ -35,7 +35,7 @@ PATIENCE_SECONDS = 20.0
 
 @pytest.fixture
 def server() -> Iterator[PostgresServer]:
-    """A server that the test may stop."""
+    """A PostgreSQL server that the test can stop."""
     with running_server() as started:
         yield started
 
@@ -77,7 +77,7 @@ async def test_a_server_that_cannot_be_used_is_reported(
         assert "swordfi" not in report(error)
 
 
-async def test_a_store_that_is_away_fails_as_a_locked_file(
+async def test_a_stopped_server_makes_writes_and_keys_unavailable(
     server: PostgresServer, database: PostgresUrl
 ) -> None:
     """If PostgreSQL is away, writes are rejected before they are sent, and no password is
@@ -119,9 +119,7 @@ async def test_a_restart_of_the_server_fails_no_request(
     assert entry is not None
 
 
-async def test_a_server_that_hangs_is_given_up(
-    server: PostgresServer, database: PostgresUrl
-) -> None:
+async def test_a_hanging_server_times_out(server: PostgresServer, database: PostgresUrl) -> None:
     """A statement at a hanging PostgreSQL times out, and the next one works when the
     server does.
     """
@@ -155,7 +153,7 @@ async def test_a_connection_that_is_lost_at_once_is_a_store_error(database: Post
         await engine.dispose()
 
 
-async def test_a_gateway_without_the_driver_says_so(tmp_path: Path) -> None:
+async def test_a_missing_driver_is_reported(tmp_path: Path) -> None:
     """Without the driver of PostgreSQL, the error names the extra to install."""
     program = (
         "import asyncio, sys; sys.modules['asyncpg'] = None\n"

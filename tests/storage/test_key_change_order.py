@@ -1,4 +1,4 @@
-"""Numbers of changes follow the commits, also where transactions overlap."""
+"""Tests that change numbers of keys follow the order of commits in PostgreSQL."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ def database(postgres: PostgresServer) -> PostgresUrl:
 
 @pytest.fixture
 async def operator(database: PostgresUrl) -> AsyncIterator[asyncpg.Connection]:
-    """A session of an operator."""
+    """Session of an operator."""
     connection = await connect(database)
     yield connection
     await connection.close()
@@ -36,7 +36,7 @@ async def wait_for_a_waiter(connection: asyncpg.Connection) -> None:
     await connection.execute(waiting_while("NOT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
 
 
-async def test_a_change_waits_for_the_one_before(
+async def test_a_change_waits_for_earlier_transactions(
     store: KeyStore, database: PostgresUrl, operator: asyncpg.Connection
 ) -> None:
     """A reader that saw a change has seen all changes with lower numbers."""
@@ -93,7 +93,7 @@ async def test_no_change_is_missed_under_load(database: PostgresUrl) -> None:
     assert [each.number for each in seen] == sorted(each.number for each in seen)
 
 
-async def test_changes_of_many_keys_wait_for_each_other(
+async def test_opposite_orders_do_not_deadlock(
     store: KeyStore, operator: asyncpg.Connection, database: PostgresUrl
 ) -> None:
     """Transactions that change the same keys in opposite orders do not deadlock."""
@@ -134,7 +134,7 @@ async def test_emptying_the_table_is_a_change_of_every_key(
 async def test_a_column_of_a_later_version_is_logged(
     store: KeyStore, database: PostgresUrl
 ) -> None:
-    """The triggers name no columns, so that a migration may add one."""
+    """Changes of a column that a later version added are logged, too."""
     await issue(store)
     (last,) = await all_changes(store)
     execute(database, "ALTER TABLE api_keys ADD COLUMN later VARCHAR")

@@ -1,4 +1,4 @@
-"""Edits of keys in both databases: rights, second secrets, and who changed what."""
+"""Tests of edits of keys: grants, rotations, and the log of edits."""
 
 import asyncio
 from collections.abc import Mapping
@@ -40,8 +40,8 @@ async def rotate(store: KeyStore, digest: bytes, at: Any = NOW) -> bool:
         pytest.param({"may_delete": True, "may_refresh": True}, id="everything"),
     ],
 )
-async def test_rights_are_kept(store: KeyStore, grants: Mapping[str, Any]) -> None:
-    """Each set of them is read as it was stored."""
+async def test_rights_are_stored(store: KeyStore, grants: Mapping[str, Any]) -> None:
+    """Each combination of rights is read back from the store unchanged."""
     record = replace(RECORD, grants=Grants(spreadsheets=None, **grants))
     await store.add(record, b"1")
 
@@ -56,7 +56,7 @@ async def test_rights_are_kept(store: KeyStore, grants: Mapping[str, Any]) -> No
         ("read_only = false, may_delete = true", ["read", "create", "update", "delete"]),
     ],
 )
-async def test_flags_of_earlier_versions_count(
+async def test_flags_of_earlier_versions(
     store: KeyStore, database: Database, flags: str, rights: list[str]
 ) -> None:
     """A key without `rights` has the rights of its older flag columns."""
@@ -67,7 +67,7 @@ async def test_flags_of_earlier_versions_count(
     assert record.grants.rights == rights
 
 
-async def test_two_secrets_count_while_a_rotation_overlaps(store: KeyStore) -> None:
+async def test_both_secrets_work_during_a_rotation(store: KeyStore) -> None:
     """While two secrets are valid, both find one record; the old secret ends with the overlap."""
     await store.add(WIDE, b"old")
     changed = await rotate(store, b"new")
@@ -79,7 +79,7 @@ async def test_two_secrets_count_while_a_rotation_overlaps(store: KeyStore) -> N
     assert found[b"old"] == replace(listed, expires_at=LATER)
 
 
-async def test_a_key_that_ends_before_its_old_secret(store: KeyStore) -> None:
+async def test_a_key_that_expires_before_its_old_secret(store: KeyStore) -> None:
     """If a key expires before its old secret, both secrets end at the expiry."""
     ending = replace(WIDE, expires_at=NOW + SECOND)
     await store.add(ending, b"old")
@@ -88,7 +88,7 @@ async def test_a_key_that_ends_before_its_old_secret(store: KeyStore) -> None:
     assert {each.expires_at for each in (await active(store)).values()} == {NOW + SECOND}
 
 
-async def test_a_second_rotation_waits_for_the_first(store: KeyStore) -> None:
+async def test_a_second_rotation_during_a_rotation(store: KeyStore) -> None:
     """A second rotation fails until the first one's overlap ends, or `--end` ends it."""
     await store.add(WIDE, b"1")
     await rotate(store, b"2")
@@ -134,7 +134,7 @@ async def test_emptying_the_table_ends_both_secrets(postgres: PostgresServer) ->
         assert await active(store) == {}
 
 
-async def test_an_update_changes_what_differs(store: KeyStore) -> None:
+async def test_an_update_of_an_outdated_record_fails(store: KeyStore) -> None:
     """Of two updates based on the same record, the second fails, whatever field it changes."""
     await store.add(WIDE, b"1")
     narrow = replace(WIDE, grants=replace(WIDE.grants, worksheets=frozenset({"Cities"})))
@@ -175,7 +175,7 @@ async def test_edits_are_logged(store: KeyStore) -> None:
 @pytest.mark.parametrize(
     "damage", ["rights = 'x'", "rights = '[\"fly\"]'", "old_ends_at = 'x'", "old_ends_at = NULL"]
 )
-async def test_a_damaged_edit_grants_nothing(
+async def test_a_damaged_rotation_grants_nothing(
     store: KeyStore, database: Database, damage: str
 ) -> None:
     """A damaged edit makes at least the old secret of this key invalid; other keys stay valid."""

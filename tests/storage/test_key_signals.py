@@ -1,4 +1,4 @@
-"""Signals of PostgreSQL that keys changed."""
+"""Tests of PostgreSQL notifications about changed keys."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ SESSIONS = "SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND use
 
 @dataclass
 class Calls:
-    """Counts calls; `next` waits for one."""
+    """Callback that counts its calls; `next` waits for a call."""
 
     count: int = 0
     is_called: asyncio.Event = field(default_factory=asyncio.Event)
@@ -55,7 +55,7 @@ def hung() -> Calls:
 
 @pytest.fixture
 async def listening(database: PostgresUrl, changed: Calls, hung: Calls) -> AsyncIterator[int]:
-    """The server's process of the connection that listens."""
+    """Server process ID of the connection that listens for notifications."""
     async with key_signals(database, changed, hung):
         await changed.next()
         yield await asyncio.to_thread(session, database)

@@ -1,4 +1,4 @@
-"""The key store."""
+"""Tests of `KeyStore`: adding, listing, revoking and reading keys."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -47,7 +47,7 @@ WIDE = replace(
 
 
 async def active(store: KeyStore) -> Mapping[bytes, KeyRecord]:
-    """The active keys of a store by their digests."""
+    """Active keys of a store by digest."""
     changes = await store.changes(None, NOW)
     assert changes is not None
     return {change.digest: record_of(key) for change, key in changes if key is not None}
@@ -57,7 +57,7 @@ async def active(store: KeyStore) -> Mapping[bytes, KeyRecord]:
 async def test_a_key_is_found_by_its_digest_as_it_was_added(
     store: KeyStore, record: KeyRecord
 ) -> None:
-    """No field of a record is lost or changed, including `None` and empty sets."""
+    """Each field of a key is read back unchanged, including `None` and empty sets."""
     await store.add(record, b"digest")
 
     assert await active(store) == {b"digest": record}
@@ -65,7 +65,7 @@ async def test_a_key_is_found_by_its_digest_as_it_was_added(
 
 
 async def test_keys_are_listed_from_the_oldest(store: KeyStore) -> None:
-    """The list has every key in the order of making, to the microsecond."""
+    """Keys are listed by creation time, with microseconds, the oldest first."""
     second = replace(RECORD, id="key_a", created_at=NOW + timedelta(microseconds=1))
     await store.add(WIDE, b"3")
     await store.add(second, b"2")
@@ -74,8 +74,8 @@ async def test_keys_are_listed_from_the_oldest(store: KeyStore) -> None:
     assert await store.list() == [RECORD, second, WIDE]
 
 
-async def test_a_page_has_some_keys(store: KeyStore) -> None:
-    """Keys by age or with active ones first, by a part of the name, an ID, or last characters."""
+async def test_pages_of_keys(store: KeyStore) -> None:
+    """`page` sorts by age or active keys first, and searches name, ID and last characters."""
     old = replace(RECORD, id="key_a", name="100% Old_", created_at=NOW - timedelta(days=9))
     gone = replace(RECORD, id="key_b", name="gone", last4="gone", revoked_at=NOW)
     for number, record in enumerate((RECORD, WIDE, old, gone)):
@@ -107,8 +107,8 @@ async def test_a_page_has_some_keys(store: KeyStore) -> None:
     assert damaged == []
 
 
-async def test_a_revoked_key_stays_with_its_instant(store: KeyStore) -> None:
-    """Revoking marks the one key and leaves the others alone."""
+async def test_a_revoked_key_stays_listed(store: KeyStore) -> None:
+    """A revoked key stays in the list with its revocation time; other keys stay active."""
     await store.add(RECORD, b"1")
     await store.add(WIDE, b"2")
     later = datetime(2026, 3, 2, tzinfo=UTC)
@@ -141,7 +141,7 @@ async def test_a_key_is_revoked_once(store: KeyStore) -> None:
         ),
     ],
 )
-async def test_last_use_is_kept_to_the_hour(
+async def test_last_use_is_stored_by_the_hour(
     store: KeyStore, earlier: datetime | None, now: datetime, expected: datetime
 ) -> None:
     """The time of last use is stored by the hour, for one key only."""
@@ -153,7 +153,7 @@ async def test_last_use_is_kept_to_the_hour(
     assert await store.list() == [replace(RECORD, last_used_at=expected), WIDE]
 
 
-async def test_use_of_a_key_that_is_not_there_is_nothing(store: KeyStore) -> None:
+async def test_use_of_a_deleted_key(store: KeyStore) -> None:
     """Storing the last use of a deleted key changes nothing."""
     await store.touch("key_unknown", NOW)
 
@@ -161,7 +161,7 @@ async def test_use_of_a_key_that_is_not_there_is_nothing(store: KeyStore) -> Non
 
 
 async def test_keys_outlive_the_process(database: Database) -> None:
-    """A store opened again has the keys it had."""
+    """A store that is opened again has the same keys."""
     async with KeyStore.open(database) as store:
         await store.add(RECORD, b"1")
     async with KeyStore.open(database) as store:
@@ -184,7 +184,7 @@ async def test_the_command_line_works_beside_a_running_gateway(
     assert revoked == {}
 
 
-async def test_many_may_open_a_new_store_at_once(database: Database) -> None:
+async def test_concurrent_first_opens(database: Database) -> None:
     """Several processes can create the same store at once without an error or a lost key."""
     racers = 8
 

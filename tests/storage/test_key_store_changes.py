@@ -1,4 +1,4 @@
-"""The log of the key table."""
+"""Tests of the change log of keys."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -21,7 +21,7 @@ async def news(store: KeyStore, last: KeyChange | None) -> Sequence[tuple[KeyCha
     return [(change, key is not None) for change, key in changes]
 
 
-async def test_what_is_added_and_revoked_is_a_change(store: KeyStore) -> None:
+async def test_added_and_revoked_keys_are_changes(store: KeyStore) -> None:
     """Each added or revoked key is reported once, with its current record."""
     first_id, first = await issued_digest(store)
     _, second = await issued_digest(store)
@@ -51,7 +51,7 @@ async def test_what_is_added_and_revoked_is_a_change(store: KeyStore) -> None:
     ],
     ids=["revoked", "expired", "expiry", "grant", "deleted", "revoked and used"],
 )
-async def test_a_change_by_hand_is_one_too(
+async def test_changes_by_sql_are_logged(
     store: KeyStore, database: Database, sql: str, is_active: bool
 ) -> None:
     """A change by SQL is reported, because triggers log changes."""
@@ -62,7 +62,7 @@ async def test_a_change_by_hand_is_one_too(
     assert await news(store, last) == [(KeyChange(2, digest), is_active)]
 
 
-async def test_both_digests_of_a_changed_one_are_reported(
+async def test_both_digests_of_a_changed_digest_are_reported(
     store: KeyStore, database: Database
 ) -> None:
     """If a digest changes, the old and the new digest are reported, so that the old key ends."""
@@ -76,7 +76,7 @@ async def test_both_digests_of_a_changed_one_are_reported(
     }
 
 
-async def test_a_use_is_no_change(store: KeyStore) -> None:
+async def test_a_use_is_not_a_change(store: KeyStore) -> None:
     """The use of a key is not reported as a change."""
     record, _ = await issue(store)
     ((last, _),) = await news(store, None)
@@ -93,7 +93,7 @@ async def test_a_use_is_no_change(store: KeyStore) -> None:
     ],
     ids=["too few changes", "another key"],
 )
-async def test_the_changes_of_another_store_are_none_of_these(
+async def test_changes_of_another_store_are_not_continued(
     store: KeyStore, known: Callable[[KeyChange], KeyChange]
 ) -> None:
     """With change numbers of another store, all keys are read again."""

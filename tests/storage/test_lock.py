@@ -51,7 +51,7 @@ def test_second_process_is_refused(tmp_path: Path) -> None:
     assert str(database) in str(caught.value)
 
 
-def test_a_lock_goes_with_its_process(tmp_path: Path) -> None:
+def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
     """After a gateway is killed, the next one can take the lock."""
     end(hold(tmp_path / "keys.db"))
     with exclusive_lock(tmp_path / "keys.db"):
@@ -69,15 +69,15 @@ def test_a_lock_ends_with_its_block(tmp_path: Path) -> None:
     assert (tmp_path / "keys.db.lock").exists()
 
 
-def test_other_stores_are_free(tmp_path: Path) -> None:
-    """Each key store has a lock of its own."""
+def test_each_store_has_its_own_lock(tmp_path: Path) -> None:
+    """Locks of two key stores in one directory do not exclude each other."""
     with exclusive_lock(tmp_path / "keys.db"), exclusive_lock(tmp_path / "others.db"):
         files = sorted(path.name for path in tmp_path.iterdir())
 
     assert files == ["keys.db.lock", "others.db.lock"]
 
 
-def test_a_store_by_another_name_is_the_same(tmp_path: Path) -> None:
+def test_a_link_has_the_lock_of_its_target(tmp_path: Path) -> None:
     """A link to the database uses the same lock as the database."""
     (tmp_path / "keys.db").touch()
     (tmp_path / "link.db").symlink_to(tmp_path / "keys.db")
@@ -89,7 +89,7 @@ def test_a_store_by_another_name_is_the_same(tmp_path: Path) -> None:
         pass
 
 
-def test_a_successor_waits_for_its_turn(tmp_path: Path) -> None:
+def test_waiting_for_the_lock(tmp_path: Path) -> None:
     """A process that waits gets the lock as soon as the other process ends."""
     process = hold(tmp_path / "keys.db")
     naps: list[float] = []
@@ -123,7 +123,7 @@ def test_patience_has_an_end(tmp_path: Path) -> None:
     assert len(naps) == 1
 
 
-def test_a_place_where_no_lock_can_be_is_reported(tmp_path: Path) -> None:
+def test_a_missing_directory_is_reported(tmp_path: Path) -> None:
     """A missing directory of the lock file is an error message without a traceback."""
     with (
         pytest.raises(LockError, match="cannot be opened or created: No such file"),

@@ -1,4 +1,4 @@
-"""A SQLite file that another program has locked for longer than SQLite waits."""
+"""Tests of a SQLite file that another program locks for longer than SQLite waits."""
 
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -42,7 +42,7 @@ AFTER_IT_WAS_APPLIED: dict[str, Use] = {
 
 @pytest.fixture
 async def engine(file: Path) -> AsyncIterator[AsyncEngine]:
-    """A store whose readers wait for writers, too, as on a disk without WAL, but not for long."""
+    """Engine without WAL, so that readers wait for writers, and with a wait of 20 ms."""
     async with open_database(file) as opened:
         await opened.dispose()
         with closing(sqlite3.connect(file)) as connection:
@@ -71,7 +71,9 @@ def locked(file: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("use", BEFORE_IT_IS_SENT.values(), ids=BEFORE_IT_IS_SENT)
-async def test_what_was_not_sent_can_be_sent_again(ledger: SqlLedger, file: Path, use: Use) -> None:
+async def test_unsent_writes_get_503_and_can_be_repeated(
+    ledger: SqlLedger, file: Path, use: Use
+) -> None:
     """A write that was not sent gets 503 with a retry time, and succeeds after this time."""
     with locked(file), pytest.raises(RecordsUnavailable) as refusal:
         await use(ledger)
@@ -81,9 +83,7 @@ async def test_what_was_not_sent_can_be_sent_again(ledger: SqlLedger, file: Path
     assert refusal.value.retry_after_seconds == 5
 
 
-async def test_a_record_that_cannot_be_read_says_nothing_of_its_write(
-    ledger: SqlLedger, file: Path
-) -> None:
+async def test_an_unreadable_record_has_an_unknown_outcome(ledger: SqlLedger, file: Path) -> None:
     """If the record of a write cannot be read, the outcome is `unknown`, because an
     earlier request might have been applied.
     """
@@ -97,7 +97,7 @@ async def test_a_record_that_cannot_be_read_says_nothing_of_its_write(
 
 
 @pytest.mark.parametrize("use", AFTER_IT_WAS_APPLIED.values(), ids=AFTER_IT_WAS_APPLIED)
-async def test_what_was_sent_is_answered_as_it_ended(
+async def test_sent_writes_are_answered_despite_a_locked_file(
     ledger: SqlLedger, file: Path, use: Use
 ) -> None:
     """A sent write is answered with its outcome. The locked file is logged, and the
@@ -114,10 +114,8 @@ async def test_what_was_sent_is_answered_as_it_ended(
     assert entry.answer is None
 
 
-async def test_a_write_that_was_not_noted_has_no_record_to_delete(
-    ledger: SqlLedger, file: Path
-) -> None:
-    """Each further attempt takes as long as SQLite waits, one write after the other."""
+async def test_dropping_an_unstored_write_needs_no_database(ledger: SqlLedger, file: Path) -> None:
+    """Dropping a write whose record was never stored does not use the locked file."""
     with locked(file), capture_logs() as logged:
         with pytest.raises(RecordsUnavailable):
             await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
@@ -127,7 +125,9 @@ async def test_a_write_that_was_not_noted_has_no_record_to_delete(
     assert not ledger.open_fences()
 
 
-async def test_keys_are_looked_up_later(engine: AsyncEngine, file: Path) -> None:
+async def test_unknown_keys_get_503_while_the_file_is_locked(
+    engine: AsyncEngine, file: Path
+) -> None:
     """A key that cannot be looked up gets 503, never 401."""
     keys = ActiveKeys(
         KeyStore(engine).changes, {}, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC), tag_key=b"key"
@@ -140,7 +140,7 @@ async def test_keys_are_looked_up_later(engine: AsyncEngine, file: Path) -> None
     assert await keys.find(b"new") is None
 
 
-async def test_a_file_that_fails_otherwise_is_a_fault(ledger: SqlLedger, file: Path) -> None:
+async def test_other_file_errors_are_internal_errors(ledger: SqlLedger, file: Path) -> None:
     """Other failures of the file get an error without a retry time, because a retry does
     not help.
     """

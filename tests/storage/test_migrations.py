@@ -1,4 +1,4 @@
-"""The schema of both databases, and stores of other versions."""
+"""Tests of migrations, and of stores of earlier and later versions."""
 
 import asyncio
 import sqlite3
@@ -41,7 +41,7 @@ asyncio.run(main())
 """
 
 
-def test_the_last_migration_is_known() -> None:
+def test_schema_is_the_last_migration() -> None:
     """The code has the number of the last migration, so that a start needs no Alembic."""
     numbers = [each.revision for each in scripts().walk_revisions()]
 
@@ -50,7 +50,7 @@ def test_the_last_migration_is_known() -> None:
     assert {len(number) for number in numbers} == {4}
 
 
-def test_all_tables_are_copied_or_made_anew() -> None:
+def test_all_tables_are_copied_or_excluded() -> None:
     """Each table of the schema is either copied to another store or listed as created empty."""
     copied = {table.name for table in COPIED}
 
@@ -58,7 +58,7 @@ def test_all_tables_are_copied_or_made_anew() -> None:
 
 
 async def make_first_release(database: Database) -> None:
-    """Make a store as the first release made it; `schemas` has its SQL."""
+    """Create a store with the SQL of the first release, from the folder `schemas`."""
     if isinstance(database, PostgresUrl):
         connection = await connect(database)
         try:
@@ -72,7 +72,7 @@ async def make_first_release(database: Database) -> None:
 
 
 def triggers(database: Database) -> Sequence[tuple[str, ...]]:
-    """The triggers of a store with their functions."""
+    """Definitions of the triggers of a store and of their functions."""
     if not isinstance(database, PostgresUrl):
         return execute(database, "SELECT sql FROM sqlite_master WHERE type = 'trigger' ORDER BY 1")
     return [
@@ -94,7 +94,7 @@ def triggers(database: Database) -> Sequence[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-async def test_a_store_of_the_first_release_becomes_as_the_code_knows_it(
+async def test_migrated_store_equals_a_new_store(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     """After its upgrade, a store has the same tables, columns, types, defaults, indexes
@@ -139,7 +139,7 @@ async def test_the_next_version_upgrades_a_store(database: Database, tmp_path: P
     assert found == {b"1": RECORD, b"2": WIDE}
 
 
-async def test_a_store_is_upgraded_whole_or_not_at_all(database: Database, tmp_path: Path) -> None:
+async def test_a_failed_upgrade_changes_nothing(database: Database, tmp_path: Path) -> None:
     """A migration that fails halfway changes nothing, and this version still works with
     the store.
     """
@@ -158,7 +158,7 @@ async def test_a_store_is_upgraded_whole_or_not_at_all(database: Database, tmp_p
     assert found == {b"1": RECORD}
 
 
-async def test_many_may_create_a_store_at_once(file: Path) -> None:
+async def test_concurrent_creation_of_a_store(file: Path) -> None:
     """Several processes can create the same store at the same time without an error."""
 
     async def open_and_list() -> Sequence[KeyRecord]:
@@ -171,7 +171,7 @@ async def test_many_may_create_a_store_at_once(file: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["TABLE worksheets (id integer)", "VIEW api_keys AS SELECT 1"])
-async def test_a_foreign_file_is_left_as_it_is(file: Path, kind: str) -> None:
+async def test_a_file_of_another_program_is_not_changed(file: Path, kind: str) -> None:
     """A file with a foreign table or view of the same name is an error, and no table is created."""
     execute(file, f"CREATE {kind}")
 
@@ -181,7 +181,7 @@ async def test_a_foreign_file_is_left_as_it_is(file: Path, kind: str) -> None:
     assert execute(file, "SELECT sql FROM sqlite_master") == [(f"CREATE {kind}",)]
 
 
-async def test_a_later_schema_is_used_as_it_is(database: Database) -> None:
+async def test_a_later_schema_is_used_unchanged(database: Database) -> None:
     """A store with a newer schema works, because the next version runs at the same time
     as this one.
     """
@@ -224,7 +224,7 @@ async def test_a_server_is_migrated_by_command_only(postgres: PostgresServer) ->
     ]
 
 
-async def test_many_may_migrate_a_server_at_once(postgres: PostgresServer) -> None:
+async def test_concurrent_migrations_of_a_server(postgres: PostgresServer) -> None:
     """Several processes can migrate the same server at the same time without an error."""
     database = postgres.new_database(is_migrated=False)
     async with asyncio.timeout(PATIENCE_SECONDS):

@@ -107,7 +107,7 @@ def commits(ledger: SqlLedger) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("has_key", [False, True], ids=["without a key", "with a key"])
-async def test_a_batch_is_noted_in_one_commit(ledger: SqlLedger, *, has_key: bool) -> None:
+async def test_a_batch_is_stored_in_one_commit(ledger: SqlLedger, *, has_key: bool) -> None:
     """One transaction stores the note of a batch, the records of its writes and the
     outcome of the previous batch.
     """
@@ -124,7 +124,7 @@ async def test_a_batch_is_noted_in_one_commit(ledger: SqlLedger, *, has_key: boo
     assert (await ledger.find(IDENTITY.scope) is not None) is has_key
 
 
-async def test_writes_that_only_append_have_no_note(ledger: SqlLedger) -> None:
+async def test_appends_without_a_key_are_not_stored(ledger: SqlLedger) -> None:
     """Writes that only append rows and have no idempotency key store nothing."""
     with commits(ledger) as found:
         await ledger.sending(WORKSHEET, [Sending(None, 5, ROWS)], FENCE)
@@ -174,7 +174,7 @@ def opened(
     )
 
 
-async def test_a_clean_stop_leaves_no_settled_note(
+async def test_a_clean_stop_deletes_completed_batches(
     store: KeyStore, database: Database, clock: ManualClock
 ) -> None:
     """After a clean stop, the store has no note of a batch whose outcome is known."""
@@ -186,7 +186,7 @@ async def test_a_clean_stop_leaves_no_settled_note(
     assert execute(database, "SELECT token FROM row_removals") == []
 
 
-async def test_the_fence_of_a_note_stays_as_long_as_the_note(
+async def test_a_fence_stays_until_its_batch_is_deleted(
     ledger: SqlLedger, clock: ManualClock
 ) -> None:
     """The fence of a batch stays until its note is deleted, because a killed process
@@ -203,10 +203,11 @@ async def test_the_fence_of_a_note_stays_as_long_as_the_note(
     assert await ledger.kept_fences([FENCE.id, SECOND.id]) == {SECOND.id}
 
 
-async def test_writes_that_another_process_sends_have_no_note(
+async def test_writes_sent_by_another_process_are_left_out(
     postgres: PostgresServer, clock: ManualClock
 ) -> None:
-    """Only a server is used by several; the rest of the batch is noted."""
+    """A write that another process has sent is returned, and its batch
+    is stored without its rows."""
     twin = Sending(IDENTITY, 1, [], [4], removed=[4], is_exclusive=True)
     async with (
         KeyStore.open(postgres.new_database()) as store,
@@ -235,7 +236,7 @@ async def noted(ledger: SqlLedger, fence: Fence) -> Sequence[tuple[Any, ...]]:
     ("removed", "expected"),
     [((7,), "moved"), ((8,), "kept"), ((2,), "moved"), ((6, 9), "moved"), ((9, 12), "kept")],
 )
-async def test_a_removal_at_or_above_a_row_moves_it(
+async def test_a_removal_at_or_above_a_row_moves_the_row(
     ledger: SqlLedger, removed: Sequence[int], expected: str
 ) -> None:
     """Removing a row moves records of this row and of rows below it; records of rows above stay."""
@@ -249,7 +250,7 @@ async def test_a_removal_at_or_above_a_row_moves_it(
 
 
 @pytest.mark.parametrize(("emptied", "expected"), [((7,), "moved"), ((2, 8), "kept")])
-async def test_a_clearing_concerns_its_rows_alone(
+async def test_a_clearing_affects_only_its_rows(
     ledger: SqlLedger, emptied: Sequence[int], expected: str
 ) -> None:
     """Clearing rows changes the records of these rows only."""
@@ -259,7 +260,7 @@ async def test_a_clearing_concerns_its_rows_alone(
     assert await state(ledger) == expected
 
 
-async def test_any_of_several_removals_counts(ledger: SqlLedger) -> None:
+async def test_each_of_several_removals_counts(ledger: SqlLedger) -> None:
     """A record counts as moved if any of several removals moved its row, not only the last one."""
     await ledger.completed([(IDENTITY, results(7))])
     await remove(ledger, 5)
@@ -268,7 +269,7 @@ async def test_any_of_several_removals_counts(ledger: SqlLedger) -> None:
     assert await state(ledger) == "moved"
 
 
-async def test_an_update_is_no_removal(ledger: SqlLedger) -> None:
+async def test_an_update_moves_no_rows(ledger: SqlLedger) -> None:
     """An update moves no rows, whether open or applied."""
     await ledger.completed([(IDENTITY, results(7))])
     await ledger.sending(WORKSHEET, update(7), FENCE)
@@ -293,7 +294,7 @@ async def test_an_answer_waits_for_an_open_removal(ledger: SqlLedger) -> None:
 
 
 @pytest.mark.parametrize("numbers", [(), (0, 0), (3, 0)], ids=["create", "zeros", "upsert"])
-async def test_rows_that_an_open_write_appends_may_be_anywhere_after_a_removal(
+async def test_open_appends_are_moved_by_any_removal(
     ledger: SqlLedger, numbers: Sequence[int]
 ) -> None:
     """Rows of an open append have unknown numbers after a removal, because no record has
@@ -305,7 +306,7 @@ async def test_rows_that_an_open_write_appends_may_be_anywhere_after_a_removal(
     assert await state(ledger) == "moved"
 
 
-async def test_open_updates_are_told_of_removals(ledger: SqlLedger) -> None:
+async def test_open_updates_are_moved_like_answers(ledger: SqlLedger) -> None:
     """Open updates get the same notice of removals as completed records, by row number."""
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 9, [[], []], [7, 5])], FENCE)
     await remove(ledger, 8)
@@ -315,7 +316,7 @@ async def test_open_updates_are_told_of_removals(ledger: SqlLedger) -> None:
     assert (before, await state(ledger)) == ("kept", "moved")
 
 
-async def test_records_after_a_removal_know_of_it(ledger: SqlLedger) -> None:
+async def test_earlier_removals_do_not_move_later_records(ledger: SqlLedger) -> None:
     """Records stored after a removal include the removal if other records still need it."""
     await ledger.completed([(OTHER_IDENTITY, results(9))])
     await remove(ledger, 2)
@@ -338,7 +339,7 @@ async def test_other_worksheets_stay(ledger: SqlLedger) -> None:
     assert [opened, await state(ledger)] == ["kept", "kept"]
 
 
-async def test_deletes_answer_with_numbers_of_before(ledger: SqlLedger) -> None:
+async def test_answers_of_deletes_never_move(ledger: SqlLedger) -> None:
     """The row numbers in the answer of a delete never change through later removals."""
     identity = replace(IDENTITY, removes_rows=True)
     sending = Sending(identity, 1, [], [4, 7], removed=[4, 7], is_exclusive=True)
@@ -363,7 +364,7 @@ async def test_deletes_answer_with_numbers_of_before(ledger: SqlLedger) -> None:
     ],
     ids=["with a row", "without", "no rows"],
 )
-async def test_answers_without_a_row_stay(
+async def test_answers_without_a_row_are_not_moved(
     ledger: SqlLedger, answer: HeaderChanged | UpstreamError | tuple[()], expected: str
 ) -> None:
     """Answers without a row number never change through removals."""
@@ -383,7 +384,7 @@ async def test_removals_go_with_the_records_before_them(ledger: SqlLedger) -> No
     assert await count(ledger) == 0
 
 
-async def test_a_batch_that_cannot_be_noted_is_refused(
+async def test_a_batch_that_cannot_be_stored_is_not_sent(
     ledger: SqlLedger, database: Database, unsendable: Unsendable
 ) -> None:
     """A batch whose note cannot be stored gets an error. A note stored in spite of the
@@ -399,7 +400,7 @@ async def test_a_batch_that_cannot_be_noted_is_refused(
     assert not ledger.open_fences()
 
 
-async def test_a_store_that_fails_again_and_again_leaves_nothing_to_delete(
+async def test_repeated_store_failures_leave_no_open_fence(
     ledger: SqlLedger, database: Database, unsendable: Unsendable
 ) -> None:
     """Transactions that failed before their commit leave no notes to delete."""
@@ -411,7 +412,7 @@ async def test_a_store_that_fails_again_and_again_leaves_nothing_to_delete(
     assert not ledger.open_fences()
 
 
-async def test_the_outcome_of_a_batch_without_a_note_takes_no_commit(ledger: SqlLedger) -> None:
+async def test_outcome_of_a_batch_that_was_not_stored(ledger: SqlLedger) -> None:
     """The outcome of a batch that has no note needs no transaction."""
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS, [5])], FENCE)
     with commits(ledger) as found:
@@ -421,7 +422,7 @@ async def test_the_outcome_of_a_batch_without_a_note_takes_no_commit(ledger: Sql
 
 
 @pytest.mark.parametrize("passed_seconds", [-900, 900], ids=["set back", "later"])
-async def test_an_open_removal_of_an_earlier_process_counts_from_the_start(
+async def test_age_of_an_open_removal(
     ledger: SqlLedger, database: Database, passed_seconds: float
 ) -> None:
     """An open removal of an earlier process counts from the start of this process; one of
@@ -449,7 +450,7 @@ async def test_an_open_removal_of_an_earlier_process_counts_from_the_start(
     assert own.open_removal.sent_at == noted_at
 
 
-async def test_one_statement_has_few_tokens(ledger: SqlLedger) -> None:
+async def test_statements_have_a_limited_number_of_parameters(ledger: SqlLedger) -> None:
     """One statement has a limited number of tokens, because a database limits the
     parameters of a statement.
     """
@@ -470,9 +471,7 @@ async def test_one_statement_has_few_tokens(ledger: SqlLedger) -> None:
 
 
 @pytest.mark.parametrize("is_applied", [True, False])
-async def test_rows_of_an_answer_made_while_a_removal_was_open_are_unknown_after_it(
-    ledger: SqlLedger, is_applied: bool
-) -> None:
+async def test_an_answer_stored_during_a_removal(ledger: SqlLedger, is_applied: bool) -> None:
     """An answer stored while a removal was open has unknown rows after the removal is applied."""
     await ledger.sending(WORKSHEET, removal(5), REMOVAL)
     await ledger.complete(IDENTITY, results(7))
@@ -502,7 +501,7 @@ async def test_removals_are_purged_at_the_start(
     assert await count(ledger) == 0
 
 
-async def test_purges_walk_no_records(ledger: SqlLedger) -> None:
+async def test_purges_use_an_index(ledger: SqlLedger) -> None:
     """Purging removals uses an index and does not scan the records."""
     query = purge_removals("book/Cities").compile(
         dialect=ledger._engine.dialect, compile_kwargs={"literal_binds": True}

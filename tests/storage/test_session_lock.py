@@ -41,13 +41,13 @@ END $$
 
 @pytest.fixture
 def server() -> Iterator[PostgresServer]:
-    """A server that the test may stop."""
+    """A PostgreSQL server that the test can stop."""
     with running_server() as started:
         yield started
 
 
 def hold(database: PostgresUrl) -> subprocess.Popen[str]:
-    """Another process that has the lock until it is killed."""
+    """Start a process that holds the lock until it is killed."""
     process = subprocess.Popen(  # noqa: S603  (our own program)
         [sys.executable, "-c", HOLDER],
         env={"DATABASE": database.url.get_secret_value()},
@@ -85,7 +85,7 @@ def test_a_second_process_is_refused(postgres: PostgresServer) -> None:
     )
 
 
-def test_a_lock_goes_with_its_process(postgres: PostgresServer) -> None:
+def test_a_lock_ends_with_its_process(postgres: PostgresServer) -> None:
     """After a gateway was killed, the next one can start when the server has noticed the
     end of the connection.
     """
@@ -95,7 +95,7 @@ def test_a_lock_goes_with_its_process(postgres: PostgresServer) -> None:
         pass
 
 
-def test_a_successor_waits(postgres: PostgresServer) -> None:
+def test_waiting_for_the_lock(postgres: PostgresServer) -> None:
     """The next process gets the lock when the previous process has ended."""
     database = postgres.new_database()
     with ExitStack() as stack:
@@ -141,7 +141,7 @@ def test_a_lock_that_another_gateway_took_is_lost(postgres: PostgresServer) -> N
     assert is_lost
 
 
-def test_a_server_that_is_away_is_reported(server: PostgresServer) -> None:
+def test_a_stopped_server_is_reported(server: PostgresServer) -> None:
     """Without the server, taking the lock is an error."""
     database = server.new_database()
     server.stop()

@@ -1,4 +1,4 @@
-"""Spent quota in PostgreSQL."""
+"""Tests of the spent Google quota that PostgreSQL stores."""
 
 import math
 
@@ -17,7 +17,7 @@ def database(postgres: PostgresServer) -> PostgresUrl:
     return postgres.new_database()
 
 
-async def test_a_restart_knows_what_is_spent(database: PostgresUrl, store: KeyStore) -> None:
+async def test_a_restart_restores_the_spent_quota(database: PostgresUrl, store: KeyStore) -> None:
     """After a restart, the last stored counts of reads and of writes are read."""
     async with store.open_spent_quota("main") as spent:
         before = [spent.seconds(is_write=is_write) for is_write in (False, True)]
@@ -46,7 +46,7 @@ async def test_a_failure_is_logged_once(database: PostgresUrl, store: KeyStore) 
 
 
 @pytest.mark.parametrize("number", [math.inf, 1e300, math.nan, -math.inf])
-async def test_a_damaged_number_costs_a_minute(
+async def test_a_damaged_number_is_limited(
     database: PostgresUrl, store: KeyStore, number: float
 ) -> None:
     """A damaged count delays calls no longer than a pause after a 429 does."""
@@ -55,7 +55,7 @@ async def test_a_damaged_number_costs_a_minute(
         assert 0 <= spent.seconds(is_write=True) <= LONGEST_SECONDS
 
 
-async def test_calls_go_on_if_it_cannot_be_read(database: PostgresUrl, store: KeyStore) -> None:
+async def test_a_gateway_starts_without_the_table(database: PostgresUrl, store: KeyStore) -> None:
     """If the table cannot be read, the gateway starts and logs the failure."""
     spoil(database, "spent_quota")
     with capture_logs() as logged:

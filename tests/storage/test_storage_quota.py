@@ -44,7 +44,7 @@ def room(completed: Mapping[str, int], open_sizes: Mapping[str, int]) -> RecordQ
         ),
     ],
 )
-def test_who_has_to_give_way(
+def test_limits_of_keys_above_the_quota(
     completed: Mapping[str, int], open_sizes: Mapping[str, int], kept: Mapping[str, int]
 ) -> None:
     """Only keys above their share of the disk space lose records."""
@@ -54,8 +54,8 @@ def test_who_has_to_give_way(
     assert not kept or made.limits() == kept
 
 
-def test_after_measuring_there_is_room_for_a_while() -> None:
-    """Measuring corrects the counts, which are never too low."""
+def test_measured_sizes_replace_the_counts() -> None:
+    """Measured sizes replace the counts, so a key can store records until it is full again."""
     made = room({}, {})
     for _ in range(2):
         made.completed("a", PER_KEY - 100)
@@ -76,7 +76,7 @@ def refuses(made: RecordQuota, key_id: str) -> bool:
     return False
 
 
-def test_refusal_has_a_retry_time() -> None:
+def test_a_full_quota_has_a_retry_time() -> None:
     """The error of a full store has a retry time, after which the open records are resolved."""
     with pytest.raises(QueueFull) as caught:
         room({}, {"a": PER_KEY}).check("a")
@@ -84,7 +84,7 @@ def test_refusal_has_a_retry_time() -> None:
     assert (caught.value.outcome, caught.value.retry_after_seconds) == ("not_applied", 185)
 
 
-def test_open_records_that_fill_all_refuse_more() -> None:
+def test_open_records_that_fill_the_quota() -> None:
     """Open records of one key that use all its space block this key; those of all keys
     block all, until records end.
     """
@@ -101,7 +101,7 @@ def test_open_records_that_fill_all_refuse_more() -> None:
     assert after == [False, True, False]
 
 
-def test_open_records_without_a_size_end_too() -> None:
+def test_open_records_without_a_size() -> None:
     """Open records of an earlier version, which have no size, end as other records do."""
     made = room({}, {})
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Moving a store from SQLite to PostgreSQL."""
+"""Tests of copying a key store from SQLite to PostgreSQL."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -82,7 +82,7 @@ async def test_a_copy_is_the_same_store(source: Path, target: PostgresUrl) -> No
         assert rows_of(source, table.name) == rows_of(target, table.name)
 
 
-async def test_numbers_of_batches_go_on(source: Path, target: PostgresUrl) -> None:
+async def test_batch_numbers_continue_after_a_copy(source: Path, target: PostgresUrl) -> None:
     """Batch numbers continue after the copy, so that later removals still apply to copied
     records.
     """
@@ -100,7 +100,7 @@ async def test_numbers_of_batches_go_on(source: Path, target: PostgresUrl) -> No
 
 
 @pytest.mark.parametrize("table", ["pepper", "idempotency_records", "api_keys"])
-async def test_a_store_that_is_in_use_is_no_target(
+async def test_a_target_with_rows_is_rejected(
     source: Path, target: PostgresUrl, table: str
 ) -> None:
     """A target that has rows is an error, and its rows do not change."""

@@ -64,7 +64,7 @@ async def stored_in(
     return sorted(found, key=itemgetter(*PLACE))
 
 
-async def test_requests_are_summed_up(store: KeyStore) -> None:
+async def test_requests_are_summed(store: KeyStore) -> None:
     """Requests are summed by hour, key and code over all worksheets and several processes."""
     for count in (2, 1):
         async with store.storing_usage(Clock()):
@@ -82,7 +82,7 @@ async def test_requests_are_summed_up(store: KeyStore) -> None:
     assert await stored_in(store, HOUR, "k2") == []
 
 
-async def test_sums_are_by_what_is_asked_for(store: KeyStore) -> None:
+async def test_sums_by_key_worksheet_or_hour(store: KeyStore) -> None:
     """Sums of one key or of all keys are sorted by use, and include counts that are not
     stored yet.
     """
@@ -106,7 +106,7 @@ async def test_sums_are_by_what_is_asked_for(store: KeyStore) -> None:
 
 
 @pytest.mark.parametrize("key_id", ["k2", "k1\0", "k1\ud800"])
-async def test_any_text_may_be_asked_for(store: KeyStore, key_id: str) -> None:
+async def test_any_text_as_key_id(store: KeyStore, key_id: str) -> None:
     """Any text from a URL as filter gives a result, and never a database error."""
     async with store.storing_usage(Clock()):
         ask()
@@ -116,7 +116,7 @@ async def test_any_text_may_be_asked_for(store: KeyStore, key_id: str) -> None:
     assert await store.find(key_id) is None
 
 
-async def test_sums_for_many_pages_take_one_statement_at_a_time(store: KeyStore) -> None:
+async def test_concurrent_pages_share_statements(store: KeyStore) -> None:
     """Requests for sums share a statement only if the statement began after each of the
     requests.
     """
@@ -151,7 +151,9 @@ async def test_an_export_counts_its_own_rows(store: KeyStore) -> None:
     assert (found["rows"], found["bytes"]) == (7, 70)
 
 
-async def test_what_was_not_stored_is_stored_later(store: KeyStore, database: Database) -> None:
+async def test_counts_that_were_not_stored_are_stored_later(
+    store: KeyStore, database: Database
+) -> None:
     """Counts that could not be stored are stored later; the failure is logged once."""
     refuse(database, "INSERT", table="key_usage")
     with capture_logs() as logs:
@@ -166,7 +168,7 @@ async def test_what_was_not_stored_is_stored_later(store: KeyStore, database: Da
     assert await stored_in(store) == [use(0, 3)]
 
 
-async def test_no_page_waits_for_a_store_that_fails(store: KeyStore, database: Database) -> None:
+async def test_pages_do_not_retry_a_failed_store(store: KeyStore, database: Database) -> None:
     """After a failure only the background task retries storing, so that pages do not wait
     for a locked file.
     """
@@ -199,8 +201,8 @@ async def test_use_is_kept_for_a_month(store: KeyStore, database: Database) -> N
     assert execute(database, "SELECT key_id FROM key_usage") == [("k2",)]
 
 
-async def test_counts_belong_to_the_hour_in_which_they_began(store: KeyStore) -> None:
-    """They are stored at the end of an hour, so that none is counted in the next."""
+async def test_counts_belong_to_the_hour_of_the_request(store: KeyStore) -> None:
+    """Counts that are stored after the hour ended still belong to the hour of the request."""
     clock = Clock()
     async with store.storing_usage(clock):
         ask()
@@ -218,7 +220,7 @@ async def test_counts_are_stored_while_the_gateway_runs(store: KeyStore) -> None
     assert await stored_in(store) == [use()]
 
 
-def test_names_of_worksheets_take_no_memory_without_end() -> None:
+def test_the_number_of_counted_worksheets_is_limited() -> None:
     """Above the maximum number of worksheets, requests are counted without their worksheet."""
     for number in range(MOST_PLACES + 50):
         ask(worksheet=str(number))

@@ -42,7 +42,7 @@ async def leave(engine: AsyncEngine, holder: str, row: WorksheetRow) -> bool:
         return await leave_row(connection, WORKSHEET, holder, row)
 
 
-async def test_a_holder_finds_what_the_last_one_left(engine: AsyncEngine) -> None:
+async def test_a_holder_gets_the_state_of_the_last_holder(engine: AsyncEngine) -> None:
     """A new holder of a worksheet reads what the last holder stored; the first holder
     reads nothing.
     """
@@ -64,7 +64,7 @@ async def test_only_the_holder_changes_the_row(engine: AsyncEngine) -> None:
     assert await take(engine, "c") == WorksheetRow(open_fence=OPEN)
 
 
-async def test_nobody_holds_a_row_that_was_left(engine: AsyncEngine) -> None:
+async def test_a_left_row_has_no_holder(engine: AsyncEngine) -> None:
     """After the holder released the row, its later statements change nothing."""
     await take(engine, "a")
 
@@ -72,7 +72,7 @@ async def test_nobody_holds_a_row_that_was_left(engine: AsyncEngine) -> None:
     assert not await leave(engine, "a", EMPTY)
 
 
-async def test_takers_follow_each_other(postgres: PostgresServer) -> None:
+async def test_concurrent_takers_have_one_holder(postgres: PostgresServer) -> None:
     """If two processes take a new row at once, exactly one is the holder at the end."""
     async with open_database(postgres.new_database()) as engine:
         await asyncio.gather(*(take(engine, holder) for holder in "abcdefgh"))

@@ -1,4 +1,4 @@
-"""The ledger of writes with an Idempotency-Key."""
+"""Tests of the ledger of writes with an Idempotency-Key."""
 
 import asyncio
 from collections.abc import MutableMapping, Sequence
@@ -44,7 +44,7 @@ async def test_an_open_record_outlives_the_process(
     assert scopes(database) == {"s1"}
 
 
-async def test_all_writes_of_a_group_are_noted_at_once(
+async def test_a_group_is_stored_as_a_whole(
     store: KeyStore, database: Database, unsendable: Unsendable
 ) -> None:
     """If one write of a group cannot be stored, none of the group is sent."""
@@ -64,7 +64,7 @@ async def test_all_writes_of_a_group_are_noted_at_once(
     [results(5), results(5, 6), UpstreamError("misplaced", outcome="applied")],
     ids=["row", "rows", "error"],
 )
-async def test_an_answer_is_kept_as_it_was(
+async def test_an_answer_is_stored_unchanged(
     ledger: SqlLedger, database: Database, clock: ManualClock, answer: Answer
 ) -> None:
     """A completed record has the whole answer, and no further cells."""
@@ -81,7 +81,7 @@ async def test_an_answer_is_kept_as_it_was(
         assert entry.answer == answer
 
 
-async def test_an_answer_needs_no_note_before(ledger: SqlLedger) -> None:
+async def test_an_answer_without_an_open_record(ledger: SqlLedger) -> None:
     """An update with nothing to write is not sent, and its answer is still repeated for its key."""
     await ledger.complete(IDENTITY, results(5))
     entry = await ledger.find("s1")
@@ -90,7 +90,7 @@ async def test_an_answer_needs_no_note_before(ledger: SqlLedger) -> None:
     assert entry.answer == results(5)
 
 
-async def test_a_dropped_record_is_no_more(ledger: SqlLedger, database: Database) -> None:
+async def test_a_dropped_record_is_deleted(ledger: SqlLedger, database: Database) -> None:
     """A dropped record allows the key to be sent again; other records stay."""
     await ledger.sending(WORKSHEET, [FIRST, Sending(OTHER_IDENTITY, 7, ROWS)], FENCE)
     await ledger.drop(IDENTITY)
@@ -100,7 +100,7 @@ async def test_a_dropped_record_is_no_more(ledger: SqlLedger, database: Database
     assert scopes(database) == {"s2"}
 
 
-async def test_a_renewed_record_counts_from_then(ledger: SqlLedger, clock: ManualClock) -> None:
+async def test_renew_sets_the_time_of_a_record(ledger: SqlLedger, clock: ManualClock) -> None:
     """Renewing a record changes its age only; renewing an unknown record stores nothing."""
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     before = await ledger.find("s1")
@@ -128,7 +128,7 @@ async def test_a_write_that_is_sent_again_has_one_record(
     )
 
 
-async def test_all_writes_of_a_group_have_its_fence(ledger: SqlLedger) -> None:
+async def test_all_writes_of_a_group_share_a_fence(ledger: SqlLedger) -> None:
     """All writes of a group have the same fence, because Google applies the group as one
     request.
     """
@@ -165,9 +165,7 @@ async def test_completed_writes_have_their_answers(
     assert logged == []
 
 
-async def test_writes_without_a_key_touch_no_database(
-    ledger: SqlLedger, database: Database
-) -> None:
+async def test_writes_without_a_key_use_no_database(ledger: SqlLedger, database: Database) -> None:
     """Writes without a key use no database."""
     spoil(database)
     with capture_logs() as logged:
@@ -177,7 +175,7 @@ async def test_writes_without_a_key_touch_no_database(
     assert logged == []
 
 
-async def test_a_record_ends_after_a_day(ledger: SqlLedger, clock: ManualClock) -> None:
+async def test_a_record_expires_after_a_day(ledger: SqlLedger, clock: ManualClock) -> None:
     """After a day, a record ends and its key can be used for a new write."""
     await ledger.complete(IDENTITY, results(5))
     clock.advance(KEPT_SECONDS - 1)
@@ -193,7 +191,7 @@ async def test_a_record_ends_after_a_day(ledger: SqlLedger, clock: ManualClock) 
     assert (again.fingerprint, again.sent_at, again.answer) == ("f2", clock(), results(9))
 
 
-async def test_old_records_are_cleared_away_bit_by_bit(
+async def test_expired_records_are_deleted_in_steps(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """Each new record deletes a few old records, so that a large number of old ones
@@ -211,7 +209,7 @@ async def test_old_records_are_cleared_away_bit_by_bit(
     assert left == [PURGED_AT_LEAST + 5, 5, 0]
 
 
-async def test_an_open_record_with_a_fence_never_ends(
+async def test_an_open_record_with_a_fence_never_expires(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """An open record with a fence never ends; an open record without a fence ends after a day."""
@@ -231,12 +229,12 @@ async def test_an_open_record_with_a_fence_never_ends(
 
 @pytest.fixture
 def logged() -> Any:
-    """What was logged, line by line."""
+    """Captured log lines."""
     with capture_logs() as captured:
         yield captured
 
 
-async def test_a_ledger_that_fails_stops_what_is_not_sent_yet(
+async def test_a_failing_ledger_prevents_sending(
     ledger: SqlLedger, database: Database, unsendable: Unsendable
 ) -> None:
     """If the ledger fails, a new write is reported as not sent, and an earlier write as unknown."""
@@ -249,7 +247,7 @@ async def test_a_ledger_that_fails_stops_what_is_not_sent_yet(
     assert (unsent.value.outcome, unread.value.outcome) == ("not_applied", "unknown")
 
 
-async def test_a_ledger_that_fails_leaves_what_was_sent_alone(
+async def test_a_failing_ledger_after_sending_is_logged(
     ledger: SqlLedger, database: Database, logged: Sequence[MutableMapping[str, Any]]
 ) -> None:
     """A sent write is answered although the ledger fails; the log has the failure and no
@@ -266,7 +264,7 @@ async def test_a_ledger_that_fails_leaves_what_was_sent_alone(
     assert "rowIndex" not in str([str(line["exc_info"]) for line in logged])
 
 
-async def test_a_note_is_finished_though_its_request_ends(
+async def test_a_record_is_stored_though_its_request_is_cancelled(
     store: KeyStore, database: Database, clock: ManualClock
 ) -> None:
     """A cancelled request leaves no partial transaction, and closing waits for its end."""
@@ -280,7 +278,7 @@ async def test_a_note_is_finished_though_its_request_ends(
     assert scopes(database) == {"s1"}
 
 
-async def test_notes_made_at_once_are_all_kept(ledger: SqlLedger, database: Database) -> None:
+async def test_concurrent_answers_are_all_stored(ledger: SqlLedger, database: Database) -> None:
     """Many concurrent requests can store their records without a lock error."""
     identities = [replace(IDENTITY, scope=f"s{number}") for number in range(100)]
     await asyncio.gather(*(ledger.complete(identity, results(5)) for identity in identities))

@@ -16,7 +16,7 @@ from tests.storage.conftest import FENCE, IDENTITY, OTHER_IDENTITY, ROWS, WORKSH
 
 
 @pytest.mark.parametrize("seconds", [-500, 0, 10, 500], ids=["set back", "now", "soon", "late"])
-async def test_what_a_dead_process_left_open_counts_as_sent_at_the_start(
+async def test_open_writes_of_a_dead_process_count_from_the_start(
     ledger: SqlLedger, database: Database, clock: ManualClock, seconds: float
 ) -> None:
     """Open writes of a killed process count as sent at this process's start, because the
@@ -37,7 +37,7 @@ async def test_what_a_dead_process_left_open_counts_as_sent_at_the_start(
     assert new.sent_at == clock()
 
 
-async def test_what_a_dead_process_left_open_is_known_at_the_start(
+async def test_open_writes_of_a_dead_process_are_found_at_the_start(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """At the start, the process knows the fences of open writes and the rows with an open
@@ -64,7 +64,7 @@ async def test_what_a_dead_process_left_open_is_known_at_the_start(
     ]
 
 
-async def test_an_open_write_is_known_after_any_time(
+async def test_an_open_write_is_found_after_thirty_days(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """The fence of an open write shows its outcome after any downtime of the gateway."""
@@ -80,7 +80,7 @@ async def test_an_open_write_is_known_after_any_time(
 
 
 @pytest.mark.parametrize("is_dropped", [False, True], ids=["completed", "dropped"])
-async def test_what_another_process_ended_is_open_no_more(
+async def test_a_write_that_another_process_completed_is_closed(
     ledger: SqlLedger, store: KeyStore, clock: ManualClock, *, is_dropped: bool
 ) -> None:
     """If another process ended a write, its fence can be deleted and its disk space is free."""

@@ -51,7 +51,7 @@ async def fill(ledger: SqlLedger, clock: ManualClock, key: str, count: int) -> N
         await ledger.complete(identity(f"{key}{number}", key), answer())
 
 
-async def test_the_oldest_answers_go_where_a_key_has_too_many(
+async def test_the_oldest_answers_of_a_full_key_are_deleted(
     small: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """A key above its share of the space loses its oldest answers; another key's answers stay."""
@@ -69,7 +69,9 @@ async def test_the_oldest_answers_go_where_a_key_has_too_many(
     assert len(stored(database)) == len(kept) + 5
 
 
-async def test_open_records_stay(small: SqlLedger, database: Database, clock: ManualClock) -> None:
+async def test_open_records_are_not_deleted(
+    small: SqlLedger, database: Database, clock: ManualClock
+) -> None:
     """Open records are never deleted for space; of completed records the newest stays."""
     opened = identity("open")
     await small.sending(WORKSHEET, [Sending(opened, 5, [["y" * PER_KEY]])], FENCE)
@@ -85,7 +87,7 @@ async def test_open_records_stay(small: SqlLedger, database: Database, clock: Ma
     assert refusal.value.outcome == "not_applied"
 
 
-async def test_an_answer_is_not_forgotten_at_once(small: SqlLedger, clock: ManualClock) -> None:
+async def test_a_new_answer_is_not_deleted_at_once(small: SqlLedger, clock: ManualClock) -> None:
     """A new answer is kept for a while although its key has more than its share of the space."""
     for number in range(40):
         await fill(small, clock, f"key {number} ", 4)
@@ -95,7 +97,7 @@ async def test_an_answer_is_not_forgotten_at_once(small: SqlLedger, clock: Manua
     assert await small.find("large") is not None
 
 
-async def test_open_records_without_a_fence_end_with_their_day(
+async def test_open_records_without_a_fence_expire(
     small: SqlLedger, store: KeyStore, database: Database, clock: ManualClock
 ) -> None:
     """Open records without a fence are deleted after a day, without a request for them,
@@ -127,7 +129,7 @@ async def test_an_open_record_that_is_sent_again_counts_once(small: SqlLedger) -
     assert await small.find("open") is None
 
 
-async def test_open_records_with_a_fence_take_room_until_they_are_settled(
+async def test_open_records_with_a_fence_count_until_completed(
     small: SqlLedger, store: KeyStore, clock: ManualClock
 ) -> None:
     """Open records with a fence count for the space until their outcome is known, also
@@ -145,10 +147,10 @@ async def test_open_records_with_a_fence_take_room_until_they_are_settled(
             ledger.check_room(identity("next"))
 
 
-async def test_what_the_process_before_left_counts(
+async def test_records_of_an_earlier_process_count(
     small: SqlLedger, store: KeyStore, database: Database, clock: ManualClock
 ) -> None:
-    """Open and completed records take the same room after a restart."""
+    """Open and completed records of an earlier process count for the quota."""
     await small.sending(WORKSHEET, [Sending(identity("open", "a"), 5, [["y" * PER_KEY]])], FENCE)
     await fill(small, clock, "b", 40)
     async with store.open_ledger(clock, max_bytes=SHARE * PER_KEY) as later:
@@ -160,7 +162,7 @@ async def test_what_the_process_before_left_counts(
     assert len(stored(database)) < before + 20
 
 
-async def test_every_answer_clears_old_records_away(
+async def test_every_answer_deletes_expired_records(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """Every stored answer deletes old records, also the answer of a group and of a write
@@ -178,7 +180,7 @@ async def test_every_answer_clears_old_records_away(
     assert set(stored(database)) == {"completed"}
 
 
-async def test_long_texts_are_kept_as_digests(
+async def test_long_texts_are_stored_as_digests(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """Long texts are stored as digests, because a retry sends the texts again."""
@@ -208,9 +210,7 @@ async def test_another_body_reads_no_text_of_a_record(ledger: SqlLedger) -> None
     assert entry.rows == [[None]]
 
 
-async def test_an_answer_that_found_disk_at_its_second_try_is_kept(
-    ledger: SqlLedger, database: Database
-) -> None:
+async def test_a_second_attempt_to_store_an_answer(ledger: SqlLedger, database: Database) -> None:
     """A record that could not be stored with its group is stored by the request that is
     answered.
     """
@@ -233,7 +233,7 @@ async def test_an_answer_that_found_disk_at_its_second_try_is_kept(
     ]
 
 
-async def test_records_that_cannot_be_cleared_away_hurt_nobody(
+async def test_a_failed_deletion_of_records_is_logged(
     small: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """A failure to delete old records is logged and retried, and new writes are still stored."""

@@ -15,7 +15,7 @@ _KEY = "YOUR_KEY"
 def snippets(
     api_url: str, spreadsheet: str, title: str, view: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """Returns code for a list of rows, by language. `view` has `where` and `order`, or ""."""
+    """Returns code that lists rows, by language. `view` has the texts of `where` and `order`."""
     given = {name: value for name, value in view.items() if value}
     path = f"{api_url}/v2/sheets/{quote(title, safe='')}"
     address = f"{path}?{urlencode(given)}" if given else path

@@ -50,9 +50,10 @@ FORMAT = 1
 
 
 class SharedUsage(KeyUsage):
-    """Usage of a key that other processes serve, too. It is the `shared` of itself.
+    """Usage of a key that other processes serve, too.
 
-    `adopt` adds the use by other processes.
+    `shared`, which is None for a key of a single process, returns this object. `adopt` adds the
+    use by other processes.
     """
 
     __slots__ = (

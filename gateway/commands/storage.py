@@ -122,4 +122,4 @@ def copy(
         f"Copied {counted(counts['api_keys'], 'key')} and "
         f"{counted(counts['idempotency_records'], 'record')} of writes from {source} to {database}"
     )
-    say("The new database needs the same pepper: set access.pepper, or access.pepper_file")
+    say("The gateway needs the same pepper as before: set access.pepper, or access.pepper_file")

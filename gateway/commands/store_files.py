@@ -80,7 +80,7 @@ def restore(access: AccessSettings, file: Path, *, replaces: bool, now: datetime
     if not file.is_file():
         raise ConfigError(f"{file} does not exist")
     if database.exists() and database.samefile(file):
-        raise ConfigError(f"{file} is the key store itself")
+        raise ConfigError(f"{file} is the key store itself. Name a backup")
     aside = Path(f"{database}.replaced-{now:%Y%m%dT%H%M%SZ}")
     with exclusive_lock(database), backup.checked_copy(file, database) as (copy, content):
         give_owner(Path(f"{database}.lock"), database if database.exists() else database.parent)

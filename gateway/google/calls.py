@@ -295,7 +295,7 @@ class ReadArea(Call[Rendering | None]):
         yield len(answer.body)
         found = _matched_ranges.decode(answer.body).value_ranges
         if found is None:
-            raise UpstreamRefusal(f"No values in the answer for sheet ID {self.area.sheet_id}")
+            raise UpstreamRefusal(f"Google sent no values for sheet ID {self.area.sheet_id}")
         part = yield from answer_of(found[0].value_range)
         return (yield from read_rendering(part, self.known, limits))
 

@@ -137,7 +137,7 @@ class Retries:
         self._jitter = jitter
         self._allowance = policy.max_allowance
         self.call_count = 0
-        """Number of calls since the last update of the retry budget. Each call adds to it."""
+        """Number of calls since the last update of the retry budget, to which each call adds."""
 
     async def may_repeat(self, failures: int, error: GatewayError, breaker: "Breaker") -> bool:
         """Wait before the next retry of a read that failed `failures` times.

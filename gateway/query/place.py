@@ -33,7 +33,7 @@ AHEAD = 2
 """Maximum number of rows after the position whose digests a cursor stores."""
 
 NEAR = 64
-"""Number of rows on each side of a row in which equal rows make the position uncertain."""
+"""Rows before and after a row that are searched for an equal row, which makes it uncertain."""
 
 MOST_CHARACTERS = 100
 """Maximum stored characters of a text in a field of `order`. A longer text is cut and digested."""

@@ -160,7 +160,7 @@ def _put(tree: dict[str, object], segments: Sequence[str], value: str, name: str
 
 
 def _shaped(node: object, name: str) -> object:
-    """Convert the value of the operator `name` to a list or boolean if the operator takes one."""
+    """Convert values of operators that take a list or boolean, at all depths below `name`."""
     if not isinstance(node, dict):
         return _FLAGS.get(str(node).lower(), node) if name in _FLAG_OPERATORS else node
     if name in _LISTS and all(map(str.isdecimal, node)):

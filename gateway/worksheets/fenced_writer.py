@@ -150,7 +150,7 @@ MOST = {
     _Again.APART: 2,
     _Again.NOT_INSERTED: 2,
 }
-"""Number of occurrences of a reason at which the remaining writes of a group fail."""
+"""Occurrence of each reason to plan again at which the rest of the group fails."""
 
 
 class _Sent(NamedTuple):

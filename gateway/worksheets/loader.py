@@ -663,8 +663,9 @@ def forms_in(view: SheetView, last_row: int, block_count: int = 0) -> SheetForms
 def end_in(table: Table, native: NativeTable, rule: EndRule | None = None) -> int:
     """Return the row number of the last record, in a native table's body if there is a table.
 
-    `rule` defaults to the header's rule. Returns the header row if there is no record, or if only
-    typed values that were not read could show it.
+    `rule` replaces the header's rule for the table's body; without a table it is ignored. With a
+    table, returns the header row if there is no record, or if the displayed texts show none and
+    typed values were not read.
     """
     if not native.id:
         return table.last_row

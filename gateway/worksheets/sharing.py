@@ -147,7 +147,7 @@ class SharedState:
             self._is_published.set()
 
     def show(self) -> None:
-        """Record that cached rows show a write that is not published yet."""
+        """Record that cached rows show the running write, which is not published yet."""
         if self.is_written:
             self._is_published.clear()
 

@@ -67,8 +67,9 @@ ABANDONED_SECONDS = 8.0
 """Seconds after which requests do not join a running read, because a new one might be faster."""
 
 FREE_TRIES = 2
+"""Maximum attempts of a read while other reads can begin."""
 LAST_TRIES = 3
-"""Maximum attempts of one read: first at the same time as other reads, then alone."""
+"""Maximum further attempts, while no other read begins."""
 
 TAB_TRIES = 3
 """Maximum attempts to read a tab by its sheet id: first the cached id, then new ids."""

@@ -143,12 +143,12 @@ class Write:
     def update_where(
         cls, *, where: Condition, fields: Fields, max_rows: int, **sent: Unpack[Sent]
     ) -> "Write":
-        """Write cells of every matching row."""
+        """Return a write to every matching row. It fails if more than `max_rows` match."""
         return cls(selector=ByFilter(where=where, max_rows=max_rows), rows=(fields,), **sent)
 
     @classmethod
     def delete_where(cls, *, where: Condition, max_rows: int, **sent: Unpack[Sent]) -> "Write":
-        """Delete every matching row."""
+        """Return the delete of every matching row. It fails if more than `max_rows` match."""
         return cls(selector=ByFilter(where=where, max_rows=max_rows), rows=None, **sent)
 
     @classmethod

@@ -184,7 +184,7 @@ def test_a_large_worksheet_is_described_by_its_first_rows(checkup: Checkup) -> N
     report = checkup.run("--spreadsheet", "demo")
 
     assert of_worksheet(report, "Budget")[1:] == [
-        "note     it has too many cells to look for the end of its records"
+        "note     its rows are not checked, because it has too many cells"
     ]
 
 
@@ -222,7 +222,7 @@ SETTINGS = [
         [
             "ok       7 fields",
             "warning  column F, the record_field, has formulas: each new row needs a value that "
-            "takes the place of its formula. Name a field that people type in",
+            "takes the place of its formula. Choose a field without formulas",
             'note     no records in rows 7 to 60, with no "label"',
             "note     the range 1:3 is protected: the gateway writes only below the header",
         ],

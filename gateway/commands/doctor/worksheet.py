@@ -343,7 +343,7 @@ class _Rows:
         if not header.columns:
             return
         if self._seen.displayed is None:
-            yield note("it has too many cells to look for the end of its records")
+            yield note("its rows are not checked, because it has too many cells")
             return
         shown = _last_shown(self._displayed)
         end = last_record(header.end, self._displayed, self._typed)
@@ -353,7 +353,7 @@ class _Rows:
         if record_field is not None and _is_computed(self._first.get(record_field, ())):
             yield warning(
                 f"{_columns([record_field])}, the record_field, has formulas: each new row needs a "
-                "value that takes the place of its formula. Name a field that people type in"
+                "value that takes the place of its formula. Choose a field without formulas"
             )
         if end < shown:
             what = "only FALSE and blanks"

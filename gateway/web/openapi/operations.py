@@ -244,7 +244,7 @@ FAILURES: Mapping[OperationKind, Sequence[_Errors]] = {
     "refresh": (_OF_HTTP, _OF_KEYS, _OF_PARAMETERS),
     **dict.fromkeys(("worksheets", "schema"), (*_OF_ROWS, _OF_PARAMETERS)),
 }
-"""Groups of errors. Operations with the same groups for a status have one answer for it."""
+"""Errors of each kind of operation, in groups. Kinds with the same groups share an answer."""
 WRITES: frozenset[OperationKind] = frozenset(
     kind for kind, lines in KINDS.items() if "GET" not in OPERATIONS[lines[0]].methods
 )

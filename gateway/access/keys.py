@@ -128,7 +128,7 @@ def around_key(text: str) -> str:
 
 BELIEVED_SECONDS = 4.5
 REFRESH_SECONDS = 2.0
-"""Seconds after an answer of the key store. Then the next use of a key starts a refresh."""
+"""Age of the key store's last answer at which the next use of a key starts a refresh."""
 PAUSE_SECONDS = 0.05
 RETRY_SECONDS = 5
 """`Retry-After` of the error while the store fails."""

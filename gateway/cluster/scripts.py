@@ -122,7 +122,7 @@ was lost, and for each silent process its ID and its name.
 LEAVE = """
 return read('HDEL', KEYS[1], unpack(ARGV))
 """
-"""Remove processes. KEYS: members. ARGV: IDs."""
+"""Remove processes from the members. KEYS: hash of members. ARGV: IDs of the processes."""
 
 TAKE = (
     _MEMBERS

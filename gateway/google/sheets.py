@@ -202,7 +202,7 @@ class AppendedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenCells:
-    """Write neighbouring cells of a row. Rows count from 1, columns from 0.
+    """Change of a batch: write neighbouring cells of a row. Rows count from 1, columns from 0.
 
     `formats` has a new number format for each cell. If `formats` is empty, the cells keep their
     formats.

@@ -523,7 +523,7 @@ def _walk(
 
 
 def _position(first: Term) -> Work[Callable[[int], int]]:
-    """Returns a sort key of row positions: the rank in the order of the first sort term."""
+    """Return a function that maps a row position to its rank by the first sort term."""
     ranks, groups = (yield from first.ranked.ranks()), first.ranked.groups
     if not first.descending:
         return ranks.__getitem__

@@ -292,7 +292,7 @@ class KeyStore:
             self._idle.abort()
 
     async def add(self, record: KeyRecord, digest: bytes, *, by: str = "") -> None:
-        """Store a new key, and its creation by the author `by`."""
+        """Store a new key, and log that `by` created it. `digest` is the digest of its secret."""
         edit = KeyEdit(key_id=record.id, at=record.created_at, by=by, action="created")
         async with self._engine.begin() as connection:
             await connection.execute(sa.insert(keys).values(**_row(record), digest=digest))

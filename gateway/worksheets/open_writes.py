@@ -137,8 +137,8 @@ class OpenWrites:
     ) -> bool:
         """Look up the outcome of an open write. Returns True if Google applied it.
 
-        Raises WriteOutcomeUnknown. Drops the cached rows and header if `forgets`, or if the write
-        adds or removes rows.
+        Raises WriteOutcomeUnknown if the outcome cannot be found. Drops the cached rows and header
+        if `forgets`, or if the write adds or removes rows.
         """
         is_applied = await self._fences.is_applied(worksheet.id.spreadsheet, fence, sent_at)
         if self._lock is not None:

@@ -285,14 +285,15 @@ class AppliedReader:
         start = max(first_data_row, first_row - 1)
         lines = chain.from_iterable(creates)
         columns = {at for line in lines for at, value in enumerate(line) if value is not None}
-        table, is_other = worksheet.header.table, False
+        table, any_table = worksheet.header.table, (None, "")
+        is_other = table_id not in (*any_table, table.id)
         with suppress(UpstreamRefusal):  # Google refuses rows below the grid
             ranges = [a1.row_range(id_.title, header_row), a1.rows_from(id_.title, start)]
             view = own_sheet(id_, await self.sheets.read_sheet(spreadsheet, ranges))
             _check_tab(view, sheet_id)
             table, block = view.table, view.blocks[1]
-            is_other = bool(table_id) and table.id != table_id
-            if table.takes(columns) if table_id is None else table.id == table_id != "":
+            is_other = table_id not in (*any_table, table.id)
+            if table.takes(columns) if table_id is None else table_id and not is_other:
                 block = in_body(block, table)
             expected = first_row - start
             find = located(block.values, creates, expected=expected, below=below, is_retry=is_retry)
@@ -308,7 +309,7 @@ class AppliedReader:
             own_area(id_, values.range)
             expected, cells = -1 if is_other else first_row - first_data_row, values.cells
             is_retry = is_retry or is_other
-            if table.takes(columns) if table_id is None else table.id == table_id != "":
+            if table.takes(columns) if table_id is None else table_id and not is_other:
                 cells = cells[: max(0, table.last_row + 1 - first_data_row)]
             first = await self.scheduler.build(
                 located(cells, creates, expected=expected, below=below, is_retry=is_retry)
@@ -320,7 +321,7 @@ class AppliedReader:
                 ranges.append(a1.rows_between(id_.title, first, last))
             view = own_sheet(id_, await self.sheets.read_sheet(spreadsheet, ranges))
             _check_tab(view, sheet_id)
-        if table_id and not is_other and view.table.id != table_id:
+        if not is_other and table_id not in (*any_table, view.table.id):
             first = None  # the rows were compared with another table's
         block = view.blocks[-1]
         at = first and await self.scheduler.build(at_the_end(block.values, creates))

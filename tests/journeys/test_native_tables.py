@@ -481,6 +481,29 @@ def test_a_table_that_people_move_below_a_new_one(start: OpenGateway, is_equal: 
     assert api.emulator.texts("S") == [*STOCK, nut, [], *STOCK, ["nut", "3"]]
 
 
+def test_an_equal_row_of_a_later_table_is_not_the_created_row(start: OpenGateway) -> None:
+    """If people replace table and rows before the gateway finds the created row, it gives 4094."""
+    api = opened(start, CASES["full"], KEPT)
+    longer = [put(RODS, 3), resized(36, 2)]  # so that the answer of the create lacks its row
+    below = {"sheetId": 0, "dimension": "ROWS", "startIndex": 2, "endIndex": GRID_ROWS}
+    later = [
+        GONE,
+        {"deleteDimension": {"range": below}},
+        put([STOCK[0], ["nut", "3"]]),
+        table(area(0, 0, 2, 2), id_="u"),
+    ]
+    api.emulator.faults(
+        {"call": BATCH, "edit": {"requests": longer}},
+        {"call": "spreadsheets.get", "skip": 1, "edit": {"requests": later}},
+    )
+
+    answer = api.post("S", json={"item": "nut", "n": 3})
+
+    body = answer.json()
+    assert (answer.status_code, body.get("code"), body.get("outcome")) == (409, 4094, "applied")
+    assert api.emulator.texts("S") == [STOCK[0], ["nut", "3"]]
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -73,9 +73,9 @@ class Sweeper:
         """Advance the clock, and call `expire` of each connection with a passed deadline."""
         self.now += min(passed_seconds, self._max_step_seconds)
         now = self.now
-        late = [each for each in connections if each.deadline <= now or each.unread_deadline <= now]
-        for each in late:
-            each.expire()
+        for each in [*connections]:  # an expired one leaves the set
+            if each.deadline <= now or each.unread_deadline <= now:
+                each.expire()
 
 
 _ADDRESS_FRACTION = 4

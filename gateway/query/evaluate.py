@@ -98,27 +98,24 @@ class Term(msgspec.Struct, frozen=True):
 class Source(msgspec.Struct, frozen=True):
     """Rows in sort order, without a copy: a slice of `places`, then `empties`.
 
-    The slice goes from `start` to `end`, in reverse order if `is_backwards`.
+    The slice begins at `start`, and is in reverse order if `is_backwards`.
     """
 
     places: Sequence[int]
     start: int
-    end: int
+    length: int
+    """Number of rows, with the empty cells."""
     empties: Sequence[int] = ()
     is_backwards: bool = False
 
-    @property
-    def length(self) -> int:
-        return self.end - self.start + len(self.empties)
-
     def cut(self, first: int, stop: int) -> Sequence[int]:
         """Copy the row positions number `first` up to `stop` in the sort order, counted from 0."""
+        start, count = self.start, self.length - len(self.empties)
+        end, low, high = start + count, start + first, start + stop
         if self.is_backwards:
-            low, high = max(self.start, self.end - stop), max(self.start, self.end - first)
-            return self.places[low:high][::-1]
-        count, low, high = self.end - self.start, self.start + first, self.start + stop
+            return self.places[max(start, end - stop) : max(start, end - first)][::-1]
         # `min` takes longer.
-        found = self.places[low : high if high < self.end else self.end]
+        found = self.places[low : high if high < end else end]
         if stop <= count or not self.empties:
             return found
         return [*found, *self.empties[max(first - count, 0) : stop - count]]
@@ -203,7 +200,7 @@ def find_page(
     where, order = comparisons(query.where), sort_terms(query, view)
     columns = columns_of(where, order, view)
     # The table may drop indexes meanwhile; a query keeps its own.
-    indexes = {name: table.index(column) for name, column in columns.items()}
+    indexes = dict(zip(columns, map(table.index, columns.values()), strict=True))
     operands = 0
     for comparison in where:
         operands += 1 + len(comparison.operands)
@@ -375,7 +372,9 @@ def _behind(
     parts = left.parts if type(left) is Intersection else (left,)
     source, others = _source(terms[0], parts)
     if not isinstance(terms[0].ranked.places, range):
-        source = replaced(source, start=min(max(source.start, begin), source.end))
+        end = source.start + source.length - len(source.empties)
+        start = min(max(source.start, begin), end)
+        source = replaced(source, start=start, length=source.start + source.length - start)
     wanted = replaced(query, wants_total=False)
     page = yield from _found(source, others, parts, terms, wanted, table.header.row)
     found = page.places
@@ -437,10 +436,10 @@ def _source(first: Term, parts: tuple[RowSet, ...]) -> tuple[Source, tuple[RowSe
         if is_descending and not is_worksheet:
             places = ranked.ready_descending
             low, high = len(places) - high, len(places) - low
-        source = Source(places, low, high, (), is_backwards)
+        source = Source(places, low, high - low, (), is_backwards)
         return source, parts[:at] + parts[at + 1 :] if len(parts) > 1 else ()
     places = ranked.ready_descending if is_descending else ranked.places
-    return Source(places, 0, len(places), first.empties), parts
+    return Source(places, 0, len(places) + len(first.empties), first.empties), parts
 
 
 def _found(

@@ -21,6 +21,7 @@ Rules:
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -128,7 +129,7 @@ class ColumnField(msgspec.Struct, frozen=True):
         if not members and shown is None:
             return groups_of(order.ranked, span)
         spans = _with(span, members) if has_equal else _without(span, members)
-        sets = [groups_of(order.ranked, each) for each in spans]
+        sets = [*map(partial(groups_of, order.ranked), spans)]
         found = sets[0] if len(sets) == 1 else any_of(sets, self.rows)
         if shown is None:
             return found

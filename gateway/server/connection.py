@@ -189,14 +189,11 @@ class Connection(asyncio.BufferedProtocol):
         return buffer[: max(limits.READ_BYTES - len(self.waiting), 1)] if self.waiting else buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        self.data_received(bytes(self.edge.buffer[:nbytes]))
-
-    def data_received(self, data: bytes) -> None:
         """Parse bytes up to the end of a request, and keep the rest until its answer is sent."""
         is_queued = bool(self.waiting) and self.go_on in self.edge.pipelines
-        self.waiting += data
+        self.waiting += self.edge.buffer[:nbytes]
         while self.waiting and not (is_queued or self._ignores_input or self._is_answering):
-            size = self._intake.portion(self.waiting)
+            size = self._intake.take(self.waiting)
             portion, self.waiting = self.waiting[:size], self.waiting[size:]
             self._feed(portion)
         if self._ignores_input:
@@ -205,12 +202,11 @@ class Connection(asyncio.BufferedProtocol):
             self.transport.pause_reading()
 
     def go_on(self) -> None:
-        """Parse the next request in the buffer."""
-        self.data_received(b"")
+        """Parse the next request of the waiting bytes."""
+        self.buffer_updated(0)
 
     def _feed(self, data: bytes) -> None:
         intake, settings = self._intake, self._settings
-        intake.count(data, is_cut=bool(self.waiting))
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -341,8 +337,8 @@ class Connection(asyncio.BufferedProtocol):
             self._close_after_answer(exchange)
         if exchange.is_last:
             self._ignores_input = True
-        if exchange.is_complete:
-            self._set_idle()
+        if exchange.is_complete and not self.is_write_paused:
+            self._after_answer()
 
     # End of an answer and of the connection
 
@@ -383,16 +379,13 @@ class Connection(asyncio.BufferedProtocol):
             self._slot.end_request()
         self.transport.resume_reading()
         if self._intake.phase == BETWEEN:
-            self._set_idle()
+            self._slot.set_idle()
+            seconds = self._settings.idle_timeout_seconds
+            self.deadline = self._sweeper.after(
+                limits.DRAIN_SECONDS if self.edge.is_draining else seconds
+            )
         if self.waiting:
             self.edge.pipelines.add(self.go_on)
-
-    def _set_idle(self) -> None:
-        self._slot.set_idle()
-        seconds = self._settings.idle_timeout_seconds
-        self.deadline = self._sweeper.after(
-            limits.DRAIN_SECONDS if self.edge.is_draining else seconds
-        )
 
     def refuse(self, error: errors.GatewayError) -> None:
         """Send an error after the answers to all earlier requests, and ignore further input."""

@@ -79,37 +79,29 @@ class Intake:
         """Bytes that the current section can still have, or that the next section can have."""
         return self._room if self.phase in _SECTIONS else self._max_section_bytes
 
-    def portion(self, data: bytes) -> int:
-        """Return how many bytes to parse at once, so that they end at most one request.
+    def take(self, data: bytes) -> int:
+        """Count and return the bytes of a read to parse at once; they end at most one request.
 
-        The bytes end where a request can end, or at the limit of the section. A body with a
-        declared length ends after this length. Heads and chunked bodies end with an empty line.
+        They end where a request can end, or at the limit of the section. A body with a declared
+        length ends after this length. Heads and chunked bodies end with an empty line.
         """
-        if self.phase in BODY and self.body_left < math.inf:
-            return max(min(len(data), int(self.body_left)), 1)
-        room = self._max_section_bytes
-        if self.phase == BETWEEN:
-            blank = len(data) - len(data.lstrip(b"\r\n")) if data[0] in b"\r\n" else 0
-            at = data.find(_END, blank)
+        phase, tail, room, blank = self.phase, self._tail, self.room, 0
+        if phase == BETWEEN:
+            tail = b""
+            if data[0] in b"\r\n":
+                blank = len(data) - len(data.lstrip(b"\r\n"))
+        if phase in BODY and self.body_left < math.inf:
+            size = max(min(len(data), int(self.body_left)), 1)
+        elif (across := (tail + data[: len(_END) - 1]).find(_END)) >= 0:
+            size = across + len(_END) - len(tail)
         else:
-            room = self.room
-            across = (self._tail + data[: len(_END) - 1]).find(_END)
-            if across >= 0:
-                return across + len(_END) - len(self._tail)
-            at = data.find(_END)
-        size = len(data) if at < 0 else at + len(_END)
-        return max(min(size, room), 1)
-
-    def count(self, data: bytes, *, is_cut: bool = False) -> None:
-        """Count bytes before they are parsed. `is_cut` is True if more bytes of the read follow."""
-        if self.phase == BETWEEN:
-            self._tail = data[1 - len(_END) :]
-            self._room = self._max_section_bytes - len(data)
-            return
-        self._tail = (self._tail + data)[1 - len(_END) :]
-        self._room = self.room - len(data)
-        if self.phase in BODY:
-            self.body_room -= len(data) + (CUT_BYTES if is_cut else 0)
+            at = data.find(_END, blank)
+            size = max(min(len(data) if at < 0 else at + len(_END), room), 1)
+        self._tail = (tail + data[max(size + 1 - len(_END), 0) : size])[1 - len(_END) :]
+        self._room = room - size
+        if phase in BODY:
+            self.body_room -= size + (CUT_BYTES if size < len(data) else 0)
+        return size
 
 
 def check_framing(version: str, url: bytes, head: Head) -> tuple[float, bool]:

@@ -282,7 +282,7 @@ class Table:
         first = self.header.row
         height = max(rows) + 1 - first
         is_run = isinstance(rows, range) or len(rows) == 1
-        places = [slice(rows[0] - first, height)] if is_run else [row - first for row in rows]
+        places = [slice(rows[0] - first, height)] if is_run else [*map(first.__rsub__, rows)]
         pick = itemgetter(*places)
 
         def pick_cells(cells: Column) -> Column:
@@ -312,11 +312,12 @@ class Table:
         first = self.header.row
         height = max(rows) + 1 - first
         is_run = isinstance(rows, range) or len(rows) == 1
-        places = [slice(rows[0] - first, height)] if is_run else [row - first for row in rows]
+        places = [slice(rows[0] - first, height)] if is_run else [*map(first.__rsub__, rows)]
         pick: Callable[[Sequence[Any]], Sequence[Any]] = itemgetter(*places)
         names = self.header.names
         make = row_maker(names) if FEW * len(selected) >= len(names) else None
         columns: list[Iterable[object]] = []
+        texts = self.displayed
         for column in selected if make is None else self.header.columns.values():
             if column not in selected:
                 columns.append(repeat(UNSET))
@@ -324,7 +325,10 @@ class Table:
             if cells is not None:
                 found = cells[column]
             else:
-                whole = column_at(self.displayed, column) if typed is None else typed[column]
+                if typed is not None:
+                    whole = typed[column]
+                else:
+                    whole = texts[column] if column < len(texts) else ()
                 if len(whole) >= height:
                     found = pick(whole)
                 else:

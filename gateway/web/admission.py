@@ -36,7 +36,7 @@ from gateway.web.head import Head, asks_for_fresh, decode_title, media_type_of
 from gateway.web.lenient import QUERY_IN_NAME, other_titles
 from gateway.web.media_types import FORM
 from gateway.web.method_override import METHOD, OTHER_OVERRIDE, OVERRIDE, other_method
-from gateway.web.parameters import Sifted, asks_for_types, decoded, sift
+from gateway.web.parameters import Sifted, asking_of, asks_for_types, sift
 from gateway.web.prefer import PREFER, check_preferences
 from gateway.web.request import Request
 from gateway.web.signature import KEY_PARAMETER, SPREADSHEET_PARAMETER, Signature
@@ -246,7 +246,8 @@ def _in_headers(head: Head, places: Mapping[bytes, Callable[[str], str]]) -> lis
 
 
 def _in_url(parameters: bytes, name: str) -> list[str]:
-    return [text for value in decoded(parameters).get(name, ()) if (text := value.strip())]
+    given = asking_of(parameters).parameters.get(name, ())
+    return [text for value in given if (text := value.strip())]
 
 
 def _only(values: Sequence[str], what: str) -> str | None:

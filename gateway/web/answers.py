@@ -21,7 +21,7 @@ from gateway.web.head import is_known
 from gateway.web.idempotency import REPLAYED
 from gateway.web.media_types import JSON_TEXT
 from gateway.web.request import HeaderLines, Request
-from gateway.worksheets.answers import Bodies, Encoded, Freshness, Paging, Served
+from gateway.worksheets.answers import Bodies, Encoded, Paging, Served
 from gateway.worksheets.idempotency import Settled
 
 EmptyCell = Literal["null", "", "omit"]
@@ -161,7 +161,9 @@ def read_answer(
         encoded, freshness = served.encoded, served.freshness
         event = request.event
         event.cache = "stale" if freshness.reason else "hit" if freshness.is_hit else "miss"
-        lines = (*freshness_lines(freshness, no_cache=no_cache), *lines)
+        age, ttl = math.floor(freshness.age_seconds), math.floor(freshness.ttl_seconds)
+        is_hit, reason, is_alone = freshness.is_hit, freshness.reason, freshness.is_alone
+        lines = (*freshness_lines(age, ttl, is_hit, reason, is_alone, no_cache), *lines)
     else:
         encoded = served
     headers = [_CACHING, (b"etag", encoded.tag.encode("ascii")), *lines, VARY]
@@ -176,16 +178,14 @@ def weakly_tagged(body: bytes) -> Encoded:
     return Encoded(body, f"W/{opaque_tag(body)}")
 
 
-def freshness_lines(freshness: Freshness, *, no_cache: bool) -> HeaderLines:
-    """`Age` and `Cache-Status` as raw lines; `no_cache` is a member of the request."""
-    age, ttl = math.floor(freshness.age_seconds), math.floor(freshness.ttl_seconds)
-    return _lines(age, ttl, freshness.is_hit, freshness.reason, freshness.is_alone, no_cache)
-
-
 @lru_cache(512)
-def _lines(
+def freshness_lines(
     age: int, ttl: int, is_hit: bool, reason: str, is_alone: bool, no_cache: bool
 ) -> HeaderLines:
+    """`Age` and `Cache-Status` as raw lines, from the members of `Freshness` in whole seconds.
+
+    `no_cache` is a member of the request.
+    """
     alone = _DETAIL_ALONE if is_alone else ""
     if not is_hit and not reason:
         status = f"fwd={'request' if no_cache else 'miss'}; stored{alone}"

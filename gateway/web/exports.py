@@ -11,6 +11,7 @@ Rules
 
 import csv
 import io
+import math
 import re
 import urllib.parse
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
@@ -87,7 +88,7 @@ def _parse_export(
     text: bytes, accepted: str, max_rows: int, again: parameters.Leniency
 ) -> ExportAsked:
     """Parse the parameters of an export, on a plan with this maximum of rows."""
-    asking = parameters.asking_of(parameters.decoded(text), again)
+    asking = parameters.asking_of(text, again)
     named = (parameters.single_text(asking, FORMAT) or accepted).strip().lower()
     if named not in FORMATS:
         raise InvalidQuery(f"{FORMAT} must be one of {', '.join(FORMATS)}.")
@@ -159,8 +160,10 @@ def exported(request: Request, target: Target, asked: Asked, export: Export) -> 
                 between=b",",
                 end=b'],"hasNextPage":%b}' % has_next,
             )
-    age = answers.freshness_lines(freshness, no_cache=asked.no_cache)
-    all_lines = [*answers.header_lines(headers), *age, answers.VARY]
+    age, ttl = math.floor(freshness.age_seconds), math.floor(freshness.ttl_seconds)
+    is_hit, reason, is_alone = freshness.is_hit, freshness.reason, freshness.is_alone
+    lines_about = answers.freshness_lines(age, ttl, is_hit, reason, is_alone, asked.no_cache)
+    all_lines = [*answers.header_lines(headers), *lines_about, answers.VARY]
     return answers.Answer(200, all_lines, made_body(export, lines, event), may_be_compressed=True)
 
 

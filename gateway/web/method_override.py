@@ -11,7 +11,7 @@ from urllib.parse import unquote_plus
 from gateway.errors import InvalidRequest
 from gateway.table.quoting import quoted
 from gateway.telemetry.events import RequestKind
-from gateway.web.parameters import decoded
+from gateway.web.parameters import asking_of
 from gateway.web.request import Request
 from gateway.web.signature import METHOD_PARAMETER
 
@@ -29,7 +29,7 @@ def other_method(request: Request, parameters: bytes, kind: RequestKind) -> str:
     """Return the message about a method override in the headers or parameters; "" for none."""
     head = request.head
     given = [(name, each) for name in _HEADERS for each in head.values(name.lower().encode())]
-    for name, values in decoded(parameters).items():
+    for name, values in asking_of(parameters).parameters.items():
         plain, _, folded = name.partition("=")
         given += [(plain, value) for value in (*values, folded) if _is_method(value)]
     own, is_update = request.event.method, kind == "update"

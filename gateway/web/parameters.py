@@ -58,8 +58,8 @@ _ENCODED_BRACKETS: Final = tuple(start.replace(b"[", b"%5B") for start in _BRACK
 _PERCENT, _PLUS, _EQUALS, _RETURN, _LINE_FEED = b"%+=\r\n"
 _ESCAPED_BYTE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
-_OF_PAGE: Final = (b"skip", b"cursor")
-"""Prefixes of the parameters for paging."""
+_OF_PAGE: Final = re.compile(b"(?:^|&)(?:skip|cursor)[^&]*")
+"""Parameters for paging."""
 _SAFE: Final = f"{string.ascii_letters}{string.digits}-._~!$&'()*+,;=:@/?%".encode()
 """Characters that a query may have (RFC 3986, 3.4)."""
 _FREE = frozenset((CURSOR, "skip", "limit", "keys", "keys[]", "count", VALUES, "no-cache"))
@@ -69,8 +69,6 @@ _OF_TEXT = frozenset((b"where", b"order", b"keys"))
 
 Parameters = Mapping[str, Sequence[str]]
 """The values of each parameter by name, in order."""
-
-_NO_PARAMETERS: Final[Parameters] = {}
 
 KEPT_TEXTS = 512
 LONGEST_KEPT_TEXT = 2048
@@ -162,26 +160,13 @@ def sift(query_string: bytes, operation: Signature = ANY) -> Sifted:
 def is_given(name: str, query_string: bytes) -> bool:
     """True if a query has this parameter, or a parameter that admission refuses."""
     sifted = sift(query_string)
-    given = (each.partition("[")[0] for each in decoded(sifted.asked))
+    given = (each.partition("[")[0] for each in asking_of(sifted.asked).parameters)
     return bool(sifted.refusal) or name in given
 
 
 def is_filled(name: str, query_string: bytes) -> bool:
     """True if a query has a value of this parameter."""
-    return any(decoded(sift(query_string).asked).get(name, ()))
-
-
-def decoded(parameters: bytes) -> Parameters:
-    """The values of each parameter, decoded as a form: `+` is a blank, other text is UTF-8."""
-    if not parameters:
-        return _NO_PARAMETERS
-    values: dict[str, list[str]] = {}
-    for part in parameters.split(b"&"):
-        name, _, value = part.partition(b"=")
-        known = _NAMES.get(name) or _decoded_text(name)
-        text = value.decode("ascii") if value.isalnum() else _decoded_text(value)
-        values.setdefault(known, []).append(text)
-    return values
+    return any(asking_of(sift(query_string).asked).parameters.get(name, ()))
 
 
 class Leniency(msgspec.Struct, frozen=True):
@@ -244,11 +229,11 @@ _decode, _encode = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
 
 
 def _parse_list(text: bytes, max_limit: int, again: Leniency) -> ListAsked:
-    asking = asking_of(decoded(text), again)
+    asking = asking_of(text, again)
     query = parse_query(asking, max_limit=max_limit)
     others, bound = text, b""
     if text.find(b"skip") >= 0 or text.find(b"cursor") >= 0:
-        others = b"&".join([each for each in text.split(b"&") if not each.startswith(_OF_PAGE)])
+        others = _OF_PAGE.sub(b"", text).strip(b"&")
     if others.translate(None, _SAFE):
         others = quote(others, _SAFE).encode()
     if query.wants_place:
@@ -259,7 +244,7 @@ def _parse_list(text: bytes, max_limit: int, again: Leniency) -> ListAsked:
 
 
 def _parse_row(text: bytes, again: Leniency) -> RowAsked:
-    asking = asking_of(decoded(text), again)
+    asking = asking_of(text, again)
     keys = parse_keys(asking)
     return RowAsked(keys, parse_no_cache(asking.parameters), tuple(asking.readings))
 
@@ -274,7 +259,7 @@ def asks_for_types(text: bytes) -> bool | None:
 
 
 def _parse_values(text: bytes) -> bool | None:
-    asked = single_text(asking_of(decoded(text)), VALUES)
+    asked = single_text(asking_of(text), VALUES)
     if asked is None:
         return None
     is_typed = _VALUES.get(_folded(asked))
@@ -292,9 +277,9 @@ class Asking(msgspec.Struct, frozen=True):
     """The parameters of a request while they are parsed."""
 
     parameters: Parameters
-    bracketed: Sequence[str]
-    """Parameters with brackets."""
-    again: Leniency
+    bracketed: Sequence[str] = ()
+    """Names of the parameters that are sent with brackets, without the brackets."""
+    again: Leniency = PLAIN
     readings: list[str] = []
     """The second readings that were used."""
 
@@ -303,9 +288,20 @@ class Asking(msgspec.Struct, frozen=True):
             self.readings.append(reading)
 
 
-def asking_of(parameters: Parameters, again: Leniency | None = None) -> Asking:
-    bracketed = [name.partition("[")[0] for name in parameters if "[" in name]
-    return Asking(parameters, bracketed, again or PLAIN)
+def asking_of(parameters: bytes, again: Leniency = PLAIN) -> Asking:
+    """Decode parameters as a form: `+` is a blank, and other text is UTF-8."""
+    values: dict[str, list[str]] = {}
+    bracketed: list[str] = []
+    for part in parameters.split(b"&") if parameters else ():
+        name, _, value = part.partition(b"=")
+        known = _NAMES.get(name)
+        if known is None:
+            known = _decoded_text(name)
+            if "[" in known:
+                bracketed.append(known.partition("[")[0])
+        text = value.decode("ascii") if value.isalnum() else _decoded_text(value)
+        values.setdefault(known, []).append(text)
+    return Asking(values, bracketed, again)
 
 
 def parse_query(asking: Asking, *, max_limit: int) -> Query:

@@ -38,7 +38,7 @@ from gateway.access.caller import (
 from gateway.access.rates import FRESH_PRICE
 from gateway.errors import InvalidQuery, InvalidRequest, Problem, UnknownField, WorksheetNotFound
 from gateway.query.operators import verdict
-from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation, Query
+from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation
 from gateway.table.header import ROW_INDEX, Selection
 from gateway.table.quoting import quoted
 from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, Stored, key_form, pointer, same_key
@@ -77,7 +77,6 @@ from gateway.web.parameters import (
     Leniency,
     asking_of,
     bracketed_names,
-    decoded,
     is_filled,
     is_given,
     list_asked,
@@ -101,8 +100,7 @@ from gateway.web.signature import (
 )
 from gateway.web.title_aliases import TitleAlias, not_found_by
 from gateway.worksheets.access import Target, WorksheetId
-from gateway.worksheets.answers import Paging, Served
-from gateway.worksheets.cursors import Seal
+from gateway.worksheets.answers import Served
 from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.writes import Fields, Write
 
@@ -245,7 +243,8 @@ async def run_as_meant(
         try:
             return target, asked, await operation.run(request, admitted, target, asked)
         except UnknownField as error:
-            name, values = error.parameter, decoded(admitted.asked).get(error.parameter, ())
+            name, given = error.parameter, asking_of(admitted.asked).parameters
+            values = given.get(name, ())
             if asked.again is None or name in failed or not any(map(is_escaped, values)):
                 raise failed.get(name, error) from None
             failed[name], again = error, again.with_unknown(name, error.names)
@@ -317,7 +316,7 @@ def listed_rows(request: Request, target: Target, asked: Asked, served: Served) 
     parameters, admitted, encoded = asked.parameters, asked.admitted, served.encoded
     paging, kept, others = encoded.paging, encoded.links, parameters.others
     if admitted.credentials:
-        ids = decoded(admitted.credentials).get(SPREADSHEET_PARAMETER, ())
+        ids = asking_of(admitted.credentials).parameters.get(SPREADSHEET_PARAMETER, ())
         for spreadsheet in [*filter(None, ids)][:1]:
             given = f"{SPREADSHEET_PARAMETER}={quote(spreadsheet, '')}".encode()
             others = b"%b&%b" % (others, given) if others else given
@@ -328,29 +327,22 @@ def listed_rows(request: Request, target: Target, asked: Asked, served: Served) 
     if link is None:
         if len(kept) >= MOST_LINKS:
             kept.clear()
-        seal = None
-        if paging.place is not None:
+        skip, limit = parameters.query.skip, parameters.query.limit
+        link, start = b"", b"<?%b&" % others if others else b"<?"
+        if paging.place is not None and limit:
             seal = request.state["cursors"].seal(admitted.target, parameters.bound)
-        link = kept[key] = link_of(parameters.query, paging, others, seal)
+            link = b'%bcursor=%b>; rel="next"' % (start, seal.of(paging.place).encode("ascii"))
+        elif paging.has_next and not parameters.query.wants_place and limit:
+            link = b'%bskip=%d>; rel="next"' % (start, skip + limit)
+        if skip:
+            pages = (start, start, max(0, skip - limit))
+            before = b'%bskip=0>; rel="first", %bskip=%d>; rel="prev"' % pages
+            link = b"%b, %b" % (link, before) if link else before
+        link = kept[key] = link if len(link) <= LONGEST_LINK else b""
     lines = [(b"link", link)] if link else []
     if paging.total is not None:
         lines.append((b"x-total-count", b"%d" % paging.total))
     return read_answer(request, served, no_cache=asked.no_cache, lines=lines)
-
-
-def link_of(query: Query, paging: Paging, others: bytes, seal: Seal | None) -> bytes:
-    """`Link` of a page, b"" for none; `others` are the parameters that all pages have."""
-    start, skip, limit = b"<?%b&" % others if others else b"<?", query.skip, query.limit
-    link = b""
-    if paging.place is not None and seal is not None and limit:
-        link = b'%bcursor=%b>; rel="next"' % (start, seal.of(paging.place).encode("ascii"))
-    elif paging.has_next and not query.wants_place and limit:
-        link = b'%bskip=%d>; rel="next"' % (start, skip + limit)
-    if skip:
-        others_of = (start, start, max(0, skip - limit))
-        before = b'%bskip=0>; rel="first", %bskip=%d>; rel="prev"' % others_of
-        link = b"%b, %b" % (link, before) if link else before
-    return link if len(link) <= LONGEST_LINK else b""
 
 
 async def parse_read(request: Request, admitted: Admitted) -> Asked:
@@ -447,7 +439,7 @@ def filter_asked(text: bytes, again: Leniency = PLAIN) -> FilterAsked:
 
     Parameters in `again` are decoded once more.
     """
-    asking = asking_of(decoded(text), again)
+    asking = asking_of(text, again)
     where = parse_filter(asking)
     if where is None or where == AllOf(()):
         raise InvalidQuery(_NO_FILTER)
@@ -478,7 +470,7 @@ class UpsertBody(RowsBody):
 
 def conflict_names(text: bytes) -> Selection:
     """Parse the distinct names of `on_conflict`: comma-separated, a JSON array, or in brackets."""
-    asking = asking_of(decoded(text))
+    asking = asking_of(text)
     whole = ""
     if ON_CONFLICT in asking.bracketed:
         names: Sequence[str] = bracketed_names(asking, ON_CONFLICT)
@@ -597,7 +589,8 @@ async def parse_by_filter(request: Request, admitted: Admitted, *, is_update: bo
     fields = await read_body(request, caller.key_id, parse_fields) if is_update else None
     limits = (caller.plan.max_affected, asked.max_affected, preferred)
     max_rows = min(limit for limit in limits if limit is not None)
-    sent = sorted(each for each in decoded(text).items() if each[0].startswith(WHERE))
+    given = asking_of(text).parameters.items()
+    sent = sorted(each for each in given if each[0].startswith(WHERE))
     idempotent = await read_idempotent_request(request, admitted, fields or {}, asked=sent)
     make: Callable[..., Write] = partial(Write.delete_where, max_rows=max_rows)
     if fields is not None:

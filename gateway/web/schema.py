@@ -24,7 +24,7 @@ from gateway.table.record import NEVER_STORED
 from gateway.web.admission import Admitted
 from gateway.web.answers import Answer, EmptyCell, read_answer, weakly_tagged
 from gateway.web.media_types import JSON_TEXT, PLAIN_TEXT
-from gateway.web.parameters import asking_of, decoded, single_text
+from gateway.web.parameters import asking_of, single_text
 from gateway.web.request import Request
 from gateway.web.rows import Asked
 from gateway.web.signature import FORMAT
@@ -110,7 +110,7 @@ def _listed(
 
 async def parse_schema(_request: Request, admitted: Admitted) -> Asked:
     """Parse the format of a schema. Raises InvalidQuery for an unknown one."""
-    asked = single_text(asking_of(decoded(admitted.asked)), FORMAT) or JSON_FORMAT
+    asked = single_text(asking_of(admitted.asked), FORMAT) or JSON_FORMAT
     if asked not in _CONTENT_TYPES:
         raise InvalidQuery(f"{FORMAT} of a schema must be {' or '.join(_CONTENT_TYPES)}.")
     return Asked(format=asked)

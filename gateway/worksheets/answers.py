@@ -222,7 +222,7 @@ class EncodedRows:
                 places_of_all = [b""] * table.size
                 kept = _Kept(places_of_all, [*places_of_all], own_bytes + PLACE_BYTES * table.size)
         missing = [*filterfalse(kept.rows.__getitem__, dict.fromkeys(places))]
-        rows = [table.header.row + place for place in missing]
+        rows = [*map(table.header.row.__add__, missing)]
         bodies = encoder.rows(table.row_objects(rows, selected, encoder.empty, typed))
         covered = bodies
         if typed is not None:  # the ETag must change with displayed texts, too
@@ -249,10 +249,8 @@ class Answers:
         self._max_bytes = max_bytes
         self._kept: dict[Hashable, Encoded] = {}
         self._byte_count = 0
-
-    def get(self, key: Hashable) -> Encoded | None:
+        self.get = self._kept.get
         """Return a cached answer, or None. `key` must contain all inputs besides the rows."""
-        return self._kept.get(key)
 
     def keep(self, key: Hashable, encoded: Encoded) -> Encoded:
         """Cache an answer and return it."""

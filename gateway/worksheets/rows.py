@@ -193,7 +193,8 @@ class RowService:
         columns = target.access.columns
         place = None if seal is None else seal.open(query.cursor or "")
         worksheet = self._pool.get(target.worksheet, self._resources)
-        part = TYPED if query.needs_types or encoder.is_typed else DISPLAYED
+        needs_types = query.needs_types
+        part = TYPED if needs_types or encoder.is_typed else DISPLAYED
         is_quick = not no_cache and worksheet.shared is None
         read = self._reader.fresh(worksheet, part) if is_quick else None
         if read is None:
@@ -226,7 +227,7 @@ class RowService:
         encoded = rows.encodings.answers.get(key)
         if encoded is None:
             wanted = replaced(query, limit=query.limit + AHEAD) if query.wants_place else query
-            if query.needs_types or (place and place.row):
+            if needs_types or (place and place.row):
                 view, after = rows.header.seen_with(columns), place if place and place.row else None
                 found = find_page(rows.table, wanted, view, after)
                 if isinstance(found, Page):

@@ -30,7 +30,7 @@ from gateway.web.head import (
     read_head,
 )
 from gateway.web.idempotency import parse_key
-from gateway.web.parameters import asking_of, decoded, parse_query, sift
+from gateway.web.parameters import asking_of, parse_query, sift
 from tests.fuzz.requests import FIELDS
 from tests.fuzz.texts import any_bytes, any_json_text, any_stored, any_text
 from tests.query.sheet import evaluate
@@ -90,7 +90,7 @@ def queries(random: Random) -> None:
     text = "&".join(parts)
     folded = quote_from_bytes(text.encode()) if random.random() < 0.1 else text
     sifted = sift(folded.encode() if random.random() < 0.9 else any_bytes(random))
-    query = _unless_refused(lambda: parse_query(asking_of(decoded(sifted.asked)), max_limit=100))
+    query = _unless_refused(lambda: parse_query(asking_of(sifted.asked), max_limit=100))
     if query is not None:
         assert 0 <= query.limit <= 100
         assert query.skip >= 0

@@ -22,7 +22,7 @@ from gateway.server.limits import Edge
 from gateway.server.running import GatewayServer
 from gateway.settings.model import ServerSettings
 from tests.fuzz.pipelines import any_pipeline
-from tests.server.transport import Held
+from tests.server.transport import Held, receive
 
 SETTINGS = ServerSettings(
     max_head_bytes=300,
@@ -77,7 +77,7 @@ async def played(parts: Sequence[bytes], *, ends: bool = False) -> Outcome:
     connection.connection_made(transport)
     for part in parts:
         if not transport.is_closed:
-            connection.data_received(part)
+            receive(connection, part)
             await _settled(2 if len(parts) > 20 else STEPS)
     if ends and not transport.is_closed and not connection.eof_received():
         transport.close()

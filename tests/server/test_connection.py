@@ -9,6 +9,7 @@ from gateway.server.unread import MIN_READ_BYTES
 from gateway.settings.model import ServerSettings
 from tests.server.conftest import ServeEcho
 from tests.server.stage import BODY, LAST, REQUEST, UPLOAD, Stage, answers_in, settled
+from tests.server.transport import receive
 from tests.server.wire import exchange
 
 ANSWER_SECONDS = 30.0
@@ -34,7 +35,7 @@ async def test_complete_requests_are_answered_after_eof(sent: bytes, began: list
     """
     stage = Stage()
     connection, transport = stage.connect()
-    connection.data_received(sent)
+    receive(connection, sent)
     await settled()
     is_kept = connection.eof_received()
     stage.pass_time(connection, 100.0)
@@ -53,7 +54,7 @@ async def test_eof_in_an_incomplete_request_gets_no_answer(sent: bytes) -> None:
     """A client that disconnects within a request is removed without an answer."""
     stage = Stage()
     connection, transport = stage.connect()
-    connection.data_received(sent)
+    receive(connection, sent)
     await settled()
 
     assert not connection.eof_received()
@@ -65,7 +66,7 @@ async def test_eof_after_an_answer_closes_the_connection() -> None:
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect()
-    connection.data_received(REQUEST % 1)
+    receive(connection, REQUEST % 1)
     await settled()
 
     assert not connection.eof_received()
@@ -77,7 +78,7 @@ async def test_no_request_starts_while_an_answer_is_unread() -> None:
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect(room=100)
-    connection.data_received(REQUEST % 1 + REQUEST % 2)
+    receive(connection, REQUEST % 1 + REQUEST % 2)
     await settled()
     began, is_read = list(stage.app.began), transport.is_read
     transport.take(len(BODY) * 2)
@@ -94,7 +95,7 @@ async def test_pipelined_requests_wait_for_the_answer(room: int) -> None:
     stage = Stage()
     connection, transport = stage.connect(room)
     behind = REQUEST % 2 + REQUEST % 3
-    connection.data_received(REQUEST % 1 + behind)
+    receive(connection, REQUEST % 1 + behind)
     if room < len(BODY):
         stage.app.may_answer.set()
     await settled()
@@ -120,9 +121,9 @@ async def test_bytes_after_a_body_wait_unparsed(chunked: bool) -> None:
         head = (UPLOAD % 1).replace(b"Content-Length: 5", b"Transfer-Encoding: chunked")
         parts = [head.replace(b"ab", b"2\r\nab"), b"\r\n0\r\n\r", b"\n"]
     for part in parts[:-1]:
-        connection.data_received(part)
+        receive(connection, part)
     behind = REQUEST % 2 + REQUEST % 3
-    connection.data_received(parts[-1] + behind)
+    receive(connection, parts[-1] + behind)
     kept = connection.waiting
     stage.app.may_answer.set()
     await settled()
@@ -135,9 +136,9 @@ async def test_reading_pauses_with_one_read_waiting() -> None:
     """After a request at most one read is buffered; reading resumes after the answer."""
     stage = Stage()
     connection, transport = stage.connect()
-    connection.data_received(REQUEST % 1)
+    receive(connection, REQUEST % 1)
     was_read = transport.is_read
-    connection.data_received(b"\r\n" * (READ_BYTES // 2))
+    receive(connection, b"\r\n" * (READ_BYTES // 2))
     is_read, kept = transport.is_read, len(connection.waiting)
     stage.app.may_answer.set()
     await settled()
@@ -151,9 +152,9 @@ async def test_reading_pauses_while_a_body_is_not_consumed() -> None:
     """Reading pauses while the application has not consumed the received part of a body."""
     stage = Stage()
     connection, transport = stage.connect()
-    connection.data_received((UPLOAD % 1).replace(b"Length: 5", b"Length: 500000"))
+    receive(connection, (UPLOAD % 1).replace(b"Length: 5", b"Length: 500000"))
     for _ in range(5):
-        connection.data_received(b"x" * READ_BYTES)
+        receive(connection, b"x" * READ_BYTES)
     is_read = transport.is_read
     await settled()
 
@@ -164,13 +165,13 @@ async def test_head_timeout_starts_after_the_answer() -> None:
     """The deadline of an incomplete head starts when the connection is allowed to read it."""
     stage = Stage()
     connection, transport = stage.connect()
-    connection.data_received(REQUEST % 1 + (REQUEST % 2)[:-2])
+    receive(connection, REQUEST % 1 + (REQUEST % 2)[:-2])
     await settled()
     stage.pass_time(connection, 100.0)
     stage.app.may_answer.set()
     await settled()
     stage.pass_time(connection, connection.edge.settings.head_timeout_seconds - 1)
-    connection.data_received(b"\r\n")
+    receive(connection, b"\r\n")
     await settled()
 
     assert stage.app.ended == ["/1", "/2"]
@@ -182,7 +183,7 @@ async def test_waiting_requests_are_answered_after_eof() -> None:
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect(room=100)
-    connection.data_received(REQUEST % 1 + REQUEST % 2)
+    receive(connection, REQUEST % 1 + REQUEST % 2)
     await settled()
     transport.take(len(BODY) * 3)
     is_kept = connection.eof_received()
@@ -198,13 +199,13 @@ async def test_a_connection_continues_after_a_late_read() -> None:
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect(room=100)
-    connection.data_received(REQUEST % 1)
+    receive(connection, REQUEST % 1)
     await settled()
     was_idle = connection.is_idle
     transport.take(MIN_READ_BYTES)
     stage.pass_time(connection, ANSWER_SECONDS)
     is_idle, is_read = connection.is_idle, transport.is_read
-    connection.data_received(REQUEST % 2)
+    receive(connection, REQUEST % 2)
     await settled()
 
     assert (was_idle, is_idle, is_read) == (False, True, True)
@@ -217,7 +218,7 @@ async def test_the_last_answer_can_be_read_before_lingering(is_stop: bool) -> No
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect(room=100)
-    connection.data_received(REQUEST % 1 if is_stop else LAST)
+    receive(connection, REQUEST % 1 if is_stop else LAST)
     await settled()
     if is_stop:
         stage.edge.is_draining = True
@@ -238,7 +239,7 @@ async def test_an_unread_last_answer_is_aborted() -> None:
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect(room=100)
-    connection.data_received(LAST)
+    receive(connection, LAST)
     await settled()
     stage.pass_time(connection, ANSWER_SECONDS)
 
@@ -249,11 +250,11 @@ async def test_a_stop_sends_no_second_refusal() -> None:
     """During a stop, bytes after an unread error answer are not parsed."""
     stage = Stage()
     connection, transport = stage.connect(room=100)
-    connection.data_received(b"GET /1 HTTP/1.1\r\nno header\r\n")
+    receive(connection, b"GET /1 HTTP/1.1\r\nno header\r\n")
     await settled()
     stage.edge.is_draining = True
     connection.shutdown()
-    connection.data_received(REQUEST % 2)
+    receive(connection, REQUEST % 2)
     transport.take(len(BODY))
     await settled()
 
@@ -268,9 +269,9 @@ async def test_only_http_1_1_gets_100_continue(version: bytes, asked: int) -> No
     stage.app.may_answer.set()
     connection, transport = stage.connect()
     expecting = UPLOAD.replace(b"\r\n\r\nab", b"\r\nExpect: 100-continue\r\n\r\n")
-    connection.data_received(expecting.replace(b"HTTP/1.1", b"HTTP/" + version) % 1)
+    receive(connection, expecting.replace(b"HTTP/1.1", b"HTTP/" + version) % 1)
     await settled()
-    connection.data_received(b"abcde")
+    receive(connection, b"abcde")
     await settled()
 
     assert transport.written.count(b"100 Continue") == asked
@@ -284,7 +285,7 @@ async def test_connections_far_above_the_limit_are_aborted() -> None:
     stage = Stage(max_connections=2)
     busy = [stage.connect() for _ in range(2)]
     for connection, _ in busy:
-        connection.data_received(REQUEST % 1)
+        receive(connection, REQUEST % 1)
     refused = [stage.connect() for _ in range(MAX_REFUSED)]
     _, beyond = stage.connect()
     await settled()
@@ -298,7 +299,7 @@ async def test_the_longest_idle_connection_is_closed_first() -> None:
     stage = Stage(max_connections=3)
     stage.app.may_answer.set()
     (first, one), (_, two), (_, three) = (stage.connect() for _ in range(3))
-    first.data_received(REQUEST % 1)
+    receive(first, REQUEST % 1)
     await settled()
     stage.connect()
     ended = [transport.is_closed for transport in (one, two, three)]

@@ -13,7 +13,7 @@ from gateway.server.running import GatewayServer
 from gateway.settings.model import ServerSettings
 from gateway.web.pages import CHUNK_BYTES
 from tests.server.stage import REQUEST, settled
-from tests.server.transport import Held
+from tests.server.transport import Held, receive
 
 LENGTH = (b"content-length", b"2")
 Headers = Sequence[tuple[bytes, bytes]]
@@ -59,7 +59,7 @@ async def answered(
     transport = transport or Recorded()
     transport.set_protocol(connection)
     connection.connection_made(transport)
-    connection.data_received(request)
+    receive(connection, request)
     await settled()
     return transport
 

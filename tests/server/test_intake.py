@@ -14,7 +14,7 @@ SETTINGS = ServerSettings(max_head_bytes=500)
 def within_head(came: bytes) -> Intake:
     """Intake that has received the beginning of a head."""
     intake = Intake(SETTINGS)
-    intake.count(came)
+    intake.take(came)
     intake.phase = IN_HEAD
     return intake
 
@@ -23,7 +23,8 @@ def within_body(length: float, came: bytes = b"") -> Intake:
     """Intake that has received a head and the beginning of a body."""
     intake = within_head(HEAD[:-1])
     intake.begin_body(length)
-    intake.count(came)
+    if came:
+        intake.take(came)
     return intake
 
 
@@ -32,14 +33,14 @@ def within_body(length: float, came: bytes = b"") -> Intake:
 )
 def test_one_head_is_one_portion(data: bytes) -> None:
     """A head is one portion, with blank lines before it; blank lines alone are one, too."""
-    assert Intake(SETTINGS).portion(data) == len(data)
-    assert Intake(SETTINGS).portion(data + b"x") == len(data) + (not data.endswith(HEAD))
+    assert Intake(SETTINGS).take(data) == len(data)
+    assert Intake(SETTINGS).take(data + b"x") == len(data) + (not data.endswith(HEAD))
 
 
 @pytest.mark.parametrize("cut", range(1, len(HEAD)))
 def test_the_end_of_a_head_is_found_wherever_it_is_cut(cut: int) -> None:
     """The end of a head is found for every split into two reads; later bytes are left."""
-    assert within_head(HEAD[:cut]).portion(HEAD[cut:] + HEAD) == len(HEAD) - cut
+    assert within_head(HEAD[:cut]).take(HEAD[cut:] + HEAD) == len(HEAD) - cut
 
 
 @pytest.mark.parametrize(
@@ -57,13 +58,13 @@ def test_a_portion_ends_with_the_body(
     length: float, came: bytes, data: bytes, expected: int
 ) -> None:
     """A portion ends after Content-Length bytes, or after the empty line that ends chunks."""
-    assert within_body(length, came).portion(data) == expected
+    assert within_body(length, came).take(data) == expected
 
 
 def test_a_portion_is_at_most_twice_the_head_limit() -> None:
     """A head without an end gives portions of at most twice `max_head_bytes` in total."""
-    assert Intake(SETTINGS).portion(b"x" * 5_000) == 2 * SETTINGS.max_head_bytes
-    assert within_head(b"x" * 300).portion(b"x" * 5_000) == 2 * SETTINGS.max_head_bytes - 300
+    assert Intake(SETTINGS).take(b"x" * 5_000) == 2 * SETTINGS.max_head_bytes
+    assert within_head(b"x" * 300).take(b"x" * 5_000) == 2 * SETTINGS.max_head_bytes - 300
 
 
 def test_many_portions_use_up_the_body_limit() -> None:
@@ -73,7 +74,7 @@ def test_many_portions_use_up_the_body_limit() -> None:
     intake.begin_body(math.inf)
     cuts = 0
     while intake.body_room > 0:
-        intake.count(b"\r\n\r\n", is_cut=True)
+        intake.take(b"\r\n\r\n" * 2)
         cuts += 1
 
     assert cuts < 2_500

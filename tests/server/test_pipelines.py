@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from gateway.server.limits import PER_TURN
 from tests.server.stage import REQUEST, Stage, settled
+from tests.server.transport import receive
 
 CROWD, PIPELINED = 300, 50
 MAX_TURNS = 2_000
@@ -19,7 +20,7 @@ async def crowded() -> AsyncIterator[Stage]:
     stage.app.may_answer.set()
     crowd = [stage.connect()[0] for _ in range(CROWD)]
     for connection in crowd:
-        connection.data_received(REQUEST % 1 * PIPELINED)
+        receive(connection, REQUEST % 1 * PIPELINED)
     await until(lambda: len(stage.app.ended) >= CROWD)
     yield stage
     for connection in crowd:
@@ -59,9 +60,9 @@ async def test_new_bytes_do_not_change_the_queue_position() -> None:
     """New bytes of a connection do not change its position in the queue."""
     async with crowded() as stage:
         connection, _ = stage.connect()
-        connection.data_received(REQUEST % 2 + REQUEST % 3)
+        receive(connection, REQUEST % 2 + REQUEST % 3)
         await answers_before(stage, "/2")
-        connection.data_received(REQUEST % 4)
+        receive(connection, REQUEST % 4)
         before = await answers_before(stage, "/3")
 
     assert before >= CROWD - 4 * PER_TURN
@@ -73,7 +74,7 @@ async def test_connections_that_pipeline_take_turns() -> None:
     stage.app.may_answer.set()
     for number in range(count):
         connection, _ = stage.connect()
-        connection.data_received(REQUEST % number * 3)
+        receive(connection, REQUEST % number * 3)
     await until(lambda: len(stage.app.ended) == 3 * count)
 
     assert stage.app.ended == [f"/{number}" for number in range(count)] * 3
@@ -84,7 +85,7 @@ async def test_a_connection_that_is_lost_leaves_the_queue() -> None:
     stage = Stage()
     stage.app.may_answer.set()
     connection, _ = stage.connect()
-    connection.data_received(REQUEST % 1 + REQUEST % 2)
+    receive(connection, REQUEST % 1 + REQUEST % 2)
     await until(lambda: connection.go_on in stage.edge.pipelines)
     connection.connection_lost(None)
     is_kept = connection.go_on in stage.edge.pipelines

@@ -13,7 +13,7 @@ from gateway.server.slots import IdleConnections, Slot, Slots, make_room
 from gateway.settings.address import parse_proxies
 from gateway.settings.model import ServerSettings
 from tests.server.stage import LAST, REQUEST, UPLOAD, Stage, answers_in, settled
-from tests.server.transport import Held
+from tests.server.transport import Held, receive
 
 INCOMPLETE_HEAD = b"GET / HTTP/1.1\r\nHost: gateway\r\nX-Slow: "
 PROXIES = parse_proxies("10.0.0.0/8")
@@ -33,7 +33,7 @@ def incomplete_heads(
     made = []
     for _ in range(count):
         made.append(stage.connect(peer=peer))
-        made[-1][0].data_received(INCOMPLETE_HEAD)
+        receive(made[-1][0], INCOMPLETE_HEAD)
     return made
 
 
@@ -106,7 +106,7 @@ async def test_a_new_connection_closes_an_idle_one_of_its_address() -> None:
     (other, _), (first, one), (_, two) = (
         stage.connect(peer=peer) for peer in ("127.0.0.2", "127.0.0.1", "127.0.0.1")
     )
-    first.data_received(REQUEST % 1)
+    receive(first, REQUEST % 1)
     await settled()
     _, newcomer = stage.connect()
     await settled()
@@ -122,11 +122,11 @@ async def test_a_connection_can_be_replaced_after_its_answer() -> None:
     stage = Stage(max_connections=2, max_connections_per_address=0)
     stage.app.may_answer.set()
     (busy, first), (half, _) = stage.connect(), stage.connect()
-    busy.data_received(REQUEST % 1)
-    half.data_received(INCOMPLETE_HEAD)
+    receive(busy, REQUEST % 1)
+    receive(half, INCOMPLETE_HEAD)
     await settled()
     stage.app.may_answer.clear()
-    busy.data_received(REQUEST % 2)
+    receive(busy, REQUEST % 2)
     await settled()
     refused, second = stage.connect()
     await settled()
@@ -160,7 +160,7 @@ async def test_a_trusted_proxy_has_no_connection_limit(peer: str) -> None:
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=1)
     made = [stage.connect(peer=peer) for _ in range(10)]
     for number, (connection, _) in enumerate(made):
-        connection.data_received(REQUEST % number)
+        receive(connection, REQUEST % number)
     await settled()
 
     assert statuses(made) == [""] * 10
@@ -188,13 +188,13 @@ async def test_requests_count_for_the_clients_of_a_proxy() -> None:
     made = [stage.connect(peer=PROXY) for _ in range(4)]
     addresses = ["192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2"]
     for number, ((connection, _), address) in enumerate(zip(made, addresses, strict=True)):
-        connection.data_received(forwarded(number, address))
+        receive(connection, forwarded(number, address))
     await settled()
     refused, transport = made[2]
     refusal, is_open = transport.written, not transport.has_ended
     stage.app.may_answer.set()
     await settled()
-    refused.data_received(forwarded(9, "192.0.2.1"))
+    receive(refused, forwarded(9, "192.0.2.1"))
     await settled()
 
     assert refusal.startswith(b"HTTP/1.1 503 ")
@@ -223,7 +223,7 @@ async def test_a_client_cannot_avoid_its_limit_by_a_header(claims: Sequence[str]
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=2)
     made = [stage.connect(peer=PROXY) for _ in claims]
     for number, ((connection, _), claim) in enumerate(zip(made, claims, strict=True)):
-        connection.data_received(forwarded(number, "192.0.2.1", claim))
+        receive(connection, forwarded(number, "192.0.2.1", claim))
     await settled()
     seen = statuses(made)
     stage.app.may_answer.set()
@@ -241,7 +241,7 @@ async def test_a_forged_header_does_not_use_the_limit_of_another() -> None:
         is_owner = number >= 4
         address = "192.0.2.9" if is_owner else f"192.0.2.{number}"
         claim = None if is_owner else "for=192.0.2.9"
-        connection.data_received(forwarded(number, address, claim))
+        receive(connection, forwarded(number, address, claim))
     await settled()
 
     assert statuses(made) == ["", "", "503", "503", "", ""]
@@ -253,8 +253,8 @@ async def test_requests_without_a_readable_client_count_together() -> None:
     made = [stage.connect(peer=PROXY) for _ in range(4)]
     for number, (connection, _) in enumerate(made[:3]):
         damaged = b'Forwarded: for="x, for=192.0.2.%d\r\n\r\n' % number
-        connection.data_received((REQUEST % number)[:-2] + damaged)
-    made[3][0].data_received(REQUEST % 3)
+        receive(connection, (REQUEST % number)[:-2] + damaged)
+    receive(made[3][0], REQUEST % 3)
     await settled()
 
     assert statuses(made) == ["", "", "503", ""]
@@ -265,13 +265,13 @@ async def test_a_request_counts_until_its_answer_is_read() -> None:
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=1)
     stage.app.may_answer.set()
     (slow, transport), (other, refused) = stage.connect(100, PROXY), stage.connect(peer=PROXY)
-    slow.data_received(forwarded(1, "192.0.2.1"))
+    receive(slow, forwarded(1, "192.0.2.1"))
     await settled()
-    other.data_received(forwarded(2, "192.0.2.1"))
+    receive(other, forwarded(2, "192.0.2.1"))
     await settled()
     transport.abort()
     slow.connection_lost(None)
-    other.data_received(forwarded(3, "192.0.2.1"))
+    receive(other, forwarded(3, "192.0.2.1"))
     await settled()
 
     assert refused.written.count(b"HTTP/1.1 503 ") == 1
@@ -283,12 +283,12 @@ async def test_the_body_of_a_refused_upload_is_skipped() -> None:
     """The short body of a rejected upload is read, and the proxy's connection stays open."""
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=1)
     (busy, _), (connection, transport) = (stage.connect(peer=PROXY) for _ in range(2))
-    busy.data_received(forwarded(1, "192.0.2.1"))
+    receive(busy, forwarded(1, "192.0.2.1"))
     upload = (UPLOAD % 2).replace(b"\r\n\r\n", b"\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n")
-    connection.data_received(upload)
+    receive(connection, upload)
     await settled()
     stage.app.may_answer.set()
-    connection.data_received(b"cde" + LAST)
+    receive(connection, b"cde" + LAST)
     await settled()
 
     assert transport.written.count(b"HTTP/1.1 503 ") == 1

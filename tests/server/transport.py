@@ -86,3 +86,12 @@ class Held(asyncio.Transport):
     def abort(self) -> None:
         self.is_closed = self.is_aborted = True
         self.left = 0
+
+
+def receive(connection: Any, data: bytes) -> None:
+    """Let a connection read bytes through its buffer, as an event loop does."""
+    while data:
+        buffer: memoryview = connection.get_buffer(-1)
+        part, data = data[: len(buffer)], data[len(buffer) :]
+        buffer[: len(part)] = part
+        connection.buffer_updated(len(part))

@@ -12,7 +12,7 @@ from gateway.web.lenient import (
     other_titles,
     where_of,
 )
-from gateway.web.parameters import decoded
+from gateway.web.parameters import asking_of
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_other_titles(title: str, titles: list[str], others: list[tuple[str, str
 )
 def test_brackets_become_a_where_tree(query: str, where: object) -> None:
     """`where[a][$op]=value` becomes a filter. Values are strings, except booleans of `$exists`."""
-    assert where_of(decoded(query.encode()), max_bytes=4096) == where
+    assert where_of(asking_of(query.encode()).parameters, max_bytes=4096) == where
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_brackets_become_a_where_tree(query: str, where: object) -> None:
 def test_ambiguous_brackets_in_where_are_an_error(query: str) -> None:
     """Malformed or contradictory brackets in `where` raise InvalidQuery."""
     with pytest.raises(InvalidQuery, match="Send where as one JSON object"):
-        where_of(decoded(query.encode()), max_bytes=4096)
+        where_of(asking_of(query.encode()).parameters, max_bytes=4096)
 
 
 @pytest.mark.parametrize(
@@ -144,11 +144,11 @@ def test_ambiguous_brackets_in_where_are_an_error(query: str) -> None:
 )
 def test_names_in_brackets_are_a_list(query: str, names: list[str]) -> None:
     """`keys[0]=a` gives names in the order of their indices; a comma is part of a name."""
-    assert names_of("keys", decoded(query.encode())) == names
+    assert names_of("keys", asking_of(query.encode()).parameters) == names
 
 
 @pytest.mark.parametrize("query", ["keys[a]=x", "keys[0][1]=x", "keys[-1]=x", "keys[=x"])
 def test_other_brackets_around_names_are_refused(query: str) -> None:
     """Brackets of `keys` that contain no index raise InvalidQuery."""
     with pytest.raises(InvalidQuery, match="is not valid"):
-        names_of("keys", decoded(query.encode()))
+        names_of("keys", asking_of(query.encode()).parameters)

@@ -6,7 +6,6 @@ import pytest
 
 from gateway.telemetry.events import CacheResult
 from gateway.web.answers import (
-    freshness_lines,
     read_answer,
 )
 from gateway.web.request import Request
@@ -104,7 +103,8 @@ def freshness(
 
 def line_of(name: str, given: Freshness, *, no_cache: bool = False) -> str:
     """Return the value of a header about freshness."""
-    return dict(freshness_lines(given, no_cache=no_cache))[name.encode()].decode()
+    answer = read_answer(asking(), Served(ENCODED, given), no_cache=no_cache)
+    return dict(answer.headers)[name.encode()].decode()
 
 
 @pytest.mark.parametrize(

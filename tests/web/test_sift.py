@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.web.operations import OPERATIONS
-from gateway.web.parameters import Sifted, decoded, sift
+from gateway.web.parameters import Sifted, asking_of, sift
 from gateway.web.signature import ANY, DESCRIPTION, Signature
 
 LIST = OPERATIONS["list"]
@@ -49,10 +49,10 @@ def test_known_parameters_are_split_from_credentials(
 
 def test_known_parameters_are_decoded() -> None:
     """Known parameters are decoded as UTF-8, with `+` as a blank; repeated names give a list."""
-    parameters = decoded(sift(b"keys=%C3%A4+b&x=1&keys=&order").asked)
+    parameters = asking_of(sift(b"keys=%C3%A4+b&x=1&keys=&order").asked).parameters
 
     assert parameters == {"keys": ["ä b", ""], "order": [""]}
-    assert decoded(b"") == {}
+    assert asking_of(b"").parameters == {}
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_completely_encoded_query_is_decoded(text: str, parameters: object) ->
     """A query that was percent-encoded with its `=` and `&` is split into its parameters."""
     sifted = sift(text.encode(), LIST)
 
-    assert decoded(sifted.asked) == parameters
+    assert asking_of(sifted.asked).parameters == parameters
     assert sifted.is_odd is bool(parameters)
 
 

@@ -11,7 +11,7 @@ from gateway.errors import InvalidQuery
 from gateway.query.operators import ALIASES, OPERATORS
 from gateway.query.where import LIST_OPERATORS, NOT, parse_where
 from gateway.settings.plans import PlanSettings
-from gateway.web.parameters import asking_of, parse_query
+from gateway.web.parameters import Asking, parse_query
 from gateway.web.signature import FORMAT, FORMULAS, READ_PARAMETERS
 from tests.web.openapi.conformance import errors_in, resolved
 from tests.web.openapi.worksheets import CITIES, document, reach, worksheet
@@ -113,7 +113,7 @@ def test_order_excludes_fields_with_commas_or_a_minus() -> None:
     terms = told["components"]["schemas"]["OddOrder"]["enum"]
 
     assert terms == ["rowIndex", "-rowIndex", "e-f", "-e-f"]
-    query = parse_query(asking_of({"order": [",".join(terms[1:3])]}), max_limit=1)
+    query = parse_query(Asking({"order": [",".join(terms[1:3])]}), max_limit=1)
     assert [term.field for term in query.order] == ["rowIndex", "e-f"]
 
 

@@ -58,23 +58,23 @@ def chosen(name: str, state: str) -> str:
 
 
 JOURNEYS = {
-    "list": Ask(method="GET", target=listed(2800001), functions=229, files=38),
+    "list": Ask(method="GET", target=listed(2800001), functions=222, files=38),
     "another page": Ask(
         method="GET",
         target=listed(2800002) + "&skip=1",
         before=listed(2800002),
-        functions=87,
+        functions=81,
         files=24,
     ),
     "the same again": Ask(
-        method="GET", target=listed(2800003), before=listed(2800003), functions=34, files=14
+        method="GET", target=listed(2800003), before=listed(2800003), functions=32, files=14
     ),
-    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=150, files=28),
+    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=146, files=28),
     "cached row": Ask(
         method="GET",
         target="Cities/2?keys=country,population,name",
         before=listed(2800004),
-        functions=55,
+        functions=51,
         files=16,
     ),
     "create": Ask(method="POST", target="Cities", body=BODY, functions=198, files=38),
@@ -82,18 +82,18 @@ JOURNEYS = {
         method="POST", target="Cities", before=listed(2800005), body=BODY, functions=199, files=40
     ),
     "create with a key": Ask(
-        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=236, files=41
+        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=235, files=41
     ),
-    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=223, files=40),
+    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=219, files=40),
     "upsert": Ask(
-        method="POST", target="Cities?on_conflict=name", body=BODY, functions=311, files=50
+        method="POST", target="Cities?on_conflict=name", body=BODY, functions=308, files=50
     ),
     "update by filter": Ask(
-        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=345, files=53
+        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=340, files=53
     ),
-    "delete": Ask(method="DELETE", target="Cities/2", functions=196, files=38),
+    "delete": Ask(method="DELETE", target="Cities/2", functions=192, files=38),
     "delete by filter": Ask(
-        method="DELETE", target=chosen("New York", "New York"), functions=323, files=51
+        method="DELETE", target=chosen("New York", "New York"), functions=318, files=51
     ),
 }
 

@@ -1,4 +1,4 @@
-"""spreadsheets.batchUpdate as a whole: all requests or none, and its refusals."""
+"""Tests of `spreadsheets.batchUpdate` as a whole: atomicity, errors and protected cells."""
 
 import pytest
 
@@ -25,7 +25,7 @@ WRITES: dict[str, Request] = {
     "trimWhitespace": {"range": AREA},
     "textToColumns": {"source": grid_range(0, 0, 2, 1), "delimiterType": "COMMA"},
 }
-"""A request of each kind that writes cells."""
+"""A valid request of each kind that writes cells, by kind."""
 
 BAD_REQUESTS = [
     pytest.param(
@@ -99,10 +99,10 @@ BAD_REQUESTS = [
 
 
 @pytest.mark.parametrize(("bad", "complaint"), BAD_REQUESTS)
-def test_batch_takes_effect_as_a_whole_or_not_at_all(
+def test_an_invalid_request_undoes_the_whole_batch(
     bench: Bench, bad: Request, complaint: str
 ) -> None:
-    """The refused request is named by its place and kind, and those before it have no effect."""
+    """The error names the index and kind of the invalid request, and the batch changes nothing."""
     first = dimension("insertDimension", "ROWS", 0, 1)
     before = bench.client.get("/_emulator/spreadsheets/book").json(), bench.sheets()
     undo = dimension("deleteDimension", "ROWS", 0, 1)
@@ -114,7 +114,7 @@ def test_batch_takes_effect_as_a_whole_or_not_at_all(
 
 
 def test_earlier_requests_of_a_refused_batch_are_undone(bench: Bench) -> None:
-    """A worksheet added, a row inserted and a title changed are all gone again."""
+    """An error in the last request undoes an added worksheet, an inserted row and a new title."""
     before = bench.sheets()
     answer = bench.edit(
         {"addSheet": {}},
@@ -136,8 +136,8 @@ def test_earlier_requests_of_a_refused_batch_are_undone(bench: Bench) -> None:
         ({"addProtectedRange": {"protectedRange": {"tableId": "x"}}}, "table"),
     ],
 )
-def test_what_is_not_implemented_says_so(bench: Bench, request_: Request, named: str) -> None:
-    """A kind or part that would have no effect is 501 UNIMPLEMENTED, and is named."""
+def test_an_unimplemented_request_gets_501(bench: Bench, request_: Request, named: str) -> None:
+    """The error has the status UNIMPLEMENTED and names the request kind or field."""
     answer = bench.edit(request_)
 
     assert answer.status_code == 501
@@ -170,18 +170,16 @@ def test_what_is_not_implemented_says_so(bench: Bench, request_: Request, named:
         ),
     ],
 )
-def test_malformed_batch_is_an_invalid_argument(
-    bench: Bench, body: Request, complaint: str
-) -> None:
-    """Wrong types and names are reported with their place in the request."""
+def test_malformed_batch_gets_400(bench: Bench, body: Request, complaint: str) -> None:
+    """An empty batch, an empty request, a wrong type and an unknown field are errors."""
     answer = bench.call("POST", "/v4/spreadsheets/book:batchUpdate", body)
 
     assert answer.status_code == 400
     assert message(answer) == complaint
 
 
-def test_spreadsheet_comes_back_if_asked_for(bench: Bench) -> None:
-    """includeSpreadsheetInResponse answers the spreadsheet as it is after the batch."""
+def test_the_response_includes_the_spreadsheet_on_request(bench: Bench) -> None:
+    """`includeSpreadsheetInResponse` returns the spreadsheet as it is after the batch."""
     body = {"requests": [{"addSheet": {}}], "includeSpreadsheetInResponse": True}
     answer = bench.call("POST", "/v4/spreadsheets/book:batchUpdate", body).json()
 
@@ -189,8 +187,8 @@ def test_spreadsheet_comes_back_if_asked_for(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("kind", WRITES)
-def test_protected_cells_refuse_every_kind(bench: Bench, kind: str) -> None:
-    """The owner's protection stops each write, and nothing is changed."""
+def test_no_kind_of_request_writes_protected_cells(bench: Bench, kind: str) -> None:
+    """A write to cells that the owner protected gets 400 and changes nothing."""
     bench.update("Data!A1", [["x"]])
     protection = {"range": grid_range(0, 0, 3, 5)}
     bench.owner_edits({"addProtectedRange": {"protectedRange": protection}})
@@ -202,8 +200,8 @@ def test_protected_cells_refuse_every_kind(bench: Bench, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", WRITES)
-def test_every_kind_has_an_answer(bench: Bench, kind: str) -> None:
-    """Without a protection the same requests are carried out."""
+def test_every_kind_of_request_writes_unprotected_cells(bench: Bench, kind: str) -> None:
+    """Each kind of request that writes cells gets 200 if no cell is protected."""
     bench.update("Data!A1", [["x"]])
 
     assert bench.edit({kind: WRITES[kind]}).status_code == 200

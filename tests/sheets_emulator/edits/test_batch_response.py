@@ -1,4 +1,4 @@
-"""The spreadsheet in the answer of a batchUpdate."""
+"""Tests of the spreadsheet in the response of `batchUpdate`."""
 
 from typing import Any
 
@@ -24,10 +24,10 @@ from tests.sheets_emulator.metadata_of import by, create, found
         ("Data!A3", "*", [["x"]]),
     ],
 )
-def test_a_response_has_ranges_of_the_state_after_the_updates(
+def test_response_ranges_show_cells_after_the_updates(
     bench: Bench, text: str, fields: str, rows: object
 ) -> None:
-    """Open ends reach the end of the grid; with a mask, the mask alone asks for grid data."""
+    """Response ranges end at the grid's end, and a field mask decides if cells are returned."""
     bench.update("Data!A1", [["a"], [""], ["b"]])
     body = {
         "requests": [
@@ -53,10 +53,10 @@ def test_a_response_has_ranges_of_the_state_after_the_updates(
     ],
     ids=["all", "range", "range without data", "no spreadsheet"],
 )
-def test_without_a_mask_a_flag_asks_for_grid_data(
+def test_without_a_mask_a_flag_requests_grid_data(
     bench: Bench, members: dict[str, Any], rows: object
 ) -> None:
-    """Ranges without a spreadsheet in the answer are ignored."""
+    """`responseIncludeGridData` adds cells. Without a returned spreadsheet, ranges are ignored."""
     requests = [{"updateCells": cells(0, ["a"], ["b"])}]
     body = {"requests": requests, "includeSpreadsheetInResponse": True, **members}
     answer = bench.call("POST", "/v4/spreadsheets/book:batchUpdate", body).json()
@@ -65,8 +65,8 @@ def test_without_a_mask_a_flag_asks_for_grid_data(
     assert shown(sheet) == rows
 
 
-def test_a_response_range_past_the_grid_refuses_the_batch(bench: Bench) -> None:
-    """The refusal names no request, and nothing is applied."""
+def test_a_response_range_past_the_grid_rejects_the_batch(bench: Bench) -> None:
+    """The error names the range but no request, and no request is applied."""
     body = {
         "requests": [create(7)],
         "includeSpreadsheetInResponse": True,
@@ -80,7 +80,7 @@ def test_a_response_range_past_the_grid_refuses_the_batch(bench: Bench) -> None:
 
 
 def cells(row: int, *rows: list[str]) -> dict[str, Any]:
-    """The members of an updateCells of texts."""
+    """Return the body of an `updateCells` request that writes rows of texts, from column A on."""
     return {
         "start": {"sheetId": 0, "rowIndex": row, "columnIndex": 0},
         "rows": [
@@ -92,7 +92,7 @@ def cells(row: int, *rows: list[str]) -> dict[str, Any]:
 
 
 def shown(sheet: dict[str, Any]) -> list[list[str]] | None:
-    """The displayed cells of a Sheet's grid data; None without data."""
+    """Return the displayed cell texts by row, or None if the sheet has no grid data."""
     if "data" not in sheet:
         return None
     [data] = sheet["data"]

@@ -1,4 +1,4 @@
-"""batchUpdate: borders."""
+"""Tests of `updateBorders` requests."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ SHOWN = {"style": "SOLID", "width": 1, "color": {}, "colorStyle": {"rgbColor": {
 
 
 def borders(bench: Bench) -> list[list[Any]]:
-    """The sides of each cell that have a border."""
+    """Return the initials (b, l, r, t) of each cell's bordered sides, by row."""
     rows = cells(bench, fields="userEnteredFormat.borders")
     return [
         [
@@ -25,12 +25,12 @@ def borders(bench: Bench) -> list[list[Any]]:
 
 
 def edit(bench: Bench, **sides: Request) -> None:
-    """Update the borders of A1:C2."""
+    """Send an `updateBorders` request for A1:C2 with these sides."""
     bench.edit({"updateBorders": {"range": grid_range(0, 0, 2, 3), **sides}})
 
 
 def test_outer_borders_are_on_the_cells_at_the_edge(bench: Bench) -> None:
-    """Sides: bottom, left, right, top."""
+    """Top, bottom, left and right borders of a range are set on its outermost cells only."""
     edit(bench, top=SOLID, bottom=SOLID, left=SOLID, right=SOLID)
     first = cells(bench, fields="userEnteredFormat")[0][0]["userEnteredFormat"]
 
@@ -39,7 +39,7 @@ def test_outer_borders_are_on_the_cells_at_the_edge(bench: Bench) -> None:
 
 
 def test_inner_borders_are_on_both_cells(bench: Bench) -> None:
-    """A border between two cells is the right one of the first and the left one of the other."""
+    """An inner border is set on the facing sides of both neighbouring cells."""
     edit(bench, innerVertical=SOLID)
     vertical = borders(bench)
     edit(bench, innerVertical={"style": "NONE"}, innerHorizontal=SOLID)
@@ -48,8 +48,8 @@ def test_inner_borders_are_on_both_cells(bench: Bench) -> None:
     assert borders(bench) == [["b"] * 3, ["t"] * 3]
 
 
-def test_border_that_is_not_given_stays(bench: Bench) -> None:
-    """Google's own example: two requests add up; NONE clears."""
+def test_an_omitted_border_stays(bench: Bench) -> None:
+    """A request changes only its own sides, as in Google's example. `NONE` removes a border."""
     edit(bench, top=SOLID, bottom=SOLID)
     edit(bench, left={"style": "DOUBLE", "color": {"red": 1}}, bottom={"style": "NONE"})
     left = cells(bench, fields="userEnteredFormat")[1][0]["userEnteredFormat"]["borders"]["left"]
@@ -64,7 +64,7 @@ def test_border_that_is_not_given_stays(bench: Bench) -> None:
 
 
 def test_lone_cell_has_no_inner_borders(bench: Bench) -> None:
-    """Inner borders of one row or one column are nowhere."""
+    """`innerVertical` and `innerHorizontal` have no effect on a range of one cell."""
     sides = {"innerVertical": SOLID, "innerHorizontal": SOLID}
     bench.edit({"updateBorders": {"range": grid_range(2, 2, 3, 3), **sides}})
 

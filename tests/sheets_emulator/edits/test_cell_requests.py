@@ -1,4 +1,4 @@
-"""batchUpdate: cells written, appended and repeated, and their validation rules."""
+"""Tests of requests that write, append and repeat cells or set validation rules."""
 
 import pytest
 
@@ -11,12 +11,12 @@ RULE = {"condition": {"type": "ONE_OF_LIST", "values": [{"userEnteredValue": "y"
 
 
 def repeated(cell: Request, fields: str, **bounds: int) -> Request:
-    """A repeatCell request; without bounds for the whole worksheet."""
+    """Return a `repeatCell` request, for the whole worksheet if no bounds are given."""
     return {"repeatCell": {"range": {"sheetId": 0, **bounds}, "cell": cell, "fields": fields}}
 
 
 def test_update_cells_writes_typed_values_from_a_start(bench: Bench) -> None:
-    """Each kind of userEnteredValue; a cell without one is emptied."""
+    """Numbers, texts, booleans and formulas keep their type. A cell without a value is emptied."""
     bench.update("Data!A1", [["old", "old", "old", "old", "old"]])
     kinds: list[Request] = [
         {"numberValue": 1.5},
@@ -38,8 +38,8 @@ def test_update_cells_writes_typed_values_from_a_start(bench: Bench) -> None:
     assert bench.grid("Data", valueRenderOption="FORMULA") == [[1.5, "=1", False, "=A1"]]
 
 
-def test_update_cells_of_a_range_empties_its_rest(bench: Bench) -> None:
-    """With a range the cells that the rows do not reach are emptied."""
+def test_update_cells_empties_the_rest_of_its_range(bench: Bench) -> None:
+    """Cells of the range that the request's rows do not cover are emptied."""
     bench.update("Data!A1", [["a", "b"], ["c", "d"], ["e", "f"]])
     rows = [{"values": [{"userEnteredValue": {"stringValue": "x"}}]}]
     bench.edit(
@@ -49,8 +49,8 @@ def test_update_cells_of_a_range_empties_its_rest(bench: Bench) -> None:
     assert bench.grid("Data") == [["x"], [], ["e", "f"]]
 
 
-def test_update_cells_clears_only_what_its_mask_names(bench: Bench) -> None:
-    """Clearing the notes of a range leaves its values."""
+def test_update_cells_clears_only_the_fields_of_its_mask(bench: Bench) -> None:
+    """A request with the mask `note` and no rows clears the notes of a range, not the values."""
     bench.update("Data!A1", [["a", "b"]])
     note = {"rows": [{"values": [{"note": "1"}, {"note": "2"}]}], "fields": "note"}
     bench.edit({"updateCells": {**note, "start": {"sheetId": 0}}})
@@ -73,8 +73,10 @@ def test_update_cells_clears_only_what_its_mask_names(bench: Bench) -> None:
         ({"start": {}, "range": {}}, "Exactly one of 'start' and 'range'"),
     ],
 )
-def test_update_cells_stays_in_its_place(bench: Bench, place: Request, complaint: str) -> None:
-    """Rows past the range or the grid are refused, and so is a request that says no place."""
+def test_update_cells_past_its_range_or_the_grid_is_refused(
+    bench: Bench, place: Request, complaint: str
+) -> None:
+    """Cells past the range or grid get 400. A request needs exactly one start or range."""
     rows = [{"values": [{"note": "x"}, {}]}] * 2
     answer = bench.edit({"updateCells": {"rows": rows, "fields": "note", **place}})
 
@@ -83,7 +85,7 @@ def test_update_cells_stays_in_its_place(bench: Bench, place: Request, complaint
 
 
 def test_append_cells_goes_under_the_last_row_with_data(build: BenchBuilder) -> None:
-    """Tables do not matter, and the grid grows."""
+    """`appendCells` writes below the last row with data in any column, and the grid grows."""
     bench = build({"Data": "a,\n,b\n"})
     rows = [{"values": [{"userEnteredValue": {"numberValue": 1}}]}]
     bench.edit({"appendCells": {"sheetId": 0, "rows": rows, "fields": "userEnteredValue"}})
@@ -103,8 +105,13 @@ def test_append_cells_goes_under_the_last_row_with_data(build: BenchBuilder) -> 
         pytest.param({"note": "why"}, 2, id="note"),
     ],
 )
-def test_append_cells_goes_under_what_counts_as_data(bench: Bench, cell: Request, row: int) -> None:
-    """A checkbox counts as reported of Google; a formula that displays nothing, as assumed."""
+def test_append_cells_counts_checkboxes_and_formulas_as_data(
+    bench: Bench, cell: Request, row: int
+) -> None:
+    """Checkboxes, booleans and formulas count as data. Formats, notes and dropdowns do not.
+
+    User reports confirm the checkbox. The formula that displays nothing is an assumption.
+    """
     bench.update("Data!A1", [["a"]])
     fields = next(iter(cell))
     bench.edit(repeated(cell, fields, startRowIndex=2, endRowIndex=3, endColumnIndex=1))
@@ -114,8 +121,8 @@ def test_append_cells_goes_under_what_counts_as_data(bench: Bench, cell: Request
     assert bench.grid(f"Data!A{row}") == [["=new"]]
 
 
-def test_repeated_formula_moves_its_references(bench: Bench) -> None:
-    """Google's own example: `=A1` into B2:C4 is `=A2` in B3 and `=B1` in C2."""
+def test_a_repeated_formula_shifts_its_relative_references(bench: Bench) -> None:
+    """As in Google's example, `=A1` repeated over B2:C3 becomes `=A2` in B3 and `=B1` in C2."""
     cell = {"userEnteredValue": {"formulaValue": "=A1+$A$1"}}
     bounds = {"startRowIndex": 1, "endRowIndex": 3, "startColumnIndex": 1, "endColumnIndex": 3}
     bench.edit(repeated(cell, "userEnteredValue", **bounds))
@@ -127,7 +134,7 @@ def test_repeated_formula_moves_its_references(bench: Bench) -> None:
 
 
 def test_repeated_format_changes_how_numbers_are_shown(bench: Bench) -> None:
-    """A number with a date format is read as a date; the value stays."""
+    """A date format displays a number as a date. The value stays the same number."""
     bench.update("Data!A1", [[43831, 0.5]])
     date = {"userEnteredFormat": {"numberFormat": {"type": "DATE", "pattern": "yyyy-mm-dd"}}}
     bench.edit(repeated(date, "userEnteredFormat.numberFormat", endColumnIndex=1))
@@ -136,8 +143,8 @@ def test_repeated_format_changes_how_numbers_are_shown(bench: Bench) -> None:
     assert bench.grid("Data", valueRenderOption="UNFORMATTED_VALUE") == [[43831, 0.5]]
 
 
-def test_repeated_format_merges_with_the_one_before(bench: Bench) -> None:
-    """Each request changes the fields of its mask; recorded: a colour comes with its style."""
+def test_repeated_format_merges_with_the_earlier_format(bench: Bench) -> None:
+    """Only fields of the mask change, and a colour also sets its style (recorded from Google)."""
     color = {"green": 1, "blue": 0.5}
     kept = {"green": 1, "blue": 0.49803922}
     bench.edit(
@@ -162,8 +169,8 @@ def test_repeated_format_merges_with_the_one_before(bench: Bench) -> None:
     }
 
 
-def test_repeated_cell_reaches_all_of_an_open_range(bench: Bench) -> None:
-    """An open range is the whole grid; nothing is kept of what is cleared again."""
+def test_repeated_cell_without_bounds_covers_the_grid(bench: Bench) -> None:
+    """A note repeated without bounds is on all 25 cells, and a second request clears all notes."""
     bench.edit(repeated({"note": "n"}, "note"))
     everywhere = cells(bench, fields="note")
     bench.edit(repeated({}, "note"))
@@ -173,7 +180,7 @@ def test_repeated_cell_reaches_all_of_an_open_range(bench: Bench) -> None:
 
 
 def test_entering_a_value_leaves_format_note_and_rule(bench: Bench) -> None:
-    """values.update changes the value only."""
+    """`values.update` changes only the value of a cell, even if the validation rule forbids it."""
     whole = {"userEnteredFormat": {"wrapStrategy": "CLIP"}, "note": "n", "dataValidation": RULE}
     bench.edit(repeated(whole, "*", endRowIndex=1, endColumnIndex=1))
     bench.update("Data!A1", [["forbidden by the rule"]])
@@ -184,7 +191,7 @@ def test_entering_a_value_leaves_format_note_and_rule(bench: Bench) -> None:
 
 
 def test_validation_rule_is_set_and_cleared(bench: Bench) -> None:
-    """It is read back without its flags that are false; without a rule it is cleared."""
+    """A request without a rule clears the cell's rule. False flags of a rule are not returned."""
     area = grid_range(0, 0, 1, 2)
     rule = {**RULE, "strict": True, "showCustomUi": False, "inputMessage": "pick"}
     bench.edit({"setDataValidation": {"range": area, "rule": rule}})
@@ -203,8 +210,10 @@ def test_validation_rule_is_set_and_cleared(bench: Bench) -> None:
         ({"type": "DATE_BEFORE", "values": [{"relativeDate": "TODAY"}]}, "Relative dates"),
     ],
 )
-def test_validation_rule_must_make_sense(bench: Bench, condition: Request, complaint: str) -> None:
-    """A rule without a type, or with too many or too few values, is refused."""
+def test_an_invalid_validation_rule_is_refused(
+    bench: Bench, condition: Request, complaint: str
+) -> None:
+    """A rule gets 400 if its type is missing or unknown, or if its values do not fit the type."""
     rule = {"condition": condition, "strict": True}
     answer = bench.edit({"setDataValidation": {"range": grid_range(0, 0, 1, 1), "rule": rule}})
 

@@ -1,4 +1,4 @@
-"""batchUpdate: rows and columns."""
+"""Tests of requests that append, insert, move and delete rows and columns."""
 
 import pytest
 from httpx2 import Response
@@ -59,10 +59,10 @@ LIST = {"condition": {"type": "ONE_OF_LIST", "values": [{"userEnteredValue": "a"
         ),
     ],
 )
-def test_rows_and_columns_come_and_go(
+def test_insertions_and_deletions_resize_the_grid(
     build: BenchBuilder, requests: list[Request], grid: list[list[str]], size: tuple[int, int]
 ) -> None:
-    """Cells move with their rows and columns, and the grid changes its size."""
+    """Cells move with their rows and columns, and the row and column counts change."""
     bench = build({"Data": "a,b\nc,d\n"})
     answer = bench.edit(*requests)
 
@@ -84,7 +84,7 @@ def test_rows_and_columns_come_and_go(
 def test_moved_rows_and_columns_go_before_the_destination(
     build: BenchBuilder, name: str, start: int, destination: int, column: list[str]
 ) -> None:
-    """The destination counts as before the move; nothing else changes its order."""
+    """`destinationIndex` counts positions before the move. Other lines keep their order."""
     bench = build({"Data": "a,1\nb,2\nc,3\nd,4\n"})
     source = {"sheetId": 0, "dimension": name, "startIndex": start, "endIndex": start + 1}
     bench.edit({"moveDimension": {"source": source, "destinationIndex": destination}})
@@ -93,7 +93,7 @@ def test_moved_rows_and_columns_go_before_the_destination(
 
 
 def looks(bench: Bench) -> list[list[object]]:
-    """The number formats of the cells of the first worksheet."""
+    """Return the number format type of each cell by row, None for a cell without a format."""
     answer = bench.described(fields="sheets.data.rowData.values.userEnteredFormat.numberFormat")
     rows = answer["sheets"][0]["data"][0].get("rowData", [])
     return [
@@ -111,10 +111,10 @@ def looks(bench: Bench) -> list[list[object]]:
         ("COLUMNS", False, [["CURRENCY", None, None], ["DATE"]]),
     ],
 )
-def test_inserted_lines_are_formatted_as_one_beside_them(
+def test_inserted_lines_get_the_format_of_a_neighbour(
     build: BenchBuilder, name: str, is_from_before: bool, found: list[list[object]]
 ) -> None:
-    """Google's definition: from before the place or from after it; the cells are blank."""
+    """`inheritFromBefore` selects the neighbour whose format is copied, without its values."""
     bench = build({"Data": "$1,x\n2020-01-01,\n"})
     request = dimension("insertDimension", name, 1, 2)
     request["insertDimension"]["inheritFromBefore"] = is_from_before
@@ -126,7 +126,7 @@ def test_inserted_lines_are_formatted_as_one_beside_them(
 
 
 def ruled(bench: Bench, column: str) -> list[str]:
-    """The types of the validation rules in a column, "" where there is none."""
+    """Return the validation rule type of each cell in a column, "" for a cell without a rule."""
     rules = cells(bench, f"Data!{column}:{column}", "dataValidation")
     return [
         row[0].get("dataValidation", {}).get("condition", {}).get("type", "") if row else ""
@@ -146,10 +146,10 @@ def set_rule(bench: Bench, top: int, bottom: int, rule: Request) -> None:
     ],
     ids=["before", "after"],
 )
-def test_inserted_rows_have_the_rules_of_one_beside_them(
+def test_inserted_rows_get_the_validation_rules_of_a_neighbour(
     build: BenchBuilder, is_from_before: bool, rules: list[str]
 ) -> None:
-    """Reported: rules are inherited, so a row among checkboxes shows one; formulas follow."""
+    """New rows copy a checkbox or dropdown (reported by users), and formulas are adjusted."""
     bench = build({"Data": "h,\n,=A2\na,=A3\n"})
     set_rule(bench, 1, 2, CHECKBOX)
     set_rule(bench, 2, 3, LIST)
@@ -166,8 +166,10 @@ def test_inserted_rows_have_the_rules_of_one_beside_them(
 
 
 @pytest.mark.parametrize("name", ["ROWS", "COLUMNS"])
-def test_appended_lines_are_as_the_last_one(build: BenchBuilder, name: str) -> None:
-    """Its rule and its format are those of the new line."""
+def test_appended_lines_get_the_format_and_rule_of_the_last_one(
+    build: BenchBuilder, name: str
+) -> None:
+    """A row or column appended to the grid copies no value."""
     bench = build({"Data": "$1\n"})
     set_rule(bench, 0, 1, LIST)
     bench.edit({"appendDimension": {"sheetId": 0, "dimension": name, "length": 1}})
@@ -178,8 +180,8 @@ def test_appended_lines_are_as_the_last_one(build: BenchBuilder, name: str) -> N
     assert "effectiveValue" not in last
 
 
-def test_inserted_lines_are_as_large_as_one_beside_them(build: BenchBuilder) -> None:
-    """The size in pixels is taken over too."""
+def test_inserted_rows_get_the_height_of_a_neighbour(build: BenchBuilder) -> None:
+    """Rows inserted before a row that is 50 pixels high are 50 pixels high, too."""
     bench = build({"Data": "a\nb\n"})
     resize = dimension("updateDimensionProperties", "ROWS", 1, 2)
     resize["updateDimensionProperties"] |= {"properties": {"pixelSize": 50}, "fields": "pixelSize"}
@@ -189,8 +191,8 @@ def test_inserted_lines_are_as_large_as_one_beside_them(build: BenchBuilder) -> 
     assert [row["pixelSize"] for row in rows] == [21, 50, 50, 50]
 
 
-def test_nothing_is_before_the_first_line(build: BenchBuilder) -> None:
-    """inheritFromBefore needs a row before the place."""
+def test_inherit_from_before_is_refused_at_the_first_row(build: BenchBuilder) -> None:
+    """An insertion at index 0 with `inheritFromBefore` gets 400, because no row is before it."""
     request = dimension("insertDimension", "ROWS", 0, 1)
     request["insertDimension"]["inheritFromBefore"] = True
     answer = build({"Data": "a\n"}).edit(request)
@@ -211,10 +213,10 @@ def test_nothing_is_before_the_first_line(build: BenchBuilder) -> None:
     ],
 )
 @pytest.mark.parametrize("name", ["ROWS", "COLUMNS"])
-def test_lines_are_inserted_before_one_that_is_there(
+def test_an_insertion_outside_the_grid_is_refused(
     bench: Bench, name: str, start: int, complaint: str
 ) -> None:
-    """Reported for pygsheets and gspread: the grid's end is no place to insert at."""
+    """An insertion at the grid's end needs `inheritFromBefore` (reported by users)."""
     answer = bench.edit(dimension("insertDimension", name, start, start + 2))
 
     assert answer.status_code == 400
@@ -222,8 +224,8 @@ def test_lines_are_inserted_before_one_that_is_there(
 
 
 @pytest.mark.parametrize("name", ["ROWS", "COLUMNS"])
-def test_lines_are_inserted_at_the_end_if_they_are_as_those_before(bench: Bench, name: str) -> None:
-    """inheritFromBefore has something to inherit from there."""
+def test_inherit_from_before_allows_an_insertion_at_the_end(bench: Bench, name: str) -> None:
+    """New rows or columns at the grid's end copy the format of the last one."""
     request = dimension("insertDimension", name, 5, 7)
     request["insertDimension"]["inheritFromBefore"] = True
     answer = bench.edit(request)
@@ -233,8 +235,8 @@ def test_lines_are_inserted_at_the_end_if_they_are_as_those_before(bench: Bench,
 
 
 @pytest.mark.parametrize("kind", ["deleteDimension", "updateDimensionProperties"])
-def test_end_of_lines_is_not_negative(bench: Bench, kind: str) -> None:
-    """A negative end is refused as a negative start is."""
+def test_a_negative_end_index_is_refused(bench: Bench, kind: str) -> None:
+    """A deletion or resize of rows up to index -1 gets 400."""
     request = dimension(kind, "ROWS", 0, -1)
     if kind == "updateDimensionProperties":
         request[kind] |= {"properties": {"pixelSize": 9}, "fields": "pixelSize"}
@@ -259,10 +261,10 @@ def frozen(bench: Bench, rows: int) -> Response:
         pytest.param(dimension("deleteDimension", "ROWS", 0, 2), None, id="all of them deleted"),
     ],
 )
-def test_frozen_rows_come_and_go_with_others(
+def test_insertions_and_deletions_adjust_the_frozen_row_count(
     bench: Bench, request_: Request, left: int | None
 ) -> None:
-    """Two of five rows are frozen; what is put in above the last of them is frozen too."""
+    """Rows inserted between frozen rows are frozen, too. Deleted frozen rows reduce the count."""
     frozen(bench, 2)
     bench.edit(request_)
 
@@ -297,10 +299,10 @@ def test_frozen_rows_come_and_go_with_others(
         ),
     ],
 )
-def test_a_line_that_is_not_frozen_stays(
+def test_the_last_unfrozen_line_cannot_be_deleted_or_frozen(
     bench: Bench, requests: list[Request], complaint: str
 ) -> None:
-    """Reported: neither deleting nor freezing may take the last one."""
+    """A request that leaves no unfrozen row or column gets 400 (reported by users)."""
     frozen(bench, 2)
     answer = bench.edit(*requests)
 

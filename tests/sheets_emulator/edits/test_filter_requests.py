@@ -1,4 +1,4 @@
-"""batchUpdate: the basic filter of a worksheet."""
+"""Tests of requests that set and clear the basic filter of a worksheet."""
 
 from typing import Any
 
@@ -18,8 +18,8 @@ def shown(bench: Bench) -> Any:
     return bench.described(fields="sheets.basicFilter")["sheets"][0].get("basicFilter")
 
 
-def test_filter_of_a_worksheet_is_shown_with_the_bounds_of_its_grid(bench: Bench) -> None:
-    """Recorded: a range without bounds is the whole grid."""
+def test_filter_without_bounds_is_returned_with_the_bounds_of_the_grid(bench: Bench) -> None:
+    """A filter range that has only a sheet ID covers the whole grid (recorded from Google)."""
     answer = set_filter(bench, range={"sheetId": 0})
 
     assert answer.json()["replies"] == [{}]
@@ -33,8 +33,8 @@ def test_filter_of_a_worksheet_is_shown_with_the_bounds_of_its_grid(bench: Bench
     }
 
 
-def test_another_filter_takes_the_place_of_the_first(bench: Bench) -> None:
-    """A worksheet has one; clearing removes it, even if there is none (recorded)."""
+def test_a_new_filter_replaces_the_old_one(bench: Bench) -> None:
+    """Clearing succeeds even if a worksheet has no filter (recorded from Google)."""
     set_filter(bench, range={"sheetId": 0})
     set_filter(bench, range=grid_range(0, 1, 2, 3))
     second = shown(bench)["range"]
@@ -57,8 +57,8 @@ def test_another_filter_takes_the_place_of_the_first(bench: Bench) -> None:
         },
     ],
 )
-def test_criteria_are_shown_in_both_forms(bench: Bench, members: Request) -> None:
-    """Google's definition: both are in answers, and the newer form goes before the older."""
+def test_criteria_are_returned_in_both_forms(bench: Bench, members: Request) -> None:
+    """Answers have `criteria` and `filterSpecs`. If a request has both, `filterSpecs` wins."""
     set_filter(bench, range={"sheetId": 0}, **members)
     found = shown(bench)
 
@@ -66,8 +66,8 @@ def test_criteria_are_shown_in_both_forms(bench: Bench, members: Request) -> Non
     assert found["filterSpecs"] == [{"columnIndex": 1, "filterCriteria": CRITERIA}]
 
 
-def test_colours_of_criteria_are_in_both_of_their_members(bench: Bench) -> None:
-    """They are answered as all colours are."""
+def test_a_colour_of_criteria_is_returned_in_both_fields(bench: Bench) -> None:
+    """`visibleForegroundColor` is rounded to 8 bits and also returned in its `Style` field."""
     set_filter(bench, range={}, criteria={"1": {"visibleForegroundColor": {"red": 0.5}}})
     half = {"red": 0.49803922}
 
@@ -77,8 +77,8 @@ def test_colours_of_criteria_are_in_both_of_their_members(bench: Bench) -> None:
     }
 
 
-def test_filter_moves_with_its_cells(bench: Bench) -> None:
-    """A row inserted inside makes it larger."""
+def test_filter_range_follows_its_cells(bench: Bench) -> None:
+    """A row inserted inside the filter's range extends the range by one row."""
     set_filter(bench, range=grid_range(0, 1, 2, 3))
     bench.edit(dimension("insertDimension", "ROWS", 1, 2))
 
@@ -96,7 +96,7 @@ def test_filter_moves_with_its_cells(bench: Bench) -> None:
     ],
 )
 def test_malformed_filter_is_refused(bench: Bench, members: Request, complaint: str) -> None:
-    """Unknown members are 400 and set no filter."""
+    """A filter with a missing range, an unknown sheet, column or field gets 400 and is not set."""
     answer = set_filter(bench, **members)
 
     assert answer.status_code == 400

@@ -1,4 +1,4 @@
-"""batchUpdate: findReplace."""
+"""Tests of `findReplace` requests: matches, replacements and counts."""
 
 import pytest
 
@@ -8,15 +8,15 @@ from tests.sheets_emulator.requests_of import Request, grid_range
 
 
 def replaced(bench: Bench, find: str, replacement: str = "", **options: object) -> Request:
-    """The counts of a findReplace, by default in the first worksheet."""
+    """Send a `findReplace` request and return its counts, by default for the first worksheet."""
     scope = {} if {"range", "allSheets"} & set(options) else {"sheetId": 0}
     request = {"find": find, "replacement": replacement, **scope, **options}
     found: Request = bench.edit({"findReplace": request}).json()["replies"][0]["findReplace"]
     return found
 
 
-def test_counts_are_those_of_the_documentation(build: BenchBuilder) -> None:
-    """Google's own example: `e` becomes `o` three times in `Google Sheets`."""
+def test_counts_equal_the_example_of_google(build: BenchBuilder) -> None:
+    """Replacing `e` in `Google Sheets` counts 3 occurrences. Without a match, counts are absent."""
     bench = build({"Data": "Google Sheets,x\n"})
 
     assert replaced(bench, "e", "o") == {
@@ -40,10 +40,10 @@ def test_counts_are_those_of_the_documentation(build: BenchBuilder) -> None:
     ],
     ids=["any", "case", "entire", "both", "range"],
 )
-def test_options_say_what_matches(
+def test_options_limit_the_matches(
     build: BenchBuilder, options: Request, expected: list[str]
 ) -> None:
-    """Case, entire cells and a range."""
+    """`matchCase`, `matchEntireCell` and `range` each limit which cells are changed."""
     bench = build({"Data": "a,ab,A\n"})
     replaced(bench, "a", "x", **options)
 
@@ -51,7 +51,7 @@ def test_options_say_what_matches(
 
 
 def test_all_worksheets_are_searched(build: BenchBuilder) -> None:
-    """Rows of different worksheets count apart."""
+    """With `allSheets`, `rowsChanged` is the sum over all worksheets."""
     bench = build({"Data": "a\na\n", "More": "a\n"})
     counts = replaced(bench, "a", "b", allSheets=True)
 
@@ -60,7 +60,7 @@ def test_all_worksheets_are_searched(build: BenchBuilder) -> None:
 
 
 def test_values_are_searched_as_they_are_displayed(build: BenchBuilder) -> None:
-    """Replaced values are entered as if typed."""
+    """The search reads displayed texts, and each result is parsed as if a user typed it."""
     bench = build({"Data": "2020-01-01,$5,TRUE\n"})
     replaced(bench, "2020", "2021")
     replaced(bench, "$5", "7")
@@ -69,8 +69,8 @@ def test_values_are_searched_as_they_are_displayed(build: BenchBuilder) -> None:
     assert bench.grid("Data!A1") == [["2021-01-01"]]
 
 
-def test_formulas_are_searched_on_demand(build: BenchBuilder) -> None:
-    """Without includeFormulas they are ignored; with it their text is searched."""
+def test_formulas_are_searched_only_with_include_formulas(build: BenchBuilder) -> None:
+    """`includeFormulas` replaces in the text of formulas. The default leaves formulas unchanged."""
     bench = build({"Data": "1,2,=A1+1\n"})
     untouched = replaced(bench, "A1", "B1")
     counts = replaced(bench, "A1", "B1", includeFormulas=True)
@@ -86,8 +86,8 @@ def test_formulas_are_searched_on_demand(build: BenchBuilder) -> None:
     assert bench.grid("Data!C1") == [["3"]]
 
 
-def test_regex_puts_groups_in(build: BenchBuilder) -> None:
-    """Google's own example: `o.* (.*)` becomes `$1 Rocks`."""
+def test_regex_replacement_inserts_groups(build: BenchBuilder) -> None:
+    """As in Google's example, the replacement `$1 Rocks` inserts the first group of `o.* (.*)`."""
     bench = build({"Data": "Google Sheets\nGoogle Docs\n"})
     replaced(bench, "o.* (.*)", "$1 Rocks", searchByRegex=True)
 
@@ -113,10 +113,10 @@ def test_regex_puts_groups_in(build: BenchBuilder) -> None:
         ({"find": "a", "replacement": "x" * 50_001, "sheetId": 0}, 400, "50000 characters"),
     ],
 )
-def test_search_that_cannot_be_is_refused(
+def test_an_invalid_search_is_refused(
     build: BenchBuilder, request_: Request, status: int, complaint: str
 ) -> None:
-    """Nothing to find, nowhere to look, no expression, or a result too long for a cell."""
+    """An empty text, a bad scope or regex, or a result too long for a cell changes nothing."""
     bench = build({"Data": f"{'a' * 40}b\n"})
     answer = bench.edit({"findReplace": request_})
 

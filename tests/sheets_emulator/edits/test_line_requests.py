@@ -1,4 +1,4 @@
-"""batchUpdate: sizes, hiding and groups of rows and columns."""
+"""Tests of requests that resize, hide and group rows and columns."""
 
 from typing import Any
 
@@ -12,19 +12,19 @@ PLAIN = {"pixelSize": 100}
 
 
 def lines(bench: Bench, name: str = "columnMetadata") -> Any:
-    """The DimensionProperties of the columns, or of the rows, of the first worksheet."""
+    """Return the `columnMetadata` or `rowMetadata` list of the first worksheet."""
     return bench.described(fields=f"sheets.data.{name}")["sheets"][0]["data"][0][name]
 
 
 def resized(fields: str, **properties: object) -> Request:
-    """A request that sets properties of the columns B and C."""
+    """Return a request that sets properties of columns B and C."""
     request = dimension("updateDimensionProperties", "COLUMNS", 1, 3)
     request["updateDimensionProperties"] |= {"properties": properties, "fields": fields}
     return request
 
 
 def grouped(bench: Bench, kind: str, start: int, end: int, name: str = "COLUMNS") -> Any:
-    """The groups of the reply to adding or deleting one."""
+    """Send a request that adds or deletes a group, and return its reply."""
     return bench.edit(dimension(kind, name, start, end)).json()["replies"][0][kind]
 
 
@@ -41,23 +41,25 @@ def group(start: int, end: int, depth: int, **members: object) -> Request:
         ("*", {"hiddenByUser": True, "pixelSize": 50}),
     ],
 )
-def test_properties_are_set_as_the_mask_says(bench: Bench, fields: str, shown: Request) -> None:
-    """Only the named columns and properties change; `hiddenByUser` is shown when true."""
+def test_only_masked_properties_of_columns_are_set(
+    bench: Bench, fields: str, shown: Request
+) -> None:
+    """Columns outside the range do not change. `hiddenByUser` is returned only if true."""
     reply = bench.edit(resized(fields, pixelSize=50, hiddenByUser=True)).json()["replies"]
 
     assert reply == [{}]
     assert lines(bench) == [PLAIN, shown, shown, PLAIN, PLAIN]
 
 
-def test_line_goes_back_to_what_it_was(bench: Bench) -> None:
-    """Shown again, and without a size of its own, a column is as new."""
+def test_columns_can_be_reset_to_their_defaults(bench: Bench) -> None:
+    """An update with the mask `*` and no `pixelSize` restores the default width and visibility."""
     bench.edit(resized("*", pixelSize=50, hiddenByUser=True), resized("*", hiddenByUser=False))
 
     assert lines(bench) == [PLAIN] * 5
 
 
-def test_lines_move_with_inserted_and_deleted_ones(bench: Bench) -> None:
-    """A column keeps its size where it goes."""
+def test_column_widths_move_with_their_columns(bench: Bench) -> None:
+    """A column keeps its width after columns before it are inserted and deleted."""
     bench.edit(
         resized("pixelSize", pixelSize=50),
         dimension("insertDimension", "COLUMNS", 0, 1),
@@ -68,7 +70,7 @@ def test_lines_move_with_inserted_and_deleted_ones(bench: Bench) -> None:
 
 
 def test_columns_fit_their_widest_text(bench: Bench) -> None:
-    """A column as wide as its text needs; one without a text keeps its width."""
+    """`autoResizeDimensions` leaves the width of a column without text unchanged."""
     bench.update("Data!A1", [["A" * 100, "", "i"], ["A" * 50]])
     resize = dimension("autoResizeDimensions", "COLUMNS", 0, 3)
     bench.edit({"autoResizeDimensions": {"dimensions": resize["autoResizeDimensions"]["range"]}})
@@ -79,7 +81,7 @@ def test_columns_fit_their_widest_text(bench: Bench) -> None:
 
 
 def test_rows_fit_the_lines_of_their_texts(bench: Bench) -> None:
-    """A row of one line has the usual height, one of three lines more."""
+    """The height is 21 pixels for one line of text and 55 pixels for three lines."""
     bench.update("Data!A1", [["a\nb\nc"], ["a"]])
     rows = {"sheetId": 0, "dimension": "ROWS", "startIndex": 0, "endIndex": 3}
     update = {"range": rows, "properties": {"pixelSize": 90}, "fields": "pixelSize"}
@@ -90,8 +92,8 @@ def test_rows_fit_the_lines_of_their_texts(bench: Bench) -> None:
     assert [each["pixelSize"] for each in lines(bench, "rowMetadata")] == [55, 21, 21, 21, 21]
 
 
-def test_groups_are_reported_and_shown(bench: Bench) -> None:
-    """Recorded: the reply has all groups; the control's place is shown from then on."""
+def test_group_replies_list_all_groups(bench: Bench) -> None:
+    """`columnGroupControlAfter` is returned even after the last deletion (recorded from Google)."""
     first = grouped(bench, "addDimensionGroup", 0, 2)
     second = grouped(bench, "addDimensionGroup", 1, 4)
     sheet = bench.described()["sheets"][0]
@@ -110,8 +112,8 @@ def test_groups_are_reported_and_shown(bench: Bench) -> None:
     assert after["properties"]["gridProperties"]["columnGroupControlAfter"] is True
 
 
-def test_rows_are_grouped_too(bench: Bench) -> None:
-    """Rows have groups and a control of their own."""
+def test_row_groups_are_separate_from_column_groups(bench: Bench) -> None:
+    """Adding a row group sets `rowGroups` and `rowGroupControlAfter`, but no `columnGroups`."""
     reply = grouped(bench, "addDimensionGroup", 1, 3, "ROWS")
     sheet = bench.described()["sheets"][0]
 
@@ -121,7 +123,7 @@ def test_rows_are_grouped_too(bench: Bench) -> None:
 
 
 def test_collapsed_group_hides_its_columns(bench: Bench) -> None:
-    """Google's definition: a group that is collapsed hides what is in it, expanded it shows it."""
+    """Collapsing a group hides its columns, and expanding shows them (Google's definition)."""
     bench.edit(dimension("addDimensionGroup", "COLUMNS", 1, 3))
     told = {"dimensionGroup": group(1, 3, 1, collapsed=True), "fields": "collapsed"}
     reply = bench.edit({"updateDimensionGroup": told}).json()["replies"]
@@ -136,8 +138,8 @@ def test_collapsed_group_hides_its_columns(bench: Bench) -> None:
     assert lines(bench) == [PLAIN] * 5
 
 
-def test_groups_of_another_worksheet_have_its_id(bench: Bench) -> None:
-    """The id is left out where it is zero (recorded), and nowhere else."""
+def test_group_ranges_omit_only_a_sheet_id_of_zero(bench: Bench) -> None:
+    """A group on a worksheet with the ID 7 is returned with `sheetId` 7."""
     bench.edit({"addSheet": {"properties": {"sheetId": 7}}})
     range_ = {"sheetId": 7, "dimension": "ROWS", "startIndex": 0, "endIndex": 2}
     reply = bench.edit({"addDimensionGroup": {"range": range_}}).json()["replies"][0]
@@ -177,10 +179,10 @@ def test_groups_of_another_worksheet_have_its_id(bench: Bench) -> None:
         ),
     ],
 )
-def test_requests_that_make_no_sense_are_refused(
+def test_invalid_requests_for_rows_and_columns_are_refused(
     bench: Bench, request_: Request, complaint: str
 ) -> None:
-    """Lines past the grid, missing groups and unknown fields are 400."""
+    """Rows past the grid, missing groups, bad fields or sizes, and hiding all rows get 400."""
     answer = bench.edit(request_)
 
     assert answer.status_code == 400
@@ -188,21 +190,21 @@ def test_requests_that_make_no_sense_are_refused(
 
 
 def hidden(start: int, end: int) -> Request:
-    """A request that hides rows."""
+    """Return a request that hides the rows from `start` to before `end`."""
     request = dimension("updateDimensionProperties", "ROWS", start, end)
     request["updateDimensionProperties"] |= {"properties": {"hiddenByUser": True}, "fields": "*"}
     return request
 
 
-def test_lines_that_are_hidden_already_count(bench: Bench) -> None:
-    """Some have to remain; those that are named again count once."""
+def test_hiding_the_last_visible_rows_is_refused(bench: Bench) -> None:
+    """Rows that earlier requests hid count. A request that leaves no visible row gets 400."""
     statuses = [bench.edit(hidden(*rows)).status_code for rows in [(0, 3), (1, 4), (2, 5)]]
 
     assert statuses == [200, 200, 400]
 
 
 def test_hiding_all_of_many_rows_is_refused(bench: Bench) -> None:
-    """However many rows there are, some have to remain."""
+    """Hiding all of 2,000,000 rows in one request is an error."""
     size = {"rowCount": 2_000_000, "columnCount": 1}
     bench.edit(properties_of("gridProperties", sheetId=0, gridProperties=size))
     answer = bench.edit(hidden(0, 2_000_000))

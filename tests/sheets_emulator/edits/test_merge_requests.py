@@ -1,4 +1,4 @@
-"""batchUpdate: merged cells."""
+"""Tests of requests that merge and unmerge cells."""
 
 import pytest
 
@@ -21,10 +21,10 @@ def merged(kind: str, *bounds: int) -> Request:
         ("MERGE_COLUMNS", [(0, 0, 2, 1), (0, 1, 2, 2)], [["a", "b"]]),
     ],
 )
-def test_first_value_of_each_merge_stays(
+def test_a_merge_keeps_only_its_first_value(
     bench: Bench, kind: str, expected: list[tuple[int, ...]], values: list[list[str]]
 ) -> None:
-    """The other cells of a merge are emptied."""
+    """All cells of a merge except the top left one are emptied."""
     bench.update("Data!A1", [["a", "b"], ["c", "d"]])
     bench.edit(merged(kind, 0, 0, 2, 2))
 
@@ -33,23 +33,23 @@ def test_first_value_of_each_merge_stays(
 
 
 def test_first_value_moves_to_the_first_cell(bench: Bench) -> None:
-    """If the first cell is blank, the first value by row moves there with its format."""
+    """If the top left cell is blank, the first value by row moves there with its format."""
     bench.update("Data!A1", [["", "50%"], ["x"]], option="USER_ENTERED")
     bench.edit(merged("MERGE_ALL", 0, 0, 2, 2))
 
     assert bench.grid("Data") == [["50%"]]
 
 
-def test_merge_takes_in_the_merges_inside_it(bench: Bench) -> None:
-    """Recorded: two merged rows become one merge; a single cell is none."""
+def test_a_merge_replaces_the_merges_inside_it(bench: Bench) -> None:
+    """Merging merged rows gives one merge, and one cell gives none (recorded from Google)."""
     bench.edit(merged("MERGE_ROWS", 0, 0, 2, 2))
     bench.edit(merged("MERGE_ALL", 0, 0, 2, 2), merged("MERGE_ALL", 3, 3, 4, 4))
 
     assert merges(bench) == [(0, 0, 2, 2)]
 
 
-def test_unmerging_takes_all_merges_of_the_range_apart(bench: Bench) -> None:
-    """The value stays in the first cell; merges elsewhere stay."""
+def test_unmerging_removes_all_merges_in_its_range(bench: Bench) -> None:
+    """A merge outside the range stays, and the first cell keeps its value."""
     bench.update("Data!A1", [["a"]])
     bench.edit(merged("MERGE_ROWS", 0, 0, 3, 2))
     bench.edit({"unmergeCells": {"range": grid_range(0, 0, 2, 2)}})
@@ -63,8 +63,8 @@ def test_unmerging_takes_all_merges_of_the_range_apart(bench: Bench) -> None:
     [merged("MERGE_ALL", 1, 1, 3, 3), {"unmergeCells": {"range": grid_range(0, 0, 1, 1)}}],
     ids=["merge", "unmerge"],
 )
-def test_a_merge_cannot_be_cut(bench: Bench, request_: Request) -> None:
-    """A range that holds a part of a merge is refused."""
+def test_a_range_with_a_part_of_a_merge_is_refused(bench: Bench, request_: Request) -> None:
+    """Merging or unmerging a range that covers only a part of a merge gets 400."""
     bench.edit(merged("MERGE_ALL", 0, 0, 2, 2))
     answer = bench.edit(request_)
 
@@ -73,8 +73,8 @@ def test_a_merge_cannot_be_cut(bench: Bench, request_: Request) -> None:
     assert merges(bench) == [(0, 0, 2, 2)]
 
 
-def test_many_merges_of_one_batch(bench: Bench) -> None:
-    """Thousands, each next to the others, are done and undone."""
+def test_one_batch_can_have_thousands_of_merges(bench: Bench) -> None:
+    """A batch of 4,000 adjacent merges succeeds, and so does a batch that unmerges the cells."""
     size = {"rowCount": 8000, "columnCount": 2}
     bench.edit(properties_of("gridProperties", sheetId=0, gridProperties=size))
     places = [(row, 0, row + 2, 2) for row in range(0, 8000, 2)]

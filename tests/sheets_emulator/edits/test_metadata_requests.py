@@ -1,4 +1,4 @@
-"""Developer metadata: creation, updates, deletion, and rows and columns that move."""
+"""Tests of developer metadata: creation, update, deletion, and moves with rows and columns."""
 
 from typing import Any
 
@@ -24,12 +24,12 @@ LIMIT = 30_000
 
 
 def rows_of(start: int, end: int) -> Request:
-    """A DimensionRange of rows."""
+    """Return a DimensionRange of rows of the first worksheet."""
     return {"sheetId": 0, "dimension": "ROWS", "startIndex": start, "endIndex": end}
 
 
 def test_created_metadata_is_returned_and_found(bench: Bench) -> None:
-    """The reply and a search by ID have the whole resource."""
+    """The reply and a search by ID return the whole metadata resource."""
     answer = bench.edit(create(7))
     expected = {
         "metadataId": 7,
@@ -46,7 +46,7 @@ def test_created_metadata_is_returned_and_found(bench: Bench) -> None:
 
 
 def test_metadata_is_read_by_its_id(bench: Bench) -> None:
-    """An unknown ID is a 404, and one that is no int32 a 400."""
+    """An unknown ID gets 404, and an ID above the int32 range gets 400."""
     bench.edit(create(7))
     path = "/v4/spreadsheets/book/developerMetadata"
     answers = [bench.call("GET", f"{path}/{number}") for number in (7, 8, 10**12)]
@@ -55,8 +55,8 @@ def test_metadata_is_read_by_its_id(bench: Bench) -> None:
     assert [answer.status_code for answer in answers] == [200, 404, 400]
 
 
-def test_a_used_id_is_refused_and_the_whole_batch_with_it(bench: Bench) -> None:
-    """The refusal names its request, and no request of the batch is applied."""
+def test_a_used_id_rejects_the_whole_batch(bench: Bench) -> None:
+    """The error names the index of its request, and no request of the batch is applied."""
     bench.edit(create(7, "first"))
     answer = bench.edit({"addSheet": {"properties": {"title": "New"}}}, create(7, "second"))
 
@@ -67,7 +67,7 @@ def test_a_used_id_is_refused_and_the_whole_batch_with_it(bench: Bench) -> None:
 
 
 def test_a_used_id_is_accepted_by_an_emulator_with_repeatable_ids(build: BenchBuilder) -> None:
-    """Then several items have the same ID, and a deletion by ID removes all of them."""
+    """With `repeatable_metadata_ids`, a deletion by ID removes all items with that ID."""
     bench = build({"Data": BLANK_GRID}, EmulatorOptions(repeatable_metadata_ids=True))
     bench.edit(create(7, "first"))
     bench.edit(create(7, "second"), create(8, "other"))
@@ -78,8 +78,8 @@ def test_a_used_id_is_accepted_by_an_emulator_with_repeatable_ids(build: BenchBu
     assert values(bench, by()) == ["other"]
 
 
-def test_a_deleted_id_may_be_used_again(bench: Bench) -> None:
-    """A deletion returns what it deleted; its ID is free in the same batch."""
+def test_a_deleted_id_can_be_used_again(bench: Bench) -> None:
+    """A deletion returns the deleted item and frees the item's ID within the same batch."""
     bench.edit(create(7, "first"))
     [deleted, _] = bench.edit(delete(metadataId=7), create(7, "second")).json()["replies"]
 
@@ -89,14 +89,14 @@ def test_a_deleted_id_may_be_used_again(bench: Bench) -> None:
 
 
 def test_a_deletion_of_nothing_is_accepted(bench: Bench) -> None:
-    """A filter that selects no metadata deletes none."""
+    """A deletion whose filter matches no metadata succeeds with an empty reply."""
     answer = bench.edit(delete(metadataId=7))
 
     assert answer.json()["replies"] == [{"deleteDeveloperMetadata": {}}]
 
 
 def test_an_id_is_assigned_where_none_is_given(bench: Bench) -> None:
-    """Assigned IDs are positive and distinct."""
+    """IDs that the emulator assigns are positive and distinct."""
     replies = bench.edit(create(), create()).json()["replies"]
     ids = [reply["createDeveloperMetadata"]["developerMetadata"]["metadataId"] for reply in replies]
 
@@ -129,7 +129,7 @@ def test_an_id_is_assigned_where_none_is_given(bench: Bench) -> None:
 def test_a_location_is_returned_with_its_type(
     bench: Bench, location: dict[str, Any], described: dict[str, Any]
 ) -> None:
-    """The type follows from the location; a given one is ignored."""
+    """The emulator derives `locationType` from the location and ignores a type that is sent."""
     bench.edit(create(7, location=location))
 
     assert found(bench, by(metadataId=7))[0]["location"] == described
@@ -159,8 +159,8 @@ def test_a_location_is_returned_with_its_type(
         pytest.param({"metadataValue": "x" * LIMIT}, id="too long"),
     ],
 )
-def test_metadata_that_cannot_be_is_refused(bench: Bench, members: dict[str, Any]) -> None:
-    """It needs a key, a visibility, one location that exists, and room."""
+def test_invalid_metadata_is_refused(bench: Bench, members: dict[str, Any]) -> None:
+    """Metadata gets 400 if its key, visibility, ID, location or length is invalid."""
     answer = bench.edit(create(**members))
 
     assert answer.status_code == 400
@@ -168,10 +168,8 @@ def test_metadata_that_cannot_be_is_refused(bench: Bench, members: dict[str, Any
 
 
 @pytest.mark.parametrize("location", [SPREADSHEET, {"sheetId": 0}], ids=["spreadsheet", "sheet"])
-def test_keys_and_values_share_the_room_of_their_object(
-    bench: Bench, location: dict[str, Any]
-) -> None:
-    """30,000 characters fit; metadata of rows counts towards that of their worksheet."""
+def test_keys_and_values_share_a_length_limit(bench: Bench, location: dict[str, Any]) -> None:
+    """A worksheet with its rows, and the spreadsheet, can each have 30,000 characters."""
     rest = "x" * (LIMIT - 2 * len(KEY) - 1)
     full = bench.edit(create(value="y", location=location), create(value=rest, location=location))
     place = row(1) if "sheetId" in location else location
@@ -198,10 +196,10 @@ def test_keys_and_values_share_the_room_of_their_object(
         ({"sortRange": {"range": {}, "sortSpecs": [{"dimensionIndex": 0}]}}, [2]),
     ],
 )
-def test_metadata_of_a_row_moves_and_goes_with_it(
+def test_metadata_of_a_row_moves_and_is_deleted_with_its_row(
     bench: Bench, request_: Request, rows: list[int]
 ) -> None:
-    """Sorting moves values, not rows."""
+    """Sorting does not move metadata, because sorting moves values and not rows."""
     bench.update("Data!A1", [["c"], ["b"], ["a"]])
     bench.edit(create(7, location=row(2)), request_)
     ranges = [each["location"]["dimensionRange"] for each in found(bench, by(metadataId=7))]
@@ -210,8 +208,8 @@ def test_metadata_of_a_row_moves_and_goes_with_it(
     assert [each["endIndex"] for each in ranges] == [start + 1 for start in rows]
 
 
-def test_metadata_of_a_column_moves_with_it(bench: Bench) -> None:
-    """Rows that come and go do not matter to it."""
+def test_metadata_of_a_column_moves_with_its_column(bench: Bench) -> None:
+    """Inserting a column moves metadata of column B to column C. Deleting rows does not move it."""
     bench.edit(
         create(7, location=column(1)),
         dimension("insertDimension", "COLUMNS", 0, 1),
@@ -222,8 +220,8 @@ def test_metadata_of_a_column_moves_with_it(bench: Bench) -> None:
     assert metadata["location"]["dimensionRange"]["startIndex"] == 2
 
 
-def test_metadata_goes_with_its_worksheet(bench: Bench) -> None:
-    """That of the spreadsheet stays; a copy of the worksheet has none."""
+def test_metadata_is_deleted_with_its_worksheet(bench: Bench) -> None:
+    """Metadata of the spreadsheet stays, and a copy of the worksheet has no metadata."""
     bench.edit(
         create(1, location={"sheetId": 0}),
         create(2, location=row(0)),
@@ -235,8 +233,8 @@ def test_metadata_goes_with_its_worksheet(bench: Bench) -> None:
     assert [each["metadataId"] for each in found(bench, by())] == [3]
 
 
-def test_metadata_of_another_project_is_visible_only_in_the_document(bench: Bench) -> None:
-    """`PROJECT` metadata that the owner's program created does not exist for the account."""
+def test_project_metadata_of_the_owner_is_hidden(bench: Bench) -> None:
+    """The account cannot read or delete `PROJECT` metadata of the owner, but its ID is in use."""
     bench.owner_edits(create(1, "shown"), create(2, "hidden", visibility="PROJECT"))
     bench.edit(create(3, "own", visibility="PROJECT"))
     path = "/v4/spreadsheets/book/developerMetadata/2"
@@ -258,7 +256,7 @@ def test_metadata_of_another_project_is_visible_only_in_the_document(bench: Benc
 
 
 def update(fields: str, *filters: dict[str, Any], **members: object) -> Any:
-    """An updateDeveloperMetadata request."""
+    """Return an `updateDeveloperMetadata` request."""
     return {
         "updateDeveloperMetadata": {
             "dataFilters": list(filters),
@@ -277,10 +275,10 @@ def update(fields: str, *filters: dict[str, Any], **members: object) -> Any:
         ("*", ("k", "new", "PROJECT", "ROW")),
     ],
 )
-def test_an_update_replaces_the_members_in_its_mask(
+def test_an_update_replaces_the_fields_of_its_mask(
     bench: Bench, fields: str, expected: tuple[str, ...]
 ) -> None:
-    """The reply has the whole resource; the ID stays."""
+    """The reply has the whole resource. The ID and other metadata stay the same."""
     bench.edit(create(7, "old"), create(8, "other", location=row(1)))
     members = {"metadataKey": "k", "metadataValue": "new", "visibility": "PROJECT"}
     request_ = update(fields, by(metadataId=7), **members, location=row(4))
@@ -307,8 +305,8 @@ def test_an_update_replaces_the_members_in_its_mask(
         pytest.param(update("metadataValue", by(), metadataValue="x" * LIMIT), id="too long"),
     ],
 )
-def test_an_update_that_cannot_be_is_refused(bench: Bench, request_: Request) -> None:
-    """It needs a match, a mask and what metadata must have."""
+def test_an_invalid_update_of_metadata_is_refused(bench: Bench, request_: Request) -> None:
+    """An update gets 400 without a match or mask, or if the result would be invalid metadata."""
     bench.edit(create(7, "old"))
     answer = bench.edit(request_)
 
@@ -317,8 +315,8 @@ def test_an_update_that_cannot_be_is_refused(bench: Bench, request_: Request) ->
     assert values(bench, by()) == ["old"]
 
 
-def test_resources_have_their_metadata(bench: Bench) -> None:
-    """A spreadsheet, a worksheet, a row and a column have their own, by the field mask."""
+def test_metadata_is_returned_at_each_level_of_a_spreadsheet(bench: Bench) -> None:
+    """Spreadsheet, worksheet, row and column have metadata, without the owner's `PROJECT` items."""
     bench.edit(
         create(1), create(2, location={"sheetId": 0}),
         create(3, location=row(1)), create(4, location=column(2)),

@@ -1,4 +1,4 @@
-"""batchUpdate: named ranges, and their use in the place of a range."""
+"""Tests of named ranges: requests that change them, and calls that use a name as a range."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ BOX = {"startRowIndex": 0, "endRowIndex": 2, "startColumnIndex": 1, "endColumnIn
 
 
 def add(bench: Bench, name: str = "Total", **members: object) -> Any:
-    """The NamedRange of the reply to adding one for B1:C2."""
+    """Add a named range, by default for B1:C2, and return the NamedRange of the reply."""
     named = {"name": name, "range": {"sheetId": 0, **BOX}, **members}
     answer = bench.edit({"addNamedRange": {"namedRange": named}})
     return answer.json()["replies"][0]["addNamedRange"]["namedRange"]
@@ -26,8 +26,8 @@ def shown(bench: Bench) -> Any:
     return bench.described(fields="namedRanges")
 
 
-def test_named_range_is_reported_with_its_id(bench: Bench) -> None:
-    """Recorded: the reply and a read have the same NamedRange, its id is a text."""
+def test_named_range_is_returned_with_its_id(bench: Bench) -> None:
+    """Reply and read have the same NamedRange with a string ID (recorded from Google)."""
     reply = add(bench)
 
     assert reply == {"namedRangeId": reply["namedRangeId"], "name": "Total", "range": BOX}
@@ -36,8 +36,8 @@ def test_named_range_is_reported_with_its_id(bench: Bench) -> None:
     assert bench.described()["namedRanges"] == [reply]
 
 
-def test_deleted_name_is_gone(bench: Bench) -> None:
-    """Recorded: without a named range the field is not there."""
+def test_deleted_named_range_is_gone(bench: Bench) -> None:
+    """A spreadsheet without named ranges has no `namedRanges` field (recorded from Google)."""
     number = add(bench)["namedRangeId"]
     reply = bench.edit({"deleteNamedRange": {"namedRangeId": number}}).json()["replies"]
 
@@ -54,18 +54,18 @@ def test_deleted_name_is_gone(bench: Bench) -> None:
         ("*", "New", {"startRowIndex": 0, "endRowIndex": 1}),
     ],
 )
-def test_update_sets_what_the_mask_names(
+def test_update_of_a_named_range_sets_the_fields_of_its_mask(
     bench: Bench, fields: str, name: str, range_: Request
 ) -> None:
-    """Name, range or both."""
+    """The mask selects the name, the range or both."""
     number = add(bench)["namedRangeId"]
     update(bench, fields, namedRangeId=number, name="New", range={"sheetId": 0, "endRowIndex": 1})
 
     assert shown(bench)["namedRanges"] == [{"namedRangeId": number, "name": name, "range": range_}]
 
 
-def test_name_may_be_written_in_another_case(bench: Bench) -> None:
-    """A range's own name is no other's."""
+def test_the_case_of_a_name_can_change(bench: Bench) -> None:
+    """Names are compared without case, but a named range does not conflict with itself."""
     number = add(bench)["namedRangeId"]
     answer = update(bench, "name", namedRangeId=number, name="TOTAL")
 
@@ -74,8 +74,8 @@ def test_name_may_be_written_in_another_case(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("text", ["Total", "total", "Data!Total", "'Data'!Total"])
-def test_name_stands_for_its_range(build: BenchBuilder, text: str) -> None:
-    """Recorded: a read by name echoes the range in A1 notation."""
+def test_a_name_is_read_as_its_range(build: BenchBuilder, text: str) -> None:
+    """A read by name, in any case, returns the range in A1 notation (recorded from Google)."""
     bench = build({"Data": "a,b,c\nd,e,f\ng,h,i\n"})
     add(bench)
 
@@ -86,8 +86,8 @@ def test_name_stands_for_its_range(build: BenchBuilder, text: str) -> None:
     }
 
 
-def test_name_can_be_written_appended_and_cleared(build: BenchBuilder) -> None:
-    """Each call that takes a range takes a name."""
+def test_a_name_can_be_updated_appended_to_and_cleared(build: BenchBuilder) -> None:
+    """Each call that takes a range also takes a name."""
     bench = build({"Data": "a,b,c\n,,\n,,\n"})
     add(bench)
     update_answer = bench.update("Total", [["x"]]).json()
@@ -101,8 +101,8 @@ def test_name_can_be_written_appended_and_cleared(build: BenchBuilder) -> None:
     assert cleared["clearedRange"] == "Data!B1:C2"
 
 
-def test_name_goes_before_a_title_but_quotes_make_it_a_title(build: BenchBuilder) -> None:
-    """Google's documentation: `Total` is the named range, `'Total'` the worksheet."""
+def test_an_unquoted_text_is_a_name_before_it_is_a_title(build: BenchBuilder) -> None:
+    """`Total` is the named range, and `'Total'` is the worksheet (Google's documentation)."""
     bench = build({"Data": "a,b,c\n", "Total": "x\n"})
     bench.edit({"addNamedRange": {"namedRange": {"name": "Total", "range": {"endColumnIndex": 2}}}})
 
@@ -111,7 +111,7 @@ def test_name_goes_before_a_title_but_quotes_make_it_a_title(build: BenchBuilder
 
 
 def test_name_of_another_worksheet_is_not_found(build: BenchBuilder) -> None:
-    """A title before the name has to be that of its worksheet."""
+    """`Other!Total` is an error if the named range `Total` is on another worksheet."""
     bench = build({"Data": "a,b,c\n", "Other": "x\n"})
     add(bench, range={"sheetId": 0, "endRowIndex": 1})
     answer = bench.call("GET", values_path("Other!Total"))
@@ -119,8 +119,8 @@ def test_name_of_another_worksheet_is_not_found(build: BenchBuilder) -> None:
     assert message(answer) == "Unable to parse range: Other!Total"
 
 
-def test_name_follows_its_cells(bench: Bench) -> None:
-    """Rows inserted above push the range down, and inside it make it larger."""
+def test_named_range_follows_its_cells(bench: Bench) -> None:
+    """A row inserted above moves the range down, and a row inserted inside extends the range."""
     add(bench)
     bench.edit(
         dimension("insertDimension", "ROWS", 0, 1), dimension("insertDimension", "ROWS", 2, 3)
@@ -163,8 +163,10 @@ def test_name_follows_its_cells(bench: Bench) -> None:
         ),
     ],
 )
-def test_names_that_google_refuses(bench: Bench, request_: Request, complaint: str) -> None:
-    """A name that is taken or may not be one, and ids that are not there, are 400."""
+def test_invalid_requests_for_named_ranges_are_refused(
+    bench: Bench, request_: Request, complaint: str
+) -> None:
+    """A used or invalid name, a used or unknown ID, no range and an unknown field get 400."""
     add(bench, namedRangeId="id")
     answer = bench.edit(request_)
 

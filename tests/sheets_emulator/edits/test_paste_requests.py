@@ -1,4 +1,4 @@
-"""batchUpdate: cells copied and cut."""
+"""Tests of requests that copy and cut cells."""
 
 import pytest
 
@@ -33,15 +33,15 @@ def cut(source: Request, row: int, column: int, **options: str) -> Request:
 def test_copy_fills_its_destination(
     build: BenchBuilder, destination: Request, expected: list[list[str]]
 ) -> None:
-    """The source is repeated where the destination is a multiple of it, and is never cut off."""
+    """The source is repeated only into a multiple of its size, and is never cut off."""
     bench = build({"Data": "a,b,,,\n,,,,\n"})
     bench.edit(copied(grid_range(0, 0, 1, 2), destination))
 
     assert bench.grid("Data") == expected
 
 
-def test_copied_formula_moves_its_references(build: BenchBuilder) -> None:
-    """Relative references move along, those with a `$` stay."""
+def test_a_copied_formula_shifts_its_relative_references(build: BenchBuilder) -> None:
+    """Relative references shift with the copy, and references with a `$` stay."""
     bench = build({"Data": "1,=A1+$A$1,\n2,,\n"})
     bench.edit(copied(grid_range(0, 1, 1, 2), grid_range(1, 1, 2, 2)))
 
@@ -50,7 +50,7 @@ def test_copied_formula_moves_its_references(build: BenchBuilder) -> None:
 
 
 def test_transposed_copy_turns_rows_into_columns(build: BenchBuilder) -> None:
-    """Two rows of three become three rows of two."""
+    """Two rows of three cells become three rows of two cells."""
     bench = build({"Data": "a,b,c,,\nd,e,f,,\n,,,,\n"})
     bench.edit(copied(grid_range(0, 0, 2, 3), grid_range(0, 3, 1, 4), pasteOrientation="TRANSPOSE"))
 
@@ -69,8 +69,8 @@ def test_transposed_copy_turns_rows_into_columns(build: BenchBuilder) -> None:
         ("PASTE_CONDITIONAL_FORMATTING", {"value": 7, "align": "RIGHT", "bottom": True}),
     ],
 )
-def test_paste_type_says_what_is_pasted(bench: Bench, kind: str, expected: Request) -> None:
-    """Values, formulas, formats, borders and rules: what is not pasted stays as it was."""
+def test_paste_type_selects_what_is_pasted(bench: Bench, kind: str, expected: Request) -> None:
+    """`pasteType` selects values, formulas, formats, borders or rules. The rest of a cell stays."""
     source = {
         "userEnteredValue": {"formulaValue": "=1+1"},
         "userEnteredFormat": {"horizontalAlignment": "LEFT", "borders": {"top": SOLID}},
@@ -97,8 +97,8 @@ def test_paste_type_says_what_is_pasted(bench: Bench, kind: str, expected: Reque
     assert {name: each for name, each in found.items() if each} == expected
 
 
-def test_formulas_are_pasted_with_the_constants_among_them(build: BenchBuilder) -> None:
-    """PASTE_FORMULA over a wider destination repeats texts and numbers, too, and empties cells."""
+def test_paste_formula_also_pastes_constants(build: BenchBuilder) -> None:
+    """`PASTE_FORMULA` repeats texts, numbers, formulas and blanks over a larger range."""
     bench = build({"Data": "x,5,=B1*2,\na,b,c,d\na,b,c,d\n"})
     bench.edit(copied(grid_range(0, 0, 1, 4), grid_range(1, 0, 3, 4), pasteType="PASTE_FORMULA"))
 
@@ -111,7 +111,7 @@ def test_formulas_are_pasted_with_the_constants_among_them(build: BenchBuilder) 
 
 
 def test_merges_are_copied_with_their_cells(bench: Bench) -> None:
-    """PASTE_NORMAL copies merges, PASTE_VALUES does not."""
+    """`PASTE_NORMAL` copies merges, and `PASTE_VALUES` does not."""
     bench.edit({"mergeCells": {"range": grid_range(0, 0, 1, 2), "mergeType": "MERGE_ALL"}})
     bench.edit(
         copied(grid_range(0, 0, 1, 2), grid_range(1, 0, 3, 2)),
@@ -121,8 +121,8 @@ def test_merges_are_copied_with_their_cells(bench: Bench) -> None:
     assert merges(bench) == [(0, 0, 1, 2), (1, 0, 2, 2), (2, 0, 3, 2)]
 
 
-def test_cut_moves_everything(bench: Bench) -> None:
-    """Values, notes and merges go; formulas keep their text."""
+def test_cut_moves_values_notes_and_merges(bench: Bench) -> None:
+    """The source is emptied, and a moved formula keeps its text."""
     rows = [{"values": [{"note": "n", "userEnteredValue": {"formulaValue": "=C3"}}]}]
     bench.edit({"updateCells": {"rows": rows, "fields": "*", "start": {"sheetId": 0}}})
     bench.edit({"mergeCells": {"range": grid_range(0, 0, 2, 1), "mergeType": "MERGE_ALL"}})
@@ -135,8 +135,8 @@ def test_cut_moves_everything(bench: Bench) -> None:
     assert merges(bench) == [(1, 1, 3, 2)]
 
 
-def test_cut_empties_its_source_whatever_is_pasted(build: BenchBuilder) -> None:
-    """Google's documentation: all the source data is cut."""
+def test_cut_of_values_empties_its_source(build: BenchBuilder) -> None:
+    """`cutPaste` with `PASTE_VALUES` also removes the source's format (Google's documentation)."""
     bench = build({"Data": "50%,\n"})
     bench.edit(cut(grid_range(0, 0, 1, 1), 0, 1, pasteType="PASTE_VALUES"))
 
@@ -153,8 +153,8 @@ def test_cut_empties_its_source_whatever_is_pasted(build: BenchBuilder) -> None:
         (copied({}, {}, pasteOrientation="SIDEWAYS"), "PasteOrientation"),
     ],
 )
-def test_paste_that_cannot_be_is_refused(bench: Bench, request_: Request, complaint: str) -> None:
-    """Past the grid, or with a name that Google does not have."""
+def test_an_invalid_paste_is_refused(bench: Bench, request_: Request, complaint: str) -> None:
+    """A paste past the grid, or with an unknown paste type or orientation, gets 400."""
     answer = bench.edit(request_)
 
     assert answer.status_code == 400

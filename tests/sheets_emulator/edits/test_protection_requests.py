@@ -1,4 +1,4 @@
-"""batchUpdate: adding, changing and deleting protections, and how they are shown."""
+"""Tests of requests that add, change and delete protected ranges."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ ADDRESS = "someone@example.com"
 
 
 def added(bench: Bench, **members: object) -> Any:
-    """The ProtectedRange of the reply to adding one."""
+    """Add a protected range, and return the ProtectedRange of the reply."""
     answer = bench.edit({"addProtectedRange": {"protectedRange": members}})
     return answer.json()["replies"][0]["addProtectedRange"]["protectedRange"]
 
 
 def shown(bench: Bench, sheet: int = 0) -> Any:
-    """The protections of a worksheet, as the account sees them."""
+    """Return the ProtectedRanges of the worksheet at index `sheet`, as the account reads them."""
     sheets = bench.described(fields="sheets.protectedRanges")["sheets"]
     return sheets[sheet].get("protectedRanges", [])
 
@@ -29,8 +29,8 @@ def updated(bench: Bench, number: int, fields: str, **members: object) -> Any:
     return bench.edit(request)
 
 
-def test_who_adds_a_protection_may_edit(bench: Bench) -> None:
-    """Recorded: the reply has the editors as given, a read has the account among them."""
+def test_an_account_can_edit_cells_that_it_protects(bench: Bench) -> None:
+    """The reply has the editors as sent. A read adds the account (recorded from Google)."""
     members: dict[str, Any] = {
         "range": {"sheetId": 0, **CELL},
         "description": None,
@@ -48,8 +48,8 @@ def test_who_adds_a_protection_may_edit(bench: Bench) -> None:
     assert bench.update("Data!B2", [["x"]]).status_code == 200
 
 
-def test_owners_protection_is_shown_without_its_editors(bench: Bench) -> None:
-    """Editors are shown only to editors."""
+def test_owners_protection_is_returned_without_its_editors(bench: Bench) -> None:
+    """An account that is not an editor of a protection cannot read the list of editors."""
     editors = {"users": [ADDRESS]}
     protection = {"range": {"sheetId": 0, **CELL}, "description": "d", "editors": editors}
     bench.owner_edits({"addProtectedRange": {"protectedRange": protection}})
@@ -62,8 +62,8 @@ def test_owners_protection_is_shown_without_its_editors(bench: Bench) -> None:
     }
 
 
-def test_given_editors_are_shown_with_the_account(bench: Bench) -> None:
-    """Users, groups and the domain are kept."""
+def test_given_editors_are_returned_with_the_account(bench: Bench) -> None:
+    """A read returns the users, groups and domain flag as sent, and adds the account."""
     editors = {"users": [ADDRESS], "groups": ["g@example.com"], "domainUsersCanEdit": True}
     reply = added(bench, range={"sheetId": 0, **CELL}, editors=editors)
 
@@ -74,8 +74,8 @@ def test_given_editors_are_shown_with_the_account(bench: Bench) -> None:
     }
 
 
-def test_warning_has_no_editors_of_its_own(bench: Bench) -> None:
-    """Reported: a protection that only warns is refused if editors come with it."""
+def test_a_warning_cannot_have_editors(bench: Bench) -> None:
+    """A protection with `warningOnly` and editors is an error (reported by users)."""
     members = {"range": {"sheetId": 0}, "warningOnly": True, "editors": {"users": [ADDRESS]}}
     answer = bench.edit({"addProtectedRange": {"protectedRange": members}})
 
@@ -85,8 +85,8 @@ def test_warning_has_no_editors_of_its_own(bench: Bench) -> None:
     )
 
 
-def test_worksheet_is_protected_once(bench: Bench) -> None:
-    """Reported: a second protection of the whole worksheet is refused, one of a part is not."""
+def test_a_worksheet_can_be_protected_only_once(bench: Bench) -> None:
+    """A protection of a part of a protected worksheet is accepted (reported by users)."""
     whole = {"addProtectedRange": {"protectedRange": {"range": {"sheetId": 0}}}}
     part = {"addProtectedRange": {"protectedRange": {"range": {"sheetId": 0, **CELL}}}}
     answers = [bench.edit(request) for request in (whole, part, whole)]
@@ -96,8 +96,8 @@ def test_worksheet_is_protected_once(bench: Bench) -> None:
     assert [each["range"] for each in shown(bench)] == [{}, CELL]
 
 
-def test_update_sets_what_the_mask_names(bench: Bench) -> None:
-    """The description changes; the range, which is sent too, does not."""
+def test_update_of_a_protection_sets_the_fields_of_its_mask(bench: Bench) -> None:
+    """Fields outside the mask are ignored, and a field of the mask without a value is cleared."""
     number = added(bench, range={"sheetId": 0, **CELL}, description="old")["protectedRangeId"]
     updated(bench, number, "description", description="new", range={"sheetId": 0})
     first = shown(bench)[0]
@@ -109,7 +109,7 @@ def test_update_sets_what_the_mask_names(bench: Bench) -> None:
 
 
 def test_update_keeps_the_account_among_the_editors(bench: Bench) -> None:
-    """An editor cannot remove itself."""
+    """An update of the editors cannot remove the account that sends the update."""
     number = added(bench, range={"sheetId": 0, **CELL})["protectedRangeId"]
     updated(bench, number, "editors", editors={"users": [ADDRESS]})
 
@@ -117,8 +117,8 @@ def test_update_keeps_the_account_among_the_editors(bench: Bench) -> None:
     assert bench.update("Data!B2", [["x"]]).status_code == 200
 
 
-def test_owners_protection_is_not_changed_or_deleted(bench: Bench) -> None:
-    """Only who may edit what is protected may free it."""
+def test_owners_protection_cannot_be_changed_or_deleted(bench: Bench) -> None:
+    """An account that cannot edit the protected cells gets 400 and still cannot write there."""
     protection = {"range": {"sheetId": 0, **CELL}}
     bench.owner_edits({"addProtectedRange": {"protectedRange": protection}})
     number = shown(bench)[0]["protectedRangeId"]
@@ -132,7 +132,7 @@ def test_owners_protection_is_not_changed_or_deleted(bench: Bench) -> None:
 
 
 def test_deleted_protection_is_gone(bench: Bench) -> None:
-    """The id of the reply deletes it; another one is refused."""
+    """A deletion by the ID of the reply removes the protection. An unknown ID is an error."""
     number = added(bench, range={"sheetId": 0, **CELL})["protectedRangeId"]
     wrong = bench.edit({"deleteProtectedRange": {"protectedRangeId": number + 1}})
     bench.edit({"deleteProtectedRange": {"protectedRangeId": number}})
@@ -141,8 +141,8 @@ def test_deleted_protection_is_gone(bench: Bench) -> None:
     assert shown(bench) == []
 
 
-def test_protection_of_a_named_range_goes_with_it(bench: Bench) -> None:
-    """It has the range of the name, follows it, and stays when the name is deleted."""
+def test_protection_follows_its_named_range(bench: Bench) -> None:
+    """The protection moves with the named range, and stays if the name is deleted."""
     bench.edit({"addSheet": {"properties": {"sheetId": 7}}})
     named = {"namedRangeId": "n", "name": "Total", "range": {"sheetId": 0, **CELL}}
     bench.edit({"addNamedRange": {"namedRange": named}})
@@ -160,8 +160,8 @@ def test_protection_of_a_named_range_goes_with_it(bench: Bench) -> None:
     assert (last["range"], "namedRangeId" in last) == ({"sheetId": 7, **CELL}, False)
 
 
-def test_deleted_cells_take_their_protection_along(bench: Bench) -> None:
-    """A protection of which no cell is left is gone."""
+def test_protection_is_deleted_with_its_cells(bench: Bench) -> None:
+    """Deleting the only row of a protected range deletes the protection."""
     added(bench, range={"sheetId": 0, **CELL})
     bench.edit(dimension("deleteDimension", "ROWS", 1, 2))
 
@@ -184,15 +184,15 @@ def test_deleted_cells_take_their_protection_along(bench: Bench) -> None:
     ],
 )
 def test_malformed_protection_is_refused(bench: Bench, protection: Request, complaint: str) -> None:
-    """A missing place, and members that Google does not have, are 400."""
+    """A protection without exactly one existing range or name, or with unknown fields, gets 400."""
     answer = bench.edit({"addProtectedRange": {"protectedRange": protection}})
 
     assert answer.status_code == 400
     assert complaint in message(answer)
 
 
-def test_id_may_be_chosen_but_not_taken(bench: Bench) -> None:
-    """Google's definition: the id is optional, and an error where a protection has it."""
+def test_protection_id_can_be_chosen_but_not_reused(bench: Bench) -> None:
+    """`protectedRangeId` is optional and must not be in use (Google's definition)."""
     first = added(bench, protectedRangeId=5, range={"sheetId": 0, **CELL})
     second = bench.edit(
         {"addProtectedRange": {"protectedRange": {"protectedRangeId": 5, "range": {}}}}

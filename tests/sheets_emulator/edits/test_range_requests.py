@@ -1,4 +1,4 @@
-"""batchUpdate: cells inserted and deleted in a part of rows and columns."""
+"""Tests of `insertRange` and `deleteRange`, which shift the cells below or to the right."""
 
 import pytest
 
@@ -36,10 +36,10 @@ def shift(kind: str, dimension: str, *bounds: int) -> Request:
     ],
     ids=["down", "right", "up", "left"],
 )
-def test_other_cells_make_room(
+def test_inserted_and_deleted_ranges_shift_other_cells(
     build: BenchBuilder, request_: Request, expected: list[list[str]]
 ) -> None:
-    """Only cells in the same columns, or rows, move; the grid grows for what is used."""
+    """Only cells of the same columns or rows shift. The grid grows if used cells would leave it."""
     bench = build({"Data": LETTERS})
     bench.edit(request_)
 
@@ -48,7 +48,7 @@ def test_other_cells_make_room(
 
 
 def test_grid_does_not_grow_for_blank_cells(bench: Bench) -> None:
-    """Blank cells may be cut off at the grid's end."""
+    """Blank cells that shift past the grid's end are dropped."""
     bench.update("Data!A1", [["x"]])
     bench.edit(shift("insertRange", "ROWS", 0, 0, 4, 1))
 
@@ -57,7 +57,7 @@ def test_grid_does_not_grow_for_blank_cells(bench: Bench) -> None:
 
 
 def test_merges_move_with_their_cells(bench: Bench) -> None:
-    """A merge in the way is moved whole; one that is deleted is gone; one that is cut is in it."""
+    """A merge shifts as a whole and is deleted with its cells. Shifting a part is an error."""
     area = {"range": grid_range(1, 0, 2, 2), "mergeType": "MERGE_ALL"}
     bench.edit({"mergeCells": area})
     cut = bench.edit(shift("insertRange", "ROWS", 0, 1, 1, 2))
@@ -83,10 +83,10 @@ def test_merges_move_with_their_cells(bench: Bench) -> None:
     ],
     ids=["down", "down beside", "right", "up"],
 )
-def test_references_follow_the_cells(
+def test_references_follow_shifted_cells(
     build: BenchBuilder, request_: Request, formulas: list[str]
 ) -> None:
-    """Those to cells that move follow, on each worksheet; those that are partly there stay."""
+    """References follow, except ranges that are partly outside the shifted columns or rows."""
     sums = ["=Data!A1", "=Data!A2", "=SUM(Data!A1:A3)", "=SUM(Data!A1:B3)"]
     bench = build({"Data": "1,x\n2,y\n3,z\n", "Sums": "".join(f"{each}\n" for each in sums)})
     bench.edit(request_)
@@ -96,7 +96,7 @@ def test_references_follow_the_cells(
 
 
 def test_formulas_and_rules_move_with_their_cells(build: BenchBuilder) -> None:
-    """A moved formula refers to the same cells as before, if these did not move."""
+    """A shifted formula refers to the same cells as before, even if these cells shift, too."""
     bench = build({"Data": "1,=A1\n2,=A2+B1\n"})
     rule = {"condition": {"type": "BOOLEAN"}}
     bench.edit({"setDataValidation": {"range": grid_range(1, 1, 2, 2), "rule": rule}})
@@ -108,6 +108,6 @@ def test_formulas_and_rules_move_with_their_cells(build: BenchBuilder) -> None:
 
 
 @pytest.mark.parametrize("kind", ["insertRange", "deleteRange"])
-def test_direction_is_needed(bench: Bench, kind: str) -> None:
-    """There is no default."""
+def test_shift_dimension_is_required(bench: Bench, kind: str) -> None:
+    """`insertRange` and `deleteRange` have no default for `shiftDimension`."""
     assert "No dimension specified" in message(bench.edit({kind: {"range": {}}}))

@@ -1,4 +1,4 @@
-"""The regular expressions of findReplace."""
+"""Tests of regular expressions and replacements of `findReplace`."""
 
 import re
 
@@ -32,8 +32,8 @@ PARTS = ["a", "b", ".", "(", "(?:", ")", "[ab]", "|", "*", "+", "?", "{2}", "{1,
         (r"\é", "é", "é"),
     ],
 )
-def test_expression_finds_what_it_finds_in_java(expression: str, text: str, found: str) -> None:
-    """Classes by letter know ASCII only."""
+def test_expressions_match_as_in_java(expression: str, text: str, found: str) -> None:
+    r"""Classes such as `\w` and `\d` match ASCII characters only."""
     match = regex_search(expression, is_case_matched=True).pattern.search(text)
 
     assert match is not None
@@ -66,8 +66,8 @@ def test_expression_finds_what_it_finds_in_java(expression: str, text: str, foun
         ("a" * 1001, 501),
     ],
 )
-def test_expression_that_is_not_known_is_refused(expression: str, code: int) -> None:
-    """400 for one that is surely malformed, 501 for one that may be right in Java."""
+def test_malformed_and_unsupported_expressions_are_refused(expression: str, code: int) -> None:
+    """A malformed expression gets 400. An expression that might be valid in Java gets 501."""
     with pytest.raises(Refusal) as refused:
         regex_search(expression, is_case_matched=True)
 
@@ -75,7 +75,7 @@ def test_expression_that_is_not_known_is_refused(expression: str, code: int) -> 
 
 
 def test_literal_text_has_no_special_characters() -> None:
-    """`.` is a full stop, `$1` no group."""
+    """`.` matches only a full stop, and `$1` matches only the characters `$1`."""
     pattern = literal_search("A.$1", is_case_matched=False).pattern
 
     assert pattern.search("xa.$1")
@@ -96,8 +96,8 @@ def test_literal_text_has_no_special_characters() -> None:
         ("$x", None),
     ],
 )
-def test_replacement_is_read_as_in_java(replacement: str, result: str | None) -> None:
-    """Groups by number, as many digits as there are groups; a backslash takes what follows."""
+def test_replacements_are_expanded_as_in_java(replacement: str, result: str | None) -> None:
+    """`$12` is group 1 and the digit 2 if group 12 is missing. A backslash escapes a character."""
     match = re.fullmatch("(a)(b)(c)?", "ab")
 
     assert match is not None
@@ -109,8 +109,8 @@ def test_replacement_is_read_as_in_java(replacement: str, result: str | None) ->
 
 
 @given(st.text(max_size=20))
-def test_any_text_is_an_expression_or_refused(text: str) -> None:
-    """Nothing else than a refusal is raised."""
+def test_any_text_is_compiled_or_refused(text: str) -> None:
+    """`regex_search` raises no exception except a Refusal with the code 400 or 501."""
     try:
         regex_search(text, is_case_matched=False)
         code = 200

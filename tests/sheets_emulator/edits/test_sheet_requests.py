@@ -1,4 +1,4 @@
-"""batchUpdate: worksheets and their properties."""
+"""Tests of requests that add, copy, change and delete worksheets."""
 
 import pytest
 
@@ -11,8 +11,8 @@ def titles(bench: Bench) -> list[str]:
     return [sheet["title"] for sheet in bench.sheets()]
 
 
-def test_add_sheet_answers_the_full_properties(bench: Bench) -> None:
-    """Recorded: the reply has id, title, index, type and grid."""
+def test_add_sheet_returns_all_properties(bench: Bench) -> None:
+    """The reply has ID, title, index, type and grid size (recorded from Google)."""
     wanted = {"title": "New", "gridProperties": {"rowCount": 2, "columnCount": 3}}
     reply = bench.edit({"addSheet": {"properties": wanted}}).json()["replies"][0]["addSheet"]
     sheet_id = reply["properties"].pop("sheetId")
@@ -26,8 +26,8 @@ def test_add_sheet_answers_the_full_properties(bench: Bench) -> None:
     assert sheet_id == bench.sheets()[1]["sheetId"] != 0
 
 
-def test_added_sheet_has_the_usual_size_and_a_free_title(bench: Bench) -> None:
-    """Without properties a worksheet is 1000 x 26 and called after its number."""
+def test_added_sheet_has_a_default_size_and_title(bench: Bench) -> None:
+    """Without properties, a worksheet has 1000 rows, 26 columns and a title such as `Sheet2`."""
     bench.edit({"addSheet": {}}, {"addSheet": {"properties": {"index": 0}}})
 
     assert titles(bench) == ["Sheet3", "Data", "Sheet2"]
@@ -35,7 +35,7 @@ def test_added_sheet_has_the_usual_size_and_a_free_title(bench: Bench) -> None:
 
 
 def test_duplicate_sheet_has_the_same_cells(bench: Bench) -> None:
-    """The copy is a worksheet of its own."""
+    """A later write to the source does not change the copy."""
     bench.update("Data!A1", [["x"]])
     bench.edit({"duplicateSheet": {"sourceSheetId": 0, "newSheetName": "Copy"}})
     bench.update("Data!A1", [["y"]])
@@ -58,7 +58,7 @@ def test_duplicate_sheet_has_the_same_cells(bench: Bench) -> None:
 def test_duplicate_is_the_first_by_default(
     bench: Bench, members: Request, order: list[str]
 ) -> None:
-    """The reply has the properties of the copy."""
+    """A copy is inserted at index 0 by default, and the reply has the properties of the copy."""
     request = {"duplicateSheet": {"sourceSheetId": 0, **members}}
     properties = bench.edit(request).json()["replies"][0]["duplicateSheet"]["properties"]
 
@@ -68,14 +68,14 @@ def test_duplicate_is_the_first_by_default(
 
 
 def test_duplicates_are_numbered(bench: Bench) -> None:
-    """`Copy of X`, `Copy of X 1`, `Copy of X 2`."""
+    """Copies without a name are called `Copy of X`, `Copy of X 1` and `Copy of X 2`."""
     bench.edit(*[{"duplicateSheet": {"sourceSheetId": 0}}] * 3)
 
     assert titles(bench) == ["Copy of Data 2", "Copy of Data 1", "Copy of Data", "Data"]
 
 
-def test_duplicate_has_the_marks_but_for_protections_and_names(bench: Bench) -> None:
-    """Merges, filter, groups and sizes are those of the source."""
+def test_duplicate_has_merges_filter_and_groups(bench: Bench) -> None:
+    """Protected ranges and named ranges of the source are not copied."""
     group = dimension("addDimensionGroup", "ROWS", 0, 2)
     bench.edit(
         {"mergeCells": {"range": grid_range(0, 0, 1, 2), "mergeType": "MERGE_ALL"}},
@@ -100,18 +100,18 @@ def test_duplicate_has_the_marks_but_for_protections_and_names(bench: Bench) -> 
     ("index", "order"),
     [(0, "cabd"), (1, "acbd"), (2, "abcd"), (3, "abcd"), (4, "abdc"), (9, "abdc"), (None, "abdc")],
 )
-def test_index_counts_as_before_the_move(
+def test_index_counts_positions_before_the_move(
     build: BenchBuilder, index: int | None, order: str
 ) -> None:
-    """A worksheet moves before the one that has the index now; without an index it is the last."""
+    """A worksheet moves before the one at `index`, or to the end if no index is given."""
     bench = build({"a": "", "b": "", "c": "", "d": ""})
     bench.edit(properties_of("index", sheetId=2, index=index))
 
     assert "".join(titles(bench)) == order
 
 
-def test_properties_are_set_as_the_mask_says(bench: Bench) -> None:
-    """Properties outside the mask stay, even if they are sent."""
+def test_only_masked_properties_of_worksheets_are_set(bench: Bench) -> None:
+    """Properties outside the mask do not change, even if the request has values for them."""
     grid = {"rowCount": 7, "columnCount": 2, "frozenRowCount": 1}
     bench.edit(
         {"addSheet": {}},
@@ -154,8 +154,8 @@ FULL = {
 
 
 @pytest.mark.parametrize("is_new", [True, False])
-def test_all_properties_are_set_and_shown(bench: Bench, is_new: bool) -> None:
-    """On a new worksheet and by `*` on an old one; a colour in both of its members."""
+def test_all_properties_of_worksheets_are_set(bench: Bench, is_new: bool) -> None:
+    """`addSheet` and the mask `*` set every property. A tab colour is returned in two fields."""
     if is_new:
         bench.edit({"addSheet": {"properties": FULL}})
     else:
@@ -173,8 +173,8 @@ def test_all_properties_are_set_and_shown(bench: Bench, is_new: bool) -> None:
 
 
 @pytest.mark.parametrize("fields", ["gridProperties/rowCount", "gridProperties.rowCount"])
-def test_mask_may_have_slashes_or_dots(bench: Bench, fields: str) -> None:
-    """Both spellings are recorded."""
+def test_mask_can_have_slashes_or_dots(bench: Bench, fields: str) -> None:
+    """`gridProperties/rowCount` means the same as `gridProperties.rowCount`."""
     bench.edit(properties_of(fields, sheetId=0, gridProperties={"rowCount": 7, "columnCount": 9}))
 
     assert bench.size() == (7, 5)
@@ -189,10 +189,10 @@ def test_mask_may_have_slashes_or_dots(bench: Bench, fields: str) -> None:
         ("tabColor,tabColorStyle", {"tabColor": {}, "tabColorStyle": {"rgbColor": PINK}}),
     ],
 )
-def test_colour_of_a_tab_is_in_both_members_and_can_be_cleared(
+def test_tab_colour_is_returned_in_both_fields_and_can_be_cleared(
     bench: Bench, fields: str, properties: Request
 ) -> None:
-    """Recorded: components have eight bits, zeros are left out; a style without a colour clears."""
+    """Colour components have 8 bits, and zeros are omitted (recorded from Google)."""
     bench.edit(properties_of(fields, sheetId=0, **properties))
     first = bench.sheets()[0]
     bench.edit(properties_of("tabColorStyle", sheetId=0, tabColorStyle={"rgbColor": None}))
@@ -202,8 +202,8 @@ def test_colour_of_a_tab_is_in_both_members_and_can_be_cleared(
     assert not {"tabColor", "tabColorStyle"} & set(second)
 
 
-def test_options_go_back_to_what_they_were(bench: Bench) -> None:
-    """Recorded: false and zero are left out."""
+def test_worksheet_properties_can_be_reset(bench: Bench) -> None:
+    """The mask `*` resets missing properties. Zero is omitted (recorded from Google)."""
     before = bench.sheets()
     bench.edit(properties_of("*", sheetId=0, **{**FULL, "title": "Data"}))
     grid = {"rowCount": 5, "columnCount": 5}
@@ -263,8 +263,8 @@ def test_options_go_back_to_what_they_were(bench: Bench) -> None:
         ),
     ],
 )
-def test_worksheets_that_google_refuses(bench: Bench, request_: Request, complaint: str) -> None:
-    """Titles and IDs that are taken or not allowed, and invalid sizes, are 400."""
+def test_invalid_worksheets_are_refused(bench: Bench, request_: Request, complaint: str) -> None:
+    """Titles and IDs that are used or not allowed, and invalid sizes, get 400."""
     answer = bench.edit(request_)
 
     assert answer.status_code == 400
@@ -282,10 +282,10 @@ def test_worksheets_that_google_refuses(bench: Bench, request_: Request, complai
         pytest.param("*", {"rowCount": 0, "columnCount": 5}, "rows", id="zero among all"),
     ],
 )
-def test_mask_that_takes_the_sizes_needs_them(
+def test_grid_sizes_in_the_mask_are_required(
     bench: Bench, fields: str, grid: Request, lines: str
 ) -> None:
-    """A size that is named and not brought is zero, and no grid is of that size."""
+    """A row or column count that is in the mask but has no value is zero, which gets 400."""
     answer = bench.edit(properties_of(fields, sheetId=0, title="Data", gridProperties=grid))
 
     assert answer.status_code == 400
@@ -295,8 +295,8 @@ def test_mask_that_takes_the_sizes_needs_them(
     assert bench.size() == (5, 5)
 
 
-def test_last_worksheet_that_is_shown_stays(build: BenchBuilder) -> None:
-    """Hidden ones do not count."""
+def test_last_visible_worksheet_cannot_be_deleted(build: BenchBuilder) -> None:
+    """A deletion that would leave only hidden worksheets gets 400."""
     bench = build({"Data": "", "Other": ""})
     bench.edit(properties_of("hidden", sheetId=1, hidden=True))
     answer = bench.edit({"deleteSheet": {"sheetId": 0}})
@@ -308,7 +308,7 @@ def test_last_worksheet_that_is_shown_stays(build: BenchBuilder) -> None:
 
 
 def test_cells_outside_a_smaller_grid_are_lost(bench: Bench) -> None:
-    """A grid that is made smaller and larger again is blank there."""
+    """Cells that a smaller grid cut off are blank when the grid is enlarged again."""
     bench.update("Data!A1", [["a", "b"], ["c", "d"]])
     for size in (1, 5):
         grid = {"rowCount": size, "columnCount": size}

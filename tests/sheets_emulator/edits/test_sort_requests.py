@@ -1,4 +1,4 @@
-"""batchUpdate: rows sorted, and duplicates taken out."""
+"""Tests of requests that sort rows and delete duplicates."""
 
 import pytest
 
@@ -18,10 +18,10 @@ def sort(area: Request, *specs: Request) -> Request:
         ("DESCENDING", ["TRUE", "Bear", "apple", "10", "2"]),
     ],
 )
-def test_sort_puts_blanks_last_both_ways(
+def test_sort_puts_blanks_last_in_both_directions(
     build: BenchBuilder, order: str, column: list[str]
 ) -> None:
-    """Numbers, text in either case, booleans; blanks are last in both directions."""
+    """Numbers come before texts and texts before booleans. Case is ignored."""
     bench = build({"Data": "Bear,1\n10,2\n,3\napple,4\nTRUE,5\n2,6\n"})
     bench.edit(sort(grid_range(0, 0, 6, 2), {"dimensionIndex": 0, "sortOrder": order}))
 
@@ -30,7 +30,7 @@ def test_sort_puts_blanks_last_both_ways(
 
 
 def test_sort_moves_the_cells_of_its_range_only(build: BenchBuilder) -> None:
-    """A header above and a column beside the range stay; ties keep their order."""
+    """Cells outside the range stay. A second sort column orders rows with equal first values."""
     bench = build({"Data": "h,i,j\n2,x,1\n1,y,2\n1,z,3\n"})
     by_second = {"dimensionIndex": 1, "sortOrder": "DESCENDING"}
     bench.edit(sort(grid_range(1, 0, 4, 2), {"dimensionIndex": 0}, by_second))
@@ -43,8 +43,8 @@ def test_sort_moves_the_cells_of_its_range_only(build: BenchBuilder) -> None:
     ]
 
 
-def test_formulas_are_sorted_by_what_they_come_to(build: BenchBuilder) -> None:
-    """A formula that moves takes its references along; errors come after all values."""
+def test_formulas_are_sorted_by_their_results(build: BenchBuilder) -> None:
+    """Relative references of moved formulas shift, and errors come after all values."""
     bench = build({"Data": "3,=A1*2\n2,=1/0\n1,=A3*2\n"})
     bench.edit(sort(grid_range(0, 0, 3, 2), {"dimensionIndex": 1}))
 
@@ -61,10 +61,10 @@ def test_formulas_are_sorted_by_what_they_come_to(build: BenchBuilder) -> None:
         ({"dataSourceColumnReference": {"name": "x"}}, 501, "'dataSourceColumnReference'"),
     ],
 )
-def test_sort_that_cannot_be_is_refused(
+def test_an_invalid_sort_is_refused(
     bench: Bench, spec: Request, status: int, complaint: str
 ) -> None:
-    """Outside of the range, in no order, or by what is not covered."""
+    """A bad column or order gets 400. Sorting by colour or data source column gets 501."""
     answer = bench.edit(sort(grid_range(0, 0, 2, 2), spec))
 
     assert answer.status_code == status
@@ -72,7 +72,7 @@ def test_sort_that_cannot_be_is_refused(
 
 
 def test_vertical_merges_cannot_be_sorted(bench: Bench) -> None:
-    """A merge within one row can be."""
+    """A range with a merge across rows is an error. A merge within one row can be sorted."""
     across = {"range": grid_range(0, 0, 1, 2), "mergeType": "MERGE_ALL"}
     down = {"range": grid_range(0, 2, 2, 3), "mergeType": "MERGE_ALL"}
     bench.edit({"mergeCells": across}, {"mergeCells": down})
@@ -82,8 +82,8 @@ def test_vertical_merges_cannot_be_sorted(bench: Bench) -> None:
     assert "vertical merges" in message(bench.edit(sort(grid_range(0, 0, 2, 3), spec)))
 
 
-def test_duplicates_are_taken_out(build: BenchBuilder) -> None:
-    """Case and formulas do not matter; the first stays, the rest moves up within the range."""
+def test_duplicates_are_deleted(build: BenchBuilder) -> None:
+    """Rows are compared by value without case. The first row stays, and later rows move up."""
     bench = build({"Data": "a,2,1\nA,=1+1,2\nb,2,3\n"})
     answer = bench.edit({"deleteDuplicates": {"range": grid_range(0, 0, 3, 2)}})
 
@@ -91,8 +91,8 @@ def test_duplicates_are_taken_out(build: BenchBuilder) -> None:
     assert bench.grid("Data") == [["a", "2", "1"], ["b", "2", "2"], ["", "", "3"]]
 
 
-def test_duplicates_are_equal_in_the_named_columns(build: BenchBuilder) -> None:
-    """Columns that are not compared may differ; without duplicates the count is left out."""
+def test_duplicates_are_compared_in_the_given_columns(build: BenchBuilder) -> None:
+    """Other columns can differ. A comparison column outside the range gets 400."""
     bench = build({"Data": "a,1\na,2\n"})
     column = {"sheetId": 0, "dimension": "COLUMNS", "startIndex": 0, "endIndex": 1}
     area = grid_range(0, 0, 2, 2)

@@ -1,4 +1,4 @@
-"""batchUpdate: the properties of a spreadsheet."""
+"""Tests of requests that change the properties of a spreadsheet."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ NEW = {
     "iterativeCalculationSettings": {"maxIterations": 5, "convergenceThreshold": 0.5},
     "importFunctionsExternalUrlAccessAllowed": True,
 }
-HALF = {"red": 0.49803922}  # 0.5 as it is answered
+HALF = {"red": 0.49803922}  # 0.5 rounded to 8 bits, as responses have it
 
 
 def update(bench: Bench, fields: str, **properties: object) -> Any:
@@ -28,8 +28,8 @@ def shown(bench: Bench) -> Any:
 
 
 @pytest.mark.parametrize("name", NEW)
-def test_only_what_the_mask_names_is_set(bench: Bench, name: str) -> None:
-    """Each property alone; others are ignored."""
+def test_only_the_property_in_the_mask_is_set(bench: Bench, name: str) -> None:
+    """A request with values for all properties changes only the property in its mask."""
     before = shown(bench)
     reply = update(bench, name, **NEW).json()["replies"]
 
@@ -37,8 +37,8 @@ def test_only_what_the_mask_names_is_set(bench: Bench, name: str) -> None:
     assert shown(bench) == {**before, name: NEW[name]}
 
 
-def test_all_properties_are_set_and_shown(bench: Bench) -> None:
-    """`*` takes every property; one that does not come is as in a new spreadsheet."""
+def test_all_properties_of_a_spreadsheet_are_set(bench: Bench) -> None:
+    """The mask `*` sets every property and resets properties without a value to their defaults."""
     update(bench, "*", **NEW)
     first = shown(bench)
     update(bench, "*", **{**NEW, "autoRecalc": None, "iterativeCalculationSettings": None})
@@ -49,8 +49,8 @@ def test_all_properties_are_set_and_shown(bench: Bench) -> None:
     assert "iterativeCalculationSettings" not in second
 
 
-def test_default_format_is_remembered(bench: Bench) -> None:
-    """It is shown as cells' formats are, with both members of a colour."""
+def test_default_format_is_stored(bench: Bench) -> None:
+    """`defaultFormat` is returned like a cell format, with a colour and its style."""
     update(bench, "defaultFormat", defaultFormat={"backgroundColor": {"red": 0.5}})
 
     assert shown(bench)["defaultFormat"] == {
@@ -59,8 +59,8 @@ def test_default_format_is_remembered(bench: Bench) -> None:
     }
 
 
-def test_theme_is_remembered(bench: Bench) -> None:
-    """Its colours are answered as all colours are."""
+def test_theme_is_stored(bench: Bench) -> None:
+    """Theme colours are returned with 8 bits per component."""
     pairs = [{"colorType": "ACCENT1", "color": {"rgbColor": {"red": 0.5}}}]
     theme = {"primaryFontFamily": "Arial", "themeColors": pairs}
     update(bench, "spreadsheetTheme", spreadsheetTheme=theme)
@@ -71,8 +71,8 @@ def test_theme_is_remembered(bench: Bench) -> None:
     }
 
 
-def test_locale_and_time_zone_stay_where_all_fields_are_meant(bench: Bench) -> None:
-    """No spreadsheet is without them, so `*` takes them only where they are given."""
+def test_locale_and_time_zone_cannot_be_cleared(bench: Bench) -> None:
+    """The mask `*` keeps the locale and time zone if the request has no values for them."""
     update(bench, "*", **NEW)
     reply = update(bench, "*", title="Newer")
 
@@ -103,10 +103,10 @@ def test_locale_and_time_zone_stay_where_all_fields_are_meant(bench: Bench) -> N
         pytest.param("", {}, "At least one field", id="no field"),
     ],
 )
-def test_properties_that_google_does_not_know_are_refused(
+def test_invalid_properties_of_a_spreadsheet_are_refused(
     bench: Bench, fields: str, properties: Request, complaint: str
 ) -> None:
-    """Nothing is set then."""
+    """An unknown property or an invalid value gets 400, and no property changes."""
     before = shown(bench)
     answer = update(bench, fields, **properties)
 

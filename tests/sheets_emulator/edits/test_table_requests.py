@@ -1,4 +1,4 @@
-"""Native tables: addTable, updateTable, deleteTable, and appendCells with a table's ID."""
+"""Tests of native tables: `addTable`, `updateTable`, `deleteTable` and `appendCells` by ID."""
 
 from typing import Any
 
@@ -12,18 +12,18 @@ FOOTER = {"footerColorStyle": {"themeColor": "ACCENT1"}}
 
 
 def add(**members: object) -> Request:
-    """An addTable request, of rows 1 to 3 and columns A and B unless told otherwise."""
+    """Return an `addTable` request, by default for A1:B3 with the ID `t`."""
     usual = {"tableId": "t", "name": "Tasks", "range": grid_range(0, 0, 3, 2)}
     return {"addTable": {"table": {**usual, **members}}}
 
 
 def update(fields: str, table_id: str = "t", **members: object) -> Request:
-    """An updateTable request."""
+    """Return an `updateTable` request."""
     return {"updateTable": {"table": {"tableId": table_id, **members}, "fields": fields}}
 
 
 def append(*rows: list[str], table_id: str = "t") -> Request:
-    """An appendCells request of texts."""
+    """Return an `appendCells` request that appends rows of texts to a table."""
     lines = [
         {"values": [{"userEnteredValue": {"stringValue": text}} for text in row]} for row in rows
     ]
@@ -31,21 +31,21 @@ def append(*rows: list[str], table_id: str = "t") -> Request:
 
 
 def tables(bench: Bench, fields: str = "*") -> list[dict[str, Any]]:
-    """The tables of the first worksheet."""
+    """Return the tables of the first worksheet, limited to these fields."""
     [sheet, *_] = bench.described(fields=f"sheets.tables({fields})")["sheets"]
     found: list[dict[str, Any]] = sheet.get("tables", [])
     return found
 
 
 def bounds(bench: Bench) -> tuple[int, ...]:
-    """The range of the only table: top, left, bottom, right."""
+    """Return the range of the only table as top, left, bottom and right index."""
     [table] = tables(bench)
     names = ("startRowIndex", "startColumnIndex", "endRowIndex", "endColumnIndex")
     return tuple(table["range"][name] for name in names)
 
 
-def test_a_new_table_is_returned_and_part_of_its_worksheet(bench: Bench) -> None:
-    """Given names are written to the header, missing ones are made up."""
+def test_a_new_table_is_returned_with_its_worksheet(bench: Bench) -> None:
+    """Given column names are written to the header row, and missing names are generated."""
     bench.update("Data!A1", [["", "old"]])
     columns = [
         {"columnIndex": 1, "columnName": "state", "columnType": "DROPDOWN"},
@@ -78,8 +78,8 @@ def test_a_new_table_is_returned_and_part_of_its_worksheet(bench: Bench) -> None
     assert bench.grid("Data") == [["Column 1", "state"]]
 
 
-def test_id_and_name_are_made_up_where_missing(bench: Bench) -> None:
-    """Two tables get different ones."""
+def test_missing_table_ids_and_names_are_generated(bench: Bench) -> None:
+    """Two tables get different IDs and the names `Table1` and `Table2`."""
     other = grid_range(0, 3, 3, 5)
     bench.edit(add(tableId="", name=""), add(tableId="", name="", range=other))
     found = tables(bench, "tableId,name")
@@ -123,8 +123,8 @@ def test_id_and_name_are_made_up_where_missing(bench: Bench) -> None:
         pytest.param({"deleteTable": {"tableId": "u"}}, id="deletion of an unknown table"),
     ],
 )
-def test_a_table_that_cannot_be_is_refused(bench: Bench, request_: Request) -> None:
-    """The refusal names its request, and the table is as before."""
+def test_invalid_table_requests_are_refused(bench: Bench, request_: Request) -> None:
+    """The error names the index of its request, and the existing table does not change."""
     bench.edit(add())
     before = tables(bench)
     answer = bench.edit(request_)
@@ -134,8 +134,8 @@ def test_a_table_that_cannot_be_is_refused(bench: Bench, request_: Request) -> N
     assert tables(bench) == before
 
 
-def test_an_update_changes_the_members_in_its_mask(bench: Bench) -> None:
-    """Name, columns and range, each by its own field."""
+def test_an_update_of_a_table_sets_the_fields_of_its_mask(bench: Bench) -> None:
+    """The mask selects the name, the columns and the range."""
     bench.edit(add())
     column = {"columnIndex": 1, "columnName": "done", "columnType": "BOOLEAN"}
     bench.edit(
@@ -153,8 +153,8 @@ def test_an_update_changes_the_members_in_its_mask(bench: Bench) -> None:
     assert bounds(bench) == (0, 0, 5, 3)
 
 
-def test_a_footer_takes_a_row_more(bench: Bench) -> None:
-    """Without one the table is a row shorter again (Google's documentation)."""
+def test_a_footer_adds_a_row_to_the_table(bench: Bench) -> None:
+    """Removing the footer makes the table one row shorter again (Google's documentation)."""
     bench.edit(add())
     bench.edit(update("rowsProperties", rowsProperties=FOOTER))
     with_footer = bounds(bench)
@@ -165,7 +165,7 @@ def test_a_footer_takes_a_row_more(bench: Bench) -> None:
 
 
 def test_a_table_is_deleted_with_its_cells(bench: Bench) -> None:
-    """Cells beside it stay."""
+    """Cells outside the table stay."""
     bench.update("Data!A1", [["a", "b", "c"], ["1", "2", "3"]])
     bench.edit(add(), {"deleteTable": {"tableId": "t"}})
 
@@ -185,7 +185,7 @@ def test_a_table_is_deleted_with_its_cells(bench: Bench) -> None:
 def test_a_table_follows_its_rows_and_columns(
     bench: Bench, request_: Request, expected: tuple[int, ...]
 ) -> None:
-    """Rows inserted in it belong to it, those below it do not."""
+    """Rows inserted inside the table extend it. Rows inserted below the table do not."""
     bench.edit(add(columnProperties=[{"columnIndex": 1, "columnType": "DATE"}]), request_)
     [table] = tables(bench)
 
@@ -193,8 +193,8 @@ def test_a_table_follows_its_rows_and_columns(
     assert table["columnProperties"][1]["columnType"] == "DATE"
 
 
-def test_appended_cells_fill_the_body_first(bench: Bench) -> None:
-    """They begin in the table's first column, whatever lies below the table."""
+def test_appended_cells_fill_blank_rows_of_the_table_first(bench: Bench) -> None:
+    """Cells go to the first free row of the table, from the first column of the table on."""
     bench.update("Data!A1", [["", "h", "i"], ["", "1"], [""], ["below"]])
     bench.edit(add(range=grid_range(0, 1, 3, 3)), append(["2", "3"]))
 
@@ -203,7 +203,7 @@ def test_appended_cells_fill_the_body_first(bench: Bench) -> None:
 
 
 def test_a_full_table_grows_by_inserted_rows(bench: Bench) -> None:
-    """Rows below move down, and the new rows belong to the table."""
+    """Rows below the table move down, and the new rows belong to the table."""
     bench.update("Data!A1", [["h", "i"], ["1"], ["2"], ["below"]])
     bench.edit(add(), append(["3"], ["4"]))
 
@@ -213,7 +213,7 @@ def test_a_full_table_grows_by_inserted_rows(bench: Bench) -> None:
 
 
 def test_appends_of_one_batch_write_to_the_same_rows(bench: Bench) -> None:
-    """The first free row is that of before the batch (reported by users)."""
+    """Each append starts at the row that was free before the batch (reported by users)."""
     bench.update("Data!A1", [["h", "i"], ["1"], ["2"], ["below"]])
     bench.edit(add(), append(["3"], ["4"]), append(["5"]))
 
@@ -221,8 +221,8 @@ def test_appends_of_one_batch_write_to_the_same_rows(bench: Bench) -> None:
     assert bounds(bench) == (0, 0, 5, 2)
 
 
-def test_tables_are_described_with_the_cells_that_they_touch(bench: Bench) -> None:
-    """Without cells all are described (reported by users)."""
+def test_tables_are_returned_only_for_ranges_that_overlap_them(bench: Bench) -> None:
+    """`spreadsheets.get` without ranges returns all tables (reported by users)."""
     bench.edit(add(), add(tableId="u", name="x", range=grid_range(0, 3, 3, 5)))
     found = [
         bench.described(ranges=area, fields="sheets(tables.tableId,data.startRow)")["sheets"][0]
@@ -234,7 +234,7 @@ def test_tables_are_described_with_the_cells_that_they_touch(bench: Bench) -> No
 
 
 def test_rows_are_appended_above_the_footer(bench: Bench) -> None:
-    """The footer stays the last row."""
+    """The footer stays the last row of the table."""
     bench.update("Data!A1", [["h", "i"], ["1"], ["sum"]])
     bench.edit(add(rowsProperties=FOOTER), append(["2"], ["3"]))
 
@@ -242,8 +242,8 @@ def test_rows_are_appended_above_the_footer(bench: Bench) -> None:
     assert bounds(bench) == (0, 0, 5, 2)
 
 
-def test_rows_of_a_full_table_are_as_its_last_one(bench: Bench) -> None:
-    """They have its formats and rules, but not its values."""
+def test_new_rows_of_a_full_table_copy_the_last_row(bench: Bench) -> None:
+    """New rows get the formats and validation rules of the last row, but not its values."""
     typed: list[list[object]] = [["when", "done"], ["2026-01-05", True], ["total"]]
     bench.update("Data!A1", typed, "USER_ENTERED")
     rule = {"condition": {"type": "BOOLEAN"}}
@@ -257,7 +257,7 @@ def test_rows_of_a_full_table_are_as_its_last_one(bench: Bench) -> None:
 
 
 def test_a_protected_footer_does_not_stop_rows_above_it(bench: Bench) -> None:
-    """Rows are inserted beside the protection; a protected body stops them."""
+    """Rows can be appended above a protected footer, but not to a protected table body."""
     bench.update("Data!A1", [["h", "i"], ["1"], ["sum"]])
     bench.edit(add(rowsProperties=FOOTER))
     bench.owner_edits(protected(grid_range(2, 0, 3, 2)))
@@ -270,7 +270,7 @@ def test_a_protected_footer_does_not_stop_rows_above_it(bench: Bench) -> None:
 
 
 def test_a_protected_column_stops_rows_of_a_full_table(bench: Bench) -> None:
-    """Rows cannot be inserted across a column beside the table."""
+    """A protected column beside the table allows filling blank rows but not inserting rows."""
     bench.update("Data!A1", [["h", "i"], ["1"], [""]])
     bench.edit(add())
     bench.owner_edits(protected({"sheetId": 0, "startColumnIndex": 4, "endColumnIndex": 5}))
@@ -285,7 +285,7 @@ def protected(range_: Request) -> Request:
 
 
 def test_rows_below_a_table_do_not_join_it(bench: Bench) -> None:
-    """Neither by values.append nor by appendCells to the worksheet."""
+    """`values.append` and `appendCells` without a table ID do not extend the table."""
     bench.update("Data!A1", [["h", "i"], ["1"], ["2"]])
     bench.edit(add())
     bench.append("Data", [["3"]])
@@ -297,8 +297,8 @@ def test_rows_below_a_table_do_not_join_it(bench: Bench) -> None:
     assert bounds(bench) == (0, 0, 3, 2)
 
 
-def test_a_copied_worksheet_has_tables_of_its_own(bench: Bench) -> None:
-    """With other IDs and names."""
+def test_a_copied_worksheet_has_new_table_ids_and_names(bench: Bench) -> None:
+    """Tables of the copy have other IDs and names than tables of the source."""
     bench.edit(add(), {"duplicateSheet": {"sourceSheetId": 0, "insertSheetIndex": 1}})
     found = bench.described(fields="sheets.tables(tableId,name)")["sheets"]
     [[first], [copy]] = [sheet["tables"] for sheet in found]

@@ -1,4 +1,4 @@
-"""batchUpdate: texts tidied and split."""
+"""Tests of requests that trim texts and split texts into columns."""
 
 import pytest
 
@@ -9,7 +9,7 @@ COLUMN = grid_range(0, 0, 5, 1)
 
 
 def test_whitespace_is_trimmed(bench: Bench) -> None:
-    """Blanks at the ends go, those inside become one; the result stays a text."""
+    """Outer whitespace is removed, and inner whitespace becomes one blank."""
     bench.update("Data!A1", [["  a \n b\t", "ok"], [" =1 ", 5]])
     answer = bench.edit({"trimWhitespace": {"range": grid_range(0, 0, 5, 5)}})
     again = bench.edit({"trimWhitespace": {"range": grid_range(0, 0, 5, 5)}})
@@ -32,15 +32,15 @@ def test_whitespace_is_trimmed(bench: Bench) -> None:
 def test_text_is_split_into_columns(
     bench: Bench, text: str, options: Request, expected: list[object]
 ) -> None:
-    """The parts are entered as typed; a cell without the delimiter stays."""
+    """Each part is parsed as if typed, and a cell without the delimiter does not change."""
     bench.update("Data!A1", [[text], ["whole"]])
     bench.edit({"textToColumns": {"source": COLUMN, **options}})
 
     assert bench.grid("Data", valueRenderOption="UNFORMATTED_VALUE") == [expected, ["whole"]]
 
 
-def test_grid_grows_for_the_columns(bench: Bench) -> None:
-    """Parts past the last column make new ones."""
+def test_splitting_adds_columns_to_the_grid(bench: Bench) -> None:
+    """Parts past the last column of the grid get new columns."""
     bench.update("Data!E1", [["a,b,c"]])
     source = grid_range(0, 4, 1, 5)
     bench.edit({"textToColumns": {"source": source, "delimiterType": "COMMA"}})
@@ -59,10 +59,10 @@ def test_grid_grows_for_the_columns(bench: Bench) -> None:
         ({"source": COLUMN}, 501, "found out"),
     ],
 )
-def test_split_that_cannot_be_is_refused(
+def test_an_invalid_split_is_refused(
     bench: Bench, request_: Request, status: int, complaint: str
 ) -> None:
-    """More than a column, or no delimiter."""
+    """Two source columns or a bad delimiter get 400. Detection of the delimiter gets 501."""
     answer = bench.edit({"textToColumns": request_})
 
     assert answer.status_code == status

@@ -1,4 +1,4 @@
-"""Numbers in number formats."""
+"""Tests of number formats for numbers, dates and texts."""
 
 import math
 from datetime import datetime
@@ -70,8 +70,8 @@ ALPHABET = '0#?.,%;@/eE+-()$ "\\_*[]<>=1yYmMdDhHsSap€rRned'
         pytest.param(5e-324, "0.0", "0.0", id="smallest number"),
     ],
 )
-def test_number_is_written_in_a_format(number: float, pattern: str, text: str) -> None:
-    """Digits, groups, decimals, percent, exponents and literals stand where the format has them."""
+def test_number_is_formatted(number: float, pattern: str, text: str) -> None:
+    """Digits, groups, decimals, percent, exponents and literals follow the pattern."""
     assert written(float(number), pattern) == text
 
 
@@ -148,8 +148,8 @@ def test_section_is_chosen_by_the_number(number: float, pattern: str, text: str 
         pytest.param(1e308, "h:mm", None, id="no such time"),
     ],
 )
-def test_moment_is_written_in_a_format(number: float, pattern: str, text: str | None) -> None:
-    """Letters become parts of the date, the time or the duration; the rest is literal."""
+def test_date_or_time_is_formatted(number: float, pattern: str, text: str | None) -> None:
+    """Letters stand for parts of a date, time or duration. Other characters are literals."""
     assert written(number, pattern) == text
 
 
@@ -175,8 +175,8 @@ def test_moment_is_written_in_a_format(number: float, pattern: str, text: str | 
         pytest.param(0.005, "?/?%", "1/2%", id="percent"),
     ],
 )
-def test_number_is_written_as_a_fraction(number: float, pattern: str, text: str) -> None:
-    """The nearest fraction with so many digits, beside the whole number if there is a place."""
+def test_number_is_formatted_as_a_fraction(number: float, pattern: str, text: str) -> None:
+    """The pattern gives the digits or the value of the denominator, and can have a whole number."""
     assert written(float(number), pattern) == text
 
 
@@ -193,8 +193,8 @@ def test_number_is_written_as_a_fraction(number: float, pattern: str, text: str)
         (None, "x"),
     ],
 )
-def test_text_is_written_in_the_section_for_texts(pattern: str | None, shown: str) -> None:
-    """The fourth section, or a last one with `@`, shows texts; without one they stay."""
+def test_text_is_formatted_by_the_section_for_texts(pattern: str | None, shown: str) -> None:
+    """The fourth section, or a last section with `@`, is for texts. Otherwise texts stay."""
     assert written_text("x", pattern) == shown
 
 
@@ -220,7 +220,7 @@ def test_text_is_written_in_the_section_for_texts(pattern: str | None, shown: st
     ],
 )
 def test_date_formats_are_recognised(pattern: str | None, expected: bool) -> None:
-    """Only letters of a date outside quotes and brackets, and elapsed time, make a date."""
+    """Date letters outside quotes and brackets, and elapsed time, make a date format."""
     assert is_date(pattern) is expected
 
 
@@ -242,15 +242,15 @@ def test_date_formats_are_recognised(pattern: str | None, expected: bool) -> Non
         "",
     ],
 )
-def test_unknown_format_writes_nothing(pattern: str) -> None:
-    """A format that is not known is left to the automatic one, or shows nothing if it is empty."""
+def test_unknown_format_gives_no_text(pattern: str) -> None:
+    """`written` returns None for an unknown format and "" for an empty format."""
     assert not written(1.5, pattern)
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
 @pytest.mark.parametrize("pattern", ["0", "yyyy", "[h]"])
-def test_what_is_no_number_is_not_written(number: float, pattern: str) -> None:
-    """There is no text for numbers that no cell can hold."""
+def test_nan_and_infinity_are_not_formatted(number: float, pattern: str) -> None:
+    """`written` returns None for numbers that no cell can hold."""
     assert written(number, pattern) is None
 
 
@@ -267,12 +267,12 @@ def test_what_is_no_number_is_not_written(number: float, pattern: str) -> None:
     ],
 )
 def test_type_without_a_pattern_has_a_default(kind: str, text: str) -> None:
-    """The default formats are those of Google's discovery document."""
+    """The default patterns are those of Google's discovery document."""
     assert written(1000.12, default_pattern(kind) or "") == text
 
 
 def test_text_has_no_default_pattern() -> None:
-    """A number in the text format is shown as the automatic format shows it."""
+    """A number of the type TEXT is displayed in the automatic format."""
     assert default_pattern("TEXT") is None
 
 
@@ -283,8 +283,8 @@ def test_text_has_no_default_pattern() -> None:
     ),
     st.floats(allow_nan=True, allow_infinity=True),
 )
-def test_no_format_and_no_number_is_refused(pattern: str, number: float) -> None:
-    """The number is written or left to the automatic format."""
+def test_any_format_and_number_are_accepted(pattern: str, number: float) -> None:
+    """Formatting raises no exception and returns None or a text of limited length."""
     text = written(number, pattern)
 
     assert text is None or len(text) < 20_000
@@ -296,8 +296,8 @@ def test_no_format_and_no_number_is_refused(pattern: str, number: float) -> None
 )
 @pytest.mark.parametrize("number", [1e308, -5e-324, 43831.75])
 @pytest.mark.parametrize("length", [490, 10_000])
-def test_absurd_formats_are_written_at_no_length(part: str, number: float, length: int) -> None:
-    """The work that a format asks for is bounded."""
+def test_long_formats_give_texts_of_limited_length(part: str, number: float, length: int) -> None:
+    """A format of up to 10,000 characters gives None or fewer than 100,000 characters."""
     pattern = (part * length)[:length]
     text = written(number, pattern)
 

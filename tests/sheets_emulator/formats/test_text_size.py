@@ -1,4 +1,4 @@
-"""The estimate of how many pixels a text takes."""
+"""Tests of the estimated size of a text in pixels."""
 
 import pytest
 from hypothesis import given
@@ -16,12 +16,12 @@ from sheets_emulator.formats.text_size import MARGIN, text_height, text_width
     ],
 )
 def test_width_is_that_of_the_longest_line(text: str, width: int) -> None:
-    """The letters' widths and a margin."""
+    """The width is the sum of character widths and a margin."""
     assert text_width(text) == width
 
 
 @given(st.text(max_size=50), st.text(max_size=50))
-def test_longer_texts_take_no_less(text: str, more: str) -> None:
-    """For all characters."""
+def test_longer_texts_are_not_smaller(text: str, more: str) -> None:
+    """Adding characters never reduces the estimated width or height."""
     assert text_width(text + more) >= text_width(text)
     assert text_height(text + more) >= text_height(text) >= 21

@@ -1,4 +1,4 @@
-"""Display of numbers, dates and rows."""
+"""Tests of the rendering of cells: displayed text, typed value or formula."""
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ MARKED = Cell(value="text", format=number_format("NUMBER", '0;-0;0;"<"@">"'))
 
 
 def rendered(content: Content, rendering: Rendering) -> object:
-    """The JSON value of the only cell of a worksheet."""
+    """Return the JSON value that a read returns for a cell with this content."""
     sheet = Sheet(sheet_id=0, title="Data", row_count=1, column_count=1, rows=[(content,)])
     workbook = Workbook(spreadsheet_id="one", title="One", sheets=[sheet])
     box = sized(top=0, left=0, height=1, width=1)
@@ -50,8 +50,8 @@ def rendered(content: Content, rendering: Rendering) -> object:
         (1.7976931348623157e308, "1.79769E+308"),
     ],
 )
-def test_number_without_a_format_is_shown_as_automatic(number: float, shown: str) -> None:
-    """Whole numbers plain, ten significant digits, no trailing zeros, scientific at the ends."""
+def test_number_without_a_format_is_displayed(number: float, shown: str) -> None:
+    """Fractions have up to ten significant digits. Extreme numbers use scientific notation."""
     assert automatic(number) == shown
 
 
@@ -68,8 +68,8 @@ def test_number_without_a_format_is_shown_as_automatic(number: float, shown: str
         pytest.param(-5.0, "0;", "", id="format that shows nothing"),
     ],
 )
-def test_number_in_a_format(number: float, pattern: str | None, shown: str) -> None:
-    """A format is applied as far as it is known; otherwise the number is shown as automatic."""
+def test_number_is_displayed_in_its_format(number: float, pattern: str | None, shown: str) -> None:
+    """A number with an unsuitable or unknown format is displayed as without a format."""
     assert displayed_number(number, pattern) == shown
 
 
@@ -89,8 +89,8 @@ def test_number_in_a_format(number: float, pattern: str | None, shown: str) -> N
         pytest.param(MARKED, "<text>", id="text in a section for texts"),
     ],
 )
-def test_formatted_value_is_what_the_sheet_shows(content: Content, shown: object) -> None:
-    """Every value is text, in the format of its cell."""
+def test_formatted_value_is_the_displayed_text(content: Content, shown: object) -> None:
+    """Values, results and errors are texts in the cell's format. A blank cell is None."""
     assert rendered(content, Rendering()) == shown
 
 
@@ -141,20 +141,22 @@ def test_formatted_value_is_what_the_sheet_shows(content: Content, shown: object
         pytest.param(Cell(), Rendering(value="UNFORMATTED_VALUE"), None, id="blank"),
     ],
 )
-def test_cell_is_rendered_as_asked(content: Content, rendering: Rendering, value: object) -> None:
-    """The render options decide between text, typed value, serial and formula."""
+def test_cell_is_rendered_by_the_options(
+    content: Content, rendering: Rendering, value: object
+) -> None:
+    """Options select the typed value or formula, and a date as a serial number or text."""
     found = rendered(content, rendering)
 
     assert (type(found), found) == (type(value), value)
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
-def test_many_numbers_are_shown_as_each_of_them(numbers: list[float]) -> None:
-    """The quick way for a column of numbers and the way for one give the same texts."""
+def test_a_column_of_numbers_is_displayed_like_each_number(numbers: list[float]) -> None:
+    """`automatic_column` returns the same texts as `automatic` for each number."""
     assert automatic_column(numbers) == [automatic(number) for number in numbers]
 
 
 @given(st.lists(st.floats(min_value=1e-4, max_value=8e9), min_size=1, max_size=20))
-def test_many_usual_numbers_are_shown_as_each_of_them(numbers: list[float]) -> None:
-    """So do numbers of the usual sizes, which take the quick way."""
+def test_a_column_of_usual_numbers_is_displayed_like_each_number(numbers: list[float]) -> None:
+    """Numbers from 0.0001 to 8e9, which take a fast path, get the same texts as single numbers."""
     assert automatic_column(numbers) == [automatic(number) for number in numbers]

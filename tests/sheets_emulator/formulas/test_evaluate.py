@@ -1,4 +1,4 @@
-"""Evaluation of formulas with references."""
+"""Tests of the evaluation of formulas with references."""
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,7 @@ from tests.sheets_emulator.formula_cells import (
     ],
 )
 def test_value_of_a_cell(content: Content, value: CellValue, pattern: str | None) -> None:
-    """A cell without a formula is what it holds; a format of its own counts."""
+    """A cell without a formula has its own value. The cell's own number format is used."""
     book = workbook(Data=[(content,)])
 
     assert evaluated(book, 0, 0) == Evaluated(value=value, pattern=pattern)
@@ -78,30 +78,30 @@ def test_value_of_a_cell(content: Content, value: CellValue, pattern: str | None
     ],
 )
 def test_references(text: str, value: CellValue) -> None:
-    """References name cells of any worksheet; only SUM and CONCATENATE take several."""
+    """A lost reference is #REF!. A range is #VALUE! unless SUM or CONCATENATE takes it."""
     rows = [(1.0, "x"), (3.0, True, formula("=1/0")), (None, None, None, formula(text))]
     others: dict[str, list[Row]] = {"It's": [(None, None), (None, 2.0)], "It": [(42.0,)]}
 
     assert shown(evaluated(workbook(Data=rows, **others), 2, 3)) == value
 
 
-def test_reference_to_no_worksheet_names_it() -> None:
-    """The error says which title there is not."""
+def test_error_names_the_missing_worksheet() -> None:
+    """The #REF! error of a reference has the title of the worksheet that does not exist."""
     error = result("='No such'!A1").value
 
     assert error == cell_error("REF", "Unresolved sheet name 'No such'.")
 
 
-def test_if_has_the_format_of_its_choice() -> None:
-    """A chosen date is displayed as one."""
+def test_if_has_the_format_of_the_chosen_value() -> None:
+    """IF returns a chosen date with the number format of the date."""
     date = Cell(value=43831.0, format=DATE)
 
     assert result('=IF(B1="","",B1)', date) == Evaluated(value=43831.0, pattern="yyyy-mm-dd")
     assert result('=IF(B1="",B1,"")', date) == Evaluated(value="")
 
 
-def test_formula_of_a_formula() -> None:
-    """Formulas are computed through others, on other worksheets too, with their formats."""
+def test_formula_refers_to_formulas() -> None:
+    """A formula is computed from formulas on other worksheets, with their number formats."""
     book = workbook(
         Data=[(formula("=Other!A1+1"), formula("=A1*2"))],
         Other=[(formula("=B1"), Cell(value=43831.0, format=DATE))],
@@ -123,8 +123,10 @@ def test_formula_of_a_formula() -> None:
     ],
 )
 @pytest.mark.parametrize("first", ["top", "bottom"])
-def test_circle_is_an_error_in_each_of_its_cells(formulas: list[str], first: str) -> None:
-    """Cells that wait for each other are #REF!, whichever is looked at first."""
+def test_circular_reference_is_an_error_in_each_of_its_cells(
+    formulas: list[str], first: str
+) -> None:
+    """Cells that depend on each other are #REF!, whichever cell is evaluated first."""
     book = workbook(Data=column(*map(formula, formulas)))
     results = Results(book)
     rows = [row for row, text in enumerate(formulas) if text != "=1"]
@@ -134,15 +136,15 @@ def test_circle_is_an_error_in_each_of_its_cells(formulas: list[str], first: str
     assert values == [CIRCULAR] * len(rows)
 
 
-def test_what_waits_for_a_circle_is_an_error_and_the_rest_is_not() -> None:
-    """The error goes on to the cells that refer to the circle only."""
+def test_only_cells_that_depend_on_a_circular_reference_are_errors() -> None:
+    """A formula that does not refer to the circular reference has its value."""
     book = workbook(Data=column(formula("=A1"), formula("=A1+1"), formula("=A4"), 1.0))
 
     assert [shown(evaluated(book, row, 0)) for row in (1, 2)] == ["#REF!", 1.0]
 
 
-def test_long_chain_of_references_from_either_end() -> None:
-    """A chain of 20,000 formulas is computed from either end."""
+def test_long_chain_of_references_is_computed_from_either_end() -> None:
+    """Evaluation of 20,000 formulas, each of which refers to the row above, has no depth limit."""
     chain = column(1.0, *(formula(f"=A{row}+1") for row in range(1, 20_000)))
     book = workbook(Data=chain)
     downwards = Results(book)
@@ -152,16 +154,16 @@ def test_long_chain_of_references_from_either_end() -> None:
     assert values == [float(number) for number in range(1, 20_001)]
 
 
-def test_long_circle() -> None:
-    """A circle of 20,000 cells is found."""
+def test_long_circular_reference_is_found() -> None:
+    """A circular reference over 20,000 cells is an error."""
     circle = column(formula("=A20000"), *(formula(f"=A{row}") for row in range(1, 20_000)))
 
     assert evaluated(workbook(Data=circle), 7, 0).value == CIRCULAR
 
 
 @given(formula_texts, st.sampled_from([1.0, "5", "x", True, None, Cell(value=1.0, format=DATE)]))
-def test_any_formula_comes_to_something(text: str, other: Content) -> None:
-    """Evaluation gives a value or an error, never an exception."""
+def test_any_formula_has_a_result(text: str, other: Content) -> None:
+    """Evaluation of any text gives a value or an error and raises no exception."""
     value = result(f"={text}", other).value
 
     assert value is None or isinstance(value, bool | float | str | CellError)

@@ -1,4 +1,4 @@
-"""Parsing of formulas."""
+"""Tests of the formula parser."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from tests.sheets_emulator.formula_cells import formula_texts
 
 
 def postfix(text: str) -> str:
-    """The steps of a formula as a line of words."""
+    """Return the parsed steps in postfix order, separated by blanks, or the text of the error."""
     steps = parse(text)
     if isinstance(steps, CellError):
         return steps.text
@@ -46,8 +46,8 @@ def postfix(text: str) -> str:
         pytest.param("=SUM((A1:B2))", "cells SUM/1", id="range in parentheses"),
     ],
 )
-def test_formula_in_the_order_it_is_computed(formula: str, steps: str) -> None:
-    """Operators bind as Google's do, and those of the same strength go from left to right."""
+def test_formula_is_parsed_in_the_order_of_computation(formula: str, steps: str) -> None:
+    """Operators have Google's precedence and are left-associative."""
     assert postfix(formula) == steps
 
 
@@ -63,8 +63,8 @@ def test_formula_in_the_order_it_is_computed(formula: str, steps: str) -> None:
         ("'It''s'!A1", Area(title="It's", span=Span(bottom=1, right=1))),
     ],
 )
-def test_reference_names_cells(text: str, area: Area) -> None:
-    """References may have signs, open ends, swapped corners and a worksheet's title."""
+def test_reference_is_parsed_into_an_area(text: str, area: Area) -> None:
+    """References can have `$`, open ends, swapped corners and the title of a worksheet."""
     assert parse(f"={text}") == (area,)
 
 
@@ -96,13 +96,13 @@ def test_reference_names_cells(text: str, area: Area) -> None:
         pytest.param("=CONCAT(1)+foo", "#NAME?", id="unknown name outdoes a count"),
     ],
 )
-def test_formula_that_is_an_error_whatever_the_cells_hold(formula: str, error: str) -> None:
-    """Unparseable text is #ERROR!, an unknown name #NAME?."""
+def test_invalid_formula_is_an_error(formula: str, error: str) -> None:
+    """Invalid syntax is #ERROR!, an unknown name #NAME?, and a wrong argument count #N/A."""
     assert postfix(formula) == error
 
 
-def test_error_tells_what_is_wrong() -> None:
-    """An error has Google's type and a message."""
+def test_error_of_a_formula_has_a_type_and_message() -> None:
+    """The message for a wrong number of arguments has the expected and the actual number."""
     error = parse("=CONCAT(1)")
 
     assert isinstance(error, CellError)
@@ -112,8 +112,8 @@ def test_error_tells_what_is_wrong() -> None:
     )
 
 
-def test_error_names_the_numbers_of_arguments_that_are_possible() -> None:
-    """A function with optional arguments has a least and a largest number of them."""
+def test_error_has_the_allowed_numbers_of_arguments() -> None:
+    """The message for optional arguments has the smallest and the largest number."""
     error = parse("=IF(1)")
 
     assert isinstance(error, CellError)
@@ -133,13 +133,13 @@ def test_error_names_the_numbers_of_arguments_that_are_possible() -> None:
     ],
 )
 def test_no_nesting_is_too_deep(formula: str) -> None:
-    """The longest formulas a cell can hold are read without recursion."""
+    """The longest formulas that a cell can hold are parsed without recursion."""
     assert not isinstance(parse(formula), CellError)
 
 
 @given(formula_texts)
-def test_any_text_can_be_given(text: str) -> None:
-    """Reading gives steps or an error, never an exception."""
+def test_any_text_can_be_parsed(text: str) -> None:
+    """Parsing of any text gives steps or an error and raises no exception."""
     result = parse(f"={text}")
 
     assert isinstance(result, CellError | tuple)

@@ -1,4 +1,4 @@
-"""Lexical analysis of formulas."""
+"""Tests of the lexical analysis of formulas."""
 
 import pytest
 from hypothesis import example, given
@@ -14,7 +14,7 @@ from tests.sheets_emulator.formula_cells import formula_texts
 @example("A1:" * 16_000)
 @example("A" + " " * 50_000)
 def test_no_character_is_lost(text: str) -> None:
-    """The parts of any text put together are the text."""
+    """Joining the lexemes of a formula gives the original text."""
     assert "".join(lexeme.text for lexeme in lexemes(text)) == text
 
 
@@ -39,8 +39,8 @@ def test_no_character_is_lost(text: str) -> None:
         pytest.param("A1<>B1<=2", "area mark area mark number", id="operators of two characters"),
     ],
 )
-def test_kinds_of_parts(text: str, kinds: str) -> None:
-    """References are reported from functions, names, numbers and strings."""
+def test_kinds_of_lexemes(text: str, kinds: str) -> None:
+    """References are distinguished from functions, names, numbers and strings."""
     assert [lexeme.kind for lexeme in lexemes(text)] == kinds.split()
 
 
@@ -53,5 +53,5 @@ def test_kinds_of_parts(text: str, kinds: str) -> None:
     ],
 )
 def test_title_is_read_without_its_quotes(area: str, parts: tuple[str | None, str]) -> None:
-    """A reference is its worksheet's title and its cells."""
+    """`split_area` splits a reference into the title of its worksheet and its cells."""
     assert split_area(area) == parts

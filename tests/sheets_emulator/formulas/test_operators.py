@@ -1,4 +1,4 @@
-"""Operators on numbers, texts, booleans, blanks and formats."""
+"""Tests of operators and functions on numbers, texts, booleans, blanks and formats."""
 
 from functools import reduce
 from operator import add, mul
@@ -58,8 +58,8 @@ PRICE = Cell(value=5.0, format=DOLLARS)
         ('=if(1,IF(0,"a","b"),"c")&"!"', "b!"),
     ],
 )
-def test_operators(formula: str, value: CellValue) -> None:
-    """Values are taken as numbers, texts or booleans as the operator needs them."""
+def test_operators_and_functions_have_a_value(formula: str, value: CellValue) -> None:
+    """Operands are converted to the type that the operator or function needs."""
     assert shown(result(formula)) == value
 
 
@@ -104,8 +104,8 @@ def test_operators(formula: str, value: CellValue) -> None:
         ("=CONCATENATE(1,1/0)", "#DIV/0!", None),
     ],
 )
-def test_errors(formula: str, error: str, message: str | None) -> None:
-    """The first error among the operands is the result."""
+def test_errors_are_results(formula: str, error: str, message: str | None) -> None:
+    """The result is the first error among the operands."""
     value = result(formula).value
 
     assert isinstance(value, CellError)
@@ -114,7 +114,7 @@ def test_errors(formula: str, error: str, message: str | None) -> None:
 
 
 def test_text_longer_than_a_cell_can_hold_is_an_error() -> None:
-    """A text may have 50,000 characters and not one more."""
+    """A result of 50,000 characters is allowed, and a longer result is #VALUE!."""
     long = "x" * 25_000
 
     assert shown(result("=B1&B1", long)) == 2 * long
@@ -143,12 +143,12 @@ def test_text_longer_than_a_cell_can_hold_is_an_error() -> None:
 def test_result_keeps_a_number_format(
     formula: str, contents: tuple[Content, ...], pattern: str | None
 ) -> None:
-    """Sums, differences and products have the format of the first operand that has one."""
+    """Sums and products keep a currency format. A date plus or minus days stays a date."""
     assert result(formula, *contents).pattern == pattern
 
 
-def test_text_takes_dates_as_they_are_shown_and_other_numbers_plain() -> None:
-    """A date in a longer text is its displayed text, a price its number."""
+def test_joined_text_has_displayed_dates_and_plain_numbers() -> None:
+    """A date is joined as its displayed text, and a price is joined without its format."""
     assert shown(result('=B1&" "&C1', NEW_YEAR, PRICE)) == "2020-01-01 5"
     assert shown(result("=CONCATENATE(B1:C1)", NEW_YEAR, PRICE)) == "2020-01-015"
 
@@ -157,8 +157,8 @@ numbers = st.floats(min_value=-1e6, max_value=1e6, allow_subnormal=False).map(la
 
 
 @given(st.lists(st.lists(numbers, min_size=1, max_size=4), min_size=1, max_size=5))
-def test_sums_of_products_are_those_of_python(products: list[list[float]]) -> None:
-    """Products come before sums, and both go from left to right."""
+def test_sums_of_products_equal_those_of_python(products: list[list[float]]) -> None:
+    """Products are computed before sums, and both are computed from left to right."""
     text = "=" + " + ".join("*".join(map(repr, factors)) for factors in products)
     terms = [reduce(mul, factors) for factors in products]
     value = reduce(add, terms)  # `sum` is more exact from Python 3.12 on
@@ -175,7 +175,7 @@ OPERATIONS = {
 
 
 def combined(parts: st.SearchStrategy[Computed]) -> st.SearchStrategy[Computed]:
-    """Two expressions around an operator, in parentheses, and a negative one."""
+    """Strategy for two expressions with an operator in parentheses, or one negated expression."""
     pairs = st.builds(
         lambda left, sign, right: (
             f"({left[0]} {sign}{right[0]})",
@@ -189,8 +189,8 @@ def combined(parts: st.SearchStrategy[Computed]) -> st.SearchStrategy[Computed]:
 
 
 @given(st.recursive(numbers.map(lambda number: (repr(number), number)), combined, max_leaves=8))
-def test_nested_arithmetic_is_that_of_python(expression: Computed) -> None:
-    """The value is the one that Python computes."""
+def test_nested_arithmetic_equals_that_of_python(expression: Computed) -> None:
+    """A formula with nested parentheses has the value that Python computes."""
     text, value = expression
 
     assert shown(result(f"={text}")) == value

@@ -1,4 +1,4 @@
-"""References after edits of cells, copies and worksheets."""
+"""Tests of references after edits of cells, copies, and edits of worksheets."""
 
 import pytest
 from hypothesis import given
@@ -14,17 +14,20 @@ from tests.sheets_emulator.formula_cells import formula_texts
 
 
 def same(first: int, last: int | None) -> tuple[int, int | None]:
-    """Nothing moves."""
+    """Shift function for lines that do not move.
+
+    Takes and returns the first index and the end index of a range, None for an open end.
+    """
     return first, last
 
 
 def inserted(first: int, last: int | None) -> tuple[int, int | None]:
-    """Two new lines before the third one."""
+    """Shift function for two lines inserted at index 2."""
     return first + (2 if first >= 2 else 0), None if last is None else last + (2 if last > 2 else 0)
 
 
 def deleted(first: int, last: int | None) -> tuple[int, int | None] | None:
-    """The third and the fourth line are taken out."""
+    """Shift function for the deletion of the lines 2 and 3, or None if no line is left."""
 
     def fall(edge: int) -> int:
         return edge - max(0, min(edge, 4) - 2)
@@ -52,10 +55,10 @@ def deleted(first: int, last: int | None) -> tuple[int, int | None] | None:
         pytest.param("=A1:OFFSET(B1,1,1)", 1, 0, "=A2:OFFSET(B2,1,1)", id="unknown function"),
     ],
 )
-def test_copied_formula_refers_to_the_cells_beside_it(
+def test_copied_formula_shifts_its_relative_references(
     formula: str, down: int, right: int, moved: str
 ) -> None:
-    """References without a `$` move with the copy; one that leaves the sheet is lost."""
+    """References without `$` move with the copy. A reference past the sheet's edge is #REF!."""
     assert translated(formula, down, right) == moved
 
 
@@ -78,12 +81,12 @@ def test_copied_formula_refers_to_the_cells_beside_it(
     ],
 )
 def test_reference_follows_its_rows(rows: Shift, formula: str, moved: str) -> None:
-    """A reference to moved rows names the same cells as before; deleted ones are lost."""
+    """A reference to moved rows is adjusted, and a reference to deleted rows is #REF!."""
     assert shifted(formula, own_title="Data", title="Data", rows=rows, columns=same) == moved
 
 
 def test_reference_follows_its_columns() -> None:
-    """Columns are followed as rows are."""
+    """References to columns are adjusted when columns are inserted."""
     formula = "=C1+$D$2+SUM(A:C)+5:6"
 
     moved = shifted(formula, own_title="Data", title="data", rows=same, columns=inserted)
@@ -92,7 +95,7 @@ def test_reference_follows_its_columns() -> None:
 
 
 def test_only_references_to_the_changed_worksheet_move() -> None:
-    """A reference without a title on another worksheet is not one to the changed worksheet."""
+    """A reference without a title, on another worksheet, does not change."""
     formula = "=A3+'My Data'!A3+Other!A3"
 
     moved = shifted(formula, own_title="Other", title="My Data", rows=inserted, columns=same)
@@ -111,12 +114,12 @@ def test_only_references_to_the_changed_worksheet_move() -> None:
 def test_reference_follows_the_title_of_its_worksheet(
     formula: str, new_title: str, result: str
 ) -> None:
-    """The new title is quoted where it must be."""
+    """References to a renamed worksheet get the new title, in quotes if necessary."""
     assert renamed(formula, "Data", new_title) == result
 
 
 def test_reference_to_a_deleted_worksheet_is_lost() -> None:
-    """References with its title become #REF!, others stay."""
+    """References with the title of a deleted worksheet become #REF!. Other references stay."""
     formula = "='It''s'!A1+SUM(IT'S!B2)+A1"
 
     assert without_sheet("='It''s'!A1:B2+A1+Data!A1", "It's") == "=#REF!+A1+Data!A1"
@@ -124,8 +127,8 @@ def test_reference_to_a_deleted_worksheet_is_lost() -> None:
 
 
 @given(formula_texts)
-def test_what_does_not_move_stays_as_it_is_written(text: str) -> None:
-    """A formula of which nothing moved is the same, character by character."""
+def test_formula_without_a_change_keeps_its_text(text: str) -> None:
+    """Every character stays if no cell moves and the edited worksheet is not in the formula."""
     formula = f"={text}"
     followed = shifted(formula, own_title="A", title="A", rows=same, columns=same)
 
@@ -136,8 +139,8 @@ def test_what_does_not_move_stays_as_it_is_written(text: str) -> None:
 
 
 @given(formula_texts)
-def test_any_text_can_be_moved(text: str) -> None:
-    """Moving there and back again gives a text, never an exception."""
+def test_any_text_can_be_translated(text: str) -> None:
+    """Moving a formula back and forth gives the same text and raises no exception."""
     there = translated(f"={text}", 3, 2)
 
     assert translated(translated(there, -3, -2), 3, 2) == there

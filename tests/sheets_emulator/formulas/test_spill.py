@@ -1,4 +1,4 @@
-"""Array formulas, whose results fill other cells."""
+"""Tests of array formulas, whose results fill other cells."""
 
 from collections.abc import Callable
 
@@ -12,11 +12,11 @@ from tests.sheets_emulator.requests_of import Request, dimension, grid_range
 FILLED = '"=ARRAYFORMULA(IF(A2:A="""","""",A2:A&""!""))"'
 SHEET = f"name,text\nAda,{FILLED}\nBob,\n,\n"
 BLANKS = SHEET.replace('="""","""",', '="""",,')
-"""A result of blanks in place of empty texts."""
+"""CSV text with an array formula that returns blank cells in place of empty texts."""
 
 
 def append(bench: Bench, text: str) -> str:
-    """The row where appendCells writes a text."""
+    """Append a text with `appendCells`, and return its position as `row N`."""
     rows = [{"values": [{"userEnteredValue": {"stringValue": text}}]}]
     bench.edit({"appendCells": {"sheetId": 0, "rows": rows, "fields": "userEnteredValue"}})
     column = [row[0] if row else "" for row in bench.grid("Data!A:A")]
@@ -24,7 +24,7 @@ def append(bench: Bench, text: str) -> str:
 
 
 def error(bench: Bench, cell: str) -> str:
-    """The explanation of the error in a cell."""
+    """Return the error message of a cell."""
     found: str = cells(bench, f"Data!{cell}")[0][0]["effectiveValue"]["errorValue"]["message"]
     return found
 
@@ -45,7 +45,7 @@ def error(bench: Bench, cell: str) -> str:
 def test_array_formula_fills_the_cells_below_it(
     build: BenchBuilder, formula: str, column: list[str]
 ) -> None:
-    """Each cell has the result for the cells at the same distance."""
+    """Each cell has the result for its row of the ranges. Rows that a range lacks are #N/A."""
     bench = build({"Data": "1,x,\n2,,\n3,,\n,,\n"})
     bench.update("Data!C1", [[formula]], "USER_ENTERED")
 
@@ -53,7 +53,7 @@ def test_array_formula_fills_the_cells_below_it(
 
 
 def test_filled_cells_have_results_but_no_formulas(build: BenchBuilder) -> None:
-    """A filled cell has an effective value only, and is read as a value in place of a formula."""
+    """A filled cell has an effective value only, and a read of formulas returns the value."""
     bench = build({"Data": SHEET})
     text = {"stringValue": "Bob!"}
 
@@ -63,7 +63,7 @@ def test_filled_cells_have_results_but_no_formulas(build: BenchBuilder) -> None:
 
 
 def test_results_follow_each_write(build: BenchBuilder) -> None:
-    """Values, inserted rows and a larger grid change the result, and formulas that refer to it."""
+    """Written values, inserted rows and appended rows change the result."""
     bench = build({"Data": f"name,text,\nAda,{FILLED},=B3\nBob,,\n"})
     bench.update("Data!A3", [["Bea"]])
     bench.edit(dimension("insertDimension", "ROWS", 2, 3))
@@ -74,7 +74,7 @@ def test_results_follow_each_write(build: BenchBuilder) -> None:
 
 
 def test_empty_texts_are_data_and_blanks_are_not(build: BenchBuilder) -> None:
-    """Rows are appended below all rows for which the result is a text, also an empty one."""
+    """`appendCells` writes below rows with a text as result, even an empty text."""
     texts = build({"Data": SHEET + ",\n"})
     blanks = build({"Data": BLANKS + ",\n"})
 
@@ -83,7 +83,7 @@ def test_empty_texts_are_data_and_blanks_are_not(build: BenchBuilder) -> None:
 
 
 def test_result_that_would_replace_a_cell_is_an_error(build: BenchBuilder) -> None:
-    """The error names the cell, and goes away with it."""
+    """The #REF! error names the cell with data, and clearing the cell removes the error."""
     bench = build({"Data": SHEET})
     bench.update("Data!B3", [["mine"]])
     blocked = bench.grid("Data!B2:B4")
@@ -96,7 +96,7 @@ def test_result_that_would_replace_a_cell_is_an_error(build: BenchBuilder) -> No
 
 
 def test_result_that_leaves_the_grid_is_an_error(build: BenchBuilder) -> None:
-    """Recorded of columns: the error counts what is missing."""
+    """The error has the number of missing rows or columns (columns recorded from Google)."""
     bench = build({"Data": "1,,=ARRAYFORMULA(A1:B1)\n,,=ARRAYFORMULA(A1:A2)\n"})
 
     assert bench.grid("Data!C:C") == [["#REF!"], ["#REF!"]]
@@ -113,7 +113,7 @@ def copy(source: Request, destination: Request, kind: str) -> Request:
 
 
 def test_copies_of_filled_cells_are_blank_or_values(build: BenchBuilder) -> None:
-    """Only PASTE_VALUES takes the result along."""
+    """`PASTE_VALUES` copies the result of a filled cell, and `PASTE_NORMAL` copies a blank."""
     bench = build({"Data": "Ada,=ARRAYFORMULA(A1:A2),,\nBob,,,\n"})
     source = grid_range(1, 1, 2, 2)
     bench.edit(copy(source, grid_range(0, 2, 1, 3), "PASTE_NORMAL"))
@@ -126,7 +126,7 @@ def test_copies_of_filled_cells_are_blank_or_values(build: BenchBuilder) -> None
 
 
 def test_requests_of_a_batch_do_not_see_old_results(build: BenchBuilder) -> None:
-    """A filled cell that was copied is blank, one that was written has its new value."""
+    """Within a batch, a copy of a filled cell is blank, and a written cell has its new value."""
     bench = build({"Data": "Ada,=ARRAYFORMULA(A1:A2),,\nBob,,,\n"})
     cell = {"userEnteredValue": {"stringValue": "mine"}}
     start = {"sheetId": 0, "rowIndex": 1, "columnIndex": 1}
@@ -180,14 +180,14 @@ def edited(bench: Bench) -> object:
 def test_answers_of_writes_have_the_new_results(
     build: BenchBuilder, write: Callable[[Bench], object]
 ) -> None:
-    """A cell that was blank before is filled in the write's own answer."""
+    """The response of a write has the array result for the row that the write filled."""
     bench = build({"Data": BLANKS})
 
     assert write(bench) == [["Cid", "Cid!"]]
 
 
 def test_rows_without_a_change_are_shared(build: BenchBuilder) -> None:
-    """A version of a spreadsheet shares them with the next one, so that a file keeps less."""
+    """Two versions of a worksheet share the row objects that a write did not change."""
     bench = build({"Data": SHEET})
     before = bench.emulator.service.store.workbooks["book"].sheets[0].rows
     bench.update("Data!A3", [["Bea"]])

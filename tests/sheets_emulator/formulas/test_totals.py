@@ -1,4 +1,4 @@
-"""Sums over ranges: correct, and each cell is read about once."""
+"""Tests of SUM and CONCATENATE over ranges."""
 
 import pytest
 from hypothesis import given
@@ -28,7 +28,7 @@ FORMS = {
 
 
 def expected(form: str, row: int) -> float:
-    """The sum of 0, 1, 2 … that a form of formula stands for in a row, counted from 1."""
+    """Return the expected result of a formula of FORMS in a row, counted from 1."""
     firsts = {"same": 0, "growing": 0, "shrinking": row - 1}
     ends = {"same": HEIGHT, "growing": row, "shrinking": HEIGHT}
     return float(sum(range(firsts[form], ends[form])))
@@ -38,7 +38,7 @@ def expected(form: str, row: int) -> float:
 @pytest.mark.parametrize("is_computed", [False, True], ids=["of values", "of formulas"])
 @pytest.mark.parametrize("step", [1, -1], ids=["downwards", "upwards"])
 def test_many_sums_over_one_column(form: str, is_computed: bool, step: int) -> None:
-    """Sums that share their work are those of each range alone, in any order."""
+    """Sums over overlapping ranges are correct, whichever row is evaluated first."""
     rows: list[Row] = [
         (
             formula(f"={number}") if is_computed else float(number),
@@ -53,15 +53,15 @@ def test_many_sums_over_one_column(form: str, is_computed: bool, step: int) -> N
     assert sums == {row: expected(form, row + 1) for row in range(HEIGHT)}
 
 
-def test_each_sum_takes_in_the_sums_above_it() -> None:
-    """A column of sums over all the cells above, looked at from its end, doubles each time."""
+def test_sums_can_include_the_sums_above_them() -> None:
+    """The last of 599 sums over all cells above is 2^598, even if it is evaluated first."""
     sums = column(1.0, *(formula(f"=SUM(A$1:A{row})") for row in range(1, 600)))
 
     assert evaluated(workbook(Data=sums), 599, 0).value == 2.0**598
 
 
-def test_error_counts_in_the_ranges_that_hold_it() -> None:
-    """A sum is an error from the row of the error on."""
+def test_sum_over_a_range_with_an_error_is_the_error() -> None:
+    """Running sums are #DIV/0! from the row of the error on."""
     above = 2 * ROWS_OF_STRETCH
     cells = column(*[1.0] * above, formula("=1/0"), 1.0)
     rows = [(*row, formula(f"=SUM(A$1:A{number})")) for number, row in enumerate(cells, start=1)]
@@ -72,8 +72,8 @@ def test_error_counts_in_the_ranges_that_hold_it() -> None:
     assert last == [float(above), "#DIV/0!", "#DIV/0!"]
 
 
-def test_first_format_of_a_range_counts_across_stretches() -> None:
-    """The number format is the one of the first number that has one."""
+def test_sum_has_the_first_number_format_of_its_range() -> None:
+    """The first formatted number can be below the first block of 256 rows."""
     priced = formula("=2", DOLLARS)
     dated = formula("=1", DATE)
     cells = column(*[1.0] * ROWS_OF_STRETCH, priced, *[1.0] * ROWS_OF_STRETCH, dated)
@@ -84,8 +84,8 @@ def test_first_format_of_a_range_counts_across_stretches() -> None:
     assert total == Evaluated(value=2.0 * ROWS_OF_STRETCH + 3, pattern='"$"#,##0')
 
 
-def test_large_ranges_of_many_formulas() -> None:
-    """2,000 sums and 2,000 running totals over 50,000 rows are no matter of minutes."""
+def test_many_sums_over_large_ranges_are_computed() -> None:
+    """2,000 sums and 2,000 running totals over 50,000 rows are correct."""
     rows: list[Row] = [(float(number), "x", True) for number in range(50_000)]
     for number in range(2_000):
         both = (formula("=SUM(A:C)"), formula(f"=SUM(A$1:A{number + 1})"))
@@ -107,7 +107,7 @@ TEXTS: dict[CellValue, str] = {1.0: "1", 2.5: "2.5", "7": "7", None: "", False: 
     st.integers(1, 40),
 )
 def test_sum_and_text_of_any_range(contents: list[CellValue], first: int, last: int) -> None:
-    """SUM adds the numbers, CONCATENATE joins everything."""
+    """SUM adds the numbers of a range, and CONCATENATE joins the texts of all its cells."""
     inside = contents[min(first, last) - 1 : max(first, last)]
     formulas = [formula(f"={name}(Data!A{first}:A{last})") for name in ("SUM", "CONCATENATE")]
     book = workbook(Formulas=[tuple(formulas)], Data=column(*contents))

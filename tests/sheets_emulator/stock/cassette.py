@@ -1,9 +1,10 @@
-"""Recorded exchanges of gspread with Google, and the same calls made to the emulator.
+"""Recorded exchanges between gspread and Google, in a form that tests can compare.
 
 Rules
-- An id is as good as another: numbers of six digits or more are numbered in their order.
-- Query parameters may come in any order, members of objects too. A member of a body that is null
-  is as good as absent: newer versions of gspread send some that older ones left out.
+- IDs are replaced: the spreadsheet ID by "ID", and each number of six or more digits by 900000,
+  900001 and so on, in order of appearance.
+- The order of query parameters and object members is ignored.
+- Null members at the top of a request body are ignored, because not all gspread versions send them.
 """
 
 import json
@@ -27,7 +28,7 @@ Recorded = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """The compared part of an exchange."""
+    """Parts of an exchange that tests compare, with IDs replaced."""
 
     method: str
     path: str
@@ -39,18 +40,19 @@ class Told:
 
 @dataclass(frozen=True, kw_only=True)
 class Cassette:
-    """One recorded sequence, which starts with a new spreadsheet."""
+    """A recorded sequence of exchanges, which starts with the creation of a spreadsheet."""
 
     exchanges: tuple[Recorded, ...]
 
     @property
     def title(self) -> str:
-        """The first title of the spreadsheet."""
+        """Return the title that the spreadsheet was created with."""
         title: str = self.exchanges[0]["response_body"]["properties"]["title"]
         return title
 
     @property
     def told(self) -> list[Told]:
+        """Return the exchanges in comparable form."""
         spreadsheet = self.exchanges[0]["spreadsheet"]
         numbering = _Numbering(spreadsheet=spreadsheet, ids={})
         return [
@@ -65,14 +67,14 @@ class Cassette:
         ]
 
     def values(self, number: int) -> list[list[Any]]:
-        """The values that the exchange of a number has written."""
+        """Return the rows of values that the exchange with this index wrote."""
         found: list[list[Any]] = self.exchanges[number]["request_body"]["values"]
         return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class Take:
-    """The cassette to play, and the new spreadsheet and its worksheet to play it on."""
+    """A recorded sequence, and the new spreadsheet and worksheet for repeating its calls."""
 
     cassette: Cassette
     book: gspread.Spreadsheet
@@ -84,7 +86,7 @@ class Take:
 
 @dataclass(frozen=True, kw_only=True)
 class _Numbering:
-    """Meaning of IDs within one sequence."""
+    """Replaces the IDs in the exchanges of one sequence."""
 
     spreadsheet: str
     ids: dict[str, str]
@@ -115,7 +117,7 @@ def _without_nulls(body: object) -> object:
 
 
 def told_by(exchanges: Iterable[Exchange], spreadsheet: str) -> list[Told]:
-    """Exchanges with the emulator about a spreadsheet, without Drive."""
+    """Return the Sheets API exchanges of the emulator in comparable form, without Drive calls."""
     numbering = _Numbering(spreadsheet=spreadsheet, ids={})
     return [
         numbering.told(
@@ -131,7 +133,7 @@ def told_by(exchanges: Iterable[Exchange], spreadsheet: str) -> list[Told]:
 
 
 def cassettes() -> Mapping[str, Cassette]:
-    """The last recorded run of each of gspread's tests; empty without recordings."""
+    """Return the last recorded run of each gspread test by name, or {} without recordings."""
     return dict(_sequences()) if EXCHANGES.exists() else {}
 
 

@@ -1,4 +1,4 @@
-"""Fixtures: a served emulator without data, and stock clients of it."""
+"""Fixtures: an emulator without data on a local port, and unmodified Google clients of it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ OF_SHEETS = "/v4/"
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """An emulator for a module; all exchanges have to be possible at Google."""
+    """Serve an emulator for a module, then check its exchanges by Google's discovery document."""
     with serving(tmp_path_factory.mktemp("stock"), EmulatorOptions()) as running:
         yield running
     exchanges = running.recorder.take()
@@ -25,25 +25,25 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def client(served: Served) -> Iterator[gspread.Client]:
-    """Stock gspread."""
+    """An unmodified gspread client of the emulator."""
     with stock_gspread(served) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def sheets(served: Served) -> Iterator[Any]:
-    """Stock google-api-python-client: the `spreadsheets` of its Sheets service."""
+    """The `spreadsheets` resource of an unmodified google-api-python-client."""
     with stock_api_client(served) as service:
         yield service.spreadsheets()
 
 
 @pytest.fixture(scope="module")
 def book(client: gspread.Client) -> gspread.Spreadsheet:
-    """A spreadsheet that stock gspread has made."""
+    """A spreadsheet that gspread created, shared by the tests of a module."""
     return client.create("A long session")
 
 
 @pytest.fixture
 def sheet(book: gspread.Spreadsheet, request: pytest.FixtureRequest) -> gspread.Worksheet:
-    """A new worksheet of ten rows and six columns, called after the test."""
+    """A new worksheet of ten rows and six columns, named after the test."""
     return book.add_worksheet(request.node.name[:90], rows=10, cols=6)

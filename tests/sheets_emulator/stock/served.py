@@ -1,11 +1,11 @@
-"""An emulator on the loopback and stock clients of Google's that are told its address only.
+"""An emulator on the loopback interface, and unmodified Google clients that call it.
 
 Rules
-- Nothing of a client is replaced: gspread has a transport adapter of requests for Google's hosts,
-  google-api-python-client its `api_endpoint`, and both get their tokens by google-auth from the
-  credentials file that the emulator writes.
-- The account acts as itself (`with_subject`): google-auth asks iamcredentials.googleapis.com about
-  every account that does not, behind the caller's back.
+- No code of a client is replaced. gspread gets a requests adapter for Google's hosts, and
+  google-api-python-client gets an `api_endpoint`. google-auth gets tokens with the credentials file
+  that the emulator writes.
+- The service account acts as itself (`with_subject`). Without this, google-auth would call
+  iamcredentials.googleapis.com on its own.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ CALL_LIMIT_SECONDS = 30
 
 
 class ElsewhereAdapter(HTTPAdapter):
-    """Sends requests for a Google host to another base URL."""
+    """Requests adapter that sends requests for Google's hosts to another base URL."""
 
     def __init__(self, base: str) -> None:
         super().__init__(pool_maxsize=64)
@@ -52,7 +52,7 @@ class ElsewhereAdapter(HTTPAdapter):
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """An emulator that listens, and what its clients need to know of it."""
+    """A listening emulator with its URL, recorder of exchanges, and credentials file."""
 
     url: str
     emulator: Emulator
@@ -70,7 +70,10 @@ class Served:
 
 @contextmanager
 def serving(folder: Path, options: EmulatorOptions) -> Iterator[Served]:
-    """Serve an emulator on a free port; stopped at the end. `folder` is for its credentials."""
+    """Serve an emulator on a free port while the context is open.
+
+    `folder` gets the credentials file.
+    """
     emulator = create_emulator(options)
     recorder = Recorder(app=emulator.app, faults=emulator.service.faults)
     listening = bind(HOST, 0)
@@ -83,7 +86,7 @@ def serving(folder: Path, options: EmulatorOptions) -> Iterator[Served]:
 
 @contextmanager
 def stock_gspread(served: Served) -> Iterator[gspread.Client]:
-    """Unmodified gspread, with its own requests session."""
+    """Yield an unmodified gspread client with its own requests session."""
     client = gspread.Client(served.credentials())
     client.set_timeout(CALL_LIMIT_SECONDS)
     session = client.http_client.session
@@ -95,7 +98,7 @@ def stock_gspread(served: Served) -> Iterator[gspread.Client]:
 
 @contextmanager
 def stock_api_client(served: Served) -> Iterator[Any]:
-    """google-api-python-client's Sheets service, unmodified."""
+    """Yield the Sheets service of an unmodified google-api-python-client."""
     plain = httplib2.Http(timeout=CALL_LIMIT_SECONDS)
     http = google_auth_httplib2.AuthorizedHttp(served.credentials(), http=plain)
     options = {"api_endpoint": served.url}

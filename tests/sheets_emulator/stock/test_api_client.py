@@ -1,4 +1,4 @@
-"""A stock google-api-python-client, pointed at the emulator, through all calls of the API."""
+"""Tests of the emulator with an unmodified google-api-python-client."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ MANY_KINDS: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def book(sheets: Any) -> str:
-    """The id of a spreadsheet with two worksheets."""
+    """Return the ID of a new spreadsheet with two worksheets."""
     body = {
         "properties": {"title": "By API"},
         "sheets": [
@@ -81,14 +81,14 @@ def book(sheets: Any) -> str:
 
 @pytest.fixture
 def values(sheets: Any, book: str) -> Any:
-    """The `values` of the service, with both worksheets blank."""
+    """Return the `values` resource of the client after clearing both worksheets."""
     found = sheets.values()
     found.batchClear(spreadsheetId=book, body={"ranges": ["Data", "'It''s more'"]}).execute()
     return found
 
 
-def test_values_go_through_every_method(values: Any, book: str) -> None:
-    """update, append, batchUpdate, get, batchGet, clear and batchClear."""
+def test_every_method_for_values_works(values: Any, book: str) -> None:
+    """The client writes, appends, reads and clears values in one range and in several."""
     updated = values.update(
         spreadsheetId=book,
         range="Data!A1",
@@ -133,7 +133,7 @@ def test_values_go_through_every_method(values: Any, book: str) -> None:
 
 
 def test_spreadsheet_is_read_with_a_mask(sheets: Any, values: Any, book: str) -> None:
-    """`fields` takes what it names and nothing else; `ranges` chooses the worksheets."""
+    """`fields` limits the returned fields, and `ranges` limits the returned worksheets."""
     masked = sheets.get(spreadsheetId=book, fields="sheets.properties(title,index)").execute()
     chosen = sheets.get(
         spreadsheetId=book, ranges="Data!A1", fields="sheets.properties.title"
@@ -152,8 +152,8 @@ def test_spreadsheet_is_read_with_a_mask(sheets: Any, values: Any, book: str) ->
     assert "data" not in whole["sheets"][0]
 
 
-def test_grid_data_has_values_as_entered_and_as_shown(sheets: Any, values: Any, book: str) -> None:
-    """includeGridData: what was typed, what it comes to, and what is displayed."""
+def test_grid_data_has_entered_and_displayed_values(sheets: Any, values: Any, book: str) -> None:
+    """`includeGridData` returns the entered value, the result and the displayed text of a cell."""
     values.update(
         spreadsheetId=book,
         range="Data!A9",
@@ -172,8 +172,8 @@ def test_grid_data_has_values_as_entered_and_as_shown(sheets: Any, values: Any, 
     assert [each["formattedValue"] for each in cells] == ["x", "0.25", "25%"]
 
 
-def test_requests_of_many_kinds_are_done_in_their_order(sheets: Any, book: str) -> None:
-    """A batchUpdate has a reply for each request, and each one sees what those before it did."""
+def test_requests_of_a_batch_run_in_order(sheets: Any, book: str) -> None:
+    """Each request sees the effects of earlier requests and has a reply."""
     answer = sheets.batchUpdate(spreadsheetId=book, body={"requests": MANY_KINDS}).execute()
     replies = answer["replies"]
     read = sheets.values().batchGet(spreadsheetId=book, ranges=["Kinds", "'Kinds again'"]).execute()
@@ -193,7 +193,7 @@ def test_requests_of_many_kinds_are_done_in_their_order(sheets: Any, book: str) 
 
 
 def test_worksheet_is_copied_to_another_spreadsheet(sheets: Any, values: Any, book: str) -> None:
-    """sheets.copyTo answers with the properties of the copy."""
+    """`sheets.copyTo` returns the properties of the copy, and the values are copied."""
     values.update(
         spreadsheetId=book,
         range="Data!A1",
@@ -235,10 +235,10 @@ def test_worksheet_is_copied_to_another_spreadsheet(sheets: Any, values: Any, bo
         ),
     ],
 )
-def test_error_has_status_reason_and_details(
+def test_error_has_status_and_reason(
     values: Any, book: str, range_text: str, body: dict[str, Any], reason: str
 ) -> None:
-    """HttpError has Google's message as its reason."""
+    """HttpError has the status 400 and Google's message as its reason."""
     request = values.update(spreadsheetId=book, range=range_text, valueInputOption=RAW, body=body)
 
     with pytest.raises(HttpError) as caught:
@@ -247,7 +247,7 @@ def test_error_has_status_reason_and_details(
 
 
 def test_wrong_type_is_reported_with_its_field(values: Any, book: str) -> None:
-    """A BadRequest detail names the field that is wrong."""
+    """The `fieldViolations` of the error name the field with the wrong type."""
     request = values.update(
         spreadsheetId=book, range="Data!A1", valueInputOption=RAW, body={"values": ["x"]}
     )
@@ -259,7 +259,7 @@ def test_wrong_type_is_reported_with_its_field(values: Any, book: str) -> None:
 
 
 def test_unknown_spreadsheet_is_not_found(sheets: Any) -> None:
-    """404, as for any id that is not there."""
+    """A spreadsheet ID that does not exist gets 404."""
     with pytest.raises(HttpError, match="Requested entity was not found") as caught:
         sheets.get(spreadsheetId="1nothing").execute()
     assert caught.value.status_code == 404

@@ -1,4 +1,4 @@
-"""Stock gspread's own methods get from the emulator what Google answered to them (recorded)."""
+"""Tests that unmodified gspread gets Google's recorded answers from the emulator."""
 
 from collections.abc import Callable, Mapping
 
@@ -55,7 +55,7 @@ def play_batch_clear(take: Take) -> None:
 
 
 def fill(take: Take, text: str, number: int, option: ValueInputOption = RAW) -> None:
-    """Read a range of cells and write into all of them what an exchange has written."""
+    """Read a range of cells, and write the values of the recorded exchange `number` to them."""
     cells = take.sheet.range(text)
     values = [value for row in take.values(number) for value in row]
     for cell, value in zip(cells, values, strict=True):
@@ -213,7 +213,7 @@ def play_update_title(take: Take) -> None:
 
 
 def _parameters(take: Take, number: int) -> tuple[tuple[str, str], ...]:
-    """The query of an exchange."""
+    """Return the query parameters of a recorded exchange, as sorted pairs."""
     return take.cassette.told[number].query
 
 
@@ -245,7 +245,7 @@ PLAYS: Mapping[str, Play] = {
 
 
 def begun(client: gspread.Client, cassette: Cassette) -> Take:
-    """The new spreadsheet; its first exchanges are those that each cassette begins with."""
+    """Create the spreadsheet of a recorded sequence, and repeat the sequence's first calls."""
     book = client.create(cassette.title)
     before = [each.path for each in cassette.told]
     if len(before) > 1 and cassette.told[1].method == "GET":
@@ -259,10 +259,10 @@ def begun(client: gspread.Client, cassette: Cassette) -> Take:
 
 @needs_exchanges
 @pytest.mark.parametrize("name", PLAYS)
-def test_gspread_gets_what_google_answered(
+def test_gspread_gets_the_recorded_answers_of_google(
     client: gspread.Client, served: Served, name: str
 ) -> None:
-    """Method by method: the requests are the recorded ones, and so are statuses and answers."""
+    """Requests, statuses and answers of a gspread method equal the recorded ones."""
     cassette = CASSETTES[name]
     served.recorder.exchanges.clear()
     take = begun(client, cassette)

@@ -1,4 +1,4 @@
-"""The documented way to point gspread at the emulator."""
+"""Tests of the documented way to connect gspread to the emulator."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "reference" / "emulator.md"
 
 
 def example(served: Served) -> str:
-    """The Python block of the page, with the address and the key file of a served emulator."""
+    """Return the Python example of the page, with the URL and key file of this emulator."""
     block = PAGE.read_text("utf-8").partition("```python\n")[2].partition("```")[0]
     replaced = {"http://127.0.0.1:9099": served.url, "key.json": str(served.credentials_file)}
     for written, meant in replaced.items():
@@ -18,8 +18,8 @@ def example(served: Served) -> str:
     return block
 
 
-def test_the_documented_lines_work_as_they_are(served: Served) -> None:
-    """gspread, set up by them, makes a spreadsheet, appends a row and reads it back."""
+def test_the_documented_example_works(served: Served) -> None:
+    """After the documented set-up, gspread creates a spreadsheet and appends and reads a row."""
     names: dict[str, Any] = {}
     exec(example(served), names)  # noqa: S102 - our own page
     client = names["client"]

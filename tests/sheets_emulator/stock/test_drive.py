@@ -1,4 +1,4 @@
-"""Stock gspread finds, makes, copies and deletes spreadsheets by way of Drive."""
+"""Tests of unmodified gspread: methods that find, create, copy and delete files in Drive."""
 
 from datetime import datetime
 
@@ -8,8 +8,8 @@ import pytest
 from tests.sheets_emulator.stock.served import Served
 
 
-def test_spreadsheet_is_made_found_and_deleted(client: gspread.Client) -> None:
-    """create, open, openall, list_spreadsheet_files and del_spreadsheet agree."""
+def test_spreadsheet_is_created_found_and_deleted(client: gspread.Client) -> None:
+    """A spreadsheet is listed and opened by title until it is deleted."""
     made = client.create("Budget")
     client.create("Other")
     listed = client.list_spreadsheet_files("Budget")
@@ -25,8 +25,8 @@ def test_spreadsheet_is_made_found_and_deleted(client: gspread.Client) -> None:
         client.open_by_key(made.id)
 
 
-def test_times_of_a_spreadsheet(client: gspread.Client) -> None:
-    """It is made once and changed by every write, by no read."""
+def test_only_writes_change_the_modified_time(client: gspread.Client) -> None:
+    """A read does not change the modified time of a spreadsheet."""
     made = client.create("Times")
     created = datetime.fromisoformat(made.creationTime)
     before = made.get_lastUpdateTime()
@@ -46,8 +46,8 @@ def test_times_of_a_spreadsheet(client: gspread.Client) -> None:
     }
 
 
-def test_copy_of_a_spreadsheet_is_another_one(client: gspread.Client) -> None:
-    """Values are copied; what is written to one is not in the other."""
+def test_copy_of_a_spreadsheet_is_independent(client: gspread.Client) -> None:
+    """Values are copied, and later writes to the original do not change the copy."""
     made = client.create("Original")
     made.sheet1.update([["a", 1]])
     copied = client.copy(made.id, title="Twin")
@@ -59,7 +59,7 @@ def test_copy_of_a_spreadsheet_is_another_one(client: gspread.Client) -> None:
 
 
 def test_owner_is_the_only_one_with_permissions(client: gspread.Client, served: Served) -> None:
-    """The service account has made it, so it owns it."""
+    """The service account that created a spreadsheet has the only permission, as owner."""
     made = client.create("Mine")
     permissions = made.list_permissions()
 
@@ -67,8 +67,8 @@ def test_owner_is_the_only_one_with_permissions(client: gspread.Client, served: 
     assert permissions[0]["emailAddress"] == served.credentials().service_account_email
 
 
-def test_sharing_is_not_there_and_says_so(client: gspread.Client) -> None:
-    """The error names the part of Drive that is not covered."""
+def test_sharing_is_not_implemented(client: gspread.Client) -> None:
+    """`share` raises an APIError that names the part of Google Drive that is missing."""
     made = client.create("Alone")
 
     with pytest.raises(gspread.exceptions.APIError, match="/permissions' of Google Drive"):
@@ -76,7 +76,7 @@ def test_sharing_is_not_there_and_says_so(client: gspread.Client) -> None:
 
 
 def test_renamed_spreadsheet_is_found_by_its_new_title(client: gspread.Client) -> None:
-    """Drive and the Sheets API know one title."""
+    """After `update_title`, Drive finds the spreadsheet by the new title only."""
     made = client.create("Before")
     made.update_title("After")
 

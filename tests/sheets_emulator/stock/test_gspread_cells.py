@@ -1,4 +1,4 @@
-"""Stock gspread moves, merges, marks and formats cells, rows and columns."""
+"""Tests of unmodified gspread: methods that move, merge, annotate and format cells."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ BLOCK = [["b", 2], ["a", 10], ["c", 1]]
 
 
 def metadata(sheet: gspread.Worksheet, fields: str) -> dict[str, Any]:
-    """Some fields of the worksheet from spreadsheets.get."""
+    """Return these fields of the worksheet from `spreadsheets.get`."""
     found = sheet.spreadsheet.fetch_sheet_metadata(
         {"fields": f"sheets(properties.sheetId,{fields})"}
     )
@@ -26,7 +26,7 @@ def metadata(sheet: gspread.Worksheet, fields: str) -> dict[str, Any]:
 
 
 def cell_data(sheet: gspread.Worksheet, cell: str, fields: str) -> dict[str, Any]:
-    """Some fields of one cell."""
+    """Return these fields of one cell from `spreadsheets.get`."""
     place = gspread.utils.absolute_range_name(sheet.title, cell)
     found = sheet.spreadsheet.fetch_sheet_metadata(
         {"ranges": place, "fields": f"sheets.data.rowData.values({fields})"}
@@ -36,7 +36,7 @@ def cell_data(sheet: gspread.Worksheet, cell: str, fields: str) -> dict[str, Any
 
 
 def test_rows_and_columns_are_inserted_and_deleted(sheet: gspread.Worksheet) -> None:
-    """insert_row(s), insert_cols, delete_rows, delete_columns; formulas follow their cells."""
+    """Formulas keep referring to the same cells when rows and columns move."""
     sheet.update([["a", "=A1"], ["b", "=A2"]], raw=False)
     sheet.insert_row(["top"], 1)
     sheet.insert_rows([["x", "y"], ["z"]], row=3)
@@ -57,7 +57,7 @@ def test_rows_and_columns_are_inserted_and_deleted(sheet: gspread.Worksheet) -> 
 
 
 def test_rows_are_sorted(sheet: gspread.Worksheet) -> None:
-    """By one column, by a part of the sheet, numbers before texts, blanks last."""
+    """Ascending order puts numbers before texts and blank cells last."""
     sheet.update([*BLOCK, ["", ""], ["d", "x"]])
     sheet.sort((2, "des"))
     descending = sheet.col_values(1)
@@ -68,7 +68,7 @@ def test_rows_are_sorted(sheet: gspread.Worksheet) -> None:
 
 
 def test_ranges_are_copied_and_cut(sheet: gspread.Worksheet) -> None:
-    """copy_range as it is, transposed or as values only; cut_range leaves blanks."""
+    """A copy can be transposed or limited to values. A cut leaves blank cells."""
     sheet.update([["a", "=1+1"]], raw=False)
     sheet.copy_range("A1:B1", "A3")
     sheet.copy_range("A1:B1", "D1", PasteType.values, PasteOrientation.transpose)
@@ -86,7 +86,7 @@ def test_ranges_are_copied_and_cut(sheet: gspread.Worksheet) -> None:
 
 
 def test_cells_are_merged(sheet: gspread.Worksheet) -> None:
-    """Merged ranges are listed; only the first cell keeps its value."""
+    """Merges are listed until they are removed. Only the first cell of a merge keeps its value."""
     sheet.update([["a", "b", "x"], ["c", "d", "y"], ["e", "f", "z"]])
     sheet.merge_cells("A1:B1")
     sheet.batch_merge([{"range": "A2:B3", "mergeType": MergeType.merge_columns}])
@@ -101,7 +101,7 @@ def test_cells_are_merged(sheet: gspread.Worksheet) -> None:
 
 
 def test_cells_have_notes(sheet: gspread.Worksheet) -> None:
-    """update_note(s), insert_note, get_note(s), clear_note(s)."""
+    """Notes are set, read and cleared for one cell and for several cells."""
     sheet.update_note("A1", "first")
     sheet.insert_note("B2", "second")
     sheet.update_notes({"C1": "third", "A3": "fourth"})
@@ -115,7 +115,7 @@ def test_cells_have_notes(sheet: gspread.Worksheet) -> None:
 
 
 def test_cells_are_formatted(sheet: gspread.Worksheet) -> None:
-    """format and batch_format; a number's format changes what is displayed."""
+    """A number format changes the displayed text, and a later format is merged with it."""
     sheet.update([[1234.5, 0.25]])
     sheet.format("A1", {"numberFormat": {"type": "NUMBER", "pattern": "#,##0.00"}})
     sheet.batch_format(
@@ -132,7 +132,7 @@ def test_cells_are_formatted(sheet: gspread.Worksheet) -> None:
 
 
 def test_cells_are_validated(sheet: gspread.Worksheet) -> None:
-    """add_validation sets a rule that can be read back."""
+    """A rule set by `add_validation` is returned with the cell."""
     sheet.add_validation("A1", ValidationConditionType.one_of_list, ["Yes", "No"], strict=True)
     rule = cell_data(sheet, "A1", "dataValidation")["dataValidation"]
 
@@ -144,8 +144,8 @@ def test_cells_are_validated(sheet: gspread.Worksheet) -> None:
     assert rule["strict"] is True
 
 
-def test_rows_and_columns_are_hidden_and_sized(sheet: gspread.Worksheet) -> None:
-    """hide, unhide and the automatic size of lines."""
+def test_rows_and_columns_are_hidden_and_resized(sheet: gspread.Worksheet) -> None:
+    """Hidden rows and columns stay hidden, and a column that is shown again is visible."""
     sheet.hide_rows(1, 2)
     sheet.hide_columns(0, 2)
     sheet.unhide_columns(1, 2)
@@ -166,7 +166,7 @@ def test_rows_and_columns_are_hidden_and_sized(sheet: gspread.Worksheet) -> None
 
 
 def test_rows_and_columns_are_grouped(sheet: gspread.Worksheet) -> None:
-    """Groups are added, nested, listed and deleted."""
+    """Groups can be nested. Deleting the inner group leaves the outer group."""
     sheet.add_dimension_group_rows(1, 6)
     sheet.add_dimension_group_rows(2, 4)
     sheet.add_dimension_group_columns(0, 2)
@@ -181,7 +181,7 @@ def test_rows_and_columns_are_grouped(sheet: gspread.Worksheet) -> None:
 
 
 def test_rows_are_filtered(sheet: gspread.Worksheet) -> None:
-    """set_basic_filter and clear_basic_filter."""
+    """The worksheet has a `basicFilter` until `clear_basic_filter` removes it."""
     sheet.set_basic_filter("A1:B3")
     filtered = metadata(sheet, "basicFilter")["basicFilter"]
     sheet.clear_basic_filter()
@@ -197,7 +197,7 @@ def test_rows_are_filtered(sheet: gspread.Worksheet) -> None:
 
 
 def test_formulas_are_evaluated(sheet: gspread.Worksheet) -> None:
-    """Displayed values follow the referenced cells."""
+    """Results change with the cells that the formulas refer to."""
     sheet.update([[1, 2, "=SUM(A1:B1)", '=C1&" in all"']], raw=False)
     before = sheet.row_values(1)
     sheet.update_acell("A1", 40)
@@ -210,7 +210,7 @@ def test_formulas_are_evaluated(sheet: gspread.Worksheet) -> None:
 def test_a_batch_of_requests_is_all_or_nothing(
     sheet: gspread.Worksheet, option: ValueInputOption
 ) -> None:
-    """One bad request of several takes the others back."""
+    """If one request of a batch is invalid, no request of the batch is applied."""
     sheet.update([["kept"]], value_input_option=option)
     requests = [
         {"deleteDimension": {"range": {"sheetId": sheet.id, "dimension": "ROWS", "endIndex": 1}}},

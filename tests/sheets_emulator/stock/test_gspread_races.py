@@ -1,4 +1,4 @@
-"""Forty stock gspread clients append at once, as users of Google do."""
+"""Tests of forty simultaneous appends by unmodified gspread."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,13 +16,17 @@ LATENCY_MS = 100
 WAIT_LIMIT_SECONDS = 30
 
 Rows = dict[str, int]
-"""Where each row was told to be, by its text; rows count from zero."""
+"""Row index that each append's answer gives, from zero, by the appended text."""
 
 
 def appended(
     folder: Path, option: InsertDataOption, *, racing_inserts: bool = False
 ) -> tuple[Rows, list[str]]:
-    """Answers of forty appends, and the first column after all of them."""
+    """Append forty rows at once.
+
+    Returns the row index that each answer gives, and the texts in the first column below the
+    header.
+    """
     options = EmulatorOptions(latency_ms=LATENCY_MS, racing_inserts=racing_inserts)
     with serving(folder, options) as served, stock_gspread(served) as client:
         sheet = client.create("Race").sheet1
@@ -33,7 +37,7 @@ def appended(
 
 
 def all_at_once(append: Callable[[str], Any]) -> dict[str, Any]:
-    """The answers to forty calls that are begun at the same time, by the text of each."""
+    """Return the answers of forty simultaneous calls, by the text that each call appends."""
     start = Barrier(APPENDS)
 
     def run(text: str) -> Any:
@@ -51,7 +55,7 @@ def _row(answer: Any) -> int:
 
 
 def test_parallel_appends_lose_rows(tmp_path: Path) -> None:
-    """OVERWRITE, the default: rows that were answered with success are not there (reported)."""
+    """With OVERWRITE, the default, acknowledged rows overwrite each other (reported by users)."""
     told, found = appended(tmp_path, InsertDataOption.overwrite)
     print(f"{APPENDS - len(found)} of {APPENDS} rows are lost")
 
@@ -60,8 +64,8 @@ def test_parallel_appends_lose_rows(tmp_path: Path) -> None:
     assert set(found) <= set(told)
 
 
-def test_parallel_inserts_lose_none(tmp_path: Path) -> None:
-    """INSERT_ROWS: every row is where its answer says."""
+def test_parallel_inserts_lose_no_rows(tmp_path: Path) -> None:
+    """With INSERT_ROWS, each row is at the position that its answer gives."""
     told, found = appended(tmp_path, InsertDataOption.insert_rows)
 
     assert sorted(found) == sorted(told)
@@ -70,8 +74,8 @@ def test_parallel_inserts_lose_none(tmp_path: Path) -> None:
     }
 
 
-def test_racing_inserts_lose_none_but_report_old_places(tmp_path: Path) -> None:
-    """With `racing_inserts` all rows are there, but not all where their answers say."""
+def test_racing_inserts_lose_no_rows_but_report_old_positions(tmp_path: Path) -> None:
+    """With `racing_inserts`, some rows are not at the position that their answer gives."""
     told, found = appended(tmp_path, InsertDataOption.insert_rows, racing_inserts=True)
     stale = [text for place, text in enumerate(found) if told[text] != place + 1]
     print(f"{len(stale)} of {APPENDS} rows are not where they were told to be")

@@ -1,4 +1,4 @@
-"""Stock gspread changes worksheets and whole spreadsheets."""
+"""Tests of unmodified gspread: methods for worksheets and whole spreadsheets."""
 
 import gspread
 import pytest
@@ -7,12 +7,12 @@ COLOR = "#ff7f00"
 
 
 def again(sheet: gspread.Worksheet) -> gspread.Worksheet:
-    """The worksheet, fetched again."""
+    """Fetch the worksheet again."""
     return sheet.spreadsheet.get_worksheet_by_id(sheet.id)
 
 
 def test_worksheets_are_added_and_deleted(client: gspread.Client) -> None:
-    """A new spreadsheet has `Sheet1`; others come and go, at the place that is asked for."""
+    """A new spreadsheet has `Sheet1`. The last worksheet of a spreadsheet cannot be deleted."""
     book = client.create("Tabs")
     added = book.add_worksheet("Two", rows=3, cols=4)
     first = book.add_worksheet("Zero", rows=1, cols=1, index=0)
@@ -29,8 +29,8 @@ def test_worksheets_are_added_and_deleted(client: gspread.Client) -> None:
         book.del_worksheet(added)
 
 
-def test_title_that_is_taken_is_refused(book: gspread.Spreadsheet) -> None:
-    """Two worksheets cannot share a title, ignoring case."""
+def test_used_title_is_refused(book: gspread.Spreadsheet) -> None:
+    """Adding a worksheet with the title of another worksheet raises an APIError."""
     book.add_worksheet("Taken", rows=1, cols=1)
 
     with pytest.raises(gspread.exceptions.APIError, match="already exists"):
@@ -38,7 +38,7 @@ def test_title_that_is_taken_is_refused(book: gspread.Spreadsheet) -> None:
 
 
 def test_worksheets_are_reordered(client: gspread.Client) -> None:
-    """reorder_worksheets and update_index move tabs; the index counts as before the move."""
+    """`update_index` counts positions before the move."""
     book = client.create("Order")
     one, two = (book.add_worksheet(title, 1, 1) for title in ("One", "Two"))
     book.reorder_worksheets([two, one, book.worksheet("Sheet1")])
@@ -50,7 +50,7 @@ def test_worksheets_are_reordered(client: gspread.Client) -> None:
 
 
 def test_worksheet_is_duplicated_and_copied(client: gspread.Client) -> None:
-    """duplicate stays in the spreadsheet, copy_to goes to another one."""
+    """`duplicate` copies within the spreadsheet, and `copy_to` copies to another spreadsheet."""
     book, other = client.create("From"), client.create("To")
     book.sheet1.update([["a", "=1+1"]], raw=False)
     twin = book.sheet1.duplicate(insert_sheet_index=1, new_sheet_name="Twin")
@@ -62,8 +62,8 @@ def test_worksheet_is_duplicated_and_copied(client: gspread.Client) -> None:
     assert other.get_worksheet_by_id(copied["sheetId"]).get_all_values() == [["a", "2"]]
 
 
-def test_properties_of_a_worksheet(sheet: gspread.Worksheet) -> None:
-    """Title, size, frozen lines, colour, gridlines and whether it is hidden."""
+def test_properties_of_a_worksheet_are_set(sheet: gspread.Worksheet) -> None:
+    """Title, size, frozen rows and columns, tab colour, gridlines and visibility can be changed."""
     sheet.update_title("Renamed")
     sheet.resize(rows=20, cols=8)
     sheet.add_rows(1)
@@ -81,8 +81,8 @@ def test_properties_of_a_worksheet(sheet: gspread.Worksheet) -> None:
     assert now.isSheetHidden
 
 
-def test_properties_of_a_worksheet_are_taken_back(sheet: gspread.Worksheet) -> None:
-    """The properties are as before."""
+def test_properties_of_a_worksheet_are_reset(sheet: gspread.Worksheet) -> None:
+    """Frozen rows and columns, tab colour, gridlines and visibility return to their defaults."""
     sheet.freeze(rows=1, cols=2)
     sheet.update_tab_color(COLOR)
     sheet.hide_gridlines()
@@ -99,8 +99,8 @@ def test_properties_of_a_worksheet_are_taken_back(sheet: gspread.Worksheet) -> N
     assert not now.isSheetHidden
 
 
-def test_grid_that_is_cut_loses_its_cells(sheet: gspread.Worksheet) -> None:
-    """resize to less takes away what lay outside."""
+def test_smaller_grid_loses_cells(sheet: gspread.Worksheet) -> None:
+    """Cells outside a smaller grid are blank when the grid is enlarged again."""
     sheet.update([["a", "b"], ["c", "d"]])
     sheet.resize(rows=1, cols=1)
     sheet.resize(rows=2, cols=2)
@@ -108,8 +108,8 @@ def test_grid_that_is_cut_loses_its_cells(sheet: gspread.Worksheet) -> None:
     assert sheet.get_all_values() == [["a"]]
 
 
-def test_properties_of_a_spreadsheet(client: gspread.Client) -> None:
-    """Title, locale and time zone."""
+def test_properties_of_a_spreadsheet_are_set(client: gspread.Client) -> None:
+    """Title, locale and time zone of a spreadsheet can be changed."""
     book = client.create("Properties")
     before = (book.title, book.locale, book.timezone)
     book.update_title("Other")
@@ -123,7 +123,7 @@ def test_properties_of_a_spreadsheet(client: gspread.Client) -> None:
 
 
 def test_named_ranges(client: gspread.Client) -> None:
-    """A name stands for its cells wherever a range does."""
+    """A name can be read as a range and is listed until it is deleted."""
     book = client.create("Names")
     book.sheet1.update([["a", "b"], ["c", "d"]])
     reply = book.sheet1.define_named_range("A1:B2", "block")
@@ -139,7 +139,7 @@ def test_named_ranges(client: gspread.Client) -> None:
 
 
 def test_protected_ranges(client: gspread.Client) -> None:
-    """The creator of a protection may edit; it is listed until it is deleted."""
+    """The creator of a protected range can edit its cells. A deleted range is not listed."""
     book = client.create("Protections")
     reply = book.sheet1.add_protected_range("A1:B1", description="header")
     added = reply["replies"][0]["addProtectedRange"]["protectedRange"]

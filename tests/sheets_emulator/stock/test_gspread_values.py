@@ -1,4 +1,4 @@
-"""Stock gspread reads and writes values."""
+"""Tests of unmodified gspread: methods that read and write values."""
 
 import re
 from datetime import date
@@ -20,7 +20,7 @@ FORMULA = ValueRenderOption.formula
 
 
 def test_cells_are_updated_and_read(sheet: gspread.Worksheet) -> None:
-    """update, update_acell, update_cell, acell, cell, row_values, col_values."""
+    """An update returns its range and counts. Reads of cells, rows and columns show the values."""
     told = sheet.update(CITIES, "B2")
     sheet.update_acell("A1", "corner")
     sheet.update_cell(5, 3, 7)
@@ -41,7 +41,7 @@ def test_cells_are_updated_and_read(sheet: gspread.Worksheet) -> None:
 
 
 def test_rows_are_appended(sheet: gspread.Worksheet) -> None:
-    """append_row and append_rows go under the table; INSERT_ROWS makes room."""
+    """Rows are appended below the table, and the answer has the ranges of table and rows."""
     sheet.update(CITIES)
     below = sheet.append_row(["Bonn", 4])
     typed = sheet.append_rows([["Pisa", "5%"], ["Nice", "=1+1"]], USER_ENTERED, table_range="A1")
@@ -59,7 +59,7 @@ def test_rows_are_appended(sheet: gspread.Worksheet) -> None:
 
 
 def test_append_makes_the_grid_larger(sheet: gspread.Worksheet) -> None:
-    """Ten rows are full; the eleventh is there afterwards."""
+    """An append past the last row and column adds rows and columns."""
     sheet.update([[number] for number in range(10)])
     told = sheet.append_row(["end", "wide", *range(6)])
 
@@ -69,8 +69,8 @@ def test_append_makes_the_grid_larger(sheet: gspread.Worksheet) -> None:
     assert sheet.row_values(11)[:2] == ["end", "wide"]
 
 
-def test_values_are_read_under_every_option(sheet: gspread.Worksheet) -> None:
-    """Formatted, unformatted and formula values, dates as serials and as texts."""
+def test_values_are_read_with_every_option(sheet: gspread.Worksheet) -> None:
+    """Options select displayed, typed or formula values, and dates as serials or texts."""
     row = ["0042", "2,000.01", "2020-01-01", "50%", "TRUE", "=A1*2"]
     sheet.update([row], value_input_option=USER_ENTERED)
     texts = sheet.get("A1:F1", date_time_render_option=DateTimeOption.formatted_string)
@@ -89,8 +89,8 @@ def test_values_are_read_under_every_option(sheet: gspread.Worksheet) -> None:
     assert (date(1899, 12, 30).toordinal() + 43831) == date(2020, 1, 1).toordinal()
 
 
-def test_raw_values_stay_what_they_are(sheet: gspread.Worksheet) -> None:
-    """Nothing is parsed: text stays text, numbers and booleans stay typed."""
+def test_raw_values_are_not_parsed(sheet: gspread.Worksheet) -> None:
+    """With `raw`, texts that look like numbers, booleans or formulas stay texts."""
     row = ["007", "=1+1", "TRUE", 1.5, True, "'quoted"]
     sheet.update([row], raw=True)
 
@@ -98,7 +98,7 @@ def test_raw_values_stay_what_they_are(sheet: gspread.Worksheet) -> None:
 
 
 def test_batches_are_written_and_read(sheet: gspread.Worksheet) -> None:
-    """batch_update, batch_get in either dimension, batch_clear."""
+    """Each batch method writes, reads or clears several ranges in one call."""
     told = sheet.batch_update(
         [
             {"range": "A1:B2", "values": [["a", "b"], ["c", "d"]]},
@@ -116,8 +116,8 @@ def test_batches_are_written_and_read(sheet: gspread.Worksheet) -> None:
     assert sheet.get_all_values() == [["", "b"], ["", "d"]]
 
 
-def test_ranges_of_cells_are_written_back(sheet: gspread.Worksheet) -> None:
-    """range and update_cells, also for cells that are apart from each other."""
+def test_cell_objects_are_written_back(sheet: gspread.Worksheet) -> None:
+    """`update_cells` writes adjacent cells and cells that are apart from each other."""
     cells = sheet.range("A1:B2")
     for number, cell in enumerate(cells):
         cell.value = str(number)
@@ -132,7 +132,7 @@ def test_ranges_of_cells_are_written_back(sheet: gspread.Worksheet) -> None:
 
 
 def test_cells_are_found(sheet: gspread.Worksheet) -> None:
-    """find and findall by text, in any case, by regular expression, in a row or a column."""
+    """A search can ignore case, use a regular expression, and be limited to a row or column."""
     sheet.update(CITIES)
     anywhere = sheet.findall("oslo", case_sensitive=False)
     pattern = sheet.findall(re.compile("^[A-Z]o"))
@@ -145,8 +145,8 @@ def test_cells_are_found(sheet: gspread.Worksheet) -> None:
     assert sheet.find("2", in_row=2) is None
 
 
-def test_records_are_made_of_rows(sheet: gspread.Worksheet) -> None:
-    """get_all_records takes the header's names and makes numbers of numbers."""
+def test_records_have_the_header_as_keys(sheet: gspread.Worksheet) -> None:
+    """`get_all_records` converts texts of numbers and rejects unknown expected headers."""
     sheet.update([*CITIES[:3], ["", ""], ["Bonn", "n/a"]])
 
     assert sheet.get_all_records() == [
@@ -160,7 +160,7 @@ def test_records_are_made_of_rows(sheet: gspread.Worksheet) -> None:
 
 
 def test_table_is_expanded(sheet: gspread.Worksheet) -> None:
-    """expand reads from a cell on until the first blank one."""
+    """`expand` returns the cells to the right and below, up to the first blank cell."""
     sheet.update([["a", "b", "", "z"], ["c", "d"], ["", "x"]])
 
     assert sheet.expand("A1") == [["a", "b"], ["c", "d"]]
@@ -169,7 +169,7 @@ def test_table_is_expanded(sheet: gspread.Worksheet) -> None:
 
 
 def test_worksheet_is_cleared(sheet: gspread.Worksheet) -> None:
-    """clear empties all cells and keeps the grid."""
+    """`clear` empties all cells and keeps the size of the grid."""
     sheet.update(CITIES)
     sheet.clear()
 
@@ -186,10 +186,10 @@ def test_worksheet_is_cleared(sheet: gspread.Worksheet) -> None:
     ],
     ids=["worksheet", "malformed", "past the grid"],
 )
-def test_bad_ranges_raise_what_google_says(
+def test_bad_ranges_raise_the_message_of_google(
     sheet: gspread.Worksheet, text: str, complaint: str
 ) -> None:
-    """gspread's APIError carries Google's message."""
+    """gspread raises an APIError with the code 400 and Google's message."""
     whole = text if "!" in text else gspread.utils.absolute_range_name(sheet.title, text)
 
     with pytest.raises(gspread.exceptions.APIError, match=complaint) as caught:
@@ -197,8 +197,8 @@ def test_bad_ranges_raise_what_google_says(
     assert caught.value.code == 400
 
 
-def test_values_go_through_the_spreadsheet_too(sheet: gspread.Worksheet) -> None:
-    """values_update, values_append, values_get, values_batch_get, values_clear with titles."""
+def test_methods_of_the_spreadsheet_read_and_write_values(sheet: gspread.Worksheet) -> None:
+    """Methods of the spreadsheet take ranges with the worksheet's title."""
     book, title = sheet.spreadsheet, sheet.title
     book.values_update(f"{title}!A1", {"valueInputOption": "RAW"}, {"values": [["a"], ["b"]]})
     book.values_append(title, {"valueInputOption": "RAW"}, {"values": [["c"]]})

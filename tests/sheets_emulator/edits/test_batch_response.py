@@ -27,7 +27,7 @@ from tests.sheets_emulator.metadata_of import by, create, found
 def test_response_ranges_show_cells_after_the_updates(
     bench: Bench, text: str, fields: str, rows: object
 ) -> None:
-    """Response ranges end at the grid's end, and a field mask decides if cells are returned."""
+    """Response ranges end at the grid's end. A field mask decides whether cells are returned."""
     bench.update("Data!A1", [["a"], [""], ["b"]])
     body = {
         "requests": [
@@ -56,7 +56,7 @@ def test_response_ranges_show_cells_after_the_updates(
 def test_without_a_mask_a_flag_requests_grid_data(
     bench: Bench, members: dict[str, Any], rows: object
 ) -> None:
-    """`responseIncludeGridData` adds cells. Without a returned spreadsheet, ranges are ignored."""
+    """`responseIncludeGridData` adds cells to the returned spreadsheet."""
     requests = [{"updateCells": cells(0, ["a"], ["b"])}]
     body = {"requests": requests, "includeSpreadsheetInResponse": True, **members}
     answer = bench.call("POST", "/v4/spreadsheets/book:batchUpdate", body).json()

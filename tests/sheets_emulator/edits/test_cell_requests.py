@@ -110,7 +110,7 @@ def test_append_cells_counts_checkboxes_and_formulas_as_data(
 ) -> None:
     """Checkboxes, booleans and formulas count as data. Formats, notes and dropdowns do not.
 
-    User reports confirm the checkbox. The formula that displays nothing is an assumption.
+    Users reported the checkbox. The formula that displays nothing is an assumption.
     """
     bench.update("Data!A1", [["a"]])
     fields = next(iter(cell))

@@ -84,7 +84,7 @@ def test_insertions_and_deletions_resize_the_grid(
 def test_moved_rows_and_columns_go_before_the_destination(
     build: BenchBuilder, name: str, start: int, destination: int, column: list[str]
 ) -> None:
-    """`destinationIndex` counts positions before the move. Other lines keep their order."""
+    """`destinationIndex` is a position before the move, not after the move."""
     bench = build({"Data": "a,1\nb,2\nc,3\nd,4\n"})
     source = {"sheetId": 0, "dimension": name, "startIndex": start, "endIndex": start + 1}
     bench.edit({"moveDimension": {"source": source, "destinationIndex": destination}})
@@ -114,7 +114,7 @@ def looks(bench: Bench) -> list[list[object]]:
 def test_inserted_lines_get_the_format_of_a_neighbour(
     build: BenchBuilder, name: str, is_from_before: bool, found: list[list[object]]
 ) -> None:
-    """`inheritFromBefore` selects the neighbour whose format is copied, without its values."""
+    """`inheritFromBefore` selects which neighbour's format is copied. Values are not copied."""
     bench = build({"Data": "$1,x\n2020-01-01,\n"})
     request = dimension("insertDimension", name, 1, 2)
     request["insertDimension"]["inheritFromBefore"] = is_from_before

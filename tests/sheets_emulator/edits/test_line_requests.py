@@ -93,7 +93,7 @@ def test_rows_fit_the_lines_of_their_texts(bench: Bench) -> None:
 
 
 def test_group_replies_list_all_groups(bench: Bench) -> None:
-    """`columnGroupControlAfter` is returned even after the last deletion (recorded from Google)."""
+    """`columnGroupControlAfter` stays after the last group is deleted (recorded from Google)."""
     first = grouped(bench, "addDimensionGroup", 0, 2)
     second = grouped(bench, "addDimensionGroup", 1, 4)
     sheet = bench.described()["sheets"][0]
@@ -197,7 +197,7 @@ def hidden(start: int, end: int) -> Request:
 
 
 def test_hiding_the_last_visible_rows_is_refused(bench: Bench) -> None:
-    """Rows that earlier requests hid count. A request that leaves no visible row gets 400."""
+    """Rows that are hidden already count, so a request that leaves no visible row gets 400."""
     statuses = [bench.edit(hidden(*rows)).status_code for rows in [(0, 3), (1, 4), (2, 5)]]
 
     assert statuses == [200, 200, 400]

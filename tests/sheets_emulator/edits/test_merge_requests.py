@@ -41,7 +41,7 @@ def test_first_value_moves_to_the_first_cell(bench: Bench) -> None:
 
 
 def test_a_merge_replaces_the_merges_inside_it(bench: Bench) -> None:
-    """Merging merged rows gives one merge, and one cell gives none (recorded from Google)."""
+    """A larger merge replaces two merged rows. One cell is not merged (recorded from Google)."""
     bench.edit(merged("MERGE_ROWS", 0, 0, 2, 2))
     bench.edit(merged("MERGE_ALL", 0, 0, 2, 2), merged("MERGE_ALL", 3, 3, 4, 4))
 

@@ -56,7 +56,7 @@ def test_metadata_is_read_by_its_id(bench: Bench) -> None:
 
 
 def test_a_used_id_rejects_the_whole_batch(bench: Bench) -> None:
-    """The error names the index of its request, and no request of the batch is applied."""
+    """The error names the index of the failed request, and no request of the batch is applied."""
     bench.edit(create(7, "first"))
     answer = bench.edit({"addSheet": {"properties": {"title": "New"}}}, create(7, "second"))
 
@@ -169,7 +169,7 @@ def test_invalid_metadata_is_refused(bench: Bench, members: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("location", [SPREADSHEET, {"sheetId": 0}], ids=["spreadsheet", "sheet"])
 def test_keys_and_values_share_a_length_limit(bench: Bench, location: dict[str, Any]) -> None:
-    """A worksheet with its rows, and the spreadsheet, can each have 30,000 characters."""
+    """A worksheet with its rows has a limit of 30,000 characters, and so has a spreadsheet."""
     rest = "x" * (LIMIT - 2 * len(KEY) - 1)
     full = bench.edit(create(value="y", location=location), create(value=rest, location=location))
     place = row(1) if "sheetId" in location else location
@@ -209,7 +209,7 @@ def test_metadata_of_a_row_moves_and_is_deleted_with_its_row(
 
 
 def test_metadata_of_a_column_moves_with_its_column(bench: Bench) -> None:
-    """Inserting a column moves metadata of column B to column C. Deleting rows does not move it."""
+    """An inserted column moves metadata from column B to C. Deleted rows do not matter."""
     bench.edit(
         create(7, location=column(1)),
         dimension("insertDimension", "COLUMNS", 0, 1),
@@ -234,7 +234,7 @@ def test_metadata_is_deleted_with_its_worksheet(bench: Bench) -> None:
 
 
 def test_project_metadata_of_the_owner_is_hidden(bench: Bench) -> None:
-    """The account cannot read or delete `PROJECT` metadata of the owner, but its ID is in use."""
+    """The account cannot read or delete the owner's `PROJECT` metadata, nor reuse the ID."""
     bench.owner_edits(create(1, "shown"), create(2, "hidden", visibility="PROJECT"))
     bench.edit(create(3, "own", visibility="PROJECT"))
     path = "/v4/spreadsheets/book/developerMetadata/2"

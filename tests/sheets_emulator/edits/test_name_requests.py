@@ -27,7 +27,7 @@ def shown(bench: Bench) -> Any:
 
 
 def test_named_range_is_returned_with_its_id(bench: Bench) -> None:
-    """Reply and read have the same NamedRange with a string ID (recorded from Google)."""
+    """The reply and a read have the same NamedRange with a string ID (recorded from Google)."""
     reply = add(bench)
 
     assert reply == {"namedRangeId": reply["namedRangeId"], "name": "Total", "range": BOX}

@@ -33,7 +33,7 @@ def cut(source: Request, row: int, column: int, **options: str) -> Request:
 def test_copy_fills_its_destination(
     build: BenchBuilder, destination: Request, expected: list[list[str]]
 ) -> None:
-    """The source is repeated only into a multiple of its size, and is never cut off."""
+    """A destination that is not a multiple of the source's size gets the source once."""
     bench = build({"Data": "a,b,,,\n,,,,\n"})
     bench.edit(copied(grid_range(0, 0, 1, 2), destination))
 

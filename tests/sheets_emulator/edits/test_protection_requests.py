@@ -30,7 +30,7 @@ def updated(bench: Bench, number: int, fields: str, **members: object) -> Any:
 
 
 def test_an_account_can_edit_cells_that_it_protects(bench: Bench) -> None:
-    """The reply has the editors as sent. A read adds the account (recorded from Google)."""
+    """The reply has the editors as sent, and a read adds the account (recorded from Google)."""
     members: dict[str, Any] = {
         "range": {"sheetId": 0, **CELL},
         "description": None,

@@ -21,7 +21,7 @@ def sort(area: Request, *specs: Request) -> Request:
 def test_sort_puts_blanks_last_in_both_directions(
     build: BenchBuilder, order: str, column: list[str]
 ) -> None:
-    """Numbers come before texts and texts before booleans. Case is ignored."""
+    """In ascending order, numbers come before texts and texts before booleans."""
     bench = build({"Data": "Bear,1\n10,2\n,3\napple,4\nTRUE,5\n2,6\n"})
     bench.edit(sort(grid_range(0, 0, 6, 2), {"dimensionIndex": 0, "sortOrder": order}))
 

@@ -124,7 +124,7 @@ def test_missing_table_ids_and_names_are_generated(bench: Bench) -> None:
     ],
 )
 def test_invalid_table_requests_are_refused(bench: Bench, request_: Request) -> None:
-    """The error names the index of its request, and the existing table does not change."""
+    """The error names the index of the failed request, and the existing table does not change."""
     bench.edit(add())
     before = tables(bench)
     answer = bench.edit(request_)

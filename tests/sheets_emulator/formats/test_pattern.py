@@ -176,7 +176,7 @@ def test_date_or_time_is_formatted(number: float, pattern: str, text: str | None
     ],
 )
 def test_number_is_formatted_as_a_fraction(number: float, pattern: str, text: str) -> None:
-    """The pattern gives the digits or the value of the denominator, and can have a whole number."""
+    """The pattern sets the digits or value of the denominator, and can have a whole number."""
     assert written(float(number), pattern) == text
 
 

@@ -15,7 +15,7 @@ from sheets_emulator.formats.text_size import MARGIN, text_height, text_width
         pytest.param("ab\nA\nabc", text_width("abc"), id="its longest line"),
     ],
 )
-def test_width_is_that_of_the_longest_line(text: str, width: int) -> None:
+def test_width_is_the_width_of_the_longest_line(text: str, width: int) -> None:
     """The width is the sum of character widths and a margin."""
     assert text_width(text) == width
 

@@ -77,8 +77,8 @@ def test_value_of_a_cell(content: Content, value: CellValue, pattern: str | None
         pytest.param("=CONCATENATE(C:C)", "#DIV/0!", id="error in a joined range"),
     ],
 )
-def test_references(text: str, value: CellValue) -> None:
-    """A lost reference is #REF!. A range is #VALUE! unless SUM or CONCATENATE takes it."""
+def test_references_have_the_values_of_cells(text: str, value: CellValue) -> None:
+    """A reference to a missing cell is #REF!, and a range in place of one value is #VALUE!."""
     rows = [(1.0, "x"), (3.0, True, formula("=1/0")), (None, None, None, formula(text))]
     others: dict[str, list[Row]] = {"It's": [(None, None), (None, 2.0)], "It": [(42.0,)]}
 
@@ -144,7 +144,7 @@ def test_only_cells_that_depend_on_a_circular_reference_are_errors() -> None:
 
 
 def test_long_chain_of_references_is_computed_from_either_end() -> None:
-    """Evaluation of 20,000 formulas, each of which refers to the row above, has no depth limit."""
+    """20,000 formulas that each refer to the cell above are computed without a depth limit."""
     chain = column(1.0, *(formula(f"=A{row}+1") for row in range(1, 20_000)))
     book = workbook(Data=chain)
     downwards = Results(book)

@@ -27,7 +27,10 @@ def inserted(first: int, last: int | None) -> tuple[int, int | None]:
 
 
 def deleted(first: int, last: int | None) -> tuple[int, int | None] | None:
-    """Shift function for the deletion of the lines 2 and 3, or None if no line is left."""
+    """Shift function for the deletion of the lines 2 and 3.
+
+    Returns None if no line of the range is left.
+    """
 
     def fall(edge: int) -> int:
         return edge - max(0, min(edge, 4) - 2)

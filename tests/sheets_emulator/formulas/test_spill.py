@@ -45,7 +45,7 @@ def error(bench: Bench, cell: str) -> str:
 def test_array_formula_fills_the_cells_below_it(
     build: BenchBuilder, formula: str, column: list[str]
 ) -> None:
-    """Each cell has the result for its row of the ranges. Rows that a range lacks are #N/A."""
+    """A result uses one row of each range, and is #N/A if a range has no such row."""
     bench = build({"Data": "1,x,\n2,,\n3,,\n,,\n"})
     bench.update("Data!C1", [[formula]], "USER_ENTERED")
 

@@ -28,7 +28,7 @@ FORMS = {
 
 
 def expected(form: str, row: int) -> float:
-    """Return the expected result of a formula of FORMS in a row, counted from 1."""
+    """Return the expected sum of the FORMS formula `form` in a row, counted from 1."""
     firsts = {"same": 0, "growing": 0, "shrinking": row - 1}
     ends = {"same": HEIGHT, "growing": row, "shrinking": HEIGHT}
     return float(sum(range(firsts[form], ends[form])))

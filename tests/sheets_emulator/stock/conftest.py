@@ -15,7 +15,7 @@ OF_SHEETS = "/v4/"
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Serve an emulator for a module, then check its exchanges by Google's discovery document."""
+    """Serve an emulator for a module, and check all exchanges by Google's discovery document."""
     with serving(tmp_path_factory.mktemp("stock"), EmulatorOptions()) as running:
         yield running
     exchanges = running.recorder.take()

@@ -262,7 +262,7 @@ def begun(client: gspread.Client, cassette: Cassette) -> Take:
 def test_gspread_gets_the_recorded_answers_of_google(
     client: gspread.Client, served: Served, name: str
 ) -> None:
-    """Requests, statuses and answers of a gspread method equal the recorded ones."""
+    """Requests, statuses and answers of a gspread method equal the recorded exchanges."""
     cassette = CASSETTES[name]
     served.recorder.exchanges.clear()
     take = begun(client, cassette)

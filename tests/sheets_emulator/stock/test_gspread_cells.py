@@ -145,7 +145,7 @@ def test_cells_are_validated(sheet: gspread.Worksheet) -> None:
 
 
 def test_rows_and_columns_are_hidden_and_resized(sheet: gspread.Worksheet) -> None:
-    """Hidden rows and columns stay hidden, and a column that is shown again is visible."""
+    """Rows and columns stay hidden until they are shown again."""
     sheet.hide_rows(1, 2)
     sheet.hide_columns(0, 2)
     sheet.unhide_columns(1, 2)

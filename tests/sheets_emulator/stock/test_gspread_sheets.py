@@ -122,7 +122,7 @@ def test_properties_of_a_spreadsheet_are_set(client: gspread.Client) -> None:
     assert client.open_by_url(now.url).id == book.id
 
 
-def test_named_ranges(client: gspread.Client) -> None:
+def test_named_ranges_are_read_and_listed(client: gspread.Client) -> None:
     """A name can be read as a range and is listed until it is deleted."""
     book = client.create("Names")
     book.sheet1.update([["a", "b"], ["c", "d"]])
@@ -138,7 +138,7 @@ def test_named_ranges(client: gspread.Client) -> None:
     assert book.list_named_ranges() == []
 
 
-def test_protected_ranges(client: gspread.Client) -> None:
+def test_protected_ranges_are_listed_until_deletion(client: gspread.Client) -> None:
     """The creator of a protected range can edit its cells. A deleted range is not listed."""
     book = client.create("Protections")
     reply = book.sheet1.add_protected_range("A1:B1", description="header")

@@ -20,7 +20,7 @@ FORMULA = ValueRenderOption.formula
 
 
 def test_cells_are_updated_and_read(sheet: gspread.Worksheet) -> None:
-    """An update returns its range and counts. Reads of cells, rows and columns show the values."""
+    """An update returns its range and counts. Reads return the displayed values."""
     told = sheet.update(CITIES, "B2")
     sheet.update_acell("A1", "corner")
     sheet.update_cell(5, 3, 7)

@@ -209,7 +209,7 @@ def test_metadata_of_a_row_moves_and_is_deleted_with_its_row(
 
 
 def test_metadata_of_a_column_moves_with_its_column(bench: Bench) -> None:
-    """An inserted column moves metadata from column B to C. Deleted rows do not matter."""
+    """An inserted column moves metadata from column B to C. Deleting rows leaves the column."""
     bench.edit(
         create(7, location=column(1)),
         dimension("insertDimension", "COLUMNS", 0, 1),

@@ -86,7 +86,7 @@ def test_merges_move_with_their_cells(bench: Bench) -> None:
 def test_references_follow_shifted_cells(
     build: BenchBuilder, request_: Request, formulas: list[str]
 ) -> None:
-    """References follow, except ranges that are partly outside the shifted columns or rows."""
+    """References are adjusted, except ranges partly outside the shifted columns or rows."""
     sums = ["=Data!A1", "=Data!A2", "=SUM(Data!A1:A3)", "=SUM(Data!A1:B3)"]
     bench = build({"Data": "1,x\n2,y\n3,z\n", "Sums": "".join(f"{each}\n" for each in sums)})
     bench.edit(request_)

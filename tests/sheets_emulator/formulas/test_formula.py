@@ -132,7 +132,7 @@ def test_error_has_the_allowed_numbers_of_arguments() -> None:
         pytest.param("=1" + "%" * 40_000, id="percents"),
     ],
 )
-def test_no_nesting_is_too_deep(formula: str) -> None:
+def test_deeply_nested_formulas_are_parsed(formula: str) -> None:
     """The longest formulas that a cell can hold are parsed without recursion."""
     assert not isinstance(parse(formula), CellError)
 

@@ -1,4 +1,4 @@
-"""Range texts: what they name, and how they are written back."""
+"""Parsing and printing of range texts in A1 notation, such as `Data!A1:B2`."""
 
 import pytest
 
@@ -30,13 +30,13 @@ from sheets_emulator.grid.a1 import (
     ],
 )
 def test_cells_are_read_in_every_form(text: str, span: Span) -> None:
-    """Cells, ranges, open ends, whole rows and columns, absolute marks and swapped corners."""
+    """Cells, ranges, open ends, whole rows, `$` signs and swapped corners can be parsed."""
     assert parse_cells(text) == span
 
 
 @pytest.mark.parametrize("text", ["", "A", "7", "A0", "ABCD1", "A1:", ":A1", "A1:B2:C3", "A-1"])
-def test_other_texts_are_no_cells(text: str) -> None:
-    """A lone column or row, row zero, or anything malformed is no range of cells."""
+def test_texts_that_are_not_cells_cannot_be_parsed(text: str) -> None:
+    """`parse_cells` returns None for a lone column or row, row 0 and malformed texts."""
     assert parse_cells(text) is None
 
 
@@ -57,8 +57,8 @@ def test_other_texts_are_no_cells(text: str) -> None:
         pytest.param("A/B: c", "A/B: c", Span(), id="slash and colon in the title"),
     ],
 )
-def test_likeliest_reading_of_a_range_text(text: str, title: str | None, span: Span) -> None:
-    """The first reading has the title without its quotes and the cells that are named."""
+def test_first_reading_of_a_range_text(text: str, title: str | None, span: Span) -> None:
+    """The first reading has the title without its quotes, and the cells after the title."""
     found = readings(text)[0]
 
     assert found == Reference(title=title, span=span, is_anchor=found.is_anchor)
@@ -78,13 +78,13 @@ def test_likeliest_reading_of_a_range_text(text: str, title: str | None, span: S
     ],
 )
 def test_only_a_lone_cell_is_an_anchor(text: str, is_anchor: bool) -> None:
-    """A range with a colon is bounded, even if it is one cell."""
+    """`A1` is an anchor, but `A1:A1` is not: a colon makes a range with an end."""
     assert readings(text)[0].is_anchor is is_anchor
 
 
 @pytest.mark.parametrize("text", ["", "''", "'open", "'a'b", "'Sheet1'!", "'Sheet1'!x y"])
 def test_malformed_range_texts_have_no_reading(text: str) -> None:
-    """An empty text, unclosed quotes and invalid cells cannot be parsed."""
+    """An empty text, an unclosed quote or an invalid cell after a quoted title cannot be parsed."""
     assert [each for each in readings(text) if each.title != text] == []
 
 
@@ -100,7 +100,7 @@ def test_malformed_range_texts_have_no_reading(text: str) -> None:
 def test_text_may_be_the_name_of_a_range(
     text: str, found: list[tuple[str | None, str | None]]
 ) -> None:
-    """A bare word is read as a name first and as a title after that; quotes make it a title."""
+    """A bare word is first read as a named range and then as a title. A quoted word is a title."""
     read = [(each.title, each.name) for each in readings(text)]
 
     assert read == found
@@ -126,12 +126,12 @@ def test_text_may_be_the_name_of_a_range(
     ],
 )
 def test_names_of_ranges_follow_googles_rules(name: str, may_be: bool) -> None:
-    """Letters, digits and underscores that look neither like a cell nor like a boolean."""
+    """A name has letters, digits and underscores, and does not look like a cell or a boolean."""
     assert is_range_name(name) is may_be
 
 
 def test_text_that_looks_like_a_cell_may_also_be_a_title() -> None:
-    """`A1` is read as a cell first and as a worksheet's title after that."""
+    """`A1` is first read as a cell and then as the title of a worksheet."""
     assert [each.title for each in readings("A1")] == [None, "A1"]
 
 
@@ -152,7 +152,7 @@ def test_text_that_looks_like_a_cell_may_also_be_a_title() -> None:
     ],
 )
 def test_titles_are_quoted_only_where_they_need_it(title: str, printed: str) -> None:
-    """A plain title stands bare; any other one is in quotes, its own quotes doubled."""
+    """A plain title has no quotes. Another title is quoted, and its own quotes are doubled."""
     assert print_title(title) == printed
 
 
@@ -166,5 +166,5 @@ def test_titles_are_quoted_only_where_they_need_it(title: str, printed: str) -> 
     ],
 )
 def test_ranges_are_printed_with_their_open_ends(span: Span, printed: str) -> None:
-    """A single cell has no colon; an open end is written without its row or column."""
+    """A single cell is printed without a colon, and an open end without its row or column."""
     assert print_range("T", span) == printed

@@ -1,4 +1,4 @@
-"""Colours."""
+"""Components of colours, and the two members of an object that have a colour."""
 
 import pytest
 
@@ -20,12 +20,12 @@ HALF = {"red": 0.49803922}
     ids=["recorded", "shortest", "out of range", "alpha", "black"],
 )
 def test_components_have_eight_bits(given: dict[str, float], answered: dict[str, float]) -> None:
-    """They are cut off, written as short as can be, and left out where they are zero."""
+    """Components are limited to 0 to 1 and rounded down to 8 bits. Zero components are left out."""
     assert rgb(given) == answered
 
 
-def test_what_was_answered_is_answered_again() -> None:
-    """Writing back a colour that was read changes nothing."""
+def test_a_colour_from_an_answer_is_written_back_unchanged() -> None:
+    """A colour from an answer is stored unchanged if it is written back."""
     for step in range(256):
         once = rgb({"red": (step + 0.4) / 255})
 
@@ -50,8 +50,8 @@ def test_what_was_answered_is_answered_again() -> None:
         "style rounded",
     ],
 )
-def test_a_colour_is_in_both_of_its_members(
+def test_a_colour_is_in_the_plain_member_and_in_the_style(
     given: dict[str, object], whole: dict[str, object]
 ) -> None:
-    """The style outdoes the plain member, unless it says nothing; both are as they are answered."""
+    """Both members get the same colour. A style that has a colour takes precedence."""
     assert with_both(given, "c", "s") == whole

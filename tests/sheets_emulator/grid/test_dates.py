@@ -1,4 +1,4 @@
-"""Dates, times and durations as typed, and their display."""
+"""Typed dates, times and durations: serial number, number format and displayed text."""
 
 from datetime import date, datetime, timedelta
 
@@ -15,7 +15,7 @@ SECOND = 1 / 86_400
 
 
 def shown(cell: Cell) -> str:
-    """The text that the cell of a date shows."""
+    """The displayed text of a cell with a date, or "text" if its value is not a number."""
     return displayed_number(cell.value, cell.pattern) if isinstance(cell.value, float) else "text"
 
 
@@ -46,8 +46,8 @@ def shown(cell: Cell) -> str:
         pytest.param("9999-12-31", 2958465, "yyyy-mm-dd", id="last day"),
     ],
 )
-def test_typed_date_is_a_serial(text: str, value: float, pattern: str) -> None:
-    """A date is the number of days since 30 December 1899, in a format as it was typed."""
+def test_typed_date_becomes_a_serial_number(text: str, value: float, pattern: str) -> None:
+    """A typed date is stored as days since 30 December 1899, with a format like the typed text."""
     assert typed(text) == Cell(value=value, format=number_format("DATE", pattern))
 
 
@@ -70,10 +70,10 @@ def test_typed_date_is_a_serial(text: str, value: float, pattern: str) -> None:
         pytest.param("30:00:00.25", 108000.25 * SECOND, "[h]:mm:ss.00", "30:00:00.25", id="parts"),
     ],
 )
-def test_typed_time_is_a_part_of_a_day(
+def test_typed_time_becomes_a_fraction_of_a_day(
     text: str, value: float, pattern: str, text_shown: str
 ) -> None:
-    """A time is a fraction of a day; 24 hours and more are a duration."""
+    """A typed time is stored as a fraction of a day. 24 hours or more are a duration."""
     cell = typed(text)
 
     assert cell.value == pytest.approx(value, abs=1e-12)
@@ -117,10 +117,10 @@ def test_typed_time_is_a_part_of_a_day(
         ),
     ],
 )
-def test_typed_date_with_a_time_has_both(
+def test_typed_date_and_time_become_one_number(
     text: str, value: float, pattern: str, text_shown: str
 ) -> None:
-    """The time is added to the days, also before the epoch."""
+    """The fraction of the day is added to the days of the date, also before the epoch of 1899."""
     cell = typed(text)
 
     assert cell.value == pytest.approx(value, abs=1e-10)
@@ -166,14 +166,14 @@ def test_typed_date_with_a_time_has_both(
         pytest.param("１:３０", id="digits that are not ASCII"),
     ],
 )
-def test_what_is_no_date_stays_text(text: str) -> None:
-    """Dates that do not exist, or that Google may read in more than one way, stay text."""
+def test_invalid_or_ambiguous_date_stays_text(text: str) -> None:
+    """A date that does not exist, or that Google can read in two ways, is stored as text."""
     assert typed(text) == Cell(value=text)
 
 
 @pytest.mark.parametrize(("year", "century"), [("00", 2000), ("29", 2000), ("30", 1900)])
-def test_year_of_two_digits_is_the_nearer_one(year: str, century: int) -> None:
-    """29 is in this century, 30 in the last."""
+def test_year_of_two_digits_is_from_1930_to_2029(year: str, century: int) -> None:
+    """The years 00 to 29 are in the 21st century, 30 to 99 in the 20th."""
     expected = date(century + int(year), 1, 1)
 
     assert typed(f"1/1/{year}").value == (expected - date(1899, 12, 30)) / timedelta(days=1)
@@ -181,7 +181,7 @@ def test_year_of_two_digits_is_the_nearer_one(year: str, century: int) -> None:
 
 @given(st.dates(min_value=date(1000, 1, 1), max_value=date(9999, 12, 31)))
 def test_every_date_is_shown_as_typed(day: date) -> None:
-    """A date reads back, year first and month first."""
+    """A date is displayed as it was typed, with the year first and with the month first."""
     american = f"{day.month}/{day.day}/{day.year}"
 
     assert shown(typed(day.isoformat())) == day.isoformat()
@@ -190,15 +190,15 @@ def test_every_date_is_shown_as_typed(day: date) -> None:
 
 @given(st.integers(min_value=0, max_value=9999 * 3600 + 3599))
 def test_every_time_and_duration_is_shown_as_typed(seconds: int) -> None:
-    """Hours, minutes and seconds read back exactly."""
+    """A time or duration in hours, minutes and seconds is displayed as it was typed."""
     text = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
     assert shown(typed(text)) == text
 
 
 @given(st.datetimes(min_value=datetime(1000, 1, 1), max_value=datetime(9999, 12, 31)))
-def test_every_moment_is_shown_as_typed(moment: datetime) -> None:
-    """A date with a time reads back to the millisecond."""
+def test_every_date_with_a_time_is_shown_as_typed(moment: datetime) -> None:
+    """A date with a time is displayed as it was typed, to the millisecond."""
     clock = f"{moment.hour}:{moment:%M:%S}.{moment.microsecond // 1000:03}"
     text = f"{moment.date().isoformat()} {clock}"
 

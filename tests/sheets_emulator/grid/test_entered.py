@@ -1,4 +1,4 @@
-"""Cells after USER_ENTERED and RAW input, and their display."""
+"""Cells after input with the options USER_ENTERED and RAW, and their displayed text."""
 
 import pytest
 from hypothesis import given
@@ -47,7 +47,7 @@ from sheets_emulator.grid.entered import entered, stored, typed
     ],
 )
 def test_typed_number_is_a_number_in_its_format(text: str, value: float, shown: str) -> None:
-    """A typed number is read as a number and shown in the format that its writing asks for."""
+    """A typed number is stored as a number. Its format follows the typed text, such as `$`."""
     cell = typed(text)
 
     assert isinstance(cell.value, float)
@@ -68,14 +68,14 @@ def test_typed_number_is_a_number_in_its_format(text: str, value: float, shown: 
         pytest.param("€5", "CURRENCY", "[$€]#,##0", id="another currency"),
     ],
 )
-def test_number_format_tells_how_the_number_was_typed(text: str, kind: str, pattern: str) -> None:
-    """The cell's format has Google's type and pattern."""
+def test_number_format_follows_the_typed_number(text: str, kind: str, pattern: str) -> None:
+    """A percent sign, currency, separator or exponent sets Google's type and pattern."""
     assert typed(text).format == number_format(kind, pattern)
 
 
 @pytest.mark.parametrize("text", ["42", "-1.5", ".5", "(5)", "TRUE", "text"])
-def test_plain_text_gives_no_format(text: str) -> None:
-    """A plain number, a boolean and a text keep the format that the cell has."""
+def test_plain_input_sets_no_number_format(text: str) -> None:
+    """A plain number, a boolean or a text sets no number format."""
     assert typed(text).format is None
 
 
@@ -84,7 +84,7 @@ def test_plain_text_gives_no_format(text: str) -> None:
     [("TRUE", True), ("true", True), ("True", True), (" FALSE ", False), ("false", False)],
 )
 def test_typed_boolean_is_a_boolean(text: str, value: bool) -> None:
-    """Booleans are read in any case."""
+    """TRUE and FALSE in any case, with blanks around them, are stored as booleans."""
     assert typed(text) == Cell(value=value)
 
 
@@ -98,8 +98,8 @@ def test_typed_boolean_is_a_boolean(text: str, value: bool) -> None:
         pytest.param("'", None, id="alone"),
     ],
 )
-def test_apostrophe_makes_a_text(text: str, value: CellValue) -> None:
-    """The text after a leading apostrophe is kept as it is."""
+def test_leading_apostrophe_makes_a_text(text: str, value: CellValue) -> None:
+    """The characters after a leading apostrophe are stored as text, without parsing."""
     assert typed(text) == Cell(value=value)
 
 
@@ -151,20 +151,20 @@ def test_apostrophe_makes_a_text(text: str, value: CellValue) -> None:
         pytest.param("yes", id="no boolean"),
     ],
 )
-def test_what_is_nothing_else_stays_text(text: str) -> None:
-    """A text that is no number, date, boolean or formula stays as it is, blanks included."""
+def test_unrecognised_text_stays_text(text: str) -> None:
+    """A text that is not a number, date, boolean or formula is stored unchanged."""
     assert typed(text) == Cell(value=text)
 
 
 @pytest.mark.parametrize("text", ["=4/2", "= 1 / 1024", "=+A1", "==1"])
 def test_equals_sign_starts_a_formula(text: str) -> None:
-    """The formula is kept as it was typed."""
+    """A text that starts with an equals sign is stored as a formula, unchanged."""
     assert typed(text) == Cell(formula=text)
 
 
 @pytest.mark.parametrize("text", ["+A1", "+-5", "+x", "+1 555", "+1e400"])
-def test_plus_sign_starts_a_formula_where_nothing_else_is_meant(text: str) -> None:
-    """A text that is no number gets an equals sign before its plus."""
+def test_plus_sign_starts_a_formula_if_no_number_follows(text: str) -> None:
+    """A text such as `+A1` is stored as the formula `=+A1`."""
     assert typed(text) == Cell(formula=f"={text}")
 
 
@@ -180,8 +180,10 @@ def test_plus_sign_starts_a_formula_where_nothing_else_is_meant(text: str) -> No
         ("", None),
     ],
 )
-def test_plain_text_takes_any_text(text: str, value: CellValue, pattern: dict[str, str]) -> None:
-    """Nothing typed into a cell formatted as plain text is read as anything else."""
+def test_cell_formatted_as_plain_text_stores_any_text_unchanged(
+    text: str, value: CellValue, pattern: dict[str, str]
+) -> None:
+    """Typed numbers, booleans and formulas stay text. A JSON number is stored as a number."""
     old = Cell(value=1.0, format={"numberFormat": pattern})
 
     assert entered(text, old) == Cell(value=value)
@@ -191,51 +193,51 @@ def test_plain_text_takes_any_text(text: str, value: CellValue, pattern: dict[st
 @pytest.mark.parametrize(
     "old", [None, "x", Cell(note="n"), Cell(format=number_format("DATE", "d"))]
 )
-def test_other_cells_read_what_is_typed(old: Content) -> None:
-    """A blank, a text and a cell in another format take a number for a number."""
+def test_other_cells_parse_typed_text(old: Content) -> None:
+    """A typed number becomes a number in a blank cell, a text cell and a date cell."""
     assert entered("00123", old) == Cell(value=123.0)
 
 
 @pytest.mark.parametrize("text", ["=1+2", "007", "TRUE", "2020-01-01", "'x", "50%"])
-def test_raw_text_stays_the_text_it_is(text: str) -> None:
-    """Under RAW nothing is parsed."""
+def test_raw_text_is_not_parsed(text: str) -> None:
+    """RAW stores a formula, number, boolean or date that is sent as a string as text."""
     assert stored(text) == Cell(value=text)
 
 
 @pytest.mark.parametrize("value", [True, 1.5])
 def test_json_numbers_and_booleans_keep_their_types_in_both_modes(value: bool | float) -> None:
-    """Only strings are read as typed."""
+    """RAW and USER_ENTERED store JSON numbers and booleans with their types."""
     assert stored(value) == entered(value) == Cell(value=value)
 
 
 def test_empty_string_is_a_blank_in_both_modes() -> None:
-    """The empty string leaves nothing in the cell."""
+    """RAW and USER_ENTERED make a cell blank if the value is the empty string."""
     assert stored("") == entered("") == BLANK
 
 
 @pytest.mark.parametrize("text", ["-0", "(0)", "-0%", "$-0"])
-def test_there_is_no_negative_zero(text: str) -> None:
-    """A typed minus zero is zero."""
+def test_negative_zero_becomes_zero(text: str) -> None:
+    """A typed minus zero is stored as zero."""
     assert str(typed(text).value) == "0.0"
 
 
 @given(st.text(alphabet="0123456789.,+-$€%()eE:/ amPp'=Jn_\u00a0", max_size=20))
 def test_any_text_becomes_a_cell(text: str) -> None:
-    """No text is refused, and a number is always finite."""
+    """Every typed text is accepted, and a number that is stored is finite."""
     cell = typed(text)
 
     assert not isinstance(cell.value, float) or abs(cell.value) < float("inf")
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_number_as_python_writes_it_reads_back(number: float) -> None:
-    """The shortest writing of a double is read as that double."""
+def test_every_float_printed_by_python_is_read_exactly(number: float) -> None:
+    """Python's shortest text of a float is read as the same float."""
     assert typed(repr(number)).value == number
 
 
 @given(st.integers(min_value=0, max_value=10**12))
 def test_whole_number_with_separators_is_shown_as_typed(number: int) -> None:
-    """Grouped thousands are kept by the format."""
+    """A typed number with thousands separators is displayed with the same separators."""
     text = f"{number + 1000:,}"
 
     cell = typed(text)

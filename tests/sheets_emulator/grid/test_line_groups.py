@@ -1,4 +1,4 @@
-"""Groups of rows or columns, by the depths of lines."""
+"""Groups of rows or columns, computed from the depth of each row or column."""
 
 import pytest
 from hypothesis import given
@@ -18,11 +18,12 @@ Place = tuple[int, int, int]
 
 
 def places(lines: dict[int, Line]) -> list[Place]:
+    """(start, end, depth) of each group, by start and depth."""
     return [(group.start, group.end, group.depth) for group in groups_of(lines)]
 
 
 def added(*ranges: tuple[int, int]) -> dict[int, Line]:
-    """The lines after adding groups in order."""
+    """The rows or columns by index, after adding groups with these (start, end) in order."""
     lines: dict[int, Line] = {}
     for start, end in ranges:
         lines = deepened(lines, range(start, end))
@@ -42,15 +43,13 @@ def added(*ranges: tuple[int, int]) -> dict[int, Line]:
         pytest.param([(1, 3), (4, 5)], [(1, 3, 1), (4, 5, 1)], id="apart"),
     ],
 )
-def test_groups_come_of_the_depths_of_lines(
-    ranges: list[tuple[int, int]], found: list[Place]
-) -> None:
-    """Google's examples: what is around, inside or overlaps nests, and is ordered by its start."""
+def test_groups_are_computed_from_depths(ranges: list[tuple[int, int]], found: list[Place]) -> None:
+    """Google's examples: overlapping groups become nested groups, and adjacent groups merge."""
     assert places(added(*ranges)) == found
 
 
-def test_deleting_takes_one_depth_off() -> None:
-    """Google's example: B:E and C:D without D:E are B:D and C:C."""
+def test_deleting_a_group_decreases_depths_by_one() -> None:
+    """Google's example: deleting D:E from the groups B:E and C:D leaves the groups B:D and C:C."""
     lines = raised(added((1, 5), (2, 4)), range(3, 5))
 
     assert places(lines) == [(1, 4, 1), (2, 3, 2)]
@@ -60,10 +59,10 @@ def test_deleting_takes_one_depth_off() -> None:
     st.lists(st.tuples(st.integers(0, 8), st.integers(1, 5)), max_size=6),
     st.lists(st.tuples(st.integers(0, 8), st.integers(1, 5)), max_size=3),
 )
-def test_depth_is_the_number_of_groups_around(
+def test_depth_is_the_number_of_groups_that_contain_a_row(
     adds: list[tuple[int, int]], deletes: list[tuple[int, int]]
 ) -> None:
-    """A line is in as many groups as it is deep, one of each depth."""
+    """A row of depth n is in n groups, one of each depth from 1 to n."""
     lines = added(*((start, start + size) for start, size in adds))
     for start, size in deletes:
         lines = raised(lines, range(start, start + size))
@@ -75,8 +74,8 @@ def test_depth_is_the_number_of_groups_around(
         assert sorted(around) == list(range(1, depth + 1))
 
 
-def test_collapsed_group_hides_its_lines_and_shows_them_again() -> None:
-    """Only the collapsed group is marked, not an inner one."""
+def test_collapsed_group_hides_its_rows_until_it_is_expanded() -> None:
+    """Only the collapsed group is marked as collapsed, not a group inside it."""
     lines = added((1, 5), (2, 4))
     outer = groups_of(lines)[0]
     collapsed = folded(lines, outer, is_collapsed=True)
@@ -95,8 +94,8 @@ def test_collapsed_group_hides_its_lines_and_shows_them_again() -> None:
         pytest.param(3, [(1, 3, 1)], id="after"),
     ],
 )
-def test_lines_put_inside_of_a_group_belong_to_it(start: int, found: list[Place]) -> None:
-    """Those put in at its ends do not."""
+def test_rows_inserted_within_a_group_join_it(start: int, found: list[Place]) -> None:
+    """Rows inserted within a group join the group. Rows inserted at its start or end do not."""
     lines = added((1, 3))
     moved = {index + (2 if index >= start else 0): line for index, line in lines.items()}
 
@@ -104,5 +103,5 @@ def test_lines_put_inside_of_a_group_belong_to_it(start: int, found: list[Place]
 
 
 def test_group_has_its_range_and_depth() -> None:
-    """A group has its start, its end, and whether it is collapsed."""
+    """A group has its start, end and depth, and whether it is collapsed."""
     assert groups_of(added((0, 2))) == [Group(start=0, end=2, depth=1, is_collapsed=False)]

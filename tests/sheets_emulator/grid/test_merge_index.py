@@ -1,4 +1,4 @@
-"""Merges, found again by where they are."""
+"""The index that finds merged ranges by their location."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,8 +27,8 @@ def by_place(boxes: list[Box]) -> list[Box]:
 
 
 @given(STEPS)
-def test_merges_of_a_box_are_those_that_overlap_it(steps: list[tuple[str, Box]]) -> None:
-    """After any sequence of merging, unmerging and moving."""
+def test_merges_in_a_box_are_all_that_overlap_it(steps: list[tuple[str, Box]]) -> None:
+    """`merges_in` finds all overlapping merges after any merges, unmerges and copies."""
     sheet = Sheet(sheet_id=0, title="Data", row_count=50, column_count=20)
     kept: list[Box] = []
     for kind, box in steps:

@@ -1,4 +1,4 @@
-"""End of a table, and the index of filled cells."""
+"""Table detection around a cell, and the count of unused columns at the left (`margin`)."""
 
 import pytest
 from hypothesis import given
@@ -29,7 +29,7 @@ def used_places(sheet: Sheet) -> list[tuple[int, int]]:
 
 
 def simple_table(sheet: Sheet, row: int, column: int) -> Box:
-    """The table round a cell by its definition: it grows while a used cell touches it."""
+    """The table of a cell, found by widening a box until no used cell touches its border."""
     used = used_places(sheet)
     box = Box(top=row, bottom=row + 1, left=column, right=column + 1)
     while True:
@@ -50,10 +50,10 @@ def simple_table(sheet: Sheet, row: int, column: int) -> Box:
 
 
 @given(ROWS, WRITES)
-def test_table_is_the_smallest_box_with_nothing_round_it(
+def test_table_is_the_smallest_box_with_blank_cells_around_it(
     rows: list[Row], writes: list[tuple[int, list[Content]]]
 ) -> None:
-    """Each used cell's table is the one of the definition, also after rows were written."""
+    """`table_round` finds the same table as a simple search, also after rows are written."""
     sheet = sheet_of(rows)
     for place in used_places(sheet):
         assert table_round(sheet, *place) == simple_table(sheet, *place)
@@ -65,10 +65,10 @@ def test_table_is_the_smallest_box_with_nothing_round_it(
 
 
 @given(ROWS, WRITES)
-def test_nothing_is_used_left_of_the_margin(
+def test_all_columns_before_the_margin_are_unused(
     rows: list[Row], writes: list[tuple[int, list[Content]]]
 ) -> None:
-    """The margin is exact at first, and never past a used cell however rows are written."""
+    """`margin` is exact before the first write, and never beyond a used column after a write."""
     sheet = sheet_of(rows)
     first = min((column for _, column in used_places(sheet)), default=None)
 
@@ -80,12 +80,12 @@ def test_nothing_is_used_left_of_the_margin(
 
 
 @pytest.mark.parametrize("count", [1, 100_000])
-def test_blank_columns_before_a_table_are_known(count: int) -> None:
-    """A table that starts in column C has a margin of two, and grows without losing it."""
+def test_margin_is_kept_when_the_table_grows(count: int) -> None:
+    """A table that starts in column C has a margin of 2, which stays 2 when rows are added."""
     sheet = sheet_of([(None, FORMATTED, "x", 1.0)] * count)
     before = sheet.margin
     sheet.replace_row(count, (None, None, "y"))
-    table_round(sheet, count, 2)  # the first look finds out what later ones know
+    table_round(sheet, count, 2)  # the first search fills the caches that later searches use
     draft = sheet.copy()
     table = table_round(draft, count, 2)
 

@@ -1,4 +1,4 @@
-"""Bodies that are too large, on a real server."""
+"""Size limit of request bodies, on a real server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,16 +18,17 @@ PATHS = ("/token", "/v4/spreadsheets", "/_emulator/faults")
 
 
 def too_much() -> Iterator[bytes]:
+    """Pieces of a body that is one byte larger than the limit."""
     for _ in range(MAX_BYTES // len(PIECE)):
         yield PIECE
     yield b"x"
 
 
 @pytest.mark.parametrize("is_announced", [True, False], ids=["announced", "in chunks"])
-def test_body_that_is_too_large_is_refused_in_googles_shape(
+def test_body_that_is_too_large_gets_413_in_googles_error_format(
     tmp_path: Path, is_announced: bool
 ) -> None:
-    """413 for every path; the connection stays open."""
+    """Every path answers a body above the limit with 413 and Google's error JSON."""
     with serving(tmp_path, EmulatorOptions()) as served, Client(base_url=served.url) as client:
         answers = [
             client.post(path, content=b"".join(too_much()) if is_announced else too_much())
@@ -48,8 +49,8 @@ def test_body_that_is_too_large_is_refused_in_googles_shape(
     assert after["calls"] == {}
 
 
-async def test_no_more_is_read_than_is_taken() -> None:
-    """The bytes after the limit stay unread."""
+async def test_reading_stops_at_the_limit() -> None:
+    """`whole_body` stops reading at the first chunk that exceeds the limit."""
     pieces = too_much()
     received: list[bytes] = []
 
@@ -63,8 +64,8 @@ async def test_no_more_is_read_than_is_taken() -> None:
     assert sum(map(len, received)) == MAX_BYTES + 1
 
 
-async def test_largest_body_is_taken() -> None:
-    """The limit itself is not over the limit."""
+async def test_body_of_the_maximum_size_is_accepted() -> None:
+    """A body of exactly the maximum size is accepted."""
     pieces = iter([PIECE] * (MAX_BYTES // len(PIECE)))
     left = MAX_BYTES
 

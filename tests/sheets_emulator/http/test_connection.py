@@ -1,4 +1,4 @@
-"""On a real server: broken connections, and a stock client with stock credentials."""
+"""Broken connections, and gspread with its own credentials, on a real server."""
 
 import re
 import socket
@@ -31,7 +31,7 @@ APPEND = f"{DATA}!A1:append?valueInputOption=RAW"
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """An emulator that listens on the loopback, and a client whose calls carry a token."""
+    """An emulator that listens on the loopback address, with a client that sends a token."""
 
     base_url: str
     client: Client
@@ -42,7 +42,7 @@ class Served:
 
 
 class _ElsewhereAdapter(HTTPAdapter):
-    """Sends requests for Google to another base URL (an extension point of requests)."""
+    """Sends requests for Google to another base URL (a transport adapter of `requests`)."""
 
     def __init__(self, base: str) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class _ElsewhereAdapter(HTTPAdapter):
 
 @contextmanager
 def serving(emulator: Emulator) -> Iterator[str]:
-    """Serve an emulator on a free port and give its base URL; stopped at the end."""
+    """Serve an emulator on a free port and yield its base URL. The server stops at the end."""
     config = uvicorn.Config(
         emulator.app, log_config=None, log_level="warning", http="httptools", lifespan="off"
     )
@@ -79,7 +79,7 @@ def _read_credentials(path: Path) -> Credentials:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    """A served emulator with a spreadsheet `book` of one worksheet, `Data`."""
+    """A served emulator with the spreadsheet `book`, which has the worksheet `Data`."""
     seed = write_seed(tmp_path / "seed", {"book/Data.csv": "name,size\nOslo,1\n"})
     emulator = create_emulator(EmulatorOptions(seed=seed))
     with serving(emulator) as base_url, Session() as session:
@@ -93,7 +93,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 def test_dropped_call_closes_the_connection_without_an_answer(served: Served) -> None:
-    """A fault with `drop` ends the connection before any byte of an answer, and only once."""
+    """A fault with `drop` closes the connection once, before any byte of the answer."""
     served.fault(call="values.get", drop=True)
 
     with pytest.raises(RemoteProtocolError, match="without sending a response"):
@@ -102,7 +102,7 @@ def test_dropped_call_closes_the_connection_without_an_answer(served: Served) ->
 
 
 def test_dropped_write_takes_effect_only_with_apply(served: Served) -> None:
-    """A dropped append leaves a row behind if the fault says `apply`, and none otherwise."""
+    """A dropped append writes its row if the fault has `apply`, and writes nothing otherwise."""
     for row, apply in (("lost", False), ("kept", True)):
         served.fault(call="values.append", drop=True, apply=apply)
         with pytest.raises(RemoteProtocolError):
@@ -111,8 +111,8 @@ def test_dropped_write_takes_effect_only_with_apply(served: Served) -> None:
     assert served.client.get(f"{DATA}!A3:A9").json()["values"] == [["kept"]]
 
 
-def test_truncated_answer_stops_after_so_many_of_the_announced_bytes(served: Served) -> None:
-    """A fault with `truncate` announces the whole length and closes after part of the body."""
+def test_truncated_answer_is_shorter_than_its_content_length(served: Served) -> None:
+    """A fault with `truncate` sends the full Content-Length and that many bytes, then closes."""
     whole = served.client.get(DATA).content
     served.fault(call="values.get", truncate=10)
 
@@ -121,8 +121,10 @@ def test_truncated_answer_stops_after_so_many_of_the_announced_bytes(served: Ser
 
 
 @pytest.mark.parametrize("status", [{}, {"status": 200}], ids=["bare", "status"])
-def test_no_truncated_write_is_acknowledged(served: Served, status: dict[str, int]) -> None:
-    """However long the cut is, a byte is missing; the row is there only with `apply`."""
+def test_truncated_answer_of_a_write_is_never_complete(
+    served: Served, status: dict[str, int]
+) -> None:
+    """A truncated answer always lacks at least one byte. The row is written only with `apply`."""
     for row, apply in (("lost", False), ("kept", True)):
         served.fault(call="values.append", truncate=9_999, apply=apply, **status)
         with pytest.raises(RemoteProtocolError) as caught:
@@ -134,17 +136,17 @@ def test_no_truncated_write_is_acknowledged(served: Served, status: dict[str, in
 
 
 def test_dropped_token_call_fails_like_a_lost_connection(served: Served) -> None:
-    """Faults reach the token endpoint too, if they name it."""
+    """A fault for the call `token` drops the connection of a token request."""
     served.fault(call="token", drop=True)
 
     with pytest.raises(RemoteProtocolError):
         served.client.post("/token")
 
 
-def test_broken_connections_leave_the_server_without_complaints(
+def test_broken_connections_are_not_logged_as_server_errors(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Closing in the middle is no error of the server: uvicorn logs nothing about it."""
+    """uvicorn logs no error when a fault drops or truncates an answer."""
     served.fault(call="values.get", drop=True)
     with pytest.raises(RemoteProtocolError):
         served.client.get(DATA)
@@ -159,7 +161,7 @@ def test_broken_connections_leave_the_server_without_complaints(
 
 
 def test_stock_gspread_works_with_the_written_credentials(served: Served) -> None:
-    """gspread with google-auth's own credentials gets a token and reads, appends and updates."""
+    """gspread gets a token with the credentials file, and reads, appends and updates rows."""
     with Session() as session:
         session.mount(GOOGLE, _ElsewhereAdapter(served.base_url))
         session.headers["Authorization"] = f"Bearer {served.credentials.token}"

@@ -1,4 +1,4 @@
-"""The token endpoint and what its tokens open."""
+"""The token endpoint, and the access that its tokens give."""
 
 import json
 import os
@@ -15,12 +15,13 @@ DATA = values_path("Data")
 
 
 def read_with(bench: Bench, authorization: str | None) -> int:
+    """The status of a read with this `Authorization` header."""
     headers = {} if authorization is None else {"Authorization": authorization}
     return bench.client.get(DATA, headers=headers).status_code
 
 
-def test_signed_assertion_gets_a_token_that_opens_the_api(bench: Bench) -> None:
-    """The answer is a bearer token for an hour."""
+def test_signed_assertion_gets_a_token_for_the_api(bench: Bench) -> None:
+    """A signed assertion gets a bearer token that is valid for an hour and allows reads."""
     answer = bench.ask_token().json()
 
     assert (answer["token_type"], answer["expires_in"]) == ("Bearer", 3600)
@@ -28,7 +29,7 @@ def test_signed_assertion_gets_a_token_that_opens_the_api(bench: Bench) -> None:
 
 
 def test_token_expires_after_an_hour(bench: Bench) -> None:
-    """A token is valid until its last second and not after."""
+    """A token is accepted after 3599 seconds and gets 401 after 3600."""
     answer = bench.ask_token().json()
     authorization = f"Bearer {answer['access_token']}"
     bench.clock.advance(3599)
@@ -39,8 +40,10 @@ def test_token_expires_after_an_hour(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("authorization", [None, "", "Bearer", "Bearer x", "Basic eA==", "x"])
-def test_anything_else_is_unauthenticated(bench: Bench, authorization: str | None) -> None:
-    """No token and an unknown one are the same 401, with a challenge."""
+def test_other_authorization_headers_are_unauthenticated(
+    bench: Bench, authorization: str | None
+) -> None:
+    """A missing, malformed or unknown token gets the same 401 with a `WWW-Authenticate` header."""
     headers = {} if authorization is None else {"Authorization": authorization}
     answer = bench.client.get(DATA, headers=headers)
 
@@ -72,7 +75,7 @@ def test_anything_else_is_unauthenticated(bench: Bench, authorization: str | Non
 def test_wrong_claims_get_no_token(
     bench: Bench, claims: dict[str, object], error: str, description: str
 ) -> None:
-    """Each claim of the assertion is checked."""
+    """A wrong issuer, audience, time or scope in the assertion gets 400 with the error named."""
     answer = bench.ask_token(**claims)
 
     assert answer.status_code == 400
@@ -81,7 +84,7 @@ def test_wrong_claims_get_no_token(
 
 
 def test_wrong_signature_gets_no_token(bench: Bench) -> None:
-    """Another key's signature is refused, though all claims are right."""
+    """An assertion with correct claims but signed with another key gets 400."""
     key = generate_private_key(public_exponent=65537, key_size=2048)
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     bench.account = {**bench.account, "private_key": pem}
@@ -96,7 +99,7 @@ def test_wrong_signature_gets_no_token(bench: Bench) -> None:
 
 @pytest.mark.parametrize("algorithm", ["none", "HS256", "rs256", ""])
 def test_other_algorithms_get_no_token(bench: Bench, algorithm: str) -> None:
-    """Only RS256 is taken, though claims and signature are right."""
+    """An assertion whose header names an algorithm other than RS256 gets 400."""
     answer = bench.post_assertion(bench.signed({}, algorithm))
 
     assert answer.status_code == 400
@@ -106,7 +109,7 @@ def test_other_algorithms_get_no_token(bench: Bench, algorithm: str) -> None:
 
 @pytest.mark.parametrize("assertion", ["", "a.b", "a.b.c", "é.é.é", "e30.e30.e30", "....", "=.=.="])
 def test_malformed_assertion_gets_no_token(bench: Bench, assertion: str) -> None:
-    """A text that is no assertion is an invalid grant."""
+    """A text that is not a JWT gets 400 `invalid_grant`."""
     answer = bench.post_assertion(assertion)
 
     assert answer.status_code == 400
@@ -114,20 +117,20 @@ def test_malformed_assertion_gets_no_token(bench: Bench, assertion: str) -> None
 
 
 def test_other_grant_types_are_not_supported(bench: Bench) -> None:
-    """Only signed assertions are taken."""
+    """A grant type other than a signed assertion gets 400 `unsupported_grant_type`."""
     answer = bench.client.post("/token", data={"grant_type": "password"})
 
     assert answer.status_code == 400
     assert answer.json()["error"] == "unsupported_grant_type"
 
 
-def test_audience_may_be_googles(bench: Bench) -> None:
-    """google-auth sends Google's token endpoint as audience for every token URI."""
+def test_audience_can_be_googles_token_endpoint(bench: Bench) -> None:
+    """The audience can be Google's token endpoint, because google-auth always sends it."""
     assert bench.ask_token(aud="https://oauth2.googleapis.com/token").status_code == 200
 
 
-def test_credentials_file_is_for_its_owner_only(bench: Bench, tmp_path: Path) -> None:
-    """A service-account file with the emulator's token URI, mode 0600 even if it was there."""
+def test_credentials_file_is_readable_only_by_its_owner(bench: Bench, tmp_path: Path) -> None:
+    """The written file has the emulator's token URI, and mode 0600 even if it existed before."""
     path = tmp_path / "account.json"
     path.write_text("{}")
     os.chmod(path, 0o644)
@@ -140,7 +143,7 @@ def test_credentials_file_is_for_its_owner_only(bench: Bench, tmp_path: Path) ->
 
 
 def test_a_key_is_not_written_into_a_pipe_or_a_device(bench: Bench, tmp_path: Path) -> None:
-    """A pipe is not waited for, and a device keeps its mode."""
+    """Writing credentials to a pipe or a device fails at once. The device keeps its mode."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     mode = os.stat(os.devnull).st_mode

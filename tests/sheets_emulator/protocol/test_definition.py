@@ -1,4 +1,4 @@
-"""The table of Google's definition, and what is read by it."""
+"""The table generated from Google's API definition, and the functions that look up its types."""
 
 from collections.abc import Mapping
 from importlib.resources import files
@@ -16,7 +16,7 @@ from tests.sheets_emulator.definition import made_definition
 
 
 def schemas_in(kind: Type) -> set[str]:
-    """The schemas that are in a type at any depth."""
+    """The names of the schemas within a type, at any depth."""
     found: set[str] = set()
     inner = members(kind) or {}
     names = {each for each in map(plain, inner.values()) if each in DEFINITION.schemas}
@@ -26,28 +26,28 @@ def schemas_in(kind: Type) -> set[str]:
 
 
 def plain(kind: Type) -> str:
-    """The name of a type, or of that of its items."""
+    """The name of a type, or of the type of its items or map values."""
     if isinstance(kind, str):
         return kind
     return plain(kind["map"] if isinstance(kind, dict) else kind[0])
 
 
 def test_table_is_made_from_the_discovery_document() -> None:
-    """The table is what its maker makes of the document that is installed."""
+    """`definition.json` equals the table generated from the installed discovery document."""
     kept = (files("sheets_emulator.protocol") / "definition.json").read_text(encoding="utf-8")
 
     assert kept == made_definition()
 
 
 def test_no_schema_is_within_itself() -> None:
-    """A body is read to the end, as deep as the definition goes."""
+    """No schema contains itself at any depth, so parsing of a body always ends."""
     deepest = {name for name in DEFINITION.schemas if name in schemas_in(name)}
 
     assert deepest == set()
 
 
-def test_every_call_and_kind_is_googles() -> None:
-    """Each call is a method of the definition, and each kind of batchUpdate a Request of it."""
+def test_every_call_and_batch_update_kind_is_in_googles_definition() -> None:
+    """Each call is a method of Google's definition. Each batchUpdate kind is in its `Request`."""
     assert all(method(call) for call in OPERATIONS)
     assert set(KINDS) <= set(DEFINITION.schemas["Request"])
 
@@ -64,7 +64,7 @@ def test_every_call_and_kind_is_googles() -> None:
 def test_tables_have_every_value_of_their_enumerations(
     enumeration: str, table: Mapping[str, object]
 ) -> None:
-    """Every possible value of a body has an entry."""
+    """Each of the emulator's tables has one key for every value of Google's enumeration."""
     assert set(table) == set(choices(enumeration))
 
 
@@ -78,13 +78,13 @@ def test_tables_have_every_value_of_their_enumerations(
         pytest.param("Dimension", set(), id="enumeration"),
     ],
 )
-def test_members_are_those_of_a_value_or_of_each_item(kind: Type, names: set[str]) -> None:
-    """Empty values have no members."""
+def test_members_are_the_fields_of_a_schema(kind: Type, names: set[str]) -> None:
+    """`members` returns a schema's fields, also for a list of it, and none for plain types."""
     assert set(members(kind) or {}) == names
 
 
-def test_a_map_has_any_name() -> None:
-    """A field mask may name any key of a map."""
+def test_a_map_has_no_fixed_members() -> None:
+    """`members` returns None for a map, because a map can have any key."""
     assert members({"map": "FilterCriteria"}) is None
 
 
@@ -98,5 +98,5 @@ def test_a_map_has_any_name() -> None:
     ],
 )
 def test_choices_begin_with_the_default(enumeration: str, first: str) -> None:
-    """A value that says nothing is no choice."""
+    """`choices` starts with the default, without the unspecified value."""
     assert choices(enumeration)[0] == first

@@ -1,4 +1,4 @@
-"""Field masks: read, checked and applied."""
+"""Field masks: parsing, validation, and the part of an answer that a mask selects."""
 
 import pytest
 
@@ -52,8 +52,8 @@ ANSWER = {"spreadsheetId": "x", "properties": {"title": "B"}, "sheets": [SHEET]}
         pytest.param("sheets(*)", {"sheets": [SHEET]}, id="all of a field"),
     ],
 )
-def test_mask_cuts_the_answer(mask: str, answer: object) -> None:
-    """Only what the mask names is left, parents included."""
+def test_mask_selects_fields_of_the_answer(mask: str, answer: object) -> None:
+    """The answer has only the fields in the mask, and their parents."""
     read = read_mask(mask)
     require_known(read, "Spreadsheet")
 
@@ -69,8 +69,8 @@ def test_mask_cuts_the_answer(mask: str, answer: object) -> None:
         ("spreadsheetId.x", "spreadsheetId.x"),
     ],
 )
-def test_unknown_field_is_refused_by_its_path(mask: str, path: str) -> None:
-    """A field that Google's definition does not have is named in the violation."""
+def test_unknown_field_is_reported_with_its_path(mask: str, path: str) -> None:
+    """A field that Google's definition does not have gets an error with the path of the field."""
     with pytest.raises(Refusal) as refused:
         require_known(read_mask(mask), "Spreadsheet")
 
@@ -85,14 +85,14 @@ def test_unknown_field_is_refused_by_its_path(mask: str, path: str) -> None:
 
 
 @pytest.mark.parametrize("mask", ["a(", "a(b", "a)", ",", "a..b", "a,", "a b(", "é", "a.(b)", "()"])
-def test_malformed_mask_is_refused(mask: str) -> None:
-    """A mask that cannot be parsed is an invalid argument."""
+def test_malformed_mask_is_rejected(mask: str) -> None:
+    """A mask with a syntax error raises `Refusal`."""
     with pytest.raises(Refusal):
         read_mask(mask)
 
 
-def test_leaves_are_the_dotted_paths() -> None:
-    """The fields of an update are listed in one form, however the mask was written."""
+def test_leaves_are_dotted_paths() -> None:
+    """`leaves` returns the dotted path of each field, also for a mask with parentheses."""
     mask = read_mask("title,gridProperties(rowCount,columnCount)")
 
     assert leaves(mask) == ["title", "gridProperties.rowCount", "gridProperties.columnCount"]
@@ -125,8 +125,10 @@ def test_leaves_are_the_dotted_paths() -> None:
         pytest.param("title.x", "SheetProperties", None, id="in a text"),
     ],
 )
-def test_paths_of_an_update_are_taken_apart(mask: str, kind: str, paths: list[str] | None) -> None:
-    """Each ends at a value; a name that Google's definition does not have is refused."""
+def test_update_paths_are_expanded_to_single_values(
+    mask: str, kind: str, paths: list[str] | None
+) -> None:
+    """`update_paths` returns the dotted path of each single value, and rejects unknown fields."""
     if paths is None:
         with pytest.raises(Refusal, match="Invalid field: "):
             update_paths(mask, kind)

@@ -1,4 +1,4 @@
-"""Bodies read as Google's definition says: every spelling of protobuf's JSON, and every mistake."""
+"""Request bodies parsed by Google's definition: all forms of protobuf's JSON, and all errors."""
 
 from typing import Any
 
@@ -13,19 +13,19 @@ LIST_VALUE = "type.googleapis.com/google.protobuf.ListValue"
 
 
 def properties(**members: Any) -> dict[str, Any]:
-    """A batchUpdate that updates the properties of a worksheet."""
+    """A batchUpdate body that sets these properties of a worksheet."""
     return {"requests": [{"updateSheetProperties": {"properties": members}}]}
 
 
 def read_properties(**members: Any) -> Any:
-    """The properties that were read."""
+    """The worksheet properties after the body is parsed."""
     body = check("BatchUpdateSpreadsheetRequest", properties(**members))
     requests: Any = body["requests"]
     return requests[0]["updateSheetProperties"]["properties"]
 
 
 def violations(schema: str, value: Any, place: str = "") -> list[dict[str, str]]:
-    """The violations of a body, which the message lists line by line."""
+    """The field violations of an invalid body; the error's message lists them one per line."""
     with pytest.raises(Refusal) as refused:
         check(schema, value, place)
     found: Any = refused.value.details[0]["fieldViolations"]
@@ -64,13 +64,15 @@ def violations(schema: str, value: Any, place: str = "") -> list[dict[str, str]]
         pytest.param({"sheetId": None, "sheet_id": 5}, {"sheetId": 5}, id="null and a value"),
     ],
 )
-def test_all_spellings_are_read_as_one(given: dict[str, Any], read: dict[str, Any]) -> None:
-    """Below there are camelCase names, the right types, and no null."""
+def test_all_forms_of_a_value_are_parsed_to_one(
+    given: dict[str, Any], read: dict[str, Any]
+) -> None:
+    """Parsed bodies have camelCase names and the types of the definition, and no null."""
     assert read_properties(**given) == read
 
 
-def test_a_field_mask_comes_in_camel_case() -> None:
-    """The names in a mask may be in snake_case as well."""
+def test_a_field_mask_is_converted_to_camel_case() -> None:
+    """Names in a field mask are converted from snake_case to camelCase."""
     repeat = {"repeatCell": {"fields": "user_entered_value,userEnteredFormat.text_format(bold)"}}
     read: Any = check("BatchUpdateSpreadsheetRequest", {"requests": [repeat]})["requests"]
 
@@ -78,23 +80,23 @@ def test_a_field_mask_comes_in_camel_case() -> None:
 
 
 def test_a_map_keeps_its_keys() -> None:
-    """The keys of a map are no names of the definition."""
+    """The keys of a map are not converted to camelCase. A key whose value is null is left out."""
     criteria = {"3": {"hidden_values": ["x"]}, "a_b": {}, "c": None}
     read = check("BasicFilter", {"criteria": criteria})
 
     assert read == {"criteria": {"3": {"hiddenValues": ["x"]}, "a_b": {}}}
 
 
-def test_null_in_a_list_of_objects_is_an_empty_one() -> None:
-    """It keeps its number in errors."""
+def test_null_in_a_list_of_objects_becomes_an_empty_object() -> None:
+    """Null in a list of objects becomes {}, so later items keep their index in errors."""
     read = check("BatchUpdateSpreadsheetRequest", {"requests": [None, {}]})
 
     assert read == {"requests": [{}, {}]}
 
 
 @pytest.mark.parametrize("cells", [[[]], [[None, 1, "x", [], {}]]])
-def test_what_stands_in_cells_is_left_alone(cells: list[Any]) -> None:
-    """The values of a ValueRange are lists of lists, of anything."""
+def test_cell_values_are_not_changed(cells: list[Any]) -> None:
+    """The lists in `values` of a ValueRange can have any values, which are not changed."""
     assert check("ValueRange", {"values": cells}, "data") == {"values": cells}
 
 
@@ -145,7 +147,7 @@ def test_what_stands_in_cells_is_left_alone(cells: list[Any]) -> None:
     ],
 )
 def test_a_wrong_type_is_reported_in_googles_words(given: dict[str, Any], description: str) -> None:
-    """The place is in snake_case, the type in protobuf's words, and the value as it was sent."""
+    """The error has the path in snake_case, protobuf's name of the type, and the value as sent."""
     place = "requests[0].update_sheet_properties.properties"
     found = violations("BatchUpdateSpreadsheetRequest", properties(**given))
 
@@ -195,7 +197,7 @@ def test_a_wrong_type_is_reported_in_googles_words(given: dict[str, Any], descri
 def test_a_wrong_name_is_reported_in_googles_words(
     body: dict[str, Any], field: str | None, description: str
 ) -> None:
-    """The place is that of the object which the name stands in; the body itself has none."""
+    """The error has the path of the object that has the unknown name, or none for the body."""
     found = violations("BatchUpdateSpreadsheetRequest", body)
 
     assert [each["description"] for each in found] == [
@@ -214,8 +216,10 @@ def test_a_wrong_name_is_reported_in_googles_words(
         ),
     ],
 )
-def test_values_that_are_no_lists_of_lists(values: Any, places: dict[str, str]) -> None:
-    """Recorded: a lone value stands for no list here, and each wrong row is reported."""
+def test_values_that_are_not_lists_of_lists_are_reported(
+    values: Any, places: dict[str, str]
+) -> None:
+    """Recorded from Google: `values` and each of its items must be a list."""
     found = violations("ValueRange", {"values": values}, "data")
 
     assert found == [
@@ -224,8 +228,8 @@ def test_values_that_are_no_lists_of_lists(values: Any, places: dict[str, str]) 
     ]
 
 
-def test_all_mistakes_are_reported_in_one_refusal() -> None:
-    """Reported of Google: a line and a violation for each, in the order of the body."""
+def test_all_mistakes_of_a_body_are_reported_in_one_error() -> None:
+    """Reported of Google: the error has a line and a violation for each mistake, in body order."""
     found = violations("ValueRange", {"valueInputOption": "RAW", "data": [], "range": 5}, "data")
 
     assert [each["description"] for each in found] == [
@@ -236,8 +240,8 @@ def test_all_mistakes_are_reported_in_one_refusal() -> None:
     ]
 
 
-def test_a_refusal_stays_short() -> None:
-    """Neither many mistakes nor a long value or name make a long answer."""
+def test_an_error_about_a_large_body_is_short() -> None:
+    """The number of reported mistakes is limited, and long values and names are shortened."""
     rows = ["x" * 50_000] * 10_000
     found = violations("ValueRange", {"y" * 50_000: 1, "values": rows}, "data")
 
@@ -254,8 +258,8 @@ def test_a_refusal_stays_short() -> None:
         pytest.param(b"[" * 100_000, "", id="nested too deeply"),
     ],
 )
-def test_a_body_is_a_json_object(body: bytes, description: str) -> None:
-    """Anything else is refused."""
+def test_a_body_that_is_not_a_json_object_is_rejected(body: bytes, description: str) -> None:
+    """A list, null, incomplete JSON and JSON that is nested too deeply are rejected."""
     with pytest.raises(Refusal, match=r"Invalid JSON payload received\.") as refused:
         read_body(body, "ValueRange")
 
@@ -263,13 +267,13 @@ def test_a_body_is_a_json_object(body: bytes, description: str) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b" \n", b"{}"])
-def test_no_body_is_an_empty_object(body: bytes) -> None:
-    """Every body may be left out."""
+def test_an_absent_body_is_an_empty_object(body: bytes) -> None:
+    """An empty body and blanks are parsed like `{}`."""
     assert read_body(body, "ClearValuesRequest").fields == {}
 
 
-def test_values_are_passed_on_as_they_are() -> None:
-    """Nothing is done for the single cell of `values`: there may be a million."""
+def test_values_are_not_copied() -> None:
+    """`values` is the same list object after the check, because it can have a million cells."""
     values = [[1] * 100] * 100
 
     assert check("ValueRange", {"values": values}, "data")["values"] is values

@@ -1,4 +1,4 @@
-"""Query parameters read as Google's definition says."""
+"""Query parameters parsed by Google's definition."""
 
 import pytest
 
@@ -9,6 +9,7 @@ RENDER_OPTION = "type.googleapis.com/google.apps.sheets.v4.ValueRenderOption"
 
 
 def refused(query: bytes, call: str) -> Refusal:
+    """The error that `read_query` raises for an invalid query string."""
     with pytest.raises(Refusal) as caught:
         read_query(query, call)
     return caught.value
@@ -61,7 +62,7 @@ def refused(query: bytes, call: str) -> Refusal:
 def test_a_wrong_parameter_is_reported_in_googles_words(
     query: bytes, call: str, message: str
 ) -> None:
-    """Before any effect."""
+    """An invalid value, an unknown name or a repeated parameter gets 400 with Google's message."""
     refusal = refused(query, call)
 
     assert (refusal.code, refusal.message) == (400, message)
@@ -80,21 +81,21 @@ def test_a_wrong_parameter_is_reported_in_googles_words(
         pytest.param(b"valueInputOption=RAW", "values.batchUpdate", id="member of the body"),
     ],
 )
-def test_what_google_does_not_know_is_refused(query: bytes, call: str) -> None:
-    """A value or a name that the definition does not have is an invalid argument."""
+def test_unknown_values_and_parameters_are_rejected(query: bytes, call: str) -> None:
+    """A value or a parameter name that Google's definition does not have for the call gets 400."""
     assert refused(query, call).code == 400
 
 
-def test_all_mistakes_are_reported_at_once() -> None:
-    """A line for each, as for bodies."""
+def test_all_invalid_parameters_are_reported_at_once() -> None:
+    """The error for two invalid parameters has one line for each."""
     refusal = refused(b"colour=red&majorDimension=ROW", "values.get")
 
     assert len(refusal.message.splitlines()) == 2
 
 
 @pytest.mark.parametrize("query", [b"alt=media", b"alt=proto", b"$.xgafv=1", b"callback=f"])
-def test_answers_of_another_form_are_not_covered(query: bytes) -> None:
-    """Google would answer in bytes or in JavaScript; it is 501 here, and named."""
+def test_unsupported_answer_formats_get_501(query: bytes) -> None:
+    """A parameter that asks for an answer in bytes or JavaScript gets 501 and is named."""
     refusal = refused(query, "values.get")
 
     assert refusal.code == 501
@@ -117,8 +118,8 @@ def test_answers_of_another_form_are_not_covered(query: bytes) -> None:
         pytest.param(b"majorDimension=&value_render_option=", "values.batchGet", id="empty"),
     ],
 )
-def test_what_google_knows_is_taken(query: bytes, call: str) -> None:
-    """Also what has no effect here, since there is nothing that it could be about."""
+def test_all_parameters_of_googles_definition_are_accepted(query: bytes, call: str) -> None:
+    """A parameter in Google's definition is accepted, even if it has no effect in the emulator."""
     assert read_query(query, call).given
 
 
@@ -132,7 +133,7 @@ def test_what_google_knows_is_taken(query: bytes, call: str) -> None:
     ],
 )
 def test_an_enumeration_has_a_default(query: bytes, choice: str) -> None:
-    """A value that says nothing is as good as none."""
+    """An absent, empty or unspecified enumeration has its default. A name can be in snake_case."""
     assert read_query(query, "values.get").choice("majorDimension") == choice
 
 
@@ -140,8 +141,8 @@ def test_an_enumeration_has_a_default(query: bytes, choice: str) -> None:
     ("value", "is_set"),
     [("true", True), ("TRUE", True), ("1", True), ("", True), ("False", False), ("n", False)],
 )
-def test_booleans_come_in_any_case(value: str, is_set: bool) -> None:
-    """Clients send what their language prints."""
+def test_booleans_are_parsed_in_any_case(value: str, is_set: bool) -> None:
+    """`true`, `TRUE`, `1` and an empty value are true. `False` and `n` are false."""
     query = read_query(f"includeGridData={value}".encode(), "spreadsheets.get")
 
     assert query.flag("includeGridData") is is_set
@@ -149,7 +150,7 @@ def test_booleans_come_in_any_case(value: str, is_set: bool) -> None:
 
 @pytest.mark.parametrize("value", ["", "INPUT_VALUE_OPTION_UNSPECIFIED"])
 def test_the_input_option_has_no_default(value: str) -> None:
-    """Reported: a write has to say how its values are meant."""
+    """Reported of Google: a write without `valueInputOption` is an error."""
     with pytest.raises(Refusal, match="'valueInputOption' is required but not specified"):
         input_option(value)
 
@@ -163,6 +164,6 @@ def test_the_input_option_has_no_default(value: str) -> None:
         (b"prettyPrint=ZZ", True),
     ],
 )
-def test_answers_are_indented_unless_asked_otherwise(query: bytes, pretty: bool) -> None:
-    """Errors as well, that of a wrong `prettyPrint` among them."""
+def test_answers_are_indented_unless_pretty_print_is_false(query: bytes, pretty: bool) -> None:
+    """Only `prettyPrint=false` in any case turns indentation off. An invalid value does not."""
     assert is_pretty(query) is pretty

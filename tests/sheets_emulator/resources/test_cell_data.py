@@ -1,4 +1,4 @@
-"""CellData: what a mask writes of a cell, and how cells are answered."""
+"""CellData: the fields of a cell that a mask writes, and the fields that answers have."""
 
 import pytest
 
@@ -14,13 +14,13 @@ SWITCH = {"condition": {"type": "BOOLEAN", "values": [{"userEnteredValue": "on"}
 
 
 def written(cell: Request, fields: str, at: int = 0) -> Request:
-    """An updateCells request of one cell in row 1."""
+    """An updateCells request that writes one cell in row 1; column `at` counts from 0."""
     start = {"sheetId": 0, "columnIndex": at}
     return {"updateCells": {"rows": [{"values": [cell]}], "fields": fields, "start": start}}
 
 
-def test_cell_has_what_was_entered_and_what_is_shown(build: BenchBuilder) -> None:
-    """A typed number has the format of its typing; a formula takes over that of its operand."""
+def test_cell_has_its_entered_and_displayed_values(build: BenchBuilder) -> None:
+    """A typed number has a format like its text. A formula has the format of its operand."""
     bench = build({"Data": "x,50%\n=B1,\n"})
     text, half = {"stringValue": "x"}, {"numberValue": 0.5}
     percent = {"numberFormat": {"type": "PERCENT", "pattern": "0%"}}
@@ -48,7 +48,7 @@ def test_cell_has_what_was_entered_and_what_is_shown(build: BenchBuilder) -> Non
 
 
 def test_formula_that_fails_has_an_error_value(build: BenchBuilder) -> None:
-    """The error has Google's type, and is displayed as the sheet shows it."""
+    """The cell has Google's type of the error, and the text that a sheet displays for the error."""
     bench = build({"Data": "=1/0\n"})
     cell = cells(bench)[0][0]
 
@@ -56,8 +56,8 @@ def test_formula_that_fails_has_an_error_value(build: BenchBuilder) -> None:
     assert cell["formattedValue"] == "#DIV/0!"
 
 
-def test_blank_ends_are_not_answered(bench: Bench) -> None:
-    """Recorded: rows end with the last cell that has anything, and so does the range."""
+def test_trailing_blank_cells_and_rows_are_left_out(bench: Bench) -> None:
+    """Recorded from Google: rows end with the last cell that has content, and so does the range."""
     bench.edit(written({"note": "n"}, "note", at=1), written({"note": ""}, "note", at=3))
 
     assert grid_data(bench) == {"rowData": [{"values": [{}, {"note": "n"}]}]}
@@ -66,8 +66,8 @@ def test_blank_ends_are_not_answered(bench: Bench) -> None:
     assert grid_data(bench, "Data!A2:C3") == {"startRow": 1}
 
 
-def test_cells_with_a_format_only_are_answered(bench: Bench) -> None:
-    """They are rows to show although they hold no value; blank rows before them are `{}`."""
+def test_cells_with_only_a_format_are_in_the_answer(bench: Bench) -> None:
+    """A cell with a format and no value is in `rowData`. A blank row before the cell is `{}`."""
     bench.edit(
         {
             "repeatCell": {
@@ -100,8 +100,10 @@ def test_cells_with_a_format_only_are_answered(bench: Bench) -> None:
         ("*", {}),
     ],
 )
-def test_mask_clears_what_the_cell_lacks(bench: Bench, fields: str, kept: Request) -> None:
-    """A field in the mask and absent in the cell is cleared; the rest stays."""
+def test_mask_clears_fields_that_the_sent_cell_lacks(
+    bench: Bench, fields: str, kept: Request
+) -> None:
+    """A field that is in the mask but not in the sent cell is cleared. Other fields are kept."""
     full = {
         "userEnteredValue": {"stringValue": "x"},
         "note": "old",
@@ -120,7 +122,7 @@ def test_mask_clears_what_the_cell_lacks(bench: Bench, fields: str, kept: Reques
 
 
 def test_checkbox_that_was_never_ticked_is_false(bench: Bench) -> None:
-    """Assumed from reports: it is no blank cell, and is FALSE again when its value is cleared."""
+    """Assumed from reports: a new or cleared checkbox has the value FALSE, so it is not blank."""
     bench.edit(written({"dataValidation": CHECKBOX}, "dataValidation"))
     bench.update("Data!B1", [["=A1"]], "USER_ENTERED")
 
@@ -142,15 +144,15 @@ def test_checkbox_that_was_never_ticked_is_false(bench: Bench) -> None:
     assert bench.grid("Data!A1") == [["FALSE"]]
 
 
-def test_checkbox_with_values_of_its_own_is_blank_without_one(bench: Bench) -> None:
-    """Google's documentation: it is unticked when it is blank."""
+def test_checkbox_with_custom_values_is_blank_at_first(bench: Bench) -> None:
+    """Google's documentation: a checkbox with custom values is blank while it is not ticked."""
     bench.edit(written({"dataValidation": SWITCH}, "dataValidation"))
 
     assert bench.grid("Data") == []
 
 
-def test_what_the_mask_does_not_name_is_passed_over(bench: Bench) -> None:
-    """A cell that was read may be written back, read-only members and all."""
+def test_fields_outside_the_mask_are_ignored(bench: Bench) -> None:
+    """Fields of the sent cell that the mask does not name are ignored, also read-only fields."""
     bench.update("Data!A1", [["x"]])
     cell = {**cells(bench)[0][0], "note": "n", "textFormatRuns": [{"startIndex": 1}]}
     answer = bench.edit(written(cell, "note", at=1))
@@ -192,10 +194,10 @@ def test_what_the_mask_does_not_name_is_passed_over(bench: Bench) -> None:
         ({}, "dataSourceTable", 501, "'dataSourceTable'"),
     ],
 )
-def test_cells_that_cannot_be_written_are_refused(
+def test_invalid_and_unsupported_cells_are_not_written(
     bench: Bench, cell: Request, fields: str, status: int, complaint: str
 ) -> None:
-    """400 for what Google does not have, 501 for what it has and is not kept here."""
+    """A field that Google does not have gets 400. A field that the emulator lacks gets 501."""
     answer = bench.edit(written(cell, fields))
 
     assert answer.status_code == status

@@ -1,4 +1,4 @@
-"""CellFormat: merged by a mask and completed."""
+"""CellFormat: merging by a field mask, and default values."""
 
 import pytest
 
@@ -27,8 +27,8 @@ OLD: Json = {
     ],
     ids=["inner field", "whole", "cleared inside", "cleared one", "false is kept"],
 )
-def test_mask_says_what_is_taken(given: Json, mask: str, merged: Json | None) -> None:
-    """A field that the mask names and the format lacks is cleared; the others stay."""
+def test_mask_selects_the_fields_that_change(given: Json, mask: str, merged: Json | None) -> None:
+    """A field in the mask is set, or cleared if the new format lacks it. Other fields are kept."""
     found = merged_format(OLD, given, read_mask(mask)) or {}
 
     assert found.get("textFormat") == merged
@@ -51,7 +51,7 @@ def test_mask_says_what_is_taken(given: Json, mask: str, merged: Json | None) ->
     ids=["plain", "style", "component", "plain cleared", "style cleared"],
 )
 def test_colour_and_its_style_change_together(given: Json, mask: str, color: Json | None) -> None:
-    """Whichever of the two members the mask names, both say the same afterwards."""
+    """The plain colour and its style have the same value, whichever of the two the mask names."""
     found = merged_format(OLD, given, read_mask(mask)) or {}
 
     assert found.get("backgroundColor") == color
@@ -59,13 +59,13 @@ def test_colour_and_its_style_change_together(given: Json, mask: str, color: Jso
 
 
 def test_whole_mask_replaces_the_format() -> None:
-    """The old format is replaced completely; an empty one removes it."""
+    """A mask of all fields replaces the old format. An empty new format removes the old one."""
     assert merged_format(OLD, {"wrapStrategy": "WRAP"}, {}) == {"wrapStrategy": "WRAP"}
     assert merged_format(OLD, {"textFormat": {}}, {"*": {}}) is None
 
 
-def test_number_format_has_the_pattern_of_its_type() -> None:
-    """A type without a pattern gets the default one; a pattern without a type is refused."""
+def test_number_format_gets_the_default_pattern_of_its_type() -> None:
+    """A type without a pattern gets the default pattern. A pattern without a type is an error."""
     dated = completed_format({"numberFormat": {"type": "DATE"}})
 
     assert dated == {"numberFormat": {"type": "DATE", "pattern": "m/d/yyyy"}}
@@ -73,8 +73,8 @@ def test_number_format_has_the_pattern_of_its_type() -> None:
         completed_format({"numberFormat": {"pattern": "0"}})
 
 
-def test_border_is_completed() -> None:
-    """It has the width of its style and is black by default."""
+def test_border_gets_default_width_and_colour() -> None:
+    """A border gets the width of its style, and black as default colour."""
     solid = bordering("top", {"style": "SOLID_MEDIUM", "width": 9})(None)
 
     assert solid == {

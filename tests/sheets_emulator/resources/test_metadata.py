@@ -1,4 +1,4 @@
-"""spreadsheets.create and spreadsheets.get."""
+"""Calls of `spreadsheets.create` and `spreadsheets.get`."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from tests.sheets_emulator.bench import Bench, message
 from tests.sheets_emulator.conftest import BenchBuilder
 
 
-def test_new_spreadsheet_is_as_google_makes_it(bench: Bench) -> None:
-    """Recorded: one worksheet `Sheet1`, id 0, 1000 x 26, en_US, Etc/GMT."""
+def test_new_spreadsheet_has_googles_defaults(bench: Bench) -> None:
+    """Recorded from Google: one worksheet `Sheet1`, id 0, 1000 x 26 cells, en_US, Etc/GMT."""
     answer = bench.call("POST", "/v4/spreadsheets", {"properties": {"title": "New"}}).json()
     spreadsheet_id = answer["spreadsheetId"]
 
@@ -35,8 +35,8 @@ def test_new_spreadsheet_is_as_google_makes_it(bench: Bench) -> None:
     assert bench.call("GET", f"/v4/spreadsheets/{spreadsheet_id}").json() == answer
 
 
-def test_new_spreadsheet_may_have_worksheets_of_its_own(bench: Bench) -> None:
-    """The worksheets that are asked for take the place of `Sheet1`."""
+def test_new_spreadsheet_can_have_several_worksheets(bench: Bench) -> None:
+    """The worksheets in the body of the request replace the default `Sheet1`."""
     sheets = [{"properties": {"title": title}} for title in ("A", "B")]
     answer = bench.call("POST", "/v4/spreadsheets", {"sheets": sheets}).json()
 
@@ -44,15 +44,15 @@ def test_new_spreadsheet_may_have_worksheets_of_its_own(bench: Bench) -> None:
     assert answer["properties"]["title"] == "Untitled spreadsheet"
 
 
-def test_every_new_spreadsheet_has_an_id_of_its_own(bench: Bench) -> None:
-    """Two calls make two spreadsheets."""
+def test_every_new_spreadsheet_has_another_id(bench: Bench) -> None:
+    """Three calls of `spreadsheets.create` make three different ids."""
     ids = {bench.call("POST", "/v4/spreadsheets", {}).json()["spreadsheetId"] for _ in range(3)}
 
     assert len(ids) == 3
 
 
 def test_grid_data_has_cells_rows_and_columns(build: BenchBuilder) -> None:
-    """With includeGridData there are the cells, and the sizes of all rows and columns."""
+    """With includeGridData the answer has the cells, and the sizes of all rows and columns."""
     bench = build({"Data": "x,$5\n=A1,\n"})
     data = bench.described(includeGridData="true")["sheets"][0]["data"][0]
     shown = [[cell.get("formattedValue") for cell in row["values"]] for row in data["rowData"]]
@@ -63,7 +63,7 @@ def test_grid_data_has_cells_rows_and_columns(build: BenchBuilder) -> None:
 
 
 def test_mask_makes_include_grid_data_irrelevant(build: BenchBuilder) -> None:
-    """The mask decides whether there is data."""
+    """A `fields` mask decides whether the answer has grid data, and includeGridData is ignored."""
     bench = build({"Data": "x\n"})
     with_mask = bench.call(
         "GET", "/v4/spreadsheets/book", fields="sheets.data.rowData", includeGridData="false"
@@ -77,7 +77,7 @@ def test_mask_makes_include_grid_data_irrelevant(build: BenchBuilder) -> None:
 
 
 def test_sizes_of_rows_and_columns_are_shown(bench: Bench) -> None:
-    """Each requested row and column has its pixels; those of a new one are recorded."""
+    """Recorded from Google: a new row has 21 pixels and a new column has 100."""
     whole = bench.described(fields="sheets.data(rowMetadata,columnMetadata)")
     part = bench.described(fields="sheets.data(rowMetadata,startRow)", ranges="Data!B2:C3")
 
@@ -98,17 +98,17 @@ def test_sizes_of_rows_and_columns_are_shown(bench: Bench) -> None:
         ("properties", False),
     ],
 )
-def test_mask_that_takes_worksheets_whole_takes_their_data(
+def test_mask_of_whole_worksheets_includes_grid_data(
     bench: Bench, fields: str, has_data: bool
 ) -> None:
-    """A field that is named without inner fields comes with all of them."""
+    """A mask that names `sheets` without inner fields selects all of them, also the grid data."""
     answer = bench.described(fields=fields)
 
     assert ("data" in answer.get("sheets", [{}])[0]) is has_data
 
 
-def test_ranges_choose_worksheets_and_cells(build: BenchBuilder) -> None:
-    """Only worksheets that a range touches are answered, with the cells of that range."""
+def test_ranges_select_worksheets_and_cells(build: BenchBuilder) -> None:
+    """The answer has only the worksheets and cells of the requested ranges."""
     bench = build({"A": "a,b\nc,d\n", "B": "x\n"})
     answer = bench.call("GET", "/v4/spreadsheets/book", ranges="A!B2", includeGridData="true")
     sheets = answer.json()["sheets"]
@@ -129,7 +129,7 @@ def test_ranges_choose_worksheets_and_cells(build: BenchBuilder) -> None:
 def test_malformed_spreadsheet_is_not_created(
     bench: Bench, body: dict[str, object], complaint: str
 ) -> None:
-    """A refused body leaves nothing behind."""
+    """An invalid body, two equal titles or an unknown field in the body get 400."""
     answer = bench.call("POST", "/v4/spreadsheets", body)
 
     assert answer.status_code == 400

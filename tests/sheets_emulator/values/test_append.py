@@ -1,4 +1,4 @@
-"""values.append: where rows go, what is counted, how the grid grows."""
+"""values.append: where rows are written, which cells are counted, and how the grid grows."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ GUIDE = "a,b,c,\nd,e,f,\n,,,\n,x,y,z\n,x,y,z\n,x,y,z\n,,,\n,,,\n"  # the example
 def test_row_goes_under_the_last_table_of_the_range(
     build: BenchBuilder, anchor: str, table: str | None, written: str
 ) -> None:
-    """The examples of Google's guide: under the table, or exactly where the range starts."""
+    """Examples of Google's guide. Without a table in the range, the row is written at its start."""
     bench = build({"Sheet1": GUIDE})
     answer = bench.append(anchor, [["new"]]).json()
 
@@ -35,8 +35,8 @@ def test_row_goes_under_the_last_table_of_the_range(
     assert bench.grid(written) == [["new"]]
 
 
-def test_blank_cell_splits_tables_and_the_last_one_wins(build: BenchBuilder) -> None:
-    """Recorded: with row 1 = [x, "", z] an append to the sheet is written at C2:E2."""
+def test_row_goes_under_the_last_of_two_tables(build: BenchBuilder) -> None:
+    """Recorded from Google: with row 1 = [x, "", z], an append to the sheet is written at C2:E2."""
     bench = build({"Sheet1": "x,,z\n"})
     answer = bench.append("'Sheet1'", [["x", "", "z"]]).json()
 
@@ -54,8 +54,8 @@ def test_blank_cell_splits_tables_and_the_last_one_wins(build: BenchBuilder) -> 
     assert bench.size() == (2, 5)
 
 
-def test_anchor_in_the_first_column_keeps_the_row_there(build: BenchBuilder) -> None:
-    """Recorded: the same append to A1 is written at A2:C2."""
+def test_append_to_the_first_column_stays_in_the_first_column(build: BenchBuilder) -> None:
+    """Recorded from Google: with row 1 = [x, "", z], an append to A1 is written at A2:C2."""
     bench = build({"Sheet1": "x,,z\n"})
     answer = bench.append("'Sheet1'!A1", [["x", "", "z"]]).json()
 
@@ -64,7 +64,7 @@ def test_anchor_in_the_first_column_keeps_the_row_there(build: BenchBuilder) -> 
 
 
 def test_empty_sheet_is_written_from_its_first_cell(bench: Bench) -> None:
-    """Recorded: there is no `tableRange`, and the row is written at A1."""
+    """Recorded from Google: the answer has no `tableRange`, and the row is written at A1."""
     answer = bench.append("Data", [["a", "b"]]).json()
 
     assert "tableRange" not in answer
@@ -72,7 +72,7 @@ def test_empty_sheet_is_written_from_its_first_cell(bench: Bench) -> None:
 
 
 def test_sparse_row_under_a_header_belongs_to_its_table(build: BenchBuilder) -> None:
-    """A row with a blank first cell is part of the table above it, so it is not overwritten."""
+    """A row with a blank first cell is part of the table, so an append does not overwrite it."""
     bench = build({"Sheet1": "a,b,c\n1,,\n,,3\n"})
     answer = bench.append("Sheet1!A1", [["new"]]).json()
 
@@ -82,7 +82,7 @@ def test_sparse_row_under_a_header_belongs_to_its_table(build: BenchBuilder) -> 
 
 @pytest.mark.parametrize("anchor", ["Sheet1!A1", "Sheet1!B2"])
 def test_cells_that_touch_at_a_corner_are_one_table(build: BenchBuilder, anchor: str) -> None:
-    """Diagonal neighbours hang together, to either side."""
+    """Cells that are diagonal neighbours belong to the same table."""
     bench = build({"Sheet1": "a,,c\n,b,\n"})
     answer = bench.append(anchor, [["new"]]).json()
 
@@ -91,7 +91,7 @@ def test_cells_that_touch_at_a_corner_are_one_table(build: BenchBuilder, anchor:
 
 
 def test_columns_are_appended_column_wise(bench: Bench) -> None:
-    """Recorded: `majorDimension` COLUMNS turns the values."""
+    """Recorded from Google: with `majorDimension` COLUMNS each inner list becomes a column."""
     body = {"majorDimension": "COLUMNS", "values": [["a", "b"], ["c", "d"]]}
     path = f"{values_path('Data!B1')}:append?valueInputOption=RAW"
     answer = bench.call("POST", path, body).json()
@@ -100,8 +100,8 @@ def test_columns_are_appended_column_wise(bench: Bench) -> None:
     assert bench.grid("Data") == [["", "a", "c"], ["", "b", "d"]]
 
 
-def test_overwrite_writes_into_what_lies_under_the_table(build: BenchBuilder) -> None:
-    """OVERWRITE, the default, replaces cells below the table's end and inserts nothing."""
+def test_overwrite_replaces_cells_below_the_table(build: BenchBuilder) -> None:
+    """OVERWRITE, the default, replaces cells below the table and inserts no row."""
     bench = build({"Sheet1": "a,b\n1,2\n,\n,\nnote,\n"})
     bench.append("Sheet1!A1", [["3", "4"], ["5", "6"], ["7", "8"]])
 
@@ -109,8 +109,8 @@ def test_overwrite_writes_into_what_lies_under_the_table(build: BenchBuilder) ->
     assert bench.size() == (5, 2)
 
 
-def test_insert_rows_pushes_the_rest_down(build: BenchBuilder) -> None:
-    """INSERT_ROWS inserts as many rows as are written and loses nothing below."""
+def test_insert_rows_moves_rows_below_the_table_down(build: BenchBuilder) -> None:
+    """INSERT_ROWS inserts as many rows as are written, and moves the rows below down."""
     bench = build({"Sheet1": "a,b\n1,2\n,\nnote,\n"})
     answer = bench.append("Sheet1!A1", [["3"], ["4"]], insertDataOption="INSERT_ROWS").json()
 
@@ -119,8 +119,8 @@ def test_insert_rows_pushes_the_rest_down(build: BenchBuilder) -> None:
     assert bench.size() == (6, 2)
 
 
-def test_insert_rows_at_a_blank_cell_pushes_down_too(build: BenchBuilder) -> None:
-    """If the range touches no table, rows are inserted at its first cell."""
+def test_insert_rows_at_a_blank_cell_moves_rows_down(build: BenchBuilder) -> None:
+    """If the range touches no table, INSERT_ROWS inserts rows at the first cell of the range."""
     bench = build({"Sheet1": "a,,\n,,\n,,z\n"})
     bench.append("Sheet1!B2", [["new"]], insertDataOption="INSERT_ROWS")
 
@@ -128,8 +128,8 @@ def test_insert_rows_at_a_blank_cell_pushes_down_too(build: BenchBuilder) -> Non
     assert bench.size() == (4, 3)
 
 
-def test_inserted_rows_are_formatted_as_the_row_above(build: BenchBuilder) -> None:
-    """Reported of INSERT_ROWS; a row of OVERWRITE keeps the formats that it had."""
+def test_inserted_rows_get_the_formats_of_the_row_above(build: BenchBuilder) -> None:
+    """Reported of INSERT_ROWS. A row written by OVERWRITE keeps the formats of its cells."""
     bench = build({"Sheet1": "when\n2026-01-05\n,\n"})
     bench.append("Sheet1!A1", [[46028]], insertDataOption="INSERT_ROWS")
     inserted = bench.grid("Sheet1!A3")
@@ -141,15 +141,15 @@ def test_inserted_rows_are_formatted_as_the_row_above(build: BenchBuilder) -> No
 
 @pytest.mark.parametrize("option", ["OVERWRITE", "INSERT_ROWS"])
 def test_grid_grows_by_exactly_what_is_needed(build: BenchBuilder, option: str) -> None:
-    """Rows and columns are added at the grid's end, no more than are written."""
+    """An append adds only the rows and columns that its values need."""
     bench = build({"Sheet1": "a,b\n1,2\n"})
     bench.append("Sheet1!A1", [[1, 2, 3], [4]], insertDataOption=option)
 
     assert bench.size() == (4, 3)
 
 
-def test_nulls_count_for_the_rectangle_only(bench: Bench) -> None:
-    """A row that starts with nulls is written as a whole rectangle, and only its cells count."""
+def test_nulls_are_in_the_updated_range_but_not_counted(bench: Bench) -> None:
+    """`updatedRange` includes leading nulls, but `updatedColumns` and `updatedCells` do not."""
     answer = bench.append("Data", [[None, None, "c"]]).json()
 
     assert answer["updates"] == {
@@ -161,8 +161,8 @@ def test_nulls_count_for_the_rectangle_only(bench: Bench) -> None:
     }
 
 
-def test_values_come_back_if_asked_for(bench: Bench) -> None:
-    """includeValuesInResponse answers the row as the sheet now shows it."""
+def test_append_answers_the_written_values_if_requested(bench: Bench) -> None:
+    """With includeValuesInResponse the answer has the row as the sheet displays it."""
     answer = bench.append(
         "Data", [["007", "$5"]], valueInputOption="USER_ENTERED", includeValuesInResponse="true"
     ).json()
@@ -195,10 +195,10 @@ def test_values_come_back_if_asked_for(bench: Bench) -> None:
         ),
     ],
 )
-def test_refused_append_changes_nothing(
+def test_rejected_append_changes_nothing(
     bench: Bench, anchor: str, values: list[list[Any]], complaint: str
 ) -> None:
-    """A 400 leaves cells and grid as they were."""
+    """An append that gets 400 changes neither the cells nor the size of the grid."""
     answer = bench.append(anchor, values, insertDataOption="INSERT_ROWS")
 
     assert answer.status_code == 400
@@ -208,7 +208,7 @@ def test_refused_append_changes_nothing(
 
 
 def test_workbook_does_not_grow_past_ten_million_cells(build: BenchBuilder) -> None:
-    """An append that would add cells to a full workbook is refused."""
+    """An append that would exceed 10,000,000 cells in the spreadsheet gets 400."""
     bench = build({"Sheet1": "a\n"})
     properties = {"sheetId": 0, "gridProperties": {"rowCount": 10_000_000}}
     bench.edit(

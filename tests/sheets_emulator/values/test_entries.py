@@ -1,4 +1,4 @@
-"""The values of writing requests: what is read from them and what is refused."""
+"""Values in requests that write cells: how values are parsed, and which ones are errors."""
 
 from typing import Any
 
@@ -21,13 +21,13 @@ STRUCT_TEXT = """struct_value {
 
 
 def batch_update(bench: Bench, data: list[dict[str, Any]]) -> Response:
-    """values.batchUpdate, USER_ENTERED."""
+    """The answer of a values.batchUpdate with USER_ENTERED."""
     body = {"valueInputOption": "USER_ENTERED", "data": data}
     return bench.call("POST", "/v4/spreadsheets/book/values:batchUpdate", body)
 
 
-def test_value_that_no_cell_can_hold_is_quoted(bench: Bench) -> None:
-    """Its place is that in the values as they were sent."""
+def test_object_as_a_cell_value_is_quoted_in_the_error(bench: Bench) -> None:
+    """A 400 has the index of an invalid value within the sent lists, and its text."""
     body = {"majorDimension": "COLUMNS", "values": [["x"], ["y", STRUCT]]}
     answer = bench.call("PUT", values_path("Data!A1"), body, valueInputOption="RAW")
 
@@ -35,8 +35,8 @@ def test_value_that_no_cell_can_hold_is_quoted(bench: Bench) -> None:
     assert message(answer) == f"Invalid values[1][1]: {STRUCT_TEXT}"
 
 
-def test_value_that_no_cell_can_hold_is_named_by_its_place_in_the_batch(bench: Bench) -> None:
-    """The batch is not written."""
+def test_object_as_a_cell_value_is_located_in_the_batch(bench: Bench) -> None:
+    """A 400 has the index of the range in the batch and of the value. Nothing is written."""
     data = [{"range": "Data!A1", "values": [[each]]} for each in ("x", STRUCT)]
     answer = batch_update(bench, data)
 
@@ -45,8 +45,8 @@ def test_value_that_no_cell_can_hold_is_named_by_its_place_in_the_batch(bench: B
     assert bench.grid("Data") == []
 
 
-def test_number_past_all_doubles_is_no_payload(bench: Bench) -> None:
-    """It is refused as what cannot be read is, wherever it stands."""
+def test_number_too_large_for_a_float_is_an_invalid_payload(bench: Bench) -> None:
+    """A number too large for a float gets 400 as an invalid JSON payload."""
     answer = batch_update(bench, [{"range": "Data!A1", "values": [[10**400]]}])
 
     assert answer.status_code == 400
@@ -60,15 +60,15 @@ def test_number_past_all_doubles_is_no_payload(bench: Bench) -> None:
         ("batchClear", {"ranges": []}),
     ],
 )
-def test_batch_of_nothing_answers_no_list(bench: Bench, call: str, body: dict[str, Any]) -> None:
-    """An empty list is left out, as everywhere."""
+def test_empty_batch_answers_without_a_list(bench: Bench, call: str, body: dict[str, Any]) -> None:
+    """The answer to an empty batch has only the spreadsheet id, without an empty list."""
     answer = bench.call("POST", f"/v4/spreadsheets/book/values:{call}", body)
 
     assert answer.json() == {"spreadsheetId": "book"}
 
 
-def test_text_typed_into_plain_text_stays_text(bench: Bench) -> None:
-    """The cells formatted as plain text take digits and formulas as they are, the others do not."""
+def test_text_typed_into_a_plain_text_cell_stays_text(bench: Bench) -> None:
+    """Cells with the format plain text store digits and formulas as text. Others parse them."""
     style = {"userEnteredFormat": {"numberFormat": {"type": "TEXT"}}}
     request = {"range": grid_range(0, 0, 5, 1), "cell": style, "fields": "userEnteredFormat"}
     bench.edit({"repeatCell": request})
@@ -96,7 +96,7 @@ def test_text_typed_into_plain_text_stays_text(bench: Bench) -> None:
 def test_plus_starts_a_formula(
     bench: Bench, text: str, formula: object, shown: str, value: object
 ) -> None:
-    """The text after a plus is evaluated, unless it is a number."""
+    """A text after a plus is evaluated as a formula, unless the whole text is a number."""
     bench.update("Data!A1", [[text], [4]], "USER_ENTERED")
     options = ("FORMULA", "FORMATTED_VALUE", "UNFORMATTED_VALUE")
 

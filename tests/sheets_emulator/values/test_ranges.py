@@ -1,4 +1,4 @@
-"""values.get, update, clear and their batches."""
+"""values.get, values.update, values.clear, and their batch calls."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from tests.sheets_emulator.requests_of import properties_of
 SOLAR = "x\n" * 980 + "x" + "," * 23 + "\n"  # 981 rows, 24 columns
 
 
-def test_values_are_absent_where_there_is_nothing(bench: Bench) -> None:
-    """A blank range answers without `values`."""
+def test_blank_range_has_no_values(bench: Bench) -> None:
+    """The answer for a blank range has no `values`."""
     assert bench.values("Data!A1:B2") == {"range": "Data!A1:B2", "majorDimension": "ROWS"}
 
 
 def test_trailing_blanks_are_trimmed_and_inner_ones_kept(bench: Bench) -> None:
-    """Inner blank rows are [], leading blanks are "", trailing ones are gone."""
+    """Blank rows between others are [], leading blank cells are "", trailing ones are left out."""
     bench.update("Data!A1", [["", "x", ""], [], ["", ""], [1, "", True]])
 
     assert bench.grid("Data") == [["", "x"], [], [], ["1", "", "TRUE"]]
@@ -42,15 +42,17 @@ def test_trailing_blanks_are_trimmed_and_inner_ones_kept(bench: Bench) -> None:
         ("B2", "Data!B2"),
     ],
 )
-def test_range_is_echoed_normalised_and_clamped(bench: Bench, text: str, echo: str) -> None:
-    """The answer names the range as Google writes it, cut to the grid."""
+def test_range_in_the_answer_is_normalised_and_limited_to_the_grid(
+    bench: Bench, text: str, echo: str
+) -> None:
+    """The answer has the range in Google's notation, limited to the grid."""
     assert bench.values(text)["range"] == echo
 
 
-def test_range_without_a_title_is_of_the_first_worksheet_that_is_shown(
+def test_range_without_a_title_is_in_the_first_visible_worksheet(
     build: BenchBuilder,
 ) -> None:
-    """A hidden worksheet is ignored where only cells are named."""
+    """A range without a title ignores hidden worksheets."""
     bench = build({"First": "1\n", "Second": "2\n"})
     bench.edit(properties_of("hidden", sheetId=0, hidden=True))
 
@@ -60,7 +62,7 @@ def test_range_without_a_title_is_of_the_first_worksheet_that_is_shown(
 
 @pytest.mark.parametrize("title", ["D3", "my data", "🌵", "It's", "A/B", "x:append", "a!b", "%2F"])
 def test_any_title_can_be_read_quoted(build: BenchBuilder, title: str) -> None:
-    """Titles with slashes, colons, quotes or escapes arrive whole."""
+    """A quoted title can have slashes, colons, quotes, exclamation marks and percent signs."""
     bench = build({"First": "1\n", "Other": "x\n"})
     properties = {"sheetId": 1, "title": title}
     bench.edit({"updateSheetProperties": {"properties": properties, "fields": "title"}})
@@ -75,7 +77,7 @@ def test_any_title_can_be_read_quoted(build: BenchBuilder, title: str) -> None:
 
 @pytest.mark.parametrize("text", ["NOPE!A5:F15", "NOPE", "'Data'!x", "Data!A0", "A1:B2:C3"])
 def test_range_that_names_nothing_cannot_be_parsed(bench: Bench, text: str) -> None:
-    """An absent worksheet and a malformed range are the same 400, with the range as sent."""
+    """An unknown worksheet and a malformed range get the same 400, with the range as sent."""
     answer = bench.call("GET", values_path(text))
 
     assert answer.status_code == 400
@@ -96,10 +98,10 @@ def test_range_that_names_nothing_cannot_be_parsed(bench: Bench, text: str) -> N
         ("Solar!A1000:X", "Solar!A1000:X"),
     ],
 )
-def test_range_that_starts_past_the_grid_is_refused(
+def test_range_that_starts_outside_the_grid_gets_400(
     build: BenchBuilder, text: str, named: str
 ) -> None:
-    """A range that starts outside is 400 with the size of the grid."""
+    """A range that starts outside the grid gets 400 with the size of the grid."""
     bench = build({"Solar": SOLAR})
     answer = bench.call("GET", values_path(text))
 
@@ -110,7 +112,7 @@ def test_range_that_starts_past_the_grid_is_refused(
 
 
 def test_batch_get_answers_all_ranges_in_one_call(bench: Bench) -> None:
-    """Each range is answered in its place; the call counts once."""
+    """The answer has the ranges in the order of the request. The call counts as one read."""
     bench.update("Data!A1", [["a", 2]])
     path = "/v4/spreadsheets/book/values:batchGet?ranges=Data!B1&ranges=Data!A1:A9"
     answer = bench.call("GET", f"{path}&valueRenderOption=UNFORMATTED_VALUE")
@@ -144,15 +146,15 @@ def test_batch_get_answers_all_ranges_in_one_call(bench: Bench) -> None:
         pytest.param([], {"updatedRange": "Data!B2"}, id="nothing sent"),
     ],
 )
-def test_update_counts_what_it_touches(
+def test_update_counts_the_cells_that_it_writes(
     bench: Bench, values: list[list[Any]], answer: dict[str, object]
 ) -> None:
-    """`updatedRange` is the whole rectangle, the counts only the touched part."""
+    """`updatedRange` covers all sent values. The counts exclude nulls."""
     assert bench.update("Data!B2", values).json() == {"spreadsheetId": "book", **answer}
 
 
 def test_null_leaves_a_cell_and_the_empty_string_empties_it(bench: Bench) -> None:
-    """The two ways to write nothing differ."""
+    """A null in an update keeps the cell, and an empty string clears it."""
     bench.update("Data!A1", [["a", "b", "c"]])
     bench.update("Data!A1", [[None, "", "d"]])
 
@@ -174,10 +176,10 @@ def test_null_leaves_a_cell_and_the_empty_string_empties_it(bench: Bench) -> Non
         ("Data", [[0]] * 6, "[Data!A1:E5], but tried writing to row [6]"),
     ],
 )
-def test_update_does_not_reach_past_its_range_or_the_grid(
+def test_update_cannot_write_outside_its_range_or_the_grid(
     bench: Bench, text: str, values: list[list[Any]], complaint: str
 ) -> None:
-    """A range smaller than the data is 400 and echoed as asked for; a cell reaches on."""
+    """Values larger than the range get 400. A range of one cell such as `B2` has no end."""
     answer = bench.update(text, values)
 
     assert answer.status_code == 400
@@ -186,7 +188,7 @@ def test_update_does_not_reach_past_its_range_or_the_grid(
 
 
 def test_update_answers_the_values_of_the_requested_range(bench: Bench) -> None:
-    """With includeValuesInResponse the whole requested range comes back, rendered as asked."""
+    """With includeValuesInResponse the answer has the whole requested range, as rendered values."""
     bench.update("Data!A1", [["x", "y"], ["z", "w"]])
     parameters = {
         "valueInputOption": "USER_ENTERED",
@@ -204,8 +206,8 @@ def test_update_answers_the_values_of_the_requested_range(bench: Bench) -> None:
     }
 
 
-def test_format_of_a_cell_outlives_its_value(bench: Bench) -> None:
-    """A number written into a cell with a date format is shown as a date."""
+def test_format_of_a_cell_is_kept_when_it_is_cleared(bench: Bench) -> None:
+    """A number written into a cleared cell is displayed in the old date format of the cell."""
     bench.update("Data!A1", [["2020-01-01"]], "USER_ENTERED")
     bench.call("POST", f"{values_path('Data!A1')}:clear")
     bench.update("Data!A1", [[43832]])
@@ -214,7 +216,7 @@ def test_format_of_a_cell_outlives_its_value(bench: Bench) -> None:
 
 
 def test_batch_update_totals_count_rows_and_columns_once(bench: Bench) -> None:
-    """Rows and columns that two ranges share count once, cells each time."""
+    """Totals count rows and columns that two ranges share once, and add up all cells."""
     data = [
         {"range": "Data!A1:D1", "values": [["A1", "B1", "", "D1"]]},
         {"range": "Data!A4", "majorDimension": "COLUMNS", "values": [["A4", "A5"]]},
@@ -251,7 +253,7 @@ def test_batch_update_totals_count_rows_and_columns_once(bench: Bench) -> None:
 def test_batch_update_writes_all_or_nothing(
     bench: Bench, second: dict[str, object], complaint: str
 ) -> None:
-    """One bad range is named by its place in the batch, and nothing is written."""
+    """An invalid range gets 400 with its index in the batch, and nothing is written."""
     data = [{"range": "Data!A1", "values": [["x"]]}, second]
     body = {"valueInputOption": "RAW", "data": data}
     answer = bench.call("POST", "/v4/spreadsheets/book/values:batchUpdate", body)
@@ -261,8 +263,8 @@ def test_batch_update_writes_all_or_nothing(
     assert bench.grid("Data") == []
 
 
-def test_batch_update_answers_values_if_asked_in_its_body(bench: Bench) -> None:
-    """The options of a batch are members of its body."""
+def test_batch_update_answers_values_if_its_body_requests_them(bench: Bench) -> None:
+    """The options of values.batchUpdate are members of the body, not query parameters."""
     body = {
         "valueInputOption": "USER_ENTERED",
         "includeValuesInResponse": True,
@@ -275,7 +277,7 @@ def test_batch_update_answers_values_if_asked_in_its_body(bench: Bench) -> None:
 
 
 def test_formulas_are_computed_once_for_all_ranges_of_a_batch(build: BenchBuilder) -> None:
-    """A chain of formulas that each of many ranges ends costs what it costs one."""
+    """A read of 400 ranges computes a chain of 2000 formulas once."""
     bench = build({"Data": "1\n" + "".join(f"=A{row}+1\n" for row in range(1, 2000))})
     path = "/v4/spreadsheets/book/values:batchGet?" + "&".join(["ranges=A2000"] * 400)
     answer = bench.call("GET", path).json()
@@ -283,8 +285,8 @@ def test_formulas_are_computed_once_for_all_ranges_of_a_batch(build: BenchBuilde
     assert [each["values"] for each in answer["valueRanges"]] == [[["2000"]]] * 400
 
 
-def test_clear_empties_the_range_and_echoes_it(bench: Bench) -> None:
-    """values.clear empties what lies in the range and nothing else."""
+def test_clear_answers_the_cleared_range(bench: Bench) -> None:
+    """values.clear clears only the range, and its answer has the range limited to the grid."""
     bench.update("Data!A1", [["a", "b"], ["c", "d"]])
     answer = bench.call("POST", f"{values_path('Data!B1:Z')}:clear").json()
 
@@ -293,7 +295,7 @@ def test_clear_empties_the_range_and_echoes_it(bench: Bench) -> None:
 
 
 def test_batch_clear_clears_all_or_nothing(bench: Bench) -> None:
-    """A bad range is named by its place, and no range is cleared."""
+    """An invalid range gets 400 with its index in the batch, and no range is cleared."""
     bench.update("Data!A1", [["a", "b", "c"]])
     path = "/v4/spreadsheets/book/values:batchClear"
     bad = bench.call("POST", path, {"ranges": ["Data!A1", "Data!A6:Z"]})

@@ -1,4 +1,4 @@
-"""Reads of much at once, and of formulas again and again."""
+"""Reads of many cells at once, and repeated reads of formulas."""
 
 import pytest
 
@@ -15,8 +15,8 @@ LARGEST = {"rowCount": 10_000_000, "columnCount": 1}
     [f"{BOOK}/values:batchGet?", f"{BOOK}?includeGridData=true&"],
     ids=["batchGet", "grid data"],
 )
-def test_ranges_that_hold_too_much_together_are_refused(bench: Bench, path: str) -> None:
-    """More cells than a spreadsheet may have are a 400 before any is read."""
+def test_ranges_with_too_many_cells_together_get_400(bench: Bench, path: str) -> None:
+    """Ranges with more than 10,000,000 cells together get 400 before any cell is read."""
     bench.edit(properties_of("gridProperties", sheetId=0, gridProperties=LARGEST))
     answer = bench.call("GET", f"{path}ranges=Data&ranges=A1")
 
@@ -26,22 +26,22 @@ def test_ranges_that_hold_too_much_together_are_refused(bench: Bench, path: str)
     )
 
 
-def test_ranges_are_not_counted_where_no_cell_is_asked_for(bench: Bench) -> None:
-    """The properties of a worksheet may be asked for twice."""
+def test_cells_of_ranges_are_not_counted_if_no_cells_are_requested(bench: Bench) -> None:
+    """A read of only the properties of a worksheet does not count the cells of its ranges."""
     bench.edit(properties_of("gridProperties", sheetId=0, gridProperties=LARGEST))
 
     assert bench.call("GET", f"{BOOK}?ranges=Data&ranges=Data").status_code == 200
 
 
-def test_as_many_cells_as_a_spreadsheet_holds_are_read(bench: Bench) -> None:
-    """The limit itself is not over the limit."""
+def test_maximum_number_of_cells_can_be_read(bench: Bench) -> None:
+    """A read of exactly 10,000,000 cells is answered."""
     bench.edit(properties_of("gridProperties", sheetId=0, gridProperties=LARGEST))
 
     assert bench.call("GET", f"{BOOK}/values:batchGet?ranges=Data").status_code == 200
 
 
-def test_formulas_follow_every_write(build: BenchBuilder) -> None:
-    """Cached results belong to one version."""
+def test_formulas_are_computed_again_after_every_write(build: BenchBuilder) -> None:
+    """Formulas are computed from current cells after a write, a failed write and a reset."""
     bench = build({"Data": "1,=A1*2\n", "Other": "=Data!B1+1\n"})
     before = [bench.grid("Data!B1"), bench.grid("Other")]
     bench.update("Data!A1", [[5]])
@@ -56,8 +56,8 @@ def test_formulas_follow_every_write(build: BenchBuilder) -> None:
     assert after == faulty == [[["10"]], [["11"]]]
 
 
-def test_columns_that_come_to_too_many_rows_are_refused(bench: Bench) -> None:
-    """One long column among many short ones is a grid past all limits, however few its cells."""
+def test_columns_that_need_too_large_a_grid_get_400(bench: Bench) -> None:
+    """COLUMNS with one long list and many empty ones would need too large a grid, and get 400."""
     values = [[1] * 20_000, *[[]] * 20_000]
     path = f"{BOOK}/values/Data:append?valueInputOption=RAW"
     answer = bench.call("POST", path, {"values": values, "majorDimension": "COLUMNS"})

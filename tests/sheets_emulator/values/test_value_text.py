@@ -1,4 +1,4 @@
-"""JSON values in protobuf's text format."""
+"""JSON values printed in protobuf's text format, as in Google's errors."""
 
 import pytest
 from hypothesis import given
@@ -28,12 +28,12 @@ JSON_VALUES = st.recursive(
     ],
 )
 def test_kind_of_a_value_is_the_name_of_its_field(value: object, line: str) -> None:
-    """In a list each value has its own message."""
+    """A value is printed with the field name of its JSON type, such as `string_value`."""
     assert value_text([value]) == f"list_value {{\n  values {{\n    {line}\n  }}\n}}\n"
 
 
 def test_messages_are_indented_by_their_depth() -> None:
-    """A list in a map in a list."""
+    """Each nested list and map is indented by two more blanks."""
     assert value_text([{"k": []}]).splitlines() == [
         "list_value {",
         "  values {",
@@ -51,8 +51,8 @@ def test_messages_are_indented_by_their_depth() -> None:
     ]
 
 
-def test_huge_value_is_cut() -> None:
-    """Neither many values nor a long one nor deep ones make a long text."""
+def test_text_of_a_huge_value_is_short() -> None:
+    """The text of many values, of a long value and of deeply nested lists is limited in length."""
     deep: object = []
     for _ in range(5000):
         deep = [deep]
@@ -62,8 +62,8 @@ def test_huge_value_is_cut() -> None:
 
 
 @given(JSON_VALUES)
-def test_any_value_has_a_text_of_ascii(value: object) -> None:
-    """The text can be printed wherever the value cannot."""
+def test_text_of_any_value_is_ascii(value: object) -> None:
+    """The text of any JSON value has only printable ASCII characters and line breaks."""
     text = value_text(value)
 
     assert text.isascii()

@@ -1,4 +1,4 @@
-"""The file that keeps spreadsheets."""
+"""The SQLite file in which an emulator stores its spreadsheets."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -22,32 +22,32 @@ EXAMPLES = settings(max_examples=60)
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Disk]:
-    """A new file."""
+    """A new, empty file, which is open."""
     opened = open_disk(tmp_path / "book.db")
     yield opened
     opened.close()
 
 
 def book(*rows: Row) -> Workbook:
-    """A spreadsheet with one worksheet."""
+    """A spreadsheet with one worksheet that has these rows."""
     return Workbook(
         spreadsheet_id="book", title="Book", sheets=[replace(new_sheet(), rows=list(rows))]
     )
 
 
 def reopened(disk: Disk) -> Disk:
-    """The file, given back and opened again."""
+    """Close the file and open it again."""
     disk.close()
     return open_disk(disk.path)
 
 
 def shown(workbook: Workbook) -> list[str]:
-    """The rows so that `TRUE`, 1 and 1.0 are not the same."""
+    """The rows of each worksheet as text, so that `TRUE`, 1 and 1.0 differ."""
     return [repr(sheet.rows) for sheet in workbook.sheets]
 
 
 def rewritten_rows(disk: Disk, before: Workbook, after: Workbook) -> int:
-    """Number of rows of the file's tables that a save changes."""
+    """Number of database rows that a save changes."""
     changes = disk.connection.total_changes
     disk.save([(before, after)], created=0)
     return disk.connection.total_changes - changes
@@ -55,8 +55,8 @@ def rewritten_rows(disk: Disk, before: Workbook, after: Workbook) -> int:
 
 @EXAMPLES
 @given(workbooks("book"), workbooks("other"))
-def test_what_was_saved_is_loaded(first: Workbook, second: Workbook) -> None:
-    """All contents are equal after the file is opened again, including types."""
+def test_saved_spreadsheets_are_loaded(first: Workbook, second: Workbook) -> None:
+    """The file has the same spreadsheets and types of values after it is opened again."""
     with TemporaryDirectory() as folder:
         disk = open_disk(Path(folder) / "book.db")
         disk.save([(None, first), (None, second)], created=2)
@@ -71,10 +71,10 @@ def test_what_was_saved_is_loaded(first: Workbook, second: Workbook) -> None:
 
 @EXAMPLES
 @given(st.data(), workbooks(), workbooks())
-def test_any_spreadsheet_may_follow_any_other(
+def test_any_change_of_a_spreadsheet_is_saved_completely(
     data: st.DataObject, before: Workbook, drawn: Workbook
 ) -> None:
-    """A save of the difference leaves what a save of the whole would, wherever rows moved to."""
+    """Saving only the difference leaves the same file contents as saving the whole spreadsheet."""
     old_rows: list[Row] = [(), *(row for sheet in before.sheets for row in sheet.rows)]
     after = replace(
         drawn,
@@ -100,13 +100,13 @@ def test_any_spreadsheet_may_follow_any_other(
 
 
 def size(disk: Disk, table: str) -> int:
-    """Number of rows of a table."""
+    """Number of rows of a database table."""
     found = disk.connection.execute(f"SELECT count(*) FROM {table}")  # noqa: S608 - our own name
     return int(found.fetchone()[0])
 
 
-def test_only_the_rows_that_changed_are_written(disk: Disk) -> None:
-    """An append below a long table costs the new row and the worksheet's own line, no more."""
+def test_only_changed_rows_are_written(disk: Disk) -> None:
+    """An append below 5000 rows writes two database rows: the new row and the worksheet."""
     before = book(*((float(row), "x") for row in range(5000)))
     disk.save([(None, before)], created=0)
     appended = before.copy()
@@ -122,12 +122,17 @@ def test_only_the_rows_that_changed_are_written(disk: Disk) -> None:
         rewritten_rows(disk, edited, inserted),
     ]
 
-    assert counts == [2, 1, 0, 5003]  # the last: every row, one that goes, and the worksheet
+    assert counts == [
+        2,
+        1,
+        0,
+        5003,
+    ]  # last: 5001 rows, a deleted one, the worksheet
     assert disk.load() == [inserted]
 
 
 def test_a_person_can_read_the_file(disk: Disk) -> None:
-    """Values stand as they are, numbered as the sheet shows them; a cell with more is an object."""
+    """`rows.cells` has plain values as JSON, and an object for a cell with a format or formula."""
     dated = Cell(value=43831.0, format=number_format("DATE", "yyyy-mm-dd"))
     formula = Cell(formula="=A1", note="why")
     disk.save([(None, book(("a", None, 1.5, True), (), (dated, formula)))], created=0)
@@ -150,7 +155,7 @@ def test_a_person_can_read_the_file(disk: Disk) -> None:
 
 
 def test_a_save_that_fails_changes_nothing(disk: Disk) -> None:
-    """A save is all or nothing, and the next one finds the file in good order."""
+    """A failed save changes neither spreadsheets nor the count, and the next save succeeds."""
     before = book(("a",))
     disk.save([(None, before)], created=1)
     bad = book(*[("x",)] * 100, ("\ud800",))
@@ -165,8 +170,8 @@ def test_a_save_that_fails_changes_nothing(disk: Disk) -> None:
     assert disk.load() == [good]
 
 
-def test_a_mistake_of_the_emulators_passes_through(disk: Disk) -> None:
-    """It is not reported as an error of the file, and the save changes nothing."""
+def test_a_bug_of_the_emulator_is_not_reported_as_a_disk_error(disk: Disk) -> None:
+    """A TypeError of the emulator is not converted to DiskError. The save changes nothing."""
     before = book(("a",))
     disk.save([(None, before)], created=1)
     mistaken = book(("b",))
@@ -178,7 +183,7 @@ def test_a_mistake_of_the_emulators_passes_through(disk: Disk) -> None:
 
 
 def test_a_full_disk_is_reported(disk: Disk) -> None:
-    """A failed write is an error, and the file stays unchanged."""
+    """A save on a full disk raises DiskError and changes nothing."""
     before = book(("a",))
     disk.save([(None, before)], created=1)
     disk.connection.execute("PRAGMA max_page_count = 20")
@@ -189,15 +194,15 @@ def test_a_full_disk_is_reported(disk: Disk) -> None:
     assert disk.load() == [before]
 
 
-def test_the_file_is_for_its_owner_only(disk: Disk) -> None:
-    """The file holds a private key; so does what SQLite keeps beside it."""
+def test_the_file_is_readable_only_by_its_owner(disk: Disk) -> None:
+    """The file has a private key, so the file and SQLite's write-ahead log have mode 0600."""
     modes = {path.name: path.stat().st_mode & 0o777 for path in disk.path.parent.iterdir()}
 
     assert modes == {"book.db": 0o600, "book.db-wal": 0o600}
 
 
-def test_texts_are_remembered(disk: Disk) -> None:
-    """The last text under a name counts; other names have none."""
+def test_stored_texts_are_found_after_the_file_is_reopened(disk: Disk) -> None:
+    """`recall` returns the last text stored under a name, or None for an unknown name."""
     disk.remember("key", "old")
     disk.remember("key", "new")
     again = reopened(disk)
@@ -207,8 +212,8 @@ def test_texts_are_remembered(disk: Disk) -> None:
     assert recalled == ("new", None)
 
 
-def test_one_process_has_the_file(disk: Disk) -> None:
-    """A second emulator on the file is refused, and does the first no harm."""
+def test_only_one_process_can_open_the_file(disk: Disk) -> None:
+    """Opening a file that another emulator has open raises DiskError. The first one still works."""
     with pytest.raises(DiskError, match=r"book\.db: another process has it open"):
         open_disk(disk.path)
     disk.save([(None, book(("a",)))], created=0)
@@ -226,10 +231,10 @@ def test_one_process_has_the_file(disk: Disk) -> None:
         pytest.param("PRAGMA application_id = 7", "another program", id="another program's mark"),
     ],
 )
-def test_a_database_of_another_program_is_left_alone(
+def test_a_database_of_another_program_is_not_changed(
     tmp_path: Path, statement: str, complaint: str
 ) -> None:
-    """It is refused, not filled with tables."""
+    """Opening a database of another program raises DiskError and does not change it."""
     path = tmp_path / "other.db"
     with closing(sqlite3.connect(path)) as other, other:
         other.execute(statement)
@@ -240,8 +245,8 @@ def test_a_database_of_another_program_is_left_alone(
     assert path.read_bytes() == content
 
 
-def test_a_file_of_another_version_says_so(disk: Disk) -> None:
-    """A schema that this emulator does not know is no guesswork."""
+def test_a_file_of_another_version_is_rejected(disk: Disk) -> None:
+    """The error names the version of the file, and the version that the emulator can read."""
     disk.connection.execute("PRAGMA user_version = 2")
     disk.close()
 
@@ -266,8 +271,8 @@ def test_a_file_of_another_version_says_so(disk: Disk) -> None:
         "UPDATE emulator SET value = 'many'",
     ],
 )
-def test_a_file_that_was_spoilt_by_hand_is_an_error(disk: Disk, statement: str) -> None:
-    """A damaged file is an error at its opening."""
+def test_a_file_that_was_damaged_by_hand_is_an_error(disk: Disk, statement: str) -> None:
+    """Loading a file with invalid contents raises DiskError."""
     disk.save([(None, book(("a",)))], created=0)
     disk.connection.execute(statement)
 
@@ -275,8 +280,8 @@ def test_a_file_that_was_spoilt_by_hand_is_an_error(disk: Disk, statement: str) 
         print(disk.load(), disk.created())
 
 
-def test_a_new_worksheet_takes_the_id_of_one_that_went(disk: Disk) -> None:
-    """No row of the old one is left in the new one."""
+def test_a_new_worksheet_can_have_the_id_of_a_deleted_one(disk: Disk) -> None:
+    """A new worksheet with the id of a deleted one has no rows of the deleted one."""
     before = book(("a",), ("b",), ("c",))
     after = replace(before, sheets=[Sheet(sheet_id=0, title="New", row_count=9, column_count=9)])
     disk.save([(None, before)], created=0)

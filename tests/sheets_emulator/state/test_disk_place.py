@@ -1,4 +1,4 @@
-"""Allowed places of the file with spreadsheets."""
+"""Paths at which the file of spreadsheets can and cannot be opened."""
 
 import os
 from collections.abc import Iterator
@@ -24,8 +24,10 @@ NOBODY = 65534
         pytest.param("x\0y", "null", id="no path at all"),
     ],
 )
-def test_a_path_that_cannot_be_used_says_why(tmp_path: Path, name: str, complaint: str) -> None:
-    """One line that names the path and what is wrong with it."""
+def test_a_path_that_cannot_be_opened_gets_the_reason(
+    tmp_path: Path, name: str, complaint: str
+) -> None:
+    """The error is one line with the path and the reason."""
     (tmp_path / "notes.txt").write_text("some notes, which are longer than a header" * 50)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(DiskError, match=complaint) as caught:
@@ -37,7 +39,7 @@ def test_a_path_that_cannot_be_used_says_why(tmp_path: Path, name: str, complain
 
 @contextmanager
 def powerless(path: Path) -> Iterator[None]:
-    """Drop root's privileges during the block; the user owns the path."""
+    """Drop root's privileges during the block. The unprivileged user owns the path."""
     if os.geteuid() != 0:
         yield
         return
@@ -51,8 +53,8 @@ def powerless(path: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("modes", [(0o400, 0o700), (0o600, 0o500)], ids=["file", "directory"])
-def test_a_place_that_is_read_only_says_so(modes: tuple[int, int]) -> None:
-    """An emulator that could not keep a write does not start."""
+def test_a_read_only_file_or_directory_is_an_error(modes: tuple[int, int]) -> None:
+    """A read-only file or directory raises DiskError when it is opened, not at the first write."""
     with TemporaryDirectory() as directory:
         path = Path(directory) / "book.db"
         open_disk(path).close()

@@ -1,4 +1,4 @@
-"""200 small files with quirks: each is read right, or refused in one sentence, in little memory."""
+"""200 small seed files with quirks: each is read correctly or gets a one-line error, in 300 MiB."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ MOST_KIB = 300 * 1024
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mapping[str, Any], int]:
-    """What a process found in each file, and the peak of its memory in KiB."""
+    """What a process read from each file, by file name, and the peak of its memory in KiB."""
     folder = tmp_path_factory.mktemp("files")
     for quirk in QUIRKS:
         (folder / quirk.name).write_bytes(quirk.content)
@@ -32,10 +32,10 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mapping[str, Any]
 
 
 @pytest.mark.parametrize("quirk", [pytest.param(each, id=each.name) for each in QUIRKS])
-def test_a_file_is_read_right_or_refused(
+def test_a_file_is_read_correctly_or_gets_an_error(
     quirk: Quirk, outcome: tuple[Mapping[str, Any], int]
 ) -> None:
-    """No cell is torn, lost or in other letters; an error is one sentence."""
+    """The cells of the file are read exactly, or the error is one line with the expected words."""
     found = outcome[0][quirk.name]
 
     if quirk.error is None:
@@ -45,8 +45,8 @@ def test_a_file_is_read_right_or_refused(
         assert "\n" not in found["error"]
 
 
-def test_the_memory_for_small_files_is_bounded(outcome: tuple[Mapping[str, Any], int]) -> None:
-    """One process read them all, so its peak is that of the hungriest."""
+def test_memory_for_small_files_is_limited(outcome: tuple[Mapping[str, Any], int]) -> None:
+    """A process that reads all the files, each below 1 MB, needs less than 300 MiB."""
     assert len(outcome[0]) == len(QUIRKS) >= 200
     assert max(len(quirk.content) for quirk in QUIRKS) < 1_000_000
     assert outcome[1] < MOST_KIB

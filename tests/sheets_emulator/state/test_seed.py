@@ -1,4 +1,4 @@
-"""Seed directories."""
+"""Seeds: folders and files with the initial spreadsheets of an emulator."""
 
 import io
 import os
@@ -14,15 +14,15 @@ from tests.sheets_emulator.xlsx import Tab, formula, text, xlsx
 
 
 def test_grid_is_exactly_as_large_as_the_data(build: BenchBuilder) -> None:
-    """Rows and the widest row decide; an empty file is a grid of one cell."""
+    """The grid has the size of the rows and of the widest row. An empty file makes one cell."""
     bench = build({"A": "a,b,c\n1\n\n2,3\n", "B": "", "C": "\n"})
 
     assert [bench.size(index) for index in range(3)] == [(4, 3), (1, 1), (1, 1)]
     assert bench.grid("A") == [["a", "b", "c"], ["1"], [], ["2", "3"]]
 
 
-def test_cells_are_typed_as_a_person_types_them(build: BenchBuilder) -> None:
-    """Numbers, dates and booleans of a CSV are numbers, dates and booleans of the sheet."""
+def test_csv_cells_are_parsed_like_typed_text(build: BenchBuilder) -> None:
+    """Numbers, dates, booleans and formulas in a CSV file are parsed as if a user typed them."""
     bench = build({"A": '0042,"2,000.5",2020-01-01,TRUE,\'007,=1+1,\n'})
 
     assert bench.grid("A") == [["42", "2,000.50", "2020-01-01", "TRUE", "007", "2"]]
@@ -33,15 +33,15 @@ def test_cells_are_typed_as_a_person_types_them(build: BenchBuilder) -> None:
 
 
 def test_file_names_are_titles_percent_decoded_once(build: BenchBuilder) -> None:
-    """Any title can be a file name; worksheets are in the order of the file names."""
+    """The title of a worksheet is the decoded file name. Worksheets are sorted by file name."""
     bench = build({"A%2FB": "1\n", "It's 100%25": "2\n", "v1.2": "3\n"})
 
     assert [sheet["title"] for sheet in bench.sheets()] == ["A/B", "It's 100%", "v1.2"]
     assert [sheet["sheetId"] for sheet in bench.sheets()] == [0, 1, 2]
 
 
-def test_unshared_spreadsheet_is_refused_and_an_unknown_one_not_found(build: BenchBuilder) -> None:
-    """403 if the spreadsheet exists but is not shared, 404 if it is unknown."""
+def test_unshared_spreadsheet_gets_403_and_an_unknown_one_404(build: BenchBuilder) -> None:
+    """A spreadsheet that is not shared gets 403, and an unknown one gets 404."""
     bench = build({"A": "1\n"})
     closed = bench.call("GET", "/v4/spreadsheets/closed")
     unknown = bench.call("GET", "/v4/spreadsheets/none/values/A")
@@ -96,10 +96,10 @@ def test_unshared_spreadsheet_is_refused_and_an_unknown_one_not_found(build: Ben
         pytest.param({"\udcff.unshared": "x"}, "not UTF-8", id="id that is no UTF-8"),
     ],
 )
-def test_seed_that_cannot_be_used_says_why(
+def test_invalid_seed_is_an_error_with_the_reason(
     tmp_path: Path, files: dict[str, str], complaint: str
 ) -> None:
-    """The error names the file and what is wrong with it."""
+    """An invalid seed raises an error with the name of the file and the reason."""
     with pytest.raises(SeedError, match=complaint):
         read_seed(write_seed(tmp_path, files))
 
@@ -108,10 +108,10 @@ def test_seed_that_cannot_be_used_says_why(
     ("text", "formula"),
     [("+44 1632 960000", None), ("+cmd|' /C calc'!A0", None), ("+x", None), ("+A1", "=+A1")],
 )
-def test_plus_before_what_is_no_formula_is_text_in_a_seed(
+def test_text_after_a_plus_is_not_a_formula_in_a_seed(
     build: BenchBuilder, text: str, formula: str | None
 ) -> None:
-    """A telephone number stays what it is; through the API it would be an error."""
+    """A phone number in a seed is a text, although USER_ENTERED would make it a formula error."""
     bench = build({"Data": f"1\n{text}\n"})
     cell = bench.client.get("/_emulator/spreadsheets/book").json()["Data"][1][0]
 
@@ -125,18 +125,18 @@ def test_plus_before_what_is_no_formula_is_text_in_a_seed(
         pytest.param({"A.csv": "x"}, "A.csv", ["A"], id="file"),
     ],
 )
-def test_one_spreadsheet_is_read(
+def test_one_folder_or_file_is_read_as_a_spreadsheet(
     tmp_path: Path, files: dict[str, str], path: str, titles: list[str]
 ) -> None:
-    """The worksheets are the .csv files; other files of a folder are ignored."""
+    """Each .csv or .CSV file of a folder is a worksheet. Other files are ignored."""
     seed = read_spreadsheet(write_seed(tmp_path, files) / path, "book")
 
     assert [sheet.title for sheet in seed.workbooks["book"].sheets] == titles
     assert seed.notes == []
 
 
-def test_spreadsheets_beside_csv_files_are_noted(tmp_path: Path) -> None:
-    """A folder is one spreadsheet, whose worksheets are .csv files: others are not served."""
+def test_spreadsheet_files_among_csv_files_are_noted(tmp_path: Path) -> None:
+    """A note names the .xlsx, .tsv and other spreadsheet files in a folder that are not read."""
     names = ["A.csv", "B.xlsx", "C.TSV", "D.ods", "E.xls", "~$B.xlsx", ".F.xlsx", "notes.txt"]
     seed = read_spreadsheet(write_seed(tmp_path, dict.fromkeys(names, "x")), "book")
 
@@ -154,10 +154,10 @@ def test_spreadsheets_beside_csv_files_are_noted(tmp_path: Path) -> None:
         pytest.param({"a.xls": ""}, "a.xls", "a.xls: a spreadsheet is a .xlsx or", id="format"),
     ],
 )
-def test_a_file_that_is_no_spreadsheet_is_named(
+def test_a_path_that_is_not_a_spreadsheet_is_named(
     tmp_path: Path, files: dict[str, str], path: str, complaint: str
 ) -> None:
-    """The error is one sentence that names the file."""
+    """A missing path, a folder without .csv files or another format is an error with the path."""
     with pytest.raises(SeedError, match=complaint):
         read_spreadsheet(write_seed(tmp_path, files) / path, "book")
 
@@ -167,7 +167,7 @@ PROTECTED = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(504)
 
 
 def archive(*names: str) -> bytes:
-    """A ZIP archive of empty files."""
+    """A ZIP archive that has empty files with these names."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as written:
         for name in names:
@@ -210,10 +210,10 @@ def archive(*names: str) -> bytes:
         pytest.param(f"{'x' * 300}.csv", None, "File name too long", id="name too long"),
     ],
 )
-def test_a_file_of_another_kind_says_so(
+def test_a_file_of_another_format_gets_an_error_with_its_format(
     tmp_path: Path, name: str, content: bytes | None, words: str
 ) -> None:
-    """The bytes show the kind of a file, and the error says how to mend it in one line."""
+    """The error names the format, detected from the file's bytes, and what to do, in one line."""
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
@@ -225,15 +225,15 @@ def test_a_file_of_another_kind_says_so(
 
 
 @pytest.mark.parametrize("header", ["PAR1", "GIF8", "%PDF", "{\\rtf", "<header>", "<metadata>"])
-def test_a_header_that_starts_like_another_file_is_read(tmp_path: Path, header: str) -> None:
-    """A text has no control bytes, which those files have."""
+def test_a_csv_header_that_looks_like_a_signature_is_read(tmp_path: Path, header: str) -> None:
+    """A CSV text that starts like a PDF or an image, but has no control bytes, is read."""
     seed = read_spreadsheet(write_seed(tmp_path, {"A.csv": f"{header},x\n"}) / "A.csv", "book")
 
     assert seed.workbooks["book"].sheets[0].content(0, 0) == header
 
 
 def test_notes_name_the_file(tmp_path: Path) -> None:
-    """A seed says what was guessed of each of its files."""
+    """Each note about a guess starts with the path of its file."""
     write_seed(tmp_path, {"book/A.csv": "a,b\n1,2,3\n"})
     (tmp_path / "other.xlsx").write_bytes(
         xlsx(Tab(title="A", cells={"A1": formula("1+1", "")})),
@@ -246,8 +246,8 @@ def test_notes_name_the_file(tmp_path: Path) -> None:
     ]
 
 
-def test_hidden_files_are_passed_over(tmp_path: Path) -> None:
-    """Files of systems and editors are ignored; a title may begin with a dot."""
+def test_hidden_files_are_ignored(tmp_path: Path) -> None:
+    """Hidden files are ignored, except .csv files, whose titles can start with a dot."""
     files = {".gitignore": "", "book/.DS_Store": "", "book/.env.csv": "x\n", "shut.unshared": ""}
     seed = read_seed(write_seed(tmp_path, files))
 
@@ -256,13 +256,13 @@ def test_hidden_files_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_seed_has_to_be_a_directory(tmp_path: Path) -> None:
-    """A path that is no directory is a clear error."""
+    """A seed path that is not a directory raises an error."""
     with pytest.raises(SeedError, match="not a directory"):
         read_seed(tmp_path / "none")
 
 
 def test_files_of_the_seed_are_never_written(build: BenchBuilder, tmp_path: Path) -> None:
-    """Writes and a reset leave the seed's files as they were."""
+    """Writes and a reset leave the files of the seed unchanged."""
     bench = build({"A": "x\n"})
     bench.append("A!A1", [["y"]])
     bench.client.post("/_emulator/reset")
@@ -286,7 +286,7 @@ IRREGULAR = "this is not a regular file, but a pipe or a device"
 def test_a_link_out_of_the_seed_is_not_followed(
     tmp_path: Path, link: str, target: str, complaint: str
 ) -> None:
-    """Its file is no data of the seed, and may have no end."""
+    """A symbolic link to a path outside the seed raises an error with the name of the link."""
     write_seed(tmp_path, {"folder/A.csv": "x", "secret.csv": "x"})
     seed = write_seed(tmp_path / "seed", {"book/A.csv": "x"})
     (seed / link).symlink_to(target)
@@ -296,7 +296,7 @@ def test_a_link_out_of_the_seed_is_not_followed(
 
 
 def test_a_link_out_of_a_folder_is_not_followed(tmp_path: Path) -> None:
-    """Only its .csv files are looked at."""
+    """A .csv link to a path outside the folder raises an error. Other links are ignored."""
     folder = write_seed(tmp_path / "folder", {"A.csv": "x"})
     (folder / "notes").symlink_to("/dev/zero")
     assert len(read_spreadsheet(folder, "book").workbooks["book"].sheets) == 1
@@ -307,7 +307,7 @@ def test_a_link_out_of_a_folder_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_link_within_the_seed_is_followed(tmp_path: Path) -> None:
-    """Kubernetes mounts files as links to a hidden folder beside them."""
+    """A link to a file in the seed is read, because Kubernetes mounts files as such links."""
     seed = write_seed(tmp_path, {".data/A.csv": "x", "book/B.csv": "y"})
     (seed / "book" / "A.csv").symlink_to("../.data/A.csv")
 
@@ -315,8 +315,8 @@ def test_a_link_within_the_seed_is_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["A.csv", "A.xlsx"])
-def test_a_pipe_is_not_waited_for(tmp_path: Path, name: str) -> None:
-    """It is no file with data, in a folder or by itself."""
+def test_a_pipe_is_an_error_at_once(tmp_path: Path, name: str) -> None:
+    """A pipe, given as the path or found in a folder, raises an error at once."""
     os.mkfifo(tmp_path / name)
 
     with pytest.raises(SeedError, match=f"{name}: {IRREGULAR}"):
@@ -327,7 +327,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path, name: str) -> None:
 
 
 def test_a_device_is_not_read(tmp_path: Path) -> None:
-    """A link that was named itself is followed, but not to what has no end."""
+    """A link given as the path is followed, but raises an error if it points to a device."""
     (tmp_path / "A.csv").symlink_to("/dev/zero")
 
     with pytest.raises(SeedError, match=rf"A\.csv: {IRREGULAR}"):
@@ -335,8 +335,8 @@ def test_a_device_is_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["A.csv", "A.xlsx"])
-def test_the_size_is_known_before_a_file_is_read(tmp_path: Path, name: str) -> None:
-    """All files of a spreadsheet together have a maximum."""
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, name: str) -> None:
+    """A file larger than the maximum raises an error before it is read."""
     with (tmp_path / name).open("wb") as file:
         file.truncate(MAX_FILE_BYTES + 1)
 

@@ -1,4 +1,4 @@
-"""Rows of .csv files: encodings, separators, quotes."""
+"""Parsing of .csv files: encodings, separators and quotes."""
 
 import re
 
@@ -9,7 +9,7 @@ from sheets_emulator.state.seed_csv import CsvError, read_csv
 
 
 def cells_of(content: bytes) -> list[list[object]]:
-    """The values of a file's cells."""
+    """The values of the file's cells, by row."""
     return [[whole(cell).value for cell in row] for row in read_csv(content).rows]
 
 
@@ -77,23 +77,23 @@ SEPARATORS = [
 
 
 @pytest.mark.parametrize(("text", "cells"), SEPARATORS)
-def test_the_records_show_the_separator(text: str, cells: list[list[object]]) -> None:
-    """Separators in quotes and in texts tear nothing."""
+def test_the_separator_is_detected(text: str, cells: list[list[object]]) -> None:
+    """The separator is detected from the rows. Separators within quotes and texts split no cell."""
     assert cells_of(text.encode()) == cells
 
 
 @pytest.mark.parametrize(
     "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"]
 )
-def test_the_bytes_show_the_encoding(encoding: str) -> None:
-    """Files have a byte order mark, the NULs of UTF-16, or letters of Western Europe."""
+def test_the_encoding_is_detected(encoding: str) -> None:
+    """UTF-8, UTF-16, UTF-32 and Windows-1252 are detected from the bytes of the file."""
     content = "name;Größe\nœuvre – „x“ l’été;5 €\n".encode(encoding)
 
     assert cells_of(content) == [["name", "Größe"], ["œuvre – „x“ l’été", "5 €"]]
 
 
 def test_windows_1252_is_noted() -> None:
-    """Other encodings of Western languages have the same bytes."""
+    """A file read as Windows-1252 gets a note, because other encodings have the same bytes."""
     notes = read_csv("Größe\n".encode("cp1252")).notes
 
     assert notes == [
@@ -105,8 +105,8 @@ def test_windows_1252_is_noted() -> None:
 @pytest.mark.parametrize(
     "text", ["Ångström ÄÖÜ", "Ångström «CAFÉ»", "søk ÆØÅ blåbær", "Pärnu jäääär", "garçon «ÉTÉ»"]
 )
-def test_rare_letters_of_windows_1252_are_read(text: str) -> None:
-    """Three accents in a row, or a capital before a quotation mark, occur in other encodings."""
+def test_rare_letter_sequences_of_windows_1252_are_read(text: str) -> None:
+    """Letter sequences that are rare in Windows-1252 texts do not prevent detection."""
     assert cells_of(f"{text}\n".encode("cp1252")) == [[text]]
 
 
@@ -124,22 +124,22 @@ def test_rare_letters_of_windows_1252_are_read(text: str) -> None:
         ("이름;오늘은 날씨가 좋아서\n", "euc-kr"),
     ],
 )
-def test_other_encodings_are_refused(text: str, encoding: str) -> None:
-    """Their letters would become others without a word."""
+def test_other_encodings_are_rejected(text: str, encoding: str) -> None:
+    """A file in another encoding raises an error, because its letters would be read wrongly."""
     with pytest.raises(
         CsvError, match="not clear whether it is Windows-1252: save it as CSV UTF-8"
     ):
         read_csv(text.encode(encoding))
 
 
-def test_damaged_utf_8_is_refused() -> None:
-    """One wrong byte does not make all letters those of Windows-1252."""
+def test_damaged_utf_8_is_rejected() -> None:
+    """A UTF-8 file with one wrong byte is not read as Windows-1252."""
     with pytest.raises(CsvError, match="not clear whether it is Windows-1252"):
         read_csv("Größe;Höhe\n".encode() + b"\xff\n")
 
 
-def test_a_torn_byte_order_mark_is_refused() -> None:
-    """A mark of UTF-16 over half a character names no text."""
+def test_utf_16_with_half_a_character_is_rejected() -> None:
+    """A UTF-16 byte order mark followed by an odd number of bytes raises an error."""
     with pytest.raises(CsvError, match="save it as CSV UTF-8"):
         read_csv(b"\xff\xfea\0b")
 
@@ -157,15 +157,15 @@ def test_a_torn_byte_order_mark_is_refused() -> None:
         pytest.param('a,b\n1,"x\n' + "2,3\n" * 50_000, 2, id="before many lines"),
     ],
 )
-def test_an_open_quote_is_refused_with_its_line(text: str, line: int) -> None:
-    """All lines up to the next quote would be one cell."""
+def test_an_open_quote_is_reported_with_its_line(text: str, line: int) -> None:
+    """A quote that is not closed raises an error with the number of its line."""
     with pytest.raises(CsvError, match=rf"^line {line}: a quote opens a cell, and no quote"):
         read_csv(text.encode())
 
 
 @pytest.mark.parametrize("length", [50_001, 200_000])
-def test_a_cell_that_is_too_long_is_refused_with_its_line(length: int) -> None:
-    """Its quotes may be right."""
+def test_a_cell_that_is_too_long_is_reported_with_its_line(length: int) -> None:
+    """A quoted cell of more than 50000 characters raises an error with the number of its line."""
     with pytest.raises(CsvError, match=r"^line 2: a cell holds more than 50000 characters"):
         read_csv(f'a,b\n"{"x" * length}",1\n'.encode())
 
@@ -184,8 +184,8 @@ def test_a_cell_that_is_too_long_is_refused_with_its_line(length: int) -> None:
     ],
     ids=["plain", "blank cell", "torn", "two fit", "named"],
 )
-def test_guesses_are_noted(text: str, notes: list[str]) -> None:
-    """A text without quotes may be torn, and two separators may fit."""
+def test_ambiguous_cells_and_separators_are_noted(text: str, notes: list[str]) -> None:
+    """Notes report rows with too many cells, and files that two separators fit."""
     found = read_csv(text.encode()).notes
 
     assert len(found) == len(notes)
@@ -196,8 +196,8 @@ def test_guesses_are_noted(text: str, notes: list[str]) -> None:
 @pytest.mark.parametrize(
     "text", ["00501", "+442079460000", "-007", "1234567890123456", "1E5", "12e3", "007.5"]
 )
-def test_numbers_that_show_less_than_the_file_are_noted(text: str) -> None:
-    """Postcodes, telephone numbers and codes become numbers, as when a person types them."""
+def test_numbers_that_lose_characters_are_noted(text: str) -> None:
+    """Postcodes, phone numbers and codes that lose characters as numbers get a note."""
     found = read_csv(f"n,code\nx,y\nz,{text}\n1,{text}\n".encode())
 
     assert found.notes == [
@@ -210,13 +210,13 @@ def test_numbers_that_show_less_than_the_file_are_noted(text: str) -> None:
     "text", ["0", "0.5", "9.90", "'00501", "123456789012345", "+44 20", "1e999", "00:30", "+1-2"]
 )
 def test_other_numbers_and_texts_are_not_noted(text: str) -> None:
-    """They are shown as in the file, or all but so: a price loses a zero at its end."""
+    """Texts, and numbers that lose at most a trailing zero, get no note."""
     assert read_csv(f"n,code\nx,{text}\n".encode()).notes == []
 
 
 @pytest.mark.parametrize("text", ["1,50", "-0,5", "2.000,75", "1,500"])
 def test_decimal_commas_are_noted(text: str) -> None:
-    """Programs that write semicolons write decimal commas: 1,500 would be a thousandfold."""
+    """Decimal commas in a file with semicolons get a note, because 1,500 is read as 1500."""
     found = read_csv(f"name;n\nx;{text}\ny;{text}\n".encode())
 
     assert found.notes == [
@@ -227,25 +227,25 @@ def test_decimal_commas_are_noted(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["name;n\nx, y;1.5\n", "name\tn\nx\t1,500\n", 'n,m\n"1,500",2\n'])
 def test_other_commas_are_not_noted(text: str) -> None:
-    """Those in texts, and of thousands in files that are not separated by semicolons."""
+    """Commas in texts, and in numbers of files without semicolons, get no note."""
     assert read_csv(text.encode()).notes == []
 
 
-def test_one_long_line_is_refused_with_its_number() -> None:
-    """The grid is as wide as the widest line."""
+def test_one_long_line_is_reported_with_its_number() -> None:
+    """A line that makes the grid exceed 10,000,000 cells raises an error with its number."""
     text = "a,b\n" * 2000 + "," * 5000 + "\n"
 
     with pytest.raises(CsvError, match=re.escape("line 2001 has 5001 cells and there are 2001")):
         read_csv(text.encode())
 
 
-def test_a_line_with_more_cells_than_a_row_holds_is_refused() -> None:
-    """Google's last column is ZZZ."""
+def test_a_line_with_too_many_cells_is_rejected() -> None:
+    """A line with more than 18278 cells, Google's maximum (column ZZZ), raises an error."""
     with pytest.raises(CsvError, match="line 2 has 18279 cells, and a row holds 18278 cells"):
         read_csv(b"a,b\n" + b"," * 18_278 + b"\n")
 
 
-def test_blank_lines_are_rows() -> None:
-    """Each takes a row of the grid, and the grid has a maximum."""
+def test_blank_lines_count_as_rows() -> None:
+    """Blank lines count as rows of the grid, so 10,000,001 of them raise an error."""
     with pytest.raises(CsvError, match="it has more than 10000000 lines: delete some"):
         read_csv(b"\n" * 10_000_001)

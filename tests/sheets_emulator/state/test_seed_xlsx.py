@@ -1,4 +1,4 @@
-"""Spreadsheets of a seed that are .xlsx files."""
+"""Seeds that are .xlsx files."""
 
 import io
 import struct
@@ -38,7 +38,7 @@ from tests.sheets_emulator.xlsx import (
 
 
 def without(content: bytes, part: str) -> bytes:
-    """The file without a part."""
+    """The .xlsx file without the part that has this name."""
     packed = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(packed, "w") as new:
         for name in old.namelist():
@@ -48,7 +48,7 @@ def without(content: bytes, part: str) -> bytes:
 
 
 def with_formats(count: int, code: str = "0.0") -> bytes:
-    """A file with so many number formats, of which the last is that of cell A1."""
+    """A file with `count` number formats; cell A1 has the last one."""
     formats = "".join(
         f'<numFmt numFmtId="{at}" formatCode="{code}&quot;{at}&quot;"/>'
         for at in range(1000, 1000 + count)
@@ -63,18 +63,19 @@ def with_formats(count: int, code: str = "0.0") -> bytes:
 
 
 def sheets_of(folder: Path, content: bytes) -> list[Sheet]:
-    """The worksheets that a seed with this file has."""
+    """The worksheets of a seed that has only this file."""
     (folder / "book.xlsx").write_bytes(content)
     return read_seed(folder).workbooks["book"].sheets
 
 
 def first_cell(folder: Path, cell: str, *, is_1904: bool = False) -> Content:
+    """Cell A1 as read from a file in which it has this XML."""
     (sheet,) = sheets_of(folder, xlsx(Tab(title="A", cells={"A1": cell}), is_1904=is_1904))
     return sheet.content(0, 0)
 
 
-def test_file_is_served_like_an_imported_one(tmp_path: Path) -> None:
-    """Its name is the id and the title; its cells are shown and typed as Google would."""
+def test_file_is_served_as_google_imports_it(tmp_path: Path) -> None:
+    """The file name is the id and the title. Cells have the types and formats that Google shows."""
     seed = tmp_path / "seed"
     seed.mkdir()
     cells = {
@@ -115,7 +116,7 @@ def test_file_is_served_like_an_imported_one(tmp_path: Path) -> None:
     ],
 )
 def test_values_keep_their_types(tmp_path: Path, cell: str, value: Content) -> None:
-    """A text is never read as typed, and a number is a float."""
+    """Texts are not parsed as typed input, and numbers become floats."""
     found = first_cell(tmp_path, cell)
 
     assert found == value
@@ -143,7 +144,7 @@ def test_values_keep_their_types(tmp_path: Path, cell: str, value: Content) -> N
     ],
 )
 def test_numbers_keep_their_format(tmp_path: Path, cell: str, serial: float, pattern: str) -> None:
-    """Dates are serials with a format; Excel's 29 February 1900 is no day here."""
+    """Dates are serial numbers with a format, without Excel's nonexistent 29 February 1900."""
     found = first_cell(tmp_path, cell)
 
     assert isinstance(found, Cell)
@@ -151,8 +152,8 @@ def test_numbers_keep_their_format(tmp_path: Path, cell: str, serial: float, pat
     assert found.pattern == pattern
 
 
-def test_dates_may_count_from_1904(tmp_path: Path) -> None:
-    """Files of old Macintoshes count days from another one; the date is the same."""
+def test_dates_can_count_from_1904(tmp_path: Path) -> None:
+    """Dates in files that count days from 1904 become the same dates."""
     found = first_cell(tmp_path, number("42369", "m/d/yyyy"), is_1904=True)
 
     assert isinstance(found, Cell)
@@ -160,7 +161,7 @@ def test_dates_may_count_from_1904(tmp_path: Path) -> None:
 
 
 def test_grid_starts_at_a1_and_ends_with_the_data(tmp_path: Path) -> None:
-    """Leading blank rows and columns count, formats without a value do not."""
+    """Leading blank rows and columns are in the grid. Trailing cells with only a format are not."""
     tabs = (
         Tab(title="Offset", cells={"C4": text("x"), "B5": number("1"), "F9": blank("0.00%")}),
         Tab(title="Blank"),
@@ -174,7 +175,7 @@ def test_grid_starts_at_a1_and_ends_with_the_data(tmp_path: Path) -> None:
 
 
 def test_worksheets_are_in_order_and_hidden_ones_stay_hidden(tmp_path: Path) -> None:
-    """Sheets that are no worksheets are left out."""
+    """Chart sheets are left out. Hidden and very hidden worksheets become hidden."""
     tabs = (
         Tab(title="B & <C>"),
         Tab(title="Chart", kind="chartsheet"),
@@ -213,8 +214,10 @@ def test_worksheets_are_in_order_and_hidden_ones_stay_hidden(tmp_path: Path) -> 
         ),
     ],
 )
-def test_file_that_cannot_be_used_says_why(tmp_path: Path, content: bytes, complaint: str) -> None:
-    """The error names the file and what is wrong with it, in one line."""
+def test_invalid_file_is_an_error_with_the_reason(
+    tmp_path: Path, content: bytes, complaint: str
+) -> None:
+    """The error is one line with the name of the file and the reason."""
     with pytest.raises(SeedError, match=rf"book\.xlsx: .*{complaint}") as caught:
         sheets_of(tmp_path, content)
 
@@ -246,8 +249,8 @@ CELL = "<row><c><v>1</v></c></row>"
         ),
     ],
 )
-def test_damage_that_a_spreadsheet_program_repairs_says_so(content: bytes) -> None:
-    """The error ends with what to do."""
+def test_damaged_file_gets_an_error_with_advice_to_save_it_again(content: bytes) -> None:
+    """The error ends with the advice to save the file again in a spreadsheet program."""
     with pytest.raises(XlsxError) as caught:
         read_xlsx(content)
 
@@ -275,20 +278,20 @@ def test_damage_that_a_spreadsheet_program_repairs_says_so(content: bytes) -> No
         ),
     ],
 )
-def test_a_file_past_a_maximum_says_what_to_do(content: bytes, words: str) -> None:
-    """Saving it again would not help."""
+def test_a_file_above_a_maximum_gets_an_error_with_advice(content: bytes, words: str) -> None:
+    """The error names the maximum that the file exceeds, and what to delete or shorten."""
     with pytest.raises(XlsxError, match=words):
         read_xlsx(content)
 
 
-def test_protected_file_says_so(tmp_path: Path) -> None:
-    """A file with a password is no .xlsx inside."""
+def test_protected_file_is_an_error(tmp_path: Path) -> None:
+    """The error for a file with a password says that it is protected."""
     with pytest.raises(SeedError, match=r"book\.xlsx: it is protected with a password"):
         sheets_of(tmp_path, encrypted())
 
 
 def encrypted() -> bytes:
-    """The container of a file with a password: Microsoft's compound file, its parts empty."""
+    """A file with a password: Microsoft's compound file format, with empty parts."""
     free, end, fat_sector = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
     head = struct.pack(
         "<8s16xHHHHH6xIIIIIIIII",
@@ -347,14 +350,14 @@ FAR = [
 
 
 @pytest.mark.parametrize(("rows", "complaint"), FAR)
-def test_a_cell_too_far_away_is_refused(tmp_path: Path, rows: str, complaint: str) -> None:
-    """The error names the cell, before billions of blank cells are made."""
+def test_a_cell_too_far_away_is_an_error(tmp_path: Path, rows: str, complaint: str) -> None:
+    """The error names the cell that makes the grid too large, or the invalid XML."""
     with pytest.raises(SeedError, match=complaint):
         sheets_of(tmp_path, with_rows(rows))
 
 
 def test_a_cell_too_far_away_is_found_in_utf_16(tmp_path: Path) -> None:
-    """The XML is parsed, not searched."""
+    """A cell that makes the grid too large is also found in UTF-16 XML."""
     rows = f'<row r="5000"><c r="XFD5000">{NUMBER}</c></row>'
     part = worksheet(rows).decode().encode("utf-16")
 
@@ -363,7 +366,7 @@ def test_a_cell_too_far_away_is_found_in_utf_16(tmp_path: Path) -> None:
 
 
 def test_all_worksheets_together_have_a_maximum(tmp_path: Path) -> None:
-    """The cells of worksheets before count too."""
+    """Two worksheets that together exceed the maximum of cells raise an error."""
     tabs = [Tab(title=title, cells={"XFD400": number("1")}) for title in "AB"]
 
     with pytest.raises(SeedError, match="the worksheet B has a cell at XFD400"):
@@ -385,7 +388,7 @@ BLANK_FORMATS = [
 
 @pytest.mark.parametrize("rows", BLANK_FORMATS)
 def test_formats_do_not_make_a_grid_larger(tmp_path: Path, rows: str) -> None:
-    """Only cells with a value or a formula count."""
+    """Rows and cells with a format but no value or formula do not extend the grid."""
     (sheet,) = sheets_of(tmp_path, with_rows(rows))
 
     assert (sheet.row_count, sheet.column_count) == (1, 1)
@@ -433,17 +436,17 @@ def test_formats_do_not_make_a_grid_larger(tmp_path: Path, rows: str) -> None:
         ),
     ],
 )
-def test_cells_as_other_programs_write_them(
+def test_cells_written_by_other_programs_are_read(
     tmp_path: Path, rows: str, cells: list[tuple[Content, ...]]
 ) -> None:
-    """Places may be missing or unordered, and texts have markup."""
+    """Cells can lack a reference or be in any order, and texts can have markup and escapes."""
     (sheet,) = sheets_of(tmp_path, with_rows(rows))
 
     assert sheet.rows == cells
 
 
 def test_formulas_without_a_result_are_noted() -> None:
-    """Libraries write formulas, and no results."""
+    """Formulas without a stored result are blank, and a note has their count and first cell."""
     cells = {"A1": text("sum"), "A2": formula("1+1", "2"), "A3": formula("1+2", "")}
     one = read_xlsx(xlsx(Tab(title="It's", cells=cells)))
     two = read_xlsx(xlsx(Tab(title="A", cells={**cells, "B9": formula("A1", "")})))
@@ -459,8 +462,8 @@ def test_formulas_without_a_result_are_noted() -> None:
 
 
 @pytest.mark.parametrize("value", ["1", "true", "0"])
-def test_results_that_are_not_computed_are_noted(value: str) -> None:
-    """A library that computes nothing stores 0 as each result, and has the file recalculated."""
+def test_results_that_must_be_computed_again_are_noted(value: str) -> None:
+    """Formulas in a file with `fullCalcOnLoad` get a note, because results can be wrong."""
     content = xlsx(Tab(title="A", cells={"A1": text("sum"), "A2": formula("1+1", "0")}))
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         book = archive.read("xl/workbook.xml").decode()
@@ -479,8 +482,8 @@ def test_results_that_are_not_computed_are_noted(value: str) -> None:
     )
 
 
-def test_a_file_may_redefine_a_known_format() -> None:
-    """Excel writes the currency formats of its locale under their numbers; others come later."""
+def test_a_file_can_redefine_a_built_in_format() -> None:
+    """A format in `numFmts` replaces the built-in format with its id. A format in `dxfs` does not."""
     styles = (
         f'<styleSheet xmlns="{MAIN}"><numFmts><numFmt numFmtId="44" formatCode="0.0"/></numFmts>'
         '<cellXfs><xf numFmtId="44"/></cellXfs>'
@@ -494,8 +497,8 @@ def test_a_file_may_redefine_a_known_format() -> None:
     assert found.pattern == "0.0"
 
 
-def test_formats_that_the_grid_does_not_know_are_noted() -> None:
-    """The number is shown without the format."""
+def test_unsupported_formats_are_noted() -> None:
+    """A number with an unsupported format is displayed without the format, and a note names it."""
     styles = (
         f'<styleSheet xmlns="{MAIN}"><numFmts><numFmt numFmtId="164" formatCode="#,# ?/?"/>'
         '<numFmt numFmtId="165" formatCode="?.?/?"/></numFmts><cellXfs><xf numFmtId="0"/>'
@@ -507,23 +510,23 @@ def test_formats_that_the_grid_does_not_know_are_noted() -> None:
     assert read_xlsx(content).notes == ["numbers with the format '#,# ?/?' are shown without it"]
 
 
-def test_long_formats_are_noted_in_short() -> None:
-    """A file may have formats of a megabyte, with signs that a terminal obeys."""
+def test_long_formats_are_shortened_in_notes() -> None:
+    """A note shortens a long format and escapes its control characters."""
     (note,) = read_xlsx(with_formats(1, "# ?/?\u202e" + "0" * 1000)).notes
 
     assert note == (r"numbers with the format '# ?/?\u202e" + "0" * 33 + "…' are shown without it")
 
 
-def test_long_titles_are_shown_in_short() -> None:
-    """An error is one line."""
+def test_long_titles_are_shortened_in_errors() -> None:
+    """An error shortens a worksheet title of 1000 characters."""
     content = xlsx(Tab(title="x" * 1000, cells={"XFD5000": number("1")}))
 
     with pytest.raises(XlsxError, match=f"the worksheet {'x' * 39}… has a cell|'{'x' * 39}…' has"):
         read_xlsx(content)
 
 
-def test_rows_in_turns_are_not_copied_each_time() -> None:
-    """The time grows with the size of the file, also if its rows change with each cell."""
+def test_alternating_rows_are_not_copied_for_each_cell() -> None:
+    """The time grows with the size of the file, also if cells of two rows alternate."""
     wide = f'<row r="1"><c r="ZZZ1">{NUMBER}</c></row><row r="2"><c r="ZZZ2">{NUMBER}</c></row>'
     turns = "".join(
         f'<row r="{row}"><c r="A{row}">{NUMBER}</c></row>' for _ in range(60_000) for row in (1, 2)
@@ -557,16 +560,16 @@ def test_rows_in_turns_are_not_copied_each_time() -> None:
         ),
     ],
 )
-def test_only_the_data_of_a_worksheet_are_cells(part: str) -> None:
-    """Elements of extensions may have the same names."""
+def test_only_cells_in_the_sheet_data_are_read(part: str) -> None:
+    """Elements outside `sheetData` and in extensions are not cells, even with the same names."""
     worksheet = f'<worksheet xmlns="{MAIN}">{part}</worksheet>'.encode()
     (sheet,) = read_xlsx(with_parts(xlsx(Tab(title="A")), {"xl/sheets/0.xml": worksheet})).sheets
 
     assert sheet.rows == [(1.0,)]
 
 
-def test_the_relations_of_a_workbook_are_unpacked_once() -> None:
-    """The maximum for unpacked bytes counts them once."""
+def test_the_relationships_of_a_workbook_are_unpacked_once() -> None:
+    """The limit of unpacked bytes counts the relationships of a workbook once."""
     links = f'<Relationship TargetMode="External" Target="{"x" * 900_000}"/>' * 13
     name = "xl/_rels/workbook.xml.rels"
     content = xlsx(Tab(title="A", cells={"A1": number("1")}))
@@ -577,8 +580,8 @@ def test_the_relations_of_a_workbook_are_unpacked_once() -> None:
     assert sheet.rows == [(1.0,)]
 
 
-def test_a_damaged_worksheet_is_refused(tmp_path: Path) -> None:
-    """The checksum of a part shows damage that its XML does not."""
+def test_a_damaged_worksheet_is_an_error(tmp_path: Path) -> None:
+    """A part of the ZIP archive with a wrong checksum raises an error."""
     content = xlsx(Tab(title="A", cells={"A1": number("1")}))
     packed = io.BytesIO()
     with (
@@ -603,16 +606,16 @@ BOMBS = [
 
 
 @pytest.mark.parametrize(("rows", "complaint"), BOMBS)
-def test_a_file_that_is_unpacked_too_large_is_refused(
+def test_a_file_that_is_too_large_when_unpacked_is_an_error(
     tmp_path: Path, rows: bytes, complaint: str
 ) -> None:
-    """A small file may become gigabytes."""
+    """A small file whose XML is too large, too deep or has too long texts raises an error."""
     with pytest.raises(SeedError, match=complaint):
         sheets_of(tmp_path, with_rows(rows.decode()))
 
 
-def test_too_many_texts_are_refused() -> None:
-    """Different texts that pack well are the rest of a small file that becomes large."""
+def test_too_many_texts_are_an_error() -> None:
+    """Texts that exceed the limit of bytes in memory together raise an error."""
     texts = "".join(
         f'<row><c t="inlineStr"><is><t>{row}{"x" * 40_000}</t></is></c></row>' for row in range(80)
     )
@@ -626,8 +629,8 @@ def test_too_many_texts_are_refused() -> None:
         package.parse("xl/sheets/0.xml", reader.start, reader.end, reader.text)
 
 
-def test_entities_are_refused(tmp_path: Path) -> None:
-    """A DOCTYPE may define entities that grow without end, or name other files."""
+def test_xml_entities_are_an_error(tmp_path: Path) -> None:
+    """XML with a DOCTYPE raises an error, because it can define recursive or external entities."""
     part = b'<!DOCTYPE a [<!ENTITY b "c">]>' + worksheet("<row><c><v>1</v></c></row>")
 
     with pytest.raises(SeedError, match="its XML has a DOCTYPE"):

@@ -1,4 +1,4 @@
-"""Contents of an emulator across restarts."""
+"""Spreadsheets of an emulator across restarts and resets."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +23,7 @@ RAW = {"valueInputOption": "RAW"}
 
 
 def book(spreadsheet_id: str) -> Workbook:
+    """A spreadsheet with this id and one new worksheet."""
     return Workbook(spreadsheet_id=spreadsheet_id, title="Book", sheets=[new_sheet()])
 
 
@@ -30,7 +31,7 @@ def book(spreadsheet_id: str) -> Workbook:
 @given(st.lists(STEPS, max_size=12), st.lists(STEPS, max_size=4))
 @example([("edit", request) for request in REQUESTS], [])
 def test_a_restart_changes_no_answer(first: list[Step], second: list[Step]) -> None:
-    """All that can be read is the same after a restart, and after what is written then."""
+    """All reads have the same answers before and after each of two restarts."""
     with TemporaryDirectory() as folder:
         db = Path(folder) / "book.db"
         with running_on(db) as bench:
@@ -50,8 +51,8 @@ def test_a_restart_changes_no_answer(first: list[Step], second: list[Step]) -> N
     assert last == later
 
 
-def test_ids_go_on_after_a_restart(tmp_path: Path) -> None:
-    """No new spreadsheet or worksheet gets the id of one that there was before."""
+def test_ids_are_not_used_again_after_a_restart(tmp_path: Path) -> None:
+    """After a restart, no new spreadsheet or worksheet gets an id that was used before."""
     add: dict[str, Any] = {"requests": [{"addSheet": {}}]}
 
     def new_ids(bench: Bench) -> tuple[str, int]:
@@ -63,7 +64,7 @@ def test_ids_go_on_after_a_restart(tmp_path: Path) -> None:
         before = new_ids(bench)
         bench.emulator.service.store.discard(before[0])
     with running_on(tmp_path / "book.db"):
-        pass  # a start without a write loses no count
+        pass  # a start without a write keeps the count of ids
     with running_on(tmp_path / "book.db") as bench:
         after = new_ids(bench)
 
@@ -71,8 +72,8 @@ def test_ids_go_on_after_a_restart(tmp_path: Path) -> None:
     assert before[1] != after[1]
 
 
-def test_credentials_outlive_the_process(tmp_path: Path) -> None:
-    """An assertion signed with the key of the first start gets a token after a restart."""
+def test_credentials_are_valid_after_a_restart(tmp_path: Path) -> None:
+    """After a restart, an old assertion gets a token, but an old token gets 401."""
     with running_on(tmp_path / "book.db") as bench:
         assertion = bench.signed({})
         account, token = bench.account, bench.token
@@ -83,11 +84,11 @@ def test_credentials_outlive_the_process(tmp_path: Path) -> None:
 
         assert bench.account == account
         assert granted.status_code == 200
-        assert refused.status_code == 401  # clients ask for a new one then
+        assert refused.status_code == 401  # clients request a new token then
 
 
-def test_the_file_wins_over_the_seed(tmp_path: Path) -> None:
-    """Of the seed the file takes in what it lacks; what it has is as it was left."""
+def test_the_file_takes_precedence_over_the_seed(tmp_path: Path) -> None:
+    """A spreadsheet in the file is not replaced by the seed. New ones of the seed are added."""
     seed = write_seed(tmp_path / "seed", {"one/A.csv": "seeded\n"})
     with running_on(tmp_path / "book.db", seed) as bench:
         bench.call("PUT", values_path("A1", "one"), {"values": [["written"]]}, **RAW)
@@ -101,8 +102,10 @@ def test_the_file_wins_over_the_seed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_restarted", [False, True], ids=["same process", "after a restart"])
-def test_a_reset_goes_back_to_the_seed_for_good(tmp_path: Path, is_restarted: bool) -> None:
-    """Seeded spreadsheets are as seeded, the others are gone: in the file, too."""
+def test_a_reset_restores_the_seed_in_memory_and_in_the_file(
+    tmp_path: Path, is_restarted: bool
+) -> None:
+    """A reset restores seeded spreadsheets and deletes all others, also in the file."""
     db = tmp_path / "book.db"
     seed = write_seed(tmp_path / "seed", {"one/A.csv": "a\nb\nc\n", "two/A.csv": "x\n"})
     with running_on(db, seed) as bench:
@@ -132,10 +135,10 @@ def test_a_reset_goes_back_to_the_seed_for_good(tmp_path: Path, is_restarted: bo
     assert unseeded == {}
 
 
-def test_a_write_that_cannot_be_kept_is_a_500_without_effect(
+def test_a_write_that_cannot_be_saved_is_a_500_without_effect(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Neither the file nor what is read afterwards has any of it; the log says why, no cell."""
+    """A write that the file cannot store gets 500 and has no effect. The log has no cell values."""
     with running_on(tmp_path / "book.db") as bench:
         spreadsheet_id = created(bench)
         before = everything(bench)
@@ -171,10 +174,10 @@ def test_a_write_that_cannot_be_kept_is_a_500_without_effect(
         ),
     ],
 )
-def test_faults_keep_what_took_effect_and_no_more(
+def test_only_the_effect_of_a_fault_is_saved(
     tmp_path: Path, fault: dict[str, Any], expected: list[list[str]] | None
 ) -> None:
-    """A call that is only tried leaves no trace in the file."""
+    """The file has the effect that a fault specifies, and nothing of a call without an effect."""
     seed = write_seed(tmp_path / "seed", {"book/A.csv": "\n"})
     with running_on(tmp_path / "book.db", seed) as bench:
         bench.fault({"call": "values.update", **fault})
@@ -190,8 +193,8 @@ def test_faults_keep_what_took_effect_and_no_more(
     assert values == expected
 
 
-def test_a_seed_that_cannot_be_used_gives_the_file_back(tmp_path: Path) -> None:
-    """A start that fails leaves no lock behind."""
+def test_an_invalid_seed_leaves_the_file_unlocked(tmp_path: Path) -> None:
+    """After a start that failed because of the seed, the file can be opened again."""
     db = tmp_path / "book.db"
     open_disk(db).close()
     with pytest.raises(SeedError):
@@ -200,8 +203,8 @@ def test_a_seed_that_cannot_be_used_gives_the_file_back(tmp_path: Path) -> None:
     open_disk(db).close()
 
 
-def test_a_file_that_cannot_be_loaded_is_given_back(tmp_path: Path) -> None:
-    """A start that fails on what the file keeps leaves no lock behind."""
+def test_a_file_that_cannot_be_loaded_is_unlocked(tmp_path: Path) -> None:
+    """After a start that failed because of an invalid key in the file, it can be opened again."""
     db = tmp_path / "book.db"
     disk = open_disk(db)
     disk.remember("private_key", "none")
@@ -212,8 +215,8 @@ def test_a_file_that_cannot_be_loaded_is_given_back(tmp_path: Path) -> None:
     open_disk(db).close()
 
 
-def test_an_unshared_spreadsheet_stays_as_the_seed_says(tmp_path: Path) -> None:
-    """403 while the seed says so, independent of the file."""
+def test_an_unshared_spreadsheet_of_the_seed_gets_403(tmp_path: Path) -> None:
+    """A spreadsheet that the seed marks as unshared gets 403, even if the file has it."""
     seed = write_seed(tmp_path / "seed", {"book/A.csv": "x\n"})
     with running_on(tmp_path / "book.db", seed):
         pass
@@ -225,6 +228,7 @@ def test_an_unshared_spreadsheet_stays_as_the_seed_says(tmp_path: Path) -> None:
 
 
 def test_a_rehearsal_has_no_effect() -> None:
+    """Changes in a copy made by `rehearsal` are neither in the store nor in the file."""
     store = Store(workbooks={"a": book("a")})
     rehearsal = store.rehearsal()
     rehearsal.keep(book("b"))
@@ -235,8 +239,8 @@ def test_a_rehearsal_has_no_effect() -> None:
     assert rehearsal.disk is None
 
 
-def test_a_discarded_spreadsheet_is_not_there_any_more() -> None:
-    """It is 404 from then on, and its id is not given again."""
+def test_a_deleted_spreadsheet_is_not_found() -> None:
+    """A deleted spreadsheet gets 404, and its id is not used again."""
     store = Store()
     spreadsheet_id = store.new_id()
     store.keep(book(spreadsheet_id))
@@ -249,15 +253,15 @@ def test_a_discarded_spreadsheet_is_not_there_any_more() -> None:
     assert store.new_id() != spreadsheet_id
 
 
-def test_no_given_id_is_taken() -> None:
-    """An id that a seeded spreadsheet has is ignored."""
+def test_a_new_id_is_never_one_of_the_seed() -> None:
+    """`new_id` skips an id that a seeded spreadsheet already has."""
     taken = Store().new_id()
 
     assert Store(workbooks={taken: book(taken)}).new_id() != taken
 
 
 def test_formulas_are_computed_once_for_each_version() -> None:
-    """Reads share what was computed, until a write, a reset or the end of the spreadsheet."""
+    """Formula results are cached until a write, a reset or the deletion of the spreadsheet."""
     store = Store(workbooks={"book": book("book"), "other": book("other")})
     first = store.results(store.workbook("book"))
     again = store.results(store.workbook("book"))
@@ -276,8 +280,8 @@ def test_formulas_are_computed_once_for_each_version() -> None:
     assert store.computed == {}
 
 
-def test_what_a_rehearsal_computes_is_not_the_stores() -> None:
-    """A call that is only tried leaves the formulas of the real spreadsheet known."""
+def test_a_rehearsal_does_not_change_cached_formula_results() -> None:
+    """A call on a copy made by `rehearsal` does not change the store's cached formula results."""
     store = Store(workbooks={"book": book("book")})
     known = store.results(store.workbook("book"))
     rehearsal = store.rehearsal()

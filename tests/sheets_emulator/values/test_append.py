@@ -26,7 +26,7 @@ GUIDE = "a,b,c,\nd,e,f,\n,,,\n,x,y,z\n,x,y,z\n,x,y,z\n,,,\n,,,\n"  # the example
 def test_row_goes_under_the_last_table_of_the_range(
     build: BenchBuilder, anchor: str, table: str | None, written: str
 ) -> None:
-    """Examples of Google's guide. Without a table in the range, the row is written at its start."""
+    """Examples of Google's guide. Without a table, the row goes to the start of the range."""
     bench = build({"Sheet1": GUIDE})
     answer = bench.append(anchor, [["new"]]).json()
 
@@ -129,7 +129,7 @@ def test_insert_rows_at_a_blank_cell_moves_rows_down(build: BenchBuilder) -> Non
 
 
 def test_inserted_rows_get_the_formats_of_the_row_above(build: BenchBuilder) -> None:
-    """Reported of INSERT_ROWS. A row written by OVERWRITE keeps the formats of its cells."""
+    """INSERT_ROWS copies formats of the row above (reported of Google). OVERWRITE keeps formats."""
     bench = build({"Sheet1": "when\n2026-01-05\n,\n"})
     bench.append("Sheet1!A1", [[46028]], insertDataOption="INSERT_ROWS")
     inserted = bench.grid("Sheet1!A3")

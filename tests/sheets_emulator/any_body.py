@@ -1,9 +1,9 @@
-"""Bodies of requests for Hypothesis: such as Google's definition has, and such as it has not.
+"""Request bodies for Hypothesis, drawn from Google's discovery document.
 
 Rules
-- A body is drawn from the discovery document. A tame one has the right types and small numbers, so
-  that many take effect; in a wild one any value may be junk, so that every reader of a member
-  meets wrong types, huge numbers and unknown names.
+- A tame body has the right types and small numbers, so that many requests take effect.
+- In a wild body, any value can be replaced by an invalid one (junk). So all code that parses a
+  member also gets wrong types, huge numbers and unknown names.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from sheets_emulator.edits.batch import KINDS
 from tests.discovery_schema import Json, document
 
 DEEPEST = 8
-JUNK_IN = 12  # of a wild body one value of so many is junk
+JUNK_IN = 12  # one of so many values of a wild body is invalid
 ROOT = "/v4/spreadsheets"
 BODIES = {
     f"{ROOT}": "Spreadsheet",
@@ -30,7 +30,7 @@ BODIES = {
     f"{ROOT}/book/values:batchUpdateByDataFilter": "BatchUpdateValuesByDataFilterRequest",
     f"{ROOT}/book/values:batchClearByDataFilter": "BatchClearValuesByDataFilterRequest",
 }
-"""Paths of a POST and the schemas of their bodies."""
+"""Schema of the body of a POST, by path."""
 
 ONE_OF = ("Request", "ExtendedValue")  # objects with exactly one member
 NEEDED = (
@@ -44,20 +44,20 @@ NEEDED = (
     *("dimensionGroup", "depth", "namedRangeId", "protectedRangeId", "delimiterType", "delimiter"),
     *("developerMetadataLookup", "table", "tableId"),
 )
-"""Members without which little happens: a tame body always has them."""
+"""Members that a tame body always has, because few requests take effect without them."""
 
-NOT_TOGETHER = (  # of these a tame body has the first one only
+NOT_TOGETHER = (  # pairs of members; a tame body has only the first one
     *(("start", "range"), ("sheetId", "allSheets"), ("range", "sheetId"), ("range", "allSheets")),
     ("source", "useAlternateSeries"),
     *(("sheetId", "spreadsheet"), ("sheetId", "dimensionRange")),
     *(("developerMetadataLookup", "a1Range"), ("developerMetadataLookup", "gridRange")),
 )
-LACKING: Mapping[str, Sequence[str]] = {  # what a tame object never has
+LACKING: Mapping[str, Sequence[str]] = {  # members that a tame object never has
     "BasicFilter": ("sortSpecs", "tableId"),
     "DimensionProperties": ("developerMetadata",),
     "ProtectedRange": ("namedRangeId", "tableId"),
 }
-FOREIGN = ("dataSource", "comment", "chip", "pivot")  # beginnings of what a tame one lacks
+FOREIGN = ("dataSource", "comment", "chip", "pivot")  # prefixes of members that are never tame
 MASKS = (
     *("*", "*", "userEnteredValue", "note", "title", "userEnteredFormat.textFormat", "name"),
     *("gridProperties.hideGridlines", "gridProperties.frozenRowCount", "pixelSize"),
@@ -85,7 +85,7 @@ SEEN: Mapping[str, st.SearchStrategy[Any]] = {
     "find": st.sampled_from(["a", "1", "", "(", "="]),
     "formulaValue": st.sampled_from(["=A1", "=SUM(A1:B9)", "=1/0", "x"]),
 }
-"""Values of members by their names, in a tame body."""
+"""Values of members of a tame body, by name."""
 
 RANGES = st.sampled_from(["Data", "Data!A1", "Data!B2:C3", "'Data'!A:B", "A1:ZZ", "Nope!A1"])
 TEXTS = st.sampled_from(
@@ -112,14 +112,14 @@ SCALARS: Mapping[str, st.SearchStrategy[Any]] = {
 
 @st.composite
 def requests_of(draw: st.DrawFn, kind: str, *, is_wild: bool) -> Any:
-    """A request of a kind of batchUpdate."""
+    """A request of a batchUpdate, of this kind."""
     described = document()["schemas"]["Request"]["properties"][kind]
     return {kind: draw(_values(described, kind, is_wild=is_wild, depth=2))}
 
 
 @st.composite
 def bodies(draw: st.DrawFn, schema: str, *, is_wild: bool, depth: int = 0) -> Any:
-    """An object of a schema with some of its members."""
+    """An object of a schema, with some of its members."""
     if is_wild and draw(st.integers(0, JUNK_IN)) == 0:
         return draw(JUNK)
     properties: Mapping[str, Json] = document()["schemas"][schema]["properties"]
@@ -133,7 +133,7 @@ def bodies(draw: st.DrawFn, schema: str, *, is_wild: bool, depth: int = 0) -> An
 def _names(
     schema: str, names: list[str], *, is_wild: bool, depth: int
 ) -> st.SearchStrategy[list[str]]:
-    """Names of an object's members."""
+    """Names of the members that an object has."""
     if schema in ONE_OF:
         known = sorted(KINDS) if schema == "Request" else names
         one = st.sampled_from([*known, *known, *names] if is_wild else known)
@@ -156,7 +156,7 @@ def _compatible(names: list[str]) -> list[str]:
 
 
 def _values(described: Json, name: str, *, is_wild: bool, depth: int) -> st.SearchStrategy[Any]:
-    """Values of a member."""
+    """Values of a member, which has this name."""
     if depth > DEEPEST:
         return JUNK if is_wild else st.just({})
     if "$ref" in described:

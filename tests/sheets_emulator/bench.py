@@ -1,4 +1,4 @@
-"""A bench for the emulator: a client with a token, and a clock that the test moves."""
+"""An emulator with a client that sends a token, and a clock that the test sets."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -27,7 +27,7 @@ NO_CALLS = {"calls": {}, "reads": 0, "writes": 0, "refused": 0, "projects": {}}
 
 @dataclass(kw_only=True)
 class LateEffect:
-    """An effect that comes when the clock reaches its moment."""
+    """An effect that happens when the clock reaches `moment`, in seconds since 1970."""
 
     moment: float
     effect: Callable[[], None]
@@ -39,7 +39,10 @@ class LateEffect:
 
 @dataclass(kw_only=True)
 class ManualClock:
-    """A clock that moves by sleeping on it and by hand."""
+    """A clock that moves only when the test advances it, or when the emulator sleeps.
+
+    `slept` has the seconds of each sleep.
+    """
 
     moment: float = START
     slept: list[float] = field(default_factory=list)
@@ -70,7 +73,7 @@ class ManualClock:
 
 @dataclass(kw_only=True)
 class Bench:
-    """An emulator, a client of it, and the token that the client's calls carry."""
+    """An emulator, a client, and the token that the calls of the client send."""
 
     emulator: Emulator
     recorder: Recorder
@@ -80,37 +83,37 @@ class Bench:
     token: str = ""
 
     def call(self, method: str, path: str, body: object = None, **parameters: str) -> Response:
-        """A call of the API with a token; the path is not changed."""
+        """The answer to a call of the API with the token. The path is sent unchanged."""
         headers = {"Authorization": f"Bearer {self.token}"}
         query = parameters or None
         return self.client.request(method, path, params=query, json=body, headers=headers)
 
     def values(self, text: str, sheet_id: str = "book", **parameters: str) -> Any:
-        """The body of values.get."""
+        """The JSON body that values.get answers for a range."""
         return self.call("GET", values_path(text, sheet_id), **parameters).json()
 
     def grid(self, text: str, sheet_id: str = "book", **parameters: str) -> list[list[Any]]:
-        """The values of values.get; [] if there are none."""
+        """The values of a range by row, or [] if it is blank."""
         found: list[list[Any]] = self.values(text, sheet_id, **parameters).get("values", [])
         return found
 
     def update(self, text: str, values: list[list[Any]], option: str = "RAW") -> Response:
-        """values.update."""
+        """The answer of values.update, by default RAW."""
         path = values_path(text)
         return self.call("PUT", path, {"values": values}, valueInputOption=option)
 
     def append(self, text: str, values: list[list[Any]], **parameters: str) -> Response:
-        """values.append, by default RAW."""
+        """The answer of values.append, by default RAW."""
         wanted = {"valueInputOption": "RAW", **parameters}
         return self.call("POST", f"{values_path(text)}:append", {"values": values}, **wanted)
 
     def edit(self, *requests: dict[str, Any]) -> Response:
-        """spreadsheets.batchUpdate."""
+        """The answer of a batchUpdate of `book` with these requests."""
         body = {"requests": list(requests)}
         return self.call("POST", "/v4/spreadsheets/book:batchUpdate", body)
 
     def owner_edits(self, *requests: dict[str, Any]) -> Response:
-        """The owner edits the spreadsheet `book` before the account reads a cell of it."""
+        """Let the owner edit `book` just before a read of A1. Return the answer of the read."""
         self.fault({"call": "values.get", "edit": {"requests": list(requests)}})
         return self.call("GET", values_path("A1"))
 
@@ -119,28 +122,28 @@ class Bench:
         return self.call("GET", "/v4/spreadsheets/book", **parameters).json()
 
     def sheets(self, sheet_id: str = "book") -> list[dict[str, Any]]:
-        """The properties of all worksheets."""
+        """The SheetProperties of each worksheet."""
         answer = self.call("GET", f"/v4/spreadsheets/{sheet_id}", fields="sheets.properties")
         return [sheet["properties"] for sheet in answer.json()["sheets"]]
 
     def size(self, index: int = 0) -> tuple[int, int]:
-        """Rows and columns of a worksheet."""
+        """Numbers of rows and columns of a worksheet."""
         grid = self.sheets()[index]["gridProperties"]
         return grid["rowCount"], grid["columnCount"]
 
     def fault(self, *faults: dict[str, Any]) -> Response:
-        """Post faults."""
+        """Replace the faults of the emulator."""
         return self.client.post("/_emulator/faults", json=list(faults))
 
     def stats(self) -> Any:
         return self.client.get("/_emulator/stats").json()
 
     def ask_token(self, **claims: object) -> Response:
-        """A token request whose assertion has these claims instead of the usual ones."""
+        """The answer to a token request. These claims replace the usual ones of the assertion."""
         return self.post_assertion(self.signed(claims))
 
     def signed(self, claims: dict[str, object], algorithm: str = "RS256") -> str:
-        """An assertion, always signed as RS256."""
+        """An assertion with these claims. The signature is RS256 for every `algorithm`."""
         signer = signer_of(self.account["private_key"])
         moment = int(self.clock.moment)
         usual: dict[str, object] = {
@@ -156,7 +159,7 @@ class Bench:
         return assertion.decode()
 
     def token_for(self, **claims: object) -> str:
-        """The token of an assertion with these claims."""
+        """The token for an assertion with these claims."""
         token: str = self.ask_token(**claims).json()["access_token"]
         return token
 
@@ -167,24 +170,24 @@ class Bench:
 
 @cache
 def signer_of(private_key: str) -> RSASigner:
-    """The signer of a key; reading a key takes as long as several tests."""
+    """The signer of a PEM key, cached because parsing a key is slow."""
     signer: RSASigner = RSASigner.from_string(private_key)  # type: ignore[no-untyped-call]
     return signer
 
 
 def values_path(text: str, sheet_id: str = "book") -> str:
-    """The path of a range's values, quoted as clients quote it."""
+    """The path of a range, with all special characters percent-encoded."""
     return f"/v4/spreadsheets/{sheet_id}/values/{quote(text, safe='')}"
 
 
 def message(response: Response) -> str:
-    """The message of an error answer."""
+    """The message of an error."""
     found: str = response.json()["error"]["message"]
     return found
 
 
 def write_seed(directory: Path, files: dict[str, str]) -> Path:
-    """A seed directory of these files."""
+    """Write a seed with these texts by file name, and return its directory."""
     for name, text in files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -193,7 +196,7 @@ def write_seed(directory: Path, files: dict[str, str]) -> Path:
 
 
 def build_bench(directory: Path, options: EmulatorOptions) -> Bench:
-    """A bench with a token; `directory` is for the credentials file."""
+    """A bench with a token. Its credentials file is in `directory`."""
     clock = ManualClock()
     emulator = create_emulator(options, timing=clock.timing())
     path = directory / "credentials.json"
@@ -208,7 +211,7 @@ def build_bench(directory: Path, options: EmulatorOptions) -> Bench:
 
 
 def bench_of_account(bench: Bench, number: int, directory: Path) -> Bench:
-    """The bench of another account of the same emulator; `directory` is for its key file."""
+    """A bench of another account of the same emulator. Its key file is in `directory`."""
     path = directory / f"account-{number}.json"
     bench.emulator.write_credentials(path, BASE_URL, number=number)
     other = replace(bench, account=json.loads(path.read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""Cells of the bench's first worksheet, as spreadsheets.get returns them."""
+"""Cells of the bench's first worksheet, as spreadsheets.get answers them."""
 
 from typing import Any
 
@@ -20,12 +20,12 @@ def grid_data(bench: Bench, text: str = "Data", fields: str = "*") -> GridData:
 
 
 def cells(bench: Bench, text: str = "Data", fields: str = "*") -> list[list[GridData]]:
-    """The cells of a range row by row."""
+    """The CellData of a range, by row."""
     return [row.get("values", []) for row in grid_data(bench, text, fields).get("rowData", [])]
 
 
 def merges(bench: Bench) -> list[tuple[int, ...]]:
-    """The merges of the first worksheet: top, left, bottom, right."""
+    """The merges of the first worksheet: (top, left, bottom, right), counted from 0."""
     answer = bench.call("GET", "/v4/spreadsheets/book", fields="sheets.merges").json()
     names = ("startRowIndex", "startColumnIndex", "endRowIndex", "endColumnIndex")
     found = answer["sheets"][0].get("merges", [])

@@ -1,6 +1,6 @@
-"""Fixtures: a bench, and a builder of benches for other data and options.
+"""Fixtures: a bench (an emulator with a client), and a builder of benches with other data.
 
-Whatever a test exchanges with its benches has to be possible at Google, by the discovery document.
+After each test, all requests and answers are checked against Google's discovery document.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,14 +15,14 @@ from tests.discovery import all_problems
 from tests.exchanges import Recorder
 from tests.sheets_emulator.bench import Bench, build_bench, write_seed
 
-BLANK_GRID = "\n".join([","] * 4 + [",,,,"]) + "\n"  # 5 rows, 5 columns, nothing in them
+BLANK_GRID = "\n".join([","] * 4 + [",,,,"]) + "\n"  # 5 blank rows, 5 columns
 
 BenchBuilder = Callable[..., Bench]
 
 
 @pytest.fixture
 def build(tmp_path: Path) -> Iterator[BenchBuilder]:
-    """Builds a bench whose spreadsheet `book` has these worksheets (title -> CSV text)."""
+    """Build a bench whose spreadsheet `book` has these worksheets, as CSV text by title."""
     clients = ExitStack()
     recorders: list[Recorder] = []
 
@@ -43,5 +43,5 @@ def build(tmp_path: Path) -> Iterator[BenchBuilder]:
 
 @pytest.fixture
 def bench(build: BenchBuilder) -> Bench:
-    """A bench with one worksheet, `Data`: a blank grid of five rows and five columns."""
+    """A bench with the worksheet `Data`, which has five blank rows and five columns."""
     return build({"Data": BLANK_GRID})

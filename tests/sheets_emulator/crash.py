@@ -1,9 +1,10 @@
-"""Writers that never stop by themselves, and what they may expect of a server that was killed.
+"""Writers that write until the server is killed, and checks of what the server then has.
 
 Rules
-- Each write has a number of its own and puts it into several cells, most often of two worksheets,
-  so that half of a write can be seen.
-- What was acknowledged has to be there; what was running at the end may be, as a whole.
+- Each write puts its own number into several cells, mostly of two worksheets, so that a write that
+  was applied partly is found.
+- An acknowledged write must be there. The write in progress at the kill must be there completely
+  or not at all.
 """
 
 import json
@@ -30,7 +31,7 @@ LOG_ROWS = 3
 LETTERS = "ABCDEFGH"
 RAW = "valueInputOption=RAW"
 
-Request = tuple[str, str, object]  # method, path below the spreadsheet's, body
+Request = tuple[str, str, object]  # method, path after the spreadsheet ID, body
 
 
 @dataclass(kw_only=True)
@@ -42,7 +43,7 @@ class Client:
     spreadsheet_id: str = ""
 
     def send(self, method: str, rest: str, body: object = None) -> Any:
-        """The JSON of a successful answer; raises OSError or HTTPException where it is cut off."""
+        """The JSON of a successful answer. Raises OSError or HTTPException if none arrives."""
         slash = "/" if self.spreadsheet_id else ""
         path = f"/v4/spreadsheets{slash}{self.spreadsheet_id}{rest}"
         headers = {"Authorization": f"Bearer {self.token}"}
@@ -55,13 +56,13 @@ class Client:
         return json.loads(said)
 
     def numbers(self, text: str) -> list[int]:
-        """Contents of a range's cells."""
+        """The numbers in the cells of a range."""
         rows = self.send("GET", f"/values/{quote(text)}").get("values", [])
         return [int(value) for row in rows for value in row]
 
 
 def connected(url: str, account: Mapping[str, str], spreadsheet_id: str = "") -> Client:
-    """A client with a token that its credentials were good for."""
+    """A client with a token for the account."""
     parts = urlsplit(url)
     connection = HTTPConnection(parts.hostname or "", parts.port, timeout=PATIENCE_SECONDS)
     moment = int(time.time())
@@ -76,9 +77,9 @@ def connected(url: str, account: Mapping[str, str], spreadsheet_id: str = "") ->
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A sort of write: its request, by the writer's index and a number, and the cells it fills.
+    """A kind of write: its request, by the writer's index and the write's number, and its cells.
 
-    `ranges` are empty for writes to the log.
+    `size` is the number of cells. `ranges` is empty and `size` is 0 for appends to the log.
     """
 
     request: Callable[[int, int], Request]
@@ -88,19 +89,19 @@ class Kind:
 
 @dataclass(kw_only=True)
 class Writer:
-    """One of several that write at the same time, each to cells of its own and to the log."""
+    """One of several concurrent writers. Each has its own cells, and all append to the log."""
 
     index: int
     chance: random.Random
     numbers: Iterator[int]
     acknowledged: threading.Semaphore
-    """Released at each write that the server has acknowledged."""
+    """Released for each acknowledged write."""
     acknowledged_count: int = 0
-    """How many writes the server has acknowledged to this writer."""
+    """Number of acknowledged writes of this writer."""
     certain: dict[str, int] = field(default_factory=dict)
-    """The number of the last write of each kind that has to be there."""
+    """Number of the last applied write, by name of its kind."""
     logged: set[int] = field(default_factory=set)
-    """The numbers of all writes to the log that have to be there."""
+    """Numbers of all applied appends to the log."""
     under_way: tuple[str, int] = ("", 0)
 
     def write_on(self, client: Client) -> None:
@@ -117,13 +118,13 @@ class Writer:
             client.connection.close()
 
     def note(self, name: str, number: int) -> None:
-        """A write is there for good."""
+        """Record that a write was applied and must stay."""
         self.certain[name] = number
         if not KINDS[name].size:
             self.logged.add(number)
 
     def problems(self, client: Client) -> Iterator[str]:
-        """Problems of the writer's own cells; records the present ones."""
+        """Yield differences between the writer's cells and its writes. Records the writes found."""
         for name, kind in KINDS.items():
             texts = kind.ranges(self.index)
             found = Counter(number for text in texts for number in client.numbers(text))
@@ -137,7 +138,7 @@ class Writer:
 
 
 def log_problems(client: Client, writers: Sequence[Writer]) -> Iterator[str]:
-    """Writes to the log that are not there, or not as a whole, or nobody's; notes what is there."""
+    """Yield log entries that are lost, incomplete or unknown. Records the writes found."""
     found = Counter(client.numbers(f"{LOG}!A2:C"))
     for number, times in found.items():
         if times != LOG_ROWS * 3:

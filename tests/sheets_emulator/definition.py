@@ -1,12 +1,12 @@
-"""Makes the emulator's table of Google's definition of the Sheets API.
+"""Generator of the emulator's table of Google's API definition.
 
-It is made from the discovery document that google-api-python-client brings along, and has its
-names and types only:
+The source is the discovery document in google-api-python-client. The table has only names and
+types:
 
     python -m tests.sheets_emulator.definition > sheets_emulator/protocol/definition.json
 
-The document does not name its enumerations. Their names, which Google's errors tell, come from
-their first values: `SORT_ORDER_UNSPECIFIED` is of `SortOrder`.
+The document does not name enumerations, but Google's errors do. A name is derived from the first
+value: `SORT_ORDER_UNSPECIFIED` gives `SortOrder`.
 """
 
 import json
@@ -34,7 +34,7 @@ FORMATS = {"google-fieldmask": "fieldmask", "google-datetime": "datetime"}
 
 
 def made_definition() -> str:
-    """The text of the table: one enumeration, method or schema a line."""
+    """The text of the table. Each enumeration, method and schema is one line."""
     sections: Mapping[str, Mapping[str, object]] = {
         "enumerations": _enumerations(document()),
         "methods": dict(_methods(document())),
@@ -59,7 +59,7 @@ def _members(described: Mapping[str, Json]) -> dict[str, object]:
 
 
 def _type(described: Json) -> object:
-    """A name; a list with the type of its items; or `{"map": type}`."""
+    """A type in the table's notation: a name, `[type of the items]` or `{"map": type}`."""
     if "$ref" in described:
         return described["$ref"]
     if "enum" in described:
@@ -82,7 +82,7 @@ def _enumeration_name(first: str) -> str:
 
 
 def _enumerations(part: object) -> dict[str, list[str]]:
-    """All enumerations that a part of the document has."""
+    """The values of each enumeration in a part of the document, by name."""
     found: dict[str, list[str]] = {}
     inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
     for each in inner:

@@ -1,6 +1,6 @@
-"""Any spreadsheet that an emulator could hold, for Hypothesis: every member with any value.
+"""Strategies of Hypothesis for any spreadsheet that an emulator can store.
 
-The members are found out, so that one that is new is drawn, too.
+Members are found by their type hints, so new members are drawn without a change here.
 """
 
 import collections.abc
@@ -33,7 +33,7 @@ PLAIN: dict[object, st.SearchStrategy[Any]] = {
 
 
 def instances(kind: type[Any], **given: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Instances of a dataclass; what is found out again (`_width`) is left to itself."""
+    """Instances of a dataclass. Members with a leading underscore (caches) are not drawn."""
     hints = get_type_hints(kind)
     members = {
         field.name: given[field.name] if field.name in given else of_hint(hints[field.name])
@@ -44,7 +44,7 @@ def instances(kind: type[Any], **given: st.SearchStrategy[Any]) -> st.SearchStra
 
 
 def of_hint(hint: Any) -> st.SearchStrategy[Any]:
-    """Values of a type as the members of a spreadsheet have them."""
+    """Values of a type hint, as in members of a spreadsheet."""
     if hint in PLAIN:
         return PLAIN[hint]
     if is_dataclass(hint):
@@ -90,12 +90,12 @@ ROWS: st.SearchStrategy[list[Row]] = of_hint(list[Row])
 
 
 def sheets(sheet_ids: st.SearchStrategy[int] = INTEGERS) -> st.SearchStrategy[list[Sheet]]:
-    """Worksheets of a spreadsheet."""
+    """Lists of worksheets with different ids."""
     drawn = instances(Sheet, sheet_id=sheet_ids)
     return st.lists(drawn, max_size=3, unique_by=lambda sheet: sheet.sheet_id)
 
 
 def workbooks(spreadsheet_id: str = "book") -> st.SearchStrategy[Workbook]:
-    """Spreadsheets of an id, with few worksheet ids: one is likely to follow the other."""
+    """Spreadsheets with this id. Worksheet ids are few, so two drawn ones often share some."""
     drawn = sheets(st.integers(0, 4))
     return instances(Workbook, spreadsheet_id=st.just(spreadsheet_id), sheets=drawn)

@@ -1,4 +1,4 @@
-"""Workbooks to compute formulas in, and texts of formulas."""
+"""Spreadsheets for tests of formulas, and strategies for the texts of formulas."""
 
 from hypothesis import strategies as st
 
@@ -22,12 +22,12 @@ def formula(text: str, number_format: Json | None = None) -> Cell:
 
 
 def column(*contents: Content) -> list[Row]:
-    """Rows of one cell each."""
+    """Rows of one cell, with these contents from top to bottom."""
     return [(content,) for content in contents]
 
 
 def workbook(**sheets: list[Row]) -> Workbook:
-    """A workbook with these worksheets, each as large as its rows, but 5 x 5 at least."""
+    """A spreadsheet with these rows by worksheet title. A grid has at least 5 x 5 cells."""
     return Workbook(
         spreadsheet_id="book",
         title="Book",
@@ -45,15 +45,15 @@ def workbook(**sheets: list[Row]) -> Workbook:
 
 
 def evaluated(book: Workbook, row: int, column: int) -> Evaluated:
-    """The value of a cell of the first worksheet."""
+    """The computed value of a cell of the first worksheet."""
     return Results(book).of(book.sheets[0], row, column)
 
 
 def result(text: str, *others: Content) -> Evaluated:
-    """The value of a formula in A1, with others in B1, C1 and so on."""
+    """The computed value of a formula in A1. `others` are in B1, C1 and so on."""
     return evaluated(workbook(Data=[(formula(text), *others)]), 0, 0)
 
 
 def shown(result: Evaluated) -> CellValue:
-    """The value, or the text of the error."""
+    """The value of a result, or the text of its error."""
     return result.value.text if isinstance(result.value, CellError) else result.value

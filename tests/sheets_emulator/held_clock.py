@@ -1,4 +1,4 @@
-"""A clock on which calls really overlap: who sleeps on it wakes when the test moves it there."""
+"""A clock with which calls overlap: a sleeping call wakes when the test advances the clock."""
 
 import asyncio
 import heapq
@@ -20,7 +20,10 @@ ACCOUNT = "someone@example.com"
 
 @dataclass(kw_only=True)
 class HeldClock:
-    """A clock that only the test moves. `share` is the part of the jitter that calls get."""
+    """A clock that only the test moves.
+
+    `share` returns the fraction of the jitter for a call. `slept` has the seconds of each sleep.
+    """
 
     moment: float = START
     share: Callable[[], float] = float
@@ -46,7 +49,7 @@ class HeldClock:
         return self.late[-1]
 
     async def advance(self, milliseconds: float) -> None:
-        """Let time pass; what happens in it happens in order."""
+        """Advance the clock. Sleeping calls and scheduled effects run in order of their time."""
         await wait_all_tasks_blocked()
         until = self.moment + milliseconds / 1000 + 1e-6
         while self.sleepers and self.sleepers[0][0] <= until:
@@ -62,18 +65,18 @@ class HeldClock:
 
 @dataclass(kw_only=True)
 class Traffic:
-    """Calls of an emulator that are running at the same time; its spreadsheet is `book`."""
+    """Concurrent calls of an emulator with the spreadsheet `book`."""
 
     emulator: Emulator
     clock: HeldClock
 
     def append(self, row: str, *, text: str = "Data", option: str = "OVERWRITE") -> "Reply":
-        """Begin a values.append of one cell."""
+        """Start a values.append of one cell."""
         query = f"valueInputOption=RAW&insertDataOption={option}"
         return self.begin("values.append", {"values": [[row]]}, text=text, query=query)
 
     def edit(self, *requests: Mapping[str, Any]) -> "Reply":
-        """Begin a batchUpdate."""
+        """Start a batchUpdate."""
         return self.begin("spreadsheets.batchUpdate", {"requests": requests})
 
     def begin(self, name: str, body: object, *, text: str = "", query: str = "") -> "Reply":
@@ -89,11 +92,11 @@ class Traffic:
         return Reply(task=asyncio.ensure_future(self.emulator.service.call(call)))
 
     def token(self) -> asyncio.Future[Outcome]:
-        """Begin a request for a token that will not be granted."""
+        """Start a token request that gets an error."""
         return asyncio.ensure_future(self.emulator.service.token(b""))
 
     def column(self, title: str = "Data") -> list[object]:
-        """The first column of a worksheet, row by row."""
+        """The contents of the first column of a worksheet."""
         sheet = self.emulator.service.store.workbook("book").titled(title)
         if sheet is None:
             raise LookupError(title)
@@ -102,18 +105,18 @@ class Traffic:
 
 @dataclass(kw_only=True)
 class Reply:
-    """The answer to a call that was begun."""
+    """The answer to a call that was started."""
 
     task: asyncio.Future[Outcome]
 
     def read(self) -> Any:
-        """The body; the call is over by now or it fails here."""
+        """The JSON body of the answer. Raises if the call has not ended or was dropped."""
         outcome = self.task.result()
         if outcome.answer is None:
             raise ConnectionError("the connection was dropped")
         return json.loads(outcome.answer.body)
 
     def written(self) -> str:
-        """The range in the answer of an append."""
+        """The `updatedRange` in the answer of an append."""
         found: str = self.read()["updates"]["updatedRange"]
         return found

@@ -1,4 +1,4 @@
-"""Consecutive emulators that keep their data in a file."""
+"""Emulators that run one after the other with the same database file."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from tests.sheets_emulator.bench import BASE_URL, Bench, ManualClock
 def running_on(
     db: Path, seed: Path | None = None, *, options: EmulatorOptions = DEFAULT_OPTIONS
 ) -> Iterator[Bench]:
-    """A bench on a file for the time of the block, with nothing reset at its start."""
+    """Run an emulator on a database file during the block, without a reset at its start."""
     clock = ManualClock()
     emulator = create_emulator(replace(options, db=db, seed=seed), timing=clock.timing())
     credentials = db.with_suffix(".json")
@@ -40,7 +40,7 @@ def created(bench: Bench, title: str = "Book") -> str:
 
 
 def everything(bench: Bench) -> dict[str, object]:
-    """All that a client can read of all spreadsheets."""
+    """All answers to reads of all spreadsheets, by path and value rendering."""
     found: dict[str, object] = {}
     for spreadsheet_id, workbook in bench.emulator.service.store.workbooks.items():
         path = f"/v4/spreadsheets/{spreadsheet_id}"

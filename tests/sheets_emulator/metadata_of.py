@@ -1,4 +1,4 @@
-"""Developer metadata in requests, and read back."""
+"""Requests about developer metadata, and searches of it."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ SPREADSHEET = {"spreadsheet": True}
 
 
 def create(metadata_id: int | None = None, value: str = "token", **members: object) -> Any:
-    """A createDeveloperMetadata request, on the spreadsheet unless told otherwise."""
+    """A createDeveloperMetadata request. The default location is the spreadsheet."""
     metadata: dict[str, object] = {
         "metadataKey": "fence",
         "metadataValue": value,
@@ -21,34 +21,34 @@ def create(metadata_id: int | None = None, value: str = "token", **members: obje
 
 
 def by(**lookup: object) -> dict[str, Any]:
-    """A DataFilter with a lookup."""
+    """A DataFilter that looks up metadata by these members."""
     return {"developerMetadataLookup": lookup}
 
 
 def delete(**lookup: object) -> Any:
-    """A deleteDeveloperMetadata request."""
+    """A deleteDeveloperMetadata request for the metadata with these members."""
     return {"deleteDeveloperMetadata": {"dataFilter": by(**lookup)}}
 
 
 def found(bench: Bench, *filters: dict[str, Any]) -> list[dict[str, Any]]:
-    """The metadata that a search finds."""
+    """The metadata that a search with these filters finds."""
     path = "/v4/spreadsheets/book/developerMetadata:search"
     answer = bench.call("POST", path, {"dataFilters": list(filters)}).json()
     return [each["developerMetadata"] for each in answer.get("matchedDeveloperMetadata", [])]
 
 
 def values(bench: Bench, *filters: dict[str, Any]) -> list[str]:
-    """The values of the metadata that a search finds."""
+    """The values of the metadata that a search with these filters finds."""
     return [each["metadataValue"] for each in found(bench, *filters)]
 
 
 def row(index: int, sheet_id: int = 0) -> dict[str, Any]:
-    """The location of a row."""
+    """The metadata location of a row; rows count from 0."""
     return _line("ROWS", index, sheet_id)
 
 
 def column(index: int, sheet_id: int = 0) -> dict[str, Any]:
-    """The location of a column."""
+    """The metadata location of a column; columns count from 0."""
     return _line("COLUMNS", index, sheet_id)
 
 

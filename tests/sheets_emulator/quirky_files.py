@@ -1,4 +1,4 @@
-"""Spreadsheets with the quirks of many programs, and a process that reads a folder of them."""
+"""Small spreadsheet files with quirks of many programs, and a program that reads them."""
 
 import json
 import sys
@@ -29,7 +29,7 @@ STRAYS = (
     *("XFD1048576", "XFD5000", "XFD700", "ZZ20000", "ZZZ600", "J1048576", "Z400000", "CV100001"),
     *("K1000000", "XFD9999", "AAA14300", "BZ200000", "AB500000", "XEZ1048000", "NTP1048576"),
 )
-"""Cells that make a grid of more than 10,000,000."""
+"""References of cells that make a grid of more than 10,000,000 cells."""
 BLANKS = (
     '<c r="{}" s="1"/>',
     '<c r="{}" s="1"></c>',
@@ -56,7 +56,7 @@ Cells = Sequence[Sequence[object]]
 
 @dataclass(frozen=True, kw_only=True)
 class Quirk:
-    """A file with the cells of its first worksheet, or with words of the error that it causes."""
+    """A file, and the cells of its first worksheet or a part of the expected error."""
 
     name: str
     content: bytes
@@ -75,7 +75,7 @@ def quirks() -> Iterator[Quirk]:
 
 
 def _texts() -> Iterator[Quirk]:
-    """Quotes, ragged lines and other separators in texts, in each encoding."""
+    """CSV files with quotes, ragged lines and separators within texts, in each encoding."""
     for name, encoding, end in product(SEPARATORS, ENCODINGS, LINE_BREAKS):
         yield _text(f"{name} {encoding} {end}.csv", SEPARATORS[name], LINE_BREAKS[end], encoding)
     for name, encoding in product(SEPARATORS, ENCODINGS):
@@ -113,7 +113,7 @@ def _open_quotes() -> Iterator[Quirk]:
 
 
 def _values() -> Iterator[Quirk]:
-    """Errors, formulas without a result, and number formats."""
+    """XLSX files with errors, formulas without a result, and number formats."""
     for at, words in enumerate(ERRORS):
         computed = f't="e"><f>1/0</f><v>{words}</v></c>'
         for name, cell in (("error", error(words)), ("result", computed)):
@@ -136,7 +136,7 @@ def _values() -> Iterator[Quirk]:
 
 
 def _formats_without_values() -> Iterator[Quirk]:
-    """Whole columns and rows with a format, to the last row of Excel."""
+    """Whole columns and rows with a format but no value, to the last row of Excel."""
     first = '<row r="1"><c r="A1"><v>1</v></c></row>'
     for step in range(1, 21):
         rows = "".join(
@@ -159,7 +159,7 @@ def _strays() -> Iterator[Quirk]:
 
 
 def main(folder: Path) -> None:
-    """Print a line for each file of a folder, and the peak of the memory in KiB."""
+    """Print a JSON line for each file of a folder, and the peak memory in KiB at the end."""
     for path in sorted(folder.iterdir()):
         found: dict[str, object] = {"name": path.name}
         try:

@@ -1,11 +1,11 @@
-"""Recorded exchanges, played to the emulator and compared with what it answers.
+"""Replay of recorded exchanges with Google, to compare the emulator's answers.
 
 Rules
-- A sequence is what was exchanged about one new spreadsheet, in order; here it starts from a new
-  spreadsheet of the same title too.
-- Ids that Google chose stand for those that the emulator chose: they are learned from the same
-  places of the two answers, and put in the place of each other by the names of their fields. So do
-  the spreadsheet's id and the account's e-mail address.
+- A sequence has all recorded exchanges about one new spreadsheet, in order. Its replay starts from
+  a new spreadsheet with the same title.
+- Google and the emulator choose different ids. The replay learns pairs of ids from the two answers,
+  and replaces each id in later requests and answers by the name of its field. The spreadsheet id
+  and the account's e-mail address are replaced too.
 - All exchanges are compared, also after a difference.
 """
 
@@ -19,8 +19,8 @@ from typing import Any
 
 from tests.sheets_emulator.bench import Bench
 
-ACCOUNT = "user@example.com"  # in the recordings
-IDS = {  # fields that hold an id -> what it is the id of
+ACCOUNT = "user@example.com"  # e-mail address in the recordings
+IDS = {  # kind of id, by field name
     "sheetId": "sheet",
     "sourceSheetId": "sheet",
     "newSheetId": "sheet",
@@ -35,7 +35,7 @@ Ids = dict[tuple[str, Id], Id]
 
 @dataclass(frozen=True, kw_only=True)
 class Played:
-    """An exchange and what the emulator answered to it, in the recording's ids."""
+    """An exchange, and the answer of the emulator with the ids of the recording."""
 
     exchange: Exchange
     status: int
@@ -51,7 +51,7 @@ class Played:
 
     @property
     def is_equal(self) -> bool:
-        """The same status and body, be the members in any order; `1` is not `1.0` or `true`."""
+        """True for equal status and body, in any order of members. `1`, `1.0` and `true` differ."""
         wanted = (self.exchange["status"], self.exchange["response_body"])
         return json.dumps((self.status, self.body), sort_keys=True) == json.dumps(
             wanted, sort_keys=True
@@ -60,16 +60,16 @@ class Played:
 
 @dataclass(kw_only=True)
 class Replay:
-    """One sequence played; `recorded` and `given` are the ids and addresses of the two sides."""
+    """Replay of one sequence. `given` maps recorded ids to the emulator's ids."""
 
     bench: Bench
     recorded_id: str
     given_id: str
-    given: Ids = field(default_factory=dict)  # by what was recorded
-    recorded: Ids = field(default_factory=dict)  # by what the emulator gave
+    given: Ids = field(default_factory=dict)  # emulator's id, by recorded id
+    recorded: Ids = field(default_factory=dict)  # recorded id, by emulator's id
 
     def play(self, exchange: Exchange) -> Played:
-        """Send the request of an exchange."""
+        """Send the request of an exchange to the emulator."""
         path = exchange["path"].replace(self.recorded_id, self.given_id)
         path = re.sub(r"(/sheets/)(\d+)", lambda match: match[1] + self._given_tab(match[2]), path)
         body = replaced(exchange["request_body"], self._as_given)
@@ -99,7 +99,7 @@ class Replay:
         return _mapped(self.recorded, name, value)
 
     def _learn(self, recorded: object, given: object) -> None:
-        """Take down the ids at the same places of two answers."""
+        """Store the pairs of ids that are at the same position in two answers."""
         for name, old, new in pairs(recorded, given):
             kind = IDS.get(name)
             if kind is not None and isinstance(old, (int, str)) and isinstance(new, (int, str)):
@@ -108,7 +108,7 @@ class Replay:
 
 
 def sequences(path: Path) -> list[list[Exchange]]:
-    """The exchanges of a file, those about one spreadsheet together."""
+    """The exchanges of a file, grouped by spreadsheet."""
     exchanges = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     groups = groupby(
         exchanges, key=lambda each: (each["cassette"], each["run"], each["spreadsheet"])
@@ -117,7 +117,7 @@ def sequences(path: Path) -> list[list[Exchange]]:
 
 
 def play_all(bench: Bench, recorded: list[list[Exchange]]) -> Iterator[Played]:
-    """Play each sequence from a new spreadsheet."""
+    """Replay each sequence from a new spreadsheet."""
     for exchanges in recorded:
         body = {"properties": {"title": _title(exchanges)}}
         created = bench.call("POST", "/v4/spreadsheets", body)
@@ -130,14 +130,14 @@ def play_all(bench: Bench, recorded: list[list[Exchange]]) -> Iterator[Played]:
 
 
 def kind_of(exchange: Exchange) -> str:
-    """`values`, `get` (spreadsheets.get) or `batchUpdate`."""
+    """Kind of an exchange: `values`, `get` (spreadsheets.get) or `batchUpdate`."""
     if "/values" in exchange["path"]:
         return "values"
     return "get" if exchange["method"] == "GET" else "batchUpdate"
 
 
 def replaced(value: object, replace: Callable[[str, object], object], name: str = "") -> object:
-    """A JSON value with what `replace` makes of each text and number, given its field's name."""
+    """A JSON value after `replace(field name, value)` for each text and number."""
     if isinstance(value, dict):
         return {key: replaced(inner, replace, key) for key, inner in value.items()}
     if isinstance(value, list):
@@ -146,7 +146,7 @@ def replaced(value: object, replace: Callable[[str, object], object], name: str 
 
 
 def pairs(old: object, new: object, name: str = "") -> Iterator[tuple[str, object, object]]:
-    """The values at the same places of two JSON values, with the names of their fields."""
+    """The (field name, old, new) of values at the same position in two JSON values."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in old.keys() & new.keys():
             yield from pairs(old[key], new[key], key)
@@ -165,7 +165,7 @@ def _mapped(ids: Ids, name: str, value: object) -> object:
 
 
 def _title(exchanges: list[Exchange]) -> str:
-    """The title that the spreadsheet was created with (by Drive, which is not recorded)."""
+    """The title of the recorded spreadsheet, or "Untitled" if no answer has it."""
     bodies = (exchange["response_body"] for exchange in exchanges)
     titles = (body["properties"]["title"] for body in bodies if "properties" in body)
     return next(titles, "Untitled")

@@ -1,4 +1,4 @@
-"""Writes of all sorts, as steps that Hypothesis puts together."""
+"""Writes of all kinds, as steps that Hypothesis combines."""
 
 from typing import Any
 
@@ -86,7 +86,7 @@ STEPS = st.one_of(
 
 
 def take(bench: Bench, spreadsheet_id: str, step: Step) -> None:
-    """A write, which may be refused."""
+    """Send the write of a step. The emulator is allowed to reject it."""
     kind, *details = step
     option = {"valueInputOption": "USER_ENTERED"}
     if kind == "update":

@@ -1,4 +1,4 @@
-"""Several service accounts: their keys, their projects, and users on whose behalf they act."""
+"""Several service accounts: keys, projects, and users on whose behalf accounts act."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,18 +17,19 @@ THREE = EmulatorOptions(projects=("emulator", "emulator", "other"))
 
 @pytest.fixture
 def accounts(build: BenchBuilder, tmp_path: Path) -> tuple[Bench, Bench, Bench]:
-    """Benches of three accounts of an emulator; the third one is in another project."""
+    """Benches of three accounts of an emulator. The third account is in another project."""
     first = build({"Data": "x\n"}, THREE)
     second, third = (bench_of_account(first, number, tmp_path) for number in (2, 3))
     return first, second, third
 
 
 def statuses(benches: tuple[Bench, ...]) -> list[int]:
-    """Statuses of a read by each account."""
+    """The status of a read by each account."""
     return [bench.call("GET", DATA).status_code for bench in benches]
 
 
 def control(bench: Bench, path: str) -> int:
+    """The status of a POST to this control path, such as `reset`."""
     return bench.client.post(f"/_emulator/{path}").status_code
 
 
@@ -37,8 +38,8 @@ def acting_as(bench: Bench, user: str) -> Bench:
     return replace(bench, token=bench.token_for(sub=user))
 
 
-def test_every_account_has_a_key_file_of_its_own(accounts: tuple[Bench, Bench, Bench]) -> None:
-    """E-mail address, key, project and IDs; the first account's are those of an only account."""
+def test_every_account_has_its_own_key_file(accounts: tuple[Bench, Bench, Bench]) -> None:
+    """The e-mail address, key and client id in a key file differ between accounts."""
     files = [bench.account for bench in accounts]
 
     assert [(each["client_email"], each["project_id"]) for each in files] == [
@@ -55,16 +56,16 @@ def test_every_account_has_a_key_file_of_its_own(accounts: tuple[Bench, Bench, B
     assert statuses(accounts) == [200, 200, 200]
 
 
-def test_key_of_another_account_signs_nothing(accounts: tuple[Bench, Bench, Bench]) -> None:
-    """An account's assertion needs its own key."""
+def test_key_of_another_account_is_not_accepted(accounts: tuple[Bench, Bench, Bench]) -> None:
+    """An assertion for one account that is signed with the key of another gets 400."""
     first, second, _ = accounts
     answer = second.ask_token(iss=first.account["client_email"])
 
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
 
 
-def test_all_keys_outlive_the_process(tmp_path: Path) -> None:
-    """Assertions of both accounts, each with its key, get tokens after a restart."""
+def test_all_keys_are_valid_after_a_restart(tmp_path: Path) -> None:
+    """After a restart, assertions of two accounts get tokens, each signed with its own key."""
     options = EmulatorOptions(projects=("emulator", "other"))
     with running_on(tmp_path / "book.db", options=options) as bench:
         both = (bench, bench_of_account(bench, 2, tmp_path))
@@ -76,10 +77,10 @@ def test_all_keys_outlive_the_process(tmp_path: Path) -> None:
     assert both[0].account["private_key"] != both[1].account["private_key"]
 
 
-def test_revoked_account_loses_its_tokens_and_gets_no_other_one(
+def test_revoked_account_loses_its_tokens_and_gets_no_new_one(
     accounts: tuple[Bench, Bench, Bench],
 ) -> None:
-    """As with a deleted key at Google; tokens for users go too, other accounts continue."""
+    """A revoked account gets 401, also for users, and no new token. Other accounts continue."""
     first, second, _ = accounts
     as_user = acting_as(second, USER)
     status = control(second, f"accounts/{second.account['client_email']}/revoke")
@@ -96,7 +97,7 @@ def test_revoked_account_loses_its_tokens_and_gets_no_other_one(
 
 
 def test_restored_account_gets_tokens_again(accounts: tuple[Bench, Bench, Bench]) -> None:
-    """Those from before stay invalid."""
+    """A restored account gets new tokens. Tokens from before the revocation stay invalid."""
     _, second, _ = accounts
     for verb in ("revoke", "restore"):
         control(second, f"accounts/{second.account['client_email']}/{verb}")
@@ -104,10 +105,10 @@ def test_restored_account_gets_tokens_again(accounts: tuple[Bench, Bench, Bench]
     assert statuses((second, replace(second, token=second.token_for()))) == [401, 200]
 
 
-def test_disabled_api_refuses_all_accounts_of_the_project(
+def test_disabled_api_gives_403_to_all_accounts_of_the_project(
     accounts: tuple[Bench, Bench, Bench],
 ) -> None:
-    """Writes have no effect; Drive, tokens and other projects go on."""
+    """All accounts of the project get 403 without effect. Drive and other projects continue."""
     first, second, third = accounts
     control(first, "projects/emulator/disable")
     refused = [*statuses((first, second)), second.append("Data", [["y"]]).status_code]
@@ -119,18 +120,18 @@ def test_disabled_api_refuses_all_accounts_of_the_project(
     assert second.ask_token().status_code == 200
 
 
-def test_enabled_api_serves_again(accounts: tuple[Bench, Bench, Bench]) -> None:
-    """With the tokens from before."""
+def test_enabled_api_accepts_old_tokens(accounts: tuple[Bench, Bench, Bench]) -> None:
+    """After the API is disabled and enabled again, old tokens are still valid."""
     for verb in ("disable", "enable"):
         control(accounts[0], f"projects/emulator/{verb}")
 
     assert statuses(accounts) == [200, 200, 200]
 
 
-def test_calls_to_a_disabled_api_count_as_refused_only(
+def test_calls_to_a_disabled_api_are_only_counted_as_refused(
     accounts: tuple[Bench, Bench, Bench],
 ) -> None:
-    """They spend nothing of a limit, in all and per account."""
+    """The statistics count the call only as refused, and no limit counts it."""
     _, _, third = accounts
     control(third, "projects/other/disable")
     error = third.call("GET", DATA).json()["error"]
@@ -144,7 +145,7 @@ def test_calls_to_a_disabled_api_count_as_refused_only(
 
 
 def test_stats_count_per_account_and_project(accounts: tuple[Bench, Bench, Bench]) -> None:
-    """A project has the sum of its accounts."""
+    """Reads and writes are counted for each account. The counts of a project are their sums."""
     first, second, third = accounts
     statuses((first, second, second, third))
     second.append("Data", [["y"]])
@@ -167,10 +168,10 @@ def test_stats_count_per_account_and_project(accounts: tuple[Bench, Bench, Bench
     }
 
 
-def test_user_on_whose_behalf_an_account_acts_has_the_limit(
+def test_limit_of_a_user_counts_calls_on_behalf_of_the_user(
     build: BenchBuilder, tmp_path: Path
 ) -> None:
-    """In each project; the account's own calls, or with itself as the user, are apart."""
+    """Calls on behalf of a user count for the user's limit in the project only."""
     options = replace(THREE, reads_per_minute=1)
     first = build({"Data": "x\n"}, options)
     second, third = (bench_of_account(first, number, tmp_path) for number in (2, 3))
@@ -181,8 +182,10 @@ def test_user_on_whose_behalf_an_account_acts_has_the_limit(
     assert statuses((acting_as(first, "bob@example.com"), itself, first)) == [200, 200, 429]
 
 
-def test_user_is_protected_against_like_anybody(accounts: tuple[Bench, Bench, Bench]) -> None:
-    """Cells that an account protected are not for the user on whose behalf it acts."""
+def test_user_of_an_account_cannot_write_protected_cells(
+    accounts: tuple[Bench, Bench, Bench],
+) -> None:
+    """A user on whose behalf an account acts cannot write cells that the account protected."""
     first, _, _ = accounts
     first.edit({"addProtectedRange": {"protectedRange": {"range": {"sheetId": 0}}}})
 
@@ -191,7 +194,7 @@ def test_user_is_protected_against_like_anybody(accounts: tuple[Bench, Bench, Be
 
 
 def test_reset_restores_accounts_and_projects(accounts: tuple[Bench, Bench, Bench]) -> None:
-    """A revoked account needs a new token, though."""
+    """A reset restores a revoked account, but not its tokens, and enables the API of a project."""
     first, second, third = accounts
     control(first, f"accounts/{first.account['client_email']}/revoke")
     control(first, "projects/emulator/disable")
@@ -214,5 +217,5 @@ def test_reset_restores_accounts_and_projects(accounts: tuple[Bench, Bench, Benc
     ],
 )
 def test_unknown_accounts_and_projects_are_not_found(bench: Bench, path: str) -> None:
-    """A mistyped name is not accepted in silence."""
+    """An unknown account or project in a control path gets 404."""
     assert control(bench, path) == 404

@@ -1,4 +1,4 @@
-"""The `/_emulator/*` routes."""
+"""The control routes `/_emulator/*`."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ ADD_SHEET = {"requests": [{"addSheet": {"properties": {"title": "New"}}}]}
 
 
 def test_spreadsheet_is_shown_cell_by_cell(build: BenchBuilder) -> None:
-    """Every cell with typed value, formula and displayed text."""
+    """The answer has the value, formula and displayed text of each cell."""
     bench = build({"Data": "x,$5,TRUE\n=A1,,2020-01-01\n"})
 
     assert bench.client.get("/_emulator/spreadsheets/book").json() == {
@@ -33,15 +33,15 @@ def test_spreadsheet_is_shown_cell_by_cell(build: BenchBuilder) -> None:
 
 
 def test_error_is_shown_without_its_explanation(build: BenchBuilder) -> None:
-    """Only the displayed error remains."""
+    """The value of a failed formula is the displayed error, such as `#DIV/0!`."""
     bench = build({"Data": "=1/0\n"})
     cells = bench.client.get("/_emulator/spreadsheets/book").json()["Data"]
 
     assert cells == [[{"value": "#DIV/0!", "formula": "=1/0", "text": "#DIV/0!"}]]
 
 
-def test_control_needs_no_credentials_and_counts_nothing(bench: Bench) -> None:
-    """Control requests do not count as calls."""
+def test_control_needs_no_credentials_and_is_not_counted(bench: Bench) -> None:
+    """Control requests work without a token and are not in the statistics."""
     bench.client.get("/_emulator/spreadsheets/book")
     bench.client.post("/_emulator/faults", json=[])
 
@@ -50,10 +50,10 @@ def test_control_needs_no_credentials_and_counts_nothing(bench: Bench) -> None:
 
 @pytest.mark.parametrize("fault", [{}, {"apply": True, "status": 500}, {"edit": ADD_SHEET}])
 @pytest.mark.parametrize("moment", [0.5, 1.5], ids=["before the effect", "after the effect"])
-def test_call_from_before_a_reset_does_not_touch_the_data_of_after_it(
+def test_call_that_runs_at_a_reset_has_no_effect(
     build: BenchBuilder, moment: float, fault: dict[str, Any]
 ) -> None:
-    """The effect of what was running is dropped or undone, and the answer is a 503."""
+    """A call that was running at a reset gets 503, and its effect is dropped or undone."""
     bench = build({"Data": "a\n"}, EmulatorOptions(latency_ms=2000))
     bench.fault({"call": "values.append", **fault})
     bench.clock.later(moment, bench.emulator.service.reset)
@@ -64,8 +64,8 @@ def test_call_from_before_a_reset_does_not_touch_the_data_of_after_it(
     assert [sheet["title"] for sheet in bench.sheets()] == ["Data"]
 
 
-def test_late_effect_from_before_a_reset_does_not_come(bench: Bench) -> None:
-    """An effect that was to come after an answer that is still under way is dropped too."""
+def test_late_effect_of_a_call_that_runs_at_a_reset_is_dropped(bench: Bench) -> None:
+    """A reset during a call also drops the effect that was planned after the answer."""
     bench.fault({"call": "values.append", "delay_ms": 1000, "late_ms": 200})
     bench.clock.later(0.5, bench.emulator.service.reset)
     bench.append("Data", [["x"]])
@@ -77,8 +77,8 @@ def test_late_effect_from_before_a_reset_does_not_come(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("host", "status"), [("127.0.0.1", 200), ("::1", 200), ("192.0.2.7", 403), ("10.0.0.1", 403)]
 )
-def test_control_is_for_clients_on_this_machine(bench: Bench, host: str, status: int) -> None:
-    """A client of another machine is refused."""
+def test_control_is_only_for_clients_on_this_machine(bench: Bench, host: str, status: int) -> None:
+    """A client with an address that is not a loopback address gets 403."""
     client = TestClient(bench.emulator.app, client=(host, 50_000))
 
     assert client.get("/_emulator/stats").status_code == status
@@ -92,6 +92,8 @@ def test_control_is_for_clients_on_this_machine(bench: Bench, host: str, status:
         ("POST", "/_emulator/stats", 405),
     ],
 )
-def test_other_requests_are_refused(bench: Bench, method: str, path: str, status: int) -> None:
-    """Unknown spreadsheets and wrong methods."""
+def test_other_control_requests_are_errors(
+    bench: Bench, method: str, path: str, status: int
+) -> None:
+    """An unknown spreadsheet gets 404, and a wrong method gets 405."""
     assert bench.client.request(method, path).status_code == status

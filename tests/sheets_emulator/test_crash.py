@@ -1,4 +1,4 @@
-"""An emulator that is killed in the middle of its writes."""
+"""An emulator that is killed while clients write."""
 
 import json
 import random
@@ -23,14 +23,14 @@ from tests.sheets_emulator.crash import (
 
 WRITERS = 4
 ROUNDS = 5
-FEWEST_WRITES, MOST_WRITES = 205, 235  # acknowledged to all writers in a round, before its end
+FEWEST_WRITES, MOST_WRITES = 205, 235  # acknowledged writes of all writers before a kill
 FEWEST_ACKNOWLEDGED = 1000
-LAST_SECONDS = 0.005  # of a round, at most: longer than a write takes
+LAST_SECONDS = 0.005  # maximum delay of a kill; longer than one write
 SEED = 20240229
 
 
-def test_nothing_acknowledged_is_lost_and_nothing_is_there_by_half(tmp_path: Path) -> None:
-    """After each of several kills all that was acknowledged is there, and every write is whole."""
+def test_kills_lose_no_acknowledged_write_and_leave_no_partial_write(tmp_path: Path) -> None:
+    """After each of 5 kills, all acknowledged writes are there, and no write is there partly."""
     chances = [random.Random(SEED + index) for index in range(WRITERS + 1)]  # noqa: S311 - no secret
     numbers = count(1)
     acknowledged = threading.Semaphore(0)
@@ -53,11 +53,12 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_there_by_half(tmp_path: Pat
 
 
 def arguments(folder: Path) -> list[str]:
+    """Command-line arguments of the emulator."""
     return ["emulator", "--port", "0", "--db", str(folder / "book.db")]
 
 
 def made(folder: Path) -> str:
-    """The id of a spreadsheet in a new file, with all worksheets that the writers need."""
+    """Create the file and a spreadsheet with the worksheets of the writers. Return its id."""
     ids = {f"W{index}": index for index in range(WRITERS)}
     sheets = [
         {"properties": {"sheetId": sheet_id, "title": title}}
@@ -75,7 +76,7 @@ def made(folder: Path) -> str:
 
 
 def account(folder: Path) -> dict[str, str]:
-    """The account, as the first start wrote it."""
+    """The credentials that the first start wrote."""
     read: dict[str, str] = json.loads((folder / "credentials.json").read_text(encoding="utf-8"))
     return read
 
@@ -87,7 +88,7 @@ def write_until_killed(
     writers: Sequence[Writer],
     chance: random.Random,
 ) -> None:
-    """Let all writers write, and kill the server at some moment after some of the writes."""
+    """Let all writers write, and kill the server after a random number of writes."""
     clients = [connected(server.url, account(folder), spreadsheet_id) for _ in writers]
     threads = [
         threading.Thread(target=writer.write_on, args=(client,))
@@ -106,7 +107,7 @@ def write_until_killed(
 
 
 def integrity(db: Path) -> list[str]:
-    """SQLite's integrity check of a copy of the file after the kill."""
+    """Problems that SQLite's integrity check finds in a copy of the file."""
     copy = db.parent / "copy" / db.name
     copy.parent.mkdir(exist_ok=True)
     for path in (db, db.with_name(f"{db.name}-wal")):
@@ -119,7 +120,7 @@ def integrity(db: Path) -> list[str]:
 def found_problems(
     server: Process, folder: Path, spreadsheet_id: str, writers: Sequence[Writer]
 ) -> list[str]:
-    """Missing and unexpected contents of the file; the writers continue from there."""
+    """Missing and unexpected cells after the kill. Writers then continue from these cells."""
     client = connected(server.url, account(folder), spreadsheet_id)
     with closing(client.connection):
         problems = [each for writer in writers for each in writer.problems(client)]

@@ -1,4 +1,4 @@
-"""spreadsheets.create with all that it can take, and spreadsheets.sheets.copyTo."""
+"""spreadsheets.create with all supported members, and spreadsheets.sheets.copyTo."""
 
 from typing import Any
 
@@ -34,11 +34,12 @@ SHEET = {
 
 
 def create(bench: Bench, **body: object) -> Any:
+    """The answer to a spreadsheets.create with this body."""
     return bench.call("POST", "/v4/spreadsheets", body)
 
 
-def test_spreadsheet_comes_with_its_cells_and_marks(bench: Bench) -> None:
-    """The contents of a worksheet are as if added by batchUpdate."""
+def test_spreadsheet_is_created_with_cells_and_other_contents(bench: Bench) -> None:
+    """Cells, merges, groups, filters, protections and names in the body are created."""
     named = {"name": "Total", "range": {"sheetId": 7, **BOX}}
     made = create(bench, sheets=[SHEET], namedRanges=[named]).json()
     sheet = made["sheets"][0]
@@ -56,16 +57,16 @@ def test_spreadsheet_comes_with_its_cells_and_marks(bench: Bench) -> None:
     assert made["namedRanges"][0]["name"] == "Total"
 
 
-def test_spreadsheet_has_the_properties_it_is_made_with(bench: Bench) -> None:
-    """Title, locale, time zone and the rest; the title of one without is the usual."""
+def test_spreadsheet_has_the_given_properties(bench: Bench) -> None:
+    """Title, locale, time zone and recalculation are set. The default title is Google's."""
     properties = {"title": "T", "locale": "de", "timeZone": "Europe/Berlin", "autoRecalc": "HOUR"}
 
     assert create(bench, properties=properties).json()["properties"] == properties
     assert create(bench).json()["properties"]["title"] == "Untitled spreadsheet"
 
 
-def test_what_only_google_sets_of_a_row_is_passed_over(bench: Bench) -> None:
-    """A row that a filter hides in the answer of Google's is not hidden here."""
+def test_read_only_members_of_a_row_are_ignored(bench: Bench) -> None:
+    """`hiddenByFilter` of a row in the body is ignored, because only Google sets it."""
     lines = [{"pixelSize": 40, "hiddenByFilter": True}]
     made = create(bench, sheets=[{"data": [{"rowMetadata": lines}]}])
     path = f"/v4/spreadsheets/{made.json()['spreadsheetId']}"
@@ -74,7 +75,7 @@ def test_what_only_google_sets_of_a_row_is_passed_over(bench: Bench) -> None:
     assert data["rowMetadata"][0] == {"pixelSize": 40}
 
 
-def test_described_spreadsheet_can_be_made_again(bench: Bench) -> None:
+def test_answer_of_a_read_can_create_the_same_spreadsheet(bench: Bench) -> None:
     """The answer of spreadsheets.get is a valid body for spreadsheets.create."""
     made = create(bench, sheets=[SHEET], properties={"title": "T"}).json()
     path = f"/v4/spreadsheets/{made['spreadsheetId']}"
@@ -123,10 +124,10 @@ def test_described_spreadsheet_can_be_made_again(bench: Bench) -> None:
         pytest.param({"properties": {"locale": "x"}}, 400, "Unsupported locale", id="locale"),
     ],
 )
-def test_spreadsheet_that_cannot_be_made_is_refused(
+def test_invalid_or_unsupported_spreadsheet_is_not_created(
     bench: Bench, body: Request, status: int, complaint: str
 ) -> None:
-    """Uncovered parts are 501, unknown ones 400; nothing is created."""
+    """Unsupported members get 501, and invalid ones get 400. Nothing is created."""
     answer = create(bench, **body)
     made = create(bench).json()["spreadsheetId"]
 
@@ -136,12 +137,13 @@ def test_spreadsheet_that_cannot_be_made_is_refused(
 
 
 def copy(bench: Bench, destination: str, tab: str = "0") -> Any:
+    """The answer to a copyTo of a worksheet to another spreadsheet."""
     body = {"destinationSpreadsheetId": destination}
     return bench.call("POST", f"/v4/spreadsheets/book/sheets/{tab}:copyTo", body)
 
 
 def test_copy_is_the_last_worksheet_of_its_spreadsheet(build: BenchBuilder) -> None:
-    """It answers the properties of the copy, which has the cells of its source."""
+    """The answer has the properties of the copy, which has the cells of the original."""
     bench = build({"Data": "a,b\nc,d\n"})
     other = create(bench).json()["spreadsheetId"]
     answer = copy(bench, other).json()
@@ -157,8 +159,8 @@ def test_copy_is_the_last_worksheet_of_its_spreadsheet(build: BenchBuilder) -> N
     assert bench.grid("Copy of Data", other) == [["a", "b"], ["c", "d"]]
 
 
-def test_copies_in_the_same_spreadsheet_have_titles_of_their_own(bench: Bench) -> None:
-    """A spreadsheet may be its own destination; copies are numbered."""
+def test_copies_in_the_same_spreadsheet_have_different_titles(bench: Bench) -> None:
+    """The destination can be the same spreadsheet. Titles of copies are numbered."""
     titles = [copy(bench, "book").json()["title"] for _ in range(3)]
 
     assert titles == ["Copy of Data", "Copy of Data 1", "Copy of Data 2"]
@@ -176,10 +178,8 @@ def test_copies_in_the_same_spreadsheet_have_titles_of_their_own(bench: Bench) -
         pytest.param("book", "99999999999", 400, id="too large"),
     ],
 )
-def test_copy_that_cannot_be_made_is_refused(
-    bench: Bench, destination: str, tab: str, status: int
-) -> None:
-    """Both spreadsheets have to be there and shared, and the worksheet too."""
+def test_impossible_copy_is_an_error(bench: Bench, destination: str, tab: str, status: int) -> None:
+    """A missing destination or worksheet, or one that is not shared, is an error without effect."""
     answer = copy(bench, destination, tab)
 
     assert answer.status_code == status

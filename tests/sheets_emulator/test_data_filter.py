@@ -1,4 +1,4 @@
-"""Data filters: searches of metadata, and values and spreadsheets by metadata or range."""
+"""Data filters: searches of developer metadata, and cells by metadata or range."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ SHEET = {"sheetId": 0}
 
 @pytest.fixture
 def filled(build: BenchBuilder) -> Bench:
-    """A bench with two worksheets, and metadata at a location of each type."""
+    """A bench with two worksheets, and metadata at locations of each type."""
     bench = build({"Data": "a,b,c\n1,2,3\n4,5,6\n", "Other": "x\ny\n"})
     bench.edit(
         create(1, "one"),
@@ -29,11 +29,12 @@ def filled(build: BenchBuilder) -> Bench:
 
 
 def post(bench: Bench, call: str, **body: object) -> Response:
+    """The answer to a POST of this call about `book`."""
     return bench.call("POST", f"{BOOK}{call}", body)
 
 
 def at(location: object, strategy: str | None = None, **lookup: object) -> dict[str, Any]:
-    """A filter by location."""
+    """A DataFilter that looks up metadata by location."""
     chosen = {} if strategy is None else {"locationMatchingStrategy": strategy}
     return by(metadataLocation=location, **chosen, **lookup)
 
@@ -66,15 +67,15 @@ def at(location: object, strategy: str | None = None, **lookup: object) -> dict[
         pytest.param({"gridRange": {"sheetId": 0, "startRowIndex": 1}}, [2, 3, 4], id="grid range"),
     ],
 )
-def test_a_search_finds_what_all_members_of_a_filter_match(
+def test_a_search_finds_metadata_that_matches_all_members(
     filled: Bench, wanted: dict[str, Any], ids: list[int]
 ) -> None:
-    """A range finds the metadata of the locations that it intersects."""
+    """All members of a filter must match. A range matches locations that intersect the range."""
     assert [each["metadataId"] for each in found(filled, wanted)] == ids
 
 
 def test_a_search_names_the_filters_that_match(filled: Bench) -> None:
-    """Metadata is found once, with all its filters."""
+    """Each item of metadata is in the answer once, with all filters that match it."""
     filters = [by(metadataId=3), by(metadataKey="price"), by(locationType="ROW")]
     answer = post(filled, "/developerMetadata:search", dataFilters=filters).json()
     matched = {
@@ -86,7 +87,7 @@ def test_a_search_names_the_filters_that_match(filled: Bench) -> None:
 
 
 def test_a_search_that_finds_nothing_is_empty(filled: Bench) -> None:
-    """There is no list in the answer."""
+    """The answer is `{}`, without an empty list."""
     answer = post(filled, "/developerMetadata:search", dataFilters=[by(metadataId=9)])
 
     assert answer.json() == {}
@@ -113,10 +114,8 @@ def test_a_search_that_finds_nothing_is_empty(filled: Bench) -> None:
     "call",
     ["/developerMetadata:search", ":getByDataFilter", "/values:batchGetByDataFilter"],
 )
-def test_a_filter_that_google_rules_out_is_refused(
-    filled: Bench, call: str, wanted: dict[str, Any]
-) -> None:
-    """By every call that takes filters."""
+def test_an_invalid_filter_gets_400(filled: Bench, call: str, wanted: dict[str, Any]) -> None:
+    """Every call with filters answers an invalid filter with 400."""
     assert post(filled, call, dataFilters=[wanted]).status_code == 400
 
 
@@ -130,12 +129,12 @@ def test_a_filter_that_google_rules_out_is_refused(
     ],
 )
 def test_at_least_one_filter_is_needed(filled: Bench, call: str) -> None:
-    """An empty list is refused."""
+    """An empty list of filters gets 400."""
     assert post(filled, call, dataFilters=[]).status_code == 400
 
 
 def test_values_are_read_by_metadata_and_range(filled: Bench) -> None:
-    """A row or column is read whole; a range that two filters match is there once."""
+    """A row or column is read completely. A range that two filters match is answered once."""
     filters = [by(metadataId=3), by(metadataId=4), {"a1Range": "Other"}, {"a1Range": "Data!2:2"}]
     answer = post(filled, "/values:batchGetByDataFilter", dataFilters=filters).json()
 
@@ -151,8 +150,8 @@ def test_values_are_read_by_metadata_and_range(filled: Bench) -> None:
     ]
 
 
-def test_values_by_filter_have_the_options_of_a_batch_get(filled: Bench) -> None:
-    """Dimension and rendering are members of the body."""
+def test_values_by_filter_have_the_options_of_values_batch_get(filled: Bench) -> None:
+    """`majorDimension` and `valueRenderOption` are members of the body."""
     answer = post(
         filled,
         "/values:batchGetByDataFilter",
@@ -169,12 +168,12 @@ def test_values_by_filter_have_the_options_of_a_batch_get(filled: Bench) -> None
 def test_a_filter_without_cells_matches_no_range(
     filled: Bench, call: str, wanted: dict[str, Any]
 ) -> None:
-    """Neither unknown metadata nor that of the spreadsheet has cells."""
+    """Unknown metadata and metadata of the whole spreadsheet have no cells."""
     assert post(filled, call, dataFilters=[wanted]).json() == {"spreadsheetId": "book"}
 
 
 def test_values_are_written_to_all_matched_ranges(filled: Bench) -> None:
-    """Each range has a response with its filter, and counts towards the totals."""
+    """Each matched range has a response with its filter, and counts in the totals."""
     data = [{"dataFilter": by(locationType="ROW"), "values": [["n"]]}]
     answer = post(
         filled,
@@ -200,10 +199,10 @@ def test_values_are_written_to_all_matched_ranges(filled: Bench) -> None:
         pytest.param({"a1Range": "Nope"}, [["x"]], id="unknown worksheet"),
     ],
 )
-def test_values_that_do_not_fit_refuse_the_whole_write(
+def test_values_that_do_not_fit_stop_the_whole_write(
     filled: Bench, wanted: dict[str, Any], values: list[list[str]]
 ) -> None:
-    """The refusal names the entry, and nothing is written."""
+    """One entry with too many values gets 400 with its index, and nothing is written."""
     data = [
         {"dataFilter": {"a1Range": "Data!A1"}, "values": [["z"]]},
         {"dataFilter": wanted, "values": values},
@@ -216,7 +215,7 @@ def test_values_that_do_not_fit_refuse_the_whole_write(
 
 
 def test_matched_ranges_are_cleared(filled: Bench) -> None:
-    """The answer has the cleared ranges, each once."""
+    """The answer has each cleared range once."""
     filters = [by(metadataKey="price"), {"a1Range": "Data!C1:C3"}]
     answer = post(filled, "/values:batchClearByDataFilter", dataFilters=filters).json()
 
@@ -225,7 +224,7 @@ def test_matched_ranges_are_cleared(filled: Bench) -> None:
 
 
 def test_a_spreadsheet_by_filter_has_the_matched_worksheets(filled: Bench) -> None:
-    """Grid data comes with the flag, and then of the matched cells."""
+    """The answer has grid data only with includeGridData, for the matched cells."""
     filters = [by(metadataId=3)]
     plain = post(filled, ":getByDataFilter", dataFilters=filters).json()
     full = post(filled, ":getByDataFilter", dataFilters=filters, includeGridData=True).json()
@@ -237,8 +236,8 @@ def test_a_spreadsheet_by_filter_has_the_matched_worksheets(filled: Bench) -> No
     assert len(data["rowData"]) == 1
 
 
-def test_with_a_mask_the_flag_for_grid_data_is_ignored(filled: Bench) -> None:
-    """The mask alone decides, as in spreadsheets.get."""
+def test_field_mask_overrides_the_flag_for_grid_data(filled: Bench) -> None:
+    """With `fields` the mask decides about grid data, as in spreadsheets.get."""
     body = {"dataFilters": [by(metadataId=5)], "includeGridData": False}
     fields = "sheets.data.rowData.values.formattedValue"
     answer = filled.call("POST", f"{BOOK}:getByDataFilter", body, fields=fields)
@@ -248,7 +247,7 @@ def test_with_a_mask_the_flag_for_grid_data_is_ignored(filled: Bench) -> None:
 
 
 def test_a_filter_that_matches_nothing_gives_no_worksheets(filled: Bench) -> None:
-    """The spreadsheet's own members are there."""
+    """The answer has the spreadsheet's properties without `sheets`."""
     answer = post(filled, ":getByDataFilter", dataFilters=[by(metadataId=9)]).json()
 
     assert answer["spreadsheetId"] == "book"
@@ -256,7 +255,7 @@ def test_a_filter_that_matches_nothing_gives_no_worksheets(filled: Bench) -> Non
 
 
 def test_calls_by_filter_count_as_reads_and_writes(filled: Bench) -> None:
-    """A read may be a POST; each has its name in the statistics and in faults."""
+    """Reads by POST count as reads. Each call has its name in the statistics and in faults."""
     before = filled.stats()
     filters = [by(metadataId=3)]
     post(filled, "/developerMetadata:search", dataFilters=filters)

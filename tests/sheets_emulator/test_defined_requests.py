@@ -1,4 +1,4 @@
-"""Requests that Google's definition allows and such as it does not, sent to the emulator."""
+"""Requests that Google's definition allows or does not allow, sent to the emulator."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +26,7 @@ ONE_OF = "(oneof)"
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A bench with some values; nothing that it exchanges may be impossible at Google."""
+    """A bench with some values. All its exchanges must conform to Google's definition."""
     folder: Path = tmp_path_factory.mktemp("defined")
     seed = write_seed(folder / "seed", {"book/Data.csv": "a,1,=B1\nb,2,\n,,\n"})
     built = build_bench(folder, EmulatorOptions(seed=seed))
@@ -35,6 +35,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 def send(bench: Bench, path: str, body: object) -> Response:
+    """The answer to a POST after a reset. Fails if the exchange violates Google's definition."""
     bench.client.post("/_emulator/reset")
     answer = bench.call("POST", path, body)
     found = all_problems(bench.recorder.take())
@@ -43,7 +44,7 @@ def send(bench: Bench, path: str, body: object) -> Response:
 
 
 def is_of_definition(answer: Response) -> bool:
-    """Was a name or a type refused?"""
+    """True if the answer is a 400 about an unknown name or a wrong type."""
     text = answer.json()["error"]["message"] if answer.status_code == 400 else ""
     return text.startswith((BAD_NAME, BAD_TYPE)) and ONE_OF not in text
 
@@ -51,8 +52,10 @@ def is_of_definition(answer: Response) -> bool:
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=4)
 @given(data=st.data())
-def test_a_mistake_in_any_kind_is_refused(bench: Bench, kind: str, data: st.DataObject) -> None:
-    """One wrong name or type anywhere in a request is an invalid argument; covered or not."""
+def test_a_mistake_in_a_request_of_any_kind_gets_400(
+    bench: Bench, kind: str, data: st.DataObject
+) -> None:
+    """One wrong name or type in a request of any kind gets 400, also in unsupported kinds."""
     body = data.draw(spoiled_bodies(BATCH, "requests", kind))
     answer = send(bench, BATCH_PATH, body)
 
@@ -63,8 +66,10 @@ def test_a_mistake_in_any_kind_is_refused(bench: Bench, kind: str, data: st.Data
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=4)
 @given(data=st.data())
-def test_no_name_of_googles_is_refused(bench: Bench, kind: str, data: st.DataObject) -> None:
-    """Every name of Google's definition is covered, refused for its meaning, or 501."""
+def test_all_names_of_googles_definition_are_known(
+    bench: Bench, kind: str, data: st.DataObject
+) -> None:
+    """A valid request gets 200, 501, or a 400 for its meaning, never one about a name or type."""
     body: Body = data.draw(valid_bodies(BATCH, "requests", kind))
     answer = send(bench, BATCH_PATH, body.value)
 
@@ -75,7 +80,7 @@ def test_no_name_of_googles_is_refused(bench: Bench, kind: str, data: st.DataObj
 @settings(max_examples=60)
 @given(data=st.data())
 def test_spreadsheets_are_created_as_defined(bench: Bench, data: st.DataObject) -> None:
-    """A new spreadsheet may bring all that a Spreadsheet has, spelled right."""
+    """spreadsheets.create accepts all valid names and types, and rejects invalid ones."""
     body: Body = data.draw(valid_bodies("Spreadsheet"))
     right = send(bench, CREATE_PATH, body.value)
     wrong = send(bench, CREATE_PATH, data.draw(spoiled_bodies("Spreadsheet")))
@@ -127,10 +132,10 @@ def test_spreadsheets_are_created_as_defined(bench: Bench, data: st.DataObject) 
         pytest.param({"addChart": {"nope": 1}}, "nope", id="in a kind that is not covered"),
     ],
 )
-def test_a_member_without_effect_is_checked_as_well(
+def test_a_member_without_effect_is_validated(
     bench: Bench, request_: dict[str, Any], wrong: str
 ) -> None:
-    """Names and types are refused wherever they stand."""
+    """A wrong name or type gets 400, also in a member that has no effect."""
     answer = send(bench, BATCH_PATH, {"requests": [request_]})
 
     assert answer.status_code == 400
@@ -145,8 +150,8 @@ def test_a_member_without_effect_is_checked_as_well(
         pytest.param({"addSheet": {"properties": {"sheetId": 7.0, "title": None}}}, id="null"),
     ],
 )
-def test_spellings_have_the_same_effect(bench: Bench, request_: dict[str, Any]) -> None:
-    """A worksheet with the id 7 is there."""
+def test_all_json_forms_have_the_same_effect(bench: Bench, request_: dict[str, Any]) -> None:
+    """A number as text, snake_case and null are accepted: the new worksheet has the id 7."""
     answer = send(bench, BATCH_PATH, {"requests": [request_]})
     added = answer.json()["replies"][0]["addSheet"]["properties"]
 
@@ -166,8 +171,10 @@ def test_spellings_have_the_same_effect(bench: Bench, request_: dict[str, Any]) 
         pytest.param(CREATE_PATH, {"namedRanges": []}, id="no named ranges"),
     ],
 )
-def test_what_cannot_matter_is_passed_over(bench: Bench, path: str, body: Any) -> None:
-    """There are no comments here, and what Google sets itself it does not read."""
+def test_members_without_meaning_for_the_emulator_are_ignored(
+    bench: Bench, path: str, body: Any
+) -> None:
+    """Members about comments and members that only Google sets are ignored."""
     assert send(bench, path, body).status_code == 200
 
 
@@ -185,10 +192,8 @@ def test_what_cannot_matter_is_passed_over(bench: Bench, path: str, body: Any) -
         pytest.param(BATCH_PATH, {"requests": [{"addBanding": {}}]}, id="kind"),
     ],
 )
-def test_what_google_has_and_the_emulator_has_not_is_501(
-    bench: Bench, path: str, body: Any
-) -> None:
-    """Nothing is ignored in silence."""
+def test_unsupported_members_get_501(bench: Bench, path: str, body: Any) -> None:
+    """An unsupported member of a request gets 501 and is not ignored."""
     assert send(bench, path, body).status_code == 501
 
 
@@ -209,16 +214,16 @@ def test_what_google_has_and_the_emulator_has_not_is_501(
         "sheets.basicFilter.criteria.x",
     ],
 )
-def test_a_mask_may_name_whatever_google_has(bench: Bench, mask: str) -> None:
-    """To any depth, and also what is never answered here."""
+def test_a_mask_can_name_all_fields_of_googles_definition(bench: Bench, mask: str) -> None:
+    """A mask can name fields at any depth, also fields that the emulator never answers."""
     answer = bench.call("GET", "/v4/spreadsheets/book", fields=mask)
 
     assert answer.status_code == 200
     assert all_problems(bench.recorder.take()) == []
 
 
-def test_a_mask_of_a_batch_may_name_the_state_of_comments(bench: Bench) -> None:
-    """It is never answered."""
+def test_a_mask_of_a_batch_can_name_the_state_of_comments(bench: Bench) -> None:
+    """`commentUpdateState` is accepted in the mask of a batchUpdate, but never answered."""
     body: dict[str, Any] = {"requests": [{"addSheet": {}}]}
     answer = bench.call("POST", BATCH_PATH, body, fields="commentUpdateState,spreadsheetId")
 
@@ -233,16 +238,16 @@ def test_a_mask_of_a_batch_may_name_the_state_of_comments(bench: Bench) -> None:
         *("sheets.conditionalFormats.ranges.sheet", "spreadsheetId.x", "comments.nope"),
     ],
 )
-def test_a_mask_may_name_nothing_else(bench: Bench, mask: str) -> None:
-    """A name that Google does not have is refused, however deep it is."""
+def test_a_mask_with_an_unknown_field_gets_400(bench: Bench, mask: str) -> None:
+    """A mask with a field that Google does not have gets 400, at any depth."""
     answer = bench.call("GET", "/v4/spreadsheets/book", fields=mask)
     bench.recorder.take()
 
     assert answer.status_code == 400
 
 
-def test_a_read_takes_no_body(bench: Bench) -> None:
-    """Google refuses a GET that has one."""
+def test_a_get_with_a_body_gets_400(bench: Bench) -> None:
+    """A GET with a body gets 400, as from Google."""
     answer = bench.call("GET", "/v4/spreadsheets/book", {})
 
     assert answer.status_code == 400

@@ -1,4 +1,4 @@
-"""The little of Drive that there is: its answers, its errors, and what it says it cannot do."""
+"""The supported part of the Drive API: answers, errors and unsupported calls."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,13 +14,13 @@ from tests.sheets_emulator.bench import NO_CALLS, Bench, build_bench, write_seed
 
 FILES = "/drive/v3/files"
 SHEET_TYPE = "application/vnd.google-apps.spreadsheet"
-START_TEXT = "2023-11-14T22:13:20.000Z"  # the moment at which the bench's clock starts
+START_TEXT = "2023-11-14T22:13:20.000Z"  # start of the bench's clock
 TIMES = "createdTime,modifiedTime"
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    """A bench with the spreadsheets `book` and, not shared, `closed`."""
+    """A bench with the spreadsheet `book`, and `closed`, which is not shared."""
     seed = write_seed(tmp_path / "seed", {"book/Data.csv": "x\n", "closed.unshared": ""})
     built = build_bench(tmp_path, EmulatorOptions(seed=seed))
     with built.client:
@@ -29,7 +29,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 @cache
 def members(schema: str) -> frozenset[str]:
-    """The members of a resource, by Google's discovery document."""
+    """The members of a resource in Google's discovery document of Drive."""
     text = (Path(DISCOVERY_DOC_DIR) / "drive.v3.json").read_text("utf-8")
     properties: Mapping[str, Any] = json.loads(text)["schemas"][schema]["properties"]
     return frozenset(properties)
@@ -42,13 +42,13 @@ def found(bench: Bench, query: str) -> list[str]:
 
 
 def times(bench: Bench, file_id: str = "book") -> list[str]:
-    """Times of a file's creation and last change."""
+    """[createdTime, modifiedTime] of a file."""
     answer = bench.call("GET", f"{FILES}/{file_id}", fields=TIMES).json()
     return [answer["createdTime"], answer["modifiedTime"]]
 
 
-def test_file_has_four_fields_unless_others_are_asked_for(bench: Bench) -> None:
-    """Drive answers kind, id, name and type; `fields` chooses among all."""
+def test_file_has_four_fields_unless_others_are_requested(bench: Bench) -> None:
+    """The default answer has kind, id, name and mimeType. `fields` can select others."""
     usual = bench.call("GET", f"{FILES}/book").json()
     masked = bench.call("GET", f"{FILES}/book", fields="id,createdTime").json()
     whole = bench.call("GET", f"{FILES}/book", fields="*").json()
@@ -58,8 +58,8 @@ def test_file_has_four_fields_unless_others_are_asked_for(bench: Bench) -> None:
     assert set(whole) <= members("File")
 
 
-def test_list_has_all_files_that_are_shared(bench: Bench) -> None:
-    """Without a search all of them are there, in the shape of Drive's lists."""
+def test_list_has_all_shared_files(bench: Bench) -> None:
+    """A list without `q` has all shared files, in the format of Drive's lists."""
     answer = bench.call("GET", FILES).json()
     permissions = bench.call("GET", f"{FILES}/book/permissions", fields="*").json()
 
@@ -86,14 +86,14 @@ def test_list_has_all_files_that_are_shared(bench: Bench) -> None:
     ],
 )
 def test_search(bench: Bench, query: str, is_found: bool) -> None:
-    """The terms that gspread sends, joined by `and`, in either kind of quotes."""
+    """`q` supports the terms that gspread sends, joined by `and`, in single or double quotes."""
     made = bench.call("POST", FILES, {"name": "it's", "mimeType": SHEET_TYPE}).json()
 
     assert (made["id"] in found(bench, query)) is is_found
 
 
-def test_time_of_change_is_that_of_the_last_write_that_was_kept(bench: Bench) -> None:
-    """Reads, refused writes and faulty ones change nothing; a person's edit does."""
+def test_modified_time_is_the_time_of_the_last_effective_write(bench: Bench) -> None:
+    """Only writes with an effect and edits by the owner change `modifiedTime`."""
     bench.clock.advance(10)
     bench.grid("Data")
     bench.update("Nope!A1", [["x"]])
@@ -111,8 +111,8 @@ def test_time_of_change_is_that_of_the_last_write_that_was_kept(bench: Bench) ->
     assert times(bench) == [START_TEXT, "2023-11-14T22:13:40.000Z"]
 
 
-def test_file_that_is_deleted_is_gone(bench: Bench) -> None:
-    """A 204 without a body; after that neither API knows the id."""
+def test_deleted_file_is_not_found(bench: Bench) -> None:
+    """A delete gets 204 without a body. Then both APIs answer 404 for the id."""
     deleted = bench.call("DELETE", f"{FILES}/book")
     gone = bench.call("GET", f"{FILES}/book")
 
@@ -146,23 +146,23 @@ def test_file_that_is_deleted_is_gone(bench: Bench) -> None:
         ("PUT", "/upload/drive/v2/files/book", None, 501),
     ],
 )
-def test_what_cannot_be_is_refused(
+def test_invalid_and_unsupported_calls_are_errors(
     bench: Bench, method: str, path: str, body: object, status: int
 ) -> None:
-    """Missing files are 404, uncovered parts 501 with their name."""
+    """Missing files get 404, invalid bodies 400, and unsupported calls 501."""
     answer = bench.call(method, path, body)
 
     assert answer.status_code == status
     assert answer.json()["error"]["code"] == status
 
 
-def test_request_without_a_token_is_refused(bench: Bench) -> None:
-    """Drive needs a token like the Sheets API."""
+def test_request_without_a_token_gets_401(bench: Bench) -> None:
+    """Drive answers 401 without a token, like the Sheets API."""
     assert bench.client.get(FILES).status_code == 401
 
 
-def test_calls_are_counted_nowhere_and_have_no_limit(bench: Bench) -> None:
-    """Statistics and per-minute limits are those of the Sheets API; no fault is for Drive."""
+def test_drive_calls_are_not_counted_or_limited(bench: Bench) -> None:
+    """Statistics, limits and faults do not apply to Drive calls."""
     bench.fault({"call": "*", "times": 5})
     statuses = {bench.call("GET", FILES).status_code for _ in range(5)}
 
@@ -170,8 +170,8 @@ def test_calls_are_counted_nowhere_and_have_no_limit(bench: Bench) -> None:
     assert bench.stats() == NO_CALLS
 
 
-def test_reset_takes_back_what_drive_did(bench: Bench) -> None:
-    """Files that were made vanish, those of the seed are new again."""
+def test_reset_undoes_creations_and_deletions(bench: Bench) -> None:
+    """A reset deletes created files and restores seeded files, with the time of the reset."""
     made = bench.call("POST", FILES, {}).json()
     bench.call("DELETE", f"{FILES}/book")
     bench.clock.advance(10)

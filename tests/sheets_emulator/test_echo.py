@@ -1,4 +1,4 @@
-"""The range that Google echoes, for any title, any order of corners, and any size of the grid."""
+"""The range in an answer, for any title, any order of corners, and any size of the grid."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ PLACES = st.tuples(
 
 @dataclass(frozen=True, kw_only=True)
 class Range:
-    """Two corners, each (row, column) from one, or None for an end that is open."""
+    """Two corners, each (row, column) from 1. None is an open end."""
 
     first: tuple[int | None, int | None]
     last: tuple[int | None, int | None]
@@ -36,7 +36,7 @@ class Range:
         return f"{_cell(self.first)}:{_cell(self.last)}"
 
     def echoed(self, rows: int, columns: int) -> str | None:
-        """The cells that are echoed for a grid of this size; None: the range starts past it."""
+        """The cells in the answer for a grid of this size, or None if the range starts outside."""
         top, bottom = _extent(self.first[0], self.last[0], rows)
         left, right = _extent(self.first[1], self.last[1], columns)
         if top > rows or left > columns:
@@ -57,13 +57,13 @@ def _cell(place: tuple[int | None, int | None]) -> str:
 
 
 def _letters(column: int) -> str:
-    """1 is A, 27 is AA."""
+    """The letters of a column; 1 is A and 27 is AA."""
     quotient, rest = divmod(column - 1, 26)
     return (_letters(quotient) if quotient else "") + chr(ord("A") + rest)
 
 
 def _is_range(found: Range) -> bool:
-    """Corners have a row or a column each, and not a row here and a column there."""
+    """True if both corners name a row, a column or both, and together make a range."""
     corners = found.first, found.last
     is_named = all(any(corner) for corner in corners)
     return is_named and (any(map(all, corners)) or _form(corners[0]) == _form(corners[1]))
@@ -78,7 +78,7 @@ RANGES = st.builds(Range, first=PLACES, last=PLACES).filter(_is_range)
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A bench whose worksheet each example calls and sizes as it wants."""
+    """A bench with one worksheet. Each example sets its title and size."""
     folder: Path = tmp_path_factory.mktemp("echo")
     seed = write_seed(folder / "seed", {"book/Data.csv": "x\n"})
     built = build_bench(folder, EmulatorOptions(seed=seed))
@@ -87,12 +87,13 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 def resized(bench: Bench, rows: int, columns: int) -> None:
+    """Set the size of the worksheet."""
     grid = {"rowCount": rows, "columnCount": columns}
     bench.edit(properties_of("gridProperties", sheetId=0, gridProperties=grid))
 
 
 def titled(bench: Bench, title: str) -> None:
-    """Give the worksheet a title that it may have."""
+    """Set the title of the worksheet, and skip the example if the title is not allowed."""
     assume(bench.edit(properties_of("title", sheetId=0, title=title)).status_code == 200)
 
 
@@ -102,7 +103,7 @@ def quoted(title: str) -> str:
 
 
 def unquoted(text: str) -> tuple[str, str]:
-    """The title and the cells of an echo."""
+    """The title without quotes, and the cells, of a range in an answer."""
     title, _, cells = text.rpartition("!")
     is_quoted = title.startswith("'")
     return (title[1:-1].replace("''", "'") if is_quoted else title), cells
@@ -114,10 +115,10 @@ def unquoted(text: str) -> tuple[str, str]:
     rows=st.integers(1, MOST_ROWS),
     columns=st.integers(1, MOST_COLUMNS),
 )
-def test_range_is_put_in_order_and_clamped(
+def test_range_is_sorted_and_limited_to_the_grid(
     bench: Bench, asked: Range, rows: int, columns: int
 ) -> None:
-    """Corners change places, open ends end with the grid; a start past the grid is refused."""
+    """Corners are sorted and limited to the grid. A range that starts outside gets 400."""
     bench.edit(properties_of("title", sheetId=0, title="Data"))
     resized(bench, rows, columns)
     answer = bench.call("GET", f"/v4/spreadsheets/book/values/Data!{asked.text}")
@@ -133,8 +134,10 @@ def test_range_is_put_in_order_and_clamped(
 
 @settings(max_examples=60)
 @given(asked=RANGES, marks=st.lists(st.booleans(), min_size=4, max_size=4))
-def test_marks_and_case_change_nothing(bench: Bench, asked: Range, marks: list[bool]) -> None:
-    """`$` may stand before any part of a corner, and letters may be small."""
+def test_dollar_signs_and_case_change_nothing(
+    bench: Bench, asked: Range, marks: list[bool]
+) -> None:
+    """`$` signs and lower-case letters in a range do not change the answer."""
     bench.edit(properties_of("title", sheetId=0, title="Data"))
     resized(bench, MOST_ROWS, MOST_COLUMNS)
     plain = bench.values(f"Data!{asked.text}")
@@ -152,8 +155,8 @@ def test_marks_and_case_change_nothing(bench: Bench, asked: Range, marks: list[b
 
 @settings(max_examples=120)
 @given(title=TITLES)
-def test_echo_names_the_worksheet_and_is_a_range_itself(bench: Bench, title: str) -> None:
-    """The echo of a read reads the same cells and is its own echo, for every title."""
+def test_range_in_an_answer_can_be_read_again(bench: Bench, title: str) -> None:
+    """The range in an answer can be read again, and gives the same range, for every title."""
     titled(bench, title)
     resized(bench, 3, 2)
     echo: Any = bench.values(quoted(title))["range"]
@@ -167,8 +170,8 @@ def test_echo_names_the_worksheet_and_is_a_range_itself(bench: Bench, title: str
 
 @settings(max_examples=60)
 @given(title=TITLES)
-def test_writes_echo_the_worksheet_too(bench: Bench, title: str) -> None:
-    """update, append and clear name the same worksheet by the same text."""
+def test_writes_answer_the_same_worksheet_name(bench: Bench, title: str) -> None:
+    """Update, append and clear answer the same text for the worksheet."""
     titled(bench, title)
     resized(bench, 3, 2)
     whole = quoted(title)
@@ -185,5 +188,5 @@ def test_writes_echo_the_worksheet_too(bench: Bench, title: str) -> None:
 
 
 def quote_path(text: str) -> str:
-    """A range as a part of a path."""
+    """A range with each byte percent-encoded, for a path."""
     return "".join(f"%{byte:02X}" for byte in text.encode())

@@ -1,9 +1,9 @@
-"""Bodies of requests for Hypothesis that Google's definition allows, and mistakes to put into them.
+"""Request bodies for Hypothesis that Google's definition allows, and the same with one mistake.
 
 Rules
-- A body is drawn from the discovery document, in all spellings that Google reads: snake_case
-  names, numbers as texts, null, an enumeration's numbers, a lone item for a list of one.
-- A body may make no sense; its names and types are right.
+- A body is drawn from the discovery document, in all forms that Google accepts: snake_case names,
+  numbers as texts, null, the number of an enumeration, a single item for a list of one.
+- Names and types of a body are right, but its values can be meaningless.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ PLAIN: Mapping[str, st.SearchStrategy[Any]] = {
     "number": NUMBERS,
     "string": st.sampled_from(["", "x", "Data", "Data!A1", "=A1", "🙂"]),
 }
-WRONG: Mapping[str, tuple[Any, ...]] = {  # what is no value of a type, however leniently read
+WRONG: Mapping[str, tuple[Any, ...]] = {  # values that Google does not accept for a type
     "boolean": ("true", 1, {}, [True]),
     "enum": ("NONE_SUCH", True, 1.5, {}),
     "google-datetime": ("yesterday", 5, {}),
@@ -55,7 +55,7 @@ class Site:
 
 @dataclass(kw_only=True)
 class Body:
-    """A body, its objects, and the places of its values."""
+    """A body, its objects, and the positions of its values."""
 
     value: Json = field(default_factory=dict)
     objects: list[Json] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Body:
 
 @st.composite
 def valid_bodies(draw: st.DrawFn, schema: str, *path: str) -> Body:
-    """A body of a schema; the members that `path` names are in it, each in the one before."""
+    """A body of a schema. `path` names nested members that the body always has."""
     body = Body()
     _draw_members(draw, body, body.value, schema, path, 0)
     return body
@@ -72,7 +72,7 @@ def valid_bodies(draw: st.DrawFn, schema: str, *path: str) -> Body:
 
 @st.composite
 def spoiled_bodies(draw: st.DrawFn, schema: str, *path: str) -> Json:
-    """A body of a schema with one mistake in it."""
+    """A body of a schema with one wrong value or one unknown name."""
     body = draw(valid_bodies(schema, *path))
     sites = [site for site in body.sites if site.kind in WRONG]
     if draw(st.booleans()) and sites:
@@ -86,7 +86,7 @@ def spoiled_bodies(draw: st.DrawFn, schema: str, *path: str) -> Json:
 def _draw_members(
     draw: st.DrawFn, body: Body, holder: Json, schema: str, path: tuple[str, ...], depth: int
 ) -> None:
-    """Put some members of a schema into an object."""
+    """Add some members of a schema to an object."""
     described = document()["schemas"][schema].get("properties", {})
     body.objects.append(holder)
     names = list(path[:1])
@@ -109,7 +109,7 @@ def _draw_value(
     path: tuple[str, ...],
     depth: int,
 ) -> None:
-    """Put a value of a type into its place."""
+    """Draw a value of a type, and store it at its position."""
     if "items" in described and "items" in described["items"]:
         rows = st.lists(st.lists(PLAIN["any"], max_size=2), min_size=1, max_size=2)
         holder[key] = draw(rows)
@@ -144,10 +144,10 @@ def _draw_list(
     path: tuple[str, ...],
     depth: int,
 ) -> None:
-    """Put a list into its place, or its one item alone."""
+    """Draw a list, or one item without its list, and store it at its position."""
     if draw(st.integers(0, 4)) == 0:
         _draw_value(draw, body, holder, key, item, path, depth)
-        # A list of one would be right here.
+        # A list with one item would be valid here, so a mistake must not put one.
         body.sites = [site for site in body.sites if not site.is_at(holder, key)]
         return
     holder[key] = [None] * draw(st.integers(1, 2))

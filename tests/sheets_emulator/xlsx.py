@@ -1,4 +1,4 @@
-"""The smallest .xlsx files: made by hand, cell by cell, as a spreadsheet program saves them."""
+"""Minimal .xlsx files, built from XML cell by cell."""
 
 import io
 import zipfile
@@ -15,7 +15,7 @@ FORMATS = ("General", "m/d/yyyy", "m/d/yyyy h:mm", "h:mm:ss", "[h]:mm:ss", "0.00
 
 @dataclass(frozen=True, kw_only=True)
 class Tab:
-    """A worksheet: its cells by place (`B2`), as the XML that the functions below give."""
+    """A worksheet. `cells` has XML by cell reference (`B2`), made by the functions below."""
 
     title: str
     cells: Mapping[str, str] = field(default_factory=dict)
@@ -52,12 +52,12 @@ def blank(number_format: str) -> str:
 
 
 def worksheet(rows: str) -> bytes:
-    """A part with these rows, as XML."""
+    """The XML of a worksheet with these rows."""
     return f'<worksheet xmlns="{MAIN}"><sheetData>{rows}</sheetData></worksheet>'.encode()
 
 
 def with_parts(content: bytes, parts: Mapping[str, bytes]) -> bytes:
-    """The file with some parts replaced or added."""
+    """The .xlsx file with some parts replaced or added, by name."""
     packed = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(content)) as old,
@@ -70,12 +70,12 @@ def with_parts(content: bytes, parts: Mapping[str, bytes]) -> bytes:
 
 
 def with_rows(rows: str) -> bytes:
-    """A file of one worksheet "A" with these rows, as XML."""
+    """An .xlsx file with the worksheet "A", which has these rows as XML."""
     return with_parts(xlsx(Tab(title="A")), {"xl/sheets/0.xml": worksheet(rows)})
 
 
 def xlsx(*tabs: Tab, is_1904: bool = False) -> bytes:
-    """The bytes of a file of some worksheets."""
+    """An .xlsx file with these worksheets."""
     parts = {
         "[Content_Types].xml": _content_types(tabs),
         "_rels/.rels": _relations([("officeDocument", "xl/workbook.xml")]),
@@ -132,7 +132,7 @@ def _workbook(tabs: Sequence[Tab], is_1904: bool) -> str:
 
 
 def _styles() -> str:
-    first = 164  # the numbers below are those of built-in formats
+    first = 164  # smaller numbers are built-in formats
     formats = "".join(
         f'<numFmt numFmtId="{first + index}" formatCode={quoteattr(code)}/>'
         for index, code in enumerate(FORMATS)

@@ -122,12 +122,8 @@ def test_only_changed_rows_are_written(disk: Disk) -> None:
         rewritten_rows(disk, edited, inserted),
     ]
 
-    assert counts == [
-        2,
-        1,
-        0,
-        5003,
-    ]  # last: 5001 rows, a deleted one, the worksheet
+    # The insertion writes 5001 rows, deletes one row, and writes the worksheet.
+    assert counts == [2, 1, 0, 5003]
     assert disk.load() == [inserted]
 
 

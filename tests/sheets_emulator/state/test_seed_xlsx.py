@@ -483,7 +483,7 @@ def test_results_that_must_be_computed_again_are_noted(value: str) -> None:
 
 
 def test_a_file_can_redefine_a_built_in_format() -> None:
-    """A format in `numFmts` replaces the built-in format with its id. A format in `dxfs` does not."""
+    """A format in `numFmts` replaces the built-in format with its id, unlike one in `dxfs`."""
     styles = (
         f'<styleSheet xmlns="{MAIN}"><numFmts><numFmt numFmtId="44" formatCode="0.0"/></numFmts>'
         '<cellXfs><xf numFmtId="44"/></cellXfs>'

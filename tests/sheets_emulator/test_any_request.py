@@ -25,9 +25,7 @@ START: list[dict[str, Any]] = [  # an object of each type that a request can ref
     create(1, location=row(1)),
     {"addTable": {"table": {"tableId": "t", "range": {"sheetId": 7, "endRowIndex": 3}}}},
 ]
-NAMES_A_GROUP = (
-    "updateDimensionGroup"  # needs the exact range of a group, which is hardly ever drawn
-)
+NAMES_A_GROUP = "updateDimensionGroup"  # needs the exact range of a group, which is rarely drawn
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +61,7 @@ def test_any_request_gets_a_status_of_the_api(bench: Bench, kind: str, data: st.
 
 @pytest.mark.parametrize("kind", sorted(KINDS.keys() - {NAMES_A_GROUP}))
 def test_some_requests_of_each_kind_take_effect(bench: Bench, kind: str) -> None:
-    """At least one drawn request of each kind gets 200, so the test above covers successes."""
+    """At least one drawn request of each kind gets 200, so the draws also cover successes."""
     statuses: list[int] = []
 
     @settings(max_examples=40, derandomize=True, database=None)

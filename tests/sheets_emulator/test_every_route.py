@@ -1,4 +1,4 @@
-"""No request is answered with a 500 or ends in an exception."""
+"""Random requests to all routes: no request gets 500 or causes an exception."""
 
 import json
 from collections.abc import Iterator
@@ -89,7 +89,7 @@ BYTES = st.one_of(
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A bench with a few values, a formula and a spreadsheet that is not shared."""
+    """A bench with some values, formulas and a spreadsheet that is not shared."""
     folder: Path = tmp_path_factory.mktemp("any")
     seed = write_seed(folder / "seed", {"book/Data.csv": ROWS, "closed.unshared": ""})
     built = build_bench(folder, EmulatorOptions(seed=seed))
@@ -98,7 +98,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 def send(bench: Bench, method: str, url: str, body: bytes = b"") -> Response:
-    """A request with a token and this very body."""
+    """The answer to a request with a token and these bytes as body."""
     headers = {"Authorization": f"Bearer {bench.token}"}
     return bench.client.request(method, url, content=body, headers=headers)
 
@@ -108,7 +108,7 @@ def written(body: object) -> bytes:
 
 
 def is_readable(bench: Bench) -> bool:
-    """Can the spreadsheet still be read in every way?"""
+    """True if spreadsheets.get, values.get and the control route can read `book`."""
     whole = f"{ROOT}/book"
     urls = [f"{whole}?includeGridData=true", "/_emulator/spreadsheets/book"]
     for sheet in bench.emulator.service.store.workbook("book").sheets:
@@ -119,8 +119,10 @@ def is_readable(bench: Bench) -> bool:
 
 @settings(max_examples=250)
 @given(method=METHODS, path=PATHS, query=QUERIES, body=st.one_of(BYTES, JUNK.map(written)))
-def test_any_bytes_anywhere(bench: Bench, method: str, path: str, query: str, body: bytes) -> None:
-    """Any method, path, query and body gets an answer that a client can make sense of."""
+def test_any_bytes_to_any_route_get_an_expected_status(
+    bench: Bench, method: str, path: str, query: str, body: bytes
+) -> None:
+    """Any method, path, query and body gets an expected status and no 500."""
     answer = send(bench, method, f"{path}?{query}", body)
     bench.client.post("/_emulator/reset")
 
@@ -130,8 +132,10 @@ def test_any_bytes_anywhere(bench: Bench, method: str, path: str, query: str, bo
 @pytest.mark.parametrize("is_wild", [False, True], ids=["tame", "wild"])
 @settings(max_examples=150)
 @given(data=st.data())
-def test_any_body_of_its_call(bench: Bench, data: st.DataObject, is_wild: bool) -> None:
-    """Bodies with the members that Google's definition has, some with junk in their places."""
+def test_any_body_of_a_call_gets_an_expected_status(
+    bench: Bench, data: st.DataObject, is_wild: bool
+) -> None:
+    """Random bodies with members of Google's definition get no 500, and `book` stays readable."""
     bench.client.post("/_emulator/reset")
     path = data.draw(st.sampled_from([*BODIES, *[EDIT] * 8]))
     body = data.draw(bodies(BODIES[path], is_wild=is_wild))
@@ -143,10 +147,10 @@ def test_any_body_of_its_call(bench: Bench, data: st.DataObject, is_wild: bool) 
 
 @settings(max_examples=100)
 @given(data=st.data(), query=QUERIES, is_wild=st.booleans())
-def test_any_values_in_any_range(
+def test_any_values_in_any_range_get_an_expected_status(
     bench: Bench, data: st.DataObject, query: str, is_wild: bool
 ) -> None:
-    """values.update of anything to anywhere."""
+    """values.update with random values and ranges gets no 500, and `book` stays readable."""
     bench.client.post("/_emulator/reset")
     text = data.draw(st.one_of(st.sampled_from(["Data!A1", "Data", "C9:A1"]), st.text(max_size=9)))
     path = f"{ROOT}/book/values/{quote(text, safe='', errors='replace')}"
@@ -159,16 +163,16 @@ def test_any_values_in_any_range(
 
 @settings(max_examples=100)
 @given(body=st.one_of(BYTES, JUNK.map(written), st.lists(JUNK).map(written)))
-def test_any_list_of_faults(bench: Bench, body: bytes) -> None:
-    """Invalid lists are refused."""
+def test_any_list_of_faults_is_accepted_or_rejected(bench: Bench, body: bytes) -> None:
+    """A random list of faults gets 200 or 400."""
     answer = send(bench, "POST", "/_emulator/faults", body)
     bench.fault()
 
     assert answer.status_code in (200, 400)
 
 
-def test_tame_bodies_mostly_take_effect(bench: Bench) -> None:
-    """Guard against tests in which everything is refused."""
+def test_many_valid_bodies_take_effect(bench: Bench) -> None:
+    """More than a fifth of the valid batchUpdates get 200, so the draws also cover successes."""
     statuses: list[int] = []
 
     @settings(max_examples=60, derandomize=True, database=None)

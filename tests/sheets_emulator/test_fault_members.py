@@ -1,4 +1,4 @@
-"""Members of faults where they meet: bodies with escapes, calls of no spreadsheet, tokens."""
+"""Members of faults with escaped bodies, calls without a spreadsheet, and token requests."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ NEW_SHEET = {"requests": [{"addSheet": {"properties": {"title": "New"}}}]}
 
 
 def append_bytes(bench: Bench, body: bytes) -> int:
-    """The status of an append with this very body."""
+    """The status of an append with these bytes as body."""
     headers = {"Authorization": f"Bearer {bench.token}"}
     return bench.client.post(APPEND, content=body, headers=headers).status_code
 
@@ -31,8 +31,8 @@ def append_bytes(bench: Bench, body: bytes) -> int:
     ],
     ids=["bare", "escaped", "as it was sent", "needless escape"],
 )
-def test_match_reads_through_escapes(bench: Bench, match: str, body: bytes) -> None:
-    """Clients write one text in several ways; a fault need not know which."""
+def test_match_finds_escaped_text(bench: Bench, match: str, body: bytes) -> None:
+    """`match` finds a text in the raw body and in the body without JSON escapes."""
     bench.fault({"call": "values.append", "match": match})
 
     assert append_bytes(bench, body) == 503
@@ -40,15 +40,15 @@ def test_match_reads_through_escapes(bench: Bench, match: str, body: bytes) -> N
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 5000], ids=str)
-def test_match_is_in_no_body_that_cannot_be_read(bench: Bench, body: bytes) -> None:
-    """A body that is no JSON is looked at as it is."""
+def test_match_does_not_find_text_in_invalid_json(bench: Bench, body: bytes) -> None:
+    """In a body that is not JSON, `match` is only searched in the raw bytes."""
     bench.fault({"call": "values.append", "match": "x"})
 
     assert append_bytes(bench, body) != 503
 
 
-def test_edit_leaves_the_creation_of_a_spreadsheet_alone(bench: Bench) -> None:
-    """There is nothing yet that a person could edit; the fault waits for the next call."""
+def test_edit_does_not_apply_to_the_creation_of_a_spreadsheet(bench: Bench) -> None:
+    """A fault with `edit` for `*` skips spreadsheets.create and applies to the next call."""
     bench.fault({"call": "*", "status": None, "edit": NEW_SHEET})
     created = bench.call("POST", "/v4/spreadsheets", {})
     bench.grid("Data")
@@ -59,8 +59,8 @@ def test_edit_leaves_the_creation_of_a_spreadsheet_alone(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("call", ["spreadsheets.create", "token"])
-def test_edit_of_no_spreadsheet_is_refused(bench: Bench, call: str) -> None:
-    """A list with such a fault is not taken."""
+def test_edit_for_a_call_without_spreadsheet_gets_400(bench: Bench, call: str) -> None:
+    """A fault with `edit` for spreadsheets.create or `token` gets 400."""
     answer = bench.fault({"call": call, "edit": NEW_SHEET})
 
     assert answer.status_code == 400
@@ -87,10 +87,10 @@ def test_edit_of_no_spreadsheet_is_refused(bench: Bench, call: str) -> None:
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
-def test_token_call_has_faults_of_its_own(
+def test_token_requests_can_have_faults(
     bench: Bench, fault: dict[str, Any], status: int, text: str
 ) -> None:
-    """Each member does to a token what it does to any call, once."""
+    """Status, text, delays, `skip` and `match` of a fault apply to one token request."""
     bench.fault({"call": "token", **fault})
     bench.clock.slept.clear()
     first = bench.ask_token()
@@ -103,8 +103,8 @@ def test_token_call_has_faults_of_its_own(
     assert bench.ask_token().status_code == 200
 
 
-def test_spellings_of_an_edit_are_read_as_those_of_a_call(bench: Bench) -> None:
-    """An edit is a batchUpdate body like any other: snake_case names, numbers as texts."""
+def test_edit_accepts_all_json_forms(bench: Bench) -> None:
+    """`edit` can have snake_case names and numbers as texts, like the body of a batchUpdate."""
     edit = {"requests": [{"add_sheet": {"properties": {"title": "New", "sheet_id": "7"}}}]}
     bench.fault({"call": "values.get", "edit": edit})
     bench.grid("Data")
@@ -112,8 +112,8 @@ def test_spellings_of_an_edit_are_read_as_those_of_a_call(bench: Bench) -> None:
     assert [sheet["sheetId"] for sheet in bench.sheets()] == [0, 7]
 
 
-def test_token_answer_may_be_cut_or_never_come(tmp_path: Path) -> None:
-    """`truncate` and `drop` end the connection of a token call."""
+def test_token_answer_can_be_truncated_or_dropped(tmp_path: Path) -> None:
+    """`truncate` and `drop` close the connection of a token request."""
     with serving(tmp_path, EmulatorOptions()) as served, Client(base_url=served.url) as client:
         client.post("/_emulator/faults", json=[{"call": "token", "truncate": 5}])
         with pytest.raises(RemoteProtocolError, match="received 5 bytes"):
@@ -123,4 +123,4 @@ def test_token_answer_may_be_cut_or_never_come(tmp_path: Path) -> None:
             client.post("/token")
         status = client.post("/token").status_code
 
-    assert status == 400  # as ever: there was no assertion in the request
+    assert status == 400  # the request has no assertion

@@ -1,4 +1,4 @@
-"""Faults as data: each member does what it says."""
+"""Faults that a client posts to the emulator, and the effect of each member."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def read(bench: Bench) -> int:
 
 
 def test_fault_is_used_once_and_only_for_its_call(bench: Bench) -> None:
-    """Other calls are answered normally, and so is the next one."""
+    """A fault applies to one call with its name. Other calls and later calls are normal."""
     bench.fault({"call": "values.append", "status": 503})
     first = read(bench)
     faulty = bench.append("Data", [["x"]])
@@ -48,31 +48,31 @@ def test_fault_is_used_once_and_only_for_its_call(bench: Bench) -> None:
     ],
     ids=["bare", "applied", "late", "null", "held", "delayed", "edited"],
 )
-def test_a_fault_that_names_nothing_else_is_a_503(
+def test_default_status_of_a_fault_is_503(
     bench: Bench, members: dict[str, Any], status: int
 ) -> None:
-    """Left out, the status is 503, unless another thing is to happen to the call."""
+    """The default status is 503, or the normal answer if the fault only delays or edits."""
     bench.fault({"call": "values.get", **members})
 
     assert read(bench) == status
 
 
-def test_times_and_skip_choose_the_calls(bench: Bench) -> None:
-    """The fault is used `times` times after `skip` matching calls."""
+def test_times_and_skip_select_calls(bench: Bench) -> None:
+    """The fault applies to `times` calls after `skip` matching calls."""
     bench.fault({"call": "values.get", "status": 500, "times": 2, "skip": 1})
 
     assert [read(bench) for _ in range(5)] == [200, 500, 500, 200, 200]
 
 
 def test_first_of_several_faults_is_used(bench: Bench) -> None:
-    """A list is used up in its order."""
+    """If several faults apply to a call, the first one in the list is used."""
     bench.fault({"call": "values.get", "status": 500}, {"call": "*", "status": 503, "times": 2})
 
     assert [read(bench) for _ in range(4)] == [500, 503, 503, 200]
 
 
-def test_star_leaves_tokens_out(bench: Bench) -> None:
-    """`*` is every call of the API; the token endpoint has to be named."""
+def test_star_does_not_apply_to_token_requests(bench: Bench) -> None:
+    """A fault for `*` applies to every call of the API, but not to token requests."""
     bench.fault({"call": "*", "status": 503}, {"call": "token", "status": 500, "times": 1})
     tokens = [bench.ask_token().status_code for _ in range(2)]
 
@@ -80,8 +80,8 @@ def test_star_leaves_tokens_out(bench: Bench) -> None:
     assert read(bench) == 503
 
 
-def test_match_chooses_calls_by_their_body(bench: Bench) -> None:
-    """Only calls whose body holds the text are meant."""
+def test_match_selects_calls_by_their_body(bench: Bench) -> None:
+    """A fault with `match` applies only to calls whose body contains the text."""
     bench.fault({"call": "values.append", "status": 503, "match": '"Oslo"'})
     statuses = [bench.append("Data", [[city]]).status_code for city in ("Rome", "Oslo", "Oslo")]
 
@@ -90,7 +90,7 @@ def test_match_chooses_calls_by_their_body(bench: Bench) -> None:
 
 @pytest.mark.parametrize(("apply", "grid"), [(False, []), (True, [["x"]])])
 def test_apply_decides_about_the_effect(bench: Bench, apply: bool, grid: list[list[str]]) -> None:
-    """A write that is answered with an error takes effect only with `apply`."""
+    """A write that a fault answers with an error takes effect only with `apply`."""
     bench.fault({"call": "values.append", "status": 503, "apply": apply})
     answer = bench.append("Data", [["x"]])
 
@@ -113,7 +113,7 @@ def test_apply_decides_about_the_effect(bench: Bench, apply: bool, grid: list[li
     ],
 )
 def test_status_has_googles_body(bench: Bench, status: int, word: str) -> None:
-    """An error of a fault looks like Google's."""
+    """The error of a fault has the code, status word and message of Google's errors."""
     bench.fault({"call": "values.get", "status": status})
     error = bench.call("GET", DATA).json()["error"]
 
@@ -121,8 +121,8 @@ def test_status_has_googles_body(bench: Bench, status: int, word: str) -> None:
     assert error["message"]
 
 
-def test_success_without_a_text_is_the_answer_of_the_call(bench: Bench) -> None:
-    """A fault may say 200 for a call that something else happens to."""
+def test_success_without_a_text_is_the_normal_answer(bench: Bench) -> None:
+    """A fault with status 200 and no `text` gives the normal answer of the call."""
     bench.update("A1", [["before"]])
     edit = {"requests": [{"addSheet": {"properties": {"title": "Other"}}}]}
     bench.fault({"call": "values.get", "status": 200, "edit": edit})
@@ -132,8 +132,8 @@ def test_success_without_a_text_is_the_answer_of_the_call(bench: Bench) -> None:
     assert [sheet["title"] for sheet in bench.sheets()] == ["Data", "Other"]
 
 
-def test_text_takes_the_place_of_the_json(bench: Bench) -> None:
-    """`text` is the body as it is, of the 503 that a fault is unless it says otherwise."""
+def test_text_replaces_the_json_of_the_answer(bench: Bench) -> None:
+    """`text` replaces the body of the answer. The default status is 503."""
     bench.fault(
         {"call": "values.get", "status": 502, "text": "<html>Bad Gateway</html>"},
         {"call": "values.get", "text": "{"},
@@ -159,8 +159,10 @@ def test_text_takes_the_place_of_the_json(bench: Bench) -> None:
         ("[]\n", "application/json"),
     ],
 )
-def test_text_that_is_json_says_so(bench: Bench, call: str, text: str, kind: str) -> None:
-    """Clients that go by the content type read it as what it is."""
+def test_text_that_is_json_has_a_json_content_type(
+    bench: Bench, call: str, text: str, kind: str
+) -> None:
+    """A `text` that is a JSON object or list has a JSON content type. Others have text/html."""
     bench.fault({"call": call, "status": 500, "text": text})
     answer = bench.ask_token() if call == "token" else bench.call("GET", DATA)
 
@@ -168,8 +170,8 @@ def test_text_that_is_json_says_so(bench: Bench, call: str, text: str, kind: str
     assert answer.text == text
 
 
-def test_delay_lies_between_effect_and_answer(bench: Bench) -> None:
-    """A fault with nothing but a delay answers normally after it."""
+def test_delay_is_between_effect_and_answer(bench: Bench) -> None:
+    """A fault with only `delay_ms` gives the normal answer after the delay."""
     bench.fault({"call": "values.append", "delay_ms": 1500})
     answer = bench.append("Data", [["x"]])
 
@@ -181,10 +183,10 @@ def test_delay_lies_between_effect_and_answer(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("member", "rows"), [("hold_ms", [["x"]]), ("delay_ms", [])], ids=["held", "delayed"]
 )
-def test_a_held_read_sees_what_came_meanwhile(
+def test_read_with_hold_sees_writes_during_the_hold(
     bench: Bench, member: str, rows: list[list[str]]
 ) -> None:
-    """A hold is before a read sees the data, a delay after it."""
+    """A read with `hold_ms` sees writes during the hold. A read with `delay_ms` does not."""
     append = {"call": "values.append", "status": None, "late_ms": 1000}
     bench.fault(append, {"call": "values.get", member: 1500})
     bench.append("Data", [["x"]])
@@ -193,8 +195,8 @@ def test_a_held_read_sees_what_came_meanwhile(
     assert bench.clock.slept[-1] == 1.5
 
 
-def test_a_held_write_takes_effect_after_the_hold(bench: Bench) -> None:
-    """Hold, effect and delay follow each other."""
+def test_write_with_hold_takes_effect_after_the_hold(bench: Bench) -> None:
+    """`hold_ms` delays the effect of a write, and `delay_ms` then delays the answer."""
     bench.fault({"call": "values.append", "hold_ms": 1500, "delay_ms": 500})
     answer = bench.append("Data", [["x"]])
 
@@ -203,7 +205,7 @@ def test_a_held_write_takes_effect_after_the_hold(bench: Bench) -> None:
 
 
 def test_late_effect_comes_after_the_answer(bench: Bench) -> None:
-    """The write is answered first, with an error, and is there only after `late_ms`."""
+    """A write with `late_ms` gets 503, and takes effect that long after the answer."""
     bench.fault({"call": "values.append", "late_ms": 200})
     answer = bench.append("Data", [["x"]])
     before = bench.grid("Data")
@@ -214,8 +216,8 @@ def test_late_effect_comes_after_the_answer(bench: Bench) -> None:
     assert bench.grid("Data") == [["x"]]
 
 
-def test_late_effect_without_an_error_is_answered_as_if_done(bench: Bench) -> None:
-    """With a status of null the answer is the usual one; a failing late effect is ignored."""
+def test_late_effect_with_null_status_has_the_normal_answer(bench: Bench) -> None:
+    """With `late_ms` and a null status, the answer is normal. A failed late effect is ignored."""
     bench.fault(*[{"call": "values.append", "status": None, "late_ms": 200}] * 2)
     answer = bench.append("Data", [["x"]])
     bench.append("Data", [["y"]])
@@ -227,7 +229,7 @@ def test_late_effect_without_an_error_is_answered_as_if_done(bench: Bench) -> No
 
 
 def test_reset_stops_late_effects(bench: Bench) -> None:
-    """Pending effects of faults do not happen after a reset."""
+    """A reset cancels late effects of faults."""
     bench.fault({"call": "values.append", "late_ms": 200})
     bench.append("Data", [["x"]])
     bench.client.post("/_emulator/reset")
@@ -237,7 +239,7 @@ def test_reset_stops_late_effects(bench: Bench) -> None:
 
 
 def test_edit_takes_effect_just_before_the_call(bench: Bench) -> None:
-    """A person's edit comes in between and is counted nowhere."""
+    """The owner's edit takes effect before the call reads, and is not counted as a call."""
     bench.update("Data!A1", [["a"], ["b"]])
     edit = {"requests": [dimension("deleteDimension", "ROWS", 0, 1)]}
     bench.fault({"call": "values.get", "edit": edit})
@@ -247,8 +249,8 @@ def test_edit_takes_effect_just_before_the_call(bench: Bench) -> None:
     assert bench.stats()["calls"] == {**calls, "values.get": 1}
 
 
-def test_edit_comes_before_a_failing_call_too(bench: Bench) -> None:
-    """The edit takes effect for every kind of answer."""
+def test_edit_takes_effect_before_a_failing_call(bench: Bench) -> None:
+    """The edit takes effect even if the fault answers the call with an error."""
     bench.fault({"call": "values.get", "status": 503, "edit": NEW_SHEET})
     status = read(bench)
 
@@ -256,8 +258,8 @@ def test_edit_comes_before_a_failing_call_too(bench: Bench) -> None:
     assert [sheet["title"] for sheet in bench.sheets()] == ["Data", "New"]
 
 
-def test_edit_that_cannot_be_done_is_reported(bench: Bench) -> None:
-    """A bad edit is answered with its own refusal."""
+def test_edit_that_fails_is_the_answer_of_the_call(bench: Bench) -> None:
+    """An edit that fails gives its error as the answer of the call."""
     bench.fault({"call": "values.get", "edit": {"requests": [{"deleteSheet": {"sheetId": 7}}]}})
     answer = bench.call("GET", DATA)
 
@@ -265,8 +267,8 @@ def test_edit_that_cannot_be_done_is_reported(bench: Bench) -> None:
     assert message(answer) == "Invalid requests[0].deleteSheet: No sheet with id: 7"
 
 
-def test_posting_replaces_the_list(bench: Bench) -> None:
-    """An empty list clears what is pending."""
+def test_posting_faults_replaces_the_old_ones(bench: Bench) -> None:
+    """Posting an empty list removes all faults."""
     bench.fault({"call": "*", "status": 503, "times": 9})
     bench.fault()
 
@@ -293,8 +295,8 @@ def test_posting_replaces_the_list(bench: Bench) -> None:
         pytest.param({"call": "*"}, id="not a list"),
     ],
 )
-def test_bad_faults_are_refused_and_the_old_ones_stay(bench: Bench, faults: Any) -> None:
-    """A 400 changes nothing."""
+def test_invalid_faults_get_400_and_keep_the_old_ones(bench: Bench, faults: Any) -> None:
+    """An invalid list of faults gets 400 and does not replace the old faults."""
     bench.fault({"call": "values.get", "status": 503})
     refused = bench.client.post("/_emulator/faults", json=faults)
 

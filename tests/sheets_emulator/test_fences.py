@@ -1,4 +1,4 @@
-"""Metadata with a chosen ID as the mark of a write: at most one copy of a batch takes effect."""
+"""Fences: metadata with an id chosen by the client, so that a batch is applied at most once."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -24,14 +24,14 @@ def appended(text: str) -> dict[str, Any]:
 
 
 def status_of(bench: Bench, *requests: dict[str, Any]) -> int | None:
-    """The status of a batchUpdate, None if the connection is closed before its answer ends."""
+    """The status of a batchUpdate, or None if the connection closes before the answer ends."""
     with suppress(ConnectionAbortedError):
         return bench.edit(*requests).status_code
     return None
 
 
-def test_a_whole_fenced_batch_is_answered_with_the_state_after_it(bench: Bench) -> None:
-    """Fence, new row, changed cell, deleted row and an old fence, in one call."""
+def test_a_batch_with_a_fence_answers_the_resulting_rows(bench: Bench) -> None:
+    """One batch creates a fence, writes rows, deletes an old fence, and answers the new rows."""
     bench.update("Data!A1", [["name"], ["a"], ["b"], ["c"]])
     bench.edit(create(6))
     changed = {
@@ -72,8 +72,8 @@ def test_a_whole_fenced_batch_is_answered_with_the_state_after_it(bench: Bench) 
         pytest.param({"drop": True}, id="lost answer"),
     ],
 )
-def test_a_copy_of_a_batch_that_was_applied_is_refused(bench: Bench, fault: dict[str, Any]) -> None:
-    """The row and the fence are there once, whether the first answer arrived or not."""
+def test_a_copy_of_an_applied_batch_gets_400(bench: Bench, fault: dict[str, Any]) -> None:
+    """Sending an applied batch again gets 400, because the metadata id is used."""
     bench.fault({"call": CALL, "apply": True, **fault})
     status_of(bench, create(7), appended("x"))
     second = bench.edit(create(7), appended("x"))
@@ -84,8 +84,8 @@ def test_a_copy_of_a_batch_that_was_applied_is_refused(bench: Bench, fault: dict
     assert bench.grid("Data") == [["x"]]
 
 
-def test_a_burnt_id_refuses_the_write_that_comes_later(bench: Bench) -> None:
-    """The first use of the ID excludes all copies of the batch."""
+def test_a_used_id_stops_a_late_batch(bench: Bench) -> None:
+    """A late batch has no effect if other metadata used its id in the meantime."""
     bench.fault({"call": CALL, "late_ms": 5000})
     bench.edit(create(7), appended("x"))
     bench.edit(create(7, "burned"))
@@ -95,8 +95,8 @@ def test_a_burnt_id_refuses_the_write_that_comes_later(bench: Bench) -> None:
     assert bench.grid("Data") == []
 
 
-async def test_of_copies_that_overlap_one_takes_effect(tmp_path: Path) -> None:
-    """The second to arrive is refused completely."""
+async def test_one_of_two_concurrent_copies_takes_effect(tmp_path: Path) -> None:
+    """Of two concurrent copies of a batch, the second gets 400 and has no effect."""
     clock = HeldClock()
     seed = write_seed(tmp_path, {"book/Data.csv": "head\n"})
     emulator = create_emulator(EmulatorOptions(seed=seed, latency_ms=100), timing=clock.timing())
@@ -110,8 +110,8 @@ async def test_of_copies_that_overlap_one_takes_effect(tmp_path: Path) -> None:
     assert traffic.column() == ["head", "x"]
 
 
-def test_fences_survive_a_restart(tmp_path: Path) -> None:
-    """So does the metadata of rows."""
+def test_fences_are_kept_after_a_restart(tmp_path: Path) -> None:
+    """Metadata of the spreadsheet and of a row is the same after a restart."""
     everything = {"dataFilters": [by()]}
     with running_on(tmp_path / "book.db") as bench:
         path = f"/v4/spreadsheets/{created(bench)}"
@@ -127,8 +127,8 @@ def test_fences_survive_a_restart(tmp_path: Path) -> None:
     assert refused.status_code == 400
 
 
-def test_a_copied_spreadsheet_has_fences_of_its_own(bench: Bench) -> None:
-    """It begins with those of the original; a copied worksheet has none."""
+def test_a_copied_spreadsheet_has_its_own_fences(bench: Bench) -> None:
+    """A copied spreadsheet has independent copies of the metadata. A copied worksheet has none."""
     bench.edit(create(7), create(8, location={"sheetId": 0}))
     copy = bench.call("POST", "/drive/v3/files/book/copy", {"name": "copy"}).json()["id"]
     bench.edit(delete(metadataId=7))
@@ -145,10 +145,10 @@ def test_a_copied_spreadsheet_has_fences_of_its_own(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("status", "drop"), [(503, False), (504, False), (None, True)], ids=["503", "504", "dropped"]
 )
-def test_a_late_batch_update_is_refused_when_its_effect_would_come(
+def test_a_late_batch_update_has_no_effect_if_its_id_is_used(
     bench: Bench, status: int | None, drop: bool
 ) -> None:
-    """A used ID is looked for at the moment of the effect, not of the answer."""
+    """The metadata id is checked when a late effect happens, not when the call is answered."""
     late = {"call": "spreadsheets.batchUpdate", "late_ms": 5000, "status": status, "drop": drop}
     bench.fault({**late, "match": "late"})
     first = {"addSheet": {"properties": {"title": "New"}}}
@@ -161,8 +161,8 @@ def test_a_late_batch_update_is_refused_when_its_effect_would_come(
     assert [sheet["title"] for sheet in bench.sheets()] == ["Data"]
 
 
-def test_a_late_batch_update_applies_if_its_id_is_still_free(bench: Bench) -> None:
-    """Before the effect the ID is free, after it the metadata is there."""
+def test_a_late_batch_update_is_applied_if_its_id_is_unused(bench: Bench) -> None:
+    """A late effect creates its metadata if the id is unused at that time."""
     bench.fault({"call": "spreadsheets.batchUpdate", "late_ms": 5000})
     answer = bench.edit(create(7, "late"))
     before = found(bench, by(metadataId=7))

@@ -1,4 +1,4 @@
-"""The emulator's errors are those that Google was seen to send."""
+"""The emulator's errors compared with recorded errors of Google."""
 
 import json
 import re
@@ -13,11 +13,11 @@ from tests.sheets_emulator.bench import Bench, values_path
 from tests.sheets_emulator.requests_of import properties_of
 
 NOT_EMULATED = {"office_file"}
-"""A state of a file that no spreadsheet here can be in."""
+"""Names of recorded errors about Office files, which the emulator does not have."""
 
 
 def made(bench: Bench, title: str, rows: int, columns: int) -> str:
-    """The path of a new spreadsheet whose one worksheet has this title and size."""
+    """The path of a new spreadsheet that has one worksheet with this title and size."""
     grid = {"rowCount": rows, "columnCount": columns}
     body = {"sheets": [{"properties": {"title": title, "gridProperties": grid}}]}
     created = bench.call("POST", "/v4/spreadsheets", body).json()
@@ -25,12 +25,14 @@ def made(bench: Bench, title: str, rows: int, columns: int) -> str:
 
 
 def batch_update(bench: Bench, book: str, text: str) -> Response:
+    """The answer to a values.batchUpdate of one cell."""
     data = [{"range": text, "values": [["x"]]}]
     body = {"valueInputOption": "RAW", "data": data}
     return bench.call("POST", f"{book}/values:batchUpdate", body)
 
 
 def faulty(bench: Bench, status: int, path: str, method: str = "GET") -> Response:
+    """The answer to a call that a fault with this status answers."""
     bench.fault({"call": "*", "status": status})
     return bench.call(method, path)
 
@@ -141,13 +143,13 @@ EMULATED: Mapping[str, Callable[[Bench], Response]] = {
 
 
 def recorded() -> dict[str, dict[str, Any]]:
-    """The recorded errors by their names, about the project that the emulator has."""
+    """The recorded errors by name, with the project number of the emulator."""
     text = re.sub(r"\b1234567890\b", "123456789012", ERRORS.read_text("utf-8"))
     return {each["name"]: each for each in json.loads(text)}
 
 
 def essence(body: dict[str, Any]) -> dict[str, Any]:
-    """Fields by which clients classify an error, and its text."""
+    """The members of an error that clients use: code, status, message, reasons and violations."""
     error = body["error"]
     details = error.get("details", [])
     return {
@@ -162,14 +164,14 @@ def essence(body: dict[str, Any]) -> dict[str, Any]:
 
 @needs_errors
 def test_recorded_errors_are_emulated() -> None:
-    """Each recorded error is brought about below, but for those that cannot be."""
+    """Each recorded error has a function that causes the error, except those in `NOT_EMULATED`."""
     assert set(recorded()) == set(EMULATED) | NOT_EMULATED
 
 
 @needs_errors
 @pytest.mark.parametrize("name", EMULATED)
-def test_error_is_the_one_that_google_sends(bench: Bench, name: str) -> None:
-    """Status, code, message, status word and the reasons in the details are those recorded."""
+def test_error_equals_the_recorded_error_of_google(bench: Bench, name: str) -> None:
+    """Status, headers, message, reasons and violations equal the recording."""
     wanted = recorded()[name]
     answer = EMULATED[name](bench)
     headers = {header: answer.headers.get(header) for header in wanted.get("headers", {})}
@@ -181,6 +183,6 @@ def test_error_is_the_one_that_google_sends(bench: Bench, name: str) -> None:
 
 @needs_errors
 @pytest.mark.parametrize("name", ["quota_read", "quota_write"])
-def test_spent_quota_is_reported_as_recorded(bench: Bench, name: str) -> None:
-    """These bodies are the same to the last detail; that of writes has fewer."""
+def test_quota_errors_equal_the_recorded_ones(bench: Bench, name: str) -> None:
+    """The 429 for reads and the shorter one for writes equal Google's bodies exactly."""
     assert EMULATED[name](bench).json() == recorded()[name]["body"]

@@ -1,4 +1,4 @@
-"""A seed of worksheets as people keep them, and rows that are added to them."""
+"""A seed with realistic worksheets, and rows that are added to them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +24,7 @@ from tests.sheets_emulator.requests_of import Request
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A bench with the worksheets in the spreadsheet `book`, for all tests."""
+    """A bench with the worksheets in the spreadsheet `book`, shared by all tests."""
     folder = tmp_path_factory.mktemp("kept")
     seed = write_kept_sheets(folder / "seed", "book")
     built = build_bench(folder, EmulatorOptions(seed=seed))
@@ -34,7 +34,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 @pytest.fixture
 def bench(served: Bench) -> Iterator[Bench]:
-    """The bench with the worksheets as seeded."""
+    """The bench after a reset to the seed."""
     served.client.post("/_emulator/reset")
     yield served
 
@@ -47,12 +47,13 @@ def rows(bench: Bench, sheet: KeptSheet, first: int, last: int) -> list[list[Any
 
 
 def padded(records: Any, width: int) -> list[list[str]]:
+    """The records, filled with "" up to this width."""
     return [[*each, *[""] * (width - len(each))] for each in records]
 
 
 @pytest.mark.parametrize("sheet", KEPT_SHEETS, ids=lambda each: each.title)
 def test_worksheet_displays_its_header_and_records(bench: Bench, sheet: KeptSheet) -> None:
-    """The header is in its row, and the records below it."""
+    """The header is in its row, and the records are below the header."""
     found = rows(bench, sheet, sheet.header_row, sheet.end_row - 1)
     width = len(sheet.fields)
 
@@ -70,22 +71,22 @@ def test_worksheet_displays_its_header_and_records(bench: Bench, sheet: KeptShee
 def test_columns_are_filled_down_to_row_1000(
     bench: Bench, sheet: KeptSheet, tail: list[str]
 ) -> None:
-    """All rows below the records display the same."""
+    """All rows below the last record, to row 1000, display the same checkboxes and defaults."""
     found = rows(bench, sheet, sheet.end_row, 1000)
 
     assert found == [tail] * (1001 - sheet.end_row)
 
 
 def test_a_reset_restores_the_worksheets(bench: Bench) -> None:
-    """Also those that are made by edits."""
+    """A reset also restores worksheets that a `.json` file of the seed edits."""
     bench.call("POST", "/v4/spreadsheets/book/values/Tasks:clear")
     bench.client.post("/_emulator/reset")
 
     assert rows(bench, TASKS, 4, 4) == [[*TASKS.records[0]]]
 
 
-def test_the_header_is_protected_frozen_and_one_column_hidden(bench: Bench) -> None:
-    """Rows may be inserted below the header only."""
+def test_the_header_is_protected_and_frozen(bench: Bench) -> None:
+    """Rows can only be inserted below the protected, frozen header. One column is hidden."""
     header = bench.update("Tasks!A3", [["x"]])
     above = bench.edit(inserted(TASKS, 2, 1))
     below = bench.edit(inserted(TASKS, 3, 1))
@@ -98,7 +99,7 @@ def test_the_header_is_protected_frozen_and_one_column_hidden(bench: Bench) -> N
 
 
 def inserted(sheet: KeptSheet, start: int, count: int) -> Request:
-    """Rows inserted before a row, counted from 0, which inherit from the one above."""
+    """A request that inserts rows before `start`, counted from 0, like the row above them."""
     lines = {"sheetId": sheet.sheet_id, "dimension": "ROWS"}
     lines |= {"startIndex": start, "endIndex": start + count}
     return {"insertDimension": {"range": lines, "inheritFromBefore": True}}
@@ -115,7 +116,7 @@ def cell_range(sheet: KeptSheet, top: int, bottom: int, left: int, right: int) -
 
 
 def test_rows_are_inserted_with_formats_rules_and_copied_formulas(bench: Bench) -> None:
-    """Two records below the last one: their columns compute, and the tail moves down."""
+    """Two rows inserted after the last record have its formats, checkboxes and formulas."""
     start = TASKS.end_row - 1
     number = {"userEnteredValue": {"numberValue": 46120}}
     text = {"userEnteredValue": {"stringValue": "Move"}}
@@ -140,8 +141,8 @@ def test_rows_are_inserted_with_formats_rules_and_copied_formulas(bench: Bench) 
     assert bench.size() == (1002, 26)
 
 
-def test_filled_down_formulas_compute_what_is_entered_beside_them(bench: Bench) -> None:
-    """A row of the tail becomes a record, an error goes on, and sorting keeps rows together."""
+def test_filled_down_formulas_use_entered_values(bench: Bench) -> None:
+    """Formulas in filled-down rows use new values and pass on errors. Sorting keeps rows intact."""
     bench.update("Tasks!A7", [["Move", "Ann"]])
     bench.update("Orders!A4", [["A-3", "new", "many", 2]])
     spec = {"dimensionIndex": 0, "sortOrder": "ASCENDING"}
@@ -168,8 +169,8 @@ def test_filled_down_formulas_compute_what_is_entered_beside_them(bench: Bench) 
         pytest.param(STOCK, 9, id="below the table"),
     ],
 )
-def test_cells_are_appended_below_everything(bench: Bench, sheet: KeptSheet, row: int) -> None:
-    """Without a table's ID, filled-down rows, notes and the totals row are above the new row."""
+def test_cells_are_appended_below_all_other_cells(bench: Bench, sheet: KeptSheet, row: int) -> None:
+    """appendCells without a `tableId` writes below filled-down rows, notes and totals."""
     line = {"values": [{"userEnteredValue": {"stringValue": "new"}}]}
     request = {"sheetId": sheet.sheet_id, "rows": [line], "fields": "userEnteredValue"}
     bench.edit({"appendCells": request})
@@ -177,8 +178,8 @@ def test_cells_are_appended_below_everything(bench: Bench, sheet: KeptSheet, row
     assert bench.grid(f"{sheet.title}!A{row}") == [["new"]]
 
 
-def test_rows_join_the_table_above_its_totals(bench: Bench) -> None:
-    """Its range grows, and the notes below move down."""
+def test_rows_are_appended_to_a_table_above_its_totals(bench: Bench) -> None:
+    """appendCells with a `tableId` extends the table above its totals, and moves notes down."""
     line = {"values": [{"userEnteredValue": {"stringValue": "Saw"}}]}
     bench.edit({"appendCells": {"tableId": TABLE_ID, "rows": [line], "fields": "userEnteredValue"}})
     [*_, sheet] = bench.described(fields="sheets.tables.range")["sheets"]

@@ -1,4 +1,4 @@
-"""Protected ranges: writes that the service account may not make."""
+"""Protected ranges: writes that a service account is not allowed to make."""
 
 from typing import Any
 
@@ -15,14 +15,14 @@ CELL = grid_range(1, 1, 2, 2)  # B2
 
 
 def protect(bench: Bench, range_: Request, **members: object) -> Any:
-    """The owner protects a range; the ProtectedRange as the account sees it."""
+    """Let the owner protect a range. Return the ProtectedRange as the account reads it."""
     request = {"addProtectedRange": {"protectedRange": {"range": range_, **members}}}
     assert bench.owner_edits(request).status_code == 200
     return bench.described(fields="sheets.protectedRanges")["sheets"][0]["protectedRanges"][-1]
 
 
-def test_writes_to_protected_cells_are_refused(bench: Bench) -> None:
-    """Update, clear and append are refused; the cells beside are free."""
+def test_writes_to_protected_cells_get_400(bench: Bench) -> None:
+    """Update, clear and append of a protected cell get 400. Other cells can be written."""
     protect(bench, CELL)
     refused = [
         bench.update("Data!B2", [["x"]]),
@@ -37,8 +37,8 @@ def test_writes_to_protected_cells_are_refused(bench: Bench) -> None:
     assert bench.grid("Data") == [["x"]]
 
 
-def test_refusal_in_a_batch_has_its_prefix(bench: Bench) -> None:
-    """The place in the batch comes before the text."""
+def test_protection_error_of_a_batch_has_the_index(bench: Bench) -> None:
+    """The error of a batch starts with the index of the range or request."""
     protect(bench, CELL)
     data = [{"range": "Data!A1", "values": [[1]]}, {"range": "Data!B2", "values": [[1]]}]
     body = {"valueInputOption": "RAW", "data": data}
@@ -53,7 +53,7 @@ def test_refusal_in_a_batch_has_its_prefix(bench: Bench) -> None:
 
 
 def test_protection_moves_with_its_cells(bench: Bench) -> None:
-    """Inserted and deleted rows and columns shift what is protected."""
+    """Inserted and deleted rows and columns shift a protected range."""
     protect(bench, CELL)
     bench.edit(
         dimension("insertDimension", "ROWS", 0, 2), dimension("deleteDimension", "COLUMNS", 0, 1)
@@ -78,7 +78,7 @@ def test_protection_moves_with_its_cells(bench: Bench) -> None:
 def test_protection_moves_with_moved_rows_and_columns(
     bench: Bench, name: str, source: tuple[int, int], destination: int, text: str
 ) -> None:
-    """The owner's move takes what is protected along, blank as the cells are."""
+    """A moved row or column takes its protection along, also if its cells are blank."""
     protect(bench, CELL)
     range_ = {"sheetId": 0, "dimension": name, "startIndex": source[0], "endIndex": source[1]}
     bench.owner_edits({"moveDimension": {"source": range_, "destinationIndex": destination}})
@@ -87,8 +87,8 @@ def test_protection_moves_with_moved_rows_and_columns(
     assert [cell for cell in cells if bench.update(cell, [["x"]]).status_code == 400] == [text]
 
 
-def test_protection_stays_where_some_of_its_cells_are_moved_away(bench: Bench) -> None:
-    """A protected range is not split."""
+def test_protection_is_not_split_if_some_of_its_cells_are_moved(bench: Bench) -> None:
+    """A protected range stays in place if only some of its rows are moved."""
     protect(bench, grid_range(1, 0, 3, 5))
     source = {"sheetId": 0, "dimension": "ROWS", "startIndex": 2, "endIndex": 3}
     bench.owner_edits({"moveDimension": {"source": source, "destinationIndex": 5}})
@@ -110,7 +110,7 @@ def test_protection_stays_where_some_of_its_cells_are_moved_away(bench: Bench) -
 def test_open_ranges_protect_whole_rows_and_columns(
     bench: Bench, range_: Request, text: str, status: int
 ) -> None:
-    """A bound that is not given is the grid's."""
+    """A range without a start or end index extends to the end of the grid."""
     protect(bench, range_)
 
     assert bench.update(text, [["x"]]).status_code == status
@@ -125,10 +125,10 @@ def test_open_ranges_protect_whole_rows_and_columns(
         pytest.param({"sheetId": 0, "endColumnIndex": 1}, "ROWS", [0, 1, 4], id="column"),
     ],
 )
-def test_lines_are_inserted_beside_what_is_protected(
+def test_rows_can_be_inserted_beside_protected_cells(
     bench: Bench, range_: Request, name: str, refused: list[int]
 ) -> None:
-    """Rows go below a protected header, but not into it, nor through a protected column."""
+    """Rows can be inserted below a protected header, but not in it or in a protected column."""
     protect(bench, range_)
     found = [
         bench.edit(dimension("insertDimension", name, at, at + 1)).status_code for at in refused
@@ -139,8 +139,8 @@ def test_lines_are_inserted_beside_what_is_protected(
     assert (below.status_code == 200) == ("endRowIndex" in range_)
 
 
-def test_inserted_rows_may_not_split_what_is_protected(bench: Bench) -> None:
-    """INSERT_ROWS before a protected row pushes it down; inside it is refused."""
+def test_inserted_rows_cannot_split_a_protected_range(bench: Bench) -> None:
+    """INSERT_ROWS moves a protected row down. Within a protected range it gets 400."""
     bench.update("Data!A1", [["h"]])
     protect(bench, grid_range(2, 0, 4, 5))
     before = bench.append("Data!A1", [["x"]], insertDataOption="INSERT_ROWS")
@@ -153,7 +153,7 @@ def test_inserted_rows_may_not_split_what_is_protected(bench: Bench) -> None:
 
 
 def test_editors_and_warnings_do_not_stop_the_account(bench: Bench) -> None:
-    """Editors may write, and a warning only warns."""
+    """Editors of a range can write its cells. A range with `warningOnly` stops no write."""
     email = bench.account["client_email"]
     protect(bench, CELL, editors={"users": [email]})
     warning = protect(bench, grid_range(0, 0, 1, 1), warningOnly=True)
@@ -162,8 +162,8 @@ def test_editors_and_warnings_do_not_stop_the_account(bench: Bench) -> None:
     assert bench.update("Data!A1", [["x", "x"], ["x", "x"]]).status_code == 200
 
 
-def test_what_is_left_open_of_a_protected_worksheet_is_free(bench: Bench) -> None:
-    """A write that stays in unprotected ranges is taken, also over two that touch."""
+def test_unprotected_ranges_of_a_protected_worksheet_can_be_written(bench: Bench) -> None:
+    """A write within `unprotectedRanges` is allowed, also across two adjacent ranges."""
     openings = [grid_range(0, 0, 2, 2), grid_range(0, 2, 2, 4)]
     protect(bench, {"sheetId": 0}, unprotectedRanges=openings)
     cells = ("Data!A1", "Data!D2", "Data!E1", "Data!A3")
@@ -175,8 +175,8 @@ def test_what_is_left_open_of_a_protected_worksheet_is_free(bench: Bench) -> Non
     assert (across.status_code, beyond.status_code) == (200, 400)
 
 
-def test_what_is_left_open_moves_with_its_cells(bench: Bench) -> None:
-    """Rows inserted above push the unprotected range down."""
+def test_unprotected_range_moves_with_its_cells(bench: Bench) -> None:
+    """Rows inserted above an unprotected range move the range down."""
     protect(bench, {"sheetId": 0}, unprotectedRanges=[CELL])
     bench.owner_edits(dimension("insertDimension", "ROWS", 0, 2))
     statuses = [bench.update(text, [["x"]]).status_code for text in ("Data!B2", "Data!B4")]
@@ -184,8 +184,8 @@ def test_what_is_left_open_moves_with_its_cells(bench: Bench) -> None:
     assert statuses == [400, 200]
 
 
-def test_persons_edit_is_not_stopped(bench: Bench) -> None:
-    """The edit of a fault is the owner's."""
+def test_edit_of_the_owner_ignores_protections(bench: Bench) -> None:
+    """The edit of a fault is made by the owner, so protections do not apply."""
     protect(bench, CELL)
     status = bench.owner_edits(dimension("deleteDimension", "ROWS", 1, 2)).status_code
 
@@ -217,8 +217,8 @@ LINES = {"sheetId": 0, "dimension": "ROWS", "startIndex": 1, "endIndex": 2}
         ),
     ],
 )
-def test_requests_that_touch_protected_cells_are_refused(bench: Bench, request_: Request) -> None:
-    """Rows, columns, filters and worksheets with protected cells in them are not changed."""
+def test_requests_that_change_protected_cells_get_400(bench: Bench, request_: Request) -> None:
+    """Rows, columns, filters and worksheets that have protected cells cannot be changed."""
     protect(bench, grid_range(1, 0, 2, 5))
     answer = bench.edit(request_)
 

@@ -1,4 +1,4 @@
-"""Per-minute limits, latency and counting."""
+"""Limits per minute, latency and statistics of calls."""
 
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,12 @@ DATA = values_path("Data")
 
 
 def statuses(bench: Bench, count: int) -> list[int]:
+    """The statuses of `count` reads, one after the other."""
     return [bench.call("GET", DATA).status_code for _ in range(count)]
 
 
-def test_reads_past_the_limit_are_refused_with_the_recorded_body(build: BenchBuilder) -> None:
-    """429 names the quota, its limit and why, and has no Retry-After."""
+def test_reads_above_the_limit_get_the_recorded_429(build: BenchBuilder) -> None:
+    """A 429 has the quota, its limit and the reason, and no `Retry-After`."""
     bench = build({"Data": "x\n"}, EmulatorOptions(reads_per_minute=1))
     bench.call("GET", DATA)
     answer = bench.call("GET", DATA)
@@ -36,8 +37,8 @@ def test_reads_past_the_limit_are_refused_with_the_recorded_body(build: BenchBui
     assert info["metadata"]["quota_limit"] == "ReadRequestsPerMinutePerUser"
 
 
-def test_window_slides(build: BenchBuilder) -> None:
-    """A call counts for a minute from its own moment; a refused one does not count."""
+def test_limit_counts_the_last_60_seconds(build: BenchBuilder) -> None:
+    """A call counts for 60 seconds from its own time. A call that gets 429 does not count."""
     bench = build({"Data": "x\n"}, EmulatorOptions(reads_per_minute=2))
     first = statuses(bench, 1)
     bench.clock.advance(30)
@@ -48,10 +49,10 @@ def test_window_slides(build: BenchBuilder) -> None:
     assert (first, second, third) == ([200], [200, 429, 429], [200, 429])
 
 
-def test_writes_have_a_limit_of_their_own_and_a_refused_one_has_no_effect(
+def test_writes_have_their_own_limit(
     build: BenchBuilder,
 ) -> None:
-    """Reads go on when writes are spent; nothing is written by a refused call."""
+    """A write above the limit gets 429 without effect. Reads are still allowed."""
     bench = build({"Data": "x\n"}, EmulatorOptions(writes_per_minute=1))
     written = [bench.append("Data!A1", [[row]]).status_code for row in ("a", "b")]
 
@@ -60,7 +61,7 @@ def test_writes_have_a_limit_of_their_own_and_a_refused_one_has_no_effect(
 
 
 def test_stats_count_calls_by_name_and_kind(build: BenchBuilder) -> None:
-    """Refused calls are in `refused` only; failing ones count as the calls they are.
+    """Calls above the limit only count in `refused`. Other failed calls count as normal calls.
 
     The project and its only account have the same counts.
     """
@@ -80,8 +81,8 @@ def test_stats_count_calls_by_name_and_kind(build: BenchBuilder) -> None:
     }
 
 
-def test_peak_is_the_highest_number_of_calls_in_a_minute(bench: Bench) -> None:
-    """Calls of any 60 seconds, not of a minute by the clock; a quiet minute leaves it."""
+def test_peak_is_the_maximum_of_calls_in_60_seconds(bench: Bench) -> None:
+    """The peak is the maximum of any 60 seconds, not of a clock minute."""
     bench.clock.advance(59)
     statuses(bench, 2)
     bench.clock.advance(59)
@@ -97,7 +98,7 @@ def test_peak_is_the_highest_number_of_calls_in_a_minute(bench: Bench) -> None:
 
 @pytest.mark.parametrize("project", ["emulator", "other"])
 def test_limit_is_per_account(build: BenchBuilder, tmp_path: Path, project: str) -> None:
-    """A service account is one user, whatever others spend, in its project or another one."""
+    """Each service account has its own limit, in the same project and in another one."""
     options = EmulatorOptions(reads_per_minute=2, projects=("emulator", project))
     bench = build({"Data": "x\n"}, options)
     other = bench_of_account(bench, 2, tmp_path)
@@ -106,10 +107,8 @@ def test_limit_is_per_account(build: BenchBuilder, tmp_path: Path, project: str)
     assert statuses(other, 3) == [200, 200, 429]
 
 
-def test_limit_of_a_project_holds_over_all_its_accounts(
-    build: BenchBuilder, tmp_path: Path
-) -> None:
-    """Its window slides as well, and other projects have limits of their own."""
+def test_limit_of_a_project_is_shared_by_its_accounts(build: BenchBuilder, tmp_path: Path) -> None:
+    """All accounts of a project share its limit over 60 seconds. Other projects have their own."""
     options = EmulatorOptions(
         reads_per_minute=2,
         reads_per_minute_per_project=3,
@@ -128,10 +127,10 @@ def test_limit_of_a_project_holds_over_all_its_accounts(
     assert later == [[200, 200], [200, 429]]
 
 
-def test_call_that_the_project_refuses_does_not_count_for_its_account(
+def test_call_above_the_project_limit_does_not_count_for_its_account(
     build: BenchBuilder, tmp_path: Path
 ) -> None:
-    """It counts as refused for both."""
+    """A call above the limit of the project counts as refused for the project and the account."""
     options = EmulatorOptions(reads_per_minute_per_project=2, projects=("emulator", "emulator"))
     bench = build({"Data": "x\n"}, options)
     other = bench_of_account(bench, 2, tmp_path)
@@ -144,8 +143,8 @@ def test_call_that_the_project_refuses_does_not_count_for_its_account(
     assert (account["reads"], account["refused"]) == (0, 1)
 
 
-def test_limit_of_a_project_is_named_in_its_refusal(build: BenchBuilder) -> None:
-    """As for a user's limit, with another name and unit."""
+def test_limit_of_a_project_is_named_in_its_error(build: BenchBuilder) -> None:
+    """The 429 has the name and unit of the project's limit."""
     bench = build({"Data": "x\n"}, EmulatorOptions(reads_per_minute_per_project=1))
     bench.call("GET", DATA)
     error = bench.call("GET", DATA).json()["error"]
@@ -165,8 +164,8 @@ def test_limit_of_a_project_is_named_in_its_refusal(build: BenchBuilder) -> None
     }
 
 
-def test_writes_of_a_project_have_a_limit_of_their_own(build: BenchBuilder) -> None:
-    """Reads go on; the refusal has fewer members, as that of a user's writes."""
+def test_writes_of_a_project_have_their_own_limit(build: BenchBuilder) -> None:
+    """A write above the limit of the project gets 429. Reads are still allowed."""
     bench = build({"Data": "x\n"}, EmulatorOptions(writes_per_minute_per_project=1))
     answers = [bench.append("Data!A1", [["a"]]) for _ in range(2)]
     metadata = answers[1].json()["error"]["details"][0]["metadata"]
@@ -177,14 +176,14 @@ def test_writes_of_a_project_have_a_limit_of_their_own(build: BenchBuilder) -> N
 
 
 def test_call_without_a_valid_token_is_not_counted(bench: Bench) -> None:
-    """There is no account to count it for."""
+    """A call without a token is not in the statistics, because its account is unknown."""
     bench.client.get(DATA)
 
     assert bench.stats()["calls"] == {}
 
 
 def test_latency_is_half_before_and_half_after_the_effect(build: BenchBuilder) -> None:
-    """Every call takes the given time, tokens included."""
+    """Each call and each token request waits half the latency before and after its effect."""
     bench = build({"Data": "x\n"}, EmulatorOptions(latency_ms=300))
     bench.clock.slept.clear()
     bench.call("GET", DATA)
@@ -194,7 +193,7 @@ def test_latency_is_half_before_and_half_after_the_effect(build: BenchBuilder) -
 
 
 def test_reset_clears_counts_limits_and_data(build: BenchBuilder) -> None:
-    """After a reset all is as at the start, and the token still works."""
+    """A reset restores the seed and clears counts, limits and faults. The token stays valid."""
     bench = build({"Data": "x\n"}, EmulatorOptions(reads_per_minute=1, writes_per_minute=2))
     bench.append("Data!A1", [["a"]])
     created = bench.call("POST", "/v4/spreadsheets", {}).json()["spreadsheetId"]

@@ -1,4 +1,4 @@
-"""Appends that overlap in time: which rows are lost, which are not, and when they look."""
+"""Concurrent appends: which rows are lost, and when an append searches for its table."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ TrafficBuilder = Callable[..., Traffic]
 
 @pytest.fixture
 def traffic_of(tmp_path: Path) -> TrafficBuilder:
-    """Builds an emulator whose spreadsheet `book` has one worksheet `Data` of one column."""
+    """Build an emulator with the spreadsheet `book`, whose worksheet `Data` has one column."""
 
     def built(rows: str = "head\n", *, racing_inserts: bool = False) -> Traffic:
         clock = HeldClock()
@@ -32,7 +32,7 @@ def traffic_of(tmp_path: Path) -> TrafficBuilder:
 
 
 async def test_appends_that_overlap_overwrite_each_other(traffic_of: TrafficBuilder) -> None:
-    """Each searched the table's end before the other wrote: one row is left, and both name it."""
+    """Two appends that both search before either of them writes are written to the same row."""
     traffic = traffic_of()
     first = traffic.append("first")
     await traffic.clock.advance(20)
@@ -43,10 +43,10 @@ async def test_appends_that_overlap_overwrite_each_other(traffic_of: TrafficBuil
     assert traffic.column() == ["head", "second"]
 
 
-async def test_append_that_comes_after_the_write_of_another_loses_nothing(
+async def test_append_after_the_write_of_another_loses_nothing(
     traffic_of: TrafficBuilder,
 ) -> None:
-    """Only the first part of the latency counts: the answer may still be on its way."""
+    """An append that starts after the write of another, but before its answer, loses no row."""
     traffic = traffic_of()
     traffic.append("first")
     await traffic.clock.advance(60)
@@ -58,7 +58,7 @@ async def test_append_that_comes_after_the_write_of_another_loses_nothing(
 
 
 async def test_inserted_rows_do_not_race(traffic_of: TrafficBuilder) -> None:
-    """With INSERT_ROWS the table is looked for when the row is written."""
+    """With INSERT_ROWS, an append searches for the table when it writes its row."""
     traffic = traffic_of()
     replies = [traffic.append(row, option="INSERT_ROWS") for row in ("first", "second")]
     await traffic.clock.advance(200)
@@ -67,8 +67,10 @@ async def test_inserted_rows_do_not_race(traffic_of: TrafficBuilder) -> None:
     assert traffic.column() == ["head", "first", "second"]
 
 
-async def test_racing_inserts_lose_nothing_but_tell_old_places(traffic_of: TrafficBuilder) -> None:
-    """The row is inserted where the end was seen: the ones there are pushed down, unnoticed."""
+async def test_racing_inserts_lose_nothing_but_answer_old_positions(
+    traffic_of: TrafficBuilder,
+) -> None:
+    """With `racing_inserts` no row is lost, but an answer can have a position that is outdated."""
     traffic = traffic_of("head\nlast\n", racing_inserts=True)
     replies = [traffic.append(row, option="INSERT_ROWS") for row in ("first", "second")]
     await traffic.clock.advance(200)
@@ -78,7 +80,7 @@ async def test_racing_inserts_lose_nothing_but_tell_old_places(traffic_of: Traff
 
 
 def test_without_latency_nothing_overlaps(build: BenchBuilder) -> None:
-    """An emulator without latency has no races."""
+    """Without latency, appends do not overlap, also with `racing_inserts`."""
     bench = build({"Data": "head\n"}, EmulatorOptions(racing_inserts=True))
     written = [
         bench.append("Data", [[row]], insertDataOption=option).json()["updates"]["updatedRange"]
@@ -88,8 +90,8 @@ def test_without_latency_nothing_overlaps(build: BenchBuilder) -> None:
     assert written == ["Data!A2", "Data!A3", "Data!A4"]
 
 
-async def test_append_with_an_edit_looks_after_the_edit(traffic_of: TrafficBuilder) -> None:
-    """A person's edit comes before the look, so that call does not race."""
+async def test_append_with_an_edit_searches_after_the_edit(traffic_of: TrafficBuilder) -> None:
+    """An append whose fault has an edit searches for the table after the owner's edit."""
     traffic = traffic_of("head\nlast\n")
     rows = dimension("insertDimension", "ROWS", 0, 1)
     traffic.emulator.service.faults.replace(
@@ -104,10 +106,10 @@ async def test_append_with_an_edit_looks_after_the_edit(traffic_of: TrafficBuild
     assert traffic.column() == [None, "head", "plain", "edited"]
 
 
-async def test_worksheet_that_is_replaced_meanwhile_is_looked_for_again(
+async def test_append_finds_a_worksheet_that_was_replaced(
     traffic_of: TrafficBuilder,
 ) -> None:
-    """The place was in a deleted worksheet; another one has its title now."""
+    """If the worksheet is replaced during an append, the append writes to the new one."""
     traffic = traffic_of("head\nlast\n")
     traffic.edit(
         {"addSheet": {"properties": {"sheetId": 7, "title": "New"}}},
@@ -122,10 +124,10 @@ async def test_worksheet_that_is_replaced_meanwhile_is_looked_for_again(
     assert traffic.column() == ["row"]
 
 
-async def test_place_that_is_cut_off_meanwhile_is_looked_for_again(
+async def test_append_searches_again_if_its_row_was_deleted(
     traffic_of: TrafficBuilder,
 ) -> None:
-    """The rows at the end were deleted, so the place is past the grid."""
+    """An append searches again if deletions put the row that it found outside the grid."""
     traffic = traffic_of("head\na\nb\nc\n")
     traffic.edit(dimension("deleteDimension", "ROWS", 1, 4))
     await traffic.clock.advance(20)
@@ -136,10 +138,10 @@ async def test_place_that_is_cut_off_meanwhile_is_looked_for_again(
     assert traffic.column() == ["head", "row"]
 
 
-async def test_append_that_sees_no_worksheet_is_refused_at_its_end(
+async def test_append_to_an_unknown_worksheet_is_an_error_after_the_latency(
     traffic_of: TrafficBuilder,
 ) -> None:
-    """The worksheet does not exist when the append arrives; the error comes after the latency."""
+    """An append to a worksheet that does not exist on arrival gets an error after the latency."""
     traffic = traffic_of()
     traffic.edit({"addSheet": {"properties": {"title": "New"}}})
     await traffic.clock.advance(20)
@@ -153,8 +155,8 @@ async def test_append_that_sees_no_worksheet_is_refused_at_its_end(
     assert traffic.column("New") == []
 
 
-async def test_late_effect_looks_when_it_comes(traffic_of: TrafficBuilder) -> None:
-    """A write that lands after its answer goes under what was written since."""
+async def test_late_append_searches_when_it_takes_effect(traffic_of: TrafficBuilder) -> None:
+    """An append with `late_ms` is written below rows that were appended before its effect."""
     traffic = traffic_of()
     traffic.emulator.service.faults.replace([Fault(call="values.append", late_ms=1000)])
     traffic.append("late")
@@ -165,10 +167,10 @@ async def test_late_effect_looks_when_it_comes(traffic_of: TrafficBuilder) -> No
     assert traffic.column() == ["head", "other", "late"]
 
 
-async def test_refused_appends_have_no_effect_on_those_beside_them(
+async def test_failed_append_has_no_effect_on_a_concurrent_one(
     traffic_of: TrafficBuilder,
 ) -> None:
-    """A faulty append without `apply` leaves the row of the one it overlaps with alone."""
+    """A failed append without `apply` does not overwrite the row of a concurrent append."""
     traffic = traffic_of()
     traffic.emulator.service.faults.replace([Fault(call="values.append", skip=1)])
     first = traffic.append("first")
@@ -179,8 +181,8 @@ async def test_refused_appends_have_no_effect_on_those_beside_them(
     assert traffic.column() == ["head", "first"]
 
 
-async def test_append_under_way_at_a_reset_writes_nothing(traffic_of: TrafficBuilder) -> None:
-    """Its view is from before the reset."""
+async def test_append_that_runs_at_a_reset_writes_nothing(traffic_of: TrafficBuilder) -> None:
+    """An append that runs at a reset gets an error and writes nothing."""
     traffic = traffic_of()
     append = traffic.append("row")
     await traffic.clock.advance(20)

@@ -1,4 +1,4 @@
-"""The emulator's answers are those that Google gave: recorded exchanges, replayed."""
+"""Recorded exchanges with Google, replayed with the emulator."""
 
 from collections import Counter
 
@@ -8,7 +8,7 @@ from tests.sheets_emulator.replay import Played, kind_of, play_all, sequences
 
 
 def line(played: Played) -> str:
-    """One line of the table of what differs."""
+    """Three lines with a request, the answer of Google and the answer of the emulator."""
     exchange = played.exchange
     where = f"{played.name} ({exchange['method']} {exchange['path'][:120]})"
     wanted = f"{exchange['status']} {exchange['response_body']}"
@@ -16,8 +16,8 @@ def line(played: Played) -> str:
 
 
 @needs_exchanges
-def test_recorded_exchanges_are_answered_as_google_answered(build: BenchBuilder) -> None:
-    """Every exchange has the recorded status and body."""
+def test_recorded_exchanges_get_the_answers_of_google(build: BenchBuilder) -> None:
+    """Each replayed request gets the recorded status and body."""
     recorded = sequences(EXCHANGES)
     total = Counter(kind_of(exchange) for exchanges in recorded for exchange in exchanges)
     different = [

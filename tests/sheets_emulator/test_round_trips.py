@@ -1,4 +1,4 @@
-"""Written values read back, for every way of writing and reading."""
+"""Values that are written and read again, with all input options and renderings."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -46,7 +46,7 @@ DISPLAYED = st.one_of(
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A bench with one worksheet; an example writes its first row and clears it."""
+    """A bench with one worksheet. Each example writes to its first rows."""
     folder: Path = tmp_path_factory.mktemp("round_trips")
     seed = write_seed(folder / "seed", {"book/Data.csv": ",,,\n,,,\n"})
     built = build_bench(folder, EmulatorOptions(seed=seed))
@@ -55,20 +55,20 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 def read(bench: Bench, cell: str, option: str, **parameters: str) -> Any:
-    """The one value of a cell."""
+    """The value of one cell in a rendering."""
     return bench.grid(f"Data!{cell}", valueRenderOption=option, **parameters)[0][0]
 
 
 def fresh(bench: Bench) -> None:
-    """All cells blank and without formats, by a new worksheet in the place of the old one."""
+    """Make all cells blank, without formats, by a reset to the seed."""
     bench.client.post("/_emulator/reset")
 
 
 @pytest.mark.parametrize("option", OPTIONS)
 @settings(max_examples=80)
 @given(text=st.one_of(TEXTS, LOOKS_TYPED))
-def test_raw_text_is_the_same_however_it_is_read(bench: Bench, option: str, text: str) -> None:
-    """RAW: a string is never parsed and never changed."""
+def test_raw_text_is_the_same_in_every_rendering(bench: Bench, option: str, text: str) -> None:
+    """A string written with RAW is read unchanged in every rendering."""
     bench.update("Data!A1", [[text]])
 
     assert read(bench, "A1", option) == text
@@ -77,8 +77,8 @@ def test_raw_text_is_the_same_however_it_is_read(bench: Bench, option: str, text
 @settings(max_examples=80)
 @given(number=NUMBERS, way=st.sampled_from(["RAW", "USER_ENTERED"]))
 @example(number=-0.0, way="RAW")
-def test_number_is_the_same_number(bench: Bench, number: float, way: str) -> None:
-    """A JSON number comes back as that number, in either way to write it."""
+def test_number_is_read_as_written(bench: Bench, number: float, way: str) -> None:
+    """A JSON number written with RAW or USER_ENTERED is read as the same number."""
     fresh(bench)
     bench.update("Data!A1", [[number]], way)
 
@@ -88,8 +88,8 @@ def test_number_is_the_same_number(bench: Bench, number: float, way: str) -> Non
 
 @pytest.mark.parametrize("way", ["RAW", "USER_ENTERED"])
 @pytest.mark.parametrize("value", [True, False], ids=str)
-def test_boolean_is_a_boolean(bench: Bench, value: bool, way: str) -> None:
-    """It is displayed in capitals."""
+def test_boolean_is_read_as_written(bench: Bench, value: bool, way: str) -> None:
+    """A JSON boolean is read as a boolean, and displayed as TRUE or FALSE."""
     fresh(bench)
     bench.update("Data!A1", [[value]], way)
 
@@ -100,8 +100,8 @@ def test_boolean_is_a_boolean(bench: Bench, value: bool, way: str) -> None:
 
 @settings(max_examples=150)
 @given(typed=DISPLAYED)
-def test_what_is_displayed_may_be_typed_again(bench: Bench, typed: str) -> None:
-    """Numbers, dates, times, percentages and amounts: typing what is shown shows the same."""
+def test_displayed_text_can_be_typed_again(bench: Bench, typed: str) -> None:
+    """Typing the displayed text of a number, date, time or amount displays the same text."""
     fresh(bench)
     bench.update("Data!A1", [[typed]], "USER_ENTERED")
     shown = read(bench, "A1", "FORMATTED_VALUE")
@@ -115,8 +115,8 @@ def test_what_is_displayed_may_be_typed_again(bench: Bench, typed: str) -> None:
 
 @settings(max_examples=100)
 @given(typed=DISPLAYED)
-def test_formula_option_of_a_value_may_be_written_raw(bench: Bench, typed: str) -> None:
-    """The values of UNFORMATTED_VALUE and FORMULA are the written one."""
+def test_formula_rendering_of_a_value_can_be_written_raw(bench: Bench, typed: str) -> None:
+    """The FORMULA rendering of a value equals UNFORMATTED_VALUE, and can be written with RAW."""
     fresh(bench)
     bench.update("Data!A1", [[typed]], "USER_ENTERED")
     value = read(bench, "A1", "FORMULA")
@@ -132,10 +132,8 @@ def test_formula_option_of_a_value_may_be_written_raw(bench: Bench, typed: str) 
         st.lists(st.one_of(st.just(""), TEXTS, st.booleans()), max_size=4), min_size=1, max_size=4
     )
 )
-def test_rows_come_back_without_the_blanks_at_their_ends(
-    bench: Bench, rows: list[list[Any]]
-) -> None:
-    """A grid of values is read as it was written, but for trailing blanks; so are its columns."""
+def test_rows_are_read_without_trailing_blanks(bench: Bench, rows: list[list[Any]]) -> None:
+    """Written rows and columns are read without trailing blank cells and rows."""
     fresh(bench)
     grid = {"rowCount": 4, "columnCount": 4}
     fields = {"properties": {"sheetId": 0, "gridProperties": grid}, "fields": "gridProperties"}
@@ -152,6 +150,7 @@ def test_rows_come_back_without_the_blanks_at_their_ends(
 
 
 def trimmed(items: list[Any], blank: object) -> list[Any]:
+    """The items without trailing blanks."""
     kept = list(items)
     while kept and kept[-1] == blank and not isinstance(kept[-1], bool):
         kept.pop()

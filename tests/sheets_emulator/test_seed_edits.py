@@ -1,4 +1,4 @@
-"""Edits in a seed directory."""
+"""Files in a seed directory with edits of a spreadsheet."""
 
 import json
 from pathlib import Path
@@ -14,12 +14,12 @@ RULE = {"condition": {"type": "BOOLEAN"}}
 
 
 def edits(*requests: object) -> str:
-    """The text of a file with these requests."""
+    """The text of a file that has these batchUpdate requests."""
     return json.dumps({"requests": requests})
 
 
 def test_edits_apply_to_the_files_of_a_spreadsheet(tmp_path: Path) -> None:
-    """The owner edits what the .csv files have."""
+    """Requests in `book.json` are applied to the spreadsheet of the .csv files in `book`."""
     ruled = edits({"setDataValidation": {"range": grid_range(1, 0, 2, 1), "rule": RULE}})
     files = {"book/Data.csv": "done\n,\n", "book.json": ruled}
     bench = build_bench(tmp_path, EmulatorOptions(seed=write_seed(tmp_path / "seed", files)))
@@ -28,7 +28,7 @@ def test_edits_apply_to_the_files_of_a_spreadsheet(tmp_path: Path) -> None:
 
 
 def test_edits_alone_apply_to_a_new_spreadsheet(tmp_path: Path) -> None:
-    """It has one worksheet of the usual size."""
+    """Without .csv files, edits apply to a new spreadsheet with one worksheet of default size."""
     files = {"book.json": edits({"addSheet": {"properties": {"title": "More"}}})}
     bench = build_bench(tmp_path, EmulatorOptions(seed=write_seed(tmp_path / "seed", files)))
 
@@ -49,8 +49,10 @@ def test_edits_alone_apply_to_a_new_spreadsheet(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_edits_that_cannot_be_applied_say_why(tmp_path: Path, text: str, complaint: str) -> None:
-    """The error names the file, and has the message of the refusal."""
+def test_invalid_edits_are_an_error_with_the_reason(
+    tmp_path: Path, text: str, complaint: str
+) -> None:
+    """Edits that are not valid JSON, unknown or impossible raise SeedError with the reason."""
     seed = write_seed(tmp_path, {"book.json": text})
 
     with pytest.raises(SeedError, match=complaint):

@@ -1,4 +1,4 @@
-"""Latency of calls."""
+"""Latency of calls, and its random part (jitter)."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.sheets_emulator.held_clock import HeldClock, Traffic
 
 
 def traffic_of(folder: Path, options: EmulatorOptions, clock: HeldClock) -> Traffic:
-    """An emulator with these options and a spreadsheet `book`."""
+    """An emulator with these options and the spreadsheet `book`."""
     seed = write_seed(folder, {"book/Data.csv": "head\n"})
     emulator = create_emulator(replace(options, seed=seed), timing=clock.timing())
     return Traffic(emulator=emulator, clock=clock)
@@ -22,7 +22,7 @@ def traffic_of(folder: Path, options: EmulatorOptions, clock: HeldClock) -> Traf
     ("share", "half"), [(0.0, 0.05), (0.5, 0.15), (1.0, 0.25)], ids=["least", "middle", "most"]
 )
 async def test_jitter_is_added_to_the_latency(tmp_path: Path, share: float, half: float) -> None:
-    """A call takes the latency and a part of the jitter, half of both before its effect."""
+    """A call waits half of latency and jitter before its effect, and half after the effect."""
     clock = HeldClock(share=lambda: share)
     options = EmulatorOptions(latency_ms=100, latency_jitter_ms=400)
     traffic = traffic_of(tmp_path, options, clock)
@@ -34,7 +34,7 @@ async def test_jitter_is_added_to_the_latency(tmp_path: Path, share: float, half
 
 
 async def test_every_call_draws_its_own_jitter(tmp_path: Path) -> None:
-    """Calls that begin together end in another order; tokens take their time, too."""
+    """Calls that start together end in another order. A token request waits, too."""
     clock = HeldClock(share=Random(3).random)  # noqa: S311 - nothing secret
     traffic = traffic_of(tmp_path, EmulatorOptions(latency_jitter_ms=100), clock)
     replies = {name: traffic.append(name, option="INSERT_ROWS") for name in "abcd"}

@@ -1,4 +1,4 @@
-"""Roles of accounts: spreadsheets that one of them may not read, or not write."""
+"""Roles: spreadsheets that an account cannot read or cannot write."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -92,31 +92,32 @@ def bench(build: BenchBuilder) -> Bench:
 
 @pytest.fixture
 def other(bench: Bench, tmp_path: Path) -> Bench:
-    """The bench of the second account; the spreadsheet has an item of metadata."""
+    """The bench of the second account. The spreadsheet has an item of developer metadata."""
     second = bench_of_account(bench, 2, tmp_path)
     bench.edit({"createDeveloperMetadata": {"developerMetadata": METADATA}})
     return second
 
 
 def share(bench: Bench, role: str, *, spreadsheet_id: str = "book") -> Response:
-    """Give the bench's account a role."""
+    """The answer to a request that gives the bench's account a role."""
     path = f"/_emulator/spreadsheets/{spreadsheet_id}/access"
     return bench.client.post(path, json={"account": bench.account["client_email"], "role": role})
 
 
 def call(bench: Bench, name: str) -> Response:
+    """The answer to the request of this call in `CALLS`."""
     method, path, body, parameters = CALLS[name]
     return bench.call(method, path, body, **parameters)
 
 
 def test_the_table_has_every_call() -> None:
-    """All but the one that has no spreadsheet yet."""
+    """`CALLS` has every call except spreadsheets.create, which needs no spreadsheet."""
     assert set(CALLS) == set(OPERATIONS) - {"spreadsheets.create"}
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_account_without_access_is_refused(bench: Bench, other: Bench, name: str) -> None:
-    """403 for every call, as for a spreadsheet that nobody shared; the other account goes on."""
+def test_account_without_access_gets_403(bench: Bench, other: Bench, name: str) -> None:
+    """Every call of an account without access gets 403. Calls of another account succeed."""
     share(other, "none")
     before = bench.client.get("/_emulator/spreadsheets/book").json()
     answer = call(other, name)
@@ -127,8 +128,8 @@ def test_account_without_access_is_refused(bench: Bench, other: Bench, name: str
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_reader_may_read_and_not_write(bench: Bench, other: Bench, name: str) -> None:
-    """Writes are refused without effect, those of the other account are not."""
+def test_reader_can_read_but_not_write(bench: Bench, other: Bench, name: str) -> None:
+    """Reads of a reader succeed, and writes get 403 without effect."""
     share(other, "reader")
     before = bench.client.get("/_emulator/spreadsheets/book").json()
     answer = call(other, name)
@@ -139,15 +140,15 @@ def test_reader_may_read_and_not_write(bench: Bench, other: Bench, name: str) ->
     assert call(bench, name).status_code == 200
 
 
-def test_reader_is_refused_before_the_range_is_searched(other: Bench) -> None:
-    """An append to a worksheet that does not exist is a 403, too."""
+def test_role_is_checked_before_the_range(other: Bench) -> None:
+    """An append of a reader to an unknown worksheet gets 403, not 400."""
     share(other, "reader")
 
     assert other.append("None!A1", [["y"]]).status_code == 403
 
 
 def test_copy_needs_access_to_both_spreadsheets(other: Bench) -> None:
-    """A reader of the source may copy a worksheet to a spreadsheet that it may write."""
+    """copyTo needs read access to the source and write access to the destination."""
     created = other.call("POST", "/v4/spreadsheets", {}).json()["spreadsheetId"]
     path, body = f"{BOOK}/sheets/0:copyTo", {"destinationSpreadsheetId": created}
     statuses = []
@@ -159,8 +160,8 @@ def test_copy_needs_access_to_both_spreadsheets(other: Bench) -> None:
     assert statuses == [200, 403, 403]
 
 
-def test_access_can_be_given_back(other: Bench) -> None:
-    """A writer again; a reset shares everything, too."""
+def test_access_can_be_restored(other: Bench) -> None:
+    """The role `writer` allows writes again, and so does a reset."""
     share(other, "none")
     share(other, "writer")
     given_back = call(other, "values.update").status_code
@@ -171,8 +172,8 @@ def test_access_can_be_given_back(other: Bench) -> None:
     assert call(other, "values.update").status_code == 200
 
 
-def test_access_of_a_user_on_whose_behalf_an_account_acts(bench: Bench) -> None:
-    """The user's role counts, not the account's."""
+def test_role_of_a_user_applies_to_calls_on_behalf_of_the_user(bench: Bench) -> None:
+    """A call on behalf of a user needs the user's role, not the account's."""
     own_token, bench.token = bench.token, bench.token_for(sub="ada@example.com")
     share(bench, "none")
     as_user = call(bench, "values.get").status_code
@@ -182,16 +183,16 @@ def test_access_of_a_user_on_whose_behalf_an_account_acts(bench: Bench) -> None:
     assert call(bench, "values.get").status_code == 403
 
 
-def test_persons_edit_needs_no_role(other: Bench) -> None:
-    """The edit of a fault is the owner's, whoever calls."""
+def test_edit_of_the_owner_needs_no_role(other: Bench) -> None:
+    """The edit of a fault is made by the owner, also if the calling account is a reader."""
     share(other, "reader")
     other.owner_edits({"addSheet": {"properties": {"title": "New"}}})
 
     assert [each["title"] for each in other.sheets()] == ["Data", "New"]
 
 
-def test_late_effect_of_a_reader_never_comes(other: Bench) -> None:
-    """A fault does not lift a role."""
+def test_late_write_of_a_reader_has_no_effect(other: Bench) -> None:
+    """A write of a reader has no effect, also with `late_ms`."""
     share(other, "reader")
     other.fault({"call": "values.update", "late_ms": 200})
     other.update("Data!A1", [["y"]])
@@ -200,8 +201,8 @@ def test_late_effect_of_a_reader_never_comes(other: Bench) -> None:
     assert other.grid("Data") == [["x"]]
 
 
-def test_drive_has_only_what_is_shared(bench: Bench, other: Bench) -> None:
-    """Without access a file does not exist; a reader sees it and may not delete it."""
+def test_drive_has_only_shared_files(bench: Bench, other: Bench) -> None:
+    """Drive answers 404 without access. A reader can read the file, but not delete it."""
     share(other, "none")
     hidden = other.call("GET", FILE).status_code
     listed = other.call("GET", "/drive/v3/files").json()["files"]
@@ -224,8 +225,8 @@ def test_drive_has_only_what_is_shared(bench: Bench, other: Bench) -> None:
         {"account": "a@b.c", "role": "none", "more": 1},
     ],
 )
-def test_other_bodies_are_refused(bench: Bench, body: object) -> None:
-    """A mistyped role is not accepted in silence."""
+def test_invalid_body_of_an_access_change_gets_400(bench: Bench, body: object) -> None:
+    """A body without account or role, or with an unknown role or member, gets 400."""
     answer = bench.client.post("/_emulator/spreadsheets/book/access", json=body)
 
     assert answer.status_code == 400
@@ -233,5 +234,5 @@ def test_other_bodies_are_refused(bench: Bench, body: object) -> None:
 
 @pytest.mark.parametrize("spreadsheet_id", ["none", "closed"])
 def test_spreadsheets_without_data_cannot_be_shared(bench: Bench, spreadsheet_id: str) -> None:
-    """Neither an unknown one nor one that is not shared with anybody."""
+    """An unknown spreadsheet, or one that is not shared with any account, gets 404."""
     assert share(bench, "writer", spreadsheet_id=spreadsheet_id).status_code == 404

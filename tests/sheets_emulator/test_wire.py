@@ -1,4 +1,4 @@
-"""Paths, parameters, bodies and encodings of the API."""
+"""Paths, query parameters, bodies and encodings of the API."""
 
 import gzip
 
@@ -35,15 +35,15 @@ LIST_VALUE = "type.googleapis.com/google.protobuf.ListValue"
     ],
 )
 def test_other_paths_are_not_found(bench: Bench, method: str, path: str) -> None:
-    """Google answers what it does not know with a page."""
+    """An unknown path or method gets 404 with an HTML page, as from Google."""
     answer = bench.call(method, path)
 
     assert answer.status_code == 404
     assert answer.headers["Content-Type"].startswith("text/html")
 
 
-def test_verb_is_taken_off_before_the_path_is_decoded(build: BenchBuilder) -> None:
-    """An encoded `:append` is part of the title; the one after it is the verb."""
+def test_verb_is_split_off_before_the_path_is_decoded(build: BenchBuilder) -> None:
+    """An encoded `:append` belongs to the title. Only an unencoded one is the verb of the path."""
     bench = build({"x%3Aappend": "a\n"})
     path = f"{BOOK}/values/%27x%3Aappend%27:append?valueInputOption=RAW"
     answer = bench.call("POST", path, {"values": [["b"]]})
@@ -51,14 +51,14 @@ def test_verb_is_taken_off_before_the_path_is_decoded(build: BenchBuilder) -> No
     assert answer.json()["updates"]["updatedRange"] == "'x:append'!A2"
 
 
-def test_path_that_is_no_utf8_is_an_invalid_argument(bench: Bench) -> None:
-    """Percent-encoded bytes have to be UTF-8."""
+def test_path_that_is_not_utf_8_is_an_invalid_argument(bench: Bench) -> None:
+    """A path whose decoded bytes are not UTF-8 gets 400."""
     assert bench.call("GET", f"{BOOK}/values/%FF").status_code == 400
 
 
 @pytest.mark.parametrize("path", [DATA, BOOK, f"{BOOK}/values:batchGet"])
-def test_unknown_query_parameter_is_refused(bench: Bench, path: str) -> None:
-    """Google names the parameter that it cannot bind."""
+def test_unknown_query_parameter_gets_400(bench: Bench, path: str) -> None:
+    """An unknown query parameter gets 400 with its name."""
     answer = bench.call("GET", path, valueRenderOptions="FORMULA")
     text = (
         'Invalid JSON payload received. Unknown name "valueRenderOptions": Cannot bind query '
@@ -86,10 +86,10 @@ def test_unknown_query_parameter_is_refused(bench: Bench, path: str) -> None:
         ("majorDimension", "rows", "(type.googleapis.com/google.apps.sheets.v4.Dimension)"),
     ],
 )
-def test_wrong_value_of_a_parameter_is_refused(
+def test_wrong_value_of_a_parameter_gets_400(
     bench: Bench, name: str, value: str, complaint: str
 ) -> None:
-    """An enumeration takes its own names only."""
+    """An unknown value of an enumeration in a query parameter gets 400."""
     answer = bench.call("GET", DATA, **{name: value})
 
     assert answer.status_code == 400
@@ -97,7 +97,7 @@ def test_wrong_value_of_a_parameter_is_refused(
 
 
 def test_parameters_of_every_google_api_are_known(bench: Bench) -> None:
-    """`alt`, `key`, `quotaUser` and their like change nothing; snake case is known too."""
+    """`alt`, `key` and `quotaUser` are accepted. Names can be in snake_case."""
     answer = bench.call(
         "GET", DATA, alt="json", key="k", quotaUser="u", major_dimension="COLUMNS"
     ).json()
@@ -106,7 +106,7 @@ def test_parameters_of_every_google_api_are_known(bench: Bench) -> None:
 
 
 def test_value_input_option_is_required(bench: Bench) -> None:
-    """A write without it is refused."""
+    """A write without `valueInputOption` gets 400."""
     answer = bench.call("PUT", values_path("Data!A1"), {"values": [["x"]]})
 
     assert answer.status_code == 400
@@ -124,7 +124,7 @@ def test_value_input_option_is_required(bench: Bench) -> None:
 def test_wrong_json_type_is_reported_before_the_range(
     bench: Bench, body: object, place: str, shown: str
 ) -> None:
-    """Recorded: the type of `values` is reported though the worksheet does not exist either."""
+    """Recorded from Google: a wrong type of `values` is reported, not the unknown worksheet."""
     answer = bench.call("PUT", values_path("Nope!A1"), body, valueInputOption="RAW")
     text = f"Invalid value at '{place}' ({LIST_VALUE}), {shown}"
 
@@ -153,8 +153,8 @@ def test_wrong_json_type_is_reported_before_the_range(
         pytest.param(b'{"majorDimension": "DIAGONAL"}', id="no such dimension"),
     ],
 )
-def test_bad_body_is_an_invalid_argument(bench: Bench, content: bytes) -> None:
-    """Nothing that is sent as a body is more than a 400."""
+def test_invalid_body_is_an_invalid_argument(bench: Bench, content: bytes) -> None:
+    """Invalid JSON, a wrong type or an invalid number in a body gets 400 without effect."""
     headers = {"Authorization": f"Bearer {bench.token}"}
     path = f"{DATA}:append?valueInputOption=RAW"
     answer = bench.client.post(path, content=content, headers=headers)
@@ -164,8 +164,8 @@ def test_bad_body_is_an_invalid_argument(bench: Bench, content: bytes) -> None:
     assert bench.grid("Data") == []
 
 
-def test_answers_are_indented_unless_asked_otherwise(bench: Bench) -> None:
-    """Two blanks by default, compact with prettyPrint=false, errors alike."""
+def test_answers_are_indented_unless_pretty_print_is_false(bench: Bench) -> None:
+    """Answers and errors are indented by two blanks, or compact with `prettyPrint=false`."""
     pretty = bench.call("GET", DATA).text
     compact = bench.call("GET", DATA, prettyPrint="false").text
     error = bench.call("GET", values_path("Nope"), prettyPrint="false").text
@@ -175,8 +175,8 @@ def test_answers_are_indented_unless_asked_otherwise(bench: Bench) -> None:
     assert error.startswith('{"error":{"code":400,')
 
 
-def test_large_answers_are_compressed_if_the_client_takes_it(build: BenchBuilder) -> None:
-    """Over a kilobyte gzip is used, and only where it is accepted."""
+def test_large_answers_are_compressed_if_the_client_accepts_gzip(build: BenchBuilder) -> None:
+    """Answers above one kilobyte are compressed with gzip if the client accepts it."""
     bench = build({"Data": "some text\n" * 200})
     headers = {"Authorization": f"Bearer {bench.token}", "Accept-Encoding": "gzip"}
     with bench.client.stream("GET", DATA, headers=headers) as answer:
@@ -189,8 +189,8 @@ def test_large_answers_are_compressed_if_the_client_takes_it(build: BenchBuilder
     assert "Content-Encoding" not in bench.call("GET", values_path("Data!A1")).headers
 
 
-def test_field_masks_cut_answers_of_reads_and_writes(bench: Bench) -> None:
-    """`fields` works on every call; an unknown field is refused before anything happens."""
+def test_field_masks_select_fields_of_all_answers(bench: Bench) -> None:
+    """`fields` works for reads and writes. An unknown field gets 400 without effect."""
     masked = bench.append("Data", [["x"]], fields="updates.updatedRange")
     refused = bench.append("Data", [["y"]], fields="updates.range")
 

@@ -112,14 +112,14 @@ SCALARS: Mapping[str, st.SearchStrategy[Any]] = {
 
 @st.composite
 def requests_of(draw: st.DrawFn, kind: str, *, is_wild: bool) -> Any:
-    """A request of a batchUpdate, of this kind."""
+    """A batchUpdate request of this kind, such as `addSheet`."""
     described = document()["schemas"]["Request"]["properties"][kind]
     return {kind: draw(_values(described, kind, is_wild=is_wild, depth=2))}
 
 
 @st.composite
 def bodies(draw: st.DrawFn, schema: str, *, is_wild: bool, depth: int = 0) -> Any:
-    """An object of a schema, with some of its members."""
+    """An object of a schema with some of the members of the schema."""
     if is_wild and draw(st.integers(0, JUNK_IN)) == 0:
         return draw(JUNK)
     properties: Mapping[str, Json] = document()["schemas"][schema]["properties"]
@@ -156,7 +156,7 @@ def _compatible(names: list[str]) -> list[str]:
 
 
 def _values(described: Json, name: str, *, is_wild: bool, depth: int) -> st.SearchStrategy[Any]:
-    """Values of a member, which has this name."""
+    """Values of the member with this name."""
     if depth > DEEPEST:
         return JUNK if is_wild else st.just({})
     if "$ref" in described:

@@ -1,4 +1,4 @@
-"""An emulator with a client that sends a token, and a clock that the test sets."""
+"""Test client of an emulator, with a token, and a clock that the test sets."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -73,7 +73,7 @@ class ManualClock:
 
 @dataclass(kw_only=True)
 class Bench:
-    """An emulator, a client, and the token that the calls of the client send."""
+    """An emulator, its test client, and the token that the client sends."""
 
     emulator: Emulator
     recorder: Recorder
@@ -98,17 +98,17 @@ class Bench:
         return found
 
     def update(self, text: str, values: list[list[Any]], option: str = "RAW") -> Response:
-        """The answer of values.update, by default RAW."""
+        """Send values.update and return the answer. The default input option is RAW."""
         path = values_path(text)
         return self.call("PUT", path, {"values": values}, valueInputOption=option)
 
     def append(self, text: str, values: list[list[Any]], **parameters: str) -> Response:
-        """The answer of values.append, by default RAW."""
+        """Send values.append and return the answer. The default input option is RAW."""
         wanted = {"valueInputOption": "RAW", **parameters}
         return self.call("POST", f"{values_path(text)}:append", {"values": values}, **wanted)
 
     def edit(self, *requests: dict[str, Any]) -> Response:
-        """The answer of a batchUpdate of `book` with these requests."""
+        """Send a batchUpdate of `book` with these requests and return the answer."""
         body = {"requests": list(requests)}
         return self.call("POST", "/v4/spreadsheets/book:batchUpdate", body)
 
@@ -118,7 +118,7 @@ class Bench:
         return self.call("GET", values_path("A1"))
 
     def described(self, **parameters: str) -> Any:
-        """The spreadsheet `book` as spreadsheets.get answers it."""
+        """The Spreadsheet resource of `book`, as JSON."""
         return self.call("GET", "/v4/spreadsheets/book", **parameters).json()
 
     def sheets(self, sheet_id: str = "book") -> list[dict[str, Any]]:
@@ -127,19 +127,19 @@ class Bench:
         return [sheet["properties"] for sheet in answer.json()["sheets"]]
 
     def size(self, index: int = 0) -> tuple[int, int]:
-        """Numbers of rows and columns of a worksheet."""
+        """(rows, columns) of the grid of a worksheet."""
         grid = self.sheets()[index]["gridProperties"]
         return grid["rowCount"], grid["columnCount"]
 
     def fault(self, *faults: dict[str, Any]) -> Response:
-        """Replace the faults of the emulator."""
+        """Post faults to the emulator, which replace older ones."""
         return self.client.post("/_emulator/faults", json=list(faults))
 
     def stats(self) -> Any:
         return self.client.get("/_emulator/stats").json()
 
     def ask_token(self, **claims: object) -> Response:
-        """The answer to a token request. These claims replace the usual ones of the assertion."""
+        """Request a token. `claims` replace the usual claims of the assertion."""
         return self.post_assertion(self.signed(claims))
 
     def signed(self, claims: dict[str, object], algorithm: str = "RS256") -> str:
@@ -196,7 +196,7 @@ def write_seed(directory: Path, files: dict[str, str]) -> Path:
 
 
 def build_bench(directory: Path, options: EmulatorOptions) -> Bench:
-    """A bench with a token. Its credentials file is in `directory`."""
+    """An emulator and its client with a token. The credentials file is in `directory`."""
     clock = ManualClock()
     emulator = create_emulator(options, timing=clock.timing())
     path = directory / "credentials.json"
@@ -211,7 +211,7 @@ def build_bench(directory: Path, options: EmulatorOptions) -> Bench:
 
 
 def bench_of_account(bench: Bench, number: int, directory: Path) -> Bench:
-    """A bench of another account of the same emulator. Its key file is in `directory`."""
+    """A client of another account of the same emulator. The key file is in `directory`."""
     path = directory / f"account-{number}.json"
     bench.emulator.write_credentials(path, BASE_URL, number=number)
     other = replace(bench, account=json.loads(path.read_text(encoding="utf-8")))

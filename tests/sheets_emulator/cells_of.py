@@ -1,4 +1,4 @@
-"""Cells of the bench's first worksheet, as spreadsheets.get answers them."""
+"""Cells of the first worksheet of `book`, in the JSON of spreadsheets.get."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ GridData = dict[str, Any]
 
 
 def grid_data(bench: Bench, text: str = "Data", fields: str = "*") -> GridData:
-    """The GridData of a range; `fields` limits the members of its cells."""
+    """The GridData of a range. `fields` selects members of the cells."""
     answer = bench.call(
         "GET",
         "/v4/spreadsheets/book",

@@ -1,4 +1,4 @@
-"""Fixtures: a bench (an emulator with a client), and a builder of benches with other data.
+"""Fixtures: an emulator with its test client (a bench), and a builder of benches.
 
 After each test, all requests and answers are checked against Google's discovery document.
 """
@@ -22,7 +22,7 @@ BenchBuilder = Callable[..., Bench]
 
 @pytest.fixture
 def build(tmp_path: Path) -> Iterator[BenchBuilder]:
-    """Build a bench whose spreadsheet `book` has these worksheets, as CSV text by title."""
+    """Build an emulator whose spreadsheet `book` has these worksheets, as CSV text by title."""
     clients = ExitStack()
     recorders: list[Recorder] = []
 
@@ -43,5 +43,5 @@ def build(tmp_path: Path) -> Iterator[BenchBuilder]:
 
 @pytest.fixture
 def bench(build: BenchBuilder) -> Bench:
-    """A bench with the worksheet `Data`, which has five blank rows and five columns."""
+    """An emulator whose worksheet `Data` has five blank rows and five columns."""
     return build({"Data": BLANK_GRID})

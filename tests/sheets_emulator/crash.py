@@ -1,4 +1,4 @@
-"""Writers that write until the server is killed, and checks of what the server then has.
+"""Clients that write until the server is killed, and checks of the data after a restart.
 
 Rules
 - Each write puts its own number into several cells, mostly of two worksheets, so that a write that
@@ -77,7 +77,7 @@ def connected(url: str, account: Mapping[str, str], spreadsheet_id: str = "") ->
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A kind of write: its request, by the writer's index and the write's number, and its cells.
+    """A kind of write, with functions for its request and its ranges.
 
     `size` is the number of cells. `ranges` is empty and `size` is 0 for appends to the log.
     """
@@ -89,7 +89,7 @@ class Kind:
 
 @dataclass(kw_only=True)
 class Writer:
-    """One of several concurrent writers. Each has its own cells, and all append to the log."""
+    """One of several concurrent writers. A writer has its own cells, and appends to the log."""
 
     index: int
     chance: random.Random
@@ -124,7 +124,7 @@ class Writer:
             self.logged.add(number)
 
     def problems(self, client: Client) -> Iterator[str]:
-        """Yield differences between the writer's cells and its writes. Records the writes found."""
+        """Yield differences between the writes and the writer's cells. Record the writes found."""
         for name, kind in KINDS.items():
             texts = kind.ranges(self.index)
             found = Counter(number for text in texts for number in client.numbers(text))
@@ -138,7 +138,7 @@ class Writer:
 
 
 def log_problems(client: Client, writers: Sequence[Writer]) -> Iterator[str]:
-    """Yield log entries that are lost, incomplete or unknown. Records the writes found."""
+    """Yield log entries that are lost, incomplete or unknown. Record the writes found."""
     found = Counter(client.numbers(f"{LOG}!A2:C"))
     for number, times in found.items():
         if times != LOG_ROWS * 3:

@@ -96,6 +96,6 @@ def sheets(sheet_ids: st.SearchStrategy[int] = INTEGERS) -> st.SearchStrategy[li
 
 
 def workbooks(spreadsheet_id: str = "book") -> st.SearchStrategy[Workbook]:
-    """Spreadsheets with this id. Worksheet ids are few, so two drawn ones often share some."""
+    """Spreadsheets with this id. Two drawn spreadsheets often share ids of worksheets."""
     drawn = sheets(st.integers(0, 4))
     return instances(Workbook, spreadsheet_id=st.just(spreadsheet_id), sheets=drawn)

@@ -1,4 +1,4 @@
-"""A clock with which calls overlap: a sleeping call wakes when the test advances the clock."""
+"""A clock for concurrent calls. A sleeping call wakes when the test advances the clock."""
 
 import asyncio
 import heapq
@@ -49,7 +49,7 @@ class HeldClock:
         return self.late[-1]
 
     async def advance(self, milliseconds: float) -> None:
-        """Advance the clock. Sleeping calls and scheduled effects run in order of their time."""
+        """Advance the clock. Sleeping calls and scheduled effects run in order of time."""
         await wait_all_tasks_blocked()
         until = self.moment + milliseconds / 1000 + 1e-6
         while self.sleepers and self.sleepers[0][0] <= until:

@@ -40,7 +40,7 @@ def created(bench: Bench, title: str = "Book") -> str:
 
 
 def everything(bench: Bench) -> dict[str, object]:
-    """All answers to reads of all spreadsheets, by path and value rendering."""
+    """The answers to reads of all spreadsheets, by id, title and `valueRenderOption`."""
     found: dict[str, object] = {}
     for spreadsheet_id, workbook in bench.emulator.service.store.workbooks.items():
         path = f"/v4/spreadsheets/{spreadsheet_id}"

@@ -56,7 +56,7 @@ Cells = Sequence[Sequence[object]]
 
 @dataclass(frozen=True, kw_only=True)
 class Quirk:
-    """A file, and the cells of its first worksheet or a part of the expected error."""
+    """A file, with the cells of the first worksheet or with words of the expected error."""
 
     name: str
     content: bytes

@@ -1,4 +1,4 @@
-"""Replay of recorded exchanges with Google, to compare the emulator's answers.
+"""Replay of recorded exchanges (requests with Google's answers), to compare the emulator's answers.
 
 Rules
 - A sequence has all recorded exchanges about one new spreadsheet, in order. Its replay starts from

@@ -86,7 +86,7 @@ STEPS = st.one_of(
 
 
 def take(bench: Bench, spreadsheet_id: str, step: Step) -> None:
-    """Send the write of a step. The emulator is allowed to reject it."""
+    """Send the write of a step. An error of the emulator is ignored."""
     kind, *details = step
     option = {"valueInputOption": "USER_ENTERED"}
     if kind == "update":

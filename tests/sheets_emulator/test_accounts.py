@@ -17,7 +17,7 @@ THREE = EmulatorOptions(projects=("emulator", "emulator", "other"))
 
 @pytest.fixture
 def accounts(build: BenchBuilder, tmp_path: Path) -> tuple[Bench, Bench, Bench]:
-    """Benches of three accounts of an emulator. The third account is in another project."""
+    """Clients of three accounts of an emulator. The third account is in another project."""
     first = build({"Data": "x\n"}, THREE)
     second, third = (bench_of_account(first, number, tmp_path) for number in (2, 3))
     return first, second, third
@@ -34,7 +34,7 @@ def control(bench: Bench, path: str) -> int:
 
 
 def acting_as(bench: Bench, user: str) -> Bench:
-    """The bench of an account that acts on behalf of a user."""
+    """The client of an account that acts on behalf of a user."""
     return replace(bench, token=bench.token_for(sub=user))
 
 
@@ -131,7 +131,7 @@ def test_enabled_api_accepts_old_tokens(accounts: tuple[Bench, Bench, Bench]) ->
 def test_calls_to_a_disabled_api_are_only_counted_as_refused(
     accounts: tuple[Bench, Bench, Bench],
 ) -> None:
-    """The statistics count the call only as refused, and no limit counts it."""
+    """In the statistics, calls to a disabled API count as refused, and for no limit."""
     _, _, third = accounts
     control(third, "projects/other/disable")
     error = third.call("GET", DATA).json()["error"]
@@ -145,7 +145,7 @@ def test_calls_to_a_disabled_api_are_only_counted_as_refused(
 
 
 def test_stats_count_per_account_and_project(accounts: tuple[Bench, Bench, Bench]) -> None:
-    """Reads and writes are counted for each account. The counts of a project are their sums."""
+    """Reads and writes are counted per account. A project has the sums of its accounts."""
     first, second, third = accounts
     statuses((first, second, second, third))
     second.append("Data", [["y"]])
@@ -171,7 +171,7 @@ def test_stats_count_per_account_and_project(accounts: tuple[Bench, Bench, Bench
 def test_limit_of_a_user_counts_calls_on_behalf_of_the_user(
     build: BenchBuilder, tmp_path: Path
 ) -> None:
-    """Calls on behalf of a user count for the user's limit in the project only."""
+    """A call on behalf of a user counts for the user's limit, not for the account's limit."""
     options = replace(THREE, reads_per_minute=1)
     first = build({"Data": "x\n"}, options)
     second, third = (bench_of_account(first, number, tmp_path) for number in (2, 3))
@@ -194,7 +194,7 @@ def test_user_of_an_account_cannot_write_protected_cells(
 
 
 def test_reset_restores_accounts_and_projects(accounts: tuple[Bench, Bench, Bench]) -> None:
-    """A reset restores a revoked account, but not its tokens, and enables the API of a project."""
+    """A reset lets a revoked account get new tokens, and enables the API of a project."""
     first, second, third = accounts
     control(first, f"accounts/{first.account['client_email']}/revoke")
     control(first, "projects/emulator/disable")

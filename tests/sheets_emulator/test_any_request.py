@@ -30,7 +30,7 @@ NAMES_A_GROUP = "updateDimensionGroup"  # needs the exact range of a group, whic
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A bench with some values in the worksheet `Data`."""
+    """An emulator with some values in the worksheet `Data`."""
     folder: Path = tmp_path_factory.mktemp("requests")
     seed = write_seed(folder / "seed", {"book/Data.csv": "a,1,x y,,\nb,2,,,\n,,,,\n,,,,\n,,,,\n"})
     built = build_bench(folder, EmulatorOptions(seed=seed))
@@ -61,7 +61,7 @@ def test_any_request_gets_a_status_of_the_api(bench: Bench, kind: str, data: st.
 
 @pytest.mark.parametrize("kind", sorted(KINDS.keys() - {NAMES_A_GROUP}))
 def test_some_requests_of_each_kind_take_effect(bench: Bench, kind: str) -> None:
-    """At least one drawn request of each kind gets 200, so the draws also cover successes."""
+    """At least one random request of each kind gets 200."""
     statuses: list[int] = []
 
     @settings(max_examples=40, derandomize=True, database=None)

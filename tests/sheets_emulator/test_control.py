@@ -53,7 +53,7 @@ def test_control_needs_no_credentials_and_is_not_counted(bench: Bench) -> None:
 def test_call_that_runs_at_a_reset_has_no_effect(
     build: BenchBuilder, moment: float, fault: dict[str, Any]
 ) -> None:
-    """A call that was running at a reset gets 503, and its effect is dropped or undone."""
+    """A call that runs at a reset gets 503 and has no effect."""
     bench = build({"Data": "a\n"}, EmulatorOptions(latency_ms=2000))
     bench.fault({"call": "values.append", **fault})
     bench.clock.later(moment, bench.emulator.service.reset)
@@ -65,7 +65,7 @@ def test_call_that_runs_at_a_reset_has_no_effect(
 
 
 def test_late_effect_of_a_call_that_runs_at_a_reset_is_dropped(bench: Bench) -> None:
-    """A reset during a call also drops the effect that was planned after the answer."""
+    """A reset during a call also cancels an effect that is planned after the answer."""
     bench.fault({"call": "values.append", "delay_ms": 1000, "late_ms": 200})
     bench.clock.later(0.5, bench.emulator.service.reset)
     bench.append("Data", [["x"]])

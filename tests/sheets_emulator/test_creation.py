@@ -58,7 +58,7 @@ def test_spreadsheet_is_created_with_cells_and_other_contents(bench: Bench) -> N
 
 
 def test_spreadsheet_has_the_given_properties(bench: Bench) -> None:
-    """Title, locale, time zone and recalculation are set. The default title is Google's."""
+    """Title, locale, time zone and recalculation are set. The title has a default."""
     properties = {"title": "T", "locale": "de", "timeZone": "Europe/Berlin", "autoRecalc": "HOUR"}
 
     assert create(bench, properties=properties).json()["properties"] == properties

@@ -16,7 +16,7 @@ SHEET = {"sheetId": 0}
 
 @pytest.fixture
 def filled(build: BenchBuilder) -> Bench:
-    """A bench with two worksheets, and metadata at locations of each type."""
+    """An emulator with two worksheets, and metadata at locations of each type."""
     bench = build({"Data": "a,b,c\n1,2,3\n4,5,6\n", "Other": "x\ny\n"})
     bench.edit(
         create(1, "one"),
@@ -151,7 +151,7 @@ def test_values_are_read_by_metadata_and_range(filled: Bench) -> None:
 
 
 def test_values_by_filter_have_the_options_of_values_batch_get(filled: Bench) -> None:
-    """`majorDimension` and `valueRenderOption` are members of the body."""
+    """The body of values.batchGetByDataFilter can have dimension and rendering options."""
     answer = post(
         filled,
         "/values:batchGetByDataFilter",
@@ -173,7 +173,7 @@ def test_a_filter_without_cells_matches_no_range(
 
 
 def test_values_are_written_to_all_matched_ranges(filled: Bench) -> None:
-    """Each matched range has a response with its filter, and counts in the totals."""
+    """Each matched range has a response with the filter, and counts in the totals."""
     data = [{"dataFilter": by(locationType="ROW"), "values": [["n"]]}]
     answer = post(
         filled,
@@ -202,7 +202,7 @@ def test_values_are_written_to_all_matched_ranges(filled: Bench) -> None:
 def test_values_that_do_not_fit_stop_the_whole_write(
     filled: Bench, wanted: dict[str, Any], values: list[list[str]]
 ) -> None:
-    """One entry with too many values gets 400 with its index, and nothing is written."""
+    """An entry with too many values gets 400 with the index, and nothing is written."""
     data = [
         {"dataFilter": {"a1Range": "Data!A1"}, "values": [["z"]]},
         {"dataFilter": wanted, "values": values},

@@ -26,7 +26,7 @@ ONE_OF = "(oneof)"
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A bench with some values. All its exchanges must conform to Google's definition."""
+    """An emulator with some values. Its exchanges must conform to Google's definition."""
     folder: Path = tmp_path_factory.mktemp("defined")
     seed = write_seed(folder / "seed", {"book/Data.csv": "a,1,=B1\nb,2,\n,,\n"})
     built = build_bench(folder, EmulatorOptions(seed=seed))
@@ -69,7 +69,7 @@ def test_a_mistake_in_a_request_of_any_kind_gets_400(
 def test_all_names_of_googles_definition_are_known(
     bench: Bench, kind: str, data: st.DataObject
 ) -> None:
-    """A valid request gets 200, 501, or a 400 for its meaning, never one about a name or type."""
+    """A valid request never gets an error about an unknown name or a wrong type."""
     body: Body = data.draw(valid_bodies(BATCH, "requests", kind))
     answer = send(bench, BATCH_PATH, body.value)
 
@@ -151,7 +151,7 @@ def test_a_member_without_effect_is_validated(
     ],
 )
 def test_all_json_forms_have_the_same_effect(bench: Bench, request_: dict[str, Any]) -> None:
-    """A number as text, snake_case and null are accepted: the new worksheet has the id 7."""
+    """Numbers as texts, snake_case names and null are accepted in addSheet."""
     answer = send(bench, BATCH_PATH, {"requests": [request_]})
     added = answer.json()["replies"][0]["addSheet"]["properties"]
 

@@ -20,7 +20,7 @@ TIMES = "createdTime,modifiedTime"
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    """A bench with the spreadsheet `book`, and `closed`, which is not shared."""
+    """An emulator with the spreadsheet `book`, and `closed`, which is not shared."""
     seed = write_seed(tmp_path / "seed", {"book/Data.csv": "x\n", "closed.unshared": ""})
     built = build_bench(tmp_path, EmulatorOptions(seed=seed))
     with built.client:
@@ -42,7 +42,7 @@ def found(bench: Bench, query: str) -> list[str]:
 
 
 def times(bench: Bench, file_id: str = "book") -> list[str]:
-    """[createdTime, modifiedTime] of a file."""
+    """The list [createdTime, modifiedTime] of a file."""
     answer = bench.call("GET", f"{FILES}/{file_id}", fields=TIMES).json()
     return [answer["createdTime"], answer["modifiedTime"]]
 

@@ -36,7 +36,7 @@ class Range:
         return f"{_cell(self.first)}:{_cell(self.last)}"
 
     def echoed(self, rows: int, columns: int) -> str | None:
-        """The cells in the answer for a grid of this size, or None if the range starts outside."""
+        """The range in the answer for a grid of this size, or None if the start is outside."""
         top, bottom = _extent(self.first[0], self.last[0], rows)
         left, right = _extent(self.first[1], self.last[1], columns)
         if top > rows or left > columns:
@@ -78,7 +78,7 @@ RANGES = st.builds(Range, first=PLACES, last=PLACES).filter(_is_range)
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A bench with one worksheet. Each example sets its title and size."""
+    """An emulator with one worksheet. Each example sets the title and the size."""
     folder: Path = tmp_path_factory.mktemp("echo")
     seed = write_seed(folder / "seed", {"book/Data.csv": "x\n"})
     built = build_bench(folder, EmulatorOptions(seed=seed))
@@ -118,7 +118,7 @@ def unquoted(text: str) -> tuple[str, str]:
 def test_range_is_sorted_and_limited_to_the_grid(
     bench: Bench, asked: Range, rows: int, columns: int
 ) -> None:
-    """Corners are sorted and limited to the grid. A range that starts outside gets 400."""
+    """The range has sorted corners within the grid. A start outside the grid gets 400."""
     bench.edit(properties_of("title", sheetId=0, title="Data"))
     resized(bench, rows, columns)
     answer = bench.call("GET", f"/v4/spreadsheets/book/values/Data!{asked.text}")

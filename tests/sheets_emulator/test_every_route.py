@@ -89,7 +89,7 @@ BYTES = st.one_of(
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A bench with some values, formulas and a spreadsheet that is not shared."""
+    """An emulator with some values, formulas and a spreadsheet that is not shared."""
     folder: Path = tmp_path_factory.mktemp("any")
     seed = write_seed(folder / "seed", {"book/Data.csv": ROWS, "closed.unshared": ""})
     built = build_bench(folder, EmulatorOptions(seed=seed))
@@ -172,7 +172,7 @@ def test_any_list_of_faults_is_accepted_or_rejected(bench: Bench, body: bytes) -
 
 
 def test_many_valid_bodies_take_effect(bench: Bench) -> None:
-    """More than a fifth of the valid batchUpdates get 200, so the draws also cover successes."""
+    """More than a fifth of random valid batchUpdates get 200."""
     statuses: list[int] = []
 
     @settings(max_examples=60, derandomize=True, database=None)

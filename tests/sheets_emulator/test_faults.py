@@ -17,7 +17,7 @@ def read(bench: Bench) -> int:
 
 
 def test_fault_is_used_once_and_only_for_its_call(bench: Bench) -> None:
-    """A fault applies to one call with its name. Other calls and later calls are normal."""
+    """A fault applies to the next call with this name, and to no other call."""
     bench.fault({"call": "values.append", "status": 503})
     first = read(bench)
     faulty = bench.append("Data", [["x"]])
@@ -162,7 +162,7 @@ def test_text_replaces_the_json_of_the_answer(bench: Bench) -> None:
 def test_text_that_is_json_has_a_json_content_type(
     bench: Bench, call: str, text: str, kind: str
 ) -> None:
-    """A `text` that is a JSON object or list has a JSON content type. Others have text/html."""
+    """A `text` that is a JSON object or list has a JSON content type, any other has text/html."""
     bench.fault({"call": call, "status": 500, "text": text})
     answer = bench.ask_token() if call == "token" else bench.call("GET", DATA)
 
@@ -259,7 +259,7 @@ def test_edit_takes_effect_before_a_failing_call(bench: Bench) -> None:
 
 
 def test_edit_that_fails_is_the_answer_of_the_call(bench: Bench) -> None:
-    """An edit that fails gives its error as the answer of the call."""
+    """If the edit of a fault fails, the call gets the error of the edit."""
     bench.fault({"call": "values.get", "edit": {"requests": [{"deleteSheet": {"sheetId": 7}}]}})
     answer = bench.call("GET", DATA)
 

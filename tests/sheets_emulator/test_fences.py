@@ -31,7 +31,7 @@ def status_of(bench: Bench, *requests: dict[str, Any]) -> int | None:
 
 
 def test_a_batch_with_a_fence_answers_the_resulting_rows(bench: Bench) -> None:
-    """One batch creates a fence, writes rows, deletes an old fence, and answers the new rows."""
+    """One batch creates a fence (metadata), writes rows, and its answer has the new rows."""
     bench.update("Data!A1", [["name"], ["a"], ["b"], ["c"]])
     bench.edit(create(6))
     changed = {

@@ -184,5 +184,5 @@ def test_error_equals_the_recorded_error_of_google(bench: Bench, name: str) -> N
 @needs_errors
 @pytest.mark.parametrize("name", ["quota_read", "quota_write"])
 def test_quota_errors_equal_the_recorded_ones(bench: Bench, name: str) -> None:
-    """The 429 for reads and the shorter one for writes equal Google's bodies exactly."""
+    """The 429 bodies for reads and for writes equal the recorded bodies of Google exactly."""
     assert EMULATED[name](bench).json() == recorded()[name]["body"]

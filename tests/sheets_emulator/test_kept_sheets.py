@@ -24,7 +24,7 @@ from tests.sheets_emulator.requests_of import Request
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A bench with the worksheets in the spreadsheet `book`, shared by all tests."""
+    """An emulator with the worksheets in the spreadsheet `book`, shared by all tests."""
     folder = tmp_path_factory.mktemp("kept")
     seed = write_kept_sheets(folder / "seed", "book")
     built = build_bench(folder, EmulatorOptions(seed=seed))
@@ -34,7 +34,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 @pytest.fixture
 def bench(served: Bench) -> Iterator[Bench]:
-    """The bench after a reset to the seed."""
+    """The emulator after a reset to the seed."""
     served.client.post("/_emulator/reset")
     yield served
 
@@ -53,7 +53,7 @@ def padded(records: Any, width: int) -> list[list[str]]:
 
 @pytest.mark.parametrize("sheet", KEPT_SHEETS, ids=lambda each: each.title)
 def test_worksheet_displays_its_header_and_records(bench: Bench, sheet: KeptSheet) -> None:
-    """The header is in its row, and the records are below the header."""
+    """The header is in the expected row, and the records are below the header."""
     found = rows(bench, sheet, sheet.header_row, sheet.end_row - 1)
     width = len(sheet.fields)
 
@@ -99,7 +99,7 @@ def test_the_header_is_protected_and_frozen(bench: Bench) -> None:
 
 
 def inserted(sheet: KeptSheet, start: int, count: int) -> Request:
-    """A request that inserts rows before `start`, counted from 0, like the row above them."""
+    """A request that inserts rows before `start`, counted from 0. Formats are of the row above."""
     lines = {"sheetId": sheet.sheet_id, "dimension": "ROWS"}
     lines |= {"startIndex": start, "endIndex": start + count}
     return {"insertDimension": {"range": lines, "inheritFromBefore": True}}
@@ -116,7 +116,7 @@ def cell_range(sheet: KeptSheet, top: int, bottom: int, left: int, right: int) -
 
 
 def test_rows_are_inserted_with_formats_rules_and_copied_formulas(bench: Bench) -> None:
-    """Two rows inserted after the last record have its formats, checkboxes and formulas."""
+    """Two rows inserted after the last record get the formats, checkboxes and formulas."""
     start = TASKS.end_row - 1
     number = {"userEnteredValue": {"numberValue": 46120}}
     text = {"userEnteredValue": {"stringValue": "Move"}}

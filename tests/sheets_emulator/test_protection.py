@@ -78,7 +78,7 @@ def test_protection_moves_with_its_cells(bench: Bench) -> None:
 def test_protection_moves_with_moved_rows_and_columns(
     bench: Bench, name: str, source: tuple[int, int], destination: int, text: str
 ) -> None:
-    """A moved row or column takes its protection along, also if its cells are blank."""
+    """Moving a row or column moves the protection of its cells, also of blank cells."""
     protect(bench, CELL)
     range_ = {"sheetId": 0, "dimension": name, "startIndex": source[0], "endIndex": source[1]}
     bench.owner_edits({"moveDimension": {"source": range_, "destinationIndex": destination}})
@@ -88,7 +88,7 @@ def test_protection_moves_with_moved_rows_and_columns(
 
 
 def test_protection_is_not_split_if_some_of_its_cells_are_moved(bench: Bench) -> None:
-    """A protected range stays in place if only some of its rows are moved."""
+    """A protected range of two rows does not change if only one of the rows is moved."""
     protect(bench, grid_range(1, 0, 3, 5))
     source = {"sheetId": 0, "dimension": "ROWS", "startIndex": 2, "endIndex": 3}
     bench.owner_edits({"moveDimension": {"source": source, "destinationIndex": 5}})
@@ -128,7 +128,7 @@ def test_open_ranges_protect_whole_rows_and_columns(
 def test_rows_can_be_inserted_beside_protected_cells(
     bench: Bench, range_: Request, name: str, refused: list[int]
 ) -> None:
-    """Rows can be inserted below a protected header, but not in it or in a protected column."""
+    """Rows can be inserted below a protected header, but not in the header or across a column."""
     protect(bench, range_)
     found = [
         bench.edit(dimension("insertDimension", name, at, at + 1)).status_code for at in refused
@@ -140,7 +140,7 @@ def test_rows_can_be_inserted_beside_protected_cells(
 
 
 def test_inserted_rows_cannot_split_a_protected_range(bench: Bench) -> None:
-    """INSERT_ROWS moves a protected row down. Within a protected range it gets 400."""
+    """INSERT_ROWS moves a protected row down, and gets 400 within a protected range."""
     bench.update("Data!A1", [["h"]])
     protect(bench, grid_range(2, 0, 4, 5))
     before = bench.append("Data!A1", [["x"]], insertDataOption="INSERT_ROWS")
@@ -153,7 +153,7 @@ def test_inserted_rows_cannot_split_a_protected_range(bench: Bench) -> None:
 
 
 def test_editors_and_warnings_do_not_stop_the_account(bench: Bench) -> None:
-    """Editors of a range can write its cells. A range with `warningOnly` stops no write."""
+    """An editor can write protected cells. A range with `warningOnly` does not stop writes."""
     email = bench.account["client_email"]
     protect(bench, CELL, editors={"users": [email]})
     warning = protect(bench, grid_range(0, 0, 1, 1), warningOnly=True)

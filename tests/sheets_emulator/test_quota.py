@@ -18,7 +18,7 @@ def statuses(bench: Bench, count: int) -> list[int]:
 
 
 def test_reads_above_the_limit_get_the_recorded_429(build: BenchBuilder) -> None:
-    """A 429 has the quota, its limit and the reason, and no `Retry-After`."""
+    """A 429 has the name and value of the limit and the reason, and no `Retry-After`."""
     bench = build({"Data": "x\n"}, EmulatorOptions(reads_per_minute=1))
     bench.call("GET", DATA)
     answer = bench.call("GET", DATA)
@@ -38,7 +38,7 @@ def test_reads_above_the_limit_get_the_recorded_429(build: BenchBuilder) -> None
 
 
 def test_limit_counts_the_last_60_seconds(build: BenchBuilder) -> None:
-    """A call counts for 60 seconds from its own time. A call that gets 429 does not count."""
+    """A call counts for 60 seconds. A call that gets 429 does not count."""
     bench = build({"Data": "x\n"}, EmulatorOptions(reads_per_minute=2))
     first = statuses(bench, 1)
     bench.clock.advance(30)
@@ -98,7 +98,7 @@ def test_peak_is_the_maximum_of_calls_in_60_seconds(bench: Bench) -> None:
 
 @pytest.mark.parametrize("project", ["emulator", "other"])
 def test_limit_is_per_account(build: BenchBuilder, tmp_path: Path, project: str) -> None:
-    """Each service account has its own limit, in the same project and in another one."""
+    """Each service account has its own limit, also within one project."""
     options = EmulatorOptions(reads_per_minute=2, projects=("emulator", project))
     bench = build({"Data": "x\n"}, options)
     other = bench_of_account(bench, 2, tmp_path)
@@ -108,7 +108,7 @@ def test_limit_is_per_account(build: BenchBuilder, tmp_path: Path, project: str)
 
 
 def test_limit_of_a_project_is_shared_by_its_accounts(build: BenchBuilder, tmp_path: Path) -> None:
-    """All accounts of a project share its limit over 60 seconds. Other projects have their own."""
+    """All accounts of a project share a limit over 60 seconds. Other projects are not affected."""
     options = EmulatorOptions(
         reads_per_minute=2,
         reads_per_minute_per_project=3,
@@ -176,14 +176,14 @@ def test_writes_of_a_project_have_their_own_limit(build: BenchBuilder) -> None:
 
 
 def test_call_without_a_valid_token_is_not_counted(bench: Bench) -> None:
-    """A call without a token is not in the statistics, because its account is unknown."""
+    """A call without a token is not in the statistics, because the account is unknown."""
     bench.client.get(DATA)
 
     assert bench.stats()["calls"] == {}
 
 
 def test_latency_is_half_before_and_half_after_the_effect(build: BenchBuilder) -> None:
-    """Each call and each token request waits half the latency before and after its effect."""
+    """Calls and token requests wait half the latency before and half after the effect."""
     bench = build({"Data": "x\n"}, EmulatorOptions(latency_ms=300))
     bench.clock.slept.clear()
     bench.call("GET", DATA)

@@ -1,4 +1,4 @@
-"""Concurrent appends: which rows are lost, and when an append searches for its table."""
+"""Concurrent appends: which rows are lost, and when an append searches for the table."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ TrafficBuilder = Callable[..., Traffic]
 
 @pytest.fixture
 def traffic_of(tmp_path: Path) -> TrafficBuilder:
-    """Build an emulator with the spreadsheet `book`, whose worksheet `Data` has one column."""
+    """Build an emulator with the spreadsheet `book` and the worksheet `Data` of one column."""
 
     def built(rows: str = "head\n", *, racing_inserts: bool = False) -> Traffic:
         clock = HeldClock()
@@ -32,7 +32,7 @@ def traffic_of(tmp_path: Path) -> TrafficBuilder:
 
 
 async def test_appends_that_overlap_overwrite_each_other(traffic_of: TrafficBuilder) -> None:
-    """Two appends that both search before either of them writes are written to the same row."""
+    """Two appends that search for the table before one of them writes go to the same row."""
     traffic = traffic_of()
     first = traffic.append("first")
     await traffic.clock.advance(20)
@@ -46,7 +46,7 @@ async def test_appends_that_overlap_overwrite_each_other(traffic_of: TrafficBuil
 async def test_append_after_the_write_of_another_loses_nothing(
     traffic_of: TrafficBuilder,
 ) -> None:
-    """An append that starts after the write of another, but before its answer, loses no row."""
+    """An append that starts after another was written, but not answered, loses no row."""
     traffic = traffic_of()
     traffic.append("first")
     await traffic.clock.advance(60)
@@ -58,7 +58,7 @@ async def test_append_after_the_write_of_another_loses_nothing(
 
 
 async def test_inserted_rows_do_not_race(traffic_of: TrafficBuilder) -> None:
-    """With INSERT_ROWS, an append searches for the table when it writes its row."""
+    """With INSERT_ROWS, an append searches for the table at the time of the write."""
     traffic = traffic_of()
     replies = [traffic.append(row, option="INSERT_ROWS") for row in ("first", "second")]
     await traffic.clock.advance(200)
@@ -70,7 +70,7 @@ async def test_inserted_rows_do_not_race(traffic_of: TrafficBuilder) -> None:
 async def test_racing_inserts_lose_nothing_but_answer_old_positions(
     traffic_of: TrafficBuilder,
 ) -> None:
-    """With `racing_inserts` no row is lost, but an answer can have a position that is outdated."""
+    """With `racing_inserts` no row is lost, but an answer can have an outdated position."""
     traffic = traffic_of("head\nlast\n", racing_inserts=True)
     replies = [traffic.append(row, option="INSERT_ROWS") for row in ("first", "second")]
     await traffic.clock.advance(200)
@@ -109,7 +109,7 @@ async def test_append_with_an_edit_searches_after_the_edit(traffic_of: TrafficBu
 async def test_append_finds_a_worksheet_that_was_replaced(
     traffic_of: TrafficBuilder,
 ) -> None:
-    """If the worksheet is replaced during an append, the append writes to the new one."""
+    """If the worksheet is replaced during an append, the row goes to the new worksheet."""
     traffic = traffic_of("head\nlast\n")
     traffic.edit(
         {"addSheet": {"properties": {"sheetId": 7, "title": "New"}}},
@@ -127,7 +127,7 @@ async def test_append_finds_a_worksheet_that_was_replaced(
 async def test_append_searches_again_if_its_row_was_deleted(
     traffic_of: TrafficBuilder,
 ) -> None:
-    """An append searches again if deletions put the row that it found outside the grid."""
+    """If rows are deleted during an append, the append searches for the table again."""
     traffic = traffic_of("head\na\nb\nc\n")
     traffic.edit(dimension("deleteDimension", "ROWS", 1, 4))
     await traffic.clock.advance(20)
@@ -156,7 +156,7 @@ async def test_append_to_an_unknown_worksheet_is_an_error_after_the_latency(
 
 
 async def test_late_append_searches_when_it_takes_effect(traffic_of: TrafficBuilder) -> None:
-    """An append with `late_ms` is written below rows that were appended before its effect."""
+    """An append with `late_ms` goes below rows that were appended in the meantime."""
     traffic = traffic_of()
     traffic.emulator.service.faults.replace([Fault(call="values.append", late_ms=1000)])
     traffic.append("late")

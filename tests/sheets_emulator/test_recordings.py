@@ -1,4 +1,4 @@
-"""Recorded exchanges with Google, replayed with the emulator."""
+"""Recorded requests and Google's answers, compared with the emulator's answers."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Values that are written and read again, with all input options and renderings."""
+"""Values that are written and read again, with all input options and render options."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -46,7 +46,7 @@ DISPLAYED = st.one_of(
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A bench with one worksheet. Each example writes to its first rows."""
+    """An emulator with one worksheet. Each example writes to the first rows."""
     folder: Path = tmp_path_factory.mktemp("round_trips")
     seed = write_seed(folder / "seed", {"book/Data.csv": ",,,\n,,,\n"})
     built = build_bench(folder, EmulatorOptions(seed=seed))
@@ -55,7 +55,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 def read(bench: Bench, cell: str, option: str, **parameters: str) -> Any:
-    """The value of one cell in a rendering."""
+    """The value of one cell with this `valueRenderOption`."""
     return bench.grid(f"Data!{cell}", valueRenderOption=option, **parameters)[0][0]
 
 
@@ -68,7 +68,7 @@ def fresh(bench: Bench) -> None:
 @settings(max_examples=80)
 @given(text=st.one_of(TEXTS, LOOKS_TYPED))
 def test_raw_text_is_the_same_in_every_rendering(bench: Bench, option: str, text: str) -> None:
-    """A string written with RAW is read unchanged in every rendering."""
+    """A string written with RAW is read unchanged with every `valueRenderOption`."""
     bench.update("Data!A1", [[text]])
 
     assert read(bench, "A1", option) == text
@@ -116,7 +116,7 @@ def test_displayed_text_can_be_typed_again(bench: Bench, typed: str) -> None:
 @settings(max_examples=100)
 @given(typed=DISPLAYED)
 def test_formula_rendering_of_a_value_can_be_written_raw(bench: Bench, typed: str) -> None:
-    """The FORMULA rendering of a value equals UNFORMATTED_VALUE, and can be written with RAW."""
+    """A value read with FORMULA and written with RAW gives the same unformatted value."""
     fresh(bench)
     bench.update("Data!A1", [[typed]], "USER_ENTERED")
     value = read(bench, "A1", "FORMULA")

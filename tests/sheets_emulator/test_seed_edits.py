@@ -28,7 +28,7 @@ def test_edits_apply_to_the_files_of_a_spreadsheet(tmp_path: Path) -> None:
 
 
 def test_edits_alone_apply_to_a_new_spreadsheet(tmp_path: Path) -> None:
-    """Without .csv files, edits apply to a new spreadsheet with one worksheet of default size."""
+    """Without .csv files, the requests apply to a new spreadsheet with the default worksheet."""
     files = {"book.json": edits({"addSheet": {"properties": {"title": "More"}}})}
     bench = build_bench(tmp_path, EmulatorOptions(seed=write_seed(tmp_path / "seed", files)))
 

@@ -22,7 +22,7 @@ def traffic_of(folder: Path, options: EmulatorOptions, clock: HeldClock) -> Traf
     ("share", "half"), [(0.0, 0.05), (0.5, 0.15), (1.0, 0.25)], ids=["least", "middle", "most"]
 )
 async def test_jitter_is_added_to_the_latency(tmp_path: Path, share: float, half: float) -> None:
-    """A call waits half of latency and jitter before its effect, and half after the effect."""
+    """A call waits half of latency and jitter before the effect, and half after the effect."""
     clock = HeldClock(share=lambda: share)
     options = EmulatorOptions(latency_ms=100, latency_jitter_ms=400)
     traffic = traffic_of(tmp_path, options, clock)

@@ -86,13 +86,13 @@ CALLS: Mapping[str, tuple[str, str, object, dict[str, str]]] = {
 
 @pytest.fixture
 def bench(build: BenchBuilder) -> Bench:
-    """A bench of the first of two accounts."""
+    """A client of the first of two accounts."""
     return build({"Data": "x\n"}, EmulatorOptions(projects=("emulator", "emulator")))
 
 
 @pytest.fixture
 def other(bench: Bench, tmp_path: Path) -> Bench:
-    """The bench of the second account. The spreadsheet has an item of developer metadata."""
+    """A client of the second account. The spreadsheet has an item of developer metadata."""
     second = bench_of_account(bench, 2, tmp_path)
     bench.edit({"createDeveloperMetadata": {"developerMetadata": METADATA}})
     return second
@@ -234,5 +234,5 @@ def test_invalid_body_of_an_access_change_gets_400(bench: Bench, body: object) -
 
 @pytest.mark.parametrize("spreadsheet_id", ["none", "closed"])
 def test_spreadsheets_without_data_cannot_be_shared(bench: Bench, spreadsheet_id: str) -> None:
-    """An unknown spreadsheet, or one that is not shared with any account, gets 404."""
+    """An unknown spreadsheet and an unshared spreadsheet get 404."""
     assert share(bench, "writer", spreadsheet_id=spreadsheet_id).status_code == 404

@@ -43,7 +43,7 @@ def test_other_paths_are_not_found(bench: Bench, method: str, path: str) -> None
 
 
 def test_verb_is_split_off_before_the_path_is_decoded(build: BenchBuilder) -> None:
-    """An encoded `:append` belongs to the title. Only an unencoded one is the verb of the path."""
+    """An encoded `:append` is part of the title, and an unencoded `:append` is the verb."""
     bench = build({"x%3Aappend": "a\n"})
     path = f"{BOOK}/values/%27x%3Aappend%27:append?valueInputOption=RAW"
     answer = bench.call("POST", path, {"values": [["b"]]})
@@ -58,7 +58,7 @@ def test_path_that_is_not_utf_8_is_an_invalid_argument(bench: Bench) -> None:
 
 @pytest.mark.parametrize("path", [DATA, BOOK, f"{BOOK}/values:batchGet"])
 def test_unknown_query_parameter_gets_400(bench: Bench, path: str) -> None:
-    """An unknown query parameter gets 400 with its name."""
+    """The error for an unknown query parameter has the name of the parameter."""
     answer = bench.call("GET", path, valueRenderOptions="FORMULA")
     text = (
         'Invalid JSON payload received. Unknown name "valueRenderOptions": Cannot bind query '
@@ -176,7 +176,7 @@ def test_answers_are_indented_unless_pretty_print_is_false(bench: Bench) -> None
 
 
 def test_large_answers_are_compressed_if_the_client_accepts_gzip(build: BenchBuilder) -> None:
-    """Answers above one kilobyte are compressed with gzip if the client accepts it."""
+    """Answers above one kilobyte are compressed if the client accepts gzip."""
     bench = build({"Data": "some text\n" * 200})
     headers = {"Authorization": f"Bearer {bench.token}", "Accept-Encoding": "gzip"}
     with bench.client.stream("GET", DATA, headers=headers) as answer:

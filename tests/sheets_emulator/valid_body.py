@@ -1,4 +1,4 @@
-"""Request bodies for Hypothesis that Google's definition allows, and the same with one mistake.
+"""Request bodies for Hypothesis that Google's definition allows, and bodies with one mistake.
 
 Rules
 - A body is drawn from the discovery document, in all forms that Google accepts: snake_case names,
@@ -55,7 +55,7 @@ class Site:
 
 @dataclass(kw_only=True)
 class Body:
-    """A body, its objects, and the positions of its values."""
+    """A body, the objects in it, and the positions of values."""
 
     value: Json = field(default_factory=dict)
     objects: list[Json] = field(default_factory=list)
@@ -109,7 +109,7 @@ def _draw_value(
     path: tuple[str, ...],
     depth: int,
 ) -> None:
-    """Draw a value of a type, and store it at its position."""
+    """Draw a value of a type and store the value in an object or list."""
     if "items" in described and "items" in described["items"]:
         rows = st.lists(st.lists(PLAIN["any"], max_size=2), min_size=1, max_size=2)
         holder[key] = draw(rows)
@@ -144,7 +144,7 @@ def _draw_list(
     path: tuple[str, ...],
     depth: int,
 ) -> None:
-    """Draw a list, or one item without its list, and store it at its position."""
+    """Draw a list, or one item without a list, and store it in an object or list."""
     if draw(st.integers(0, 4)) == 0:
         _draw_value(draw, body, holder, key, item, path, depth)
         # A list with one item would be valid here, so a mistake must not put one.

@@ -58,7 +58,7 @@ def test_texts_that_are_not_cells_cannot_be_parsed(text: str) -> None:
     ],
 )
 def test_first_reading_of_a_range_text(text: str, title: str | None, span: Span) -> None:
-    """The first reading has the title without its quotes, and the cells after the title."""
+    """The first meaning of a text has the title without quotes, and the cells after the title."""
     found = readings(text)[0]
 
     assert found == Reference(title=title, span=span, is_anchor=found.is_anchor)
@@ -78,7 +78,7 @@ def test_first_reading_of_a_range_text(text: str, title: str | None, span: Span)
     ],
 )
 def test_only_a_lone_cell_is_an_anchor(text: str, is_anchor: bool) -> None:
-    """`A1` is an anchor, but `A1:A1` is not: a colon makes a range with an end."""
+    """`A1` only says where values start. `A1:A1` also says where the values end."""
     assert readings(text)[0].is_anchor is is_anchor
 
 
@@ -152,7 +152,7 @@ def test_text_that_looks_like_a_cell_may_also_be_a_title() -> None:
     ],
 )
 def test_titles_are_quoted_only_where_they_need_it(title: str, printed: str) -> None:
-    """A plain title has no quotes. Another title is quoted, and its own quotes are doubled."""
+    """A plain title has no quotes. Other titles are quoted, with doubled quotes inside."""
     assert print_title(title) == printed
 
 
@@ -166,5 +166,5 @@ def test_titles_are_quoted_only_where_they_need_it(title: str, printed: str) -> 
     ],
 )
 def test_ranges_are_printed_with_their_open_ends(span: Span, printed: str) -> None:
-    """A single cell is printed without a colon, and an open end without its row or column."""
+    """A single cell is printed without a colon. An open end has no row or no column."""
     assert print_range("T", span) == printed

@@ -25,7 +25,7 @@ def test_components_have_eight_bits(given: dict[str, float], answered: dict[str,
 
 
 def test_a_colour_from_an_answer_is_written_back_unchanged() -> None:
-    """A colour from an answer is stored unchanged if it is written back."""
+    """A colour that was read and is written back stays the same."""
     for step in range(256):
         once = rgb({"red": (step + 0.4) / 255})
 
@@ -53,5 +53,5 @@ def test_a_colour_from_an_answer_is_written_back_unchanged() -> None:
 def test_a_colour_is_in_the_plain_member_and_in_the_style(
     given: dict[str, object], whole: dict[str, object]
 ) -> None:
-    """Both members get the same colour. A style that has a colour takes precedence."""
+    """The plain colour and the style become equal. If both are given, the style wins."""
     assert with_both(given, "c", "s") == whole

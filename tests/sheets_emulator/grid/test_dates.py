@@ -15,7 +15,7 @@ SECOND = 1 / 86_400
 
 
 def shown(cell: Cell) -> str:
-    """The displayed text of a cell with a date, or "text" if its value is not a number."""
+    """The displayed text of a cell, or "text" if the value is not a number."""
     return displayed_number(cell.value, cell.pattern) if isinstance(cell.value, float) else "text"
 
 
@@ -173,7 +173,7 @@ def test_invalid_or_ambiguous_date_stays_text(text: str) -> None:
 
 @pytest.mark.parametrize(("year", "century"), [("00", 2000), ("29", 2000), ("30", 1900)])
 def test_year_of_two_digits_is_from_1930_to_2029(year: str, century: int) -> None:
-    """The years 00 to 29 are in the 21st century, 30 to 99 in the 20th."""
+    """The years 00 to 29 are in the 21st century, and 30 to 99 in the 20th century."""
     expected = date(century + int(year), 1, 1)
 
     assert typed(f"1/1/{year}").value == (expected - date(1899, 12, 30)) / timedelta(days=1)

@@ -47,7 +47,7 @@ from sheets_emulator.grid.entered import entered, stored, typed
     ],
 )
 def test_typed_number_is_a_number_in_its_format(text: str, value: float, shown: str) -> None:
-    """A typed number is stored as a number. Its format follows the typed text, such as `$`."""
+    """A typed number is stored as a number, and displayed with the typed sign, such as `$`."""
     cell = typed(text)
 
     assert isinstance(cell.value, float)
@@ -200,7 +200,7 @@ def test_other_cells_parse_typed_text(old: Content) -> None:
 
 @pytest.mark.parametrize("text", ["=1+2", "007", "TRUE", "2020-01-01", "'x", "50%"])
 def test_raw_text_is_not_parsed(text: str) -> None:
-    """RAW stores a formula, number, boolean or date that is sent as a string as text."""
+    """RAW stores each string as text, also `=1+2`, `007`, `TRUE` and `50%`."""
     assert stored(text) == Cell(value=text)
 
 

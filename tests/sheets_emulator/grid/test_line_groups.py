@@ -62,7 +62,7 @@ def test_deleting_a_group_decreases_depths_by_one() -> None:
 def test_depth_is_the_number_of_groups_that_contain_a_row(
     adds: list[tuple[int, int]], deletes: list[tuple[int, int]]
 ) -> None:
-    """A row of depth n is in n groups, one of each depth from 1 to n."""
+    """A row of depth n is in n groups, with the depths 1 to n."""
     lines = added(*((start, start + size) for start, size in adds))
     for start, size in deletes:
         lines = raised(lines, range(start, start + size))
@@ -75,7 +75,7 @@ def test_depth_is_the_number_of_groups_that_contain_a_row(
 
 
 def test_collapsed_group_hides_its_rows_until_it_is_expanded() -> None:
-    """Only the collapsed group is marked as collapsed, not a group inside it."""
+    """A collapsed group hides all rows of the group, and a group inside stays expanded."""
     lines = added((1, 5), (2, 4))
     outer = groups_of(lines)[0]
     collapsed = folded(lines, outer, is_collapsed=True)
@@ -95,7 +95,7 @@ def test_collapsed_group_hides_its_rows_until_it_is_expanded() -> None:
     ],
 )
 def test_rows_inserted_within_a_group_join_it(start: int, found: list[Place]) -> None:
-    """Rows inserted within a group join the group. Rows inserted at its start or end do not."""
+    """Rows inserted within a group join the group. Rows inserted beside a group do not."""
     lines = added((1, 3))
     moved = {index + (2 if index >= start else 0): line for index, line in lines.items()}
 

@@ -29,7 +29,7 @@ def used_places(sheet: Sheet) -> list[tuple[int, int]]:
 
 
 def simple_table(sheet: Sheet, row: int, column: int) -> Box:
-    """The table of a cell, found by widening a box until no used cell touches its border."""
+    """The table of a cell, found by widening a box until no used cell touches the box."""
     used = used_places(sheet)
     box = Box(top=row, bottom=row + 1, left=column, right=column + 1)
     while True:
@@ -81,7 +81,7 @@ def test_all_columns_before_the_margin_are_unused(
 
 @pytest.mark.parametrize("count", [1, 100_000])
 def test_margin_is_kept_when_the_table_grows(count: int) -> None:
-    """A table that starts in column C has a margin of 2, which stays 2 when rows are added."""
+    """A table that starts in column C has a margin of 2, also after rows are added."""
     sheet = sheet_of([(None, FORMATTED, "x", 1.0)] * count)
     before = sheet.margin
     sheet.replace_row(count, (None, None, "y"))

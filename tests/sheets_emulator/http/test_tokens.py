@@ -1,4 +1,4 @@
-"""The token endpoint, and the access that its tokens give."""
+"""The token endpoint, and calls with its tokens."""
 
 import json
 import os
@@ -75,7 +75,7 @@ def test_other_authorization_headers_are_unauthenticated(
 def test_wrong_claims_get_no_token(
     bench: Bench, claims: dict[str, object], error: str, description: str
 ) -> None:
-    """A wrong issuer, audience, time or scope in the assertion gets 400 with the error named."""
+    """A wrong issuer, audience, time or scope gets 400 with an error code and a description."""
     answer = bench.ask_token(**claims)
 
     assert answer.status_code == 400
@@ -130,7 +130,7 @@ def test_audience_can_be_googles_token_endpoint(bench: Bench) -> None:
 
 
 def test_credentials_file_is_readable_only_by_its_owner(bench: Bench, tmp_path: Path) -> None:
-    """The written file has the emulator's token URI, and mode 0600 even if it existed before."""
+    """The file has the emulator's token URI, and mode 0600 also if the file existed before."""
     path = tmp_path / "account.json"
     path.write_text("{}")
     os.chmod(path, 0o644)
@@ -143,7 +143,7 @@ def test_credentials_file_is_readable_only_by_its_owner(bench: Bench, tmp_path: 
 
 
 def test_a_key_is_not_written_into_a_pipe_or_a_device(bench: Bench, tmp_path: Path) -> None:
-    """Writing credentials to a pipe or a device fails at once. The device keeps its mode."""
+    """Writing credentials to a pipe or a device raises OSError and does not wait."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     mode = os.stat(os.devnull).st_mode

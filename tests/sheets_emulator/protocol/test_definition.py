@@ -1,4 +1,4 @@
-"""The table generated from Google's API definition, and the functions that look up its types."""
+"""The table generated from Google's API definition, and functions that look up types in it."""
 
 from collections.abc import Mapping
 from importlib.resources import files
@@ -26,7 +26,7 @@ def schemas_in(kind: Type) -> set[str]:
 
 
 def plain(kind: Type) -> str:
-    """The name of a type, or of the type of its items or map values."""
+    """The name of a type. For a list or map, the name of the type of its items."""
     if isinstance(kind, str):
         return kind
     return plain(kind["map"] if isinstance(kind, dict) else kind[0])
@@ -47,7 +47,7 @@ def test_no_schema_is_within_itself() -> None:
 
 
 def test_every_call_and_batch_update_kind_is_in_googles_definition() -> None:
-    """Each call is a method of Google's definition. Each batchUpdate kind is in its `Request`."""
+    """Each call is a method of Google's definition. Each batchUpdate kind is in `Request`."""
     assert all(method(call) for call in OPERATIONS)
     assert set(KINDS) <= set(DEFINITION.schemas["Request"])
 
@@ -64,7 +64,7 @@ def test_every_call_and_batch_update_kind_is_in_googles_definition() -> None:
 def test_tables_have_every_value_of_their_enumerations(
     enumeration: str, table: Mapping[str, object]
 ) -> None:
-    """Each of the emulator's tables has one key for every value of Google's enumeration."""
+    """A table that is keyed by an enumeration has all values of Google's enumeration."""
     assert set(table) == set(choices(enumeration))
 
 
@@ -79,7 +79,7 @@ def test_tables_have_every_value_of_their_enumerations(
     ],
 )
 def test_members_are_the_fields_of_a_schema(kind: Type, names: set[str]) -> None:
-    """`members` returns a schema's fields, also for a list of it, and none for plain types."""
+    """`members` returns the fields of a schema or of a list of schemas, and {} for plain types."""
     assert set(members(kind) or {}) == names
 
 

@@ -53,7 +53,7 @@ ANSWER = {"spreadsheetId": "x", "properties": {"title": "B"}, "sheets": [SHEET]}
     ],
 )
 def test_mask_selects_fields_of_the_answer(mask: str, answer: object) -> None:
-    """The answer has only the fields in the mask, and their parents."""
+    """The answer has only the fields in the mask, and the parents of these fields."""
     read = read_mask(mask)
     require_known(read, "Spreadsheet")
 

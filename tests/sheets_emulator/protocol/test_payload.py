@@ -25,7 +25,7 @@ def read_properties(**members: Any) -> Any:
 
 
 def violations(schema: str, value: Any, place: str = "") -> list[dict[str, str]]:
-    """The field violations of an invalid body; the error's message lists them one per line."""
+    """The field violations of an invalid body. The message of the error has a line for each."""
     with pytest.raises(Refusal) as refused:
         check(schema, value, place)
     found: Any = refused.value.details[0]["fieldViolations"]
@@ -88,7 +88,7 @@ def test_a_map_keeps_its_keys() -> None:
 
 
 def test_null_in_a_list_of_objects_becomes_an_empty_object() -> None:
-    """Null in a list of objects becomes {}, so later items keep their index in errors."""
+    """Null in a list of objects becomes {}, so that the index of later items does not change."""
     read = check("BatchUpdateSpreadsheetRequest", {"requests": [None, {}]})
 
     assert read == {"requests": [{}, {}]}
@@ -197,7 +197,7 @@ def test_a_wrong_type_is_reported_in_googles_words(given: dict[str, Any], descri
 def test_a_wrong_name_is_reported_in_googles_words(
     body: dict[str, Any], field: str | None, description: str
 ) -> None:
-    """The error has the path of the object that has the unknown name, or none for the body."""
+    """The error has the path of the object with the unknown name, and no path for the body."""
     found = violations("BatchUpdateSpreadsheetRequest", body)
 
     assert [each["description"] for each in found] == [
@@ -219,7 +219,7 @@ def test_a_wrong_name_is_reported_in_googles_words(
 def test_values_that_are_not_lists_of_lists_are_reported(
     values: Any, places: dict[str, str]
 ) -> None:
-    """Recorded from Google: `values` and each of its items must be a list."""
+    """Recorded from Google: `values` must be a list, and each item must be a list."""
     found = violations("ValueRange", {"values": values}, "data")
 
     assert found == [
@@ -229,7 +229,7 @@ def test_values_that_are_not_lists_of_lists_are_reported(
 
 
 def test_all_mistakes_of_a_body_are_reported_in_one_error() -> None:
-    """Reported of Google: the error has a line and a violation for each mistake, in body order."""
+    """Reported by users of Google: an error has one line and one violation for each mistake."""
     found = violations("ValueRange", {"valueInputOption": "RAW", "data": [], "range": 5}, "data")
 
     assert [each["description"] for each in found] == [
@@ -273,7 +273,7 @@ def test_an_absent_body_is_an_empty_object(body: bytes) -> None:
 
 
 def test_values_are_not_copied() -> None:
-    """`values` is the same list object after the check, because it can have a million cells."""
+    """After the check `values` is the same list object, because a copy could be very large."""
     values = [[1] * 100] * 100
 
     assert check("ValueRange", {"values": values}, "data")["values"] is values

@@ -87,7 +87,7 @@ def test_unknown_values_and_parameters_are_rejected(query: bytes, call: str) -> 
 
 
 def test_all_invalid_parameters_are_reported_at_once() -> None:
-    """The error for two invalid parameters has one line for each."""
+    """The error for two invalid parameters has two lines."""
     refusal = refused(b"colour=red&majorDimension=ROW", "values.get")
 
     assert len(refusal.message.splitlines()) == 2
@@ -95,7 +95,7 @@ def test_all_invalid_parameters_are_reported_at_once() -> None:
 
 @pytest.mark.parametrize("query", [b"alt=media", b"alt=proto", b"$.xgafv=1", b"callback=f"])
 def test_unsupported_answer_formats_get_501(query: bytes) -> None:
-    """A parameter that asks for an answer in bytes or JavaScript gets 501 and is named."""
+    """A parameter for an answer in bytes or JavaScript gets 501 with the parameter."""
     refusal = refused(query, "values.get")
 
     assert refusal.code == 501
@@ -133,7 +133,7 @@ def test_all_parameters_of_googles_definition_are_accepted(query: bytes, call: s
     ],
 )
 def test_an_enumeration_has_a_default(query: bytes, choice: str) -> None:
-    """An absent, empty or unspecified enumeration has its default. A name can be in snake_case."""
+    """An absent, empty or unspecified enumeration means the default of the enumeration."""
     assert read_query(query, "values.get").choice("majorDimension") == choice
 
 
@@ -150,7 +150,7 @@ def test_booleans_are_parsed_in_any_case(value: str, is_set: bool) -> None:
 
 @pytest.mark.parametrize("value", ["", "INPUT_VALUE_OPTION_UNSPECIFIED"])
 def test_the_input_option_has_no_default(value: str) -> None:
-    """Reported of Google: a write without `valueInputOption` is an error."""
+    """Reported by users of Google: a write without `valueInputOption` is an error."""
     with pytest.raises(Refusal, match="'valueInputOption' is required but not specified"):
         input_option(value)
 

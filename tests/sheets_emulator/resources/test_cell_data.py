@@ -14,13 +14,13 @@ SWITCH = {"condition": {"type": "BOOLEAN", "values": [{"userEnteredValue": "on"}
 
 
 def written(cell: Request, fields: str, at: int = 0) -> Request:
-    """An updateCells request that writes one cell in row 1; column `at` counts from 0."""
+    """An updateCells request for one cell in row 1 and column `at`, counted from 0."""
     start = {"sheetId": 0, "columnIndex": at}
     return {"updateCells": {"rows": [{"values": [cell]}], "fields": fields, "start": start}}
 
 
 def test_cell_has_its_entered_and_displayed_values(build: BenchBuilder) -> None:
-    """A typed number has a format like its text. A formula has the format of its operand."""
+    """A typed number has the format of the text. A formula has the format of the operand."""
     bench = build({"Data": "x,50%\n=B1,\n"})
     text, half = {"stringValue": "x"}, {"numberValue": 0.5}
     percent = {"numberFormat": {"type": "PERCENT", "pattern": "0%"}}
@@ -57,7 +57,7 @@ def test_formula_that_fails_has_an_error_value(build: BenchBuilder) -> None:
 
 
 def test_trailing_blank_cells_and_rows_are_left_out(bench: Bench) -> None:
-    """Recorded from Google: rows end with the last cell that has content, and so does the range."""
+    """Recorded from Google: `rowData` ends with the last row and cell that have content."""
     bench.edit(written({"note": "n"}, "note", at=1), written({"note": ""}, "note", at=3))
 
     assert grid_data(bench) == {"rowData": [{"values": [{}, {"note": "n"}]}]}
@@ -103,7 +103,7 @@ def test_cells_with_only_a_format_are_in_the_answer(bench: Bench) -> None:
 def test_mask_clears_fields_that_the_sent_cell_lacks(
     bench: Bench, fields: str, kept: Request
 ) -> None:
-    """A field that is in the mask but not in the sent cell is cleared. Other fields are kept."""
+    """A field that the mask names and the sent cell lacks is cleared. Other fields are kept."""
     full = {
         "userEnteredValue": {"stringValue": "x"},
         "note": "old",
@@ -122,7 +122,7 @@ def test_mask_clears_fields_that_the_sent_cell_lacks(
 
 
 def test_checkbox_that_was_never_ticked_is_false(bench: Bench) -> None:
-    """Assumed from reports: a new or cleared checkbox has the value FALSE, so it is not blank."""
+    """Assumed from reports: a new or cleared checkbox has the value FALSE and is not blank."""
     bench.edit(written({"dataValidation": CHECKBOX}, "dataValidation"))
     bench.update("Data!B1", [["=A1"]], "USER_ENTERED")
 

@@ -51,7 +51,7 @@ def test_mask_selects_the_fields_that_change(given: Json, mask: str, merged: Jso
     ids=["plain", "style", "component", "plain cleared", "style cleared"],
 )
 def test_colour_and_its_style_change_together(given: Json, mask: str, color: Json | None) -> None:
-    """The plain colour and its style have the same value, whichever of the two the mask names."""
+    """A mask of the plain colour or of the style changes both to the same value."""
     found = merged_format(OLD, given, read_mask(mask)) or {}
 
     assert found.get("backgroundColor") == color
@@ -74,7 +74,7 @@ def test_number_format_gets_the_default_pattern_of_its_type() -> None:
 
 
 def test_border_gets_default_width_and_colour() -> None:
-    """A border gets the width of its style, and black as default colour."""
+    """A border has the width that belongs to the style, and the default colour black."""
     solid = bordering("top", {"style": "SOLID_MEDIUM", "width": 9})(None)
 
     assert solid == {

@@ -101,7 +101,7 @@ def test_sizes_of_rows_and_columns_are_shown(bench: Bench) -> None:
 def test_mask_of_whole_worksheets_includes_grid_data(
     bench: Bench, fields: str, has_data: bool
 ) -> None:
-    """A mask that names `sheets` without inner fields selects all of them, also the grid data."""
+    """A mask that names `sheets` without inner fields selects all fields, also `data`."""
     answer = bench.described(fields=fields)
 
     assert ("data" in answer.get("sheets", [{}])[0]) is has_data

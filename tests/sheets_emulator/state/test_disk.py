@@ -1,4 +1,4 @@
-"""The SQLite file in which an emulator stores its spreadsheets."""
+"""The SQLite file of an emulator, which has its spreadsheets."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def book(*rows: Row) -> Workbook:
 
 
 def reopened(disk: Disk) -> Disk:
-    """Close the file and open it again."""
+    """Close the file, and open the same file again."""
     disk.close()
     return open_disk(disk.path)
 
@@ -56,7 +56,7 @@ def rewritten_rows(disk: Disk, before: Workbook, after: Workbook) -> int:
 @EXAMPLES
 @given(workbooks("book"), workbooks("other"))
 def test_saved_spreadsheets_are_loaded(first: Workbook, second: Workbook) -> None:
-    """The file has the same spreadsheets and types of values after it is opened again."""
+    """A file that is opened again has the same spreadsheets and types of values."""
     with TemporaryDirectory() as folder:
         disk = open_disk(Path(folder) / "book.db")
         disk.save([(None, first), (None, second)], created=2)
@@ -74,7 +74,7 @@ def test_saved_spreadsheets_are_loaded(first: Workbook, second: Workbook) -> Non
 def test_any_change_of_a_spreadsheet_is_saved_completely(
     data: st.DataObject, before: Workbook, drawn: Workbook
 ) -> None:
-    """Saving only the difference leaves the same file contents as saving the whole spreadsheet."""
+    """Saving the difference of any two spreadsheets stores the second one completely."""
     old_rows: list[Row] = [(), *(row for sheet in before.sheets for row in sheet.rows)]
     after = replace(
         drawn,
@@ -151,7 +151,7 @@ def test_a_person_can_read_the_file(disk: Disk) -> None:
 
 
 def test_a_save_that_fails_changes_nothing(disk: Disk) -> None:
-    """A failed save changes neither spreadsheets nor the count, and the next save succeeds."""
+    """A failed save changes neither spreadsheets nor their count, and the next save succeeds."""
     before = book(("a",))
     disk.save([(None, before)], created=1)
     bad = book(*[("x",)] * 100, ("\ud800",))
@@ -209,7 +209,7 @@ def test_stored_texts_are_found_after_the_file_is_reopened(disk: Disk) -> None:
 
 
 def test_only_one_process_can_open_the_file(disk: Disk) -> None:
-    """Opening a file that another emulator has open raises DiskError. The first one still works."""
+    """Opening the file of a running emulator raises DiskError. The emulator continues."""
     with pytest.raises(DiskError, match=r"book\.db: another process has it open"):
         open_disk(disk.path)
     disk.save([(None, book(("a",)))], created=0)
@@ -230,7 +230,7 @@ def test_only_one_process_can_open_the_file(disk: Disk) -> None:
 def test_a_database_of_another_program_is_not_changed(
     tmp_path: Path, statement: str, complaint: str
 ) -> None:
-    """Opening a database of another program raises DiskError and does not change it."""
+    """Opening a database of another program raises DiskError and changes nothing."""
     path = tmp_path / "other.db"
     with closing(sqlite3.connect(path)) as other, other:
         other.execute(statement)
@@ -277,7 +277,7 @@ def test_a_file_that_was_damaged_by_hand_is_an_error(disk: Disk, statement: str)
 
 
 def test_a_new_worksheet_can_have_the_id_of_a_deleted_one(disk: Disk) -> None:
-    """A new worksheet with the id of a deleted one has no rows of the deleted one."""
+    """A new worksheet with the id of a deleted worksheet has no rows of the deleted one."""
     before = book(("a",), ("b",), ("c",))
     after = replace(before, sheets=[Sheet(sheet_id=0, title="New", row_count=9, column_count=9)])
     disk.save([(None, before)], created=0)

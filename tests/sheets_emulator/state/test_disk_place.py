@@ -1,4 +1,4 @@
-"""Paths at which the file of spreadsheets can and cannot be opened."""
+"""Paths at which an emulator can and cannot open its SQLite file."""
 
 import os
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def powerless(path: Path) -> Iterator[None]:
 
 @pytest.mark.parametrize("modes", [(0o400, 0o700), (0o600, 0o500)], ids=["file", "directory"])
 def test_a_read_only_file_or_directory_is_an_error(modes: tuple[int, int]) -> None:
-    """A read-only file or directory raises DiskError when it is opened, not at the first write."""
+    """Opening a read-only file, or a file in a read-only directory, raises DiskError."""
     with TemporaryDirectory() as directory:
         path = Path(directory) / "book.db"
         open_disk(path).close()

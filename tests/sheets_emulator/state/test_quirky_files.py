@@ -1,4 +1,4 @@
-"""200 small seed files with quirks: each is read correctly or gets a one-line error, in 300 MiB."""
+"""200 small seed files with quirks. Each file is read correctly or gets an error of one line."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ MOST_KIB = 300 * 1024
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mapping[str, Any], int]:
-    """What a process read from each file, by file name, and the peak of its memory in KiB."""
+    """(result by file name, peak memory in KiB) of a process that reads all files."""
     folder = tmp_path_factory.mktemp("files")
     for quirk in QUIRKS:
         (folder / quirk.name).write_bytes(quirk.content)
@@ -35,7 +35,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mapping[str, Any]
 def test_a_file_is_read_correctly_or_gets_an_error(
     quirk: Quirk, outcome: tuple[Mapping[str, Any], int]
 ) -> None:
-    """The cells of the file are read exactly, or the error is one line with the expected words."""
+    """A file has exactly the expected cells, or an error of one line with the expected words."""
     found = outcome[0][quirk.name]
 
     if quirk.error is None:

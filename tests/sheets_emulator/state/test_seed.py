@@ -14,7 +14,7 @@ from tests.sheets_emulator.xlsx import Tab, formula, text, xlsx
 
 
 def test_grid_is_exactly_as_large_as_the_data(build: BenchBuilder) -> None:
-    """The grid has the size of the rows and of the widest row. An empty file makes one cell."""
+    """The grid has as many rows as the file and as many columns as the widest row."""
     bench = build({"A": "a,b,c\n1\n\n2,3\n", "B": "", "C": "\n"})
 
     assert [bench.size(index) for index in range(3)] == [(4, 3), (1, 1), (1, 1)]
@@ -41,7 +41,7 @@ def test_file_names_are_titles_percent_decoded_once(build: BenchBuilder) -> None
 
 
 def test_unshared_spreadsheet_gets_403_and_an_unknown_one_404(build: BenchBuilder) -> None:
-    """A spreadsheet that is not shared gets 403, and an unknown one gets 404."""
+    """A spreadsheet that is not shared gets 403. An unknown spreadsheet gets 404."""
     bench = build({"A": "1\n"})
     closed = bench.call("GET", "/v4/spreadsheets/closed")
     unknown = bench.call("GET", "/v4/spreadsheets/none/values/A")
@@ -111,7 +111,7 @@ def test_invalid_seed_is_an_error_with_the_reason(
 def test_text_after_a_plus_is_not_a_formula_in_a_seed(
     build: BenchBuilder, text: str, formula: str | None
 ) -> None:
-    """A phone number in a seed is a text, although USER_ENTERED would make it a formula error."""
+    """A phone number in a seed is text. Typed with USER_ENTERED, it is a formula error."""
     bench = build({"Data": f"1\n{text}\n"})
     cell = bench.client.get("/_emulator/spreadsheets/book").json()["Data"][1][0]
 
@@ -136,7 +136,7 @@ def test_one_folder_or_file_is_read_as_a_spreadsheet(
 
 
 def test_spreadsheet_files_among_csv_files_are_noted(tmp_path: Path) -> None:
-    """A note names the .xlsx, .tsv and other spreadsheet files in a folder that are not read."""
+    """A warning names .xlsx, .tsv and other spreadsheet files in a folder that are not read."""
     names = ["A.csv", "B.xlsx", "C.TSV", "D.ods", "E.xls", "~$B.xlsx", ".F.xlsx", "notes.txt"]
     seed = read_spreadsheet(write_seed(tmp_path, dict.fromkeys(names, "x")), "book")
 
@@ -213,7 +213,7 @@ def archive(*names: str) -> bytes:
 def test_a_file_of_another_format_gets_an_error_with_its_format(
     tmp_path: Path, name: str, content: bytes | None, words: str
 ) -> None:
-    """The error names the format, detected from the file's bytes, and what to do, in one line."""
+    """The bytes show the format of a file. The error names the format and says what to do."""
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
@@ -233,7 +233,7 @@ def test_a_csv_header_that_looks_like_a_signature_is_read(tmp_path: Path, header
 
 
 def test_notes_name_the_file(tmp_path: Path) -> None:
-    """Each note about a guess starts with the path of its file."""
+    """Each warning about a guess starts with the path of the file."""
     write_seed(tmp_path, {"book/A.csv": "a,b\n1,2,3\n"})
     (tmp_path / "other.xlsx").write_bytes(
         xlsx(Tab(title="A", cells={"A1": formula("1+1", "")})),
@@ -307,7 +307,7 @@ def test_a_link_out_of_a_folder_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_link_within_the_seed_is_followed(tmp_path: Path) -> None:
-    """A link to a file in the seed is read, because Kubernetes mounts files as such links."""
+    """A link to another file of the seed is read, because Kubernetes mounts files as links."""
     seed = write_seed(tmp_path, {".data/A.csv": "x", "book/B.csv": "y"})
     (seed / "book" / "A.csv").symlink_to("../.data/A.csv")
 
@@ -327,7 +327,7 @@ def test_a_pipe_is_an_error_at_once(tmp_path: Path, name: str) -> None:
 
 
 def test_a_device_is_not_read(tmp_path: Path) -> None:
-    """A link given as the path is followed, but raises an error if it points to a device."""
+    """A path that is a link to a device raises an error, and the device is not read."""
     (tmp_path / "A.csv").symlink_to("/dev/zero")
 
     with pytest.raises(SeedError, match=rf"A\.csv: {IRREGULAR}"):
@@ -336,7 +336,7 @@ def test_a_device_is_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["A.csv", "A.xlsx"])
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, name: str) -> None:
-    """A file larger than the maximum raises an error before it is read."""
+    """A file above the maximum size raises an error before the file is read."""
     with (tmp_path / name).open("wb") as file:
         file.truncate(MAX_FILE_BYTES + 1)
 

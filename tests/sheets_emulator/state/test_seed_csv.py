@@ -93,7 +93,7 @@ def test_the_encoding_is_detected(encoding: str) -> None:
 
 
 def test_windows_1252_is_noted() -> None:
-    """A file read as Windows-1252 gets a note, because other encodings have the same bytes."""
+    """A file read as Windows-1252 gets a warning, because other encodings have the same bytes."""
     notes = read_csv("Größe\n".encode("cp1252")).notes
 
     assert notes == [
@@ -125,7 +125,7 @@ def test_rare_letter_sequences_of_windows_1252_are_read(text: str) -> None:
     ],
 )
 def test_other_encodings_are_rejected(text: str, encoding: str) -> None:
-    """A file in another encoding raises an error, because its letters would be read wrongly."""
+    """A file in another encoding raises an error and is not read with wrong letters."""
     with pytest.raises(
         CsvError, match="not clear whether it is Windows-1252: save it as CSV UTF-8"
     ):
@@ -158,14 +158,14 @@ def test_utf_16_with_half_a_character_is_rejected() -> None:
     ],
 )
 def test_an_open_quote_is_reported_with_its_line(text: str, line: int) -> None:
-    """A quote that is not closed raises an error with the number of its line."""
+    """A quote that is not closed raises an error with the line number."""
     with pytest.raises(CsvError, match=rf"^line {line}: a quote opens a cell, and no quote"):
         read_csv(text.encode())
 
 
 @pytest.mark.parametrize("length", [50_001, 200_000])
 def test_a_cell_that_is_too_long_is_reported_with_its_line(length: int) -> None:
-    """A quoted cell of more than 50000 characters raises an error with the number of its line."""
+    """A quoted cell of more than 50000 characters raises an error with the line number."""
     with pytest.raises(CsvError, match=r"^line 2: a cell holds more than 50000 characters"):
         read_csv(f'a,b\n"{"x" * length}",1\n'.encode())
 
@@ -185,7 +185,7 @@ def test_a_cell_that_is_too_long_is_reported_with_its_line(length: int) -> None:
     ids=["plain", "blank cell", "torn", "two fit", "named"],
 )
 def test_ambiguous_cells_and_separators_are_noted(text: str, notes: list[str]) -> None:
-    """Notes report rows with too many cells, and files that two separators fit."""
+    """A warning reports rows with too many cells, and files that two separators fit."""
     found = read_csv(text.encode()).notes
 
     assert len(found) == len(notes)
@@ -197,7 +197,7 @@ def test_ambiguous_cells_and_separators_are_noted(text: str, notes: list[str]) -
     "text", ["00501", "+442079460000", "-007", "1234567890123456", "1E5", "12e3", "007.5"]
 )
 def test_numbers_that_lose_characters_are_noted(text: str) -> None:
-    """Postcodes, phone numbers and codes that lose characters as numbers get a note."""
+    """Postcodes, phone numbers and codes that lose characters as numbers get a warning."""
     found = read_csv(f"n,code\nx,y\nz,{text}\n1,{text}\n".encode())
 
     assert found.notes == [
@@ -210,13 +210,13 @@ def test_numbers_that_lose_characters_are_noted(text: str) -> None:
     "text", ["0", "0.5", "9.90", "'00501", "123456789012345", "+44 20", "1e999", "00:30", "+1-2"]
 )
 def test_other_numbers_and_texts_are_not_noted(text: str) -> None:
-    """Texts, and numbers that lose at most a trailing zero, get no note."""
+    """Texts, and numbers that lose at most a trailing zero, get no warning."""
     assert read_csv(f"n,code\nx,{text}\n".encode()).notes == []
 
 
 @pytest.mark.parametrize("text", ["1,50", "-0,5", "2.000,75", "1,500"])
 def test_decimal_commas_are_noted(text: str) -> None:
-    """Decimal commas in a file with semicolons get a note, because 1,500 is read as 1500."""
+    """Decimal commas in a file with semicolons get a warning, because 1,500 is read as 1500."""
     found = read_csv(f"name;n\nx;{text}\ny;{text}\n".encode())
 
     assert found.notes == [
@@ -227,12 +227,12 @@ def test_decimal_commas_are_noted(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["name;n\nx, y;1.5\n", "name\tn\nx\t1,500\n", 'n,m\n"1,500",2\n'])
 def test_other_commas_are_not_noted(text: str) -> None:
-    """Commas in texts, and in numbers of files without semicolons, get no note."""
+    """Commas in texts, and in numbers of files without semicolons, get no warning."""
     assert read_csv(text.encode()).notes == []
 
 
 def test_one_long_line_is_reported_with_its_number() -> None:
-    """A line that makes the grid exceed 10,000,000 cells raises an error with its number."""
+    """A line that makes a grid of more than 10,000,000 cells is an error with the line number."""
     text = "a,b\n" * 2000 + "," * 5000 + "\n"
 
     with pytest.raises(CsvError, match=re.escape("line 2001 has 5001 cells and there are 2001")):
@@ -246,6 +246,6 @@ def test_a_line_with_too_many_cells_is_rejected() -> None:
 
 
 def test_blank_lines_count_as_rows() -> None:
-    """Blank lines count as rows of the grid, so 10,000,001 of them raise an error."""
+    """Blank lines count as rows of the grid, so 10,000,001 blank lines raise an error."""
     with pytest.raises(CsvError, match="it has more than 10000000 lines: delete some"):
         read_csv(b"\n" * 10_000_001)

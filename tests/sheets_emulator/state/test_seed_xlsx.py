@@ -48,7 +48,7 @@ def without(content: bytes, part: str) -> bytes:
 
 
 def with_formats(count: int, code: str = "0.0") -> bytes:
-    """A file with `count` number formats; cell A1 has the last one."""
+    """A file with `count` number formats. Cell A1 has the last of these formats."""
     formats = "".join(
         f'<numFmt numFmtId="{at}" formatCode="{code}&quot;{at}&quot;"/>'
         for at in range(1000, 1000 + count)
@@ -69,7 +69,7 @@ def sheets_of(folder: Path, content: bytes) -> list[Sheet]:
 
 
 def first_cell(folder: Path, cell: str, *, is_1904: bool = False) -> Content:
-    """Cell A1 as read from a file in which it has this XML."""
+    """Cell A1 as the emulator reads it from this XML of a cell."""
     (sheet,) = sheets_of(folder, xlsx(Tab(title="A", cells={"A1": cell}), is_1904=is_1904))
     return sheet.content(0, 0)
 
@@ -285,7 +285,7 @@ def test_a_file_above_a_maximum_gets_an_error_with_advice(content: bytes, words:
 
 
 def test_protected_file_is_an_error(tmp_path: Path) -> None:
-    """The error for a file with a password says that it is protected."""
+    """The error says that the file is protected with a password."""
     with pytest.raises(SeedError, match=r"book\.xlsx: it is protected with a password"):
         sheets_of(tmp_path, encrypted())
 
@@ -446,7 +446,7 @@ def test_cells_written_by_other_programs_are_read(
 
 
 def test_formulas_without_a_result_are_noted() -> None:
-    """Formulas without a stored result are blank, and a note has their count and first cell."""
+    """Formulas without a stored result are blank. A warning has their count and first cell."""
     cells = {"A1": text("sum"), "A2": formula("1+1", "2"), "A3": formula("1+2", "")}
     one = read_xlsx(xlsx(Tab(title="It's", cells=cells)))
     two = read_xlsx(xlsx(Tab(title="A", cells={**cells, "B9": formula("A1", "")})))
@@ -463,7 +463,7 @@ def test_formulas_without_a_result_are_noted() -> None:
 
 @pytest.mark.parametrize("value", ["1", "true", "0"])
 def test_results_that_must_be_computed_again_are_noted(value: str) -> None:
-    """Formulas in a file with `fullCalcOnLoad` get a note, because results can be wrong."""
+    """Formulas in a file with `fullCalcOnLoad` get a warning, as results can be wrong."""
     content = xlsx(Tab(title="A", cells={"A1": text("sum"), "A2": formula("1+1", "0")}))
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         book = archive.read("xl/workbook.xml").decode()
@@ -483,7 +483,7 @@ def test_results_that_must_be_computed_again_are_noted(value: str) -> None:
 
 
 def test_a_file_can_redefine_a_built_in_format() -> None:
-    """A format in `numFmts` replaces the built-in format with its id, unlike one in `dxfs`."""
+    """A format in `numFmts` replaces the built-in format with the same id. `dxfs` does not."""
     styles = (
         f'<styleSheet xmlns="{MAIN}"><numFmts><numFmt numFmtId="44" formatCode="0.0"/></numFmts>'
         '<cellXfs><xf numFmtId="44"/></cellXfs>'
@@ -498,7 +498,7 @@ def test_a_file_can_redefine_a_built_in_format() -> None:
 
 
 def test_unsupported_formats_are_noted() -> None:
-    """A number with an unsupported format is displayed without the format, and a note names it."""
+    """A number with an unsupported format is displayed without the format, with a warning."""
     styles = (
         f'<styleSheet xmlns="{MAIN}"><numFmts><numFmt numFmtId="164" formatCode="#,# ?/?"/>'
         '<numFmt numFmtId="165" formatCode="?.?/?"/></numFmts><cellXfs><xf numFmtId="0"/>'
@@ -511,7 +511,7 @@ def test_unsupported_formats_are_noted() -> None:
 
 
 def test_long_formats_are_shortened_in_notes() -> None:
-    """A note shortens a long format and escapes its control characters."""
+    """A warning shortens a long format and escapes control characters."""
     (note,) = read_xlsx(with_formats(1, "# ?/?\u202e" + "0" * 1000)).notes
 
     assert note == (r"numbers with the format '# ?/?\u202e" + "0" * 33 + "…' are shown without it")
@@ -630,7 +630,7 @@ def test_too_many_texts_are_an_error() -> None:
 
 
 def test_xml_entities_are_an_error(tmp_path: Path) -> None:
-    """XML with a DOCTYPE raises an error, because it can define recursive or external entities."""
+    """XML with a DOCTYPE raises an error, because entities can be recursive or external."""
     part = b'<!DOCTYPE a [<!ENTITY b "c">]>' + worksheet("<row><c><v>1</v></c></row>")
 
     with pytest.raises(SeedError, match="its XML has a DOCTYPE"):

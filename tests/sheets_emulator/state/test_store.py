@@ -88,7 +88,7 @@ def test_credentials_are_valid_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_the_file_takes_precedence_over_the_seed(tmp_path: Path) -> None:
-    """A spreadsheet in the file is not replaced by the seed. New ones of the seed are added."""
+    """A seed only adds spreadsheets that the file does not have."""
     seed = write_seed(tmp_path / "seed", {"one/A.csv": "seeded\n"})
     with running_on(tmp_path / "book.db", seed) as bench:
         bench.call("PUT", values_path("A1", "one"), {"values": [["written"]]}, **RAW)
@@ -177,7 +177,7 @@ def test_a_write_that_cannot_be_saved_is_a_500_without_effect(
 def test_only_the_effect_of_a_fault_is_saved(
     tmp_path: Path, fault: dict[str, Any], expected: list[list[str]] | None
 ) -> None:
-    """The file has the effect that a fault specifies, and nothing of a call without an effect."""
+    """The file has the effect that a fault specifies. A call without an effect saves nothing."""
     seed = write_seed(tmp_path / "seed", {"book/A.csv": "\n"})
     with running_on(tmp_path / "book.db", seed) as bench:
         bench.fault({"call": "values.update", **fault})
@@ -204,7 +204,7 @@ def test_an_invalid_seed_leaves_the_file_unlocked(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_loaded_is_unlocked(tmp_path: Path) -> None:
-    """After a start that failed because of an invalid key in the file, it can be opened again."""
+    """A file with an invalid key can be opened again after the failed start."""
     db = tmp_path / "book.db"
     disk = open_disk(db)
     disk.remember("private_key", "none")
@@ -216,7 +216,7 @@ def test_a_file_that_cannot_be_loaded_is_unlocked(tmp_path: Path) -> None:
 
 
 def test_an_unshared_spreadsheet_of_the_seed_gets_403(tmp_path: Path) -> None:
-    """A spreadsheet that the seed marks as unshared gets 403, even if the file has it."""
+    """A spreadsheet that the seed marks as unshared gets 403, even if the file has cells of it."""
     seed = write_seed(tmp_path / "seed", {"book/A.csv": "x\n"})
     with running_on(tmp_path / "book.db", seed):
         pass
@@ -240,7 +240,7 @@ def test_a_rehearsal_has_no_effect() -> None:
 
 
 def test_a_deleted_spreadsheet_is_not_found() -> None:
-    """A deleted spreadsheet gets 404, and its id is not used again."""
+    """A deleted spreadsheet gets 404, and the id is not used again."""
     store = Store()
     spreadsheet_id = store.new_id()
     store.keep(book(spreadsheet_id))

@@ -72,7 +72,7 @@ def test_empty_sheet_is_written_from_its_first_cell(bench: Bench) -> None:
 
 
 def test_sparse_row_under_a_header_belongs_to_its_table(build: BenchBuilder) -> None:
-    """A row with a blank first cell is part of the table, so an append does not overwrite it."""
+    """A row with a blank first cell is part of the table, so that no append overwrites it."""
     bench = build({"Sheet1": "a,b,c\n1,,\n,,3\n"})
     answer = bench.append("Sheet1!A1", [["new"]]).json()
 
@@ -129,7 +129,7 @@ def test_insert_rows_at_a_blank_cell_moves_rows_down(build: BenchBuilder) -> Non
 
 
 def test_inserted_rows_get_the_formats_of_the_row_above(build: BenchBuilder) -> None:
-    """INSERT_ROWS copies formats of the row above (reported of Google). OVERWRITE keeps formats."""
+    """INSERT_ROWS copies the formats of the row above. OVERWRITE keeps the formats of the row."""
     bench = build({"Sheet1": "when\n2026-01-05\n,\n"})
     bench.append("Sheet1!A1", [[46028]], insertDataOption="INSERT_ROWS")
     inserted = bench.grid("Sheet1!A3")
@@ -141,7 +141,7 @@ def test_inserted_rows_get_the_formats_of_the_row_above(build: BenchBuilder) -> 
 
 @pytest.mark.parametrize("option", ["OVERWRITE", "INSERT_ROWS"])
 def test_grid_grows_by_exactly_what_is_needed(build: BenchBuilder, option: str) -> None:
-    """An append adds only the rows and columns that its values need."""
+    """An append adds only the rows and columns that the values need."""
     bench = build({"Sheet1": "a,b\n1,2\n"})
     bench.append("Sheet1!A1", [[1, 2, 3], [4]], insertDataOption=option)
 
@@ -162,7 +162,7 @@ def test_nulls_are_in_the_updated_range_but_not_counted(bench: Bench) -> None:
 
 
 def test_append_answers_the_written_values_if_requested(bench: Bench) -> None:
-    """With includeValuesInResponse the answer has the row as the sheet displays it."""
+    """With includeValuesInResponse the answer has the row as displayed in the sheet."""
     answer = bench.append(
         "Data", [["007", "$5"]], valueInputOption="USER_ENTERED", includeValuesInResponse="true"
     ).json()

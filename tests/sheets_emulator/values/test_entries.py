@@ -1,4 +1,4 @@
-"""Values in requests that write cells: how values are parsed, and which ones are errors."""
+"""Values in requests that write cells: how values are parsed, and which values are errors."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def batch_update(bench: Bench, data: list[dict[str, Any]]) -> Response:
 
 
 def test_object_as_a_cell_value_is_quoted_in_the_error(bench: Bench) -> None:
-    """A 400 has the index of an invalid value within the sent lists, and its text."""
+    """A 400 has the index of the invalid value within the sent lists, and the value."""
     body = {"majorDimension": "COLUMNS", "values": [["x"], ["y", STRUCT]]}
     answer = bench.call("PUT", values_path("Data!A1"), body, valueInputOption="RAW")
 
@@ -36,7 +36,7 @@ def test_object_as_a_cell_value_is_quoted_in_the_error(bench: Bench) -> None:
 
 
 def test_object_as_a_cell_value_is_located_in_the_batch(bench: Bench) -> None:
-    """A 400 has the index of the range in the batch and of the value. Nothing is written."""
+    """A 400 has the index of the range in the batch, and nothing is written."""
     data = [{"range": "Data!A1", "values": [[each]]} for each in ("x", STRUCT)]
     answer = batch_update(bench, data)
 
@@ -68,7 +68,7 @@ def test_empty_batch_answers_without_a_list(bench: Bench, call: str, body: dict[
 
 
 def test_text_typed_into_a_plain_text_cell_stays_text(bench: Bench) -> None:
-    """Cells with the format plain text store digits and formulas as text. Others parse them."""
+    """A cell with the format plain text stores digits and formulas as text."""
     style = {"userEnteredFormat": {"numberFormat": {"type": "TEXT"}}}
     request = {"range": grid_range(0, 0, 5, 1), "cell": style, "fields": "userEnteredFormat"}
     bench.edit({"repeatCell": request})

@@ -17,7 +17,7 @@ def test_blank_range_has_no_values(bench: Bench) -> None:
 
 
 def test_trailing_blanks_are_trimmed_and_inner_ones_kept(bench: Bench) -> None:
-    """Blank rows between others are [], leading blank cells are "", trailing ones are left out."""
+    """Inner blank rows are [] and leading blank cells are "". Trailing blanks are left out."""
     bench.update("Data!A1", [["", "x", ""], [], ["", ""], [1, "", True]])
 
     assert bench.grid("Data") == [["", "x"], [], [], ["1", "", "TRUE"]]
@@ -154,7 +154,7 @@ def test_update_counts_the_cells_that_it_writes(
 
 
 def test_null_leaves_a_cell_and_the_empty_string_empties_it(bench: Bench) -> None:
-    """A null in an update keeps the cell, and an empty string clears it."""
+    """In an update, null keeps the cell and an empty string clears the cell."""
     bench.update("Data!A1", [["a", "b", "c"]])
     bench.update("Data!A1", [[None, "", "d"]])
 
@@ -179,7 +179,7 @@ def test_null_leaves_a_cell_and_the_empty_string_empties_it(bench: Bench) -> Non
 def test_update_cannot_write_outside_its_range_or_the_grid(
     bench: Bench, text: str, values: list[list[Any]], complaint: str
 ) -> None:
-    """Values larger than the range get 400. A range of one cell such as `B2` has no end."""
+    """Values that need more cells than the range or the grid has get 400."""
     answer = bench.update(text, values)
 
     assert answer.status_code == 400
@@ -253,7 +253,7 @@ def test_batch_update_totals_count_rows_and_columns_once(bench: Bench) -> None:
 def test_batch_update_writes_all_or_nothing(
     bench: Bench, second: dict[str, object], complaint: str
 ) -> None:
-    """An invalid range gets 400 with its index in the batch, and nothing is written."""
+    """An invalid range gets 400 with the index in the batch, and nothing is written."""
     data = [{"range": "Data!A1", "values": [["x"]]}, second]
     body = {"valueInputOption": "RAW", "data": data}
     answer = bench.call("POST", "/v4/spreadsheets/book/values:batchUpdate", body)
@@ -286,7 +286,7 @@ def test_formulas_are_computed_once_for_all_ranges_of_a_batch(build: BenchBuilde
 
 
 def test_clear_answers_the_cleared_range(bench: Bench) -> None:
-    """values.clear clears only the range, and its answer has the range limited to the grid."""
+    """values.clear clears only the range. The answer has the range limited to the grid."""
     bench.update("Data!A1", [["a", "b"], ["c", "d"]])
     answer = bench.call("POST", f"{values_path('Data!B1:Z')}:clear").json()
 
@@ -295,7 +295,7 @@ def test_clear_answers_the_cleared_range(bench: Bench) -> None:
 
 
 def test_batch_clear_clears_all_or_nothing(bench: Bench) -> None:
-    """An invalid range gets 400 with its index in the batch, and no range is cleared."""
+    """An invalid range gets 400 with the index in the batch, and no range is cleared."""
     bench.update("Data!A1", [["a", "b", "c"]])
     path = "/v4/spreadsheets/book/values:batchClear"
     bad = bench.call("POST", path, {"ranges": ["Data!A1", "Data!A6:Z"]})

@@ -27,7 +27,7 @@ def test_ranges_with_too_many_cells_together_get_400(bench: Bench, path: str) ->
 
 
 def test_cells_of_ranges_are_not_counted_if_no_cells_are_requested(bench: Bench) -> None:
-    """A read of only the properties of a worksheet does not count the cells of its ranges."""
+    """The limit of cells does not apply to a read of only properties of worksheets."""
     bench.edit(properties_of("gridProperties", sheetId=0, gridProperties=LARGEST))
 
     assert bench.call("GET", f"{BOOK}?ranges=Data&ranges=Data").status_code == 200
@@ -57,7 +57,7 @@ def test_formulas_are_computed_again_after_every_write(build: BenchBuilder) -> N
 
 
 def test_columns_that_need_too_large_a_grid_get_400(bench: Bench) -> None:
-    """COLUMNS with one long list and many empty ones would need too large a grid, and get 400."""
+    """With COLUMNS, one long list and many empty lists need too large a grid and get 400."""
     values = [[1] * 20_000, *[[]] * 20_000]
     path = f"{BOOK}/values/Data:append?valueInputOption=RAW"
     answer = bench.call("POST", path, {"values": values, "majorDimension": "COLUMNS"})

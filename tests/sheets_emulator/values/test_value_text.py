@@ -28,7 +28,7 @@ JSON_VALUES = st.recursive(
     ],
 )
 def test_kind_of_a_value_is_the_name_of_its_field(value: object, line: str) -> None:
-    """A value is printed with the field name of its JSON type, such as `string_value`."""
+    """A value is printed with a field name for the JSON type, such as `string_value`."""
     assert value_text([value]) == f"list_value {{\n  values {{\n    {line}\n  }}\n}}\n"
 
 

@@ -99,7 +99,7 @@ def other(bench: Bench, tmp_path: Path) -> Bench:
 
 
 def share(bench: Bench, role: str, *, spreadsheet_id: str = "book") -> Response:
-    """The answer to a request that gives the bench's account a role."""
+    """Give the account of the client a role, and return the answer."""
     path = f"/_emulator/spreadsheets/{spreadsheet_id}/access"
     return bench.client.post(path, json={"account": bench.account["client_email"], "role": role})
 

@@ -57,7 +57,7 @@ def test_texts_that_are_not_cells_cannot_be_parsed(text: str) -> None:
         pytest.param("A/B: c", "A/B: c", Span(), id="slash and colon in the title"),
     ],
 )
-def test_first_reading_of_a_range_text(text: str, title: str | None, span: Span) -> None:
+def test_first_meaning_of_a_range_text(text: str, title: str | None, span: Span) -> None:
     """The first meaning of a text has the title without quotes, and the cells after the title."""
     found = readings(text)[0]
 
@@ -77,13 +77,13 @@ def test_first_reading_of_a_range_text(text: str, title: str | None, span: Span)
         ("Total", False),
     ],
 )
-def test_only_a_lone_cell_is_an_anchor(text: str, is_anchor: bool) -> None:
+def test_a_single_cell_is_a_start_without_an_end(text: str, is_anchor: bool) -> None:
     """`A1` only says where values start. `A1:A1` also says where the values end."""
     assert readings(text)[0].is_anchor is is_anchor
 
 
 @pytest.mark.parametrize("text", ["", "''", "'open", "'a'b", "'Sheet1'!", "'Sheet1'!x y"])
-def test_malformed_range_texts_have_no_reading(text: str) -> None:
+def test_malformed_range_texts_are_not_parsed(text: str) -> None:
     """An empty text, an unclosed quote or an invalid cell after a quoted title cannot be parsed."""
     assert [each for each in readings(text) if each.title != text] == []
 
@@ -151,7 +151,7 @@ def test_text_that_looks_like_a_cell_may_also_be_a_title() -> None:
         pytest.param("Лист1", "'Лист1'", id="letters that are not ASCII"),
     ],
 )
-def test_titles_are_quoted_only_where_they_need_it(title: str, printed: str) -> None:
+def test_titles_are_quoted_only_if_needed(title: str, printed: str) -> None:
     """A plain title has no quotes. Other titles are quoted, with doubled quotes inside."""
     assert print_title(title) == printed
 

@@ -44,7 +44,7 @@ def test_new_spreadsheet_can_have_several_worksheets(bench: Bench) -> None:
     assert answer["properties"]["title"] == "Untitled spreadsheet"
 
 
-def test_every_new_spreadsheet_has_another_id(bench: Bench) -> None:
+def test_every_new_spreadsheet_has_a_unique_id(bench: Bench) -> None:
     """Three calls of `spreadsheets.create` make three different ids."""
     ids = {bench.call("POST", "/v4/spreadsheets", {}).json()["spreadsheetId"] for _ in range(3)}
 

@@ -76,7 +76,7 @@ def test_any_title_can_be_read_quoted(build: BenchBuilder, title: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["NOPE!A5:F15", "NOPE", "'Data'!x", "Data!A0", "A1:B2:C3"])
-def test_range_that_names_nothing_cannot_be_parsed(bench: Bench, text: str) -> None:
+def test_unknown_range_cannot_be_parsed(bench: Bench, text: str) -> None:
     """An unknown worksheet and a malformed range get the same 400, with the range as sent."""
     answer = bench.call("GET", values_path(text))
 

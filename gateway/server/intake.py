@@ -85,19 +85,21 @@ class Intake:
         They end where a request can end, or at the limit of the section. A body with a declared
         length ends after this length. Heads and chunked bodies end with an empty line.
         """
-        phase, tail, room, blank = self.phase, self._tail, self.room, 0
-        if phase == BETWEEN:
-            tail = b""
-            if data[0] in b"\r\n":
-                blank = len(data) - len(data.lstrip(b"\r\n"))
+        phase, tail, room = self.phase, b"", self._max_section_bytes
+        blank, across = 0, -1
+        if phase != BETWEEN:
+            tail, room = self._tail, self.room
+            across = (tail + data[: len(_END) - 1]).find(_END)
+        elif data[0] in b"\r\n":
+            blank = len(data) - len(data.lstrip(b"\r\n"))
         if phase in BODY and self.body_left < math.inf:
             size = max(min(len(data), int(self.body_left)), 1)
-        elif (across := (tail + data[: len(_END) - 1]).find(_END)) >= 0:
+        elif across >= 0:
             size = across + len(_END) - len(tail)
         else:
             at = data.find(_END, blank)
             size = max(min(len(data) if at < 0 else at + len(_END), room), 1)
-        self._tail = (tail + data[max(size + 1 - len(_END), 0) : size])[1 - len(_END) :]
+        self._tail = (tail + data[:size])[1 - len(_END) :]
         self._room = room - size
         if phase in BODY:
             self.body_room -= size + (CUT_BYTES if size < len(data) else 0)

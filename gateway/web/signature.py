@@ -47,8 +47,8 @@ class Signature:
     preferences: tuple[str, ...] = ()
     hint: str = ""
     """Advice in the refusal of a parameter of another operation."""
-    ignores_words: bool = False
-    """True if the operation ignores parameters of other services, because it returns no rows."""
+    ignores_unknown_parameters: bool = False
+    """True if the operation, which returns no rows, ignores unknown parameters such as `page`."""
     is_write: bool = field(init=False)
     names: frozenset[bytes] = field(init=False)
     """Encoded names of its parameters."""
@@ -75,6 +75,9 @@ class Signature:
 ANY: Final = Signature(noun="any operation", parameters=PARAMETERS)
 """All parameters, for requests whose operation is not known yet."""
 DESCRIPTION: Final = Signature(
-    noun="the description", parameters=PARAMETERS, ignores_words=True, is_for_create_only=True
+    noun="the description",
+    parameters=PARAMETERS,
+    ignores_unknown_parameters=True,
+    is_for_create_only=True,
 )
 """`/openapi.json`, which ignores all parameters but `values` and those for credentials."""

@@ -144,7 +144,7 @@ def judge(name: str, operation: Signature, *, has_value: bool) -> tuple[str, tup
         return (operation.refusal(base), ()) if is_filled or counts else _IGNORED
     if mistake := misspelling(written, _NAMES, _BRACKETLESS):
         return f"Unknown parameter {mistake}", ()
-    if not is_filled or operation.ignores_words:
+    if not is_filled or operation.ignores_unknown_parameters:
         return _IGNORED
     if advice := WORDS.get(letters(base)):
         return f"Unknown parameter {quoted(base)}: {advice}", ()

@@ -638,7 +638,7 @@ class FencedWriter:
         if self._lock is not None:
             self._lock.left_open(worksheet.id, fence)
         worksheet.header.forget()
-        worksheet.may_be_written()
+        worksheet.note_possible_write()
 
     async def _not_applied(
         self, worksheet: Worksheet, request: Request, error: GatewayError | NeverApplied

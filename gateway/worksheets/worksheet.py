@@ -403,7 +403,7 @@ class Worksheet:
             case Missed(row):
                 self.missed(row)
 
-    def may_be_written(self) -> None:
+    def note_possible_write(self) -> None:
         """Record a write whose outcome is unknown, so that the rows are read again."""
         if self.shared is not None:
             self.shared.seen(self.now(), None)
@@ -709,7 +709,7 @@ class Worksheet:
         return known if len(known) < 2 or cells * len(known) <= MAX_COMPARED_CELLS else None
 
     def _reported(self) -> None:
-        self.may_be_written()
+        self.note_possible_write()
         if self.shared is not None:
             self.shared.peers.rows.change(self.id)
 

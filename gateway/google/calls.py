@@ -66,10 +66,10 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 LIST_BYTES = 64
-"""Memory of a decoded list without its items."""
+"""Memory of a decoded list without its items, in bytes."""
 
 ITEM_BYTES = 72
-"""Maximum memory of a list item in bytes, with its slot in the list. Measured with short texts."""
+"""Maximum memory of a list item and its slot in the list, in bytes, measured with short texts."""
 
 GROWTH = 4
 """Maximum memory of a decoded answer, as a multiple of the size limit of encoded answers."""
@@ -93,7 +93,7 @@ class Send(Protocol):
 
 @dataclass(kw_only=True)
 class _Joined:
-    """Reads that become one call: a range and a future for each, and the keys that wait."""
+    """Reads that become one call, with a range and a future for each read, and the waiting keys."""
 
     ranges: list[KnownRange] = field(default_factory=list)
     answers: list[asyncio.Future[Rendering | None]] = field(default_factory=list)
@@ -176,7 +176,7 @@ class GoogleSheets:
     async def _read_joined(
         self, spreadsheet: str, render: Render, wanted: KnownRange
     ) -> Rendering | None:
-        """Add the read to an unsent joined call, or start a new one, and return the rendering.
+        """Add the read to an unsent joined call, or start a new call. Returns the rendering.
 
         Raises `_Apart` if Google refuses the joined call or its answer is too large.
         """
@@ -323,7 +323,7 @@ class ReadSeveral(Call[list[Rendering | None]]):
 
 @dataclass(frozen=True)
 class JoinedRead(Call[Any]):
-    """Placeholder for joined reads in the pipeline, replaced before it is sent.
+    """Placeholder for joined reads in the pipeline, which another call replaces before sending.
 
     `close` ends the joining and returns the call to send.
     """
@@ -363,7 +363,7 @@ class ListWorksheets(Call[list[WorksheetProperties]]):
         return gspread.fetch_sheet_metadata(self.spreadsheet, {})
 
     def decode(self, answer: Answer, limits: Limits) -> Work[list[WorksheetProperties]]:
-        """Decode the grid worksheets, without the tabs of charts and of connected data."""
+        """Decode the worksheets with cells, without the tabs of charts and of connected data."""
         found = yield from _decoded(_spreadsheet, answer, limits)
         return [
             WorksheetProperties(
@@ -478,7 +478,7 @@ class Apply(Call[SheetView]):
 
 @dataclass(frozen=True)
 class ChangeFences(Call[None]):
-    """Call that deletes the fences `forgotten`, then creates the fences `created`."""
+    """Call that deletes fences (metadata that proves writes) by ID, then creates fences."""
 
     key: str
     forgotten: Sequence[int]
@@ -491,15 +491,15 @@ class ChangeFences(Call[None]):
         return gspread.batch_update(self.spreadsheet, {"requests": requests})
 
     def decode(self, answer: Answer, limits: Limits) -> Work[None]:
-        """Check that the answer can be decoded."""
         yield from _decoded(_done, answer, limits)
 
 
 @dataclass(frozen=True)
 class FindFences(Call[Sequence[Fence]]):
-    """Call that finds fences by ID or by key. gspread has no function for this call.
+    """Call that finds fences (metadata that proves writes) by ID or by key.
 
-    If `id` and `key` are None, the call finds all metadata of the spreadsheet.
+    If `id` and `key` are None, the call finds all metadata of the spreadsheet. gspread has no
+    function for this call.
     """
 
     key: str | None = None

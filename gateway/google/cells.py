@@ -1,8 +1,9 @@
 """JSON shapes of Google's worksheets and cells: decoding of answers, encoding of changes.
 
-Rules: Google leaves out empty JSON members, so a missing member gets its default. Rows stay
-encoded until `view_of` decodes them. `view_of` decodes a few rows at a time, so that the event loop
-can run between them.
+Rules
+- Google leaves out empty JSON members, so a missing member gets its default.
+- Rows stay encoded until `view_of` decodes them. It decodes a few rows at a time, so that the event
+  loop can run between them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ PIECE_BYTES = 256 * 1024
 """Decoded bytes after which the event loop runs other requests. They take about 2 ms."""
 
 BLOCK_BYTES = 400
-"""Cost of a `Block` object, as the number of bytes that can be decoded in the same time."""
+"""Time to make a `Block` object, as the number of bytes that can be decoded in that time."""
 
 
 class Grid(msgspec.Struct, rename="camel"):
@@ -175,9 +176,9 @@ class Spreadsheet(msgspec.Struct):
     properties: SpreadsheetProperties = NAMELESS
 
     def with_data(self, count: int) -> Sequence[Sheet]:
-        """Returns the worksheets that have cells in the answer, in tab order.
+        """Return the worksheets that have cells in the answer, in tab order.
 
-        Raises `msgspec.ValidationError` unless there are `count` of them.
+        Raises `msgspec.ValidationError` unless `count` worksheets have cells.
         """
         return checked_parts([each for each in self.sheets if each.data], count)
 
@@ -242,7 +243,7 @@ def _block(data: GridData, *, has_forms: bool) -> Work[Block]:
     """Decode the rows of one range.
 
     The value of an error is its displayed text. A value that equals the displayed text is the same
-    object. `computed` also has the cells that the formula of another cell fills.
+    object, to save memory. `computed` also has the cells that the formula of another cell fills.
     """
     yield BLOCK_BYTES
     rows: list[tuple[list[str], list[Value], list[int], list[int]]] = []
@@ -293,7 +294,7 @@ def _block(data: GridData, *, has_forms: bool) -> Work[Block]:
 
 
 def checked_parts(found: Sequence[T], count: int) -> Sequence[T]:
-    """Returns `found`. Raises `msgspec.ValidationError` unless it has `count` items."""
+    """Return `found`. Raises `msgspec.ValidationError` unless it has `count` items."""
     if len(found) != count:
         raise msgspec.ValidationError(f"{len(found)} parts answer a batch of {count}")
     return found
@@ -392,5 +393,5 @@ def _cells(
         encoded.append(msgspec.Raw(msgspec.json.encode({"values": cells[first:]})))
     fields = "userEnteredValue"
     if formats:
-        fields += ",userEnteredFormat.numberFormat"  # where it is missing, it is cleared
+        fields += ",userEnteredFormat.numberFormat"  # Google clears a missing format
     return {"rows": encoded, "fields": fields}

@@ -59,9 +59,9 @@ async def open_accounts(
     """Open a client for each account, by name, over one connection pool.
 
     An account without a key file gets its credentials from `find_credentials`.
-    `max_rendering_bytes` limits the memory of one rendering. `now` returns seconds since the epoch.
-    Raises `ConfigError` for an unusable key file. Opens no connection before the first call, and
-    closes all connections at the end.
+    `max_rendering_bytes` limits the memory of all texts or all values of a worksheet. `now` returns
+    seconds since the epoch. Raises `ConfigError` for an unusable key file. Opens no connection
+    before the first call, and closes all connections at the end.
     """
     any_settings, columns = next(iter(settings.values())), known_columns()
     async with open_wire(
@@ -93,10 +93,7 @@ async def open_accounts(
 
 
 class Client:
-    """Client of Google Sheets for one account.
-
-    `clock` returns monotonic seconds, as in `Batch.send_until`.
-    """
+    """Client of Google Sheets for one account. `clock` returns monotonic seconds."""
 
     def __init__(
         self,
@@ -126,7 +123,7 @@ class Client:
         return self.tokens.account
 
     async def sign_in(self, within_seconds: float = math.inf) -> None:
-        """Check the account: get an access token. Costs no read and no write of the quota.
+        """Check the account by getting an access token. Costs no read and no write of the quota.
 
         Raises the gateway error of the failure, such as `UpstreamAuth`.
         """
@@ -231,9 +228,9 @@ SIGN_IN_EVERY_SECONDS = 10.0
 
 
 class Acceptance:
-    """Readiness check: True once Google has accepted a call or a sign-in of any account.
+    """Readiness check: True after Google has accepted a call or a sign-in of any account.
 
-    Before, `found` signs in with each account, at most once per `SIGN_IN_EVERY_SECONDS`.
+    Until then, `found` signs in with each account, at most once per `SIGN_IN_EVERY_SECONDS`.
     """
 
     def __init__(
@@ -277,7 +274,7 @@ class Acceptance:
 
 @dataclass(frozen=True, kw_only=True)
 class Google:
-    """Google objects of the service: `sheets` sends its calls through `pipeline`."""
+    """Objects for calls to Google. `sheets` sends its calls through `pipeline`."""
 
     sheets: GoogleSheets
     pipeline: Pipeline
@@ -285,7 +282,7 @@ class Google:
 
 
 OpenSpent = Callable[[str], AbstractAsyncContextManager[SpentQuota]]
-"""Function that opens the stored spent quota of an account or a project, by name."""
+"""Function that opens the stored used quota of an account or a project, by name."""
 
 
 @asynccontextmanager
@@ -298,7 +295,7 @@ async def open_budgets(
     """Open the quota of each account, by account name.
 
     With `share`, the quota is shared with other processes. Otherwise `open_spent` opens the stored
-    quota that was spent before the start.
+    quota that was used before the start.
     """
     google = settings.google
     # An account without a project shares no quota.

@@ -108,7 +108,7 @@ class _CredentialsFile:
         return info
 
     def unusable(self, *problems: str) -> ConfigError:
-        """Returns an error with all problems of the file and advice for the operator."""
+        """Return an error with all problems of the file and advice for the operator."""
         *others, last = problems
         return _refused(self.name, self.path, *others, f"{last}. {key_file_advice(self.content)}")
 
@@ -223,7 +223,7 @@ def _refused(name: str, path: Path, *problems: str) -> ConfigError:
 
 
 def key_file_advice(content: bytes) -> str:
-    """Message for the operator: the type of an unusable credentials file, and what to do."""
+    """Return a message with the type of an unusable credentials file, and advice."""
     info = _decoded(content) or {}
     if info.get("type") == SERVICE_ACCOUNT:
         return f"It is truncated or modified; {DOWNLOAD}."
@@ -238,7 +238,7 @@ def key_file_advice(content: bytes) -> str:
 
 
 def _decoded(content: bytes) -> Mapping[str, Any] | None:
-    """Returns the JSON members: None if the content is not JSON, empty if it is not an object."""
+    """Return the JSON members, or None if the content is not JSON. Empty if it is not an object."""
     try:
         info = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -110,7 +110,7 @@ class RetryPolicy:
     longest_pause_seconds: float = 2.0
     retries_per_call: float = 0.1
     max_allowance: float = 3.0
-    """Maximum of the retry budget, and the budget at the start, in retries."""
+    """Maximum of the retry budget in retries, and its value at the start."""
 
 
 class Retries:
@@ -137,7 +137,7 @@ class Retries:
         self._jitter = jitter
         self._allowance = policy.max_allowance
         self.call_count = 0
-        """Number of calls since the last update of the retry budget, to which each call adds."""
+        """Number of calls since the retry budget was last updated."""
 
     async def may_repeat(self, failures: int, error: GatewayError, breaker: "Breaker") -> bool:
         """Wait before the next retry of a read that failed `failures` times.
@@ -157,7 +157,7 @@ class Retries:
         return True
 
     def _reckoned(self) -> float:
-        """Returns the current retry budget: earlier calls add to it, up to a maximum."""
+        """Return the current retry budget, to which earlier calls add up to a maximum."""
         added = self.call_count * self._policy.retries_per_call
         self._allowance = min(self._allowance + added, self._policy.max_allowance)
         self.call_count = 0
@@ -247,7 +247,7 @@ class Breaker:
 
 
 class Sign(Enum):
-    """Class of an error, for the circuit breaker and retries: does Google respond?"""
+    """Class of an error for the circuit breaker and retries, by whether Google responds."""
 
     NONE = auto()
     """Unknown, because the call was not sent."""
@@ -301,7 +301,7 @@ class Account:
     is_refused: bool = False
 
     async def read(self, call: Call[T]) -> T:
-        """Send a read without the pipeline, within the quota of this account.
+        """Send a read without retries, within the quota of this account.
 
         Raises `QuotaSpent`, and the errors of `make`.
         """
@@ -327,8 +327,8 @@ class Account:
 class Accounts:
     """Choice of the account for each call, by Google's earlier answers.
 
-    `rested` is called with the account name, and True when Google refuses the account's
-    credentials or False when Google accepts them again.
+    When Google refuses an account's credentials, `rested` is called with the account name and True.
+    When Google accepts them again, it is called with False.
     """
 
     def __init__(
@@ -344,7 +344,7 @@ class Accounts:
         self._rested = rested
         self._reach = Reach(clock=clock)
         self._explored: set[tuple[str, bool]] = set()
-        """Spreadsheet ID and `is_write` of each running call by an untested account."""
+        """Spreadsheet ID and `is_write` of each running call by an account with unknown access."""
         self.was_accepted = False
         """True if Google has accepted a call or sign-in of any account since the start."""
 
@@ -354,7 +354,7 @@ class Accounts:
         return sum(each.is_refused for each in self._accounts)
 
     def reads_per_second(self, spreadsheet: str) -> Mapping[str, float]:
-        """Reads per second of each account that is known to have access, by account name.
+        """Return the reads per second of each account with known access, by account name.
 
         If no account is known to have access, the result has only the first account.
         """
@@ -370,7 +370,7 @@ class Accounts:
 
     @contextmanager
     def asking(self, account: Account, spreadsheet: str, *, is_write: bool) -> Iterator[None]:
-        """Context manager that records whether Google accepts the account's call in its block."""
+        """Record whether Google accepts the account's call in the block."""
         kind, is_only = (spreadsheet, is_write), len(self._accounts) == 1
         is_known = is_only or self._reach.reaches(spreadsheet, account.name, is_write=is_write)
         if not is_known:
@@ -419,7 +419,7 @@ class Accounts:
     def _choice(
         self, spreadsheet: str, tried: Mapping[str, GatewayError], *, is_write: bool
     ) -> Account | None:
-        """Choose among several accounts, or return None if no further one should be tried."""
+        """Choose among several accounts, or return None if no further account should be tried."""
         reach, now = self._reach, self._clock()
         reaches = {
             each: reach.reaches(spreadsheet, each.name, is_write=is_write)
@@ -462,7 +462,7 @@ class Accounts:
             return next((each for each in awake if not is_reached), self._accounts[0])
         if len(tried) > 1 or is_reached:
             return None
-        # None reaches the spreadsheet: after the first account, one other is tried.
+        # If no account has access, the first account and one other account are tried.
         return min(
             awake,
             key=lambda each: reach.lacked_at(spreadsheet, each.name, is_write=is_write),
@@ -493,7 +493,7 @@ class Reach:
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
     def reaches(self, spreadsheet: str, account: str, *, is_write: bool) -> bool | None:
-        """True if an account has access to a spreadsheet, or None if the access is unknown."""
+        """True if an account has access to a spreadsheet, False if not, or None if unknown."""
         if is_write and self.reaches(spreadsheet, account, is_write=False) is False:
             return False
         known = self._known.get(spreadsheet)
@@ -505,12 +505,12 @@ class Reach:
         return None if is_past else reaches
 
     def lacked_at(self, spreadsheet: str, account: str, *, is_write: bool) -> float:
-        """Time at which Google last refused the account, in seconds of the clock."""
+        """Return the clock's time at which Google last refused the account, in seconds."""
         answers = self._known[spreadsheet].answers
         return (answers.get((account, is_write)) or answers[account, False])[1]
 
     def writer(self, spreadsheet: str) -> str | None:
-        """Name of the account that wrote last, or None if no write is known."""
+        """Return the name of the account that wrote last, or None if no write is known."""
         known = self._known.get(spreadsheet)
         return None if known is None else known.writer
 
@@ -529,7 +529,7 @@ class Reach:
 
 
 class Pipeline:
-    """Sender of all calls: retries, circuit breaker, choice of account, quota.
+    """Sender of all calls, with retries, circuit breaker, choice of account and quota.
 
     `turn_seconds` is the maximum wait in `write_turn`. It is longer than the maximum wait of other
     calls, so that a key can write to ten worksheets at once.
@@ -572,7 +572,7 @@ class Pipeline:
                 return answer
 
     async def _sent(self, call: Call[T], context: CallContext, entry: Entry) -> T:
-        """Wait for the quota of an account and send the call; after a refusal, try the next one."""
+        """Wait for the quota of an account and send the call. Tries the next account if refused."""
         accounts, spreadsheet, is_write = self.accounts, call.spreadsheet, call.is_write
         turn = context.turn if is_write and context.turn and context.turn.is_left else None
         errors: dict[str, GatewayError] = {}
@@ -624,7 +624,7 @@ class Pipeline:
 
 @contextmanager
 def _reserved(account: Account) -> Iterator[None]:
-    """Keep the quota for the first write in the block, and give it back if there is no write."""
+    """Keep the quota for the first write in the block. Gives it back if the block has no write."""
     turn = WriteTurn(account.name)
     try:
         with in_call_context(replace(current_call_context(), turn=turn)):

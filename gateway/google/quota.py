@@ -69,7 +69,7 @@ RECOVERY_SECONDS = 600.0
 
 
 def configured_limit(per_minute: int) -> RateLimit:
-    """Rate limit of a configured number of calls a minute, with a burst of a ninth of them.
+    """Return the rate limit of a configured number of calls a minute. The burst is a ninth of it.
 
     The default of 54 calls and the burst of 6 calls add up to Google's limit of 60.
     """
@@ -77,7 +77,7 @@ def configured_limit(per_minute: int) -> RateLimit:
 
 
 def learnt_limit(quota: int) -> RateLimit:
-    """Rate limit whose calls and burst add up to `quota` calls a minute (1 or more)."""
+    """Return a rate limit whose calls and burst add up to `quota` calls a minute (1 or more)."""
     per_minute = 0.9 * quota
     return rate_limit(per_minute, burst=quota - math.floor(per_minute))
 
@@ -86,7 +86,7 @@ LEAST_PER_MINUTE = 0.1
 
 
 def part_of(limit: RateLimit, share: float) -> RateLimit:
-    """Part of a limit for one of several processes; `share` is a fraction up to 1.
+    """Return the part of a limit for one of several processes. `share` is a fraction up to 1.
 
     In any minute all parts together allow no more calls than the limit.
     """
@@ -99,13 +99,13 @@ class Learnt(NamedTuple):
     """Limit and pause that a rate learnt from 429s, for other processes."""
 
     quota: int
-    """Calls a minute that Google allows, or 0 if Google named no limit below the configured one."""
+    """Calls a minute that Google allows, or 0 if no 429 named a limit below the configured one."""
     quota_seconds: float
     """Seconds until the configured limit is used again."""
     paused_seconds: float
-    """Seconds to the end of the last pause; negative after its end."""
+    """Seconds to the end of the last pause, or a negative number after its end."""
     pause_seconds: float
-    """Length of the last pause in seconds; 0 without a pause."""
+    """Length of the last pause in seconds, or 0 without a pause."""
 
 
 class Rate:
@@ -120,8 +120,8 @@ class Rate:
     ) -> None:
         """Make a rate of `per_minute` calls a minute.
 
-        `full_at` is the time at which the whole burst is available. Each call delays it, and `note`
-        receives the remaining seconds.
+        `full_at` is the time at which the whole burst is available. Each call delays this time, and
+        `note` receives the remaining seconds.
         """
         self._note = note
         self.configured = self._limit = configured_limit(per_minute)
@@ -134,13 +134,13 @@ class Rate:
         self._share = 1.0
 
     def limit(self, now: float) -> RateLimit:
-        """Current limit: the one learnt from a 429, or the configured one."""
+        """Return the current limit: the limit learnt from a 429, or the configured limit."""
         if now - self._refused_at >= RECOVERY_SECONDS:
             self._limit, self._quota = self.configured, 0
         return self._limit if self._share == 1.0 else part_of(self._limit, self._share)
 
     def free_at(self, now: float) -> float:
-        """Earliest time at which a call can be sent; it can be in the past."""
+        """Return the earliest time at which a call can be sent. It can be in the past."""
         return max(self._gcra.free_at(self.limit(now)), self._paused_until)
 
     @property
@@ -163,7 +163,7 @@ class Rate:
         self._gcra.give_back(self._part())
 
     def refused(self, now: float, *, sent_at: float, limit: int | None) -> None:
-        """Record a 429: pause, and use its limit per minute if that is below the current one.
+        """Record a 429: pause, and use its limit per minute if it is below the current limit.
 
         `sent_at` is the time at which the refused call was sent.
         """
@@ -176,7 +176,7 @@ class Rate:
         self._note(self._gcra.full_at - now)
 
     def learnt(self, now: float) -> Learnt | None:
-        """Learnt limit and pause for other processes, or None if neither applies now."""
+        """Return the learnt limit and pause for other processes, or None if neither applies now."""
         self.limit(now)
         if not self._quota and now >= self._paused_until + CALM_SECONDS:
             return None
@@ -204,7 +204,7 @@ class Rate:
         self._gcra.full_at += seconds
 
     def take_part(self, share: float, since: float) -> None:
-        """Use only a part of the limit, a fraction, from the time `since` on.
+        """Use only the fraction `share` of the limit, from the time `since` on.
 
         At `since` nothing of the burst is available.
         """
@@ -249,12 +249,12 @@ def call_later(seconds: float, act: Callable[[], None]) -> Timer:
 
 
 class SharedRates(Protocol):
-    """Rates that all processes share. Each answer also updates the local rates."""
+    """Rates that all processes share. Each result also updates the local rates."""
 
     async def take(self) -> bool:
         """Count a call that is sent now. Returns False if the call must wait.
 
-        The local rates then know the wait.
+        After False the local rates know the length of the wait.
         """
 
     def give_back(self) -> None:
@@ -280,7 +280,7 @@ class Waiter:
     until_seconds: float
     """Time at which the wait fails, in seconds of the bucket's clock."""
     turn: asyncio.Future[None]
-    """Future that is done when the call can be sent. It has an exception if the wait failed."""
+    """Future that is done when the call can be sent, or has an exception if the wait failed."""
     max_waiting_seconds: float = 0.0
     key_count: int = 1
     """Number of API keys that waited for the call when `until_seconds` was set."""
@@ -324,14 +324,14 @@ class FairQueue:
             rotation = left
 
     def shortest(self, waiter: Waiter) -> int:
-        """Length of the shortest of the waiter's queues, with the waiter itself."""
+        """Return the length of the waiter's shortest queue, with the waiter itself."""
         verifying, queues = self._by_key()
         if waiter.call_context.is_verification:
             return len(verifying)
         return min(len(queues[key_id]) for key_id in waiter.call_context.key_ids)
 
     def before(self, waiter: Waiter) -> int:
-        """Number of waiters whose turn comes before this waiter's."""
+        """Return the number of waiters whose turn comes before this waiter's turn."""
         return next(rank for rank, each in enumerate(self) if each is waiter)
 
     def join(self, waiter: Waiter) -> None:
@@ -357,7 +357,7 @@ class FairQueue:
         return waiter
 
     def _by_key(self) -> tuple[list[Waiter], dict[str, list[Waiter]]]:
-        """Returns waiting verifications, and the queue of each key by key ID, in order of turns."""
+        """Return waiting verifications, and the queue of each key by key ID, in order of turns."""
         verifying: list[Waiter] = []
         queues: dict[str, list[Waiter]] = {key_id: [] for key_id in self._keys}
         for waiter in self.waiters:
@@ -405,7 +405,7 @@ class Bucket:
         return self._per_minute(self._clock()) / 60
 
     def waiting_seconds(self) -> float:
-        """Approximate wait of one more call, in seconds."""
+        """Return the approximate wait of one more call, in seconds."""
         return self._seconds_behind(len(self._queue), self._clock())
 
     def check_free(self) -> None:
@@ -415,7 +415,7 @@ class Bucket:
             raise self._spent(seconds)
 
     def owed_seconds(self) -> float:
-        """Seconds until the whole burst is available. A small value means much quota left."""
+        """Return seconds until the whole burst is available. Fewer seconds mean more quota left."""
         return max(0.0, max(rate.full_at for rate in self._rates) - self._clock())
 
     @property
@@ -521,7 +521,7 @@ class Bucket:
             self._timer = self._set_timer(seconds, self._go_on)
 
     def _wake_next(self) -> None:
-        """Wake the next waiter; its call is already counted."""
+        """Wake the next waiter, whose call is already counted."""
         waiter = self._queue.take_next()
         if waiter.turn.done():  # cancelled, and about to withdraw
             self._untake()
@@ -564,7 +564,7 @@ LONGEST_SECONDS = 70.0
 
 
 class SpentQuota:
-    """Spent quota: the times at which the whole bursts of reads and of writes are available.
+    """Used quota, as the times at which the whole bursts of reads and of writes are available.
 
     `full_at` has these two times in seconds since the epoch, like `now`. `store` saves them and
     must not block.
@@ -582,11 +582,11 @@ class SpentQuota:
         self._store = store
 
     def seconds(self, *, is_write: bool) -> float:
-        """Seconds until the whole burst is available, at most `LONGEST_SECONDS`."""
+        """Return the seconds until the whole burst is available, at most `LONGEST_SECONDS`."""
         return min(max(0.0, self._full_at[is_write] - self._now()), LONGEST_SECONDS)
 
     def note(self, seconds: float, *, is_write: bool) -> None:
-        """Store the time of the whole burst, in `seconds` from now. Does not block."""
+        """Store that the whole burst is available in `seconds` from now. Does not block."""
         self._full_at[is_write] = self._now() + seconds
         self._store(self._full_at)
 
@@ -595,9 +595,9 @@ class SpentQuota:
 async def open_spent_quota(
     path: Path, *, now: Callable[[], float] = time.time
 ) -> AsyncIterator[SpentQuota]:
-    """Open or create the file of the spent quota. `now` returns seconds since the epoch.
+    """Open or create the file of the used quota. `now` returns seconds since the epoch.
 
-    If the file cannot be opened, read or written, the spent quota is in memory only.
+    If the file cannot be opened, read or written, the used quota is in memory only.
     """
     stored: tuple[float, ...] = (0.0, 0.0)
     try:
@@ -652,9 +652,9 @@ def open_quota(
     clock: Callable[[], float] = time.monotonic,
     spent: SpentQuota | None = None,
 ) -> Quota:
-    """Make the rates of an account or project.
+    """Make the rates of an account or project. `spent` has the quota used before the start.
 
-    `spent` has the quota that was spent before the start. It also stores further use.
+    `spent` also stores further use.
     """
 
     def rate(per_minute: int, *, is_write: bool) -> Rate:

@@ -87,7 +87,7 @@ class EncodedColumn:
 
     @shared
     def cells(self) -> Work[tuple[Column, int]]:
-        """Returns the cells without trailing blank ones, and their approximate memory in bytes.
+        """Return the cells without trailing blank cells, and their approximate memory in bytes.
 
         Raises `SheetTooLarge` if the cells exceed `max_bytes`.
         """
@@ -104,7 +104,7 @@ class EncodedColumn:
 
 
 KnownColumns = MutableMapping[bytes, EncodedColumn]
-"""Columns by the digest of their encoded bytes. Weak references: unused columns are dropped."""
+"""Columns by the digest of their encoded bytes. Unused columns are dropped (weak references)."""
 
 
 def known_columns() -> KnownColumns:
@@ -129,11 +129,11 @@ _rest_of_text = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def read_rendering(answer: Answer, known: bytes | None, limits: Limits) -> Work[Rendering | None]:
-    """Decode the rendering of an answer, or return None if the answer has the digest `known`.
+    """Decode all texts or all values of an answer, or return None for the digest `known`.
 
-    Renderings share equal columns. The steps of the work are counted in bytes. Raises
-    `SheetTooLarge` if the rendering would exceed its memory limit, and msgspec's errors for a
-    malformed answer.
+    Answers share equal columns. The steps of the work are counted in bytes. Raises `SheetTooLarge`
+    if the decoded cells would exceed their memory limit, and msgspec's errors for a malformed
+    answer.
     """
     if answer.digest == known:
         return None
@@ -199,9 +199,10 @@ def _digest(raw: msgspec.Raw) -> Work[bytes]:
 
 @cache
 def _bounded_columns() -> msgspec.json.Decoder[msgspec.Struct]:
-    """Decoder that fails at more than `MAX_COLUMNS` columns. It takes 6 MB, so few answers use it.
+    """Return a decoder that fails at more than `MAX_COLUMNS` columns.
 
-    msgspec limits the length of a struct while it decodes; a list could be checked only afterwards.
+    It takes 6 MB, so it is made only for an answer that needs it. msgspec limits the length of a
+    struct during decoding, but the length of a list can be checked only afterwards.
     """
     fields = [(f"c{column}", msgspec.Raw, None) for column in range(MAX_COLUMNS)]
     columns = msgspec.defstruct(
@@ -211,7 +212,7 @@ def _bounded_columns() -> msgspec.json.Decoder[msgspec.Struct]:
 
 
 def decode_in_parts(array: bytes, part_bytes: int, max_bytes: int) -> Work[tuple[Column, int]]:
-    """Returns the cells of a JSON array, decoded in parts, and their approximate memory in bytes.
+    """Return the cells of a JSON array, decoded in parts, and their approximate memory in bytes.
 
     Raises `SheetTooLarge` if the memory exceeds `max_bytes`, and msgspec's errors for bad JSON.
     """
@@ -240,7 +241,7 @@ def decode_in_parts(array: bytes, part_bytes: int, max_bytes: int) -> Work[tuple
 
 
 def size_of(cells: Sequence[Value]) -> int:
-    """Approximate memory of cells in bytes. Blank cells need only a pointer each."""
+    """Return the approximate memory of cells in bytes. Blank cells need only a pointer each."""
     measured = cells if len(cells) <= MEASURED_CELLS else cells[::MEASURED_STRIDE]
     filled = list(filter(None, measured))
     objects = sum(map(sys.getsizeof, filled)) + ROUNDING_BYTES * len(filled)
@@ -248,7 +249,7 @@ def size_of(cells: Sequence[Value]) -> int:
 
 
 def _filled(items: Sequence[Value | Column]) -> int:
-    """Number of items without the trailing blank ones."""
+    """Return the number of items without trailing blank items."""
     count = len(items)
     while count and items[count - 1] in _BLANK:
         count -= 1

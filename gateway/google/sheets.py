@@ -71,7 +71,7 @@ class Rendering:
     """Cells of a worksheet by column, either all as displayed texts or all as typed values.
 
     `range` is the range in A1 notation, as Google's answer names it. `digest` is a hash of Google's
-    answer: equal digests mean equal renderings. `byte_count` is the approximate memory in bytes.
+    answer, so equal digests mean equal cells. `byte_count` is the approximate memory in bytes.
     """
 
     range: str
@@ -93,7 +93,7 @@ class SheetArea(NamedTuple):
 
 
 class KnownRange(NamedTuple):
-    """Range to read in A1 notation, and the digest of the caller's rendering, or None."""
+    """Range to read in A1 notation, and the digest of the caller's earlier result, or None."""
 
     range: str
     known: bytes | None
@@ -158,8 +158,8 @@ def timed(at: float, text: str) -> str:
 class NativeTable:
     """Native table of a worksheet (Google's "Table"). Columns count from 0, rows from 1.
 
-    `first_row` is the header of the table. `last_row` is the last row of the table's body; a totals
-    row can follow. `end_column` is one past the last column. `name` is "" unless
+    `first_row` is the header of the table. `last_row` is the last row of the table's body, which a
+    totals row can follow. `end_column` is one past the last column. `name` is "" unless
     `Sheets.read_spreadsheet` read the worksheet.
     """
 
@@ -189,10 +189,10 @@ NO_TABLE = NativeTable(id="", first_column=0, end_column=0, last_row=0)
 class AppendedRows:
     """Append rows after the last row with data, or after the last row of a native table's body.
 
-    The cells of a row start at column A. None leaves a cell blank. `formats` has, for each row,
-    number formats by column; cells without one get the automatic format. If `formats` is empty, the
-    formats of the sheet stay. A batch has at most one `AppendedRows` for each native table, because
-    two of them would write to the same rows.
+    The cells of a row start at column A. None leaves a cell blank. `formats` has number formats by
+    column for each row, and cells without a number format get the automatic format. If `formats` is
+    empty, the formats of the sheet stay. A batch has at most one `AppendedRows` for each native
+    table, because two of them would write to the same rows.
     """
 
     rows: Sequence[Sequence[Value]]
@@ -262,7 +262,7 @@ class CopiedCells:
     """Copy the cells of row `row` to the rows `first_row` to `last_row`. Rows count from 1.
 
     `part` is the part of a cell to copy. `first` and `last` are the first and last column, from 0.
-    All columns from `first` on are copied if `last` is None.
+    If `last` is None, all columns from `first` on are copied.
     """
 
     part: Copied
@@ -438,34 +438,37 @@ class Sheets(Protocol):
     ) -> None:
         """Delete the fences with the IDs `forgotten`, then create `fences`. Cost: 1 write.
 
-        All fences have the same key.
+        Fences are metadata that proves writes. All `fences` have the same key.
         """
 
     async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
-        """Delete fences, which all have the same key. Cost: 1 write."""
+        """Delete fences (metadata that proves writes) of one key. Cost: 1 write."""
 
     async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
-        """Returns the token of the fence with this ID, or an empty list. Cost: 1 read."""
+        """Return the token of the fence with this ID, or an empty list. Cost: 1 read.
+
+        A fence is metadata that proves a write.
+        """
 
     async def find_fences(self, spreadsheet: str, key: str | None = None) -> Sequence[Fence]:
-        """Returns the fences with this key, or all metadata if `key` is None. Cost: 1 read.
+        """Return the fences with this key, or all metadata if `key` is None. Cost: 1 read.
 
-        Without metadata of worksheets, rows and columns, and without metadata that only another
-        Google project can see.
+        The result has no metadata of worksheets, rows and columns, and no metadata that only
+        another Google project can see.
         """
 
 
 FENCE_REQUEST = 0
 """Value of `refused_request` if Google refused the new fence of a batch.
 
-A refused deletion of an old fence has a negative number, a refused change a positive one.
+A refused deletion of an old fence has a negative number, a refused change a positive number.
 """
 
 _REFUSED = re.compile(r"Invalid requests\[(\d{1,6})\]")
 
 
 def refused_request(refusal: UpstreamRefusal) -> int | None:
-    """Number of the request for which Google refused a batch, or None if Google names no request.
+    """Return the number of the request for which Google refused a batch, or None if not named.
 
     The new fence is request 0 (`FENCE_REQUEST`), the first change is request 1.
     """
@@ -510,7 +513,7 @@ class SentAt:
 
     at_seconds: float | None = None
     outer: "list[SentAt]" = field(default_factory=list)
-    """Other records to update with this one: of the callers that wait for the same call."""
+    """Other `SentAt` objects to update, of the callers that wait for the same call."""
 
     def record(self, at_seconds: float) -> None:
         self.at_seconds = at_seconds
@@ -520,10 +523,7 @@ class SentAt:
 
 @dataclass
 class WriteTurn:
-    """Quota of one write, reserved for the account with this name.
-
-    `is_left` is False after a write used the quota.
-    """
+    """Quota of one write, reserved for an account. `is_left` is False after a write used it."""
 
     account: str
     is_left: bool = True
@@ -540,11 +540,11 @@ class CallContext:
     beneficiaries: Beneficiaries | None = field(default=None, compare=False)
     """All keys that wait for the call. The call is sent when the first of them has its turn."""
     max_age_seconds: float = 0.0
-    """Maximum age of a rendering of another process that a read can use instead of a call."""
+    """Maximum age in seconds of cells from other processes that a read can use without a call."""
     turn: WriteTurn | None = field(default=None, compare=False)
-    """Reserved quota, for the first write."""
+    """Reserved quota for the first write, or None."""
     sent_at: SentAt | None = field(default=None, compare=False)
-    """Record of the time at which the call is sent."""
+    """Object that records the time at which the call is sent, or None."""
 
     @property
     def key_ids(self) -> Collection[str]:

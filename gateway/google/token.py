@@ -69,7 +69,7 @@ class TokenFailure(Enum):
     CLOCK = auto()
     """The clock of this machine is wrong."""
     KEY = auto()
-    """The account does not have this key: it was deleted, or never existed."""
+    """The account does not have this key. The key was deleted, or never existed."""
     ACCOUNT = auto()
     """The account was deleted or disabled."""
     SESSION = auto()
@@ -124,7 +124,7 @@ class TokenUnavailable(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class TokenAnswer:
-    """HTTP response for google-auth: the used attributes of `google.auth.transport.Response`."""
+    """HTTP response for google-auth, with the used attributes of its `transport.Response`."""
 
     status: int
     headers: Mapping[str, str]
@@ -157,7 +157,7 @@ class TokenRequest:
         **_ignored: object,
     ) -> TokenAnswer:
         content = body.encode() if isinstance(body, str) else body
-        # The metadata server is only read, never sent a body.
+        # Requests to the metadata server never have a body.
         is_metadata = not content and _METADATA.fullmatch(url) is not None
         if not is_metadata and not is_allowed_endpoint(
             url, allow_insecure=self.allow_insecure_endpoint
@@ -187,8 +187,8 @@ class TokenRequest:
 class TokenSource:
     """Access token of one account, cached for all calls, as HTTP headers.
 
-    If `credentials` is None, the first call finds them with `find_credentials`, which can need HTTP
-    requests. `now` returns seconds since the epoch.
+    If `credentials` is None, the first call finds credentials with `find_credentials`, which can
+    need HTTP requests. `now` returns seconds since the epoch.
     """
 
     def __init__(
@@ -211,10 +211,7 @@ class TokenSource:
 
     @property
     def account(self) -> str | None:
-        """E-mail address of the service account.
-
-        None for other accounts, and until the address is known.
-        """
+        """E-mail address of the service account, or None for other accounts or if not known yet."""
         email = getattr(self._credentials, "service_account_email", None)
         # Compute Engine's account is named "default" until its first token.
         return email if isinstance(email, str) and "@" in email else None
@@ -232,11 +229,11 @@ class TokenSource:
     async def authorization(
         self, deadline: float, *, refused: Mapping[str, str] | None = None
     ) -> Mapping[str, str]:
-        """Returns the HTTP headers with an access token. Raises `TokenUnavailable`.
+        """Return the HTTP headers with an access token. Raises `TokenUnavailable`.
 
         `deadline` is on the event loop's clock. `refused` are headers that Google answered with
-        401: a new token is requested. A token is renewed some minutes before it expires. While the
-        renewal runs, or if it fails, the old token is used until it expires.
+        401, after which a new token is requested. A token is renewed some minutes before it
+        expires. While the renewal runs, or if it fails, the old token is used until it expires.
         """
         state, headers = self._held(refused)
         if state is TokenState.FRESH or (state is TokenState.STALE and self._lock.locked()):
@@ -268,7 +265,7 @@ class TokenSource:
             self._lock.release()
 
     def _held(self, refused: Mapping[str, str] | None) -> tuple[TokenState, Mapping[str, str]]:
-        """State of the cached token, and its headers.
+        """Return the state of the cached token, and its HTTP headers.
 
         The headers are empty without a token, if they are `refused`, or if the token has characters
         that an HTTP header cannot have.
@@ -347,7 +344,7 @@ _BY_WORDS: Sequence[tuple[re.Pattern[str], TokenFailure]] = tuple(
 
 
 def token_failure(error: GoogleAuthError, clock_offset_seconds: float | None) -> TokenFailure:
-    """Classify an error of google-auth."""
+    """Return the reason for an error of google-auth."""
     if isinstance(error, DefaultCredentialsError):
         return TokenFailure.NO_CREDENTIALS
     if isinstance(error, ForeignEndpoint):
@@ -369,7 +366,7 @@ def token_failure(error: GoogleAuthError, clock_offset_seconds: float | None) ->
 
 
 def google_words(error: GoogleAuthError) -> str:
-    """The token endpoint's `error: error_description`, or "" if the error has neither.
+    """Return the token endpoint's `error: error_description`, or "" if the error has neither.
 
     The text ends without a full stop. Only the error's first argument is used, because the other
     arguments can contain the whole answer.
@@ -380,16 +377,16 @@ def google_words(error: GoogleAuthError) -> str:
 
 
 def clock_offset_seconds(date: str | None, *, sent: float, received: float) -> float | None:
-    """Seconds that this machine's clock is at least ahead of an HTTP Date header.
+    """Return the minimum seconds by which this machine's clock is ahead of an HTTP Date header.
 
-    Negative if this machine's clock is behind, 0 if it can be right, None for an invalid header.
-    `sent` and `received` are the times of the request and the answer, in seconds since the epoch by
-    this machine's clock.
+    The result is negative if this machine's clock is behind, 0 if it can be right, and None for an
+    invalid header. `sent` and `received` are the times of the request and the answer, in seconds
+    since the epoch by this machine's clock.
     """
     try:
         server_time = parsedate_to_datetime(date or "").timestamp()
     except (ValueError, TypeError, OverflowError):
         return None
-    # The answer was made between the two, and its Date has no fractions of a second.
+    # The answer was made between these times, and Date has no fractions of a second.
     ahead, behind = sent - server_time - 1.0, server_time - received
     return max(ahead, 0.0) - max(behind, 0.0)

@@ -167,7 +167,7 @@ FAILURES = (
 
 
 def translated(error: Exception, attempt: Attempt) -> GatewayError:
-    """Returns the gateway error for one of `FAILURES`. The caller raises it."""
+    """Return the gateway error for one of `FAILURES`. The caller raises the result."""
     match error:
         case GoogleRefusal():
             rule = _BY_STATUS.get(error.status)
@@ -201,7 +201,7 @@ def translated(error: Exception, attempt: Attempt) -> GatewayError:
 
 
 def _open(attempt: Attempt) -> GatewayError | None:
-    """Returns the error for a write with an unknown outcome, or None for a read."""
+    """Return the error for a write with an unknown outcome, or None for a read."""
     if not attempt.is_write:
         return None
     return WriteOutcomeUnknown(
@@ -222,7 +222,7 @@ def _bad_request(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
 
 
 def _forbidden(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
-    """Google's 403 has a reason only for a problem of the account or the project."""
+    """Translate a 403, which has a reason only for a problem of the account or the project."""
     if error.reasons & _QUOTA_REASONS:
         return _quota_spent(error, attempt)
     if error.reasons or error.disabled_in is not None:
@@ -246,7 +246,7 @@ def _quota_spent(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
 
 
 def _per_minute(metadata: object) -> int:
-    """Limit of calls a minute in the metadata of a 429, or 0 without such a limit.
+    """Return the limit of calls a minute in the metadata of a 429, or 0 without such a limit.
 
     Google's unit of these limits is "1/min/{project}" or "1/min/{project}/{user}". Daily limits are
     ignored.
@@ -268,7 +268,7 @@ def _limit_name(metadata: object) -> str:
 
 
 def _consumer(metadata: object) -> str:
-    """Number or ID of the project in the metadata of an error ("projects/1234567890"), or ""."""
+    """Return the number or ID of the project in an error's metadata ("projects/123"), or ""."""
     match metadata:
         case {"consumer": str(consumer)} if re.fullmatch(r"projects/[\w.:-]{1,64}", consumer):
             return consumer.removeprefix("projects/")

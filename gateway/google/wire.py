@@ -41,7 +41,7 @@ CONNECTING_SHARE = 1 / 4
 """Part of the time until the deadline for TCP connect, and the same again for TLS."""
 
 MAX_REFUSAL_BYTES = 1_048_576
-"""Maximum size of an error answer. Google's have a few hundred bytes."""
+"""Maximum size of an error answer in bytes. Google's error answers have a few hundred bytes."""
 
 
 class AnswerTooLarge(Exception):
@@ -69,9 +69,9 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """HTTP response. `digest` is a hash of the body.
+    """HTTP response. `digest` is a BLAKE2b hash of the body.
 
-    If the status is not 200, a body that cannot be read is empty.
+    If the status is not 200, `body` is empty in place of a body that cannot be read.
     """
 
     status: int

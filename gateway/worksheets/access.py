@@ -24,7 +24,7 @@ from gateway.table.texts import composed
 
 
 class WorksheetId(msgspec.Struct, frozen=True):
-    """Spreadsheet ID and tab title. Caches, queues and batches of writes use it as their key.
+    """Spreadsheet ID and tab title, used as the key of caches, queues and batches of writes.
 
     `spreadsheet` has already been validated as a spreadsheet ID.
     """
@@ -34,7 +34,7 @@ class WorksheetId(msgspec.Struct, frozen=True):
 
 
 class Layouts:
-    """Layout of each worksheet (header row, rule for the last record) by the settings."""
+    """Layouts of worksheets from the settings: the header row, and the rule for the last record."""
 
     def __init__(self, settings: Sequence[WorksheetSettings] = ()) -> None:
         layouts = {
@@ -47,7 +47,7 @@ class Layouts:
 
     @property
     def digest(self) -> str:
-        """Hex SHA-256 of all layouts that differ from the default, in any order.
+        """Hex SHA-256 of all layouts that differ from the default. Their order does not matter.
 
         Processes that share caches compare this digest at startup.
         """
@@ -59,7 +59,7 @@ class Layouts:
         return hashlib.sha256(msgspec.json.encode(rows)).hexdigest()
 
     def of(self, worksheet: WorksheetId) -> Layout:
-        """Return the layout of a worksheet, or the default layout. Compares titles in NFC."""
+        """Return the layout from the settings, or the default. Compares titles in Unicode NFC."""
         if not self._layouts:
             return DEFAULT_LAYOUT
         title = composed(worksheet.title)
@@ -72,7 +72,7 @@ DEFAULT_LAYOUTS = Layouts()
 def worksheet_not_found(
     worksheet: WorksheetId, titles: Sequence[str], hint: str = ""
 ) -> WorksheetNotFound:
-    """Make the error for a title that the spreadsheet lacks; the message ends with `hint`.
+    """Make the error for a title that the spreadsheet lacks. The message ends with `hint`.
 
     The error object has the existing `titles` as an attribute. Its message does not list them,
     because the API key might not see them.
@@ -86,7 +86,7 @@ def worksheet_not_found(
 
 
 def own_area(worksheet: WorksheetId, echo: str) -> Area:
-    """Parse the range that Google's answer names. Raises WorksheetNotFound if its title differs.
+    """Parse the A1 range `echo` of Google's answer. Raises WorksheetNotFound if its title differs.
 
     Google ignores the case of titles, but the gateway does not. If Google's answer spells the title
     differently, the requested worksheet does not exist. Raises UpstreamError if the range is not
@@ -112,8 +112,8 @@ def own_sheet(worksheet: WorksheetId, view: SheetView) -> SheetView:
 class Access:
     """Worksheets and columns that an API key is allowed to use.
 
-    `key_id` selects the queue for fair scheduling. `titles` are the visible worksheets; None means
-    all.
+    `key_id` selects the queue for fair scheduling. `titles` are the titles of the visible
+    worksheets, or None for all.
     """
 
     key_id: str = ""
@@ -132,10 +132,11 @@ class Access:
         ]
 
     def to(self, worksheet: WorksheetId) -> "Access":
-        """Return this access with a secret for row tags that is valid in one worksheet only.
+        """Return this access with a secret for row ETags that is valid in one worksheet only.
 
-        Row tags are HMACs over rows with hidden cells. With one secret for all worksheets, a caller
-        could guess a hidden cell: write the guess into another worksheet and compare the tags.
+        Row ETags are HMACs over rows with hidden cells. With one secret for all worksheets, a
+        caller could guess a hidden cell: write the guess into another worksheet and compare the
+        ETags.
         """
         columns = self.columns
         if not columns.tag_key:
@@ -151,8 +152,8 @@ FULL_ACCESS = Access()
 def is_granted(title: str, granted: frozenset[str] | None, *, is_only: bool) -> bool:
     """True if an API key is allowed to use a worksheet title. `granted` None allows every title.
 
-    `is_only`: no other title of the spreadsheet has the same NFC form. Then a granted title also
-    matches in other Unicode forms.
+    `is_only` says that no other title of the spreadsheet has the same NFC form. Then a granted
+    title also matches in other Unicode forms.
     """
     if granted is None or title in granted:
         return True

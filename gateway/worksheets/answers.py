@@ -1,4 +1,4 @@
-"""Caches of encoded rows and answers for one snapshot of a worksheet, and the age of answers."""
+"""Caches of the encoded rows and answers of one snapshot (all rows of one read), and their age."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from hashlib import sha256
@@ -40,13 +40,10 @@ ROW_OVERHEAD_BYTES = 90
 """Approximate memory of a cached row besides its JSON, including its digest."""
 
 ENTRY_BYTES = 130
-"""Additional memory of a cached row in dictionaries: two entries and a position.
-
-Dictionaries are used for selections of fields, and for very long tables.
-"""
+"""Additional bytes of a cached row in dictionaries, which hold selected fields and long tables."""
 
 MAX_PLACES = 150_000
-"""Maximum number of rows of a table whose encoded rows are cached in lists.
+"""Maximum number of rows of a table whose encoded rows are cached in lists, not dictionaries.
 
 Allocating the lists for this number of rows takes about 1 ms.
 """
@@ -58,7 +55,7 @@ class Paging(msgspec.Struct, frozen=True, gc=False):
     has_next: bool
     total: int | None = None
     place: Place | None = None
-    """Position after the page's last row. None after the last page and for requests with `skip`."""
+    """Cursor position after the page's last row, or None after the last page or with `skip`."""
 
 
 class Encoded(msgspec.Struct, frozen=True):
@@ -67,7 +64,7 @@ class Encoded(msgspec.Struct, frozen=True):
     body: bytes
     tag: str
     paging: Paging = Paging(False)
-    """Paging of a page; the default for a single record."""
+    """Paging of a page. A single record has the default."""
     links: dict[bytes, bytes] = {}
     """Cache of this page's `Link` headers by request parameters, API key and title.
 
@@ -83,11 +80,11 @@ class Freshness(msgspec.Struct, frozen=True):
     age_seconds: float
     """Seconds since the gateway began to read these rows from Google."""
     ttl_seconds: float
-    """Seconds until the cached rows expire; negative if they have already expired."""
+    """Seconds until the cached rows expire, or a negative number if they have expired."""
     is_hit: bool
     """True if the request did not wait for a call to Google."""
     reason: str = ""
-    """One word that says why the gateway served expired rows; "" for a fresh answer."""
+    """One word that says why the gateway served expired rows, or "" if the rows are fresh."""
     is_alone: bool = False
     """True if this process cannot see writes of other processes, so recent ones can be missing."""
 
@@ -108,7 +105,7 @@ class Encoder(Protocol):
 
     @property
     def empty(self) -> object:
-        """Value of an empty cell in the answer; `msgspec.UNSET` leaves the field out."""
+        """Value of an empty cell in the answer, or `msgspec.UNSET` to leave the field out."""
 
     @property
     def is_typed(self) -> bool:
@@ -135,7 +132,7 @@ class Bodies(msgspec.Struct, frozen=True):
 
 
 def with_digests(rows: list[bytes], covered: list[bytes] | None = None) -> Bodies:
-    """Return encoded rows with the digest of each element of `covered` (None: of each row)."""
+    """Return encoded rows with the digest of each element of `covered`, by default of each row."""
     covered = rows if covered is None else covered
     return Bodies(rows, b"".join([sha256(each).digest()[:DIGEST_BYTES] for each in covered]))
 
@@ -148,14 +145,14 @@ _Way = tuple[Encoder, Selection | None, frozenset[str] | None]
 
 
 class _Sparse(dict[int, bytes]):
-    """Encoded rows by position; b"" for a position that is not cached."""
+    """Encoded rows by position, or b"" for a position that is not cached."""
 
     def __missing__(self, _place: int) -> bytes:
         return b""
 
 
 class _Kept(msgspec.Struct):
-    """Cached rows and digests in one encoding, by position; b"" for a row that is not cached.
+    """Cached rows and digests in one encoding, by position, or b"" for a row that is not cached.
 
     Rows with all fields are in lists, which are faster. Rows with selected fields are in
     dictionaries, because clients use many selections, and a dictionary needs memory only for
@@ -197,10 +194,10 @@ class EncodedRows:
     ) -> Bodies:
         """Return the encoded rows at these positions, with the selected fields.
 
-        Position 0 is the header row; all positions must exist. Callers that read the same columns
-        and request the same fields share cached rows. Raises UnknownField for a selected field that
-        the caller does not see. A typed encoder needs `typed`, or a table whose typed columns
-        exist; otherwise raises Unbuilt, whose work makes these columns.
+        Position 0 is the header row, and all positions must exist. Keys that can read the same
+        columns share cached rows. Raises UnknownField for a selected field that `grant` hides.
+        Raises Unbuilt, with the work to do first, if typed columns are neither in `typed` nor in
+        the table.
         """
         way = (encoder, keys, grant.readable)
         kept = self._kept.get(way)

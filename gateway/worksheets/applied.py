@@ -1,7 +1,8 @@
 """Results of applied writes: row numbers, displayed values, and updates of the cached rows.
 
 Rules
-- Google has certainly applied every write here, as its answer or its fence proves.
+- Google's answer or the write's fence (metadata in the spreadsheet) proves that Google applied each
+  write here.
 - The gateway compares contents only to find the row numbers of created rows. It accepts equal rows
   at the expected row or at the end of the sheet. If the end was unknown at the time of the write,
   it also accepts the only equal rows of the sheet. In a native table the same rules hold within the
@@ -58,12 +59,12 @@ from gateway.worksheets.writes import (
 Cells = Sequence[Sequence[Value]]
 
 PATCH_STEPS = 8
-"""Steps per cell of a changed row, as the scheduler counts work."""
+"""Scheduler steps (units of work) per cell of a changed row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Placed:
-    """Rows of one create as found in the sheet, from column A, as displayed and typed cells."""
+    """Rows of one create as found in the sheet: displayed texts and typed values from column A."""
 
     first_row: int
     texts: Sequence[Sequence[str]]
@@ -73,8 +74,9 @@ class _Placed:
 class _Found(NamedTuple):
     """Results of a batch: the outcome of each write by index, and the created rows as found.
 
-    `placed` has one element per create; None if its rows were not found. `patches` update cached
-    rows; None if the answer lacks some, or if people changed or moved rows before the write.
+    `placed` has one element per create, or None in place of rows that were not found. `patches`
+    update cached rows. `patches` is None if Google's answer lacks some cells, or if people changed
+    or moved rows before the write.
     """
 
     outcomes: dict[int, Outcome]
@@ -99,11 +101,11 @@ class AppliedReader:
         sent_at: int,
         sent_seconds: float,
     ) -> dict[int, Outcome]:
-        """Return the results of a batch's applied writes, by index.
+        """Return the results of a batch's applied writes, by index of the write.
 
-        `view` is Google's answer, None if it was lost. `sent_at` is the worksheet's event number at
-        sending (`Worksheet.moment`), `sent_seconds` the monotonic time. Costs no read if the answer
-        shows the new rows. Otherwise 1 read for changed rows, and 1 to 3 reads for new rows.
+        `view` is Google's answer, or None if it was lost. `sent_at` is the worksheet's event number
+        at sending (`Worksheet.moment`), `sent_seconds` the monotonic time. Costs no read if the
+        answer shows the new rows. Otherwise 1 read for changed rows, and 1 to 3 reads for new rows.
         """
         build, plan, writes = self.scheduler.build, sent.plan, sent.plan.writes
         creates, header = sent.new_rows, plan.header
@@ -271,14 +273,15 @@ class AppliedReader:
         table_id: str | None = None,
         is_retry: bool = False,
     ) -> tuple[Header, Sequence[_Placed | None]]:
-        """Find the rows of applied creates by content. Returns the current header and the rows.
+        """Find the rows of applied creates by content. Returns the current header, and the rows.
 
-        In the result, None stands for rows that were not found. Costs 1 read; 2 more if the rows
-        are not at `first_row`, where they are expected (0 if unknown). `below`: number of rows that
-        the batch appended below them. `is_retry`: other clients can have appended rows meanwhile.
-        `sheet_id`: tab of the write. `table_id`: native table that got the rows, "" for none; None
-        if unknown, then a table that has all columns of the rows counts. If another table or none
-        has the header now, rows are found only if no other rows of the sheet are equal.
+        The result has None in place of rows that were not found. Costs 1 read, and 2 more if the
+        rows are not at `first_row`, the expected row (0 if unknown). `below` is the number of rows
+        that the batch appended below them. `is_retry`: other clients can have appended rows
+        meanwhile. `table_id` is the native table that got the rows, or "" for no table. If
+        `table_id` is None, the current table counts if it has all columns of the rows. If another
+        table or none has the header now, rows are found only if no other rows of the sheet are
+        equal.
         """
         id_, spreadsheet = worksheet.id, worksheet.id.spreadsheet
         header_row, first_data_row = worksheet.header_row, worksheet.header_row + 1
@@ -331,7 +334,7 @@ class AppliedReader:
 
 
 def _may_end_rows(change: RowChange, end: EndRule) -> bool:
-    """True if the changed row, as the last row, might not be a record any more."""
+    """True if the changed row might not be a record now, so that the last record is another row."""
     if "" in change.values.values():
         return True
     falses = set[int]()
@@ -366,11 +369,11 @@ def _read(
     placed: Sequence[_Placed | None] = (),
     is_lost: bool = False,
 ) -> Work[_Found]:
-    """Return the results of a batch; no outcomes if `tail` does not show all new rows at its end.
+    """Return the results of a batch, without outcomes if `tail` does not end with all new rows.
 
-    `blocks` show changed rows, `beside` the rows next to removed ones. `tail` shows the rows from
-    the former end on, or inserted rows and their neighbours. Without it, `placed` has the new rows.
-    `is_lost`: Google's answer was lost, so the rows were read later.
+    `blocks` show changed rows, `beside` the rows next to removed rows. `tail` shows the rows from
+    the former end on, or inserted rows and their neighbours. If `tail` is None, `placed` has the
+    new rows. `is_lost`: Google's answer was lost, so the rows were read later.
     """
     plan, writes, creates = sent.plan, sent.plan.writes, sent.new_rows
     misplaced: RowNumberUnknown | None = None
@@ -444,8 +447,8 @@ def _results(
 ) -> Work[Results]:
     """Return the result rows of one write, in the order of its answer.
 
-    `before` is the header of the planned write, `after` the header in Google's answer. Raises
-    RowNumberUnknown or HeaderChanged.
+    `before` is the header of the planned write, `after` the header in Google's answer. `at` are the
+    created rows. Raises RowNumberUnknown or HeaderChanged.
     """
     write, is_same_header = planned.write, before.cells == after.cells
     view = before.seen_with(write.access.columns)
@@ -575,9 +578,9 @@ def _saw(worksheet: Worksheet, view: SheetView, placed: Sequence[_Placed | None]
 
 
 def _end_of_body(tail: Block, table: NativeTable, sent: Request) -> Block | None:
-    """Return the rows of an answer in the body of the new rows' native table.
+    """Return the rows of `tail` in the body of the native table that the new rows belong to.
 
-    Returns None if the body goes on below the answer, or if the header belongs to another table.
+    Returns None if the body goes on below `tail`, or if the header belongs to another table.
     """
     body = in_body(tail, table)
     is_cut = table.last_row > sent.shown_to and len(body.texts) > sent.shown_to - tail.first_row
@@ -585,7 +588,7 @@ def _end_of_body(tail: Block, table: NativeTable, sent: Request) -> Block | None
 
 
 def in_body(block: Block, table: NativeTable) -> Block:
-    """Return the rows of a block that are in a table's body, without blank rows at the end."""
+    """Return the rows of a block in a native table's body, without blank rows at the end."""
     own, texts, values = slice(table.first_column, table.end_column), block.texts, block.values
     count = max(0, min(len(texts), table.last_row + 1 - block.first_row))
     while count and not any(
@@ -600,7 +603,7 @@ def _first_row(block: Block) -> tuple[Sequence[str], Sequence[Value]]:
 
 
 def _placed(block: Block, creates: Sequence[Rows], first: int | None) -> Sequence[_Placed | None]:
-    """Split the rows of a block by create, from index `first` on; all None if `first` is None."""
+    """Split the rows of a block from index `first` on by create. None for each without `first`."""
     placed: list[_Placed | None] = []
     for rows in creates:
         if first is None:
@@ -616,9 +619,9 @@ def _placed(block: Block, creates: Sequence[Rows], first: int | None) -> Sequenc
 def at_the_end(lines: Cells, creates: Sequence[Rows], *, below: int = 0) -> Work[int | None]:
     """Return the index of the first created row if the created rows are the last lines, or None.
 
-    `below` is the number of other rows that the batch appended below them. If it is 0, only the
-    columns of the created rows count, because array formulas can fill other columns down to the end
-    of the grid.
+    `below` is the number of other rows that the batch appended below the created rows. If `below`
+    is 0, only the columns of the created rows count, because array formulas can fill other columns
+    down to the end of the grid.
     """
     rows = [*chain.from_iterable(creates)]
     columns: set[int] = set()
@@ -663,11 +666,11 @@ def located(
 ) -> Work[int | None]:
     """Return the index of the first created row in lines that were read later, or None if unsure.
 
-    The created rows count as found at the end of the lines, or at the index `expected`, which is
-    where they are if no other write came between. If the end of the sheet was unknown at the time
-    of the write, `expected` is negative, and they also count if no other rows are equal.
-    `is_retry`: other clients may have appended equal rows. Then rows at the end count only at
-    `expected`, or if no other rows are equal.
+    The created rows count as found at the end of the lines, or at the index `expected`, where they
+    are if no other write came between. If the end of the sheet was unknown at the time of the
+    write, `expected` is negative, and the rows also count if no other rows are equal. `is_retry`:
+    other clients can have appended equal rows. Then rows at the end count only at `expected` or if
+    unique.
     """
     rows = [*chain.from_iterable(creates)]
     end = yield from at_the_end(lines, creates, below=below)
@@ -717,8 +720,8 @@ def _patches(
 ) -> Work[list[RowPatch]]:
     """Return updates of cached rows: written or changed cells of existing rows, and all new rows.
 
-    A cell has changed if its displayed text changed or, for a typed write, its value. `typed` has
-    the typed cells before the write, by row.
+    A cell has changed if its displayed text changed or, for a typed write, its value. `typed` are
+    the typed cells before the write, by row number.
     """
     patches: list[RowPatch] = []
     texts: dict[int, str]

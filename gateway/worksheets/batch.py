@@ -78,12 +78,12 @@ Other people may append rows to the table at the same time.
 """
 
 REQUEST_STEPS = 40
-"""Steps for one request, or for one range of an answer, as the scheduler counts work."""
+"""Scheduler steps (units of work) for one request, or for one range of an answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """Cells of a changed row that the answer shows. `last` None: the whole row."""
+    """Cells of a changed row that Google's answer shows, or the whole row if `last` is None."""
 
     change: RowChange
     first: int = 0
@@ -97,10 +97,10 @@ class Asked:
 
 
 class Span(NamedTuple):
-    """Neighbouring cells of a changed row, as the answer shows them, including blank cells.
+    """Neighbouring cells of a changed row in Google's answer, including blank cells.
 
     `first` is the number of the first column. `computed` are the numbers of columns whose cells
-    show the result of a formula. `is_row`: the span is the whole row.
+    show the result of a formula. `is_row` is True if the span is the whole row.
     """
 
     first: int
@@ -141,9 +141,9 @@ class Request:
     """A batch ready to send: its changes, the write of each change, and the ranges of the answer.
 
     `owners` has the write of each change. `encoded` are the changes as JSON. The answer shows the
-    header, the `asked` cells of changed rows, the `edges` of removed rows and, for appended rows,
-    all rows from the end on. In a native table the answer ends with row `shown_to`. `has_forms`:
-    the answer has number formats and validation, too.
+    header, the `asked` cells of changed rows, and the `edges` of removed rows. For appended rows it
+    also shows all rows from the last record on, in a native table down to row `shown_to`. With
+    `has_forms` it has number formats and validation, too.
     """
 
     plan: Plan
@@ -165,8 +165,8 @@ def of_one_target(
     """Choose writes whose new rows all go into the native table, or all below the last row.
 
     Returns these writes and the table, or `NO_TABLE`. New rows go into the table if it has all of
-    their columns. A table that grows moves the rows below it, so no chosen write changes such a row
-    then.
+    their columns. Then no chosen write changes a row below the table, because the growing table
+    moves these rows.
     """
     taken: list[Planned] = []
     targets, is_low = set[bool](), False
@@ -184,7 +184,7 @@ def of_one_target(
 
 
 def request_of(worksheet: WorksheetId, plan: Plan, forms: SheetForms | None) -> Work[Request]:
-    """Make the batch of a plan. `forms` are the formats and validation of the columns, if known.
+    """Make the batch of a plan. `forms` are formats and validation of the columns, or None.
 
     The answer shows the formats of new rows if they are in a native table, or if the blank rows
     below have no formats. Otherwise the formats would make the answer large.
@@ -224,7 +224,7 @@ def request_of(worksheet: WorksheetId, plan: Plan, forms: SheetForms | None) -> 
 def shown_around(
     worksheet: WorksheetId, request: Request, around: Mapping[int, Sequence[str]]
 ) -> Work[Request]:
-    """Add edges and ranges of the answer to a request. `around` has the latest texts by row."""
+    """Add the answer's ranges to a request. `around` are the displayed texts by row number."""
     plan, title, count = request.plan, worksheet.title, sum(map(len, request.new_rows))
     edges: Sequence[Edge] = ()
     for each in plan.writes:
@@ -249,9 +249,9 @@ def shown_around(
 def are_unchanged(writes: Sequence[Planned], look: RowLook) -> Work[bool]:
     """True if a later read shows the same rows as the plan, in the cells that the writes depend on.
 
-    A write with `If-Match` depends on the whole row, and if typed also on its values. A write by
-    filter or key depends on the columns that it compares and writes, every other write on the
-    written columns.
+    A write with `If-Match` depends on the texts of the whole row, and a typed one on its values,
+    too. A write by filter or key depends on the columns that it compares and writes. Every other
+    write depends on the written columns.
     """
     shown = look.rows
     for each in writes:
@@ -279,7 +279,7 @@ def are_unchanged(writes: Sequence[Planned], look: RowLook) -> Work[bool]:
 def note_unchanged(
     worksheet: Worksheet, planned: Iterable[Planned], outcomes: Iterable[Outcome], look: RowLook
 ) -> None:
-    """Mark rows whose update changes nothing as seen, so that no later answer is older."""
+    """Record rows that an update leaves unchanged as seen, so that no later answer is older."""
     answered: list[Written | RowChange | int] = []
     for each in planned:
         answered += each.slots
@@ -344,7 +344,7 @@ def _narrow(_write: Planned, change: RowChange) -> list[Asked]:
 
 
 def _asked_bytes(change: RowChange, asked: Sequence[Asked]) -> int:
-    """Estimate the bytes that these cells of a row add to request and answer."""
+    """Estimate the bytes that these cells of a row add to a request and its answer."""
     cells: list[Stored] = []
     for each in asked:
         cells += change.displayed[each.first : None if each.last is None else each.last + 1]
@@ -380,10 +380,10 @@ def rows_around(table: Table, writes: Sequence[Planned]) -> Work[Mapping[int, Se
 def edges_of(
     writes: Sequence[Planned], emptied: frozenset[int], around: Mapping[int, Sequence[str]]
 ) -> Work[Sequence[Edge]]:
-    """Make an edge for each run of removed rows, within the size limit.
+    """Make an `Edge` for each run of neighbouring removed rows, within the size limit.
 
-    `around` has the texts of the neighbouring rows. Returns nothing if no row is removed, or if a
-    row is emptied because it is the last one of the grid.
+    `around` are the texts of the rows next to the removed rows, by row number. Returns an empty
+    list if no row is removed, or if a row is emptied because it is the last row of the grid.
     """
     removed, gone = set[int](), set[int]()
     for each in writes:
@@ -423,7 +423,7 @@ def _next_to(
 
 
 def emptied_rows(writes: Sequence[Planned], frozen_rows: int, grid_rows: int) -> frozenset[int]:
-    """Return the first unfrozen row if the writes remove all unfrozen rows; otherwise nothing.
+    """Return the first unfrozen row if the writes remove all unfrozen rows, otherwise an empty set.
 
     Google does not remove the last unfrozen row, so the gateway empties it.
     """
@@ -440,8 +440,8 @@ def requests_of(
 
     The order is: changed cells, new rows, then removals from the bottom up. `row_formats` are the
     number formats of all new rows, by column. All new rows of a native table are one change, which
-    belongs to the first write. If rows below the last record are filled down with formulas, new
-    rows are inserted above them, otherwise appended.
+    belongs to the first write. New rows are inserted above rows that are filled down with formulas,
+    or otherwise appended.
     """
     requests: list[tuple[Change, Planned]] = []
     appended: list[tuple[Planned, list[NewRows]]] = []
@@ -546,7 +546,7 @@ def _insertion(plan: Plan, filled: FilledRow) -> Work[Sequence[tuple[Change, Pla
 
 
 def _pieces(change: RowChange) -> Iterator[tuple[int, list[Stored]]]:
-    """Split runs of cells between cells that get a new number format and cells that get none."""
+    """Split runs of cells into pieces whose cells all get a new number format, or all get none."""
     for at, run in change.runs:
         cells = enumerate(run, at)
         for _, piece in groupby(cells, key=lambda cell: cell[0] in change.formats):
@@ -555,13 +555,13 @@ def _pieces(change: RowChange) -> Iterator[tuple[int, list[Stored]]]:
 
 
 def sendings_of(plan: Plan, *, is_shared: bool) -> Mapping[int, Sending]:
-    """Return what to store about each write before it is sent, by the write's index.
+    """Return the data to store about each write before it is sent, by the write's index.
 
-    Includes writes that change rows and writes with an Idempotency-Key; only those with a key store
-    cells. Appended rows are numbered from the end of the sheet: the last one is -1. If their real
-    numbers can be expected, `first_row` is stored, too. `is_shared`: several processes share a
-    write lock, which stores the fence of every write. Then only removals store the rows that they
-    change.
+    The result has writes that change rows and writes with an Idempotency-Key. Only writes with a
+    key store cells. Appended rows are numbered from the end of the sheet, where the last one is -1.
+    If their real numbers can be expected, `first_row` is stored, too. `is_shared`: several
+    processes share a write lock, which stores the fence of every write. Then only removals store
+    the rows that they change.
     """
     sendings: dict[int, Sending] = {}
     first_row, left = plan.after_row + 1 if plan.is_end else 0, 0

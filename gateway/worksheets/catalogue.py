@@ -1,4 +1,4 @@
-"""Cache of a spreadsheet's worksheets with fields and types, for schemas and OpenAPI documents.
+"""Cache of each spreadsheet's worksheets with fields and types, for schemas and OpenAPI documents.
 
     cost in Google calls
     not cached                                2 reads: the worksheets, then their first rows
@@ -58,12 +58,10 @@ MAX_CELLS = 20_000
 """Maximum number of cells in the first rows of all worksheets; at least one row of each is read."""
 
 MAX_COLUMNS = 60_000
-"""Maximum number of columns of all worksheets together. Each worksheet counts as 10 columns more.
-"""
+"""Maximum number of columns of all worksheets, where each worksheet counts as 10 columns more."""
 
 MAX_CHARACTERS = 1_000_000
-"""Maximum number of characters in all headers. 50 worksheets with 1,000 short names need 750,000.
-"""
+"""Maximum number of characters in all headers. 50 worksheets of 1,000 short names need 750,000."""
 
 _WORKSHEET_COLUMNS = 10
 """Columns that each worksheet counts in addition to its own."""
@@ -108,7 +106,7 @@ class Contents:
 
     `titles` are the titles of all worksheets, including those left out of `worksheets` because the
     spreadsheet is too large. `began_seconds` is the start of the reads in monotonic seconds.
-    `shares` is the weight in the cache.
+    `shares` is the cache weight: about 1 per worksheet, more for long headers.
     """
 
     title: str = ""
@@ -138,7 +136,7 @@ class Contents:
 
 
 class Catalogue:
-    """Cache of the worksheets of spreadsheets, bounded by weight."""
+    """LRU cache of the worksheets of spreadsheets, with a maximum total of `Contents.shares`."""
 
     def __init__(
         self,
@@ -178,7 +176,7 @@ class Catalogue:
     async def answer(
         self, contents: Contents, way: Hashable, make: Callable[[Contents], Encoded]
     ) -> Encoded:
-        """Return a document that `make` makes from the worksheets, in a thread if they are many.
+        """Return the document that `make` makes from the worksheets, in a thread if they are many.
 
         The document is cached by `way`, which must contain every input of `make` but the
         worksheets.
@@ -285,7 +283,7 @@ def _listed(
 def _types(
     sheet: SheetView, header: Header, known: dict[ColumnType, ColumnType]
 ) -> Mapping[int, ColumnType]:
-    """Return the type of each column with a name. `known` shares one object among equal types."""
+    """Return the types by column number. Equal types are one object of `known`, to save memory."""
     [block] = sheet.blocks
     cells = first_cells(block)
     types: dict[int, ColumnType] = {}
@@ -297,7 +295,7 @@ def _types(
 
 
 def first_cells(block: Block, skipped: int = 1) -> Mapping[int, Sequence[SeenCell]]:
-    """Return the cells of a block by column, without its first `skipped` rows."""
+    """Return the cells of a block by column number (from 0), without its first `skipped` rows."""
     found: dict[int, list[SeenCell]] = {}
     rows = zip(block.texts, block.cells, block.computed, strict=True)
     for texts, cells, computed in islice(rows, skipped, None):

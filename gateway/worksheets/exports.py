@@ -3,8 +3,8 @@
 Rules
 - An export uses one immutable table until its end, so later reads and writes do not change the
   exported rows. Blocks are not cached.
-- Blocks are counted work (`gateway.table.steps`). All exports share one lane of the scheduler, so
-  together they delay other work by one time slice only.
+- The scheduler makes blocks in short slices (`gateway.table.steps`). All exports share one of its
+  queues, so together they delay other work by one slice only.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ Cells = Mapping[int, Sequence[Any]]
 """Cells of some rows, by column number (from 0)."""
 
 LANE: Final = "exports"
-"""Lane of the scheduler for all exports; no API key has this ID."""
+"""Name of the scheduler's queue for all exports. No API key has this ID."""
 
 _FIRST_ROWS = 16
 _MOST_CELLS = 8_192
@@ -47,7 +47,7 @@ class Export:
     async def blocks(
         self, encode: Callable[["Export", Sequence[int], Cells], Work[bytes]]
     ) -> AsyncGenerator[tuple[int, bytes]]:
-        """Yield each block as its number of rows and its encoded bytes.
+        """Yield for each block the number of its rows and its encoded bytes.
 
         `encode` turns some rows and their cells into bytes.
         """
@@ -62,7 +62,7 @@ class Export:
             count = min(max(1, made * _BLOCK_BYTES // max(1, len(body))), most, 4 * made)
 
     def _made_columns(self) -> TypedColumns | None:
-        """Return typed columns that typed answers have already made. Otherwise returns None."""
+        """Return the cached typed columns by column number, or None if not cached or not needed."""
         try:
             return self.table.typed_columns(self.selected) if self.is_typed else None
         except Unbuilt as unbuilt:

@@ -1,10 +1,11 @@
-"""Writer of groups of writes: each group is one batch to Google, with a fence that proves it.
+"""Writer of groups of writes. Each group is one batch to Google, with a fence as its proof.
 
 Rules
-- The order is: read the rows, plan, store the writes, encode, send. The age of a read counts
-  from its sending. An update is sent within one second after the read, a create while the cached
-  header is fresh. After that time the rows of the plan are read again. If they have changed, the
-  writes are planned again.
+- The order is: read the rows, plan, store the writes, encode, send. The age of a read counts from
+  its sending. An update is sent within one second after the read, a create while the cached header
+  is fresh. After that time the rows of the plan are read again. If they have changed, the writes
+  are planned again.
+- A fence is metadata that a batch creates in the spreadsheet (`fences`).
 - Google's answer to a batch shows the worksheet just after the write: row numbers, displayed
   values, header and sheet ID.
 - When Google refuses a batch, it names the request. The write of this request fails, and the
@@ -13,8 +14,8 @@ Rules
   fails.
 - After a tab was renamed, both titles have a queue for a while. If a batch under the other title
   ended after the read for a write, the rows are read again.
-- An update waits until the outcome of an earlier open update of its row is known, or until that
-  update can no longer be applied; otherwise a late copy could overwrite the row. So the gateway
+- An update waits while an earlier update of its row is open, which means that its outcome is
+  unknown. Otherwise a late copy of the earlier update could overwrite the row. So the gateway
   stores a batch that changes rows before it sends the batch.
 """
 
@@ -150,7 +151,7 @@ MOST = {
     _Again.APART: 2,
     _Again.NOT_INSERTED: 2,
 }
-"""Occurrence of each reason to plan again at which the rest of the group fails."""
+"""Number of times that a reason occurs until the remaining writes of the group fail."""
 
 
 class _Sent(NamedTuple):
@@ -165,8 +166,8 @@ class _Sent(NamedTuple):
 class FencedWriter:
     """Plans groups of writes, sends them to Google and finds their outcomes.
 
-    `clock` is the clock of the fences. `open_writes` are writes of an earlier process whose outcome
-    is unknown. `lock` is the write lock of several processes; None for a single process.
+    `clock` must be the clock of `fences`. `open_writes` are writes of an earlier process whose
+    outcome is unknown. `lock` is the write lock of several processes, or None for a single process.
     """
 
     def __init__(
@@ -256,7 +257,7 @@ class FencedWriter:
                     else:
                         outcomes |= plan.outcomes
                         if plan.outcomes:
-                            # Store them first: this batch may remove rows above their rows.
+                            # Store these results first: this batch may remove rows above them.
                             await self._completed(left, plan.outcomes)
                         if plan.writes:
                             sent = await self._send(worksheet, plan)
@@ -299,11 +300,11 @@ class FencedWriter:
     async def resume(self, worksheet: Worksheet, write: Write, entry: Entry) -> Answer | None:
         """Return the answer of a write whose outcome was unknown, from its stored record `entry`.
 
-        Returns None if Google did not apply it and never will. The caller must await it in the
-        write queue. Costs 1 to 4 reads and at most 1 write. Raises `WriteOutcomeUnknown` while the
-        outcome is unknown. If a later removal with unknown outcome may have moved the rows, finds
-        its outcome, too: 1 read more, or at most 2 reads and 1 write more. Raises `RowsUnsettled`
-        while that outcome is unknown.
+        Returns None if Google did not apply the write and never will. The caller must await it in
+        the write queue. Costs 1 to 4 reads and at most 1 write. If a later removal with unknown
+        outcome may have moved the rows, also finds the outcome of the removal. This costs 1 read
+        more, or at most 2 reads and 1 write more. Raises `WriteOutcomeUnknown` or `RowsUnsettled`
+        while an outcome is unknown.
         """
         if entry.answer is None:
             if entry.fence is None:
@@ -339,7 +340,7 @@ class FencedWriter:
     async def _plan(
         self, worksheet: Worksheet, writes: Mapping[int, Write], *, may_insert: bool
     ) -> Plan:
-        """Read what the selectors of writes of one kind need, and plan the writes.
+        """Read the data that the selectors of writes of one kind need, and plan the writes.
 
         For new rows reads header, end and sheet ID: no read if they are fresh and no rows are
         filled down, otherwise 1 read, or 2 to 3 for a large worksheet. For row numbers reads these
@@ -565,7 +566,7 @@ class FencedWriter:
         """Store the writes that change rows or have an Idempotency-Key, before they are sent.
 
         Returns the writes to send, True if any of these changes rows, and the errors of the other
-        writes.
+        writes by index.
         """
         noted, id_ = sendings_of(plan, is_shared=self._lock is not None), worksheet.id
         if not noted:
@@ -723,8 +724,8 @@ class FencedWriter:
 def _above_filled(plan: Plan, end: SheetEnd | None, table_id: str, *, may_insert: bool) -> Plan:
     """Set new rows of a plan to be inserted above filled-down rows, or else to be appended.
 
-    `may_insert`: False after Google refused to insert rows there. `end` is the end of the native
-    table `table_id`; it does not matter for new rows below that table.
+    `may_insert` is False after Google refused to insert rows there. `end` is the end of the native
+    table `table_id`, and does not matter for new rows below that table.
     """
     if end is None or end.filled is None or plan.table.id != table_id:
         return plan

@@ -57,10 +57,13 @@ from gateway.telemetry.events import look_failed, used_ids_accepted
 from gateway.worksheets.write_queue import WriteTurns, no_turn
 
 BURNT = "burnt.."
-"""End of the token of a burnt fence, which blocks its write. Other tokens end without a dot."""
+"""End of the token of a burnt fence, after which Google refuses every copy of its write.
+
+Other tokens end without a dot.
+"""
 
 LONGEST_CALL_SECONDS = 180.0
-"""Maximum time for which Google works on one call, in seconds."""
+"""Maximum seconds for which Google works on one call."""
 
 SEARCH_PAUSE_SECONDS = 30.0
 """Seconds between the two searches that prove that a fence does not exist.
@@ -69,11 +72,10 @@ Needed only if Google accepts two fences with the same ID.
 """
 
 LIMIT_SECONDS = 15.0
-"""Maximum time to find the outcome of one write, in seconds; its client already waited for Google.
-"""
+"""Maximum seconds to find the outcome of one write, whose client already waited for Google."""
 
 RETRY_SECONDS = 10
-"""`Retry-After` of a write with unknown outcome, in seconds; it is usually known by then.
+"""Seconds in `Retry-After` of a write with unknown outcome, after which it is usually known.
 
 Longer if Google accepts two fences with the same ID (`UNKNOWN_RETRY_SECONDS`).
 """
@@ -82,7 +84,7 @@ FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
 
 MAX_LEFT = 400
-"""Maximum number of fences in a spreadsheet.
+"""Maximum number of fences (metadata that proves writes) in a spreadsheet.
 
 Above it, batches delete the oldest fences early if Google answered the only copy of their write.
 """
@@ -91,18 +93,18 @@ MAX_FORGOTTEN = 500
 """Maximum number of fences that one batch deletes."""
 
 SENT_WITHIN_SECONDS = 30.0
-"""Maximum time from making a fence to sending the last copy of its batch, in seconds."""
+"""Maximum seconds from making a fence to sending the last copy of its batch."""
 
 CLOCK_SECONDS = 120.0
-"""Maximum difference between the clocks of processes that share a gateway's key, in seconds."""
+"""Maximum seconds between the clocks of processes that share a gateway's key."""
 
 OLD_SECONDS = UNKNOWN_RETRY_SECONDS + SENT_WITHIN_SECONDS + CLOCK_SECONDS
-"""Age in seconds of another process's fence after which Google cannot apply its write any more."""
+"""Age in seconds of another process's fence after which Google can no longer apply its write."""
 
 RESERVE = 2
 
 FULL_SECONDS = 60.0
-"""Seconds after a lack of space during which each batch also deletes a fence."""
+"""Seconds after a lack of metadata space, in which each batch also deletes an old fence."""
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -113,7 +115,7 @@ class NeverApplied(Exception):
 
 @dataclass(kw_only=True)
 class _Open:
-    """A batch without an answer. `batch` is None if the gateway must not send it again."""
+    """A batch without an answer. `batch` is None if the gateway must not send the batch again."""
 
     fence: Fence
     sent_at: float
@@ -126,19 +128,19 @@ class _Open:
 
 
 class _Left(NamedTuple):
-    """A fence to delete later. `has_copies`: Google might still receive a copy of its write."""
+    """A fence to delete later. `has_copies`: Google might still get a copy of the fence's write."""
 
     sent_at: float
     has_copies: bool
 
 
 class Fences:
-    """The fences of one gateway and Google account, in all spreadsheets.
+    """Fences (metadata that proves writes) of one gateway and account, in all spreadsheets.
 
     `key` is the metadata key of the gateway's fences. `clock` returns seconds since the epoch.
-    `recorded` returns the IDs of fences whose records in the storage are open; these fences are not
-    deleted, because a repeated request searches them. `kept` takes fence IDs and returns those that
-    other processes still need.
+    `recorded` returns the IDs of fences whose records in the storage are open. These fences are not
+    deleted, because a repeated request searches for them. `kept` takes fence IDs and returns the
+    IDs that other processes still need.
     """
 
     def __init__(
@@ -181,11 +183,11 @@ class Fences:
         return UNKNOWN_RETRY_SECONDS if self._are_refused is False else RETRY_SECONDS
 
     def new(self) -> Fence:
-        """Make a fence for one write, with a random ID and token."""
+        """Make a fence (metadata that proves one write) with a random ID and token."""
         return Fence.random(self._key, self._clock())
 
     async def find_earlier(self, spreadsheet: str) -> None:
-        """Find the fences of earlier processes, so that later batches can delete them.
+        """Find the fences (metadata) of earlier processes, so that later batches can delete them.
 
         Costs 1 read per spreadsheet and start of the gateway. Does nothing while Google might still
         apply a write of an earlier process. If the read fails, the next call tries again.
@@ -203,7 +205,7 @@ class Fences:
     async def commit(
         self, spreadsheet: str, batch: Batch, *, resend_seconds: float
     ) -> SheetView | None:
-        """Send a batch and find its outcome. Returns Google's answer, or None if it was lost.
+        """Send a batch and find its outcome. Returns Google's answer, or None for a lost answer.
 
         In both cases Google applied the batch. `resend_seconds` is the time for which the batch's
         read of the sheet stays fresh.
@@ -253,10 +255,10 @@ class Fences:
     async def _commit(
         self, spreadsheet: str, batch: Batch, forgotten: Sequence[int], *, resend_until: float
     ) -> SheetView | None:
-        """Send a batch that also deletes the fences `forgotten`. Returns as `commit` does.
+        """Send a batch that also deletes the fences `forgotten`. Returns the result of `commit`.
 
-        Without an answer, finds the outcome. Raises `UpstreamRefusal` if Google refused a request
-        of the batch.
+        Finds the outcome if Google sends no answer. Raises `UpstreamRefusal` if Google refused a
+        request of the batch.
         """
         sent_at = self._clock()
         batch = replace(batch, forgotten=forgotten)
@@ -284,7 +286,7 @@ class Fences:
                 raise never from error
 
     async def is_applied(self, spreadsheet: str, fence: Fence, sent_at: float) -> bool:
-        """True if Google applied a write with unknown outcome; False if Google never will.
+        """True if Google applied a write with unknown outcome, False if Google never will.
 
         After False the write can be sent again. `sent_at` is the latest time at which a copy may
         have been sent. Costs 1 read if Google applied the write, else at most 2 reads and 1 write.
@@ -430,9 +432,7 @@ class Fences:
     async def _create(
         self, spreadsheet: str, copy: _Open, fences: Sequence[Fence], forgotten: Sequence[int]
     ) -> None:
-        """Delete the fences `forgotten`, then create fences. Sets `copy.is_full` if no space is
-        left.
-        """
+        """Delete the fences `forgotten`, then create fences. Sets `copy.is_full` without space."""
         copy.is_full = False
         left = self._left.setdefault(spreadsheet, OrderedDict())
         with self._deleting(spreadsheet, forgotten):
@@ -448,7 +448,7 @@ class Fences:
             self._leave(spreadsheet, each, has_copies=False)
 
     def _leave(self, spreadsheet: str, fence: Fence, *, has_copies: bool = True) -> None:
-        """Remember a fence that a later batch can delete."""
+        """Remember a fence (metadata of a write) that a later batch can delete."""
         left = self._left.setdefault(spreadsheet, OrderedDict())
         left[fence.id] = _Left(self._clock(), has_copies)
 
@@ -456,7 +456,8 @@ class Fences:
     def _deleting(self, spreadsheet: str, forgotten: Sequence[int]) -> Iterator[None]:
         """Withhold fences from other batches while this batch deletes them.
 
-        If the block fails, they can be deleted later, unless Google refused their deletion.
+        If the block fails, other batches can delete these fences, unless Google refused the
+        deletion.
         """
         left = self._left.setdefault(spreadsheet, OrderedDict())
         deleted = {each: left.pop(each) for each in forgotten if each in left}
@@ -478,7 +479,7 @@ class Fences:
     async def _room(
         self, spreadsheet: str, fence: Fence, refusal: UpstreamRefusal
     ) -> Sequence[int]:
-        """Choose fences to delete after Google refused to create a fence. Costs 1 read.
+        """Choose fences (metadata) to delete after Google refused to create a fence. Costs 1 read.
 
         Raises `NeverApplied` if the ID of the refused fence is already used.
         """
@@ -518,7 +519,7 @@ class Fences:
         return MetadataFull(outcome="not_applied", retry_after_seconds=max(RETRY_SECONDS, seconds))
 
     async def _forgettable(self, spreadsheet: str, *, needed: int = 0) -> Sequence[int]:
-        """Choose fences to delete: old ones, of whose writes Google can no longer apply a copy.
+        """Choose old fences to delete, of writes that Google can no longer apply.
 
         If fewer than `needed` are old, adds the oldest fences whose only copy Google answered.
         """

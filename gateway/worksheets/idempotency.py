@@ -3,9 +3,9 @@
 Rules
 - The gateway stores a record of the write before the call to Google. The record stays open until
   the gateway knows the outcome. A write that was not applied leaves no record.
-- A repeated request whose record is open waits for its turn in the queue of the worksheet. Then the
-  fence (metadata in the spreadsheet) proves whether the write was applied. The gateway sends the
-  write again only if it was not applied and never will be.
+- A repeated request whose record is open waits in the queue of the worksheet. Then the fence
+  (metadata in the spreadsheet) proves whether the write was applied. The gateway sends the write
+  again only if it was not applied and never will be.
 - A repetition gets the stored answer unless a later write moved or emptied the rows. If that later
   write is still open, the gateway first finds its outcome.
 """
@@ -46,13 +46,13 @@ Answer = Results | GatewayError
 class Sending(NamedTuple):
     """A write that the gateway is about to send. A write without an `identity` gets no record.
 
-    `first_row` is the expected number of the first new row, 0 if the end of the sheet is unknown.
-    `rows` are the cells of its rows, `numbers` the row numbers. Negative numbers are appended rows,
-    counted from the end of the sheet: -1 is the last row. `updated` are the numbers of the rows
-    that the write changes, `removed` the rows that it removes or empties, both counted before the
-    write. `is_exclusive`: the write moves rows or adds rows by key, so no other write to the
-    worksheet is allowed while its outcome is unknown. If `updated` and `removed` are empty and
-    `is_exclusive` is False, the write only appends rows.
+    `first_row` is the expected number of the first new row, or 0 if the end of the sheet is
+    unknown. `rows` are the cells of the write's rows, `numbers` the row numbers. Negative numbers
+    are appended rows, counted from the end of the sheet, where -1 is the last row. `updated` are
+    the numbers of the rows that the write changes, `removed` the rows that it removes or empties,
+    both counted before the write. `is_exclusive`: the write moves rows or adds rows by key, so no
+    other write to the worksheet is allowed while its outcome is unknown. If `updated` and `removed`
+    are empty and `is_exclusive` is False, the write only appends rows.
     """
 
     identity: WriteIdentity | None
@@ -83,7 +83,7 @@ class OpenWrite:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """Stored record of an idempotent write; open while it has no `answer`.
+    """Stored record of an idempotent write. The record is open while it has no `answer`.
 
     Google may have applied an open write. `sent_at` is the latest time at which the gateway may
     have sent the write, by the ledger's clock. `fence` is None in records of older versions.
@@ -104,7 +104,7 @@ class Entry:
 
     @property
     def row_numbers(self) -> Sequence[int]:
-        """Row numbers in the answer; without an answer, existing rows that the write changes."""
+        """Row numbers in the answer or, without an answer, of the existing rows to change."""
         if isinstance(self.answer, HeaderChanged | RowsMoved):
             return [self.answer.row]
         if isinstance(self.answer, GatewayError):
@@ -120,7 +120,7 @@ class Entry:
 
 
 class Ledger(Protocol):
-    """Storage of idempotent writes' records, and of batches with unknown outcome.
+    """Storage of records of idempotent writes, and of batches with unknown outcome.
 
     The data survives a restart. `find`, `twins` and `sending` raise RecordsUnavailable if a
     database server is unavailable or a file is locked, WriteOutcomeUnknown for a damaged record,
@@ -132,8 +132,8 @@ class Ledger(Protocol):
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
         """Return the record of a write of the last 24 h, or None.
 
-        `scope` identifies the API key, operation and `Idempotency-Key`. `texts` are the long texts
-        of the repeated body: the record has only digests of its texts, and gets these in place.
+        `scope` identifies the API key, operation and `Idempotency-Key`. A record stores long texts
+        as digests. `texts` are the long texts of the repeated body, which replace these digests.
         """
         ...
 
@@ -181,7 +181,7 @@ class Ledger(Protocol):
         ...
 
     async def renew(self, identity: WriteIdentity) -> None:
-        """Set the time of a write with unknown outcome to now: the latest time of its sending."""
+        """Store the current time as the latest sending time of a write with unknown outcome."""
         ...
 
     async def drop(self, identity: WriteIdentity) -> None:
@@ -194,7 +194,7 @@ Perform = Callable[[], Awaitable[Results]]
 
 
 Resume = Callable[[Entry], Awaitable[Answer | None]]
-"""Finds the answer of a write with unknown outcome, or whose rows a removal may have moved.
+"""Finds the answer of an open write, or of a write whose rows a removal may have moved.
 
 Returns None if Google did not apply the write and never will.
 """
@@ -214,14 +214,14 @@ class Queue(Protocol):
 
 
 RETRY_SECONDS = 10
-"""`Retry-After` of a repetition whose write has an unknown outcome, in seconds."""
+"""Seconds in `Retry-After` of a repetition whose write has an unknown outcome."""
 
 _LOOK = "Repeat the request with the same Idempotency-Key after the time in Retry-After."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settled:
-    """Rows of an applied write. `is_replayed`: an earlier request wrote them.
+    """Rows of an applied write. `is_replayed`: an earlier request wrote these rows.
 
     `is_alone`: other processes may answer with older rows until their cached rows expire.
     """

@@ -1,12 +1,12 @@
-"""Worksheet loader: reads all rows or a window for lists, and header and end of rows for appends.
+"""Worksheet loader: reads all rows or a range of rows (window), and for appends header and end.
 
 Rules
 - Each read updates the header cache. A window and its header are read in one call. If the last rows
   of a window might be below the last record, a second call reads all rows below, because a list
   ends with the last record.
 - People can move a header below row 1 by inserting or deleting rows above it. If the header differs
-  from the last one, the gateway searches the first rows for the last one. If it finds that header
-  in another row, it raises NoHeaderRow.
+  from the last known header, the gateway searches the first rows for the last known header. If that
+  header is in another row, the gateway raises NoHeaderRow.
 - All rows for a write are read by sheet ID, so they belong to the tab that the write goes to.
 - Single-flight: concurrent requests share a running read. The read continues without its requests,
   because it already counts for Google's quota. Until it is sent, it waits for quota on behalf of
@@ -71,16 +71,16 @@ MOST_MOVED_ROWS = 50
 
 FIRST_ROWS = 2_000
 FIRST_COLUMNS, LAST_OF_FIRST = 50, "AX"
-"""Number of columns that are read to find an unknown end, and the letters of the last one."""
+"""Number of columns that are read to find an unknown last record, and the last column's letters."""
 
 ABOVE_END = 3
-"""Rows above the cached last row that a read of the end includes: people may have deleted rows.
+"""Rows above the cached last row that a read of the end includes, as people may delete rows.
 
 The read also includes at least `NEAR_ROWS` rows below, half of which can be new records.
 """
 
 FORM_ROWS = 50
-"""Number of first rows that are searched for the last record if the end of the rows is unknown."""
+"""Number of first rows that are searched for the last record if no last row is cached."""
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -91,15 +91,15 @@ class OtherTab(Exception):
 
 
 TypedRead = tuple[Rendering | None, float]
-"""Typed rendering, or None if it equals the cached one, and the monotonic time of sending."""
+"""Typed values of all cells, or None if unchanged, and the monotonic time of sending."""
 
 
 class EndLook(NamedTuple):
     """Header, end of the records and sheet ID, from one read of the sheet.
 
     `end` is None if the read did not show the end. `is_whole`: appends need no further read of the
-    rows below `extent.last_row`. `may_append`: appends can do without that read if all rows are too
-    large.
+    rows below `extent.last_row`. `may_append`: appends are possible without that read if all rows
+    are too large to read.
     """
 
     extent: SheetExtent
@@ -201,7 +201,11 @@ class Loader:
         sheet_id: int | None = None,
         is_now: bool = False,
     ) -> TypedRead:
-        """Read the typed rendering, by `sheet_id` unless None. Costs 1 read. Raises `OtherTab`."""
+        """Read the typed values of all cells, by `sheet_id` unless None. Costs 1 read.
+
+        Returns the values, or None if they equal the values of `known`, and the time of sending.
+        Raises `OtherTab`.
+        """
         origin = None if known is None else known.typed
         digest = None if origin is None else origin.digest
         return await self._read(Render.TYPED, digest, sheet_id, is_now=is_now)
@@ -214,10 +218,10 @@ class Loader:
         *,
         before: Mapping[int, Unlike] = MappingProxyType({}),
     ) -> Snapshot:
-        """Add a typed rendering to a snapshot. Sets `table.is_mixed` if the renderings disagree.
+        """Add typed values to a snapshot. Sets `table.is_mixed` if texts and values do not match.
 
-        If the table `ends_by_types`, the typed rendering must have been read right after the
-        displayed one. `before` are columns with unexplained cells in an earlier pair of reads.
+        If the table `ends_by_types`, the typed values must have been read right after the displayed
+        texts. `before` are columns with unexplained cells in an earlier pair of reads.
         """
         rendering, began = typed
         columns: Sequence[Column]
@@ -258,10 +262,10 @@ class Loader:
         return both
 
     async def both_again(self, seen: Snapshot, *, sheet_id: int | None) -> Snapshot | None:
-        """Read both renderings again after they seemed to show different states. Costs 2 reads.
+        """Read texts and values again after they seemed to show different states. Costs 2 reads.
 
-        Returns None if they still do. If both pairs are equal, or a column differs in both, number
-        formats explain the difference, and later reads use these formats.
+        Returns None if they still do. If both pairs of reads are equal, or a column differs in
+        both, number formats explain the difference, and later reads use these formats.
         """
         displayed, _ = await self.displayed(sheet_id=sheet_id, is_now=True)
         typed = await self.typed(sheet_id=sheet_id, is_now=True)
@@ -278,7 +282,7 @@ class Loader:
     ) -> tuple[SheetExtent, SheetView]:
         """Read the header and the first data row. Returns header and last row, and the view.
 
-        The last row is from an earlier read, else it is the header row. `has_forms`: also cache the
+        The last row is from an earlier read, or else the header row. `has_forms`: also cache the
         formats of columns, from the last known row or `form_row`. Costs 1 read. With `has_forms` 1
         more if that row was deleted, and 1 to 2 more, without formats, if the rows are too large.
         """
@@ -329,11 +333,11 @@ class Loader:
         """Read the header, its native table, and the end of the records. Usually costs 1 read.
 
         Reads the rows around `last_row`, a row at the end or above it. The default is the cached
-        last row, or the first rows without a cached one. `near_rows` is the number of rows to read
-        below; by default many if filled-down rows are possible. Costs 1 read more if the end has
-        moved or filled-down rows are far below, 2 more if `last_row` was deleted, and 1 to 2 more
-        if the rows are too large. The end of a native table is the cached one. Also caches the
-        formats of columns.
+        last row, or the first rows without a cached last row. `near_rows` is the number of rows to
+        read below, by default many if filled-down rows are possible. Costs 1 read more if the end
+        has moved or filled-down rows are far below, 2 more if `last_row` was deleted, and 1 to 2
+        more if the rows are too large. Also returns the native table under the header, or
+        `NO_TABLE`. Also caches the formats of columns.
         """
         cache, header_row, title = self._header_cache, self._header_row, self._id.title
         known = cache.extent
@@ -421,8 +425,8 @@ class Loader:
     async def window(self, span: RowSpan) -> Window:
         """Read a window of rows. Costs 1 read, or 2 at the end of the records or below it.
 
-        A window with types costs 1 read more, which reads both renderings at one moment. If the
-        rows changed between these reads, both are repeated once.
+        A window with types costs 1 read more, which reads texts and values in one call. If the rows
+        changed between these reads, both are repeated once.
         """
         window = await self._displayed_window(span)
         if not span.has_types:
@@ -469,7 +473,7 @@ class Loader:
         )
 
     async def _displayed_window(self, span: RowSpan) -> Window:
-        """Read the displayed rows of a span. Costs 1 read; 2 to 3 at the end of the records."""
+        """Read the displayed rows of a span. Costs 1 read, or 2 to 3 at the end of the records."""
         moment, started = self._moment(), self._clock()
         last_row = span.first_row + span.row_count  # one more than requested, to set has_next
         ranges = [
@@ -527,7 +531,10 @@ class Loader:
     async def _read(
         self, render: Render, known: bytes | None, sheet_id: int | None, *, is_now: bool
     ) -> tuple[Rendering | None, float]:
-        """Read a rendering; None if its digest is `known`. Also returns the time of sending."""
+        """Read all displayed texts or all typed values. Also returns the time of sending.
+
+        Returns None in place of cells that have the digest `known`.
+        """
 
         async def from_google(known: bytes | None) -> Rendering | None:
             if sheet_id is not None:
@@ -563,9 +570,9 @@ class Loader:
         return await explain(self._sheets, self._id, refusal, row=row, header_row=header_row)
 
     async def _take_header(self, header: Header, moment: int) -> None:
-        """Compare a header with the cached one, and log duplicate names once per header.
+        """Compare a header with the cached header, and log duplicate names once per header.
 
-        Raises NoHeaderRow if it names no field, or if people moved the header to another row.
+        Raises NoHeaderRow if the header names no field, or if people moved it to another row.
         """
         self._header_cache.compare(header, as_of=moment)
         if header.row > 1:
@@ -589,7 +596,7 @@ async def read_tab(
     """Read the cells of `area`, which names its tab by the sheet ID. Costs 1 read.
 
     Returns None if cells and title are as in the earlier answer with the digest `known`. Raises
-    `OtherTab` if the title is not the worksheet's.
+    `OtherTab` if the tab has another title than the worksheet.
     """
     try:
         rendering = await sheets.read_columns(
@@ -609,7 +616,7 @@ def form_ranges(title: str, last_row: int, header_row: int) -> list[str]:
     """Return one or two A1 ranges that show the header and the formats of columns.
 
     `last_row` is a row at the end or above it. If it is the header row, the end is unknown, and the
-    range has the first rows; `forms_in` finds the last filled one.
+    range has the first rows. Then `forms_in` finds the last filled row.
     """
     if last_row <= header_row:
         return [a1.row_range(title, header_row, header_row + FORM_ROWS - 1)]
@@ -663,9 +670,9 @@ def forms_in(view: SheetView, last_row: int, block_count: int = 0) -> SheetForms
 def end_in(table: Table, native: NativeTable, rule: EndRule | None = None) -> int:
     """Return the row number of the last record, in a native table's body if there is a table.
 
-    `rule` replaces the header's rule for the table's body; without a table it is ignored. With a
-    table, returns the header row if there is no record, or if the displayed texts show none and
-    typed values were not read.
+    `rule` replaces the header's rule for the table's body. Without a table it is ignored. With a
+    table, returns the header row if the body has no record, or if only typed values that were not
+    read can show a record.
     """
     if not native.id:
         return table.last_row
@@ -709,7 +716,7 @@ async def check_place(
 ) -> None:
     """Raise NoHeaderRow if people moved the last known header to another row.
 
-    Costs no read if `header` equals the last known one, otherwise 1 read of the first rows.
+    Costs no read if `header` equals the last known header, otherwise 1 read of the first rows.
     """
     trusted = cache.trusted_cells
     if trusted is not None and trusted != header.cells:
@@ -734,7 +741,7 @@ def check_names(header: Header) -> None:
 class SingleFlight(Generic[K, T]):
     """A running read that several requests share, in the call context of the first request.
 
-    `flights` contains it by `key` until it ends, unless the caller removes or replaces it.
+    The read is in `flights` under `key` until it ends, unless the caller removes or replaces it.
     """
 
     def __init__(
@@ -763,7 +770,7 @@ class SingleFlight(Generic[K, T]):
 
     @property
     def sent_seconds(self) -> float | None:
-        """Monotonic time at which its last call was sent; None while it waits for quota."""
+        """Monotonic time at which the read's last call was sent, or None while it waits."""
         return self._sent_at.at_seconds
 
     async def outcome(self) -> T:
@@ -775,7 +782,7 @@ class SingleFlight(Generic[K, T]):
         return await asyncio.shield(self._task)
 
     async def done_within(self, seconds: float) -> bool:
-        """Wait at most `seconds` for the end of the read; False if it still runs."""
+        """Wait at most `seconds` for the end of the read. Returns False if the read still runs."""
         self._beneficiaries.join_as(current_call_context())
         if seconds > 0:
             await asyncio.wait([self._task], timeout=seconds)

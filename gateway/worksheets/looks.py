@@ -1,4 +1,4 @@
-"""Reads of single rows for writes by row number: the rows and the header, from one moment.
+"""Reads of single rows together with the header, for writes by row number.
 
 Rules
 - The age of a read counts from the time at which the gateway sent it.
@@ -52,13 +52,13 @@ MAX_TARGET_CELLS = 500_000
 
 @dataclass(frozen=True, kw_only=True)
 class RowLook:
-    """Header and displayed cells of existing rows, from one read of the sheet.
+    """Header and displayed cells of existing rows by row number, from one read of the sheet.
 
     `missing` are the requested rows that do not exist. `around` are rows above and below requested
     rows, `values` are the typed values of all these rows, and `cells` their cells with number
-    formats and validation; each is empty unless the caller requested it. `sent_at` is the time of
-    the read in monotonic seconds. `last_record` is the last of all these rows that is a record by
-    its own cells, 0 if none is.
+    formats and validation. Each of the three is empty unless the caller requested it. `sent_at` is
+    the time of the read in monotonic seconds. `last_record` is the number of the last read row that
+    is a record by its own cells, or 0.
     """
 
     sheet_id: int
@@ -86,12 +86,12 @@ async def look_at_rows(
 ) -> RowLook:
     """Read the header and some rows. Costs 1 read in most cases.
 
-    Costs 1 read more if a requested row might be below the last record, and another one if all rows
-    below it display only words of booleans (`FALSE`). If a row is below the grid, 1 read more for a
-    single row, 3 for several. `around` is the number of rows to read above and below each requested
-    row. `Detail.FORMS` also reads the formats of columns unless they are cached, with 2 reads more
-    if the cached last row was deleted. If another tab takes the title between two reads, all reads
-    are repeated.
+    Costs 1 read more if a requested row might be below the last record, and another read if all
+    rows below it display only words of booleans (`FALSE`). If a row is below the grid, 1 read more
+    for a single row, 3 for several. `around` is the number of rows to read above and below each
+    requested row. `Detail.FORMS` also reads the formats of columns unless they are cached, with 2
+    reads more if the cached last row was deleted. If another tab takes the title between two reads,
+    all reads are repeated.
     """
     for _ in range(MAX_LOOKS):
         look = await _look(sheets, worksheet, rows, around=around, detail=detail)
@@ -186,7 +186,7 @@ async def look_again(
 ) -> RowLook | None:
     """Read planned rows again, with rows around them. Returns None if a row is below the grid.
 
-    Costs 1 read. `around` and `detail` are as in `look_at_rows`, but `Detail.FORMS` is not allowed.
+    Costs 1 read. `around` and `detail` are as in `look_at_rows`, without `Detail.FORMS`.
     """
     moment = worksheet.moment()
     spans = a1.row_spans(rows, around=around, header_row=worksheet.header_row)
@@ -210,9 +210,9 @@ async def look_at_forms(
 ) -> Mapping[int, Sequence[SeenCell]]:
     """Read the formats and validation of columns into the header cache, and cells of some rows.
 
-    Costs 1 read. `spans` gives the first and last column to read in each row. Returns the cells of
-    these rows from column A. Raises LookOutdated if a row was deleted, or if the tab or the header
-    has changed.
+    Costs 1 read. `spans` has the first and last column to read, by row number. Returns the cells of
+    these rows from column A, by row number. Raises LookOutdated if a row was deleted, or if the tab
+    or the header has changed.
     """
     id_, began = worksheet.id, worksheet.now()
     ranges = form_ranges(id_.title, last_row, header.row)
@@ -308,8 +308,8 @@ async def _rows_in_grid(
 ) -> tuple[int | None, Sequence[int]]:
     """Return the sheet ID of the tab with the title, and the rows within its grid.
 
-    Costs 1 read; none for a single row, which Google has just refused. Raises WorksheetNotFound if
-    no tab has the title.
+    Costs 1 read. A single row, which Google has just refused, costs no read and gives None and no
+    rows. Raises WorksheetNotFound if no tab has the title.
     """
     if len(rows) == 1:  # Google has refused this row
         return None, ()

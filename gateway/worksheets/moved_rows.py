@@ -41,7 +41,7 @@ C = TypeVar("C")
 
 
 class _Compared(NamedTuple):
-    """Columns of a row's constant cells: unchanged, changed, or `hidden`.
+    """Columns of a row's constant cells: unchanged, changed, or hidden.
 
     Hidden cells are blank in the response, in a row with formulas.
     """
@@ -57,7 +57,7 @@ class _Compared(NamedTuple):
 
 
 class _Passed(NamedTuple):
-    """Result of comparing the neighbours of removed rows.
+    """Result of comparing the rows next to removed rows with the planning read.
 
     `is_as_planned`: the neighbours do not contradict the plan. `is_another`: another record was
     removed. `met` has the displayed texts of that other record, or None if they are unknown.
@@ -141,9 +141,8 @@ def _is_other(write: Planned, found: _Compared) -> bool:
 def _passed(edge: Edge, block: Block, rows: Mapping[int, Sequence[str]]) -> _Passed:
     """Compare the neighbours of removed or emptied rows with the response.
 
-    If the planned record is now one row above, a row further up was deleted, and the write removed
-    the row below the record. If it is one row below, the write removed the row above. The removed
-    record is known if the next rows on both sides confirm this.
+    `rows` are the planned rows. If a planned row is now at the row number of a neighbour, the write
+    removed another record. That record is known if the next rows on both sides confirm the move.
     """
 
     def is_at(texts: Sequence[str], row: int) -> bool:
@@ -174,9 +173,10 @@ def _passed(edge: Edge, block: Block, rows: Mapping[int, Sequence[str]]) -> _Pas
 
 
 def _stayed(edge: Edge, block: Block) -> bool:
-    """True if the neighbours are unchanged but for one row inserted or deleted below.
+    """True if the neighbours are unchanged, except one row inserted or deleted below.
 
-    A filled row must confirm this. If a row was inserted or deleted, a filled row below it must.
+    A filled neighbour must confirm this. After an insertion or deletion, a filled row below it must
+    confirm it.
     """
     above = _standing(block, edge.above, count(edge.row, -1))
     if above is None:

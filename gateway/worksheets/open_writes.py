@@ -29,7 +29,7 @@ MAX_SETTLED = 5
 class OpenWrites:
     """Writes whose outcome is unknown, sent by this process or by `earlier` ones.
 
-    `clock` must be the clock of `fences`. `lock` stores the open fences of other processes. It is
+    `clock` must be the clock of `fences`. `lock` stores the open fences of other processes, and is
     None for a single process.
     """
 
@@ -52,7 +52,7 @@ class OpenWrites:
     async def refusals(
         self, worksheet: Worksheet, writes: Sequence[Write]
     ) -> Sequence[GatewayError | None]:
-        """Return for each write None if it can start, else the error.
+        """Return for each write None if the write can start, else its error.
 
         A write must wait for open writes, and for a write with its Idempotency-Key in another
         process.
@@ -94,9 +94,10 @@ class OpenWrites:
     ) -> bool:
         """Look up the outcomes of open writes that used an earlier title of this worksheet tab.
 
-        Returns True if there was one, so that the rows must be read again. Raises QueueFull if an
-        outcome stays unknown. Costs nothing if no write collides, else the same as `refusals`. Only
-        for a single process: several processes know open writes by title only.
+        Returns True if such a write exists, so that the rows must be read again. Raises QueueFull
+        if an outcome stays unknown. Costs nothing if no write collides, else the same as
+        `refusals`. Only for a single process, because several processes know open writes by title
+        only.
         """
         here = worksheet.id
         in_the_way = [
@@ -152,10 +153,7 @@ class OpenWrites:
         return is_applied
 
     async def _settled_earlier(self, worksheet: Worksheet, lock: WriteLock) -> bool:
-        """Look up the outcome that the last holder of the lock left open.
-
-        False if it stays unknown.
-        """
+        """Look up the outcome that the last lock holder left open. Returns False if unknown."""
         earlier = lock.earlier(worksheet.id)
         open_fence = earlier and earlier.fence
         self.open = [  # other processes settled the others

@@ -4,8 +4,8 @@ Rules
 - The gateway plans a write from rows that it has read before (the planning read). An append needs
   the header only, a write by row number needs some rows, and a write by filter or key needs all
   rows. All rows of a planning read show the worksheet at the same time.
-- A batch takes as many writes as have the same result when carried out one after the other. The
-  remaining writes are planned again after the batch.
+- A batch is one write call to Google. It takes as many writes as have the same result when carried
+  out one after the other. The remaining writes are planned again after the batch.
 - Planning makes no call to Google. The scheduler runs it in slices, in the queue for writes of the
   key.
 """
@@ -69,7 +69,7 @@ from gateway.worksheets.writes import (
 )
 
 FRESH_LOOK_SECONDS = 1.0
-"""Maximum age of the planning read when an update is sent."""
+"""Maximum age of the planning read when an update is sent, in seconds."""
 
 MAX_COMPARED = 16
 """Maximum number of key or filter columns whose cells are compared after the write."""
@@ -100,7 +100,7 @@ MAX_WRITTEN_BYTES = 8 * 1024 * 1024
 
 
 NewKey = tuple[tuple[int, Hashable], ...]
-"""Key of a row: pairs of column and comparable form of the value (`record.key_form`), by column."""
+"""Key of a row: pairs of column number and comparable value (`record.key_form`), by column."""
 
 Look = Header | RowLook | Table
 """Result of a planning read: the header, rows by number, or all rows."""
@@ -125,7 +125,7 @@ class RowChange:
     """Change of an existing row.
 
     `displayed` are the texts of the row in the planning read. `placement` has no cells if the write
-    empties the row. `runs` are the written cells, as runs that start at a column.
+    empties the row. `runs` are the written cells, as pairs of first column and neighbouring cells.
     """
 
     row: int
@@ -158,7 +158,8 @@ class Planned:
     """A write that is ready to send: its changed, appended or removed rows.
 
     `slots` has one entry for each result, in order. An entry is a known result, a change of an
-    existing row, or the index of an appended row.
+    existing row, or the index of an appended row. `index` is the position of the write in its
+    group.
     """
 
     index: int
@@ -215,8 +216,8 @@ class Planned:
 class Plan:
     """Writes that one batch can carry out, and the outcomes of writes that need no batch.
 
-    `outcomes` maps the index of a write to its result or error. All writes remove rows, or no write
-    does. The remaining writes are planned again after the batch.
+    `outcomes` maps the index of a write to its result or error. All writes remove rows, or none of
+    the writes does. The remaining writes are planned again after the batch.
     """
 
     outcomes: Mapping[int, Outcome]
@@ -230,22 +231,22 @@ class Plan:
     table: NativeTable = NO_TABLE
     """Native table to which new rows belong, or `NO_TABLE` if they go below all records."""
     filled: FilledRow | None = None
-    """Row of filled-down formulas below `after_row`.
+    """Row of filled-down formulas below `after_row`, or None.
 
-    If set, new rows are inserted, not appended.
+    With this row, new rows are inserted, otherwise appended.
     """
     beside: Mapping[int, Sequence[str]] = field(default_factory=dict)
     """Displayed texts of the existing rows next to inserted rows, by row number."""
     emptied: frozenset[int] = frozenset()
     """Numbers of the rows to empty. Google does not allow to remove the last unfrozen row."""
     grid_rows: int = 0
-    """Number of rows of the sheet in the planning read, including blank rows. 0 if unknown."""
+    """Number of rows of the sheet in the planning read, including blank rows, or 0 if unknown."""
     around: Mapping[int, Sequence[str]] = field(default_factory=dict)
     """Displayed texts of the rows next to removed or emptied rows, by row number."""
     looked_at: float
     """Time at which the planning read was sent, in monotonic seconds."""
     fresh_seconds: float = FRESH_LOOK_SECONDS
-    """Maximum age of the planning read when the batch is sent. Older rows are read again."""
+    """Maximum age in seconds of the planning read at sending. Older rows are read again."""
     is_cached: bool = False
     """True if the sheet id, frozen rows or header came from the cache."""
     cells: Mapping[int, Sequence[SeenCell]] = field(default_factory=dict)
@@ -282,10 +283,7 @@ class _Batch:
         return read_columns.isdisjoint(self.columns)
 
     def takes(self, planned: Planned) -> bool:
-        """Add a write, unless it shares rows with the batch or exceeds its limits.
-
-        True if added.
-        """
+        """Add a write and return True, or return False if it shares rows or exceeds the limits."""
         rows = {slot.row for slot in planned.slots if not isinstance(slot, int)}
         rows |= {*planned.removed, *(change.row for change in planned.changes)}
         if self.writes and (
@@ -315,7 +313,7 @@ class Planner:
     """Plans writes.
 
     `ignore_unknown`: fields that the header lacks are ignored. `clears`: a delete empties the row
-    in place of removing it, so that no other row moves.
+    instead of removing it, so that no other row moves.
     """
 
     ignore_unknown: bool
@@ -600,7 +598,7 @@ def row_change(
     """Return the change of a row, or the result of the write if the row already has all values.
 
     Columns in `kept` are not written. `typed` are the typed cells of the row, for a typed write.
-    `is_form`: the values come from an HTML form, so that all are texts.
+    `is_form`: the values come from an HTML form, so all values are texts.
     """
     cells = placement.cells
     if kept:
@@ -639,12 +637,12 @@ def _rows_of(
 ) -> Work[Mapping[int, int]]:
     """Find the existing row of each key, by the position of the key in `keys`.
 
-    A row has a key if its cells equal the values by the rules of `$eq`. A text of a form also
+    A row has a key if its cells equal the key's values by the rules of `$eq`. A text of a form also
     matches a boolean. Raises InvalidBody if two keys match one row, and DuplicateKey if two rows
     match one key.
     """
     candidates: Mapping[int, Set[int]] | None = None
-    """Positions of the matching keys by row position, for the columns compared so far."""
+    """Positions of the matching keys by row position, after the columns compared so far."""
     for at, column in enumerate(columns):
         index = table.index(column)
         if (yield from index.keys()).odd:
@@ -697,10 +695,9 @@ def _rows_of(
 def _new_keys(
     table: Table, columns: Sequence[int], keys: Mapping[int, Sequence[Stored]], upsert: Write
 ) -> Work[Sequence[NewKey]]:
-    """Return the comparable keys of new rows.
+    """Return the comparable keys of new rows. Raises InvalidBody if one cell could match two keys.
 
-    In a column that displays formatted numbers, a new text such as `$5.00` can equal 5. Raises
-    InvalidBody if one cell could match two of the keys.
+    In a column that displays formatted numbers, a new text such as `$5.00` can equal 5.
     """
     forms_of: list[Callable[[Stored], Hashable]] = []
     for column in columns:

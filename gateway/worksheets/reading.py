@@ -53,22 +53,22 @@ from gateway.worksheets.worksheet import Demand, Worksheet
 T = TypeVar("T")
 
 NO_CACHE_SECONDS = 10.0
-"""Minimum time between two reads of a worksheet for `no-cache`."""
+"""Minimum seconds between two reads of a worksheet for `no-cache`."""
 
 PATIENCE_SECONDS = 2.0
-"""Time after which a slow read is answered with stale rows."""
+"""Seconds after which a slow read is answered with stale rows."""
 
 QUEUE_PATIENCE_SECONDS = 0.25
-"""Time after which a read that still waits for quota is answered with stale rows."""
+"""Seconds after which a read that still waits for quota is answered with stale rows."""
 
 HOLD_SECONDS = 1.0
-"""Time after a failed read in which stale rows are served without a new read."""
+"""Seconds after a failed read in which stale rows are served without a new read."""
 
 BUDGET_SHARE = 0.8
 """Share of the read quota for refreshing rows. The remainder is for new worksheets and writes."""
 
 SHORTEST_ACTIVITY_SECONDS = 10.0
-"""Minimum time that a worksheet counts as in use after a request, even if its TTL is shorter."""
+"""Minimum seconds that a worksheet counts as in use after a request, even with a shorter TTL."""
 
 _LOOK_SECONDS = 1.0
 _RETRY_SECONDS = 5
@@ -100,8 +100,8 @@ class Read(msgspec.Struct, frozen=True):
 class Reader:
     """Serves reads of worksheets.
 
-    `demands` returns when each worksheet with cached rows was last requested. `beside` returns the
-    other worksheets of the same spreadsheet.
+    `demands` returns the times of the last requests for each worksheet with cached rows. `beside`
+    returns the other worksheets of the same spreadsheet.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Reader:
         self._clock = clock
 
     def fresh(self, worksheet: Worksheet, part: Part) -> Read | None:
-        """Return the cached rows within their TTL, else None. Makes no call to Google."""
+        """Return the cached rows within their TTL, or None. Makes no call to Google."""
         block = worksheet.blocks.get(part)
         if block is None or block.rows.is_expired:
             return None
@@ -144,8 +144,8 @@ class Reader:
 
         Cost in Google calls: displayed rows 1 read, or 2 if only typed values show the last record.
         Typed rows 2 reads, at the same time if the cached header is fresh and has all fields of the
-        query. 2 more if the worksheet changed between the two. A row range 1 to 4 reads if the
-        worksheet is large, otherwise all rows are read.
+        query. 2 more if the worksheet changed between the two reads. A row range 1 to 4 reads if
+        the worksheet is large, otherwise all rows are read.
 
         Raises UnknownField, after at most 1 read.
         """
@@ -237,10 +237,7 @@ class Reader:
         return None if reason else displayed, None
 
     async def _impatience(self, flight: SingleFlight[Part, Rows], now: float) -> str:
-        """Wait a limited time for a read.
-
-        Returns "" if it ended, else the reason for stale rows.
-        """
+        """Wait a limited time for a read. Returns "" if it ended, or the reason for stale rows."""
         if await flight.done_within(flight.began_seconds + QUEUE_PATIENCE_SECONDS - now):
             return ""
         if flight.sent_seconds is None:
@@ -337,7 +334,7 @@ class AdaptiveTtl:
     def _affordable(self, now: float) -> Mapping[str, float]:
         """Return the shortest TTL in seconds that the read quota allows, by spreadsheet."""
         reads: dict[str, int] = {}
-        """Reads that one refresh of all worksheets in use costs, by spreadsheet."""
+        """Number of reads to refresh all worksheets in use once, by spreadsheet."""
         for demand in self._demands():
             ttl_seconds = self._ttls.get(demand.spreadsheet, self._least_seconds)
             since = now - max(2 * ttl_seconds, SHORTEST_ACTIVITY_SECONDS)

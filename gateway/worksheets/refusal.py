@@ -49,9 +49,9 @@ async def explain(
     """Return the error for a request that Google rejected.
 
     Costs 1 read, of the titles and sizes of the worksheets. `row` is the last row that the request
-    named. The request named `header_row`, too. The result is LookOutdated if a write was planned
-    for another `sheet_id` or another number of `grid_rows` than the worksheet has now. Without a
-    known reason the result is a new UpstreamRefusal, because an exception cannot be its own cause.
+    named. The request named `header_row`, too. Returns LookOutdated if a write was planned for
+    another `sheet_id` or another number of `grid_rows` than the worksheet has now. Without a known
+    reason returns a new UpstreamRefusal, because an exception cannot be its own cause.
     """
     google_refused(refusal.google_message)
     worksheets = {each.title: each for each in await sheets.list_worksheets(worksheet.spreadsheet)}
@@ -76,7 +76,7 @@ async def explain(
 async def explaining(
     sheets: Sheets, worksheet: WorksheetId, *, header_row: int
 ) -> AsyncIterator[None]:
-    """Replace an UpstreamRefusal that the block raises by the error of `explain`."""
+    """Replace an UpstreamRefusal of the block by the error that `explain` returns for it."""
     try:
         yield
     except UpstreamRefusal as refusal:
@@ -117,10 +117,7 @@ def no_header_row(header_row: int) -> NoHeaderRow:
 
 
 def no_record_field(header_row: int) -> NoHeaderRow:
-    """Return the error for a header without the record field.
-
-    Some keys must not see the field's name.
-    """
+    """Return the error for a header without the record field, whose name some keys must not see."""
     return NoHeaderRow(
         f"The header in row {header_row} of the worksheet lacks the field that the setting "
         "record_field names. Put the field name back, or ask the gateway's operator to correct "

@@ -24,7 +24,7 @@ LONG = 1000
 
 _DIGEST = "sha256"
 _ERROR = {"error": None}
-"""Stored form of an error cell. The client gets null, but the cell is not empty."""
+"""JSON of an error cell in a stored answer. The client gets null, but the cell is not empty."""
 
 
 def long_texts(rows: Iterable[Mapping[str, Stored]]) -> frozenset[str]:
@@ -38,7 +38,7 @@ def long_texts(rows: Iterable[Mapping[str, Stored]]) -> frozenset[str]:
 
 
 def shortened(value: object, texts: frozenset[str]) -> object:
-    """Return a value to store: an object with a digest for a text in `texts` or for an error cell.
+    """Return the value to store: an object for a text in `texts` (its digest) or an error cell.
 
     Other values are returned unchanged.
     """

@@ -74,17 +74,17 @@ from gateway.worksheets.write_queue import WriteQueues, WriteTurns, no_turn
 from gateway.worksheets.writes import Write
 
 ONE_ROW = Query()
-"""Query that stands for a read of one row by number."""
+"""Empty query, used for a read of one row by number."""
 
 MAX_PUBLISHED = 10_000
 PUBLISHED_SECONDS = 3_600.0
-"""Maximum size and lifetime of the cache of writes that all processes know."""
+"""Maximum size, and lifetime in seconds, of the cache of writes that all processes know."""
 
 
 def span_of(query: Query, place: Place | None, header_row: int, *, has_types: bool) -> RowSpan:
-    """Return the rows to read for a plain list.
+    """Return the rows to read for a list without filter and order.
 
-    After a cursor, the span has extra rows on both sides.
+    For a list after a cursor (`place`), the span has extra rows on both sides.
     """
     if place is None or not place.row:
         count = query.limit + AHEAD if query.wants_place and query.limit else query.limit
@@ -182,9 +182,9 @@ class RowService:
         unknown: Sequence[str] = (),
         seal: Seal | None = None,
     ) -> Served:
-        """Return a page of rows for a query, after its cursor if the query has one.
+        """Return a page of rows for a query, after the query's cursor if it has one.
 
-        `seal` opens the cursor. The encoded page is cached with the rows for all callers who can
+        `seal` decrypts the cursor. The encoded page is cached with the rows for all callers who can
         read the same columns.
 
         Raises UnknownField. Raises InvalidQuery if a field has a name of `unknown`, or if the
@@ -284,9 +284,10 @@ class RowService:
         *,
         is_all: bool = False,
     ) -> Encoded | None:
-        """Return the page from a window, or None if all rows are needed to find the cursor's row.
+        """Return the page from a window (a range of rows), or None if the page needs all rows.
 
-        `is_all`: all rows are too large to read, so that equal rows do not force None.
+        All rows can be necessary to find the cursor's row. `is_all`: all rows are too large to
+        read, so equal rows do not give None.
         """
         view, is_in_grid = window.header.seen_with(target.access.columns), bool(window.header.cells)
         selected = view.select(query.keys) if is_in_grid else {}
@@ -458,8 +459,8 @@ class RowService:
         each record. A write by filter returns the `rowIndex` of each matching row before the write.
         A delete of one row returns no result.
 
-        Before it reads the worksheet, it raises RowNotFound, NotGranted, or InvalidBody for a blank
-        new row.
+        Before the worksheet is read, raises RowNotFound, NotGranted, or InvalidBody for a blank new
+        row.
         """
         if write.numbers:
             first_row = self._pool.get(target.worksheet, self._resources).header_row + 1
@@ -507,7 +508,7 @@ class RowService:
         return row_not_found(row, self._layouts.of(target.worksheet).header_row)
 
     def kept_count(self, worksheet: WorksheetId, *, max_age_seconds: float) -> int | None:
-        """Return the number of records in cached rows, or None if all are older.
+        """Return the number of cached records, or None if all cached rows are older.
 
         Makes no call to Google.
         """
@@ -544,8 +545,8 @@ class RowService:
     def report_change(self, target: Target, name: str) -> None:
         """Record that a client reported a change of the worksheet. Later requests read it again.
 
-        Makes no call to Google, so the exact title is unknown. `name` is the title as the client
-        wrote it. All visible worksheets whose title has the same Unicode NFC form count as changed.
+        Makes no call to Google, so the exact title is unknown. `name` is the title in the client's
+        spelling. All visible worksheets whose title has the same Unicode NFC form count as changed.
         """
         plain, form = target.worksheet, composed(target.worksheet.title)
         loaded = [each.id.title for each in self._pool.loaded(plain.spreadsheet)]
@@ -646,7 +647,7 @@ class Pool:
                 yield self._worksheets[each]
 
     def weigh(self, worksheet: Worksheet) -> None:
-        """Count the memory of a worksheet whose rows changed, and evict rows above the limit."""
+        """Count the memory of a worksheet whose rows changed, and drop rows above the limit."""
         if self._worksheets.get(worksheet.id) is not worksheet:
             return  # evicted during a read
         byte_count = worksheet.byte_count
@@ -663,7 +664,7 @@ class Pool:
         snapshots_kept(len(self._weights), self._byte_count)
 
     def _make_room(self) -> None:
-        """Evict idle worksheets: all that were never read, else the longest unused one."""
+        """Evict the idle worksheets that were never read, or else the longest unused one."""
         idle = [each for each in self._worksheets.values() if each.is_idle]
         unseen = [each for each in idle if not each.blocks and each.header.extent is None]
         for worksheet in unseen or idle[: len(self._worksheets) - self._max_worksheets + 1]:

@@ -27,13 +27,10 @@ MAX_WAITING = 32
 """Maximum number of waiting queries of one key."""
 
 MAX_SECONDS = 60.0
-"""Maximum time from the start of a query to its end."""
+"""Maximum seconds from the start of a query to its end."""
 
 Lane = str | None
-"""Queue of a key's queries, of a key's writes, or of all exports.
-
-None is the queue of row building.
-"""
+"""Name of the queue of a key's queries, a key's writes or all exports, or None for row building."""
 
 
 class _Job(NamedTuple):
@@ -42,7 +39,7 @@ class _Job(NamedTuple):
 
 
 class Scheduler:
-    """Runs long work in slices. `max_steps` is the step budget of one search."""
+    """Runs long work in slices. `max_steps` is the step budget of one query."""
 
     def __init__(self, max_steps: float = inf) -> None:
         self.max_steps = max_steps
@@ -78,8 +75,8 @@ class Scheduler:
     async def finish(self, work: Metered[T], lane: Lane) -> T:
         """Run work that `try_at_once` has not finished.
 
-        Raises OutOfSteps if the work exceeds its budget. Raises TooManyInFlight if too many queries
-        of the key wait, or if the work takes longer than `MAX_SECONDS`.
+        Raises OutOfSteps if the work exceeds its step budget. Raises TooManyInFlight if too many
+        queries of the key wait, or if the work takes longer than `MAX_SECONDS`.
         """
         job = _Job(work, asyncio.get_running_loop().create_future())
         if work.steps < SLICE_STEPS:
@@ -107,7 +104,7 @@ class Scheduler:
             asyncio.get_running_loop().call_soon(self._begin_round)
 
     def _begin_round(self) -> None:
-        """Give each queue a new slice. Jobs that wait for a first slice use one slice together."""
+        """Give each queue a new slice. Jobs that wait for their first slice share one slice."""
         self._is_round_due = False
         self._room_steps.clear()
         for lane in [*self._beginners]:
@@ -122,7 +119,7 @@ class Scheduler:
             self._see_to_round()
 
     def _has_begun(self, job: _Job, lane: Lane) -> bool:
-        """Run the first slice of a job as far as possible now. True if the slice is complete."""
+        """Run the first slice of a job as far as possible now. Returns True if it is complete."""
         if job.done.done():
             return True
         try:
@@ -177,7 +174,7 @@ class Scheduler:
 
 
 def _run_slice(job: _Job) -> bool:
-    """Run a slice of a job. True if the job is done or was cancelled."""
+    """Run a slice of a job. Returns True if the job is done or was cancelled."""
     if job.done.done():
         return True
     try:

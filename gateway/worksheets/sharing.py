@@ -2,10 +2,11 @@
 
 Rules
 - An epoch is the version of a worksheet's cached rows. All cached rows of one epoch show the same
-  state. A write begins a new epoch before it is answered. So does a read that finds other rows.
-  Rows of an earlier epoch are not served as fresh.
+  state. A write begins a new epoch before it is answered. A read that finds other rows begins a new
+  epoch, too. Rows of an earlier epoch are not served as fresh.
 - A process writes only while it holds the lock of the worksheet. Before it sends a batch, it stores
-  the batch's fence with the lock. The next holder first looks up if that batch was applied.
+  the batch's fence with the lock. A fence is metadata that proves the write. The next holder first
+  looks up if that batch was applied.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.snapshot import Effect, HeaderCache
 
 PUBLISHING_SECONDS = 0.25
-"""Maximum time that a read waits until a write that its rows show is published."""
+"""Maximum seconds that a read waits until a write that its rows show is published."""
 
 
 class Written(NamedTuple):
@@ -30,7 +31,7 @@ class Written(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """News for other processes: rows by number, as a read or response of a write showed them."""
+    """News for other processes: displayed texts by row number, as a read or a write showed them."""
 
     header: Header
     rows: Mapping[int, Sequence[str]]
@@ -45,13 +46,13 @@ class Missed(NamedTuple):
 News = Written | Seen | Missed
 
 ReadRendering = Callable[[bytes | None], Awaitable[Rendering | None]]
-"""Reads a rendering from Google. Returns None if the rendering still has the given digest."""
+"""Reads all texts or all values from Google. Returns None if they have the given digest."""
 
 
 class SharedState:
     """State of a worksheet in this process, which several processes share.
 
-    `learn` applies news of other processes, `expire` and `forget` invalidate cached rows. All three
+    `learn` applies news of other processes. `expire` and `forget` invalidate cached rows. All three
     are methods of `Worksheet`.
     """
 
@@ -72,15 +73,15 @@ class SharedState:
         self.forget = forget
         self._expire = expire
         self.epoch: str | None = None
-        """Epoch of the cached rows, or None if unknown."""
+        """Epoch (version) of the cached rows, or None if unknown."""
         self.own_epoch: str | None = None
-        """Epoch of the last write under the lock, or None if another process wrote last."""
+        """Epoch (version) of this process's last write, or None if another process wrote since."""
         self.changes = 0
         """Number of actual or possible changes by other processes."""
         self.writes = 0
         """Number of changes by this process. A read that began before a change is not published."""
         self.newest_seconds = float("-inf")
-        """Time of the newest rows that this process might have served, in monotonic seconds."""
+        """Monotonic seconds at the read of the newest rows that this process might have served."""
         self.overtaken_at = -1
         """Event number (`Worksheet.moment`) of the last change that another process made."""
         self.is_alone = False
@@ -95,7 +96,7 @@ class SharedState:
         self._news: list[News] | None = []
 
     def changed(self, epoch: str | None) -> None:
-        """Record that other processes changed the worksheet, or might have."""
+        """Record that other processes changed the worksheet, or might have (`epoch` None)."""
         if epoch is None or epoch != self.epoch:
             self.epoch = epoch
             self.changes += 1
@@ -103,7 +104,7 @@ class SharedState:
             self.forget()
 
     def overtaken(self) -> None:
-        """Record that reads so far can be older than a change by another process."""
+        """Record that reads until now can be older than a change by another process."""
         self.overtaken_at = self.header.moment()
 
     def add_news(self, news: "News | None") -> None:
@@ -121,12 +122,12 @@ class SharedState:
             self._news.append(news)
 
     def take_news(self) -> "Sequence[News] | None":
-        """Return the collected news and clear it. None if the news is incomplete."""
+        """Return the collected news and clear the list. Returns None if news is missing."""
         news, self._news = self._news, []
         return news
 
     def wrote(self, epoch: str | None) -> None:
-        """Record the epoch of a write by this process. The cached rows already show the write."""
+        """Record the epoch of a write by this process, which the cached rows already show."""
         self.epoch = epoch
         self.writes += 1
 
@@ -138,7 +139,7 @@ class SharedState:
 
     @contextmanager
     def written(self) -> Iterator[None]:
-        """Mark the worksheet as written to. At the end of the block the write is published."""
+        """Mark the worksheet as written to in the block, and the write as published at its end."""
         self.is_written = True
         try:
             yield
@@ -152,7 +153,7 @@ class SharedState:
             self._is_published.clear()
 
     async def may_be_shown(self) -> bool:
-        """Wait until cached rows show published writes only. False after `PUBLISHING_SECONDS`."""
+        """Wait until cached rows show only published writes. Returns False after a time limit."""
         if not self._is_published.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(PUBLISHING_SECONDS):
@@ -160,7 +161,7 @@ class SharedState:
         return self._is_published.is_set()
 
     def seen(self, seconds: float, news: News | None) -> None:
-        """Record that this process can now serve rows of the time `seconds`, and no older rows."""
+        """Record that this process serves rows of monotonic time `seconds` now, and none older."""
         self.newest_seconds = max(self.newest_seconds, seconds)
         self.add_news(news)
 
@@ -169,7 +170,7 @@ class Sharing(Protocol):
     """Rows that processes share through Redis."""
 
     async def is_current(self, state: SharedState) -> bool:
-        """Bring cached rows to the current epoch, or drop them.
+        """Update or drop cached rows, so that all have the current epoch (version of the rows).
 
         Returns False if the epoch is unknown.
         """
@@ -184,33 +185,36 @@ class Sharing(Protocol):
         newer_than: float,
         from_google: ReadRendering,
     ) -> Rendering | None:
-        """Return a rendering from another process, or read it from Google.
+        """Return all texts or all values, from another process or from Google.
 
-        Returns None if the rendering has the digest `known`.
-
-        The read was sent after `newer_than` (infinity: a new read), and at most `max_age_seconds`
-        ago, as the call context says. `record_sent_at` gets the time at which the read was sent.
+        Returns None if they have the digest `known`. They were read after `newer_than` (infinity
+        forces a new read), and at most `max_age_seconds` ago, as the call context says.
+        `record_sent_at` gets the sending time of the read.
         """
         ...
 
     async def announce(self, state: SharedState) -> None:
-        """Begin a new epoch, before a write is answered."""
+        """Begin a new epoch (version of the rows) before a write is answered."""
         ...
 
     def change(self, worksheet: WorksheetId) -> None:
-        """Begin a new epoch soon, after a client reported a change."""
+        """Begin a new epoch (version of the rows) soon, after a client reported a change."""
         ...
 
 
 class OpenFence(NamedTuple):
-    """Fence of a batch whose outcome is unknown. `sent_at` is wall-clock time in seconds."""
+    """Fence of a batch whose outcome is unknown. `sent_at` is Unix time in seconds."""
 
     fence: Fence
     sent_at: float
 
 
 class WriteLock(Protocol):
-    """Write lock of worksheets across processes. Each worksheet has at most one open fence."""
+    """Write lock of worksheets across processes. Each worksheet has at most one open fence.
+
+    A fence is metadata of a batch in the spreadsheet. It is open while the batch's outcome is
+    unknown.
+    """
 
     def held(self, state: SharedState) -> AbstractAsyncContextManager[None]:
         """Hold the lock during the block, and publish the write at the end.
@@ -221,7 +225,7 @@ class WriteLock(Protocol):
         ...
 
     def earlier(self, worksheet: WorksheetId) -> OpenFence | None:
-        """Return the fence that an earlier holder left open, or None after `settled`."""
+        """Return the fence that an earlier lock holder left open, or None, also after `settled`."""
         ...
 
     def settled(self, worksheet: WorksheetId, fence: Fence) -> None:
@@ -233,7 +237,7 @@ class WriteLock(Protocol):
         ...
 
     def left_open(self, worksheet: WorksheetId, fence: Fence) -> None:
-        """Record that the outcome of a batch is still unknown at the end of the block."""
+        """Record that the outcome of a batch is still unknown when the lock is released."""
         ...
 
 

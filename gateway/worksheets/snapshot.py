@@ -2,8 +2,9 @@
 
 Rules
 - A snapshot has all rows of a worksheet. A window has a range of rows.
-- The header cache has the header and last row (the extent) of the last read. With these a create
-  needs no read, and a list can start its reads at the same time. Updates never rely on the cache.
+- The header cache has the header and the last row (together the extent) of the last read. With the
+  extent a create needs no read, and a list can start its reads at the same time. Updates never rely
+  on the cache.
 - Older data never replaces newer data.
 - An event number orders reads and writes of a worksheet in this process (`Worksheet.moment`).
 """
@@ -50,10 +51,10 @@ class RowSpan(NamedTuple):
 
 
 Part = Whole | RowSpan
-"""Rows and renderings that one read covers."""
+"""Rows that one read covers, and whether it reads typed values."""
 
 MOST_COMPARED = 1000
-"""Maximum number of changed cells of a column that `lags` compares."""
+"""Maximum number of changed cells of a column that `Snapshot.lags` compares."""
 
 CELL_BYTES = 65
 """Approximate memory of a cell without its characters, in bytes."""
@@ -63,7 +64,7 @@ DISPLAYED, TYPED = Whole(has_types=False), Whole(has_types=True)
 
 @dataclass(frozen=True, kw_only=True)
 class SheetExtent:
-    """Header of a worksheet and its last row: of the records, or of the native table.
+    """Header of a worksheet, and the last row of its records or of its native table.
 
     `as_of` is the event number at which the last row was known: at the start of a read, or at the
     end of an append. `header_as_of` is the start of the header's read in monotonic seconds.
@@ -81,7 +82,7 @@ class SheetExtent:
 
 
 def digest_of(header: Header) -> bytes:
-    """Digest of a header's cells, and of its row number if the header is below row 1."""
+    """SHA-256 of a header's cells, and of its row number if the header is below row 1."""
     row = f"{header.row}\n" if header.row > 1 else ""
     return hashlib.sha256((row + "\0".join(header.cells)).encode()).digest()
 
@@ -99,9 +100,9 @@ class HeaderCache:
         self.clock = clock
         self.moment = moment
         self.extent: SheetExtent | None = None
-        """Extent of any age. Reads use it as a guess of the last row."""
+        """Header and last row of any age. Reads use the last row as a guess."""
         self._as_of = -1
-        """Event number of the extent, or of a later change that made the extent unknown."""
+        """Event number of the extent, or of a later change that dropped the extent."""
         self._seen: tuple[tuple[str, ...], int] | None = None
         """Cells of the last read header, and the event number at which that read began."""
         self._sheet: tuple[int, float] | None = None
@@ -111,12 +112,9 @@ class HeaderCache:
         self.table: NativeTable = NO_TABLE
         """Native table under the header in the last read with the sheet id."""
         self.unfilled_until = 0.0
-        """Until this monotonic time, no filled-down rows are expected. -inf if a read found any."""
+        """Monotonic time until which no filled-down rows are expected. -inf if some were read."""
         self.trusted_cells: tuple[str, ...] | None = None
-        """Cells of a header below row 1.
-
-        If they move to another row, the gateway raises NoHeaderRow.
-        """
+        """Cells of a header below row 1. If they move to another row, NoHeaderRow is raised."""
 
     def seen_sheet(
         self,
@@ -171,7 +169,7 @@ class HeaderCache:
         return forms if is_fresh and is_same else None
 
     def fresh(self) -> SheetExtent | None:
-        """Return the extent if its header is fresh, and its native table is the last one read."""
+        """Return the extent if its header is fresh, and its native table is the last table read."""
         extent = self.extent
         if extent is None or self.clock() - extent.header_as_of >= self.ttl_seconds:
             return None
@@ -228,9 +226,9 @@ class HeaderCache:
 class Effect:
     """Effect of a confirmed write on the cached rows.
 
-    `header` is the header of the write. `before` maps row numbers to displayed texts before the
-    write, without appended rows. `rows` are the patches of changed and appended rows. `removed` are
-    the numbers of removed rows, ascending. A write removes rows or patches them, never both.
+    `header` is the header of the write. `before` has the displayed texts before the write by row
+    number, without appended rows. `rows` are the patches of changed and appended rows. `removed`
+    are the numbers of removed rows, ascending. A write removes rows or patches them, never both.
 
     `last_row` is the last record after the write or a row above it, or 0 if unknown. `sent_at` is
     the event number at which a removal was sent. `is_inside`: new rows are in a native table, so
@@ -286,10 +284,7 @@ def texts_of(effects: Sequence[Effect]) -> Mapping[int, Mapping[int, str]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Read from which a rendering was made.
-
-    `digest` is None after a write changed the rendering.
-    """
+    """Read that returned all texts or all values. `digest` is None after a write changed them."""
 
     began_seconds: float
     byte_count: int
@@ -299,12 +294,12 @@ class Origin:
     as_of: int = 0
     """Event number of the read of `columns`."""
     encoded: tuple[object, ...] = ()
-    """Encoded columns, kept in memory so that later renderings can share them."""
+    """Encoded columns, kept in memory so that later reads can share them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Snapshot:
-    """All rows of a worksheet, the reads that they come from, and the cached answers."""
+    """All rows of a worksheet, the reads that returned them, and the cached answers."""
 
     table: Table
     grid_rows: int
@@ -345,7 +340,7 @@ class Snapshot:
 
     @property
     def digests(self) -> tuple[bytes | None, bytes | None]:
-        """Digests of the displayed and the typed rendering, as read."""
+        """Digests of the displayed texts and the typed values. None if unread or changed."""
         return self.displayed.digest, None if self.typed is None else self.typed.digest
 
     def displays_as(self, other: "Snapshot") -> bool:
@@ -405,7 +400,7 @@ class Snapshot:
     def after(self, effects: Sequence[Effect]) -> "Work[Snapshot | None]":
         """Return the snapshot after consecutive writes, or None if it contradicts them.
 
-        The read might already show the first of the writes.
+        The snapshot's read might already show the first of the writes.
         """
         for seen in range(len(effects) + 1):
             if (yield from self._fits(effects, seen)):
@@ -467,10 +462,7 @@ class Snapshot:
         return True
 
     def _patched(self, effects: Sequence[Effect]) -> "Work[Snapshot | None]":
-        """Return the snapshot after writes.
-
-        None if only unread typed values show the new last record.
-        """
+        """Return the snapshot after writes, or None if only unread typed values show its end."""
         rows, grid_rows = list[RowPatch](), self.grid_rows
         for effect in effects:
             for patch in effect.rows:
@@ -512,7 +504,7 @@ def _plain(value: object) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Window:
-    """Displayed rows of a span, down to the last record.
+    """Displayed rows of a range (`span`), down to the last record.
 
     A span with typed values also has the `values` of the same rows.
     """
@@ -564,12 +556,12 @@ class Window:
         )
 
     def seen(self, columns: Sequence[int]) -> Seen:
-        """Return the cells of the window in some columns."""
+        """Return the displayed texts of the window in some columns."""
         cells = [[text_at(row, column) for row in self.rows] for column in columns]
         return Seen(cells, self.span.first_row - 1, is_whole=False)
 
     def typed_rows(self, selected: Mapping[int, str], limit: int) -> Work[list[list[object]]]:
-        """Return the first `limit` rows with typed values for an answer."""
+        """Return the typed values of the selected columns in the first `limit` rows."""
         return typed_rows(zip(self.rows[:limit], self.values[:limit], strict=True), selected)
 
     def encoded(
@@ -618,7 +610,7 @@ class Window:
         )
 
     def is_ended_before(self, other: "Window") -> bool:
-        """True if this window has the last record, but the other window has rows below it."""
+        """True if this window ends with the last record, but the other window has rows below it."""
         if self.has_next:
             return False
         last = other._end if other.has_next else other.span.first_row + len(other.rows) - 1
@@ -657,9 +649,9 @@ class Window:
         )
 
     def after(self, effects: Sequence[Effect]) -> "Window | None":
-        """Return this window with the effects of consecutive writes, or None if they do not fit.
+        """Return the window after consecutive writes, or None if the window contradicts them.
 
-        The window can have been read after some of the first writes, so that it shows them already.
+        The window's read might already show the first of the writes.
         """
         for seen in range(len(effects) + 1):
             if seen == 0 or self.shows(effects[0].header, texts_of(effects[:seen])):
@@ -778,7 +770,7 @@ def is_same(row: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def _may_be_written(shown: Sequence[str], before: Sequence[str] | None, patch: RowPatch) -> bool:
-    """True if a row displays its texts from before or after a write (a new row: from after it)."""
+    """True if a row displays its texts from before or after a write. `before` is None if new."""
     if before is None:
         return all(text_at(shown, column) == text for column, text in patch.texts.items())
     return is_same(shown, before) or is_same(shown, _with_texts(before, patch.texts))

@@ -1,9 +1,9 @@
 """Store values of typed writes as numbers, booleans, dates or texts, by the type of the column.
 
 Rules
-- A plan has the values as the client sent them. The stored form of an open value depends on the
-  type of its column. Open values are replaced before the plan is sent, so that column types are
-  read only for values that are written.
+- A plan has the values as the client sent them. An open value is a value whose stored form depends
+  on the type of its column. Open values are replaced before the plan is sent, so that column types
+  are read only for values that are written.
 - A new cell without a number format here gets the number format of new rows from `batch`.
 """
 
@@ -26,7 +26,11 @@ _WALL_CLOCK = (
 
 
 def open_spans(planned: Sequence[Planned]) -> Work[tuple[dict[int, tuple[int, int]], bool]]:
-    """Find open values: first and last column by existing row, and True if new rows have some."""
+    """Find open values, whose stored form depends on the type of the column.
+
+    Returns the first and last column of open values by number of an existing row, and True if new
+    rows have open values.
+    """
     spans: dict[int, tuple[int, int]] = {}
     has_new = False
     for each in planned:
@@ -47,10 +51,11 @@ def open_spans(planned: Sequence[Planned]) -> Work[tuple[dict[int, tuple[int, in
 def with_stored_values(
     planned: Planned, forms: SheetForms, own: Mapping[int, Sequence[SeenCell]], header: Header
 ) -> Work[Planned]:
-    """Replace the open values of a write by stored values and number formats.
+    """Replace open values of a write (their stored form depends on the column) by stored values.
 
-    `own` are the cells of the changed rows in the planning read. Raises InvalidBody for a date and
-    time with a UTC offset, and for a new row that is not a record by the header's rule.
+    `own` are the cells of the changed rows in the planning read, by row number. The result has new
+    number formats, too. Raises InvalidBody for a date and time with a UTC offset, and for a new row
+    that is not a record by the header's rule.
     """
     write = planned.write
     if not write.has_open_values:

@@ -3,8 +3,8 @@
 Rules
 - A rendering is all displayed texts or all typed values of the sheet, as one read returns them.
 - Single-flight: at most one read runs for all displayed rows, one for all typed rows, and one for
-  each window. Other requests join the running read. They do not join it if a write has ended since
-  the read was sent.
+  each window (range of rows). Other requests join the running read. They do not join a read that
+  was sent before a write ended.
 - Read-your-writes: all cached rows contain every finished write. A read that ran at the same time
   as a write is patched with the write.
 - Monotonic reads: only cached rows are served, and older rows never replace newer rows. A read is
@@ -75,16 +75,16 @@ TAB_TRIES = 3
 """Maximum attempts to read a tab by its sheet id: first the cached id, then new ids."""
 
 MAX_WINDOWS = 500
-"""Maximum number of windows of one worksheet. Each read is compared with all of them."""
+"""Maximum number of cached windows (ranges of rows) of one worksheet."""
 
 WINDOW_SHARE = 8
-"""Share of `cache.max_bytes` for the windows of one worksheet: 1 / `WINDOW_SHARE`."""
+"""Divisor of `cache.max_bytes` that gives the maximum bytes of one worksheet's windows."""
 
 MAX_EFFECTS = 64
 """Maximum number of writes that end during a read. With more, the read is repeated."""
 
 MAX_COMPARED_CELLS = 4_000_000
-"""Maximum of writes during a read, times their cells. Above it, the read is repeated."""
+"""Maximum of (writes during a read) x (their cells), above which the read is repeated."""
 
 REPORT_SECONDS = 2.0
 
@@ -105,14 +105,14 @@ class Resources:
     clock: Callable[[], float]
     perform: Callable[["Worksheet", Sequence[Write]], Awaitable[Sequence[Outcome]]]
     weigh: Callable[["Worksheet"], None]
-    """Counts the memory of a worksheet whose cached rows changed."""
+    """Function that counts the memory of a worksheet whose cached rows changed."""
     peers: Peers | None = None
     layouts: Layouts = DEFAULT_LAYOUTS
 
 
 @dataclass(kw_only=True)
 class Demand:
-    """Times of the last requests for a worksheet, in monotonic seconds, and the last failure."""
+    """Times of the last requests for a worksheet in monotonic seconds, and the last failure."""
 
     spreadsheet: str
     asked_seconds: float = float("-inf")
@@ -126,7 +126,7 @@ class Demand:
 
 
 class Reports:
-    """Calls `take_in` for reported changes: at once, but at most once in `REPORT_SECONDS`."""
+    """Calls `take_in` after a reported change at once, but at most once in `REPORT_SECONDS`."""
 
     def __init__(self, take_in: Callable[[], None], *, clock: Callable[[], float]) -> None:
         self._take_in = take_in
@@ -149,7 +149,7 @@ class Reports:
 
 
 class Block(NamedTuple):
-    """Cached rows, and the event number at which they were cached."""
+    """Cached rows, and the event number (`Worksheet.moment`) at which they were cached."""
 
     rows: Rows
     landed: int
@@ -202,9 +202,9 @@ class Worksheet:
         self._max_window_bytes = settings.max_bytes // WINDOW_SHARE
         self.reports = Reports(self._reported, clock=self.now)
         self.blocks: dict[Part, Block] = {}
-        """Cached rows of any age: displayed rows, typed rows (often the same snapshot), windows."""
+        """Cached displayed rows, typed rows (often the same snapshot) and windows, of any age."""
         self._lost = -1
-        """Event number at which the newest of the dropped rows were cached, or -1."""
+        """Event number at which the newest dropped rows were cached, or -1."""
         self._flights: dict[Part, SingleFlight[Part, Rows]] = {}
         """Running reads that other requests can join."""
         self._began: list[int] = []
@@ -304,9 +304,9 @@ class Worksheet:
     async def read_in_turn(self, part: Whole, *, has_forms: bool = False) -> tuple[int, Snapshot]:
         """Read the sheet id and all rows of its tab. Call only in the write queue.
 
-        Costs 1 read, or 2 with typed values, and 1 more if the sheet id is not cached. `has_forms`:
-        that read also gets column types. Costs more if the worksheet or its title changes at the
-        same time.
+        Costs 1 read, or 2 with typed values, and 1 more if the sheet id is not cached. With
+        `has_forms` that read also gets column types. Costs more if the worksheet or its title
+        changes at the same time.
         """
         for _ in range(TAB_TRIES):
             try:
@@ -330,8 +330,8 @@ class Worksheet:
     ) -> None:
         """Record rows that were read for a write, because a client might see them in an answer.
 
-        `values` are the typed cells of these rows, if they were read. Cached rows that differ
-        expire.
+        `rows` are displayed texts, and `values` typed cells if they were read, by row number.
+        Cached rows that differ expire.
         """
         typed = values or {}
         if self.shared is not None:
@@ -357,7 +357,7 @@ class Worksheet:
         self._doubt(lambda kept: kept.last_row >= row)
 
     async def take_in(self, effect: Effect) -> None:
-        """Record a confirmed write like `written`, but patch snapshots in short slices."""
+        """Record a confirmed write like `written`, but patch cached snapshots in short slices."""
         changed: dict[Rows, Rows | None] = {}
         while others := {*self.snapshots()} - changed.keys():
             for each in others:
@@ -367,8 +367,9 @@ class Worksheet:
     def written(self, effect: Effect, changed: Mapping[Rows, Rows | None] | None = None) -> None:
         """Record a confirmed write, so that all later answers include the write.
 
-        `changed` maps cached snapshots to snapshots after the write. After a removal of rows, a
-        read that ran at the same time is repeated or dropped, because it might show either state.
+        `changed` maps cached snapshots to snapshots after the write, or to None for unknown rows. A
+        read that ran during a removal of rows is repeated or dropped, because it might show either
+        state.
         """
 
         if self.shared is not None:
@@ -418,7 +419,7 @@ class Worksheet:
         self.drop_rows()
 
     def expire(self) -> None:
-        """Mark all cached rows as expired, so that they are only served stale."""
+        """Mark all cached rows as expired. They are only served while Google is slow or fails."""
         expired: dict[Rows, Rows] = {}
         for part, (rows, landed) in self.blocks.items():
             if rows not in expired:
@@ -453,7 +454,7 @@ class Worksheet:
     async def search(
         self, table: Table | None, work: Work[T], key_id: str, *, is_write: bool = False
     ) -> T:
-        """Run the search of a request in slices, on the cached rows of `table` if it is not None.
+        """Run the search of a request in slices. `table` has the cached rows to search, or is None.
 
         Searches for writes have their own queue per key, because other writes to the worksheet wait
         for them. Raises OutOfSteps, and TooManyInFlight if too many queries of the key wait. For a
@@ -544,8 +545,8 @@ class Worksheet:
         """Read displayed texts and typed values. Returns the event number of the start, and rows.
 
         Reads the typed values last if displayed rows exist or older rows were dropped, otherwise
-        both at the same time. Costs 1 more read if the typed values seem older, 2 more if the
-        renderings seem to differ, and returns None if they still do.
+        both at the same time. Costs 1 more read if the typed values seem older, and 2 more if texts
+        and values seem to differ. Returns None if they still differ.
         """
         known, loader = self._snapshot(TYPED), self._loader
         # Another process might have read the typed values before these rows existed.
@@ -595,7 +596,7 @@ class Worksheet:
     async def _land(
         self, began: int, snapshot: Snapshot, types: Origin | None = None
     ) -> Snapshot | None:
-        """Cache all rows. Returns None if they must be read again. `types` is used by `keep`."""
+        """Cache all rows. Returns None if all rows must be read again. `keep` explains `types`."""
         landed: Snapshot | None = snapshot
         effects = self._effects_since(began)
         while effects:  # other tasks can write between slices
@@ -610,7 +611,7 @@ class Worksheet:
     def keep(self, snapshot: Snapshot, began: int, types: Origin | None = None) -> Snapshot | None:
         """Cache all rows. Returns None if they differ from rows cached after this read began.
 
-        Typed values are not compared if the cached ones still come from the earlier read `types`.
+        Typed values are not compared if the cached values still come from the earlier read `types`.
         """
         latest = self.blocks.get(DISPLAYED)
         if latest is not None and latest.landed > began:
@@ -669,7 +670,7 @@ class Worksheet:
         return window
 
     def _windows(self) -> list[Window]:
-        """Cached windows, the oldest read first."""
+        """Cached windows (ranges of rows), the oldest read first."""
         return [rows for rows, _ in self.blocks.values() if isinstance(rows, Window)]
 
     def _snapshot(self, part: Whole) -> Snapshot | None:
@@ -690,15 +691,12 @@ class Worksheet:
                 self._ended = [each for each in self._ended if each[0] > first]
 
     def _note(self, effect: Effect | None) -> None:
-        """Record the effect of a write for the running reads. None if the effect is unknown."""
+        """Record the effect of a write for the running reads, or None if the effect is unknown."""
         if self._began:
             self._ended.append((self.moment(), effect))
 
     def _effects_since(self, began: int) -> Sequence[Effect] | None:
-        """Return effects of writes since an event number.
-
-        None if one is unknown, or if there are too many.
-        """
+        """Return effects of writes since an event number, or None if too many or one is unknown."""
         if not self._ended:
             return ()
         ended = [effect for moment, effect in self._ended if moment > began]
@@ -721,7 +719,7 @@ class Worksheet:
                 del self._flights[part]
 
     def _doubt(self, contradicts: Callable[[Rows], bool]) -> None:
-        """Drop windows that contradict rows just read. If a snapshot does, all rows expire."""
+        """Drop windows that contradict rows just read, or expire all rows if a snapshot does."""
         if any(map(contradicts, self.snapshots())):
             self.expire()
         for part, (rows, _) in [*self.blocks.items()]:

@@ -1,4 +1,4 @@
-"""Write queue of a worksheet. It sends one group of writes at a time to Google.
+"""Write queue of a worksheet. The queue sends one group of writes at a time to Google.
 
 Rules
 - Two appends to one worksheet never run at the same time, because Google would lose rows. A write
@@ -51,10 +51,10 @@ from gateway.worksheets.writes import Outcome, Write
 
 MAX_ROWS = 500
 MAX_BYTES = 1_048_576
-"""Maximum rows and bytes of a group. Its first write can be larger."""
+"""Maximum rows and bytes of a group of writes. The first write of a group can be larger."""
 
 SHARE = 4
-"""One key can use 1 / `SHARE` of the total memory for waiting writes."""
+"""Divisor of the total memory for waiting writes that gives the maximum of one key."""
 
 CLOSING_SECONDS = 4.0
 """Seconds to finish waiting writes at shutdown, after the server's time for requests."""
@@ -62,13 +62,13 @@ CLOSING_SECONDS = 4.0
 RETRY_SECONDS = 5
 
 Perform = Callable[[Sequence[Write]], Awaitable[Sequence[Outcome]]]
-"""Carries out a group of writes of one kind, with all Google calls, and returns their outcomes."""
+"""Function that sends a group of writes of one kind to Google, and returns their outcomes."""
 
 WriteTurns = Callable[[str], Awaitable[AbstractContextManager[None]]]
-"""Waits until the quota allows a write, and reserves quota for the block. Raises QuotaSpent."""
+"""Function that reserves the quota of one write for a block. Raises QuotaSpent."""
 
 Held = Callable[[], AbstractAsyncContextManager[None]]
-"""Holds the write lock that all processes share. Raises GatewayError only before the block."""
+"""Function that holds the write lock of all processes. Raises GatewayError before the block."""
 
 T = TypeVar("T")
 
@@ -107,8 +107,8 @@ W = TypeVar("W", bound=Waiting)
 class Limit:
     """Limit of waiting rows or bytes, per key and in total.
 
-    The first write of a key can exceed the limits. If `is_hard`, it can exceed the total limit only
-    if no other write waits.
+    The first write of a key can exceed the limits. With `is_hard`, it can exceed the total limit
+    only if no other write waits.
     """
 
     def __init__(self, *, per_key: int, in_all: int, is_hard: bool) -> None:
@@ -131,7 +131,6 @@ class Limit:
         return True
 
     def give_back(self, key_id: str, amount: int) -> None:
-        """Undo a `take`."""
         self._taken -= amount
         own = self._by_key[key_id] = self._by_key[key_id] - amount
         if own == 0:
@@ -295,7 +294,7 @@ class WriteQueue:
                 _refuse(waiting, _shutting_down())
 
     async def write(self, write: Write | ExclusiveTask) -> Any:
-        """Wait until the write is carried out. Raises its errors.
+        """Wait until the write is carried out. Raises the errors of the write.
 
         Returns the `Results` of a write, or the result of an exclusive task.
         """
@@ -337,10 +336,7 @@ class WriteQueue:
             timer.cancel()
 
     async def _reached(self, instant: float) -> None:
-        """Wait until a time of the event loop.
-
-        Writes of the same time share one timer and join together.
-        """
+        """Wait until a time of the event loop. Writes of the same time join together."""
         event = self._instants.get(instant)
         if event is None:
             event = self._instants[instant] = asyncio.Event()
@@ -381,9 +377,9 @@ class WriteQueue:
             self.is_idle = True
 
     async def _next_group(self) -> tuple[Sequence[_Request], Sequence[Any]]:
-        """Wait for write quota, then carry out the next group.
+        """Wait for write quota, then carry out the next group. Returns its writes and outcomes.
 
-        Both results are empty if all waiting writes gave up.
+        Both are empty if all waiting writes gave up.
         """
         line = self._line
         turn: AbstractContextManager[None] = nullcontext()

@@ -80,7 +80,7 @@ Selector = Append | ByNumber | ByFilter | ByKey
 
 
 Kind = Literal["create", "update", "delete", "search"]
-"""Kinds of writes. A `search` finds its rows by filter or key."""
+"""Kind of a write. A `search` finds its rows by filter or key."""
 
 
 class Sent(TypedDict, total=False):
@@ -117,26 +117,26 @@ class Write:
     def create(
         cls, *, rows: tuple[Fields, ...], is_array: bool = False, **sent: Unpack[Sent]
     ) -> "Write":
-        """Append rows, one below the other."""
+        """Return a write that appends rows, one below the other."""
         return cls(selector=Append(), rows=rows, is_array=is_array, **sent)
 
     @classmethod
     def update(
         cls, *, row: int, fields: Fields, condition: IfMatch | None = None, **sent: Unpack[Sent]
     ) -> "Write":
-        """Write cells of an existing row."""
+        """Return a write to cells of an existing row."""
         return cls(selector=ByNumber(rows=(row,), condition=condition), rows=(fields,), **sent)
 
     @classmethod
     def update_rows(cls, *, rows: Sequence[tuple[int, Fields]], **sent: Unpack[Sent]) -> "Write":
-        """Write cells of several existing rows."""
+        """Return a write to cells of several existing rows."""
         numbers = tuple(row for row, _ in rows)
         fields = tuple(fields for _, fields in rows)
         return cls(selector=ByNumber(rows=numbers), rows=fields, is_array=True, **sent)
 
     @classmethod
     def delete(cls, *, row: int, condition: IfMatch | None = None, **sent: Unpack[Sent]) -> "Write":
-        """Delete an existing row."""
+        """Return the delete of an existing row."""
         return cls(selector=ByNumber(rows=(row,), condition=condition), rows=None, **sent)
 
     @classmethod
@@ -161,7 +161,7 @@ class Write:
         is_array: bool = False,
         **sent: Unpack[Sent],
     ) -> "Write":
-        """Update the rows whose keys are in the body, and append rows for the other keys."""
+        """Return a write that updates rows by their keys, and appends rows with new keys."""
         selector = ByKey(names=keys, merges=merges)
         return cls(selector=selector, rows=rows, is_array=is_array, **sent)
 
@@ -195,7 +195,7 @@ class Write:
 
     @cached_property
     def is_form(self) -> bool:
-        """True if the values come from an HTML form, so that all are texts."""
+        """True if the values come from an HTML form, in which all values are texts."""
         return any(isinstance(fields, FormFields) for fields in (self.rows or ())[:1])
 
     @cached_property
@@ -226,10 +226,7 @@ class Write:
         return pointer(str(number)) if self.is_array else WHOLE_BODY
 
     def view(self, header: Header) -> View:
-        """Return the fields that the client sees.
-
-        Raises InvalidQuery if `unknown` names a field.
-        """
+        """Return the fields that the client sees. Raises InvalidQuery for a field in `unknown`."""
         view = header.seen_with(self.access.columns)
         if self.unknown:
             view.check_parameters(self.unknown)
@@ -247,7 +244,7 @@ class Written:
 
 
 Results = tuple[Written, ...]
-"""Results of a write, one for each row."""
+"""Results of a write, one for each row. Empty for a delete of one row."""
 
 Outcome = Results | Exception
 """Results of one write of a group, or its error."""

@@ -296,7 +296,7 @@ def _block(data: GridData, *, has_forms: bool) -> Work[Block]:
 def checked_parts(found: Sequence[T], count: int) -> Sequence[T]:
     """Return `found`. Raises `msgspec.ValidationError` unless it has `count` items."""
     if len(found) != count:
-        raise msgspec.ValidationError(f"{len(found)} parts answer a batch of {count}")
+        raise msgspec.ValidationError(f"Google's answer has {len(found)} parts instead of {count}")
     return found
 
 

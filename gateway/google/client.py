@@ -202,7 +202,7 @@ class Gspread(HTTPClient):
         headers: Mapping[str, str] | None = None,
     ) -> "_Built":
         if not endpoint.startswith(f"{SPREADSHEETS_API_V4_BASE_URL}/") or files is not None:
-            raise ValueError("only calls of the Sheets API are made")
+            raise ValueError("only URLs of the Sheets API are allowed")
         message = Message(
             method=method.upper(),
             url=self._endpoint + endpoint.removeprefix(GOOGLE),

@@ -95,7 +95,7 @@ def own_area(worksheet: WorksheetId, echo: str) -> Area:
     try:
         area = parse_area(echo)
     except ValueError as error:
-        raise UpstreamError("Google answered with a range that cannot be read.") from error
+        raise UpstreamError("The range in Google's answer is unreadable. Try again.") from error
     if area.title != worksheet.title:
         raise worksheet_not_found(worksheet, [area.title])
     return area

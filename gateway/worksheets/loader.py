@@ -174,7 +174,7 @@ class Loader:
             origin = replace(known.displayed, began_seconds=began, as_of=moment)
             snapshot = replace(known, displayed=origin, is_expired=False)
         else:
-            raise ValueError("the rendering is None, although no known one was given")
+            raise ValueError("the read returned None, but no earlier read was given")
         await self._take_header(snapshot.table.header, moment)
         table, native = snapshot.table, self._header_cache.table
         end = end_in(table, native)
@@ -234,7 +234,7 @@ class Loader:
             columns = known.table.typed
             origin = replace(known.typed, began_seconds=began)
         else:
-            raise ValueError("the rendering is None, although no known one was given")
+            raise ValueError("the read returned None, but no earlier read was given")
         if known is not None and rendering is None and snapshot.table is known.table:
             both = replace(known, displayed=snapshot.displayed, typed=origin, is_expired=False)
         else:

@@ -710,7 +710,8 @@ def _new_keys(
         first = same_key(key, forms, number, seen)
         if first is not None:
             detail = (
-                f"The row at {upsert.path(first)} has the same key, as the sheet would display it."
+                f"The sheet would display the key of the row at {upsert.path(first)} in the same "
+                "way. Send only one of these rows."
             )
             raise not_written([Problem(upsert.path(number), detail)])
         found.append(tuple(sorted(zip(columns, forms, strict=True))))

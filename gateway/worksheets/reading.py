@@ -301,11 +301,10 @@ def too_costly(query: Query, table: Table, error: OutOfSteps) -> QueryTooCostly:
     """Return the error for a query that exceeds its step budget."""
     conditions = len(comparisons(query.where))
     return QueryTooCostly(
-        f"This query takes more than {error.budget_steps:,} steps on the "
+        f"This query needs more than {error.budget_steps:,} steps on the "
         f"{table.last_row - table.header.row:,} rows of the worksheet, with {conditions} "
-        f"conditions and {len(query.order)} order terms. Use fewer conditions or order terms, "
-        "or a worksheet with fewer rows. A repetition can take fewer steps, because finished "
-        "indexes are cached."
+        f"conditions and {len(query.order)} order terms. Use fewer conditions or order terms, or "
+        "send the query again, because the gateway caches finished indexes."
     )
 
 

@@ -28,10 +28,12 @@ SHEET_WIDE = (WorksheetNotFound, StorageFull)
 _WORDS: Mapping[str, Callable[[], GatewayError]] = {
     "You are trying to edit a protected": lambda: ProtectedCells(outcome="not_applied"),
     "increase the number of cells in the workbook": lambda: StorageFull(
-        "The spreadsheet has reached Google's limit of 10 million cells.", outcome="not_applied"
+        "The spreadsheet has reached Google's limit of 10 million cells. Delete unused rows.",
+        outcome="not_applied",
     ),
     "more than the maximum of 50000 characters": lambda: InvalidBody(
-        f"A cell holds at most {MAX_CELL_CHARACTERS} characters.", outcome="not_applied"
+        f"A cell holds at most {MAX_CELL_CHARACTERS} characters. Send a shorter text.",
+        outcome="not_applied",
     ),
 }
 

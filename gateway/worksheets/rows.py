@@ -218,7 +218,7 @@ class RowService:
                 return Served(made, read.freshness)
         rows, freshness = read.rows, read.freshness
         if not isinstance(rows, Snapshot):
-            raise TypeError("all rows are a snapshot")
+            raise TypeError("a read of all rows returned no snapshot")
         if unknown:
             rows.header.seen_with(columns).check_parameters(unknown)
         key: tuple[object, ...] = (encoder, query, columns.readable)
@@ -360,7 +360,7 @@ class RowService:
                 span = RowSpan(worksheet.header_row + 1, 1, has_types)
                 read = await self._read(worksheet, target, query, span, no_cache=no_cache)
             if isinstance(read.rows, Window):
-                raise TypeError("an export reads all rows")
+                raise TypeError("an export needs all rows, not a window")
             table, view = read.rows.table, read.rows.header.seen_with(columns)
             view.check_parameters(unknown)
             selected = view.select(query.keys)

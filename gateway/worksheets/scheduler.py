@@ -88,7 +88,7 @@ class Scheduler:
             async with asyncio.timeout(None if lane is None else MAX_SECONDS):
                 await job.done
         except TimeoutError:
-            raise _too_many("The long queries of this key took too long.") from None
+            raise _too_many("This query waited too long for other queries of this key.") from None
         return work.result
 
     async def build(self, work: Work[T], lane: Lane = None) -> T:
@@ -188,4 +188,7 @@ def _run_slice(job: _Job) -> bool:
 
 
 def _too_many(reason: str) -> TooManyInFlight:
-    return TooManyInFlight(f"{reason} Wait until one of them is answered.", retry_after_seconds=1)
+    return TooManyInFlight(
+        f"{reason} Wait for an answer to one of these queries, then send the request again.",
+        retry_after_seconds=1,
+    )

@@ -88,7 +88,7 @@ MAX_COMPARED_CELLS = 4_000_000
 
 REPORT_SECONDS = 2.0
 
-TOO_FAST = "The worksheet changes faster than it can be read."
+TOO_FAST = "The worksheet changes faster than the gateway can read it. Send the request again."
 
 LOST = (NotFound, Forbidden, NoHeaderRow, TooLarge, UnsupportedDocument)
 """Errors of the worksheet itself, which drop its cached rows."""
@@ -737,5 +737,5 @@ class Worksheet:
 
 def _whole(rows: Rows) -> Snapshot:
     if not isinstance(rows, Snapshot):
-        raise TypeError("all rows are a snapshot")
+        raise TypeError("a read of all rows returned no snapshot")
     return rows

@@ -436,7 +436,7 @@ def _refuse(waiting: _Request, error: Exception) -> None:
 
 def too_busy() -> QueueFull:
     return QueueFull(
-        "Too many writes wait for this worksheet.",
+        "Too many writes wait for this worksheet. Send the request again after Retry-After.",
         outcome="not_applied",
         retry_after_seconds=RETRY_SECONDS,
     )

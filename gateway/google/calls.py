@@ -110,7 +110,7 @@ class GoogleSheets:
         self._send = send
         self._clock = clock
         self._joined: dict[tuple[str, Render], _Joined] = {}
-        """Unsent joined reads, by spreadsheet ID and rendering."""
+        """Unsent joined reads by spreadsheet ID and `Render` (displayed texts or typed values)."""
         self._apart_until: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 

@@ -282,7 +282,7 @@ class Google:
 
 
 OpenSpent = Callable[[str], AbstractAsyncContextManager[SpentQuota]]
-"""Function that opens the stored used quota of an account or a project, by name."""
+"""Function that opens the stored quota use of an account or a project, by name."""
 
 
 @asynccontextmanager

@@ -92,7 +92,7 @@ _PATTERNS: Sequence[tuple[re.Pattern[bytes], str]] = (
 
 @dataclass(frozen=True, kw_only=True)
 class _CredentialsFile:
-    """Credentials file; `name` is the setting or environment variable with its path."""
+    """Credentials file. `name` is the setting or environment variable with the file's path."""
 
     name: str
     path: Path
@@ -238,7 +238,7 @@ def key_file_advice(content: bytes) -> str:
 
 
 def _decoded(content: bytes) -> Mapping[str, Any] | None:
-    """Return the JSON members, or None if the content is not JSON. Empty if it is not an object."""
+    """Return the JSON members, {} for JSON that is not an object, or None for other content."""
     try:
         info = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

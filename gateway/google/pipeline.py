@@ -250,7 +250,7 @@ class Sign(Enum):
     """Class of an error for the circuit breaker and retries, by whether Google responds."""
 
     NONE = auto()
-    """Unknown, because the call was not sent."""
+    """Google's state is unknown, because the call was not sent."""
     ANSWER = auto()
     """Google responds: it refused the call, or its answer is unreadable."""
     OUTAGE = auto()

@@ -560,7 +560,7 @@ class Bucket:
 _PAIR = struct.Struct("<dd")
 
 LONGEST_SECONDS = 70.0
-"""Maximum stored delay: the longest pause after a 429, plus the recovery of the burst."""
+"""Maximum seconds to store: the longest pause after a 429, and the time to refill the burst."""
 
 
 class SpentQuota:

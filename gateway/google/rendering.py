@@ -39,10 +39,10 @@ PART_BYTES = 256 * 1024
 """Approximate encoded size of the parts in which a longer column is decoded, in bytes."""
 
 SHARED_BYTES = 4096
-"""Minimum encoded size of a column that renderings share by its digest, in bytes."""
+"""Minimum encoded bytes of a column that is decoded once for all reads, found by its digest."""
 
 MEASURED_STRIDE = 251
-"""Distance between measured cells of a long column. A prime, to avoid the periods of patterns."""
+"""Distance between measured cells of a long column. A prime number avoids periodic patterns."""
 
 MEASURED_CELLS = 1000
 """Maximum length of a column in which the memory of every cell is measured."""
@@ -53,7 +53,7 @@ ROUNDING_BYTES = 8
 """Average memory that the allocator adds to an object, because it returns multiples of 16 bytes."""
 
 _DIGESTED_IN_STEP = 8
-"""Number of bytes that are digested in the time in which one byte is decoded."""
+"""Number of bytes that are hashed in the time in which one byte is decoded."""
 
 _BLANK = ("", None, ())
 
@@ -112,12 +112,12 @@ def known_columns() -> KnownColumns:
 
 
 class Limits(NamedTuple):
-    """Limits of decoding, and the columns that renderings share."""
+    """Limits of decoding, and the decoded columns that all reads share."""
 
     answer_bytes: int
     """Maximum size of an answer in bytes."""
     rendering_bytes: int
-    """Maximum memory of one rendering in bytes."""
+    """Maximum memory of all texts or all values of a worksheet, in bytes."""
     columns: KnownColumns
 
 
@@ -201,8 +201,8 @@ def _digest(raw: msgspec.Raw) -> Work[bytes]:
 def _bounded_columns() -> msgspec.json.Decoder[msgspec.Struct]:
     """Return a decoder that fails at more than `MAX_COLUMNS` columns.
 
-    It takes 6 MB, so it is made only for an answer that needs it. msgspec limits the length of a
-    struct during decoding, but the length of a list can be checked only afterwards.
+    The decoder takes 6 MB, so only an answer with many lists uses it. msgspec limits the length of
+    a struct during decoding, but the length of a list can be checked only afterwards.
     """
     fields = [(f"c{column}", msgspec.Raw, None) for column in range(MAX_COLUMNS)]
     columns = msgspec.defstruct(

@@ -79,7 +79,7 @@ class Rendering:
     digest: bytes
     byte_count: int
     encoded: tuple[object, ...] = field(default=(), repr=False, compare=False)
-    """References that keep the encoded columns in memory, so that later renderings share them."""
+    """References that keep the encoded columns in memory, so that later reads share them."""
 
 
 class SheetArea(NamedTuple):
@@ -187,7 +187,7 @@ NO_TABLE = NativeTable(id="", first_column=0, end_column=0, last_row=0)
 
 @dataclass(frozen=True, kw_only=True)
 class AppendedRows:
-    """Append rows after the last row with data, or after the last row of a native table's body.
+    """Change that appends rows after the last row with data, or after a native table's body.
 
     The cells of a row start at column A. None leaves a cell blank. `formats` has number formats by
     column for each row, and cells without a number format get the automatic format. If `formats` is
@@ -202,7 +202,7 @@ class AppendedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenCells:
-    """Change of a batch: write neighbouring cells of a row. Rows count from 1, columns from 0.
+    """Change that writes neighbouring cells of a row. Rows count from 1, columns from 0.
 
     `formats` has a new number format for each cell. If `formats` is empty, the cells keep their
     formats.
@@ -216,7 +216,7 @@ class WrittenCells:
 
 @dataclass(frozen=True, kw_only=True)
 class RemovedRows:
-    """Remove rows, so that the rows below move up. Rows count from 1."""
+    """Change that removes rows, so that the rows below move up. Rows count from 1."""
 
     first_row: int
     last_row: int
@@ -224,17 +224,17 @@ class RemovedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class EmptiedRow:
-    """Empty all cells of a row (from 1). The formats of the cells stay."""
+    """Change that empties all cells of a row (from 1). The formats of the cells stay."""
 
     row: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class InsertedRows:
-    """Insert blank rows above row `first_row` (from 1), which moves down with all rows below it.
+    """Change that inserts blank rows above row `first_row` (from 1).
 
-    The new rows get the formats and data validation of the row above (`is_like_above`), or of the
-    row that moves down.
+    Row `first_row` and all rows below move down. The new rows get the formats and data validation
+    of the row above (`is_like_above`), or of the row that moves down.
     """
 
     first_row: int
@@ -244,7 +244,7 @@ class InsertedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenRows:
-    """Write cells of neighbouring rows (from 1), from column A on. None empties a cell."""
+    """Change that writes cells of neighbouring rows (from 1) from column A. None empties cells."""
 
     first_row: int
     rows: Sequence[Sequence[Value]]
@@ -259,7 +259,7 @@ class Copied(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class CopiedCells:
-    """Copy the cells of row `row` to the rows `first_row` to `last_row`. Rows count from 1.
+    """Change that copies the cells of row `row` to the rows `first_row` to `last_row` (from 1).
 
     `part` is the part of a cell to copy. `first` and `last` are the first and last column, from 0.
     If `last` is None, all columns from `first` on are copied.
@@ -337,7 +337,7 @@ class Protection:
 
 @dataclass(frozen=True, kw_only=True)
 class SheetView:
-    """Worksheet in one snapshot: its properties, and a block for each requested range."""
+    """Properties of a worksheet, and cells of each requested range (`blocks`), from one read."""
 
     sheet_id: int
     title: str
@@ -364,7 +364,7 @@ class SheetView:
 
 @dataclass(frozen=True, kw_only=True)
 class SpreadsheetView:
-    """Spreadsheet in one snapshot: its properties, and the worksheets that were read, in tab order.
+    """Properties of a spreadsheet, and the worksheets that were read in one call, in tab order.
 
     Each worksheet has one block. `locale` and `time_zone` are Google's names, such as `en_US` and
     `Europe/Berlin`.
@@ -399,8 +399,8 @@ class Sheets(Protocol):
     ) -> list[Rendering | None]:
         """Read several ranges by column in one snapshot. Cost: 1 read.
 
-        Returns a rendering for each range, or None if the range still has its known digest. Raises
-        `SheetTooLarge` if one rendering, or the whole answer, is too large.
+        Returns a rendering (all texts or all values) for each range, or None if the range still has
+        its known digest. Raises `SheetTooLarge` if one range, or the whole answer, is too large.
         """
 
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> Sequence[Values]:
@@ -410,7 +410,7 @@ class Sheets(Protocol):
         """
 
     async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
-        """List all grid worksheets in tab order. Cost: 1 read."""
+        """List all worksheets with cells, in tab order, without charts. Cost: 1 read."""
 
     async def read_sheet(
         self, spreadsheet: str, ranges: Sequence[str], *, detail: Detail = Detail.VALUES
@@ -428,8 +428,8 @@ class Sheets(Protocol):
         """Apply a batch, and return the cells of `batch.ranges` after the write. Cost: 1 write.
 
         Google stores typed values, and parses no text. Raises `UpstreamRefusal` if Google refuses
-        the batch. If its message names no request (`refused_request`), Google might have refused
-        only `batch.ranges`, after it applied the batch. Raises `LookOutdated` after
+        the batch. If Google's message names no request (`refused_request`), Google might have
+        refused only `batch.ranges`, after it applied the batch. Raises `LookOutdated` after
         `batch.send_until`.
         """
 
@@ -495,7 +495,7 @@ class Beneficiaries:
 
     @property
     def key_ids(self) -> dict[str, None]:
-        """IDs of the keys, each once. The mapping serves as an ordered set."""
+        """IDs of the keys. The mapping is an ordered set, whose values are all None."""
         found: dict[str, None] = {}
         groups = [self]
         for group in groups:  # grows meanwhile
@@ -534,11 +534,11 @@ class CallContext:
     """API key and priority of a call to Google, for the fair queue and the quota."""
 
     key_id: str = ""
-    """ID of the API key; "" for the gateway itself."""
+    """ID of the API key, or "" for the gateway itself."""
     is_verification: bool = False
-    """True for the check whether a write was applied. Such a call goes before all other calls."""
+    """True for a call that checks if a write was applied, which goes before all other calls."""
     beneficiaries: Beneficiaries | None = field(default=None, compare=False)
-    """All keys that wait for the call. The call is sent when the first of them has its turn."""
+    """All API keys that wait for the call. The first turn of any of these keys sends the call."""
     max_age_seconds: float = 0.0
     """Maximum age in seconds of cells from other processes that a read can use without a call."""
     turn: WriteTurn | None = field(default=None, compare=False)

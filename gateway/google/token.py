@@ -75,7 +75,7 @@ class TokenFailure(Enum):
     SESSION = auto()
     """The sign-in of a user account has expired."""
     REFUSED = auto()
-    """Google refused the token request for another reason."""
+    """Google refused the token request for a reason that is not in this list."""
     FAILED = auto()
     """The token endpoint failed with 429 or 5xx."""
     INVALID_ANSWER = auto()
@@ -207,7 +207,7 @@ class TokenSource:
         self._allow_insecure_endpoint = allow_insecure_endpoint
         self._now = now
         self.clock_offset_seconds: float | None = None
-        """Seconds that this machine's clock is ahead of Google's; negative if it is behind."""
+        """Seconds that this machine's clock is ahead of Google's, or negative seconds if behind."""
 
     @property
     def account(self) -> str | None:

@@ -40,7 +40,7 @@ from gateway.google.wire import Answer, AnswerBroken, AnswerTooLarge
 from gateway.telemetry.redaction import known_words
 
 QUOTA_RETRY_SECONDS = 60
-"""Google's limits are per minute, and its 429 has no Retry-After."""
+"""Seconds in `Retry-After` for Google's 429, because Google's limits are per minute."""
 
 _TOO_LARGE = (
     "The worksheet is larger than the gateway reads at once. Request fewer rows, split the "
@@ -91,7 +91,7 @@ class _ErrorAnswer(msgspec.Struct):
 class GoogleRefusal(Exception):
     """Answer of Google with another HTTP status than 200.
 
-    The exception text repeats only known words of Google's message, because it goes to the log.
+    The exception text goes to the log, so it repeats only known words of Google's message.
     """
 
     def __init__(self, answer: Answer) -> None:
@@ -287,7 +287,7 @@ def _payload_too_large(_error: GoogleRefusal, attempt: Attempt) -> GatewayError:
 
 
 _PAYLOAD = "Request payload size exceeds the limit"
-"""Google's message for a body above 10 MB, with status 400. All its APIs have this limit."""
+"""Google's message for a body above 10 MB, with status 400. All Google APIs have this limit."""
 
 _QUOTA_REASONS = frozenset({"RATE_LIMIT_EXCEEDED", "RESOURCE_QUOTA_EXCEEDED"})
 

@@ -35,10 +35,10 @@ PIECE_BYTES = 1_048_576
 """Number of decompressed bytes after which the event loop runs other requests."""
 
 WAITING_SHARE = 1 / 2
-"""Part of the time until the deadline in which a connection must become free."""
+"""Fraction of the time until the deadline in which a connection must become free."""
 
 CONNECTING_SHARE = 1 / 4
-"""Part of the time until the deadline for TCP connect, and the same again for TLS."""
+"""Fraction of the time until the deadline for TCP connect, and the same again for TLS."""
 
 MAX_REFUSAL_BYTES = 1_048_576
 """Maximum size of an error answer in bytes. Google's error answers have a few hundred bytes."""
@@ -49,7 +49,7 @@ class AnswerTooLarge(Exception):
 
 
 class AnswerBroken(httpx2.HTTPError):
-    """The status line arrived, but the body broke off or cannot be decompressed."""
+    """The status line arrived, but the body ended early or cannot be decompressed."""
 
     def __init__(self, reason: httpx2.HTTPError) -> None:
         super().__init__("the connection broke before the end of the answer")

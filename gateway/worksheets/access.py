@@ -34,7 +34,10 @@ class WorksheetId(msgspec.Struct, frozen=True):
 
 
 class Layouts:
-    """Layouts of worksheets from the settings: the header row, and the rule for the last record."""
+    """Layouts of worksheets from the settings.
+
+    A layout is the header row and the rule for the last record.
+    """
 
     def __init__(self, settings: Sequence[WorksheetSettings] = ()) -> None:
         layouts = {
@@ -88,9 +91,8 @@ def worksheet_not_found(
 def own_area(worksheet: WorksheetId, echo: str) -> Area:
     """Parse the A1 range `echo` of Google's answer. Raises WorksheetNotFound if its title differs.
 
-    Google ignores the case of titles, but the gateway does not. If Google's answer spells the title
-    differently, the requested worksheet does not exist. Raises UpstreamError if the range is not
-    valid A1 notation.
+    Google ignores the case of titles, but the gateway does not. Raises UpstreamError if the range
+    is not valid A1 notation.
     """
     try:
         area = parse_area(echo)
@@ -102,7 +104,7 @@ def own_area(worksheet: WorksheetId, echo: str) -> Area:
 
 
 def own_sheet(worksheet: WorksheetId, view: SheetView) -> SheetView:
-    """Return `view` if its title is the requested one; otherwise raise WorksheetNotFound."""
+    """Return `view` if it has the requested title, otherwise raise WorksheetNotFound."""
     if view.title != worksheet.title:
         raise worksheet_not_found(worksheet, [view.title])
     return view
@@ -162,10 +164,7 @@ def is_granted(title: str, granted: frozenset[str] | None, *, is_only: bool) -> 
 
 @dataclass(frozen=True)
 class Target:
-    """Worksheet of a request, with the access of its API key.
-
-    Only `gateway.access` creates targets.
-    """
+    """Worksheet of a request, with the access of its API key, made by `gateway.access` only."""
 
     worksheet: WorksheetId
     access: Access = FULL_ACCESS

@@ -50,7 +50,7 @@ Allocating the lists for this number of rows takes about 1 ms.
 
 
 class Paging(msgspec.Struct, frozen=True, gc=False):
-    """Next page, total and cursor position of one page of a list."""
+    """Data for the links of one page of a list: next page, total and cursor position."""
 
     has_next: bool
     total: int | None = None
@@ -66,7 +66,7 @@ class Encoded(msgspec.Struct, frozen=True):
     paging: Paging = Paging(False)
     """Paging of a page. A single record has the default."""
     links: dict[bytes, bytes] = {}
-    """Cache of this page's `Link` headers by request parameters, API key and title.
+    """Cache of this page's `Link` headers by request parameters, API key and worksheet title.
 
     Keys and values are bytes, which the garbage collector does not trace.
     """
@@ -86,7 +86,7 @@ class Freshness(msgspec.Struct, frozen=True):
     reason: str = ""
     """One word that says why the gateway served expired rows, or "" if the rows are fresh."""
     is_alone: bool = False
-    """True if this process cannot see writes of other processes, so recent ones can be missing."""
+    """True if this process cannot see writes of other processes, so these writes can be missing."""
 
 
 class Served(msgspec.Struct, frozen=True):
@@ -112,7 +112,7 @@ class Encoder(Protocol):
         """True if cells are typed values (`gateway.table.typed`), False for displayed texts."""
 
     def rows(self, rows: Iterable[object]) -> list[bytes]:
-        """Encode rows made by `gateway.table.table.row_object`, each to one JSON object."""
+        """Encode each row, made by `gateway.table.table.row_object`, to one JSON object."""
 
     def page(self, rows: "Bodies", paging: Paging, cursor: str | None = None) -> Encoded:
         """Join encoded rows to the body of a page, and make its ETag.
@@ -174,7 +174,7 @@ class _Kept(msgspec.Struct):
 class EncodedRows:
     """Cache of one table's encoded rows, filled when a request needs a row.
 
-    Above `max_bytes`, the cache drops whole encodings, beginning with the one that has not cached a
+    Above `max_bytes`, the cache drops all rows of one encoding: the encoding that has not cached a
     new row for the longest time.
     """
 
@@ -194,7 +194,7 @@ class EncodedRows:
     ) -> Bodies:
         """Return the encoded rows at these positions, with the selected fields.
 
-        Position 0 is the header row, and all positions must exist. Keys that can read the same
+        Position 0 is the header row, and all positions must exist. API keys that can read the same
         columns share cached rows. Raises UnknownField for a selected field that `grant` hides.
         Raises Unbuilt, with the work to do first, if typed columns are neither in `typed` nor in
         the table.

@@ -178,7 +178,7 @@ class AppliedReader:
         """Return the results of an applied write from its stored record. Costs 0 to 4 reads.
 
         Reads changed rows by number, and finds new rows by content. Raises RowNumberUnknown or
-        HeaderChanged if people changed them.
+        HeaderChanged if people moved or changed the rows.
         """
         if isinstance(write.selector, ByFilter):
             return tuple(map(number_only, entry.numbers))
@@ -567,7 +567,7 @@ def _keep(
 
 
 def _saw(worksheet: Worksheet, view: SheetView, placed: Sequence[_Placed | None]) -> None:
-    """Mark found rows as seen, so that no later answer shows older ones."""
+    """Record found rows as seen by clients, so that no later answer shows older rows."""
     rows = {
         at.first_row + offset: texts
         for at in placed
@@ -603,7 +603,7 @@ def _first_row(block: Block) -> tuple[Sequence[str], Sequence[Value]]:
 
 
 def _placed(block: Block, creates: Sequence[Rows], first: int | None) -> Sequence[_Placed | None]:
-    """Split the rows of a block from index `first` on by create. None for each without `first`."""
+    """Split the rows of a block by create, from index `first` on, which is None if not found."""
     placed: list[_Placed | None] = []
     for rows in creates:
         if first is None:

@@ -164,7 +164,7 @@ def of_one_target(
 ) -> tuple[Sequence[Planned], NativeTable]:
     """Choose writes whose new rows all go into the native table, or all below the last row.
 
-    Returns these writes and the table, or `NO_TABLE`. New rows go into the table if it has all of
+    Returns these writes, and the table or `NO_TABLE`. New rows go into the table if it has all of
     their columns. Then no chosen write changes a row below the table, because the growing table
     moves these rows.
     """
@@ -184,7 +184,7 @@ def of_one_target(
 
 
 def request_of(worksheet: WorksheetId, plan: Plan, forms: SheetForms | None) -> Work[Request]:
-    """Make the batch of a plan. `forms` are formats and validation of the columns, or None.
+    """Make the batch of a plan. `forms` are formats and validation of the columns, if cached.
 
     The answer shows the formats of new rows if they are in a native table, or if the blank rows
     below have no formats. Otherwise the formats would make the answer large.
@@ -224,7 +224,7 @@ def request_of(worksheet: WorksheetId, plan: Plan, forms: SheetForms | None) -> 
 def shown_around(
     worksheet: WorksheetId, request: Request, around: Mapping[int, Sequence[str]]
 ) -> Work[Request]:
-    """Add the answer's ranges to a request. `around` are the displayed texts by row number."""
+    """Add the A1 ranges of Google's answer to a request. `around` has texts by row number."""
     plan, title, count = request.plan, worksheet.title, sum(map(len, request.new_rows))
     edges: Sequence[Edge] = ()
     for each in plan.writes:
@@ -249,9 +249,9 @@ def shown_around(
 def are_unchanged(writes: Sequence[Planned], look: RowLook) -> Work[bool]:
     """True if a later read shows the same rows as the plan, in the cells that the writes depend on.
 
-    A write with `If-Match` depends on the texts of the whole row, and a typed one on its values,
-    too. A write by filter or key depends on the columns that it compares and writes. Every other
-    write depends on the written columns.
+    A write with `If-Match` depends on the texts of the whole row. If the write is typed, it depends
+    on the typed values of the row, too. A write by filter or key depends on the columns that it
+    compares and writes. Every other write depends on the written columns.
     """
     shown = look.rows
     for each in writes:
@@ -279,7 +279,7 @@ def are_unchanged(writes: Sequence[Planned], look: RowLook) -> Work[bool]:
 def note_unchanged(
     worksheet: Worksheet, planned: Iterable[Planned], outcomes: Iterable[Outcome], look: RowLook
 ) -> None:
-    """Record rows that an update leaves unchanged as seen, so that no later answer is older."""
+    """Record rows that an update leaves unchanged as seen by clients, for monotonic reads."""
     answered: list[Written | RowChange | int] = []
     for each in planned:
         answered += each.slots
@@ -296,10 +296,11 @@ def note_unchanged(
 
 
 def asked_cells(writes: Sequence[Planned]) -> Work[Sequence[Asked]]:
-    """Choose the cells of changed rows that the answer shows, within the size limits.
+    """Choose the cells of changed rows that Google's answer shows, within the size limits.
 
-    For each write, tries whole rows first, then the cells between the first and last one that the
-    write uses, then only written cells. A write by filter gets no cells if these are too many.
+    For each write, tries whole rows first, then the cells from the first to the last cell that the
+    write uses, then only written cells. A write by filter gets no cells if the written cells are
+    too many.
     """
     asked: list[Asked] = []
     left_bytes = MAX_ANSWER_BYTES
@@ -332,7 +333,7 @@ def _hull(write: Planned, change: RowChange) -> list[Asked]:
 
 
 def _narrow(_write: Planned, change: RowChange) -> list[Asked]:
-    """Choose the written cells, and cells between them if they are shorter than another range."""
+    """Choose the written cells, and cells between them that need less space than a new range."""
     spans: list[tuple[int, int]] = []
     for at, run in change.runs:
         last = at + len(run) - 1
@@ -417,7 +418,7 @@ def edges_of(
 def _next_to(
     rows: Iterable[int], around: Mapping[int, Sequence[str]], written: Collection[int]
 ) -> Sequence[Sequence[str]]:
-    """Return the texts of rows, up to the first row that is unknown or written by the batch."""
+    """Return the texts of rows, down to the first row that is unknown or written by the batch."""
     near = takewhile(lambda row: row in around and row not in written, rows)
     return [around[row] for row in near]
 

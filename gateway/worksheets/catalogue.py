@@ -55,7 +55,7 @@ FIRST_ROWS = 10
 """Maximum number of rows below the header that are read to find the types of columns."""
 
 MAX_CELLS = 20_000
-"""Maximum number of cells in the first rows of all worksheets; at least one row of each is read."""
+"""Number of cells in the first rows of all worksheets above which fewer rows are read."""
 
 MAX_COLUMNS = 60_000
 """Maximum number of columns of all worksheets, where each worksheet counts as 10 columns more."""
@@ -64,10 +64,10 @@ MAX_CHARACTERS = 1_000_000
 """Maximum number of characters in all headers. 50 worksheets of 1,000 short names need 750,000."""
 
 _WORKSHEET_COLUMNS = 10
-"""Columns that each worksheet counts in addition to its own."""
+"""Number of columns that each worksheet adds to its own columns for `MAX_COLUMNS`."""
 
 _COLUMN_CHARACTERS = 10
-"""Characters that each field name or dropdown option counts in addition to its own."""
+"""Number of characters that each field name or dropdown option adds for `MAX_CHARACTERS`."""
 
 _SHARE_CHARACTERS = 1_000
 """Characters of a header that add one unit to the cache weight of a worksheet."""
@@ -79,15 +79,15 @@ _SHARE_BYTES = 65_536
 """Bytes of cached documents for each unit of cache weight."""
 
 _MOST_SHARES_KEPT = 256
-"""Maximum cache weight that counts for the cached documents of one spreadsheet: 16 MiB."""
+"""Maximum cache weight that counts for the cached documents of one spreadsheet (16 MiB)."""
 
 _MOST_SHARES_AT_ONCE = 8
-"""Maximum cache weight of a document made on the event loop, which takes about 2 ms."""
+"""Maximum cache weight of worksheets whose document is made on the event loop, in about 2 ms."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """A worksheet of a spreadsheet, with its header and types. The header can be blank."""
+    """A worksheet of a spreadsheet, with its header, which can be blank, and its types."""
 
     title: str
     header: Header
@@ -121,8 +121,8 @@ class Contents:
     def find(self, worksheet: WorksheetId) -> Listed:
         """Return the worksheet with this title.
 
-        Raises WorksheetNotFound if the spreadsheet lacks it, and SheetTooLarge if the gateway left
-        it out because the spreadsheet is too large.
+        Raises WorksheetNotFound if the spreadsheet has no such worksheet, and SheetTooLarge if the
+        gateway left the worksheet out because the spreadsheet is too large.
         """
         for each in self.worksheets:
             if each.title == worksheet.title:
@@ -136,7 +136,7 @@ class Contents:
 
 
 class Catalogue:
-    """LRU cache of the worksheets of spreadsheets, with a maximum total of `Contents.shares`."""
+    """LRU cache of the worksheets of spreadsheets, with a maximum total weight (`shares`)."""
 
     def __init__(
         self,
@@ -236,8 +236,8 @@ async def read_first_rows(
 ) -> SpreadsheetView:
     """Read the headers and first rows of the worksheets, in order, up to `MAX_COLUMNS` columns.
 
-    If the header row of the settings is past the grid, row 1 is read. Costs 1 read. If the rows are
-    too large, only the headers are read, which costs 1 read more.
+    If the header row of the settings is below the grid, row 1 is read. Costs 1 read. If the rows
+    are too large, only the headers are read, which costs 1 read more.
     """
     share = MAX_CELLS // max(1, len(listed))
     spans: dict[str, tuple[int, int]] = {}

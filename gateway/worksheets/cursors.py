@@ -32,7 +32,7 @@ class Cursors:
         self._cipher = AESSIV(key)
 
     def seal(self, target: Target, asked: bytes) -> "Seal":
-        """Return the cursor codec for one list. `asked` contains its `where` and `order`."""
+        """Return the codec for cursors of one list. `asked` has the list's `where` and `order`."""
         return Seal(self._cipher, _encode((target.access.key_id, target.worksheet, asked)))
 
 

@@ -27,7 +27,7 @@ LANE: Final = "exports"
 _FIRST_ROWS = 16
 _MOST_CELLS = 8_192
 _BLOCK_BYTES = 49_152
-"""Intended size of an encoded block in bytes, which takes about one time slice to make."""
+"""Intended bytes of an encoded block. Making such a block takes about one time slice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,10 @@ class Export:
             count = min(max(1, made * _BLOCK_BYTES // max(1, len(body))), most, 4 * made)
 
     def _made_columns(self) -> TypedColumns | None:
-        """Return the cached typed columns by column number, or None if not cached or not needed."""
+        """Return cached typed columns by column number, or None if typed columns are not cached.
+
+        Returns None for an export of displayed texts, too.
+        """
         try:
             return self.table.typed_columns(self.selected) if self.is_typed else None
         except Unbuilt as unbuilt:

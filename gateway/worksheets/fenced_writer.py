@@ -114,7 +114,7 @@ MAX_EXTRA_WRITES = 4
 """Maximum number of further batches of a group after refusals."""
 
 MAX_SMALL_LOOKS = 2
-"""Maximum number of times that the rows of a plan are read again because a read took too long."""
+"""Maximum number of times that the rows of a plan are read again after a slow read."""
 
 MAX_TABS = 1_000
 """Number of tabs above which old entries of `FencedWriter._tabs` are deleted."""
@@ -129,7 +129,7 @@ class _Again(Enum):
     OUTDATED = auto()
     """Google refused some writes, or the cached header or sheet ID may be wrong."""
     OLD_LOOK = auto()
-    """The rows or the header changed after they were read."""
+    """The rows or the header changed after the gateway read them."""
     SLOW_LOOKS = auto()
     """Google answered reads so slowly that the rows may have changed before the write."""
     FAILED = auto()
@@ -155,7 +155,7 @@ MOST = {
 
 
 class _Sent(NamedTuple):
-    """Result of a batch: outcomes by index, and the reason to plan the remaining writes again."""
+    """Result of a batch: outcomes by index of the write, and the reason to plan the rest again."""
 
     outcomes: dict[int, Outcome]
     again: _Again | None = None
@@ -214,14 +214,14 @@ class FencedWriter:
             writes by filter             2 reads (1 for filters of row numbers), 1 write
             upserts                      1 read, 1 write
 
-        Writes by filter and upserts cost 1 read more if the sheet ID is unknown. If several use the
-        same rows or columns, each has the cost of its own group. Further costs:
+        Writes by filter and upserts cost 1 read more if the sheet ID is unknown. If several writes
+        use the same rows or columns, each write costs as much as its own group. Further costs:
 
             Google refuses the group      at most 4 writes, each with 1 read for the reason
             the group is too large        1 read or 1 write more than its writes one by one
             a native table refuses rows   2 reads, 1 write
-            unknown earlier outcomes      1 to 2 reads and 1 write for each on the same rows; the
-                                          rows are read again if the tab had another title
+            unknown earlier outcomes      1 to 2 reads and 1 write for each on the same rows, and
+                                          another read of the rows if the tab had another title
         """
         refusals: Sequence[GatewayError | None] = [None] * len(writes)
         is_single, earlier = self._lock is None, self._open_writes
@@ -446,7 +446,7 @@ class FencedWriter:
     async def _with_stored_values(self, worksheet: Worksheet, plan: Plan) -> Plan:
         """Replace values whose stored form depends on the column by numbers, booleans and formats.
 
-        Costs no read if the plan has the changed rows and the formats of columns are fresh;
+        Costs no read if the plan has the changed rows and the formats of columns are fresh,
         otherwise 1 read. Raises LookOutdated if that read shows another header or tab.
         """
         spans, has_new = await self._scheduler.build(open_spans(plan.writes))
@@ -588,10 +588,10 @@ class FencedWriter:
     async def _fresh(self, worksheet: Worksheet, request: Request) -> tuple[Request, float | None]:
         """Return the request with fresh rows, and the monotonic time at which they were read.
 
-        Costs no read if the rows are still fresh, otherwise 1 read, or 2 if the first one takes too
-        long. If both take too long, writes without a condition that remove no rows are sent
-        nevertheless. For all other writes the time is None: they must be planned again. Raises
-        LookOutdated if the rows have changed.
+        Costs no read if the rows are still fresh, otherwise 1 read, or 2 if the first read takes
+        too long. If both reads take too long, writes without a condition that remove no rows are
+        sent nevertheless. For all other writes the time is None, and they must be planned again.
+        Raises LookOutdated if the rows have changed.
         """
         plan, writes = request.plan, request.plan.writes
         looked_at, around = plan.looked_at, AROUND if plan.around else 0
@@ -646,7 +646,7 @@ class FencedWriter:
     ) -> _Sent:
         """Return the result of a batch that Google did not apply and never will.
 
-        Costs at most 1 read, which finds the reason of a refusal.
+        Costs at most 1 read, which finds the reason of Google's refusal.
         """
         plan, writes = request.plan, request.plan.writes
         if isinstance(error, UpstreamUnreachable):

@@ -57,13 +57,13 @@ from gateway.telemetry.events import look_failed, used_ids_accepted
 from gateway.worksheets.write_queue import WriteTurns, no_turn
 
 BURNT = "burnt.."
-"""End of the token of a burnt fence, after which Google refuses every copy of its write.
+"""End of the token of a burnt fence, whose ID makes Google refuse every copy of the write.
 
 Other tokens end without a dot.
 """
 
 LONGEST_CALL_SECONDS = 180.0
-"""Maximum seconds for which Google works on one call."""
+"""Maximum seconds in which Google processes one call."""
 
 SEARCH_PAUSE_SECONDS = 30.0
 """Seconds between the two searches that prove that a fence does not exist.
@@ -90,7 +90,7 @@ Above it, batches delete the oldest fences early if Google answered the only cop
 """
 
 MAX_FORGOTTEN = 500
-"""Maximum number of fences that one batch deletes."""
+"""Maximum number of fences (metadata) that one batch deletes."""
 
 SENT_WITHIN_SECONDS = 30.0
 """Maximum seconds from making a fence to sending the last copy of its batch."""
@@ -99,7 +99,7 @@ CLOCK_SECONDS = 120.0
 """Maximum seconds between the clocks of processes that share a gateway's key."""
 
 OLD_SECONDS = UNKNOWN_RETRY_SECONDS + SENT_WITHIN_SECONDS + CLOCK_SECONDS
-"""Age in seconds of another process's fence after which Google can no longer apply its write."""
+"""Age in seconds at which another process's fence is old: Google can no longer apply its write."""
 
 RESERVE = 2
 
@@ -110,7 +110,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class NeverApplied(Exception):
-    """Raised for a batch that was not applied, and that Google will never apply."""
+    """The batch was not applied, and Google will never apply it."""
 
 
 @dataclass(kw_only=True)
@@ -122,7 +122,7 @@ class _Open:
     batch: Batch | None = None
     resend_until: float = 0.0
     forgotten: Sequence[int] = ()
-    """IDs of old fences that the batch deletes when Google applies it."""
+    """IDs of old fences that Google deletes together with the batch."""
     is_full: bool = False
     """True if Google's last refusal to create a fence was for lack of space."""
 
@@ -380,10 +380,11 @@ class Fences:
         raise NeverApplied
 
     async def _resend_or_burn(self, spreadsheet: str, copy: _Open) -> SheetView:
-        """Send a batch again, or burn its fence: create a fence with the same ID and another token.
+        """Send a batch again, or burn its fence by creating another fence with the same ID.
 
-        Raises `NeverApplied` after burning. If Google refuses the ID because it is in use, a copy
-        of the batch was applied, and `_settled` searches again.
+        The other fence has another token. Raises `NeverApplied` after burning. If Google refuses
+        the ID because the ID is in use, a copy of the batch was applied, and `_settled` searches
+        again.
         """
         forgotten = await self._spare(spreadsheet, copy, needed=1)
         with await self._write_turn(spreadsheet):
@@ -397,7 +398,7 @@ class Fences:
         raise NeverApplied
 
     def _check_age(self, copy: _Open) -> None:
-        """Raise `_StillOpen` unless two searches have proved that the fence does not exist.
+        """Raise `_StillOpen` unless two searches have proved that Google did not create the fence.
 
         Needed only if Google accepts two fences with the same ID.
         """
@@ -411,7 +412,7 @@ class Fences:
     async def _prove(self, spreadsheet: str, copy: _Open) -> None:
         """Test if Google refuses a second fence with a used ID. Costs 2 writes.
 
-        If the metadata is full, 1 read more.
+        Costs 1 read more if the metadata is full.
         """
         used, other = self.new(), self.new()
         forgotten = await self._spare(spreadsheet, copy, needed=2)
@@ -521,7 +522,8 @@ class Fences:
     async def _forgettable(self, spreadsheet: str, *, needed: int = 0) -> Sequence[int]:
         """Choose old fences to delete, of writes that Google can no longer apply.
 
-        If fewer than `needed` are old, adds the oldest fences whose only copy Google answered.
+        If fewer than `needed` fences are old, adds the oldest fences whose only copy Google
+        answered.
         """
         left = self._left.get(spreadsheet)
         if not left:
@@ -558,7 +560,7 @@ def last_sent_at(fence: Fence, now: float) -> float:
 
 
 class _StillOpen(Exception):
-    """The outcome of a write is still unknown. `is_final`: another attempt would not find it."""
+    """The outcome of a write is still unknown. `is_final`: another attempt would not help."""
 
     def __init__(self, error: GatewayError | None, *, is_final: bool) -> None:
         super().__init__()

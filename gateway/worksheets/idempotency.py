@@ -152,13 +152,13 @@ class Ledger(Protocol):
 
         The caller must await this before each call to Google that can apply the writes. Replaces an
         open or expired record. Does nothing for writes without an identity that only append rows.
-        Returns the writes that another process has stored since `find`; the caller must not send
+        Returns the writes that another process has stored since `find`. The caller must not send
         these writes.
         """
         ...
 
     async def twins(self, identities: Sequence[WriteIdentity]) -> Collection[WriteIdentity]:
-        """Return the writes that another process has stored since `find`.
+        """Return the writes that another process has stored since `find` was called.
 
         The caller must hold the write lock, and must not send these writes.
         """
@@ -190,11 +190,11 @@ class Ledger(Protocol):
 
 
 Perform = Callable[[], Awaitable[Results]]
-"""Sends the write. Each error that it raises says if the write was applied."""
+"""Function that sends the write. Each of its errors says if the write was applied."""
 
 
 Resume = Callable[[Entry], Awaitable[Answer | None]]
-"""Finds the answer of an open write, or of a write whose rows a removal may have moved.
+"""Function that finds the answer of an open write, or of rows that a removal may have moved.
 
 Returns None if Google did not apply the write and never will.
 """
@@ -232,7 +232,7 @@ class Settled:
 
 
 class Idempotency:
-    """Runs idempotent writes: each one once, with its stored answer for repetitions."""
+    """Runs each idempotent write once, and gives repetitions the stored answer."""
 
     def __init__(
         self,
@@ -246,8 +246,8 @@ class Idempotency:
     async def run(self, identity: WriteIdentity, perform: Perform, resume: Resume) -> Settled:
         """Perform a write, or return the answer of an earlier request with the same key.
 
-        Costs the calls to Google of `perform`, or of `resume` for an open record; a replay costs
-        none.
+        Costs the calls to Google of `perform`, or of `resume` for an open record. A stored answer
+        costs no call.
         """
         twin = self._in_flight.get(identity.scope)
         if twin is not None:
@@ -287,7 +287,7 @@ class Idempotency:
     ) -> Settled | None:
         """Find the outcome of an earlier request, in the write queue.
 
-        Returns None if its write can be sent again.
+        Returns None if the write can be sent again.
         """
         queue = self._queue_of(identity.worksheet)
         try:

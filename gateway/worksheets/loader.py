@@ -87,7 +87,7 @@ T = TypeVar("T")
 
 
 class OtherTab(Exception):
-    """The tab with this sheet ID does not have the title of the worksheet."""
+    """The tab with the sheet ID has another title than the worksheet, or does not exist."""
 
 
 TypedRead = tuple[Rendering | None, float]
@@ -131,7 +131,7 @@ class Loader:
         self._scheduler = scheduler
         self._clock, self._moment = header_cache.clock, header_cache.moment
         self._formats: tuple[tuple[str, ...], Mapping[int, Unlike]] = ((), {})
-        """Cells of the header at the last typed read, and the formats found then, by column.
+        """Cells of the header at the last typed read, and the number formats found then, by column.
 
         The formats count only while the header has the same cells.
         """
@@ -146,9 +146,9 @@ class Loader:
         """Read all displayed rows as a snapshot, and the last row for appends. Costs 1 read.
 
         If the sheet still equals `known`, returns that snapshot, including typed values, with the
-        new time. With `sheet_id`, reads the tab by its ID; raises `OtherTab`. `is_now`: do not use
-        a read of another process. If `table.ends_by_types`, the caller must call `with_types` next,
-        because only typed values show the last record.
+        new time. With `sheet_id`, reads the tab by its ID, and raises `OtherTab` if the title
+        differs. `is_now`: do not use a read of another process. If `table.ends_by_types`, the
+        caller must call `with_types` next, because only typed values show the last record.
         """
         moment = self._moment()
         digest = None if known is None else known.displayed.digest
@@ -203,8 +203,8 @@ class Loader:
     ) -> TypedRead:
         """Read the typed values of all cells, by `sheet_id` unless None. Costs 1 read.
 
-        Returns the values, or None if they equal the values of `known`, and the time of sending.
-        Raises `OtherTab`.
+        Returns the values, or None if unchanged since `known`, and the time of sending. Raises
+        `OtherTab`.
         """
         origin = None if known is None else known.typed
         digest = None if origin is None else origin.digest
@@ -264,8 +264,8 @@ class Loader:
     async def both_again(self, seen: Snapshot, *, sheet_id: int | None) -> Snapshot | None:
         """Read texts and values again after they seemed to show different states. Costs 2 reads.
 
-        Returns None if they still do. If both pairs of reads are equal, or a column differs in
-        both, number formats explain the difference, and later reads use these formats.
+        Returns None if texts and values still differ. If both pairs of reads are equal, or a column
+        differs in both, number formats explain the difference, and later reads use these formats.
         """
         displayed, _ = await self.displayed(sheet_id=sheet_id, is_now=True)
         typed = await self.typed(sheet_id=sheet_id, is_now=True)
@@ -423,10 +423,10 @@ class Loader:
         return EndLook(extent, view.sheet_id, end, is_whole=end is not None), native
 
     async def window(self, span: RowSpan) -> Window:
-        """Read a window of rows. Costs 1 read, or 2 at the end of the records or below it.
+        """Read a window (range of rows). Costs 1 read, or 2 at the end of the records or below it.
 
-        A window with types costs 1 read more, which reads texts and values in one call. If the rows
-        changed between these reads, both are repeated once.
+        Typed values cost 1 read more, which reads texts and values in one call. If the rows changed
+        between these reads, both are repeated once.
         """
         window = await self._displayed_window(span)
         if not span.has_types:
@@ -731,7 +731,7 @@ async def check_place(
 
 
 def check_names(header: Header) -> None:
-    """Raise NoHeaderRow if the header names no field, or lacks the `record_field` setting."""
+    """Raise NoHeaderRow if the header has no names, or lacks the field of `record_field`."""
     if not header.columns:
         raise no_header_row(header.row)
     if header.missing_field:
@@ -776,7 +776,7 @@ class SingleFlight(Generic[K, T]):
     async def outcome(self) -> T:
         """Return the result, or raise the read's error.
 
-        Until it is sent, the read waits for quota on behalf of this request's key, too.
+        While the read waits for quota, it waits on behalf of this request's key, too.
         """
         self._beneficiaries.join_as(current_call_context())
         return await asyncio.shield(self._task)

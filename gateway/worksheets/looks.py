@@ -44,7 +44,7 @@ from gateway.worksheets.refusal import explain, tabs_changing
 from gateway.worksheets.worksheet import Worksheet
 
 MAX_LOOKS = 3
-"""Maximum number of reads if requested rows turn out to be below the grid."""
+"""Maximum number of reads if requested rows are below the grid."""
 
 MAX_TARGET_CELLS = 500_000
 """Maximum number of cells in all rows that one write reads."""
@@ -323,7 +323,7 @@ async def _rows_in_grid(
 def _last_record(
     end: EndRule, rows: Mapping[int, Sequence[str]], values: Mapping[int, Sequence[Value]]
 ) -> int:
-    """Return the last of these rows that is a record by its own cells, or 0."""
+    """Return the number of the last row that is a record by its own cells, or 0."""
     for row, texts in sorted(rows.items(), reverse=True):
         if end.column is None and len({"", *texts}) > 2:  # a filled-down row displays FALSE only
             return row
@@ -334,9 +334,9 @@ def _last_record(
 
 
 async def _last_row(sheets: Sheets, worksheet: WorksheetId, area: SheetArea, end: EndRule) -> int:
-    """Return the number of the last record in an area, or 0. Raises `OtherTab`.
+    """Return the row number of the last record in an area, or 0. Raises `OtherTab`.
 
-    Costs 1 read, and 1 more if the last rows display only words of booleans.
+    Costs 1 read, and 1 more if the last rows display only words of booleans such as `FALSE`.
     """
     displayed = await read_tab(sheets, worksheet, area, render=Render.DISPLAYED)
     columns = () if displayed is None else displayed.columns

@@ -14,8 +14,8 @@ Rules
   of a typed write with `If-Match`. Other cells are compared by displayed text only.
 - The response cannot show a removed row. It shows the rows above and below. Another row was removed
   if two of these neighbours are other records, if most of their cells changed, or if the planned
-  row is among them. It was not if they show that one row further down was inserted or deleted. Rows
-  that were blank are not evidence.
+  row is a neighbour now. The planned row was removed if the neighbours show only that one row
+  further down was inserted or deleted. Rows that were blank are not evidence.
 - Two rows that people deleted below also give the error, because one of them might be the planned
   row. If all rows but one were blank, an edit of the only filled cell looks like a sort and gives
   the error. A false error is better than a silent wrong write.
@@ -52,7 +52,7 @@ class _Compared(NamedTuple):
 
     @property
     def is_it(self) -> bool:
-        """True if compared cells exist and all are unchanged."""
+        """True if the row is the planned record: compared cells exist, and all are unchanged."""
         return bool(self.same) and not (self.changed or self.hidden)
 
 
@@ -260,9 +260,9 @@ def _compared(
 
 
 def shown_row(before: Sequence[C], shown: Sequence[tuple[int, Sequence[C]]], blank: C) -> list[C]:
-    """Return a row after the write, from `before` and the runs of cells that the response shows.
+    """Return a row after the write, from the row `before` and the cells that the response shows.
 
-    Each entry of `shown` has the first column and the cells of a run.
+    Each entry of `shown` has the first column and the cells of a run of neighbouring cells.
     """
     row = [*before]
     for first, cells in shown:

@@ -23,11 +23,11 @@ from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.writes import Write
 
 MAX_SETTLED = 5
-"""Maximum number of open batches that one group looks up. With more, the group must wait."""
+"""Maximum number of open batches that one group looks up. With more batches, the group waits."""
 
 
 class OpenWrites:
-    """Writes whose outcome is unknown, sent by this process or by `earlier` ones.
+    """Writes whose outcome is unknown, sent by this process or by an earlier process.
 
     `clock` must be the clock of `fences`. `lock` stores the open fences of other processes, and is
     None for a single process.
@@ -153,7 +153,7 @@ class OpenWrites:
         return is_applied
 
     async def _settled_earlier(self, worksheet: Worksheet, lock: WriteLock) -> bool:
-        """Look up the outcome that the last lock holder left open. Returns False if unknown."""
+        """Look up the outcome of the last lock holder's batch. Returns False if it stays open."""
         earlier = lock.earlier(worksheet.id)
         open_fence = earlier and earlier.fence
         self.open = [  # other processes settled the others
@@ -186,7 +186,7 @@ class OpenWrites:
             )
 
     def refusal(self) -> GatewayError:
-        """Return the error for a write that must wait."""
+        """Return the error for a write that must wait for another write."""
         return QueueFull(
             "The outcome of an earlier write is not known yet, and that write can still change or "
             "move this row. Send the request again after Retry-After.",

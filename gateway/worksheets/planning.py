@@ -75,28 +75,28 @@ MAX_COMPARED = 16
 """Maximum number of key or filter columns whose cells are compared after the write."""
 
 UPDATE_STEPS = 24
-"""Scheduler steps per field of a row, from the field name to the changed cell."""
+"""Scheduler steps (units of work) per field of a row."""
 
 MOST_STEPS = 16_384
-"""Maximum number of steps without a pause, about 1 ms."""
+"""Maximum number of scheduler steps without a pause, about 1 ms."""
 
 STEPS_PER_ROW = 4
-"""Scheduler steps per existing row that holds a value of a key."""
+"""Scheduler steps (units of work) per existing row that matches a key."""
 
 KEY_STEPS = 20
-"""Scheduler steps for each key field of each row of an upsert."""
+"""Scheduler steps (units of work) for each key field of each row of an upsert."""
 
 TYPED_STEPS = 160
-"""Scheduler steps to check if a value is a date or time."""
+"""Scheduler steps (units of work) to check if a value is a date or time."""
 
 FIELD_STEPS = (UPDATE_STEPS, UPDATE_STEPS + TYPED_STEPS)
-"""Scheduler steps per field of a row: for displayed values, and for typed values."""
+"""Scheduler steps (units of work) per field of a row, for displayed and for typed values."""
 
 CELLS_OF_STEP = 4
 """Number of cells that one scheduler step copies."""
 
 MAX_WRITTEN_BYTES = 8 * 1024 * 1024
-"""Maximum total size of the values that one write by filter sends to all matching rows."""
+"""Maximum total bytes of the values that one write by filter sends to all matching rows."""
 
 
 NewKey = tuple[tuple[int, Hashable], ...]
@@ -113,7 +113,7 @@ class NewRows:
     placements: Sequence[Placement]
     rows: Sequence[list[Stored]]
     formats: Sequence[Mapping[int, NumberFormat]] = ()
-    """Number formats by column for each row, or empty if all rows need none."""
+    """Number formats by column for each row, or empty if no row needs formats."""
 
     @property
     def columns(self) -> frozenset[int]:
@@ -176,7 +176,7 @@ class Planned:
     values: Mapping[int, Mapping[int, object]] = field(default_factory=dict)
     """Typed values of the `compared` columns in existing rows, by row and column."""
     typed: Mapping[int, Sequence[object]] = field(default_factory=dict)
-    """Typed cells of each row in the planning read, for a typed write."""
+    """Typed cells by row number in the planning read, for a typed write."""
 
     @property
     def columns(self) -> frozenset[int]:
@@ -238,7 +238,7 @@ class Plan:
     beside: Mapping[int, Sequence[str]] = field(default_factory=dict)
     """Displayed texts of the existing rows next to inserted rows, by row number."""
     emptied: frozenset[int] = frozenset()
-    """Numbers of the rows to empty. Google does not allow to remove the last unfrozen row."""
+    """Numbers of the rows to empty, because Google does not remove the last unfrozen row."""
     grid_rows: int = 0
     """Number of rows of the sheet in the planning read, including blank rows, or 0 if unknown."""
     around: Mapping[int, Sequence[str]] = field(default_factory=dict)
@@ -312,8 +312,8 @@ class _Batch:
 class Planner:
     """Plans writes.
 
-    `ignore_unknown`: fields that the header lacks are ignored. `clears`: a delete empties the row
-    instead of removing it, so that no other row moves.
+    With `ignore_unknown`, fields that the header lacks are ignored. With `clears`, a delete empties
+    the row instead of removing it, so that no other row moves.
     """
 
     ignore_unknown: bool
@@ -322,10 +322,9 @@ class Planner:
     async def plan(
         self, worksheet: Worksheet, writes: Mapping[int, Write], look: Look
     ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
-        """Return the writes for one batch, and the results or errors of writes that need no batch.
+        """Return the writes for one batch, and results or errors of other writes by index.
 
-        Results and errors are by index of the write. The remaining writes are planned again after
-        the batch.
+        Writes in neither result are planned again after the batch.
         """
         table = look if isinstance(look, Table) else None
         batch, outcomes = _Batch(), dict[int, Outcome]()
@@ -619,7 +618,7 @@ def row_change(
 
 
 def _read_columns(write: Write, view: View) -> frozenset[int | None]:
-    """Columns by which the write finds its rows. None stands for the row number."""
+    """Return the columns by which the write finds its rows. None stands for the row number."""
     by = write.selector
     names = by.names if isinstance(by, ByKey) else ()
     if isinstance(by, ByFilter):

@@ -86,7 +86,7 @@ DEGRADING = tuple(_REASONS)
 """Errors of Google or of the connection, after which stale rows are allowed."""
 
 ReadBudget = Callable[[str], Mapping[str, float]]
-"""Returns the reads per second of each account that can open a spreadsheet, by account name."""
+"""Function that returns reads per second by name of the accounts that can open a spreadsheet."""
 
 _PAST = math.nextafter(0.0, -math.inf)
 """Largest allowed `ttl_seconds` of stale rows: just below 0."""
@@ -216,8 +216,7 @@ class Reader:
     ) -> tuple[Snapshot | None, Read | None]:
         """Return displayed rows that lack typed values, or stale rows that can answer the request.
 
-        Both results are None if displayed rows and typed values must both be read. Raises
-        UnknownField.
+        Both results are None if displayed rows and typed values must be read. Raises UnknownField.
         """
         displayed, reason = _newer(worksheet, DISPLAYED, since), ""
         extent = worksheet.header.fresh()

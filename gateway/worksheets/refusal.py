@@ -128,7 +128,7 @@ def no_record_field(header_row: int) -> NoHeaderRow:
 
 
 def header_moved(row: int, header_row: int) -> NoHeaderRow:
-    """Return the error for a header that is in another row than the settings say."""
+    """Return the error for a header that is not in the row of the settings."""
     return NoHeaderRow(
         f"The header of the worksheet is in row {row} now, because rows above it were "
         f"inserted or deleted, but the gateway's settings say row {header_row}. Move the header "

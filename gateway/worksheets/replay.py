@@ -50,7 +50,7 @@ def shortened(value: object, texts: frozenset[str]) -> object:
 
 
 class Restorer:
-    """Replaces digests by the texts of a repeated request."""
+    """Replaces digests in a stored answer by the texts of a repeated request."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = {_digest(text): text for text in texts}

@@ -100,7 +100,7 @@ class InMemory(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     worksheet: str
     rows: int
     is_window: bool
-    """True if only windows are cached, not all rows."""
+    """True if only windows (ranges of rows) are cached, not all rows."""
     age_seconds: float | None
     """Seconds since the start of the latest read, or None if no rows are cached."""
     bytes: int
@@ -130,7 +130,7 @@ class RowService:
         self._published: TTLCache[str, bool] = TTLCache(
             MAX_PUBLISHED, PUBLISHED_SECONDS, timer=clock
         )
-        """Scopes of idempotent writes that all other processes know."""
+        """`WriteIdentity.scope` of idempotent writes that all other processes know."""
         self._clock = clock
         self._pool = pool = Pool(max_worksheets=cache.max_worksheets, max_bytes=cache.max_bytes)
         self._scheduler = scheduler = Scheduler(api.max_query_steps)
@@ -565,7 +565,7 @@ class RowService:
     async def _read(
         self, worksheet: Worksheet, target: Target, query: Query, span: RowSpan, *, no_cache: bool
     ) -> Read:
-        """Return rows for a query or a span, from fresh cached rows or from Google."""
+        """Return rows for a query or a range, from fresh cached rows or from Google."""
         shared = worksheet.shared
         is_known = shared is None or await shared.peers.rows.is_current(shared)
         whole = TYPED if query.needs_types else span.whole
@@ -596,11 +596,11 @@ class RowService:
 
 
 class Pool:
-    """Pool of worksheets, with limits of their number and of the memory of rows.
+    """Pool of worksheets, with a maximum number and a maximum memory of cached rows.
 
-    Above the limit of number, worksheets that were never read are evicted first, so that invented
+    Above the maximum number, worksheets that were never read are evicted first, so that invented
     names displace no real worksheet, then the longest unused worksheet. A worksheet with a running
-    read or a queued write stays. Above the limit of memory, the worksheet with the oldest last read
+    read or a queued write stays. Above the maximum memory, the worksheet with the oldest last read
     loses its rows.
     """
 
@@ -636,7 +636,7 @@ class Pool:
         return (self._worksheets[each] for each in self._weights if each.spreadsheet == spreadsheet)
 
     def demands(self) -> Iterator[Demand]:
-        """Iterate over the demand for each worksheet that has cached rows."""
+        """Iterate over the `Demand` (request times) of each worksheet that has cached rows."""
         return (self._worksheets[each].demand for each in self._weights)
 
     def beside(self, worksheet: Worksheet) -> Iterator[Worksheet]:

@@ -21,7 +21,7 @@ from gateway.table.steps import Metered, Work
 T = TypeVar("T")
 
 SLICE_STEPS = 20_000
-"""Number of steps of a slice. They take about 1 to 2 ms."""
+"""Number of steps (units of work) of a slice, which take about 1 to 2 ms."""
 
 MAX_WAITING = 32
 """Maximum number of waiting queries of one key."""

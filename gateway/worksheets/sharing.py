@@ -38,7 +38,7 @@ class Seen(NamedTuple):
 
 
 class Missed(NamedTuple):
-    """News for other processes: the row does not exist."""
+    """News for other processes: a client got the answer that the row does not exist."""
 
     row: int
 
@@ -77,9 +77,9 @@ class SharedState:
         self.own_epoch: str | None = None
         """Epoch (version) of this process's last write, or None if another process wrote since."""
         self.changes = 0
-        """Number of actual or possible changes by other processes."""
+        """Number of actual or possible changes of the worksheet by other processes."""
         self.writes = 0
-        """Number of changes by this process. A read that began before a change is not published."""
+        """Number of changes by this process. Reads that began before a change are not published."""
         self.newest_seconds = float("-inf")
         """Monotonic seconds at the read of the newest rows that this process might have served."""
         self.overtaken_at = -1
@@ -87,7 +87,7 @@ class SharedState:
         self.is_alone = False
         """True if other processes might not know the last write."""
         self.digests: dict[Render, bytes] = {}
-        """Digest of each rendering that this process last published or found published."""
+        """Digests of the texts and values that this process last published or found published."""
         self.catching_up = asyncio.Lock()
         self.is_written = False
         """True if this process holds the write lock."""
@@ -104,7 +104,7 @@ class SharedState:
             self.forget()
 
     def overtaken(self) -> None:
-        """Record that reads until now can be older than a change by another process."""
+        """Record that earlier reads can be older than a change by another process."""
         self.overtaken_at = self.header.moment()
 
     def add_news(self, news: "News | None") -> None:
@@ -219,13 +219,13 @@ class WriteLock(Protocol):
     def held(self, state: SharedState) -> AbstractAsyncContextManager[None]:
         """Hold the lock during the block, and publish the write at the end.
 
-        Raises RecordsUnavailable (`not_applied`), or QueueFull if the wait was too long, both
-        before the block begins. The other methods are allowed only within the block.
+        Before the block, raises RecordsUnavailable (`not_applied`), or QueueFull if the wait was
+        too long. The other methods are allowed only within the block.
         """
         ...
 
     def earlier(self, worksheet: WorksheetId) -> OpenFence | None:
-        """Return the fence that an earlier lock holder left open, or None, also after `settled`."""
+        """Return the fence that an earlier lock holder left open. Returns None after `settled`."""
         ...
 
     def settled(self, worksheet: WorksheetId, fence: Fence) -> None:

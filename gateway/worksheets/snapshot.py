@@ -32,13 +32,13 @@ from gateway.worksheets.answers import Bodies, Encoder, Encodings, with_digests
 
 
 class Whole(NamedTuple):
-    """A read of all rows: displayed texts only, or also typed values."""
+    """A read of all rows, with displayed texts only or also with typed values."""
 
     has_types: bool
 
 
 class RowSpan(NamedTuple):
-    """A read of a range of rows: displayed texts only, or also typed values."""
+    """A read of a range of rows, with displayed texts only or also with typed values."""
 
     first_row: int
     row_count: int
@@ -104,7 +104,7 @@ class HeaderCache:
         self._as_of = -1
         """Event number of the extent, or of a later change that dropped the extent."""
         self._seen: tuple[tuple[str, ...], int] | None = None
-        """Cells of the last read header, and the event number at which that read began."""
+        """Cells of the last read header, and the event number at the start of that read."""
         self._sheet: tuple[int, float] | None = None
         self._forms: tuple[SheetForms, tuple[str, ...], float] | None = None
         self.frozen_rows = 0
@@ -169,14 +169,14 @@ class HeaderCache:
         return forms if is_fresh and is_same else None
 
     def fresh(self) -> SheetExtent | None:
-        """Return the extent if its header is fresh, and its native table is the last table read."""
+        """Return header and last row if the header is fresh and the native table is unchanged."""
         extent = self.extent
         if extent is None or self.clock() - extent.header_as_of >= self.ttl_seconds:
             return None
         return extent if extent.table_id == self.table.id else None
 
     def keep(self, extent: SheetExtent) -> None:
-        """Cache an extent, unless a newer extent or a later change is known."""
+        """Cache an extent (header and last row), unless a newer extent or change is known."""
         is_same = self._seen is None or self._seen[0] == extent.header.cells
         if is_same and self._as_of <= extent.as_of:
             self.extent, self._as_of = extent, extent.as_of
@@ -189,7 +189,7 @@ class HeaderCache:
     def adopt(
         self, sheet_id: int | None, header_digest: bytes | None, last_row: int | None, *, as_of: int
     ) -> None:
-        """Take the last row from another process, which wrote at the local event number `as_of`.
+        """Take the last row from another process, which wrote at the event number `as_of`.
 
         A later read of this process has priority. Drops all cached values if the other process saw
         another tab or header.
@@ -274,7 +274,7 @@ class Effect:
 
 
 def texts_of(effects: Sequence[Effect]) -> Mapping[int, Mapping[int, str]]:
-    """Displayed texts after consecutive writes, by row and column."""
+    """Return the displayed texts after consecutive writes, by row and column number."""
     texts: dict[int, dict[int, str]] = {}
     for effect in effects:
         for patch in effect.rows:
@@ -307,7 +307,7 @@ class Snapshot:
     typed: Origin | None = None
     encodings: Encodings
     is_expired: bool = False
-    """True if the worksheet might have changed, so that the rows are only served stale."""
+    """True if the worksheet might have changed. Expired rows are only served as stale rows."""
 
     @cached_property
     def header(self) -> Header:
@@ -340,7 +340,7 @@ class Snapshot:
 
     @property
     def digests(self) -> tuple[bytes | None, bytes | None]:
-        """Digests of the displayed texts and the typed values. None if unread or changed."""
+        """Digests of the displayed texts and of the typed values. None if unread or changed."""
         return self.displayed.digest, None if self.typed is None else self.typed.digest
 
     def displays_as(self, other: "Snapshot") -> bool:
@@ -368,7 +368,7 @@ class Snapshot:
         )
 
     def shows(self, header: Header, texts: Mapping[int, Mapping[int, str]]) -> bool:
-        """True if the cells display these texts, by row and column."""
+        """True if the cells display these texts, by row and column number."""
         return self.table.header.cells == header.cells and all(
             self.table.text(row, column) == text
             for row, cells in texts.items()
@@ -414,7 +414,7 @@ class Snapshot:
         return (yield from self._patched([effect]))
 
     def _fits(self, effects: Sequence[Effect], seen: int) -> Work[bool]:
-        """True if the rows show the first `seen` writes, and no removal of a later write."""
+        """True if the rows show the first `seen` writes, and have rows that later writes remove."""
         table = self.table
         for effect in effects:
             if effect.header.cells != table.header.cells:
@@ -617,7 +617,7 @@ class Window:
         return last >= self._end
 
     def shows(self, header: Header, texts: Mapping[int, Mapping[int, str]]) -> bool:
-        """True if rows in the window display these texts."""
+        """True if rows in the window display these texts, by row and column number."""
         if self.header.cells and self.header.cells != header.cells:
             return False
         if not self.has_next and any(
@@ -663,7 +663,7 @@ class Window:
         return None
 
     def changed(self, effect: Effect) -> "Window | None":
-        """Return the window after a write, or None if its rows are then unknown."""
+        """Return the window after a write, or None if the write makes its rows unknown."""
         if self.header.cells != effect.header.cells:
             return None
         if effect.removed and not self.has_next:
@@ -699,7 +699,7 @@ class Window:
         return replace(self, rows=rows, values=values)
 
     def _ended(self, effect: Effect) -> "Window | None":
-        """Return the window after removals, if it has the last record."""
+        """Return the window after removals, if the window has the last record."""
         first_row, removed = self.span.first_row, effect.removed
         inside = removed[bisect_left(removed, first_row) :]
         if inside and inside[-1] > self.last_row:

@@ -51,11 +51,11 @@ def open_spans(planned: Sequence[Planned]) -> Work[tuple[dict[int, tuple[int, in
 def with_stored_values(
     planned: Planned, forms: SheetForms, own: Mapping[int, Sequence[SeenCell]], header: Header
 ) -> Work[Planned]:
-    """Replace open values of a write (their stored form depends on the column) by stored values.
+    """Replace open values of a write by stored values and number formats.
 
-    `own` are the cells of the changed rows in the planning read, by row number. The result has new
-    number formats, too. Raises InvalidBody for a date and time with a UTC offset, and for a new row
-    that is not a record by the header's rule.
+    An open value is a value whose stored form depends on the type of its column. `own` are the
+    cells of the changed rows in the planning read, by row number. Raises InvalidBody for a date and
+    time with a UTC offset, and for a new row that is not a record by the header's rule.
     """
     write = planned.write
     if not write.has_open_values:

@@ -64,7 +64,7 @@ from gateway.worksheets.writes import Outcome, Write
 T = TypeVar("T")
 
 ABANDONED_SECONDS = 8.0
-"""Seconds after which requests do not join a running read, because a new one might be faster."""
+"""Seconds after which requests start a new read instead of joining a running read."""
 
 FREE_TRIES = 2
 """Maximum attempts of a read while other reads can begin."""
@@ -72,7 +72,7 @@ LAST_TRIES = 3
 """Maximum further attempts, while no other read begins."""
 
 TAB_TRIES = 3
-"""Maximum attempts to read a tab by its sheet id: first the cached id, then new ids."""
+"""Maximum attempts to read a tab by its sheet id. After a failure the id is read again."""
 
 MAX_WINDOWS = 500
 """Maximum number of cached windows (ranges of rows) of one worksheet."""
@@ -84,7 +84,7 @@ MAX_EFFECTS = 64
 """Maximum number of writes that end during a read. With more, the read is repeated."""
 
 MAX_COMPARED_CELLS = 4_000_000
-"""Maximum of (writes during a read) x (their cells), above which the read is repeated."""
+"""Maximum product of the writes during a read and their cells. Above it, the read is repeated."""
 
 REPORT_SECONDS = 2.0
 
@@ -117,12 +117,12 @@ class Demand:
     spreadsheet: str
     asked_seconds: float = float("-inf")
     typed_seconds: float = float("-inf")
-    """Time of the last request for typed rows."""
+    """Time of the last request for typed rows, in monotonic seconds."""
     forced_seconds: float = float("-inf")
-    """Time of the last read for `no-cache`."""
+    """Time of the last read for `no-cache`, in monotonic seconds."""
     failed_seconds: float = float("-inf")
     failure: str = ""
-    """Failure of the last read as one word for `Cache-Status`, or ""."""
+    """One word for `Cache-Status` that names the failure of the last read, or ""."""
 
 
 class Reports:
@@ -165,9 +165,9 @@ class Worksheet:
         """True if lists without filter or order, and reads of one row, use windows."""
         settings = resources.settings
         self.now = resources.clock
-        """Current time in monotonic seconds."""
+        """Function that returns the current time in monotonic seconds."""
         self.moment: Callable[[], int] = itertools.count().__next__
-        """Returns the next event number of this worksheet, to order reads and writes."""
+        """Function that returns the next event number, which orders reads and writes."""
         self.header = HeaderCache(
             ttl_seconds=settings.header_ttl_seconds, clock=self.now, moment=self.moment
         )
@@ -212,7 +212,7 @@ class Worksheet:
         self._ended: list[tuple[int, Effect | None]] = []
         """Event numbers and effects of writes that ended since the first running read began."""
         self._alone = asyncio.Lock()
-        """Lock of a repeated read. No other read begins while it is held."""
+        """Lock of a repeated read. While a read holds the lock, no other read begins."""
 
     @property
     def is_idle(self) -> bool:
@@ -432,7 +432,7 @@ class Worksheet:
         self._resources.weigh(self)
 
     def make_lighter(self) -> bool:
-        """Free memory: drop older typed rows or one index. Returns False if neither is left."""
+        """Free memory by dropping older typed rows or one index. Returns False without either."""
         latest, typed = self._snapshot(DISPLAYED), self._snapshot(TYPED)
         if typed is not None and typed is not latest:
             del self.blocks[TYPED]
@@ -454,7 +454,7 @@ class Worksheet:
     async def search(
         self, table: Table | None, work: Work[T], key_id: str, *, is_write: bool = False
     ) -> T:
-        """Run the search of a request in slices. `table` has the cached rows to search, or is None.
+        """Run the search of a request in slices. `table` is the table whose index it might build.
 
         Searches for writes have their own queue per key, because other writes to the worksheet wait
         for them. Raises OutOfSteps, and TooManyInFlight if too many queries of the key wait. For a
@@ -475,7 +475,7 @@ class Worksheet:
         return metered.result
 
     async def _fly(self, part: Part, base: Snapshot | None) -> Rows:
-        """Read rows again until the result can be cached."""
+        """Read rows, and read them again until the result can be cached."""
         try:
             for _ in range(FREE_TRIES):
                 if self._alone.locked():
@@ -519,7 +519,7 @@ class Worksheet:
         is_alone: bool = False,
         sheet_id: int | None = None,
     ) -> Rows | None:
-        """Read rows and cache them, or return None if they must be read again.
+        """Read rows and cache them, or return None if the rows must be read again.
 
         With `is_alone`, the caller holds the lock for which other reads wait. Then this read joins
         no other read.
@@ -639,7 +639,7 @@ class Worksheet:
         return snapshot
 
     def _keep_window(self, read: Window, began: int) -> Window | None:
-        """Cache a window. Returns None if it must be read again."""
+        """Cache a window (range of rows). Returns None if the window must be read again."""
         effects = self._effects_since(began)
         if effects is None or began < self._lost:
             return None

@@ -54,7 +54,7 @@ MAX_BYTES = 1_048_576
 """Maximum rows and bytes of a group of writes. The first write of a group can be larger."""
 
 SHARE = 4
-"""Divisor of the total memory for waiting writes that gives the maximum of one key."""
+"""Divisor of the total memory for waiting writes. The quotient is the maximum of one key."""
 
 CLOSING_SECONDS = 4.0
 """Seconds to finish waiting writes at shutdown, after the server's time for requests."""
@@ -119,7 +119,7 @@ class Limit:
         self._taken = 0
 
     def take(self, key_id: str, amount: int) -> bool:
-        """Count an amount for a key. Returns False if the limit does not allow it."""
+        """Count rows or bytes for a key. Returns False, and counts nothing, above the limit."""
         own = self._by_key.get(key_id, 0)
         if own and own + amount > self._per_key:
             return False
@@ -174,7 +174,7 @@ class BoundedQueue(Generic[W]):
         self.turns.setdefault(key_id, {})[waiting] = None
 
     def leave(self, waiting: W) -> bool:
-        """Remove a write. Returns False if it is not in the queue."""
+        """Remove a write. Returns False if the write is not in the queue."""
         key_id, size = waiting.key_id, waiting.write.memory_bytes
         own = self.turns.get(key_id, {})
         if waiting not in own:
@@ -270,7 +270,7 @@ class WriteQueue:
         self._instants: dict[float, asyncio.Event] = {}
         """Events that start writes with `not_before`, by time."""
         self._turn_keys: Beneficiaries | None = None
-        """Keys whose writes wait for write quota now, or None if no write does."""
+        """API keys whose writes wait for quota now, or None if no write waits for quota."""
         self.is_idle = True
         """False while a task carries out groups of writes."""
 
@@ -425,7 +425,7 @@ class WriteQueue:
 
 
 async def no_turn(_spreadsheet: str) -> AbstractContextManager[None]:
-    """Return an empty context manager at once: no quota limits writes."""
+    """Return an empty context manager at once, for a gateway without a limit of writes."""
     return nullcontext()
 
 

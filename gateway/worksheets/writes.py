@@ -67,8 +67,8 @@ class ByFilter:
 class ByKey:
     """Selects the row whose fields `names` equal the values of a row in the body (upsert).
 
-    Appends a new row if no row matches. `merges`: other fields of an existing row are written. If
-    False, existing rows stay unchanged. All rows of a body have different keys.
+    Appends a new row if no row matches. With `merges`, other fields of an existing row are written,
+    otherwise existing rows stay unchanged. All rows of a body have different keys.
     """
 
     names: tuple[str, ...]
@@ -97,8 +97,9 @@ class Sent(TypedDict, total=False):
 class Write:
     """A write as sent by a client. Google applies it to all of its rows, or to no row.
 
-    `rows` are the fields to set: one entry for each selected row in order, or one entry for all
-    rows of a filter. None removes the selected rows. `is_array`: the body is a JSON array.
+    `rows` has the fields to set, as one entry for each selected row in order, or one entry for all
+    rows of a filter. If `rows` is None, the selected rows are removed. `is_array`: the body is a
+    JSON array.
     """
 
     selector: Selector
@@ -111,7 +112,7 @@ class Write:
     is_typed: bool = False
     """True if values are typed JSON values, False if they are displayed texts."""
     not_before: float = 0.0
-    """Event-loop time before which the write does not join the queue. 0 for no delay."""
+    """Event-loop time at which the write joins the queue, or 0 for no delay."""
 
     @classmethod
     def create(
@@ -143,12 +144,12 @@ class Write:
     def update_where(
         cls, *, where: Condition, fields: Fields, max_rows: int, **sent: Unpack[Sent]
     ) -> "Write":
-        """Return a write to every matching row. It fails if more than `max_rows` match."""
+        """Return a write to every matching row, which fails if more than `max_rows` match."""
         return cls(selector=ByFilter(where=where, max_rows=max_rows), rows=(fields,), **sent)
 
     @classmethod
     def delete_where(cls, *, where: Condition, max_rows: int, **sent: Unpack[Sent]) -> "Write":
-        """Return the delete of every matching row. It fails if more than `max_rows` match."""
+        """Return the delete of every matching row, which fails if more than `max_rows` match."""
         return cls(selector=ByFilter(where=where, max_rows=max_rows), rows=None, **sent)
 
     @classmethod
@@ -176,7 +177,7 @@ class Write:
 
     @cached_property
     def numbers(self) -> tuple[int, ...]:
-        """Row numbers that the client sent. Empty for other selectors."""
+        """Row numbers that the client sent, or () for other selectors."""
         return self.selector.rows if isinstance(self.selector, ByNumber) else ()
 
     @cached_property
@@ -185,7 +186,7 @@ class Write:
 
     @cached_property
     def has_tag(self) -> bool:
-        """True if the answer has an ETag: for one row, created or updated by number."""
+        """True if the answer has an ETag, for one row that was created or updated by number."""
         return not self.is_array and self.kind in ("create", "update")
 
     @cached_property

@@ -2,8 +2,8 @@
 
 Rules
 - Google leaves out empty JSON members, so a missing member gets its default.
-- Rows stay encoded until `view_of` decodes them. It decodes a few rows at a time, so that the event
-  loop can run between them.
+- Rows stay encoded until `view_of` decodes them. `view_of` decodes a few rows at a time, so that
+  the event loop can run in between.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ from gateway.table.steps import Work
 T = TypeVar("T")
 
 PIECE_BYTES = 256 * 1024
-"""Decoded bytes after which the event loop runs other requests. They take about 2 ms."""
+"""Number of bytes, decoded in about 2 ms, after which the event loop runs other requests."""
 
 BLOCK_BYTES = 400
 """Time to make a `Block` object, as the number of bytes that can be decoded in that time."""

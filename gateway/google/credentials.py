@@ -1,8 +1,8 @@
 """Loading and checks of credentials files. An unsafe or unusable file raises `ConfigError`.
 
 Rules:
-- This module loads the key file of a service account. It only checks the file of the Application
-  Default Credentials, because google-auth loads that file and supports types without a key.
+- This module loads the key file of a service account. The file of the Application Default
+  Credentials is only checked, because google-auth loads that file and supports types without a key.
 - No message quotes the content of a file.
 """
 

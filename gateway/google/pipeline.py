@@ -531,8 +531,8 @@ class Reach:
 class Pipeline:
     """Sender of all calls, with retries, circuit breaker, choice of account and quota.
 
-    `turn_seconds` is the maximum wait in `write_turn`. It is longer than the maximum wait of other
-    calls, so that a key can write to ten worksheets at once.
+    `turn_seconds` is the maximum wait in `write_turn`. This maximum is longer than for other calls,
+    so that a key can write to ten worksheets at once.
     """
 
     def __init__(

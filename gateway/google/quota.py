@@ -140,7 +140,7 @@ class Rate:
         return self._limit if self._share == 1.0 else part_of(self._limit, self._share)
 
     def free_at(self, now: float) -> float:
-        """Return the earliest time at which a call can be sent. It can be in the past."""
+        """Return the earliest time at which a call can be sent, which can be in the past."""
         return max(self._gcra.free_at(self.limit(now)), self._paused_until)
 
     @property
@@ -292,9 +292,9 @@ class FairQueue:
     Rules
     - Verifications of writes go first. Then the API keys take turns, each with its oldest call. So
       a key with fifty waiting calls delays another key by one call, not by fifty.
-    - A call that several keys wait for is in the queue of each key. It is sent once, at the first
-      turn of these keys. Keys can join a call at any time, so the queues are computed from the
-      waiters at each use. When a key joins, the call keeps its age, and its maximum wait starts
+    - A call that several keys wait for is in the queue of each key. The call is sent once, at the
+      first turn of these keys. Keys can join a call at any time, so the queues are computed from
+      the waiters at each use. When a key joins, the call keeps its age, and its maximum wait starts
       again.
     """
 

@@ -3,8 +3,9 @@
 Rules:
 - Decoding blocks the event loop for about 5 ns a byte. So columns are decoded one by one, and long
   columns in parts. The event loop runs between two steps.
-- A column of texts often has the same bytes in both renderings and in the next read. It is decoded
-  once: a column that is in memory, or that is being decoded, is found by the digest of its bytes.
+- A column of texts often has the same bytes in both renderings and in the next read. Such a column
+  is decoded once. A column that is in memory, or that is being decoded, is found by the digest of
+  its bytes.
 - A long column is split only at commas between cells. A comma is between two cells if the JSON text
   before it can be decoded. A comma within a cell's text would leave that text without its end.
 - Memory is counted during decoding, so that a small answer with many cells fails early. The number

@@ -77,8 +77,8 @@ def worksheet_not_found(
 ) -> WorksheetNotFound:
     """Make the error for a title that the spreadsheet lacks. The message ends with `hint`.
 
-    The error object has the existing `titles` as an attribute. Its message does not list them,
-    because the API key might not see them.
+    The error object has the existing `titles` as an attribute. The message does not list these
+    titles, because the API key might not see them.
     """
     error = WorksheetNotFound(
         f"The spreadsheet has no worksheet named {quoted(worksheet.title)}; case and blanks count. "

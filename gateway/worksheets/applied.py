@@ -3,10 +3,10 @@
 Rules
 - Google's answer or the write's fence (metadata in the spreadsheet) proves that Google applied each
   write here.
-- The gateway compares contents only to find the row numbers of created rows. It accepts equal rows
-  at the expected row or at the end of the sheet. If the end was unknown at the time of the write,
-  it also accepts the only equal rows of the sheet. In a native table the same rules hold within the
-  body of the table.
+- The gateway compares contents only to find the row numbers of created rows. The gateway accepts
+  equal rows at the expected row or at the end of the sheet. If the end was unknown at the time of
+  the write, it also accepts the only equal rows of the sheet. In a native table the same rules hold
+  within the body of the table.
 - Created rows that people moved or changed before the gateway read them have no known number
   (`RowNumberUnknown`).
 """
@@ -669,8 +669,8 @@ def located(
     The created rows count as found at the end of the lines, or at the index `expected`, where they
     are if no other write came between. If the end of the sheet was unknown at the time of the
     write, `expected` is negative, and the rows also count if no other rows are equal. `is_retry`:
-    other clients can have appended equal rows. Then rows at the end count only at `expected` or if
-    unique.
+    other clients can have appended equal rows. In that case rows at the end count only at
+    `expected` or if no other rows are equal.
     """
     rows = [*chain.from_iterable(creates)]
     end = yield from at_the_end(lines, creates, below=below)

@@ -165,8 +165,8 @@ def of_one_target(
     """Choose writes whose new rows all go into the native table, or all below the last row.
 
     Returns these writes, and the table or `NO_TABLE`. New rows go into the table if it has all of
-    their columns. Then no chosen write changes a row below the table, because the growing table
-    moves these rows.
+    their columns. If new rows go into the table, no chosen write changes a row below the table,
+    because the growing table moves these rows.
     """
     taken: list[Planned] = []
     targets, is_low = set[bool](), False
@@ -561,8 +561,8 @@ def sendings_of(plan: Plan, *, is_shared: bool) -> Mapping[int, Sending]:
     The result has writes that change rows and writes with an Idempotency-Key. Only writes with a
     key store cells. Appended rows are numbered from the end of the sheet, where the last one is -1.
     If their real numbers can be expected, `first_row` is stored, too. `is_shared`: several
-    processes share a write lock, which stores the fence of every write. Then only removals store
-    the rows that they change.
+    processes share a write lock, which stores the fence of every write. With this lock, only
+    removals store the rows that they change.
     """
     sendings: dict[int, Sending] = {}
     first_row, left = plan.after_row + 1 if plan.is_end else 0, 0

@@ -1,8 +1,9 @@
 """Cursors of paged lists: an encrypted position, valid for one list only.
 
 Rules
-- A cursor is encrypted and authenticated (AES-SIV, RFC 5297). Its key is derived from the pepper,
-  so all processes can decrypt it. A client learns only the length of the position.
+- A cursor is encrypted and authenticated (AES-SIV, RFC 5297). The encryption key is derived from
+  the pepper, so all processes can decrypt the cursor. A client learns only the length of the
+  position.
 - Cursors are deterministic: equal pages have equal cursors, and therefore equal ETags.
 - A cursor is valid only for the API key, worksheet, `where` and `order` of its list.
 """

@@ -3,8 +3,8 @@
 Rules
 - The order is: read the rows, plan, store the writes, encode, send. The age of a read counts from
   its sending. An update is sent within one second after the read, a create while the cached header
-  is fresh. After that time the rows of the plan are read again. If they have changed, the writes
-  are planned again.
+  is fresh. After that time the rows of the plan are read again. If the rows have changed, the
+  writes are planned again.
 - A fence is metadata that a batch creates in the spreadsheet (`fences`).
 - Google's answer to a batch shows the worksheet just after the write: row numbers, displayed
   values, header and sheet ID.
@@ -111,7 +111,7 @@ from gateway.worksheets.write_queue import WriteTurns, no_turn
 from gateway.worksheets.writes import Append, ByKey, ByNumber, Outcome, Write
 
 MAX_EXTRA_WRITES = 4
-"""Maximum number of further batches of a group after refusals."""
+"""Maximum number of further batches for a group of writes, after Google refused some writes."""
 
 MAX_SMALL_LOOKS = 2
 """Maximum number of times that the rows of a plan are read again after a slow read."""

@@ -20,8 +20,8 @@ Rules
   `SENT_WITHIN_SECONDS` after that time. So a fence of another process is certainly old after
   `OLD_SECONDS`: 185 s, the time until it is sent, and the difference of the clocks.
 - Google limits the size of metadata. A batch without space for its fence deletes fences and is sent
-  again. It deletes fences that are certainly old, which 1 read finds, or else the oldest fence
-  whose only copy Google answered. Younger fences stay.
+  again. This batch deletes fences that are certainly old, which 1 read finds, or else the oldest
+  fence whose only copy Google answered. Younger fences stay.
 - The last `RESERVE` answered fences stay until the metadata is full. Each has the length of a new
   fence. So even if other programs fill the metadata, the test (2 fences) or a burnt fence (1) finds
   space.
@@ -115,7 +115,7 @@ class NeverApplied(Exception):
 
 @dataclass(kw_only=True)
 class _Open:
-    """A batch without an answer. `batch` is None if the gateway must not send the batch again."""
+    """A batch that Google has not answered. `batch` is None if it must not be sent again."""
 
     fence: Fence
     sent_at: float
@@ -498,7 +498,8 @@ class Fences:
     async def _spare(self, spreadsheet: str, copy: _Open, *, needed: int) -> Sequence[int]:
         """Choose fences to delete before creating other fences, if the last attempt lacked space.
 
-        Costs 1 read in that case, otherwise none. Raises `_StillOpen` if no fence can be deleted.
+        Costs 1 read after a lack of space, otherwise no read. Raises `_StillOpen` if no fence can
+        be deleted.
         """
         if not copy.is_full:
             return []

@@ -125,8 +125,8 @@ class Ledger(Protocol):
     The data survives a restart. `find`, `twins` and `sending` raise RecordsUnavailable if a
     database server is unavailable or a file is locked, WriteOutcomeUnknown for a damaged record,
     and InternalError otherwise. `check_room` raises QueueFull. All other methods must not raise
-    errors, because the write was already sent. If they fail, the record stays open until the client
-    repeats the request.
+    errors, because the write was already sent. If storing fails, the record stays open until the
+    client repeats the request.
     """
 
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:

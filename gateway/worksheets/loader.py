@@ -615,8 +615,8 @@ async def read_tab(
 def form_ranges(title: str, last_row: int, header_row: int) -> list[str]:
     """Return one or two A1 ranges that show the header and the formats of columns.
 
-    `last_row` is a row at the end or above it. If it is the header row, the end is unknown, and the
-    range has the first rows. Then `forms_in` finds the last filled row.
+    `last_row` is a row at the end or above it. If `last_row` is the header row, the end is unknown,
+    and the range has the first rows. Then `forms_in` finds the last filled row.
     """
     if last_row <= header_row:
         return [a1.row_range(title, header_row, header_row + FORM_ROWS - 1)]
@@ -670,8 +670,8 @@ def forms_in(view: SheetView, last_row: int, block_count: int = 0) -> SheetForms
 def end_in(table: Table, native: NativeTable, rule: EndRule | None = None) -> int:
     """Return the row number of the last record, in a native table's body if there is a table.
 
-    `rule` replaces the header's rule for the table's body. Without a table it is ignored. With a
-    table, returns the header row if the body has no record, or if only typed values that were not
+    `rule` replaces the header's rule for the table's body. Without a table, `rule` is ignored. With
+    a table, returns the header row if the body has no record, or if only typed values that were not
     read can show a record.
     """
     if not native.id:

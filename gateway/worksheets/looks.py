@@ -56,9 +56,9 @@ class RowLook:
 
     `missing` are the requested rows that do not exist. `around` are rows above and below requested
     rows, `values` are the typed values of all these rows, and `cells` their cells with number
-    formats and validation. Each of the three is empty unless the caller requested it. `sent_at` is
-    the time of the read in monotonic seconds. `last_record` is the number of the last read row that
-    is a record by its own cells, or 0.
+    formats and validation. `around`, `values` and `cells` are empty unless the caller requested
+    them. `sent_at` is the time of the read in monotonic seconds. `last_record` is the number of the
+    last read row that is a record by its own cells, or 0.
     """
 
     sheet_id: int

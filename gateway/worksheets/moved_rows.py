@@ -1,4 +1,4 @@
-"""Detect from Google's response that a write changed another record than the planned one.
+"""Detect from Google's response that a write changed another record than the planned record.
 
 Rules
 - The gateway reads rows to plan a write, and then sends the write. People can sort, insert or
@@ -12,10 +12,10 @@ Rules
   have changed. With `If-Match`, one changed cell is enough.
 - Cells by which a row was found are compared by typed value and by displayed text. So are all cells
   of a typed write with `If-Match`. Other cells are compared by displayed text only.
-- The response cannot show a removed row. It shows the rows above and below. Another row was removed
-  if two of these neighbours are other records, if most of their cells changed, or if the planned
-  row is a neighbour now. The planned row was removed if the neighbours show only that one row
-  further down was inserted or deleted. Rows that were blank are not evidence.
+- The response cannot show a removed row. The response shows the rows above and below. Another row
+  was removed if two of these neighbours are other records, if most of their cells changed, or if
+  the planned row is a neighbour now. The planned row was removed if the neighbours show only that
+  one row further down was inserted or deleted. Rows that were blank are not evidence.
 - Two rows that people deleted below also give the error, because one of them might be the planned
   row. If all rows but one were blank, an edit of the only filled cell looks like a sort and gives
   the error. A false error is better than a silent wrong write.
@@ -130,7 +130,7 @@ def met_others(
 
 
 def _is_other(write: Planned, found: _Compared) -> bool:
-    """True if the write changed another record than the planned one."""
+    """True if the write changed another record than the planned record."""
     if write.has_condition:
         return bool(found.changed)
     if not write.compared.isdisjoint((*found.same, *found.changed)):

@@ -4,8 +4,8 @@ Rules
 - The gateway plans a write from rows that it has read before (the planning read). An append needs
   the header only, a write by row number needs some rows, and a write by filter or key needs all
   rows. All rows of a planning read show the worksheet at the same time.
-- A batch is one write call to Google. It takes as many writes as have the same result when carried
-  out one after the other. The remaining writes are planned again after the batch.
+- A batch is one write call to Google. A batch takes as many writes as have the same result when
+  carried out one after the other. The remaining writes are planned again after the batch.
 - Planning makes no call to Google. The scheduler runs it in slices, in the queue for writes of the
   key.
 """

@@ -6,8 +6,8 @@ Rules
   (stale-if-error).
 - A read of one worksheet also refreshes other worksheets of the spreadsheet that are in use and
   past their TTL.
-- `no-cache` reads rows again, at most once in `NO_CACHE_SECONDS` for all requests together. Its
-  answer never has stale rows.
+- `no-cache` reads rows again, at most once in `NO_CACHE_SECONDS` for all requests together. Answers
+  to `no-cache` never have stale rows.
 - Each worksheet in use costs one or two reads per TTL. The service accounts that can open it share
   the cost. If the read quota of the accounts is too small, the TTL of all their worksheets grows by
   the same factor.

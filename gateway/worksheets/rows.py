@@ -23,8 +23,8 @@ short). Concurrent requests share these calls. Exceptions:
 - A worksheet whose last row displays only one word is always read with typed values, because the
   word can be a boolean.
 - A worksheet known to be large is listed and read in windows. A window costs 1 read, 1 more read if
-  no row follows it or if the next row might not be a record, and 1 more with typed values. It costs
-  2 more reads if only words that can be booleans follow a blank row.
+  no row follows it or if the next row might not be a record, and 1 more with typed values. A window
+  costs 2 more reads if only words that can be booleans follow a blank row.
 - Writes of one kind that wait for the same worksheet share their calls.
 - A rejected group costs at most 4 more writes, and 1 read for each of them.
 - A write whose response is lost costs at most 3 more reads and 2 more writes.
@@ -613,7 +613,7 @@ class Pool:
         self._byte_count = 0
 
     def get(self, worksheet_id: WorksheetId, resources: Resources) -> Worksheet:
-        """Return the pooled worksheet, or add a new one."""
+        """Return the pooled worksheet, or add a new worksheet to the pool."""
         worksheet = self._worksheets.get(worksheet_id)
         if worksheet is not None:
             self._worksheets.move_to_end(worksheet_id)
@@ -664,7 +664,7 @@ class Pool:
         snapshots_kept(len(self._weights), self._byte_count)
 
     def _make_room(self) -> None:
-        """Evict the idle worksheets that were never read, or else the longest unused one."""
+        """Evict all idle worksheets that were never read, or else the longest unused worksheet."""
         idle = [each for each in self._worksheets.values() if each.is_idle]
         unseen = [each for each in idle if not each.blocks and each.header.extent is None]
         for worksheet in unseen or idle[: len(self._worksheets) - self._max_worksheets + 1]:

@@ -187,7 +187,7 @@ class Sharing(Protocol):
     ) -> Rendering | None:
         """Return all texts or all values, from another process or from Google.
 
-        Returns None if they have the digest `known`. They were read after `newer_than` (infinity
+        Returns None if they have the digest `known`. The read was sent after `newer_than` (infinity
         forces a new read), and at most `max_age_seconds` ago, as the call context says.
         `record_sent_at` gets the sending time of the read.
         """
@@ -212,8 +212,8 @@ class OpenFence(NamedTuple):
 class WriteLock(Protocol):
     """Write lock of worksheets across processes. Each worksheet has at most one open fence.
 
-    A fence is metadata of a batch in the spreadsheet. It is open while the batch's outcome is
-    unknown.
+    A fence is metadata of a batch in the spreadsheet. An open fence belongs to a batch with unknown
+    outcome.
     """
 
     def held(self, state: SharedState) -> AbstractAsyncContextManager[None]:

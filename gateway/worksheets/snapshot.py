@@ -114,7 +114,7 @@ class HeaderCache:
         self.unfilled_until = 0.0
         """Monotonic time until which no filled-down rows are expected. -inf if some were read."""
         self.trusted_cells: tuple[str, ...] | None = None
-        """Cells of a header below row 1. If they move to another row, NoHeaderRow is raised."""
+        """Cells of a header below row 1. If people move this header, NoHeaderRow is raised."""
 
     def seen_sheet(
         self,
@@ -290,7 +290,7 @@ class Origin:
     byte_count: int
     digest: bytes | None = None
     columns: Sequence[Column] = ()
-    """All columns as read, if only typed values show the last record. Otherwise empty."""
+    """All columns as read if only typed values show the last record, otherwise ()."""
     as_of: int = 0
     """Event number of the read of `columns`."""
     encoded: tuple[object, ...] = ()
@@ -352,8 +352,8 @@ class Snapshot:
     def lags(self, before: "Snapshot") -> bool:
         """True if the typed values seem older than the displayed texts.
 
-        This is so if, since the snapshot `before`, a number got a new text but kept its value, or
-        got another number format.
+        Values seem older if, since the snapshot `before`, a number got a new text but kept its
+        value, or got another number format.
         """
         typed, typed_before = self.table.typed or (), before.table.typed or ()
         columns = zip(
@@ -490,7 +490,7 @@ class Snapshot:
 
 
 def _lags(cell: tuple[object, object], before: tuple[object, object]) -> bool:
-    """True if the value of a cell, a pair of text and value, seems older than its text."""
+    """True if the value of a cell seems older than its text. Both cells are pairs (text, value)."""
     (text, value), (text_before, value_before) = cell, before
     if isinstance(value, str):
         return False
@@ -770,7 +770,7 @@ def is_same(row: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def _may_be_written(shown: Sequence[str], before: Sequence[str] | None, patch: RowPatch) -> bool:
-    """True if a row displays its texts from before or after a write. `before` is None if new."""
+    """True if a row displays its texts before or after a write. `before` is None for a new row."""
     if before is None:
         return all(text_at(shown, column) == text for column, text in patch.texts.items())
     return is_same(shown, before) or is_same(shown, _with_texts(before, patch.texts))

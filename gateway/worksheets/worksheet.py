@@ -3,7 +3,7 @@
 Rules
 - A rendering is all displayed texts or all typed values of the sheet, as one read returns them.
 - Single-flight: at most one read runs for all displayed rows, one for all typed rows, and one for
-  each window (range of rows). Other requests join the running read. They do not join a read that
+  each window (range of rows). Other requests join the running read. No request joins a read that
   was sent before a write ended.
 - Read-your-writes: all cached rows contain every finished write. A read that ran at the same time
   as a write is patched with the write.
@@ -419,7 +419,7 @@ class Worksheet:
         self.drop_rows()
 
     def expire(self) -> None:
-        """Mark all cached rows as expired. They are only served while Google is slow or fails."""
+        """Mark all cached rows as expired. Such rows are only served if Google is slow or fails."""
         expired: dict[Rows, Rows] = {}
         for part, (rows, landed) in self.blocks.items():
             if rows not in expired:
@@ -495,7 +495,9 @@ class Worksheet:
             raise
 
     def _lose(self, error: GatewayError) -> None:
-        """Drop the cached rows after an error. Windows stay if the worksheet is only too large."""
+        """Drop the cached rows after an error, but keep row ranges of a worksheet that is too
+        large.
+        """
         if isinstance(error, TooLarge):
             self._drop(DISPLAYED)
             self._resources.weigh(self)

@@ -5,9 +5,9 @@ Rules
   that has begun is finished, even if its client disconnects.
 - The queue waits for Google's write quota before it forms a group, so that no wait separates the
   group's planning read from its write.
-- Waiting writes have limits per key and in total: rows, memory and time. So no key blocks the
-  others. A key without waiting writes can always join, unless memory is full. Its first write waits
-  for one group of the others, not for all their writes. An empty queue accepts any size.
+- Waiting writes have limits per key and in total: rows, memory and time. So no key blocks other
+  keys. A key without waiting writes can always join, unless memory is full. The first write of a
+  key waits for one group of other keys, not for all their writes. An empty queue accepts any size.
 - Keys take turns (round robin): a group begins with the key whose turn it is, and all keys add
   writes in rotation. Within a group, writes keep their order of arrival. Only the key of the first
   write uses its turn. Otherwise a key's creates could wait for ever while its updates join groups
@@ -17,7 +17,8 @@ Rules
 - Writes of one key and kind keep their order: if a write does not fit into a group, later writes of
   the key and kind wait, too. Writes of different kinds have no order until they are answered.
 - A write with `not_before` joins at that time, so that all writes of the same time are one group.
-  Until then the limits do not count it. The key's plan limits its concurrent requests.
+  Before that time the limits of the queue do not count the write, but the plan of the key limits
+  its concurrent requests.
 - A group has at most one update of each row, so that each update sees the result of the update
   before. A group also has at most one delete of each row number, because earlier deletes change row
   numbers.
@@ -379,7 +380,7 @@ class WriteQueue:
     async def _next_group(self) -> tuple[Sequence[_Request], Sequence[Any]]:
         """Wait for write quota, then carry out the next group. Returns its writes and outcomes.
 
-        Both are empty if all waiting writes gave up.
+        Both results are empty if all waiting writes gave up.
         """
         line = self._line
         turn: AbstractContextManager[None] = nullcontext()

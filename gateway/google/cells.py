@@ -187,7 +187,7 @@ _row = msgspec.json.Decoder(RowData)
 
 
 def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetView]:
-    """Decode the view of a worksheet, with one block for each requested range."""
+    """Decode a worksheet of Google's answer, with one `Block` for each requested range."""
     properties, data = sheet.properties, checked_parts(sheet.data, block_count)
     grid = properties.grid
     blocks: list[Block] = []

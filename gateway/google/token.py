@@ -344,7 +344,7 @@ _BY_WORDS: Sequence[tuple[re.Pattern[str], TokenFailure]] = tuple(
 
 
 def token_failure(error: GoogleAuthError, clock_offset_seconds: float | None) -> TokenFailure:
-    """Return the reason for an error of google-auth."""
+    """Return the `TokenFailure` that describes an error of google-auth."""
     if isinstance(error, DefaultCredentialsError):
         return TokenFailure.NO_CREDENTIALS
     if isinstance(error, ForeignEndpoint):

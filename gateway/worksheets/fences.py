@@ -96,7 +96,7 @@ SENT_WITHIN_SECONDS = 30.0
 """Maximum seconds from making a fence to sending the last copy of its batch."""
 
 CLOCK_SECONDS = 120.0
-"""Maximum seconds between the clocks of processes that share a gateway's key."""
+"""Maximum difference in seconds between the clocks of processes that share a gateway's key."""
 
 OLD_SECONDS = UNKNOWN_RETRY_SECONDS + SENT_WITHIN_SECONDS + CLOCK_SECONDS
 """Age in seconds at which another process's fence is old: Google can no longer apply its write."""

@@ -287,7 +287,7 @@ class RowService:
         """Return the page from a window (a range of rows), or None if the page needs all rows.
 
         All rows can be necessary to find the cursor's row. `is_all`: all rows are too large to
-        read, so equal rows do not give None.
+        read, so the page is also returned if its last row is not unique.
         """
         view, is_in_grid = window.header.seen_with(target.access.columns), bool(window.header.cells)
         selected = view.select(query.keys) if is_in_grid else {}

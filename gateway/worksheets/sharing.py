@@ -79,13 +79,14 @@ class SharedState:
         self.changes = 0
         """Number of actual or possible changes of the worksheet by other processes."""
         self.writes = 0
-        """Number of changes by this process. Reads that began before a change are not published."""
+        """Number of changes by this process. Other processes do not get reads from before a change.
+        """
         self.newest_seconds = float("-inf")
         """Monotonic seconds at the read of the newest rows that this process might have served."""
         self.overtaken_at = -1
         """Event number (`Worksheet.moment`) of the last change that another process made."""
         self.is_alone = False
-        """True if other processes might not know the last write."""
+        """True if other processes might not know the last write to the worksheet."""
         self.digests: dict[Render, bytes] = {}
         """Digests of the texts and values that this process last published or found published."""
         self.catching_up = asyncio.Lock()
@@ -229,7 +230,7 @@ class WriteLock(Protocol):
         ...
 
     def settled(self, worksheet: WorksheetId, fence: Fence) -> None:
-        """Record that the outcome of an open batch is known."""
+        """Record that the outcome of the batch with this fence is known."""
         ...
 
     async def opening(self, worksheet: WorksheetId, fence: Fence) -> None:

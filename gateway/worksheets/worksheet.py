@@ -721,7 +721,7 @@ class Worksheet:
                 del self._flights[part]
 
     def _doubt(self, contradicts: Callable[[Rows], bool]) -> None:
-        """Drop windows that contradict rows just read, or expire all rows if a snapshot does."""
+        """Drop contradicting windows (row ranges), or expire all rows if a snapshot contradicts."""
         if any(map(contradicts, self.snapshots())):
             self.expire()
         for part, (rows, _) in [*self.blocks.items()]:

@@ -23,7 +23,7 @@ Rules of accounts
   the first one, whose address the error message names, and the one that Google refused least
   recently.
 - If Google refuses the credentials of an account, the account rests. One read a minute probes it.
-  If all accounts rest, the first one is used.
+  If all accounts rest, the first account is used.
 - After Google refused a write, only an account that has quota without a wait can send the write.
 - A 429 for a limit of neither the account nor the project counts as a limit of the spreadsheet: the
   pipeline tries no other account, and no account pauses.

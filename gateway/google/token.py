@@ -7,8 +7,8 @@ Rules:
 - google-auth repeats a request that fails with `TransportError`, after a pause. After the deadline
   of a call, google-auth gets `DeadlinePassed` instead, so that it stops.
 - Exception texts contain no token, key or assertion.
-- Requests go only to Google, this machine and the metadata server, whatever URL a credentials file
-  names.
+- Requests go only to Google, this machine and the metadata server, even if a credentials file names
+  other URLs.
 - The Date header of each answer gives the offset of this machine's clock.
 - The error code of RFC 6749 decides the reason where it can. Google uses `invalid_grant` for a
   dozen causes, so the gateway also matches Google's English descriptions, reported since 2016:

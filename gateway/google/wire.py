@@ -71,7 +71,7 @@ class Message:
 class Answer:
     """HTTP response. `digest` is a BLAKE2b hash of the body.
 
-    If the status is not 200, `body` is empty in place of a body that cannot be read.
+    If the status is not 200, a body that cannot be read is replaced by an empty body.
     """
 
     status: int

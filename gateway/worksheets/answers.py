@@ -262,7 +262,7 @@ class Answers:
 
 
 class Encodings:
-    """Caches of one snapshot's answers and rows. Their sizes in bytes grow with the worksheet."""
+    """Caches of a snapshot's answers and rows, whose maximum bytes grow with the worksheet."""
 
     def __init__(self, table: Table, displayed_bytes: int) -> None:
         answer_bytes = min(MAX_BYTES, _LEAST_BYTES + 4 * displayed_bytes)

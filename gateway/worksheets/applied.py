@@ -74,7 +74,7 @@ class _Placed:
 class _Found(NamedTuple):
     """Results of a batch: the outcome of each write by index, and the created rows as found.
 
-    `placed` has one element per create, or None in place of rows that were not found. `patches`
+    `placed` has one element per create, or None instead of rows that were not found. `patches`
     update cached rows. `patches` is None if Google's answer lacks some cells, or if people changed
     or moved rows before the write.
     """
@@ -275,7 +275,7 @@ class AppliedReader:
     ) -> tuple[Header, Sequence[_Placed | None]]:
         """Find the rows of applied creates by content. Returns the current header, and the rows.
 
-        The result has None in place of rows that were not found. Costs 1 read, and 2 more if the
+        The result has None instead of rows that were not found. Costs 1 read, and 2 more if the
         rows are not at `first_row`, the expected row (0 if unknown). `below` is the number of rows
         that the batch appended below them. `is_retry`: other clients can have appended rows
         meanwhile. `table_id` is the native table that got the rows, or "" for no table. If
@@ -372,8 +372,8 @@ def _read(
     """Return the results of a batch, without outcomes if `tail` does not end with all new rows.
 
     `blocks` show changed rows, `beside` the rows next to removed rows. `tail` shows the rows from
-    the former end on, or inserted rows and their neighbours. If `tail` is None, `placed` has the
-    new rows. `is_lost`: Google's answer was lost, so the rows were read later.
+    the earlier last row on, or inserted rows and their neighbours. If `tail` is None, `placed` has
+    the new rows. `is_lost`: Google's answer was lost, so the rows were read later.
     """
     plan, writes, creates = sent.plan, sent.plan.writes, sent.new_rows
     misplaced: RowNumberUnknown | None = None
@@ -499,7 +499,7 @@ def _check_header(part: NewRows | RowChange, before: Header, after: Header, row:
     if any(text_at(before.cells, at) != text_at(after.cells, at) for at in part.columns):
         raise HeaderChanged(
             f"The values were written to row {row}, but the worksheet's header changed at the "
-            "same time, so they may be under other field names. Look at the row, and do not send "
+            "same time, so they can be under other field names. Look at the row, and do not send "
             "the values again.",
             row=row,
         )
@@ -781,7 +781,7 @@ def _not_directly_below(
 
 
 def _below_filled(plan: Plan, tail: Block, start: int, end: int) -> RowNumberUnknown | None:
-    """Return an error if people have filled down the rows `start` to `end` above appended rows."""
+    """Return an error if people filled down the rows of `tail` from index `start` to `end`."""
     rows = slice(start, end)
     rule, texts, values = plan.header.end, tail.texts[rows], tail.values[rows]
     if not are_filled_down(rule, texts, values, tail.computed[rows]):

@@ -4,7 +4,7 @@ Rules
 - The answer shows the changed rows, to make their ETags and to prove that they are the planned
   records. For removed rows it shows the rows above and below.
 - The answer has a maximum size. If whole rows exceed `MAX_ASKED_BYTES`, the answer shows the cells
-  from the first to the last one that the write changes or compares. If these exceed it, the answer
+  from the first to the last cell that the write changes or compares. If these exceed it, the answer
   shows only the written cells, and for a write by filter no cells. Rows that are not shown
   completely get no ETag, and cells that are not shown do not update the cached rows.
 - The new rows of all writes into a native table are one request, because Google would write several
@@ -74,7 +74,7 @@ AROUND = ROWS_BELOW
 MARGIN = 20
 """Number of a native table's rows that an answer shows below the new rows.
 
-Other people may append rows to the table at the same time.
+People can append rows to the table at the same time.
 """
 
 REQUEST_STEPS = 40
@@ -121,7 +121,7 @@ class Edge:
     `first` and `last` are the removed rows, numbered as before the batch. `above` and `below` are
     the displayed texts of at most `AROUND` rows on each side, the nearest row first. `row` and
     `row_below` are the numbers of the nearest rows after the batch. The answer shows one more row
-    on each side, because people may have moved the rows by one.
+    on each side, because people might have moved the rows by one.
     """
 
     first: int

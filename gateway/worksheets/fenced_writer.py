@@ -127,15 +127,15 @@ class _Again(Enum):
     """Reasons to plan the writes of a group again."""
 
     OUTDATED = auto()
-    """Google refused some writes, or the cached header or sheet ID may be wrong."""
+    """Google refused some writes, or the cached header or sheet ID might be wrong."""
     OLD_LOOK = auto()
     """The rows or the header changed after the gateway read them."""
     SLOW_LOOKS = auto()
-    """Google answered reads so slowly that the rows may have changed before the write."""
+    """Google answered reads so slowly that the rows might have changed before the write."""
     FAILED = auto()
     """Google did not apply the batch, for a temporary reason."""
     OTHER_TABLE = auto()
-    """Google refused new rows for a native table, which may have been deleted or replaced."""
+    """Google refused new rows for a native table, which people might have deleted or replaced."""
     APART = auto()
     """Google refused the new rows of several writes together, so the writes are sent one by one."""
     NOT_INSERTED = auto()
@@ -155,7 +155,7 @@ MOST = {
 
 
 class _Sent(NamedTuple):
-    """Result of a batch: outcomes by index of the write, and the reason to plan the rest again."""
+    """Result of a batch: outcomes by index of the write, and the reason to plan others again."""
 
     outcomes: dict[int, Outcome]
     again: _Again | None = None
@@ -302,7 +302,7 @@ class FencedWriter:
 
         Returns None if Google did not apply the write and never will. The caller must await it in
         the write queue. Costs 1 to 4 reads and at most 1 write. If a later removal with unknown
-        outcome may have moved the rows, also finds the outcome of the removal. This costs 1 read
+        outcome might have moved the rows, also finds the outcome of the removal. This costs 1 read
         more, or at most 2 reads and 1 write more. Raises `WriteOutcomeUnknown` or `RowsUnsettled`
         while an outcome is unknown.
         """

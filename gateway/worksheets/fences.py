@@ -288,7 +288,7 @@ class Fences:
     async def is_applied(self, spreadsheet: str, fence: Fence, sent_at: float) -> bool:
         """True if Google applied a write with unknown outcome, False if Google never will.
 
-        After False the write can be sent again. `sent_at` is the latest time at which a copy may
+        After False the write can be sent again. `sent_at` is the latest time at which a copy might
         have been sent. Costs 1 read if Google applied the write, else at most 2 reads and 1 write.
         If the metadata is full, 2 reads and 1 write more. Raises `WriteOutcomeUnknown` if the
         outcome stays unknown.
@@ -554,7 +554,7 @@ class Fences:
 
 
 def last_sent_at(fence: Fence, now: float) -> float:
-    """Return the latest time up to `now` at which another process may have sent a fence's batch."""
+    """Return the latest time up to `now` at which another process can have sent a fence's batch."""
     if fence.made_at is None:
         return now
     return min(now, fence.made_at + SENT_WITHIN_SECONDS + CLOCK_SECONDS)

@@ -85,7 +85,7 @@ class OpenWrite:
 class Entry:
     """Stored record of an idempotent write. The record is open while it has no `answer`.
 
-    Google may have applied an open write. `sent_at` is the latest time at which the gateway may
+    Google might have applied an open write. `sent_at` is the latest time at which the gateway might
     have sent the write, by the ledger's clock. `fence` is None in records of older versions.
     `is_moved`: a later write moved or emptied the rows, or might have. `open_removal` is a later
     removal with unknown outcome that moved or emptied the rows if Google applied it. The answer to
@@ -194,7 +194,7 @@ Perform = Callable[[], Awaitable[Results]]
 
 
 Resume = Callable[[Entry], Awaitable[Answer | None]]
-"""Function that finds the answer of an open write, or of rows that a removal may have moved.
+"""Function that finds the answer of an open write, or of rows that a removal might have moved.
 
 Returns None if Google did not apply the write and never will.
 """
@@ -223,7 +223,7 @@ _LOOK = "Repeat the request with the same Idempotency-Key after the time in Retr
 class Settled:
     """Rows of an applied write. `is_replayed`: an earlier request wrote these rows.
 
-    `is_alone`: other processes may answer with older rows until their cached rows expire.
+    `is_alone`: other processes can answer with older rows until their cached rows expire.
     """
 
     results: Results
@@ -350,7 +350,7 @@ def in_progress() -> IdempotencyInProgress:
 def no_fence() -> WriteOutcomeUnknown:
     """Make the error of a write with unknown outcome that an older version sent without a fence.
 
-    The gateway never sends such a write again.
+    The gateway never sends this write again.
     """
     return WriteOutcomeUnknown(
         "The outcome of the earlier request is not known. Look at the worksheet after the time in "
@@ -371,7 +371,7 @@ def number_unknown(cause: Exception | None = None) -> RowNumberUnknown:
 
 
 def rows_unsettled(retry_seconds: int) -> RowsUnsettled:
-    """Make the error of an applied write whose rows another write may have moved."""
+    """Make the error of an applied write whose rows another write might have moved."""
     return RowsUnsettled(outcome="applied", retry_after_seconds=retry_seconds)
 
 

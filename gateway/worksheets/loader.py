@@ -74,7 +74,7 @@ FIRST_COLUMNS, LAST_OF_FIRST = 50, "AX"
 """Number of columns that are read to find an unknown last record, and the last column's letters."""
 
 ABOVE_END = 3
-"""Rows above the cached last row that a read of the end includes, as people may delete rows.
+"""Rows above the cached last row that a read of the end includes, as people can delete rows.
 
 The read also includes at least `NEAR_ROWS` rows below, half of which can be new records.
 """
@@ -533,7 +533,7 @@ class Loader:
     ) -> tuple[Rendering | None, float]:
         """Read all displayed texts or all typed values. Also returns the time of sending.
 
-        Returns None in place of cells that have the digest `known`.
+        Returns None instead of cells that have the digest `known`.
         """
 
         async def from_google(known: bytes | None) -> Rendering | None:

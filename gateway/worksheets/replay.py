@@ -1,4 +1,4 @@
-"""Answers to idempotent writes, stored as JSON text with digests in place of long texts.
+"""Answers to idempotent writes, stored as JSON text with digests instead of long texts.
 
 Rules
 - Only a text from the body of the write becomes a digest. The stored answer is read only for a

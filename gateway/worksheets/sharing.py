@@ -79,8 +79,7 @@ class SharedState:
         self.changes = 0
         """Number of actual or possible changes of the worksheet by other processes."""
         self.writes = 0
-        """Number of changes by this process. Other processes do not get reads from before a change.
-        """
+        """Number of changes by this process. A read from before a change is not published."""
         self.newest_seconds = float("-inf")
         """Monotonic seconds at the read of the newest rows that this process might have served."""
         self.overtaken_at = -1

@@ -495,9 +495,7 @@ class Worksheet:
             raise
 
     def _lose(self, error: GatewayError) -> None:
-        """Drop the cached rows after an error, but keep row ranges of a worksheet that is too
-        large.
-        """
+        """Drop the cached rows after an error, but keep row ranges of a too large worksheet."""
         if isinstance(error, TooLarge):
             self._drop(DISPLAYED)
             self._resources.weigh(self)

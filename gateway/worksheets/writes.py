@@ -273,7 +273,7 @@ def written_row(
 
 
 def with_created(written: Written, *, is_new: bool) -> Written:
-    """Add `created` after `rowIndex` in the result of an upsert, in place of a field `created`."""
+    """Add `created` after `rowIndex` in the result of an upsert, and replace a field `created`."""
     new = {"created": is_new}
     return replace(written, record={ROW_INDEX: written.row, **new, **written.record, **new})
 

@@ -6,14 +6,14 @@ Rules of calls
 - The JSON shapes come from the discovery document of the Sheets API v4. Google leaves out empty
   JSON members, so a missing member gets its default. If a member without a default is missing, or
   if any member has a wrong type, `msgspec.ValidationError` is raised.
-- The gateway estimates the memory of an answer before it decodes the answer, because a small
-  answer can contain millions of lists.
+- The gateway estimates the memory of an answer before it decodes the answer, because a small answer
+  can contain millions of lists.
 
 Rules of joined reads
-- Reads of several whole worksheets of one spreadsheet in one rendering become one call, if they
-  start together or while the first read waits for the quota. A worksheet that was not read before,
-  or that is read by its ID, is read alone. An error of that read, such as a wrong title, then does
-  not affect the reads of other worksheets.
+- Reads of all texts, or of all values, of several worksheets of one spreadsheet become one call if
+  they start together or while the first read waits for the quota. A worksheet that was not read
+  before, or that is read by its ID, is read alone. An error of that read, such as a wrong title,
+  then does not affect the reads of other worksheets.
 - If Google refuses a joined call, or if the answer is too large, the gateway reads each worksheet
   alone. For the next `APART_SECONDS` it does not join reads of this spreadsheet.
 - A joined call belongs to the API keys of all its reads. The fair queue sends it when the first of

@@ -47,7 +47,7 @@ class OpenWrites:
         self._ledger = ledger
         self._clock = clock
         self.open = [each for each in earlier if each.updated_rows or each.is_exclusive]
-        """Open writes that this process knows. With a lock, other processes can have more."""
+        """Writes with unknown outcome that this process knows. Other processes can have more."""
 
     async def refusals(
         self, worksheet: Worksheet, writes: Sequence[Write]

@@ -24,7 +24,7 @@ SLICE_STEPS = 20_000
 """Number of steps (units of work) of a slice, which take about 1 to 2 ms."""
 
 MAX_WAITING = 32
-"""Maximum number of waiting queries of one key."""
+"""Maximum number of waiting queries of one API key."""
 
 MAX_SECONDS = 60.0
 """Maximum seconds from the start of a query to its end."""

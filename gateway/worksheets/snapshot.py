@@ -74,7 +74,7 @@ class SheetExtent:
     last_row: int
     """Number of the last record, or of a row above the last record."""
     is_end: bool = False
-    """True if `last_row` was the last record at that time."""
+    """True if `last_row` was the last record at event number `as_of`."""
     table_id: str = ""
     """Id of the native table that ends at `last_row`, or ""."""
     header_as_of: float

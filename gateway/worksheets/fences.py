@@ -433,7 +433,7 @@ class Fences:
     async def _create(
         self, spreadsheet: str, copy: _Open, fences: Sequence[Fence], forgotten: Sequence[int]
     ) -> None:
-        """Delete the fences `forgotten`, then create fences. Sets `copy.is_full` without space."""
+        """Delete the fences `forgotten`, then create `fences`, and set `copy.is_full`."""
         copy.is_full = False
         left = self._left.setdefault(spreadsheet, OrderedDict())
         with self._deleting(spreadsheet, forgotten):

@@ -375,7 +375,7 @@ class Planner:
         )
 
     def _append(self, index: int, write: Write, view: View, end: EndRule) -> Work[Planned]:
-        """Plan new rows. Raises InvalidBody for a row that is not a record by `end`."""
+        """Plan new rows. Raises InvalidBody for a row that is not a record by the rule `end`."""
         placements: list[Placement] = []
         rows: list[list[Stored]] = []
         skips_false = end.skips_false and end.column is None

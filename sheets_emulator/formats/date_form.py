@@ -1,11 +1,11 @@
 """Number format sections for dates, times of day and durations.
 
 Rules:
-- `m` is the minute directly after an hour or before a second, otherwise the month; `M` is always
+- `m` is the minute directly after an hour or before a second, otherwise the month. `M` is always
   the month. Zeros are fractions of a second (Google's guide to formats).
-- Seconds are rounded to the last displayed place, with carry, so there is no second 60. Without
+- Seconds are rounded to the last displayed digit, with carry, so there is no second 60. Without
   seconds nothing is rounded: 16:08:53 is displayed as 16:08.
-- The largest elapsed unit counts everything; smaller units count the rest.
+- In a duration, the largest unit counts the whole time. Each smaller unit counts the remainder.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from sheets_emulator.formats.serial import EPOCH, MONTHS, WEEKDAYS, to_milliseco
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 UNITS: Mapping[str, int] = {"h": HOUR, "m": MINUTE, "s": SECOND}
-Piece = Callable[[int], str]  # argument: milliseconds since the epoch
+Piece = Callable[[int], str]  # displayed text of a token, from milliseconds since 30 December 1899
 DAYS: Mapping[str, Callable[[datetime], str]] = {
     "yy": lambda moment: f"{moment.year % 100:02}",
     "yyyy": lambda moment: f"{moment.year:04}",
@@ -33,12 +33,12 @@ DAYS: Mapping[str, Callable[[datetime], str]] = {
     "dddd": lambda moment: WEEKDAYS[moment.weekday()],
 }
 OTHER_LENGTHS = {"y": "yy", "yyy": "yyyy"}
-LONGER_FORMS = {"y": "yyyy", "m": "mmmm", "d": "dddd"}  # the meaning of more letters
+LONGER_FORMS = {"y": "yyyy", "m": "mmmm", "d": "dddd"}  # for other numbers of letters
 
 
 @dataclass(frozen=True, kw_only=True)
 class DateForm:
-    """A date or time section; `unit_milliseconds` is the rounding unit."""
+    """A date or time section: a function per token, and the rounding unit in milliseconds."""
 
     pieces: tuple[Piece, ...]
     unit_milliseconds: int
@@ -46,7 +46,7 @@ class DateForm:
 
 
 def date_form(tokens: Tokens) -> DateForm:
-    """Parse a section with date letters."""
+    """Parse the tokens of a section that has date letters, such as `y`."""
     merged = _merged(tokens)
     return DateForm(
         pieces=tuple(_piece(merged, at) for at in range(len(merged))),
@@ -56,7 +56,7 @@ def date_form(tokens: Tokens) -> DateForm:
 
 
 def written_date(number: float, form: DateForm) -> str | None:
-    """The number as a date, or None if there is no such date."""
+    """Format a serial number as a date, or return None if the year is out of range."""
     milliseconds = to_milliseconds(number)
     if milliseconds is None:
         return None
@@ -72,7 +72,7 @@ def written_date(number: float, form: DateForm) -> str | None:
 
 
 def _merged(tokens: Tokens) -> Tokens:
-    """The tokens, with adjacent zeros merged."""
+    """Merge adjacent zeros into one token."""
     merged: list[Token] = []
     for is_fraction, run in groupby(tokens, key=_is_zero):
         members = tuple(run)
@@ -134,7 +134,10 @@ def _starts(token: Token | None, letter: str) -> bool:
 
 
 def _part(unit: int, whole: int, width: int) -> Piece:
-    """A unit within the next larger one; two or more letters give two digits."""
+    """Return the text of a time unit, such as the minutes within the hour.
+
+    The text has at least two digits if the format has two or more letters (`width`).
+    """
     least = min(width, 2)
     return lambda milliseconds: f"{milliseconds % whole // unit:0{least}}"
 
@@ -147,13 +150,16 @@ def _hour(width: int, *, is_half: bool) -> Piece:
 
 
 def _half(text: str) -> Piece:
-    """`am/pm` is always displayed in capitals, `a/p` as written."""
+    """Return the text of an `am/pm` or `a/p` token. `am/pm` is always displayed in capitals."""
     before, _, after = text.partition("/") if len(text) == 3 else ("AM", "/", "PM")
     return lambda milliseconds: before if milliseconds % DAY < DAY // 2 else after
 
 
 def _elapsed(tokens: Tokens, token: Token) -> Piece:
-    """A unit of a duration; the number of letters is the minimum number of digits."""
+    """Return the text of a duration's unit.
+
+    The number of letters is the minimum number of digits.
+    """
     unit, least = UNITS[token.text[0].lower()], len(token.text)
     larger = [
         UNITS[each.text[0].lower()]

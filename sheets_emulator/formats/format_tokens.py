@@ -1,10 +1,11 @@
-"""Tokenizer of number formats: tokens such as `h`, `#` or a literal, and sections between `;`.
+"""Tokenizer of number formats.
 
 Rules:
+- Tokens are placeholders such as `h` or `#`, and literals. `;` separates the sections of a format.
 - Names and meanings follow Google's guide to date and number formats.
 - Quoted and escaped text, colours and conditions never count as date letters.
-- A format with excessive length, more than four sections or an unknown bracket has no sections:
-  numbers are displayed in the automatic format.
+- `sections` returns None for a format that is too long, has more than four sections or has an
+  unknown bracket. Numbers are then displayed in the automatic format.
 """
 
 import re
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import groupby
 
-MAX_PATTERN_LENGTH = 500  # characters; limits the work for one number
+MAX_PATTERN_LENGTH = 500  # characters; bounds the time to format one number
 MAX_SECTIONS = 4
 SCANNER = re.compile(
     r"""
@@ -44,7 +45,7 @@ SCANNER = re.compile(
 
 
 class Kind(Enum):
-    """The meaning of a token."""
+    """Kind of a token."""
 
     LITERAL = auto()
     DIGIT = auto()
@@ -91,7 +92,7 @@ DATE_KINDS = frozenset({Kind.DATE, Kind.ELAPSED, Kind.HALF})
 
 @dataclass(frozen=True, kw_only=True)
 class Token:
-    """A token; `text` is its displayed text or its placeholder letters."""
+    """A token. `text` is the displayed text or the placeholder letters."""
 
     kind: Kind
     text: str
@@ -101,7 +102,7 @@ Tokens = tuple[Token, ...]
 
 
 def sections(pattern: str) -> tuple[Tokens, ...] | None:
-    """The tokens of each section, or None for an unknown format."""
+    """Return the tokens of each section, or None for an unknown format."""
     if len(pattern) > MAX_PATTERN_LENGTH:
         return None
     tokens = [_token(match) for match in SCANNER.finditer(pattern)]
@@ -123,7 +124,7 @@ def _token(match: re.Match[str]) -> Token:
 
 
 def _split(tokens: Iterable[Token]) -> tuple[Tokens, ...]:
-    """Split at the separators; adjacent separators give an empty section."""
+    """Split tokens at the `;` tokens. Adjacent `;` tokens give an empty section."""
     found: list[Tokens] = [()]
     for is_mark, run in groupby(tokens, key=lambda token: token.kind is Kind.SECTION):
         if is_mark:

@@ -1,10 +1,11 @@
 """Number format sections for fractions such as `# ??/??` and `0/16`.
 
 Rules:
-- The fraction is the nearest one whose denominator has no more digits than placeholders, or is the
-  number in the format. Without placeholders for a whole number it can be above one.
-- A fraction of zero beside a whole number is displayed as blanks, but for a placeholder `0`, as
-  other spreadsheets do (an assumption for Google's).
+- The denominator is the number in the format. Without a number it has at most as many digits as
+  there are placeholders, and the fraction is the nearest one.
+- Without placeholders for a whole number, the fraction can be above one.
+- A fraction of zero after a whole number is displayed as blanks, except with a placeholder `0`.
+  This follows other spreadsheets, and is an assumption for Google's.
 """
 
 import re
@@ -23,14 +24,15 @@ SECTION = re.compile(
     "(?P<before>[ln]*)(?:(?P<whole>[d0]+)(?P<between>[ln]+))?(?P<numerator>[d0]+)/"
     "(?:(?P<denominator>[d0]{1,9})|(?P<fixed>n[n0]{0,8}))(?P<after>(?:l[ln]*)?)"
 )
-"""A section with a letter for each token; `n` is another digit than 0 that stands for itself."""
+"""Pattern of a fraction section, over one letter per token. `n` is a literal digit from 1 to 9."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FractionForm:
-    """A fraction section: texts and placeholders; `scale` is a power of ten, as of percents.
+    """A fraction section: literal texts and placeholders.
 
-    `whole` is "" for an improper fraction, `fixed` the denominator of the format, or 0.
+    `whole` is "" for an improper fraction. `fixed` is the denominator in the format, or 0. `scale`
+    is the power of ten that multiplies the number: 2 for a percent sign.
     """
 
     before: str
@@ -44,7 +46,7 @@ class FractionForm:
 
 
 def fraction_form(tokens: Tokens) -> FractionForm | None:
-    """Parse a section with a slash at a placeholder, or return None if it is unsupported."""
+    """Parse a section with a slash at a placeholder. Returns None if the section is unsupported."""
     match = SECTION.fullmatch("".join(map(_mark, tokens)))
     if match is None:
         return None
@@ -58,7 +60,7 @@ def fraction_form(tokens: Tokens) -> FractionForm | None:
 
 
 def written_fraction(number: float, form: FractionForm, *, is_signed: bool) -> str:
-    """Format a number; with `is_signed`, a negative one starts with a minus."""
+    """Format a number. With `is_signed`, a negative number starts with a minus."""
     exact = Fraction(Decimal(repr(number)).copy_abs().scaleb(form.scale))
     if form.fixed:
         part, denominator = round(exact * form.fixed), form.fixed
@@ -83,13 +85,13 @@ def _mark(token: Token) -> str:
 
 
 def _padded(number: int, places: str) -> str:
-    """The digits of a number, filled into the placeholders from the right."""
+    """Return the digits of a number, padded at the left according to the placeholders."""
     digits = str(number)
     padding = "".join(PADDING[place] for place in places[: max(len(places) - len(digits), 0)])
     return padding + digits
 
 
 def _below(denominator: int, form: FractionForm) -> str:
-    """The denominator, which begins at the slash."""
+    """Return the digits of the denominator, padded at the right according to the placeholders."""
     digits = str(denominator)
     return digits + "".join(PADDING[place] for place in form.denominator[len(digits) :])

@@ -1,11 +1,11 @@
 """Number format sections for numbers: digits, grouping, percent, scientific.
 
 Rules:
-- Digits come from the shortest decimal that parses to the same double; halves round away from zero.
-- Digits fill placeholders from the decimal point outwards, so literals between them keep their
-  place; the first placeholder takes all remaining digits.
-- A comma between placeholders groups thousands; each comma after the last one divides by a
-  thousand; any other comma is a literal. Fractions (`# ?/?`) are in `fraction_form`.
+- Digits come from the shortest decimal that parses to the same double. Halves round away from zero.
+- Digits fill placeholders from the decimal point outwards, so literals stay between them. The first
+  placeholder takes all remaining digits.
+- A comma between placeholders groups thousands. Each comma after the last placeholder divides by a
+  thousand. Any other comma is a literal. Fractions (`# ?/?`) are in `fraction_form`.
 - The exponent is a multiple of the number of placeholders before the point, as in `##0.0E+0`.
 """
 
@@ -16,7 +16,7 @@ from itertools import takewhile
 
 from sheets_emulator.formats.format_tokens import Kind, Tokens
 
-EXACT = Context(prec=2_500)  # 309 digits of a double, plus those that the longest format adds
+EXACT = Context(prec=2_500)  # digits: 309 of a double, plus the digits of the longest format
 PADDING: Mapping[str, str] = {"0": "0", "#": "", "?": " "}
 GROUP = 3
 
@@ -25,8 +25,8 @@ GROUP = 3
 class NumberForm:
     """A number section.
 
-    `point` is the point or ""; `exponent` starts with its mark, such as `E+`, or is ""; `scale` is
-    the power of ten that multiplies the number.
+    `point` has the token of the decimal point, or none. `exponent` starts with a token such as
+    `E+`, or is empty. `scale` is the power of ten that multiplies the number.
     """
 
     whole: Tokens
@@ -38,7 +38,7 @@ class NumberForm:
 
 
 def number_form(tokens: Tokens) -> NumberForm | None:
-    """Parse a section, or return None if it is unsupported."""
+    """Parse the tokens of a section, or return None if the section is unsupported."""
     roles = [_role(tokens, at) for at in range(len(tokens))]
     shown = tuple(each for each, role in zip(tokens, roles, strict=True) if role == "shown")
     mantissa, exponent = _parted(shown, Kind.EXPONENT)
@@ -60,7 +60,7 @@ def number_form(tokens: Tokens) -> NumberForm | None:
 
 
 def written_number(number: float, form: NumberForm, *, is_signed: bool) -> str:
-    """Format a number; with `is_signed`, a negative one starts with a minus."""
+    """Format a number. With `is_signed`, a negative number starts with a minus."""
     exact = Decimal(repr(number)).copy_abs().scaleb(form.scale)
     power = _power(exact, form) if form.exponent else 0
     rounded = _rounded(exact.scaleb(-power), form)
@@ -73,7 +73,10 @@ def written_number(number: float, form: NumberForm, *, is_signed: bool) -> str:
 
 
 def _role(tokens: Tokens, at: int) -> str:
-    """The role of a token: commas and slashes depend on their neighbours."""
+    """Return the role of a token: `shown`, `group`, `scale` or `fraction`.
+
+    The role of a comma or slash depends on the tokens next to it.
+    """
     kind = tokens[at].kind
     if kind not in (Kind.COMMAS, Kind.SLASH):
         return "shown"
@@ -87,7 +90,7 @@ def _role(tokens: Tokens, at: int) -> str:
 
 
 def _parted(tokens: Tokens, kind: Kind) -> tuple[Tokens, Tokens]:
-    """Split the tokens before the first of a kind."""
+    """Split the tokens before the first token of a kind."""
     before = tuple(takewhile(lambda token: token.kind is not kind, tokens))
     return before, tokens[len(before) :]
 
@@ -102,7 +105,7 @@ def _rounded(exact: Decimal, form: NumberForm) -> Decimal:
 
 
 def _power(exact: Decimal, form: NumberForm) -> int:
-    """The exponent that leaves no more digits before the point than placeholders."""
+    """Return the exponent with which the digits before the point fit their placeholders."""
     if exact == 0:
         return 0
     step = _places(form.whole)
@@ -112,7 +115,7 @@ def _power(exact: Decimal, form: NumberForm) -> int:
 
 
 def _whole(form: NumberForm, digits: str) -> str:
-    """The part before the point, filled from the right."""
+    """Return the text before the point. Digits fill the placeholders from the right."""
     parts: list[str] = []
     left, position = _places(form.whole), 0
     for token in reversed(form.whole):
@@ -132,7 +135,7 @@ def _whole(form: NumberForm, digits: str) -> str:
 
 
 def _decimals(form: NumberForm, digits: str) -> str:
-    """The point and the decimals, filled from the left."""
+    """Return the point and the decimals. Digits fill the placeholders from the left."""
     parts = [token.text for token in form.point]
     needed, position = len(digits.rstrip("0")), 0
     for token in form.decimals:

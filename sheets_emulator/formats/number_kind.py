@@ -1,4 +1,4 @@
-"""NumberFormatType of a pattern that a formula inherits from its operands."""
+"""Google's NumberFormatType of a number format that a formula inherits from its operands."""
 
 from sheets_emulator.formats.format_tokens import Kind, Tokens, has, sections
 
@@ -9,7 +9,10 @@ KINDS = {Kind.PERCENT: "PERCENT", Kind.EXPONENT: "SCIENTIFIC", Kind.ELAPSED: "TI
 
 
 def kind_of(pattern: str) -> str:
-    """Google's NumberFormatType, such as `DATE`; `NUMBER` for unknown patterns."""
+    """Return Google's NumberFormatType of a format, such as `DATE`.
+
+    An unknown format is a `NUMBER`.
+    """
     found = sections(pattern)
     return _kind(found[0]) if found else "NUMBER"
 

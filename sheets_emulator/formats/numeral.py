@@ -1,8 +1,10 @@
 """Display of numbers in cells.
 
-Rules: the automatic format shows whole numbers below 1E+15 plainly, other numbers with ten
-significant digits without trailing zeros, and scientific notation from 1E+15 on and below 1E-9 (as
-Google's page shows `=PI()`; an assumption for values.get).
+Rules of the automatic format:
+- Whole numbers below 1E+15 are displayed in full.
+- Other numbers have ten significant digits, without trailing zeros.
+- Numbers from 1E+15 on and below 1E-9 are in scientific notation. Google's page shows `=PI()` in
+  this way; for values.get it is an assumption.
 """
 
 from collections.abc import Sequence
@@ -14,7 +16,7 @@ from sheets_emulator.formats.pattern import written
 LARGEST_PLAIN = 1e15
 SMALLEST_PLAIN = 1e-9
 SIGNIFICANT_DIGITS = 10
-SMALLEST_SHORT, LARGEST_SHORT = 1e-4, 9e9  # range where "g" writes no exponent
+SMALLEST_SHORT, LARGEST_SHORT = 1e-4, 9e9  # in this range, Python's "g" format has no exponent
 
 
 def displayed_number(number: float, pattern: str | None) -> str:
@@ -23,7 +25,7 @@ def displayed_number(number: float, pattern: str | None) -> str:
 
 
 def automatic(number: float) -> str:
-    """A number in the automatic format."""
+    """Format a number in the automatic format."""
     size = abs(number)
     if number.is_integer() and size < LARGEST_PLAIN:
         return str(int(number))
@@ -38,7 +40,7 @@ def automatic(number: float) -> str:
 
 
 def automatic_column(numbers: Sequence[float]) -> Sequence[str]:
-    """Format many numbers as `automatic` does."""
+    """Format several numbers in the automatic format."""
     if max(map(abs, numbers)) < LARGEST_SHORT and min(map(abs, numbers)) >= SMALLEST_SHORT:
         return (_template(len(numbers)) % tuple(numbers)).split(" ")
     return list(map(automatic, numbers))
@@ -50,6 +52,6 @@ def _template(count: int) -> str:
 
 
 def _scientific(number: float) -> str:
-    """Six significant digits without trailing zeros: 1E+20, 1.23457E+15."""
+    """Format a number with six significant digits, without trailing zeros: 1E+20, 1.23457E+15."""
     digits, exponent = f"{number:.5E}".split("E")
     return f"{digits.rstrip('0').rstrip('.')}E{exponent}"

@@ -1,15 +1,15 @@
 """Number formats such as `#,##0.00` or `yyyy-mm-dd`, in the locale en_US.
 
 Rules:
-- Formats follow Google's guide to date and number formats, and common spreadsheet behaviour where
-  it is silent.
-- A single section is for all numbers. Of two sections, the first is for zero and above, the second
-  for negative numbers. Of three, they are for positive numbers, negative numbers and zero. The
-  fourth section, or a last section with `@`, is for texts. A number in a section for negative
+- Formats follow Google's guide to date and number formats. Where the guide is silent, they follow
+  common spreadsheet behaviour.
+- A single section is for all numbers. With two sections, the first is for zero and above, the
+  second for negative numbers. With three, they are for positive numbers, negative numbers and zero.
+  The fourth section, or a last section with `@`, is for texts. A number in a section for negative
   numbers has no minus.
-- With conditions, such as `[>100]`, the first section whose condition holds is used; a section
-  without a condition always holds.
-- Unknown formats display as the automatic format; colours are ignored.
+- With conditions, such as `[>100]`, the first section whose condition is true is used. A section
+  without a condition accepts every number.
+- Unknown formats display as the automatic format. Colours are ignored.
 """
 
 import math
@@ -47,7 +47,7 @@ COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """The condition of a section."""
+    """The condition of a section, such as `[>100]`. `holds` compares the number with `limit`."""
 
     holds: Callable[[float, float], bool]
     limit: float
@@ -55,14 +55,14 @@ class Condition:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A section of a format; `form` is None if unsupported."""
+    """A section of a number format. `form` is None if the section is unsupported."""
 
     condition: Condition | None
     form: Form | None
 
 
 def default_pattern(kind: str) -> str | None:
-    """Default pattern of a NumberFormatType, or None for the automatic format.
+    """Return the default format of a NumberFormatType, or None for the automatic format.
 
     Source: the examples in Google's discovery document.
     """
@@ -92,7 +92,10 @@ def written(number: float, pattern: str) -> str | None:
 
 
 def written_text(text: str, pattern: str | None) -> str:
-    """Format a text: the section for texts shows it at each `@`; without one it stays as it is."""
+    """Format a text.
+
+    The section for texts shows the text at each `@`. Without such a section the text is unchanged.
+    """
     section = None if pattern is None else _text_section(pattern)
     if section is None:
         return text
@@ -101,7 +104,7 @@ def written_text(text: str, pattern: str | None) -> str:
 
 @lru_cache(maxsize=256)
 def _parsed(pattern: str) -> tuple[Section, ...]:
-    """The number sections, or empty for an unknown format."""
+    """Return the sections for numbers, or () for an unknown format."""
     found = sections(pattern) or ()
     is_last_for_text = len(found) > 1 and _text_section(pattern) is not None
     return tuple(_section(each) for each in (found[:-1] if is_last_for_text else found))
@@ -109,7 +112,7 @@ def _parsed(pattern: str) -> tuple[Section, ...]:
 
 @lru_cache(maxsize=256)
 def _text_section(pattern: str) -> Tokens | None:
-    """The section for texts: the fourth, or a last one with `@`."""
+    """Return the section for texts (the fourth, or a last section with `@`), or None."""
     found = sections(pattern) or ()
     return found[-1] if len(found) == 4 or (found and has(found[-1], Kind.TEXT)) else None
 
@@ -134,7 +137,10 @@ def _condition(text: str) -> Condition:
 
 
 def _chosen(found: tuple[Section, ...], number: float) -> tuple[Section, bool] | None:
-    """Section for a number, and True if it shows a minus. None if no section applies."""
+    """Return the section for a number, and True if a negative number gets a minus.
+
+    None means that no section applies.
+    """
     if any(section.condition for section in found):
         fitting = (each for each in found if _holds(each.condition, number))
         return next(((section, True) for section in fitting), None)

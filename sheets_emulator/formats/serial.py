@@ -1,6 +1,7 @@
 """Serial numbers of dates and times: days since 30 December 1899, with the time as a fraction.
 
-Earlier days have negative serials; 1900 is not a leap year (both: Google's guide to formats).
+Earlier days have negative serial numbers. 1900 is not a leap year. Source of both: Google's guide
+to formats.
 """
 
 from datetime import datetime, timedelta
@@ -15,18 +16,18 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 
 
 def from_moment(moment: datetime) -> float:
-    """The serial of a local date and time."""
+    """Return the serial number of a local date and time."""
     return (moment - EPOCH) / timedelta(days=1)
 
 
 def from_time(*, hour: int, minute: int, second: int, millisecond: int = 0) -> float:
-    """The serial of a time of day, or of a duration with any number of hours."""
+    """Return the serial number of a time of day, or of a duration with any number of hours."""
     seconds = hour * 3600 + minute * 60 + second
     return (seconds * 1000 + millisecond) / MILLISECONDS_PER_DAY
 
 
 def to_milliseconds(serial: float) -> int | None:
-    """Milliseconds since the epoch, rounded, or None if the serial is too large."""
+    """Return milliseconds since 30 December 1899, or None if the serial number is too large."""
     try:
         return round(serial * MILLISECONDS_PER_DAY)
     except (OverflowError, ValueError):

@@ -1,16 +1,16 @@
 """Estimated size of texts in pixels, for autoResizeDimensions.
 
-Rules: Google measures the text as a browser renders it. The estimate uses the advance widths of a
-sans-serif font with 2048 units per em at 13 pixels, plus a margin: a cell of 1,024 `A` needs 8,691
-pixels (recorded). The cell's font is ignored.
+Google measures the text as a browser renders it. The emulator adds the advance widths of a
+sans-serif font with 2048 units per em at 13 pixels, plus a margin. For example, a cell of 1,024 `A`
+needs 8,691 pixels (recorded). The font of the cell is ignored.
 """
 
 UNITS = 2048
 FONT_PIXELS = 13
 MARGIN = 7
-LINE_PIXELS = 17  # added to a row by each further line of a text
+LINE_PIXELS = 17  # added to the row height for each further line of a text
 FIRST_LINE_PIXELS = 21
-USUAL_WIDTH = 1150  # of characters without a width below; digits have this width
+USUAL_WIDTH = 1150  # of characters that are missing in WIDTHS, such as digits
 WIDTHS = {
     **dict(
         zip(
@@ -45,12 +45,12 @@ WIDTHS = {
 
 
 def text_width(text: str) -> int:
-    """The column width for the text's longest line, in pixels."""
+    """Return the column width in pixels for the longest line of a text."""
     return max(_width(line) for line in text.split("\n"))
 
 
 def text_height(text: str) -> int:
-    """The row height for the text, in pixels."""
+    """Return the row height in pixels for a text."""
     return FIRST_LINE_PIXELS + LINE_PIXELS * text.count("\n")
 
 

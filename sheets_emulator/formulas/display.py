@@ -1,10 +1,11 @@
 """Rendering of cells in answers.
 
 Rules:
-- FORMATTED_VALUE: the displayed text. UNFORMATTED_VALUE and FORMULA: JSON numbers and booleans;
-  dates are serials unless FORMATTED_STRING is requested (recorded). UNFORMATTED_VALUE explains
-  errors: `#N/A (…)`.
-- Most columns have values of one type, so worksheets are rendered by column.
+- FORMATTED_VALUE gives the displayed text.
+- UNFORMATTED_VALUE and FORMULA give JSON numbers and booleans. Dates are serial numbers, unless
+  FORMATTED_STRING is requested (recorded).
+- UNFORMATTED_VALUE adds the message to an error: `#N/A (…)`.
+- Worksheets are rendered by column, because most columns have values of one type.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ from sheets_emulator.protocol.rendering import Rendering
 LARGEST_EXACT = 2**53
 LARGEST_SHORT = 10**9
 BLOCK_ROWS, BLOCK_CELLS = 1000, 1_000_000
-"""Rendered at once; a wide worksheet has fewer rows in a block."""
+"""Maximum rows and cells of a block, which is rendered at once."""
 AS_THEY_ARE = frozenset([str, NoneType])
 NUMBERS = frozenset([float])
 
@@ -34,7 +35,7 @@ Shown = str | bool | int | float | None  # None: a blank cell
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """Rendered rows, by column."""
+    """Rendered values of some rows: `height` values in each of the columns."""
 
     height: int
     columns: Sequence[Sequence[Shown]]
@@ -43,7 +44,10 @@ class Block:
 def rendered_blocks(
     sheet: Sheet, box: Box, rendering: Rendering, results: Results
 ) -> Iterator[Block]:
-    """The JSON values of a box; trailing blank cells can be missing."""
+    """Yield the JSON values of a box (rectangle of cells), in blocks from top to bottom.
+
+    Trailing blank cells can be missing.
+    """
     rows = sheet.read(box)
     height = min(BLOCK_ROWS, BLOCK_CELLS // max(box.width, 1) + 1)
     for start in range(0, len(rows), height):
@@ -68,7 +72,7 @@ def displayed(evaluated: Evaluated) -> str:
 
 
 def plain(value: CellValue) -> CellValue:
-    """The value in JSON: whole numbers without a fraction."""
+    """Return the value for JSON. A whole number becomes an integer."""
     return _number(value) if isinstance(value, float) else value
 
 
@@ -80,7 +84,7 @@ def _rendered_column(
     rendering: Rendering,
     results: Results,
 ) -> Sequence[Shown]:
-    """Render a part of a column, according to the types in it."""
+    """Render some cells of a column. `contents` start in row `top`."""
     types = set(map(type, contents))
     if types <= AS_THEY_ARE:
         return cast(Sequence[Shown], contents)
@@ -131,7 +135,7 @@ def _number_column(numbers: Sequence[float]) -> Sequence[float]:
 
 
 def _whole_column(numbers: Sequence[float]) -> list[int] | None:
-    """The numbers as integers, or None if one is not a short whole number."""
+    """Return the numbers as integers, or None if one is fractional or too large."""
     whole = list(map(int, numbers))
     is_short = min(whole) > -LARGEST_SHORT and max(whole) < LARGEST_SHORT
     return whole if is_short and whole == list(numbers) else None

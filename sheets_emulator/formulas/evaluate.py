@@ -1,19 +1,22 @@
 """Evaluation of a workbook's formulas.
 
 Rules:
-- Results belong to one version of a workbook, which must not change. A cell is computed once, on
+- Results belong to one version of a workbook, which must not change. Each cell is computed once, on
   demand.
-- Evaluation does not recurse, so chains of references can be long: a computation is a generator
-  that yields the cells it waits for, and `Results` runs a stack of them.
+- Evaluation does not recurse, so chains of references can be long. The computation of a cell is a
+  generator that yields the cells it needs, and `Results` runs a stack of these generators.
 - All cells of a cycle are `#REF!`.
-- A range is cut at the end of the grid; one that starts past it is `#REF!` (an assumption from the
-  ranges of values.get).
+- A range ends at the end of the grid. A range that starts past the grid is `#REF!` (assumed from
+  the ranges of values.get).
 - A reference to a blank cell is blank: `=A1` displays as "".
-- IF has the value and number format of the chosen argument; errors of the other one do not matter.
-- An array formula is computed for each cell of its result: a range stands for the cell at the same
-  distance from its start; a single row or column is repeated. Beyond its end there is #N/A.
-- The result of an array formula replaces no other cells: then it is `#REF!`, which names the first.
-- The number format of a formula's cell takes precedence over its operands' format.
+- IF has the value and number format of the chosen argument. An error in the other argument has no
+  effect.
+- An array formula is computed for each cell of its result. A range in the formula stands for the
+  cell at the same distance from the range's start. A single row or column is repeated. Past the end
+  of a range the value is #N/A.
+- The result of an array formula does not replace other cells. If it would, the formula's cell is
+  `#REF!` with a message that names the first of these cells.
+- The number format of a formula's cell takes precedence over the format of its operands.
 """
 
 from collections.abc import Generator, Sequence
@@ -44,7 +47,7 @@ OVERWRITING = "Array result was not expanded because it would overwrite data in 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Region:
-    """The cells of a reference."""
+    """Cells of a worksheet that a formula refers to."""
 
     sheet: Sheet
     box: Box
@@ -55,7 +58,7 @@ Run = Generator[Place, None, None]
 
 
 class Results:
-    """The values of all cells of a workbook, with formulas computed."""
+    """Values of the cells of a workbook. Formulas are computed on demand."""
 
     def __init__(self, workbook: Workbook) -> None:
         self.workbook = workbook
@@ -64,7 +67,7 @@ class Results:
         self._totals = Totals(self._held)
 
     def of(self, sheet: Sheet, row: int, column: int) -> Evaluated:
-        """The value of a cell, and its number format."""
+        """Return the value and number format of a cell. Row and column count from 0."""
         content = sheet.content(row, column)
         if not isinstance(content, Cell):
             return Evaluated(value=content)
@@ -76,7 +79,10 @@ class Results:
         return self._known[place]
 
     def array_size(self, sheet: Sheet, row: int, column: int) -> tuple[int, int]:
-        """Height and width of the result of the formula at a place; 1 x 1 for an error."""
+        """Return height and width of the result of a cell's formula.
+
+        An error has the size 1 x 1.
+        """
         steps = parse(sheet.cell(row, column).formula or "")
         if isinstance(steps, CellError):
             return 1, 1
@@ -84,7 +90,7 @@ class Results:
         return (1, 1) if isinstance(size, CellError) else size
 
     def _compute(self, place: Place) -> None:
-        running = {place: self._run(place)}  # a stack: each computation waits for the one after it
+        running = {place: self._run(place)}  # a stack: each entry waits for the next one
         while running:
             needed = next(running[next(reversed(running))], None)
             if needed is None:
@@ -96,7 +102,7 @@ class Results:
                 running[needed] = self._run(needed)
 
     def _run(self, place: Place) -> Run:
-        """Compute the cell at a place; yields the places that it needs."""
+        """Compute and store the value of a cell. Yields the cells whose values are needed first."""
         sheet = self._sheets[place.sheet_id]
         cell = sheet.cell(place.row, place.column)
         spill = cell.spill or Spill(down=0, right=0)
@@ -116,7 +122,10 @@ class Results:
     def _stepped(
         self, steps: Sequence[Step], sheet: Sheet, spill: Spill
     ) -> Generator[Place, None, Evaluated]:
-        """The value of a formula's steps, for a cell of its result."""
+        """Return the value of a formula's steps for one cell of the result.
+
+        `spill` is the distance of this cell from the formula's cell.
+        """
         at = spill if steps[-1] == ARRAY_FORMULA else None
         operands: list[Operand] = []
         for step in steps:
@@ -128,7 +137,7 @@ class Results:
         return (yield from self._single(operands[0], at))
 
     def _array_size(self, steps: Sequence[Step], place: Place) -> tuple[int, int] | CellError:
-        """Height and width of a formula's result; an error for an array that does not fit."""
+        """Return height and width of a formula's result, or an error if an array does not fit."""
         if steps[-1] != ARRAY_FORMULA:
             return 1, 1
         sheet = self._sheets[place.sheet_id]
@@ -136,7 +145,7 @@ class Results:
         return self._obstacle(sheet, place, height, width) or (height, width)
 
     def _size(self, steps: Sequence[Step], sheet: Sheet) -> tuple[int, int]:
-        """Height and width of a formula's result, with ranges taken as arrays."""
+        """Return height and width of an array formula's result."""
         sizes: list[tuple[int, int]] = []
         for step in steps:
             if isinstance(step, Call):
@@ -149,7 +158,10 @@ class Results:
         return sizes[0]
 
     def _obstacle(self, sheet: Sheet, place: Place, height: int, width: int) -> CellError | None:
-        """The error of an array formula whose result does not fit below and beside it."""
+        """Return an error if the result of an array formula does not fit, otherwise None.
+
+        The result must be within the grid and must not cover cells with data.
+        """
         for missing, name in (
             (place.row + height - sheet.row_count, "rows"),
             (place.column + width - sheet.column_count, "columns"),
@@ -198,9 +210,9 @@ class Results:
         return (yield from self._single(choices[0 if truth else 1], at))
 
     def _single(self, operand: Operand, at: Spill | None) -> Generator[Place, None, Evaluated]:
-        """The value of an operand that must be a single cell.
+        """Return the value of an operand that must be a single cell.
 
-        In an array formula it is the one for a cell of the result, `at`.
+        In an array formula, `at` selects the cell of a range for one cell of the result.
         """
         if isinstance(operand, Evaluated):
             return operand
@@ -216,7 +228,7 @@ class Results:
         return (yield from self._held(place, sheet.content(place.row, place.column)))
 
     def _held(self, place: Place, content: Content) -> Generator[Place, None, Evaluated]:
-        """The value of a cell with this content."""
+        """Return the value of a cell. Yields the cell if its formula is not computed yet."""
         cell = whole(content)
         if not cell.is_computed:
             return Evaluated(value=cell.effective_value, pattern=cell.pattern)
@@ -237,7 +249,7 @@ class Results:
     def _argument(
         self, fold: Fold, operand: Operand, position: int
     ) -> Generator[Place, None, tuple[Total, str | None]]:
-        """The value of one argument of a fold, and its number format."""
+        """Return the value and number format of one argument of SUM or CONCATENATE."""
         if isinstance(operand, Region):
             return (yield from self._totals.through(fold, operand.sheet, operand.box))
         value = operand.value

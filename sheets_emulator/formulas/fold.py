@@ -1,6 +1,6 @@
 """Functions over the cells of ranges: SUM and CONCATENATE.
 
-SUM ignores non-numbers in a range; as a direct argument, a text must be a number.
+SUM ignores non-numbers in a range. A text as a direct argument of SUM must be a number.
 """
 
 import operator
@@ -19,11 +19,12 @@ Total = Part | CellError
 
 @dataclass(frozen=True, kw_only=True)
 class Fold:
-    """Treatment of the cells of a range, and of direct arguments, by a function.
+    """A function that combines values, such as SUM.
 
-    `part` receives a cell's value and format, and returns None to ignore the cell. `coerce`
-    receives a value, its format and the argument's position. `keeps_pattern`: the result has the
-    first number's format.
+    `start` is the result without cells. `part` receives a cell's value and number format, and
+    returns None to ignore the cell. `coerce` receives the value and number format of a direct
+    argument, and its position from 1. `join` adds values to an intermediate result. If
+    `keeps_pattern` is true, the result has the number format of the first number.
     """
 
     name: str

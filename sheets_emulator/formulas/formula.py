@@ -1,12 +1,13 @@
 """Formula parser: converts a formula's text to evaluation steps.
 
 Rules:
-- Steps are a flat tuple in postfix order: neither parsing nor evaluation recurses, so nesting is
+- Steps are a flat tuple in postfix order. Neither parsing nor evaluation recurses, so nesting is
   unlimited.
 - Supported: arithmetic, comparison, `&`, references, SUM, CONCAT, CONCATENATE, LEN, IF, and
-  ARRAYFORMULA around the whole formula. A formula with another function, a name or an array in
-  braces is `#NAME?`, even if its other parts do not parse: they might use unsupported syntax.
-- As in Google's formulas, a sign binds tighter than `^` (`-2^2` is 4), and operators of the same
+  ARRAYFORMULA around the whole formula.
+- A formula with another function, a name or an array in braces is `#NAME?`. This is so even if
+  other parts do not parse, because they might use unsupported syntax.
+- As in Google's formulas, a sign binds tighter than `^` (`-2^2` is 4). Operators of the same
   precedence go from left to right (`2^3^2` is 64).
 - `;` separates arguments like `,`. An argument can be omitted: `SUM(1,)`.
 """
@@ -36,7 +37,7 @@ ERRORS = {text: cell_error(kind, "") for kind, text in ERROR_TEXTS.items()}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Area:
-    """A reference to cells of a worksheet, by default the formula's own."""
+    """A reference to cells. `title` is a worksheet, or None for the worksheet of the formula."""
 
     title: str | None
     span: Span
@@ -44,7 +45,7 @@ class Area:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Call:
-    """A function or operator, by Google's name, over the last `count` operands."""
+    """A function or operator, by Google's name. It consumes the last `count` operands."""
 
     name: str
     count: int
@@ -55,7 +56,7 @@ Step = Evaluated | Area | Call
 
 @dataclass(frozen=True, kw_only=True)
 class Binary:
-    """A binary operator; the higher strength binds first."""
+    """A binary operator. An operator with higher strength binds first."""
 
     name: str
     strength: int
@@ -96,12 +97,12 @@ FUNCTIONS = {
 ARRAY_FORMULA = Call(name="ARRAYFORMULA", count=1)
 CLOSING = {"(": ")", "{": "}"}
 ARRAY = "{"
-RANGE = ":"  # between references that are not cells, such as `A1:OFFSET(…)`
+RANGE = ":"  # operator of a range whose ends are not cells, such as `A1:OFFSET(…)`
 
 
 @dataclass(kw_only=True, slots=True)
 class Waiting:
-    """A pending operator, or an opening parenthesis (strength 0)."""
+    """A pending operator, or an opening parenthesis (strength 0), on the parser's stack."""
 
     call: Call | None = None
     strength: int = 0
@@ -112,7 +113,7 @@ class Waiting:
 
 @dataclass(kw_only=True, slots=True)
 class Assembly:
-    """Parser state: a shunting yard."""
+    """State of the parser, which uses the shunting yard algorithm."""
 
     steps: list[Step] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
@@ -120,12 +121,12 @@ class Assembly:
     wants_operand: bool = True
 
     def record_error(self, error: CellError) -> None:
-        """Record an error that does not stop parsing; an unknown name has precedence."""
+        """Record an error that does not stop parsing. An unknown name replaces other errors."""
         if self.problem is None or (error.kind == "NAME" and self.problem.kind != "NAME"):
             self.problem = error
 
     def emit_pending(self, strength: int) -> None:
-        """Emit pending operators that bind at least as tightly."""
+        """Move pending operators with at least this strength from the stack to the steps."""
         while self.waiting and self.waiting[-1].strength >= strength:
             call = self.waiting.pop().call
             if call is not None:
@@ -133,7 +134,10 @@ class Assembly:
 
 
 def parse(text: str) -> tuple[Step, ...] | CellError:
-    """The steps of a formula, including `=`, or the error that it always has."""
+    """Parse a formula that starts with `=`.
+
+    Returns steps in postfix order, or the formula's error.
+    """
     return _remembered(text) if len(text) <= MAX_CACHED_LENGTH else _parsed(text)
 
 
@@ -159,7 +163,7 @@ def _parsed(text: str) -> tuple[Step, ...] | CellError:
 
 
 def _operand(assembly: Assembly, lexeme: Lexeme) -> bool:
-    """Consume a lexeme where an operand is required; False if it is invalid there."""
+    """Parse a lexeme where an operand is required. Returns False if the lexeme is invalid there."""
     read = OPERANDS.get(lexeme.kind)
     if read is not None:
         assembly.steps.append(read(assembly, lexeme.text))
@@ -178,7 +182,7 @@ def _operand(assembly: Assembly, lexeme: Lexeme) -> bool:
 
 
 def _operator(assembly: Assembly, lexeme: Lexeme) -> bool:
-    """Consume a lexeme after an operand; False if it is invalid there."""
+    """Parse a lexeme after an operand. Returns False if the lexeme is invalid there."""
     binary = BINARY.get(lexeme.text)
     if binary is not None:
         assembly.emit_pending(binary.strength)
@@ -202,7 +206,7 @@ def _open(assembly: Assembly, *, closing: str, function: str | None) -> None:
 
 
 def _left_out(assembly: Assembly, lexeme: Lexeme) -> bool:
-    """Handle an omitted argument, as in `SUM(1,)`; `SUM()` has no arguments."""
+    """Parse an omitted argument, as in `SUM(1,)`. `SUM()` has no arguments."""
     opened = assembly.waiting[-1] if assembly.waiting else None
     if opened is None or opened.function is None:
         return False

@@ -1,10 +1,10 @@
 """Lossless tokenizer of formulas.
 
 Rules:
-- `"".join(lexeme.text for lexeme in lexemes(text))` is always the text.
-- From the first invalid character on, the rest is one lexeme, `junk`: such a formula cannot be
-  parsed, and further tokenizing could take quadratic time.
-- A reference has at most three letters and eight digits; anything longer is a name.
+- Joining the texts of all lexemes (tokens) gives the original formula.
+- The first invalid character starts the last lexeme, `junk`. Such a formula cannot be parsed, and
+  further tokenizing could take quadratic time.
+- A reference has at most three letters and eight digits. A longer one is a name.
 """
 
 import re
@@ -38,7 +38,7 @@ LEXEME = re.compile(
 
 
 class Lexeme(NamedTuple):
-    """A token; `kind` is the name of a group of `LEXEME`."""
+    """A token of a formula. `kind` is the name of a group in `LEXEME`."""
 
     kind: str
     text: str
@@ -50,7 +50,7 @@ def lexemes(text: str) -> Iterator[Lexeme]:
 
 
 def split_area(text: str) -> tuple[str | None, str]:
-    """The worksheet's title (None means missing) and the cells of an `area` lexeme."""
+    """Split a reference such as `'My sheet'!A1:B2` into title and cells. No title gives None."""
     title, _, cells = text.rpartition("!")
     if not title:
         return None, cells

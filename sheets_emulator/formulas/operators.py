@@ -1,12 +1,13 @@
 """Operators of formulas.
 
 Rules:
-- Operands are single values, never ranges. If operands are errors, the result is the first one.
+- Operands are single values, never ranges. If operands are errors, the result is the first error.
 - A blank is 0, "" or FALSE, depending on the other operand or the operator.
-- A text is a number if typing it would enter one (`entered`), including dates.
-- The result keeps the operands' first number format for `+`, `-`, a sign and, unless it is a date
-  format, `*`. The difference of two dates and everything else has none. `&` uses the
-  displayed text of dates and the automatic format of other numbers. (Both are assumptions.)
+- A text is a number if typing the text would enter a number, including dates (`entered`).
+- The result of `+`, `-`, a sign and `*` keeps the first number format of the operands. `*` ignores
+  date formats, and the difference of two dates has no format. Other results have no format
+  (assumed).
+- `&` uses the displayed text of dates, and the automatic format of other numbers (assumed).
 """
 
 import math
@@ -32,7 +33,7 @@ NUMBER_RANK, TEXT_RANK, BOOLEAN_RANK = range(3)
 
 
 def applied(name: str, operands: Operands) -> Evaluated:
-    """The result of an operator."""
+    """Apply an operator or function to its operands. `name` is Google's, such as `ADD`."""
     for operand in operands:
         if isinstance(operand.value, CellError):
             return Evaluated(value=operand.value)
@@ -40,7 +41,7 @@ def applied(name: str, operands: Operands) -> Evaluated:
 
 
 def number_of(value: CellValue, name: str, position: int) -> float | CellError:
-    """The value as a number, for parameter `position` of an operator or function."""
+    """Convert a value to a number. `name` and `position` are of the parameter, for the error."""
     if isinstance(value, str):
         read = typed(value).value
         return read if type(read) is float else _no_number(value, name, position)
@@ -48,7 +49,7 @@ def number_of(value: CellValue, name: str, position: int) -> float | CellError:
 
 
 def truth_of(value: CellValue | CellError) -> bool | CellError:
-    """The value as a condition: a blank is false, a number other than 0 true."""
+    """Convert a value to a condition. A blank is false, and a number other than 0 is true."""
     if isinstance(value, CellError):
         return value
     if isinstance(value, str):
@@ -58,7 +59,7 @@ def truth_of(value: CellValue | CellError) -> bool | CellError:
 
 
 def text_of(value: CellValue, pattern: Pattern) -> str:
-    """The value as text."""
+    """Convert a value to text. `pattern` is the number format; only date formats have an effect."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, float):
@@ -67,12 +68,12 @@ def text_of(value: CellValue, pattern: Pattern) -> str:
 
 
 def bounded_text(text: str) -> str | CellError:
-    """A text; an error if it is too long for a cell."""
+    """Return the text, or an error if the text is too long for a cell."""
     return TEXT_TOO_LONG if len(text) > MAX_TEXT_LENGTH else text
 
 
 def bounded_number(number: float) -> float | CellError:
-    """A number; an error if it is too large for a cell."""
+    """Return the number, or an error if it is infinite."""
     return number if math.isfinite(number) else TOO_LARGE
 
 
@@ -150,7 +151,10 @@ def _comparison(name: str, operands: Operands) -> Evaluated:
 def _sort_key(
     value: CellValue | CellError, other: CellValue | CellError
 ) -> tuple[int, float | str]:
-    """Numbers sort before texts, texts before booleans; texts compare case-insensitively."""
+    """Return a sort key: numbers before texts before booleans, texts case-insensitively.
+
+    `other` is the other operand, which decides the type of a blank.
+    """
     if value is None:
         value = False if isinstance(other, bool) else "" if isinstance(other, str) else 0.0
     if isinstance(value, bool):
@@ -179,7 +183,7 @@ def _length(_: str, operands: Operands) -> Evaluated:
 
 
 def _unchanged(_: str, operands: Operands) -> Evaluated:
-    """A plus sign leaves any value unchanged, even text."""
+    """Return the operand of a plus sign, which leaves any value unchanged, even text."""
     return operands[0]
 
 

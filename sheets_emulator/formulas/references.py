@@ -1,9 +1,9 @@
 """References in a formula's text, rewritten when cells and worksheets move.
 
 Rules:
-- Only moved references are rewritten; everything else stays as written, including blanks, case,
-  strings and everything after an invalid character (`lexeme`).
-- A lost reference becomes `#REF!`, including its title.
+- Only moved references are rewritten. Blanks, case, strings and everything after an invalid
+  character stay as written.
+- A reference to deleted cells becomes `#REF!`, including its title.
 """
 
 import re
@@ -16,7 +16,8 @@ from sheets_emulator.formulas.result import ERROR_TEXTS
 from sheets_emulator.grid.a1 import print_title
 from sheets_emulator.grid.box import column_index, column_name
 
-# Maps a half-open extent of rows or columns (end None: open) to its new one; None: deleted.
+# Maps start and end of rows or columns to their new start and end, or to None if they were deleted.
+# An end is excluded, and None is an open end.
 Shift = Callable[[int, int | None], tuple[int, int | None] | None]
 
 LOST = ERROR_TEXTS["REF"]
@@ -24,13 +25,16 @@ CORNERS = re.compile(
     r"(?:(\$?)([A-Za-z]+))?(?:(\$?)([0-9]+))?"
     r"(?:(\s*:\s*)(?:(\$?)([A-Za-z]+))?(?:(\$?)([0-9]+))?)?"
 )
-LAST_COLUMN = column_index("ZZZ")  # the last column that can be written
+LAST_COLUMN = column_index("ZZZ")  # the last column that a rewritten reference can name
 LAST_ROW = 99_999_999 - 1
 COLUMNS_KEPT = 1024
 
 
 class Corner(NamedTuple):
-    """One corner of a reference, counted from 0; missing parts are None. A mark is `$` or ""."""
+    """One corner of a reference. Row and column count from 0, and are None if missing.
+
+    `column_mark` and `row_mark` are `$` or "".
+    """
 
     column_mark: str
     column: int | None
@@ -38,11 +42,11 @@ class Corner(NamedTuple):
     row: int | None
 
 
-Corners = tuple[Corner, ...]  # one, or two around a colon
+Corners = tuple[Corner, ...]  # one cell, or two corners of a range
 
 
 class Lanes(NamedTuple):
-    """The parts of rows and columns that move; None means whole ones."""
+    """Rows and columns in which cells move, or None for all."""
 
     rows: range | None = None
     columns: range | None = None
@@ -52,7 +56,7 @@ WHOLE_LINES = Lanes()
 
 
 def translated(formula: str, down: int, right: int) -> str:
-    """The formula after its cell was copied or filled by this distance."""
+    """Return the formula after a copy or fill of its cell, `down` rows and `right` columns away."""
 
     def change(reference: str, _: str | None) -> str:
         return _changed(reference, lambda corners: _moved(corners, down, right))
@@ -69,9 +73,9 @@ def shifted(
     columns: Shift,
     within: Lanes = WHOLE_LINES,
 ) -> str:
-    """The formula, on worksheet `own_title`, after rows and columns of `title` moved.
+    """Return a formula of worksheet `own_title` after rows and columns of `title` moved.
 
-    Only references to cells `within` a part of them follow.
+    Only references to cells `within` the moved rows and columns are changed.
     """
 
     def change(reference: str, named: str | None) -> str:
@@ -88,7 +92,7 @@ def shifted(
 
 
 def renamed(formula: str, old_title: str, new_title: str) -> str:
-    """The formula after a worksheet was renamed."""
+    """Return the formula after the worksheet `old_title` was renamed."""
 
     def change(reference: str, named: str | None) -> str:
         if named is None or not _is_same(named, old_title):
@@ -99,7 +103,7 @@ def renamed(formula: str, old_title: str, new_title: str) -> str:
 
 
 def without_sheet(formula: str, title: str) -> str:
-    """The formula of another worksheet after this one was deleted."""
+    """Return a formula of another worksheet after the worksheet `title` was deleted."""
 
     def change(reference: str, named: str | None) -> str:
         return LOST if named is not None and _is_same(named, title) else reference
@@ -108,7 +112,7 @@ def without_sheet(formula: str, title: str) -> str:
 
 
 def _rewritten(formula: str, change: Callable[[str, str | None], str]) -> str:
-    """Rewrite each reference with `change`, which receives it and its title."""
+    """Replace each reference by `change(reference, title)`. The title is None if missing."""
     return "".join(
         change(text, split_area(text)[0]) if kind == "area" else text
         for kind, text in lexemes(formula)
@@ -120,7 +124,7 @@ def _is_same(title: str, other: str) -> bool:
 
 
 def _changed(reference: str, change: Callable[[Corners], Corners | None]) -> str:
-    """The reference with changed corners; unchanged ones stay as written."""
+    """Apply `change` to the corners of a reference. Unchanged references stay as written."""
     _, cells = split_area(reference)
     match = CORNERS.fullmatch(cells)
     if match is None:
@@ -174,12 +178,12 @@ def _moved(corners: Corners, down: int, right: int) -> Corners:
 
 
 def _moved_by(index: int | None, mark: str, distance: int) -> int | None:
-    """The index of a row or column after a copy; one with `$` stays."""
+    """Return the index of a row or column after a copy. An index with `$` does not change."""
     return index if index is None or mark else index + distance
 
 
 def _is_within(corners: Corners, lanes: Lanes) -> bool:
-    """True if all cells of a reference are in the lanes."""
+    """True if all corners of a reference are within `lanes`."""
     return (lanes.rows is None or all(corner.row in lanes.rows for corner in corners)) and (
         lanes.columns is None or all(corner.column in lanes.columns for corner in corners)
     )
@@ -197,7 +201,7 @@ def _followed(corners: Corners, rows: Shift, columns: Shift) -> Corners | None:
 
 
 def _shifted_all(indexes: list[int | None], shift: Shift) -> list[int | None] | None:
-    """The indexes of a reference's corners after a shift; None means deleted."""
+    """Return the indexes of a reference's corners after a shift, or None if they were deleted."""
     given = [index for index in indexes if index is not None]
     if not given:
         return indexes  # `A:A` always has all rows

@@ -1,4 +1,4 @@
-"""Results of formulas: values and Google's errors."""
+"""Values and errors of formulas."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,10 @@ ERROR_TEXTS = {  # Google's ErrorType and its displayed text
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CellError:
-    """An error as a cell's value; `kind` is Google's ErrorType, `text` the displayed text."""
+    """An error as the value of a cell.
+
+    `text` is displayed, such as `#REF!`. `kind` is Google's ErrorType, such as `REF`.
+    """
 
     text: str
     kind: str
@@ -27,7 +30,7 @@ class CellError:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evaluated:
-    """A value and its number format; None means the automatic one."""
+    """A value and its number format. A `pattern` of None is the automatic format."""
 
     value: CellValue | CellError = None
     pattern: str | None = None

@@ -1,9 +1,10 @@
 """Cells that display the results of array formulas.
 
 Rules:
-- After each write all such cells are determined again: any write can change a result's size.
-- A cell for which the result is blank displays nothing, and counts as blank; an empty text counts
-  as data (reported: rows are appended below it).
+- After each write all such cells are determined again, because any write can change the size of a
+  result.
+- A cell with a blank result displays nothing and counts as blank. An empty text counts as data
+  (reported: rows are appended below it).
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +42,7 @@ def spill(workbook: Workbook) -> None:
 
 
 def _arrays(sheet: Sheet) -> Iterator[tuple[int, int]]:
-    """The places of array formulas."""
+    """Yield row and column of each cell with an array formula."""
     for row, contents in enumerate(sheet.rows):
         for column, content in enumerate(contents):
             if isinstance(content, Cell) and content.is_array:
@@ -55,7 +56,10 @@ def _clear(sheet: Sheet) -> None:
 
 
 def _mark(sheet: Sheet, row: int, column: int, down: int, width: int) -> None:
-    """Mark the cells of a row of a result, but the formula's own."""
+    """Mark one row of an array formula's result, without the cell of the formula.
+
+    `row` and `column` are of the formula. `down` is the distance of the marked row.
+    """
     contents = sheet.padded(row + down, column + width)
     for right in range(width):
         if down or right:
@@ -74,7 +78,7 @@ def _unmark_blanks(sheet: Sheet, row: int, column: int, width: int, results: Res
 
 
 def _keep_equal(sheet: Sheet, rows: Sequence[Row]) -> None:
-    """Keep the tuples of rows that did not change, by which copies share them."""
+    """Restore the old tuple of each unchanged row, because copies of a worksheet share tuples."""
     for row, (old, new) in enumerate(zip(rows, sheet.rows, strict=False)):
         if old == new:
             sheet.rows[row] = old

@@ -1,10 +1,10 @@
-"""Cached folds over ranges, which look at each cell about once.
+"""Cached SUM and CONCATENATE over ranges. Each cell is read about once.
 
 Rules:
-- Ranges are processed in blocks of rows. The parts of each block and the fold's result after it are
-  cached: many sums over the same range, over growing ranges (running totals), or over ranges with
-  the same end cost little more than one.
-- Generators yield the places of cells whose formulas are not computed yet.
+- Ranges are processed in blocks of rows. The cache has the values of each block, and the result
+  after each block. So many sums over the same range, over growing ranges (running totals) or over
+  ranges with the same end cost little more than one sum.
+- Generators yield the cells whose formulas are not computed yet.
 """
 
 from bisect import bisect_right
@@ -23,7 +23,7 @@ ROWS_OF_STRETCH = 256
 
 
 class Place(NamedTuple):
-    """A cell of the workbook."""
+    """A cell of a workbook. Row and column count from 0."""
 
     sheet_id: int
     row: int
@@ -31,14 +31,17 @@ class Place(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """The parts of a block of rows, and its first number format."""
+    """The values of a block of rows, and the first number format in the block."""
 
     parts: list[Part]
     pattern: str | None
 
 
 class Progress(NamedTuple):
-    """The result of a fold before a row, and its first number format."""
+    """The intermediate result of a fold (SUM or CONCATENATE) up to a row.
+
+    `row` is excluded. `pattern` is the first number format, or None.
+    """
 
     row: int
     total: Part
@@ -47,13 +50,13 @@ class Progress(NamedTuple):
 
 @dataclass(kw_only=True, slots=True)
 class Checkpoints:
-    """Results of a fold over ranges that start with the same cells, in row order."""
+    """Intermediate results of a fold over ranges with the same start, in row order."""
 
     rows: list[int] = field(default_factory=list)
     kept: list[Progress] = field(default_factory=list)
 
     def before(self, row: int) -> Progress | None:
-        """The last result at or before the row."""
+        """Return the last result that ends at or before the row, or None."""
         index = bisect_right(self.rows, row)
         return self.kept[index - 1] if index else None
 
@@ -64,14 +67,14 @@ class Checkpoints:
             self.kept.insert(index, progress)
 
 
-Held = tuple[CellValue | CellError, str | None]  # a value and its number format
+Held = tuple[CellValue | CellError, str | None]  # value and number format of a cell
 Waiting = Callable[[Place, Content], Generator[Place, None, Evaluated]]
 
 
 class Totals:
-    """The folds over ranges of one version of a workbook.
+    """Cache of folds (SUM or CONCATENATE) over ranges, for one version of a workbook.
 
-    `held` returns the value of the cell at a place, from its content.
+    `held` computes the value of a cell from its place and content.
     """
 
     def __init__(self, held: Waiting) -> None:
@@ -84,7 +87,7 @@ class Totals:
     def through(
         self, fold: Fold, sheet: Sheet, box: Box
     ) -> Generator[Place, None, tuple[Total, str | None]]:
-        """The result of a fold over a box, and its number format."""
+        """Return the result and number format of a fold over a box (rectangle of cells)."""
         kept = self._checkpoints[fold.name, sheet.sheet_id, box.top, box.left, box.right]
         bottom = max(box.top, min(box.bottom, len(sheet.rows)))
         progress = kept.before(bottom) or Progress(box.top, fold.start)
@@ -102,7 +105,7 @@ class Totals:
     def _stretch(
         self, fold: Fold, sheet: Sheet, box: Box
     ) -> Generator[Place, None, Stretch | CellError]:
-        """The parts of a block, or its first error; complete blocks are cached."""
+        """Return the values of a block, or its first error. Complete blocks are cached."""
         key = (fold.name, sheet.sheet_id, box)
         known = self._stretches.get(key)
         if known is not None:
@@ -114,7 +117,7 @@ class Totals:
         return stretch
 
     def _held_in(self, sheet: Sheet, box: Box) -> Generator[Place, None, list[Held]]:
-        """The non-blank values in a box, up to the first error."""
+        """Return the non-blank values in a box with their number formats, up to the first error."""
         held: list[Held] = []
         for row in range(box.top, box.bottom):
             for column, content in enumerate(sheet.rows[row][box.left : box.right], start=box.left):
@@ -130,7 +133,7 @@ class Totals:
 
 
 def _end_of_stretch(row: int, bottom: int) -> int:
-    """The end of the block that contains a row."""
+    """Return the end, excluded, of the block that contains a row. It is at most `bottom`."""
     return min(bottom, (row // ROWS_OF_STRETCH + 1) * ROWS_OF_STRETCH)
 
 

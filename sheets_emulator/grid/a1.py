@@ -1,11 +1,11 @@
-"""A1 notation: parsing range texts, and printing ranges like Google.
+"""A1 notation: parsing of range texts, and printing of ranges as Google does.
 
 Rules:
-- This module knows no worksheet: `places` resolves titles that could also be a cell (`D3`) or a
-  named range.
-- An end can be open (`A5:Z`, `1:1`, `A:C`, a bare title); corners can be in any order.
-- A title is quoted only if needed (recorded: blanks, emoji, titles that look like a cell; Cyrillic
-  letters are from a public test of Google's answers).
+- A range text such as `D3` or `Data` has several meanings: cells, a named range or a worksheet's
+  title. This module returns all of them, and `places` chooses one.
+- An end can be open (`A5:Z`, `1:1`, `A:C`, a title alone). Corners can be in any order.
+- A title is quoted only if needed. Recorded: blanks, emoji, titles that look like a cell. Cyrillic
+  letters are from a public test of Google's answers.
 """
 
 import re
@@ -22,9 +22,9 @@ RANGE_NAME = re.compile(r"(?!true|false)[^\W\d]\w{0,249}", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """Cells of a worksheet. Rows and columns count from 0, ends are excluded.
+    """Range of cells in a worksheet. Rows and columns count from 0, and ends are excluded.
 
-    None as an end means the end of the grid.
+    An end of None is the end of the grid.
     """
 
     top: int = 0
@@ -38,10 +38,11 @@ WHOLE = Span()
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """A parsed range text; without `title` it refers to the first worksheet.
+    """A parsed range text.
 
-    `name` is a named range, of the worksheet `title` if given. `is_anchor`: a single cell such as
-    `A1`, where values start; not `A1:A1`.
+    `title` is the worksheet, or None for the first visible worksheet. `name` is a named range,
+    which must be on the worksheet `title` if there is one. `is_anchor` is True for a single cell
+    such as `A1`, from which values can extend, and False for `A1:A1`.
     """
 
     title: str | None
@@ -52,17 +53,17 @@ class Reference:
 
 @dataclass(frozen=True, kw_only=True)
 class Corner:
-    """One corner of a range. Row and column count from 0; None if the text does not name them."""
+    """One corner of a range. Row and column count from 0, and are None if the text has none."""
 
     row: int | None
     column: int | None
 
 
 def readings(text: str) -> list[Reference]:
-    """All interpretations of a range text, likelier ones first, or empty if malformed.
+    """Return all interpretations of a range text, the likeliest first, or [] if it is malformed.
 
-    `A1` can be a cell or a worksheet named A1; Google prefers the cell (reported for node-sheets).
-    `Data` can be a named range or a worksheet; Google prefers the named range (its documentation).
+    `A1` can be a cell or a worksheet named A1. Google prefers the cell (reported for node-sheets).
+    `Data` can be a named range or a worksheet. Google prefers the named range (its documentation).
     """
     quoted = QUOTED.fullmatch(text)
     if quoted:
@@ -82,12 +83,12 @@ def readings(text: str) -> list[Reference]:
 
 
 def is_range_name(text: str) -> bool:
-    """True if Google allows this range name: letters, digits, `_`; not like a cell."""
+    """True if a text is a valid name of a range: letters, digits and `_`, and not like a cell."""
     return bool(RANGE_NAME.fullmatch(text)) and not LOOKS_LIKE_CELL.fullmatch(text)
 
 
 def parse_cells(text: str) -> Span | None:
-    """The cells of `A1`, `A1:B2`, `A5:Z`, `1:1` or `A:C`, or None for other texts."""
+    """Parse `A1`, `A1:B2`, `A5:Z`, `1:1` or `A:C`. Returns None for another text."""
     first_text, colon, last_text = text.partition(":")
     first = _corner(first_text)
     last = _corner(last_text) if colon else first
@@ -101,7 +102,7 @@ def parse_cells(text: str) -> Span | None:
 
 
 def print_range(title: str, span: Span | Box) -> str:
-    """The range as Google prints it, with its open ends."""
+    """Return the range in A1 notation as Google prints it, with open ends."""
     first = f"{column_name(span.left)}{span.top + 1}"
     last = _end(span.bottom, span.right)
     whole = span.bottom is None and span.right is None
@@ -110,7 +111,7 @@ def print_range(title: str, span: Span | Box) -> str:
 
 
 def print_title(title: str) -> str:
-    """The title as printed in a range, quoted if needed."""
+    """Return a worksheet's title as it is printed in a range, quoted if needed."""
     if PLAIN_TITLE.fullmatch(title) and not LOOKS_LIKE_CELL.fullmatch(title):
         return title
     return "'" + title.replace("'", "''") + "'"
@@ -140,7 +141,10 @@ def _corner(text: str) -> Corner | None:
 
 
 def _ordered(first: int | None, last: int | None) -> tuple[int, int | None]:
-    """Start and excluded end of two coordinates. The end is None if one coordinate is missing."""
+    """Return start and excluded end of two coordinates.
+
+    A missing coordinate gives an open end, None.
+    """
     if first is None or last is None:
         start = first if last is None else last
         return start or 0, None

@@ -7,7 +7,7 @@ ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True, kw_only=True)
 class Box:
-    """Rows from `top` to `bottom`, columns from `left` to `right`, excluding the ends."""
+    """Rectangle of cells. Rows and columns count from 0; `bottom` and `right` are excluded."""
 
     top: int
     left: int
@@ -39,7 +39,7 @@ class Box:
         )
 
     def without(self, other: "Box") -> list["Box"]:
-        """The part of this box outside another box, as boxes that do not overlap."""
+        """Return the part of this box outside another box, as boxes that do not overlap."""
         if not self.overlaps(other):
             return [self]
         top, bottom = max(self.top, other.top), min(self.bottom, other.bottom)
@@ -53,12 +53,12 @@ class Box:
 
 
 def sized(*, top: int, left: int, height: int, width: int) -> Box:
-    """A box by its first cell and its size."""
+    """Return a box from its first cell and its size."""
     return Box(top=top, left=left, bottom=top + height, right=left + width)
 
 
 def column_name(column: int) -> str:
-    """Letters of a column that counts from 0: A for 0, AA for 26."""
+    """Return the letters of a column: A for 0, AA for 26."""
     letters = ""
     number = column + 1
     while number:
@@ -68,7 +68,7 @@ def column_name(column: int) -> str:
 
 
 def column_index(letters: str) -> int:
-    """Number of a column, from 0, by its letters in upper or lower case."""
+    """Return the number of a column: 0 for A, 26 for AA. Letters can be lowercase."""
     number = 0
     for letter in letters.upper():
         number = number * 26 + ALPHABET.index(letter) + 1

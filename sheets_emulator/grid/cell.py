@@ -1,9 +1,9 @@
 """Content of a cell.
 
 Rules:
-- A grid stores most cells as bare values; only a cell with more than a value is a `Cell`.
-- JSON objects of Google (CellFormat, DataValidationRule) are stored as JSON. Cells can share them,
-  so they are never modified.
+- A grid stores a cell as its value if it has nothing else. Other cells are `Cell` objects.
+- JSON objects of Google (CellFormat, DataValidationRule) are stored as JSON. Cells share these
+  objects, so they are never modified.
 - Numbers are always floats, as in Google Sheets.
 """
 
@@ -24,7 +24,7 @@ ARRAY = re.compile(r"ARRAYFORMULA\s*\(", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Spill:
-    """The distance of a cell from the array formula whose result it displays."""
+    """Distance, in rows and columns, of a cell from the array formula whose result it displays."""
 
     down: int
     right: int
@@ -32,10 +32,10 @@ class Spill:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cell:
-    """A value or formula with the cell's other properties.
+    """A cell with its value or formula, and its other properties.
 
-    `format` is the CellFormat as entered, `validation` the DataValidationRule. A cell with a
-    `spill` has neither value nor formula, but displays a part of an array formula's result.
+    `format` is the CellFormat as entered, and `validation` is the DataValidationRule. A cell with
+    `spill` displays a part of an array formula's result and has no value or formula of its own.
     """
 
     value: CellValue = None
@@ -62,15 +62,15 @@ class Cell:
 
     @property
     def effective_value(self) -> CellValue:
-        """The value without a formula; a checkbox that was never ticked is FALSE.
+        """The value of a cell without formula. A checkbox that was never ticked is FALSE.
 
-        (Assumed: users report that blank rows with rules are not read as blank.)
+        This is assumed: users report that blank rows with rules are not read as blank.
         """
         return False if self.value is None and self.is_checkbox else self.value
 
     @property
     def pattern(self) -> str | None:
-        """The number format, such as `yyyy-mm-dd`; None means automatic."""
+        """The number format, such as `yyyy-mm-dd`. None means the automatic format."""
         if self.format is None:
             return None
         wanted = cast(Json, self.format.get("numberFormat", NOTHING))
@@ -80,7 +80,7 @@ class Cell:
 
     @property
     def is_checkbox(self) -> bool:
-        """True if the cell has the validation rule of a checkbox with the values TRUE and FALSE."""
+        """True if the cell has a checkbox, whose values are TRUE and FALSE."""
         if self.validation is None:
             return False
         condition = cast(Json, self.validation.get("condition", NOTHING))
@@ -88,7 +88,7 @@ class Cell:
 
     @property
     def is_plain_text(self) -> bool:
-        """True if the cell has the plain text format, in which typed input stays text."""
+        """True if the cell has the plain text format. Typed input then stays text."""
         wanted = cast(Json, (self.format or NOTHING).get("numberFormat", NOTHING))
         return wanted.get("type") == "TEXT" or wanted.get("pattern") == "@"
 
@@ -99,7 +99,10 @@ BLANK = Cell()
 
 @cache
 def number_format(kind: str, pattern: str) -> Json:
-    """The CellFormat of a number format; `kind` is Google's NumberFormatType, such as `DATE`."""
+    """Return the CellFormat of a number format.
+
+    `kind` is Google's NumberFormatType, such as `DATE`.
+    """
     return {"numberFormat": {"type": kind, "pattern": pattern}}
 
 
@@ -109,7 +112,7 @@ def whole(content: Content) -> Cell:
 
 
 def bare(cell: Cell) -> Content:
-    """The cell as stored in a grid: its bare value if it has nothing else."""
+    """Return the cell as a grid stores it: only the value if the cell has nothing else."""
     is_plain = cell.formula is None and cell.format is None and cell.spill is None
     return cell.value if is_plain and cell.note is None and cell.validation is None else cell
 
@@ -120,7 +123,7 @@ def is_blank(content: Content) -> bool:
 
 
 def rewritten(old: Content, new: Cell) -> Content:
-    """The cell after entering `new` over `old`, which keeps format, note and rule.
+    """Return the content after `new` was entered over `old`. Format, note and rule of `old` stay.
 
     If `new` has a number format, it replaces the old one.
     """
@@ -131,5 +134,5 @@ def rewritten(old: Content, new: Cell) -> Content:
 
 
 def emptied(old: Content) -> Content:
-    """The cell after clearing its value."""
+    """Return the content after its value was cleared. Format, note and rule stay."""
     return rewritten(old, BLANK)

@@ -3,9 +3,10 @@
 Rules:
 - A component has 8 bits: 255 times the given value, in single precision and truncated (recorded:
   0.5 is returned as 0.49803922, which is 127/255). It is printed as the shortest decimal with the
-  same single-precision value; zero components are left out.
-- A colour has two members with the same value, the plain one (`backgroundColor`) and its style
-  (`backgroundColorStyle`). If both are given, the style takes precedence.
+  same single-precision value. Zero components are left out.
+- An object such as CellFormat has each colour in two members with the same value: the plain member
+  (`backgroundColor`) and the style member (`backgroundColorStyle`). If a request has both, the
+  style member takes precedence.
 """
 
 import struct
@@ -32,22 +33,22 @@ THEME: Mapping[str, tuple[int, int, int]] = {  # Google's standard theme
 
 
 def rgb(color: Json) -> Json:
-    """A Color as returned, with components limited to 0 to 1.
+    """Return a Color as Google returns it, with components from 0 to 1.
 
-    `alpha` is left out: Google does not support it.
+    `alpha` is left out, because Google does not support it.
     """
     steps = (_step(cast(float, color.get(name, 0))) for name in COMPONENTS)
     return _answered(*steps)
 
 
 def answered_style(style: Json) -> Json:
-    """A ColorStyle with its Color as returned."""
+    """Return a ColorStyle as Google returns it."""
     color = cast(Json | None, style.get("rgbColor"))
     return style if color is None else {**style, "rgbColor": rgb(color)}
 
 
 def color_of(style: Json) -> Json | None:
-    """The Color of a ColorStyle, or None if it has none."""
+    """Return the Color of a ColorStyle, or None if there is none."""
     theme = THEME.get(cast(str, style.get("themeColor", "")))
     if theme is not None:
         return _answered(*theme)
@@ -55,9 +56,9 @@ def color_of(style: Json) -> Json | None:
 
 
 def with_both(holder: Json, plain: str, style: str) -> Json:
-    """The object with a colour's plain member and style in agreement, or without both.
+    """Return the object with both members of a colour, `plain` and `style`, as Google returns them.
 
-    Both are in the form of answers.
+    If the object has neither member, the result has neither.
     """
     given_style = answered_style(cast(Json, holder.get(style) or NOTHING))
     given_color = cast(Json | None, holder.get(plain))
@@ -77,7 +78,7 @@ def _answered(*steps: int) -> Json:
 
 
 def _step(component: float) -> int:
-    """The component as one of 256 steps."""
+    """Convert a component from 0 to 1 to a whole number from 0 to 255."""
     within = min(max(component, 0.0), 1.0)
     return int(_single(_single(within) * STEPS))
 

@@ -1,12 +1,12 @@
 """Typed dates, times and durations in the locale en_US.
 
 Rules:
-- ISO dates are recorded; dates with day and month swapped stay text (reported by users). The rest
+- ISO dates are recorded. Dates with day and month swapped stay text (reported by users). All else
   follows Google's documentation and the common behaviour of Sheets.
 - The number format displays the date as typed, but hours without a leading zero.
-- These stay text, because the behaviour is unknown or depends on the current date: dates without a
-  year, without a day or with a weekday, `T` between date and time, years before 1000, dots between
-  the parts, a single hour.
+- These texts stay text, because the behaviour is unknown or depends on the current date: dates
+  without a year, without a day or with a weekday, `T` between date and time, years before 1000,
+  dots between the parts, a single hour.
 """
 
 import re
@@ -41,7 +41,7 @@ Parts = Mapping[str, str | None]
 
 
 def typed_date(text: str) -> Cell | None:
-    """The cell of a typed date, time or duration, or None for other texts."""
+    """Return the cell of a typed date, time or duration, or None for other texts."""
     time = TIME_FORM.fullmatch(text)
     if time:
         return _timed(time.groupdict())
@@ -89,7 +89,10 @@ def _moment(parts: Parts) -> datetime | None:
 
 
 def _clock(parts: Parts) -> tuple[int, int, int, int] | None:
-    """Hour, minute, second, millisecond; midnight if no time was typed, None if invalid."""
+    """Return hour, minute, second and millisecond, or None if the time is invalid.
+
+    Without a typed time the result is midnight.
+    """
     hour, minute, second = (int(parts[part] or 0) for part in ("hour", "minute", "second"))
     half = (parts["half"] or "").lower()
     if minute > 59 or second > 59 or (half and not 1 <= hour <= 12):
@@ -111,7 +114,7 @@ def _year(text: str) -> int:
 
 
 def _date_pattern(match: Match[str]) -> str:
-    """The format of a typed date: `01/02/2020` gives `mm/dd/yyyy`."""
+    """Return the number format of a typed date: `01/02/2020` gives `mm/dd/yyyy`."""
     parts = sorted(("year", "month", "day"), key=match.start)
     is_padded = parts[0] == "year" or any(match[part].startswith("0") for part in ("month", "day"))
     text, done = "", 0

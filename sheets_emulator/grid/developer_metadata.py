@@ -1,4 +1,4 @@
-"""Developer metadata: keys and values of programs at a spreadsheet, worksheet, row or column."""
+"""Developer metadata: keys and values that programs attach to parts of a spreadsheet."""
 
 from dataclasses import dataclass
 
@@ -11,9 +11,9 @@ DOCUMENT = "DOCUMENT"
 class DeveloperMetadata:
     """An item of metadata.
 
-    `span` is its row or column, and moves with it; without bounds the item belongs to the whole
-    worksheet or spreadsheet. `project` is the developer project that created it, `visibility` is
-    Google's: `DOCUMENT` or `PROJECT`.
+    `span` is its row or column, and moves with it. A `span` without bounds is the whole worksheet
+    or spreadsheet. `project` is the developer project that created the item. `visibility` is
+    Google's `DOCUMENT` or `PROJECT`.
     """
 
     metadata_id: int
@@ -25,7 +25,7 @@ class DeveloperMetadata:
 
     @property
     def size(self) -> int:
-        """The characters that count towards Google's limit."""
+        """Number of characters that count towards Google's limit."""
         return len(self.key) + len(self.value or "")
 
     def is_visible_to(self, project: str) -> bool:
@@ -33,5 +33,5 @@ class DeveloperMetadata:
 
 
 def project_of(account: str) -> str:
-    """The developer project of a service account's e-mail address; "" for the owner."""
+    """Return the developer project of a service account's e-mail address, or "" for the owner."""
     return account.rpartition("@")[2].partition(".")[0]

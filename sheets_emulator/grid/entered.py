@@ -1,15 +1,15 @@
 """Conversion of input to cells: typed (USER_ENTERED, en_US) or stored unchanged (RAW).
 
 Rules:
-- Sources: `0042`, `2,000,000.01`, ISO dates, `50%`, `$1,234.50`, `TRUE`, `'` and `3_1_0` are
-  recorded, or tested by other projects against Google. The rest follows Google's documentation and
-  the common behaviour of Sheets.
-- All other input stays text, including blanks. So do forms with unknown behaviour: blanks within a
-  number, groups other than threes, a currency after the number, `$5%`.
-- `=` starts a formula; so does `+` unless the text is a number or date (`+A1` is `=+A1`). `-A1`
-  stays text.
+- `0042`, `2,000,000.01`, ISO dates, `50%`, `$1,234.50`, `TRUE`, `'` and `3_1_0` are recorded, or
+  tested by other projects against Google. All else follows Google's documentation and the common
+  behaviour of Sheets.
+- All other input stays text, including blanks. Input with unknown behaviour stays text, too: blanks
+  within a number, groups of other than three digits, a currency after the number, `$5%`.
+- `=` starts a formula. `+` starts a formula, too, unless the text is a number or date: `+A1` is
+  `=+A1`. `-A1` stays text.
 - Input to cells with the plain text format stays text.
-- Blanks around a number are ASCII blanks; a number with a non-breaking blank is text.
+- Blanks around a number are ASCII blanks. A number with a non-breaking blank is text.
 """
 
 import re
@@ -33,7 +33,10 @@ CURRENCY = rf"(?P<symbol>[{''.join(SYMBOLS)}])"
 
 @dataclass(frozen=True, kw_only=True)
 class NumberReader:
-    """A form of typed numbers; `suffix` is appended to the digits for Python's parser."""
+    """A kind of typed numbers, such as percents.
+
+    `suffix` is appended to the digits before Python parses them. `format` gives the number format.
+    """
 
     pattern: Pattern[str]
     suffix: Callable[[Match[str]], str]
@@ -41,14 +44,14 @@ class NumberReader:
 
 
 def stored(value: CellValue) -> Cell:
-    """The cell of a JSON value under RAW: types stay, the empty string is a blank."""
+    """Return the cell of a JSON value with RAW. The value is unchanged, and "" is a blank."""
     return BLANK if value == "" else Cell(value=value)
 
 
 def entered(value: CellValue, old: Content = None) -> Cell:
-    """The cell of a JSON value under USER_ENTERED: strings are parsed as typed by a person.
+    """Return the cell of a JSON value with USER_ENTERED. A text is parsed as if a person typed it.
 
-    `old` is the cell before.
+    `old` is the content of the cell before the write.
     """
     if not isinstance(value, str):
         return Cell(value=value)
@@ -57,7 +60,7 @@ def entered(value: CellValue, old: Content = None) -> Cell:
 
 
 def typed(text: str) -> Cell:
-    """The cell of a typed text."""
+    """Return the cell of a text that a person typed."""
     if text.startswith("'"):
         return stored(text[1:])
     if text.startswith("=") and len(text) > 1:
@@ -70,12 +73,12 @@ def typed(text: str) -> Cell:
 
 
 def _typed_sum(text: str) -> Cell | None:
-    """The formula of a text that starts with `+`."""
+    """Return the formula of a text that starts with `+`, or None for another text."""
     return Cell(formula=f"={text}") if text.startswith("+") and len(text) > 1 else None
 
 
 def _typed_number(text: str) -> Cell | None:
-    """The cell of a typed number, or None for other texts. Parentheses make it negative."""
+    """Return the cell of a typed number, or None for other texts. Parentheses mean negative."""
     if not (text.startswith("(") and text.endswith(")")):
         return _signed_number(text)
     inner = text[1:-1]
@@ -95,7 +98,7 @@ def _signed_number(text: str) -> Cell | None:
 
 
 def _value(match: Match[str], reader: NumberReader) -> float | None:
-    """The number, or None if it exceeds doubles. Negative zero becomes zero."""
+    """Return the number, or None if it is too large for a double. Negative zero becomes zero."""
     size = float(match["digits"].replace(",", "") + reader.suffix(match))
     if size == float("inf"):
         return None

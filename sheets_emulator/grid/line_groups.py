@@ -1,8 +1,10 @@
 """Groups of rows or columns.
 
-Rules: each line has a depth, the number of groups that contain it. A group of depth d is a maximal
-run of lines of depth d or more: so adjacent groups merge, and overlapping groups become a wider and
-an inner one (Google's documentation of adding and deleting groups).
+Rules:
+- Each line (row or column) has a depth, which is the number of groups that contain the line.
+- A group of depth d is a maximal sequence of lines of depth d or more. So adjacent groups merge,
+  and overlapping groups become a wider and an inner group. Source: Google's documentation of adding
+  and deleting groups.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +15,7 @@ from sheets_emulator.grid.marks import PLAIN_LINE, Line
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """A group of lines from `start` to `end`."""
+    """A group of rows or columns from `start` to `end`, excluded."""
 
     start: int
     end: int
@@ -22,9 +24,9 @@ class Group:
 
 
 def groups_of(lines: Mapping[int, Line]) -> list[Group]:
-    """All groups of lines, by start and depth."""
+    """Return all groups of rows or columns, sorted by start and depth."""
     found: list[Group] = []
-    starts: list[int] = []  # start of the open group of each depth
+    starts: list[int] = []  # start of the open group by depth
     previous = -1
     for index in sorted(index for index, line in lines.items() if line.depth):
         depth = lines[index].depth
@@ -36,7 +38,7 @@ def groups_of(lines: Mapping[int, Line]) -> list[Group]:
 
 
 def deepened(lines: Mapping[int, Line], indexes: Iterable[int]) -> dict[int, Line]:
-    """Increase the depth of some lines."""
+    """Return the lines (rows or columns) with the depth of those in `indexes` increased by one."""
     changed = {}
     for index in indexes:
         line = lines.get(index, PLAIN_LINE)
@@ -45,7 +47,10 @@ def deepened(lines: Mapping[int, Line], indexes: Iterable[int]) -> dict[int, Lin
 
 
 def raised(lines: Mapping[int, Line], indexes: Iterable[int]) -> dict[int, Line]:
-    """Decrease the depth of those lines that are in a group."""
+    """Return the lines (rows or columns) with the depth of those in `indexes` decreased by one.
+
+    A depth of zero does not change.
+    """
     changed = {}
     for index in indexes:
         line = lines.get(index, PLAIN_LINE)
@@ -56,7 +61,10 @@ def raised(lines: Mapping[int, Line], indexes: Iterable[int]) -> dict[int, Line]
 
 
 def folded(lines: Mapping[int, Line], group: Group, *, is_collapsed: bool) -> dict[int, Line]:
-    """Collapse or expand a group; its lines are hidden or shown (Google's documentation)."""
+    """Return the lines (rows or columns) after a group was collapsed or expanded.
+
+    The lines of the group become hidden or visible (Google's documentation).
+    """
     changed = {}
     for index in range(group.start, group.end):
         line = lines[index]
@@ -67,7 +75,10 @@ def folded(lines: Mapping[int, Line], group: Group, *, is_collapsed: bool) -> di
 
 
 def extended(lines: Mapping[int, Line], start: int, count: int) -> dict[int, Line]:
-    """The lines after an insertion at `start`: new lines within a group belong to it."""
+    """Return the lines (rows or columns) after `count` of them were inserted at `start`.
+
+    New lines within a group belong to the group.
+    """
     before, after = (lines.get(index, PLAIN_LINE) for index in (start - 1, start + count))
     depth = min(before.depth, after.depth)
     if not depth:
@@ -80,7 +91,7 @@ def extended(lines: Mapping[int, Line], start: int, count: int) -> dict[int, Lin
 def _close(
     starts: list[int], depth: int, end: int, lines: Mapping[int, Line], found: list[Group]
 ) -> None:
-    """End the groups deeper than `depth`."""
+    """Append the open groups deeper than `depth` to `found`. They end at `end`, excluded."""
     while len(starts) > depth:
         level = len(starts)
         start = starts.pop()

@@ -1,8 +1,8 @@
 """Marks of a worksheet: protections, names, merges, filter, tables, sizes of rows and columns.
 
 Rules:
-- A mark's `span` moves with its rows and columns (`dimensions`).
-- Lines are rows or columns; only lines with non-default properties are stored, by index.
+- The range of a mark (`span`) moves with its rows and columns (`dimensions`).
+- Lines are rows or columns. Only lines with non-default properties are stored, by index.
 """
 
 from dataclasses import dataclass, replace
@@ -11,18 +11,18 @@ from sheets_emulator.grid.a1 import Span
 from sheets_emulator.grid.box import Box
 from sheets_emulator.reply import Json
 
-ROW_PIXELS = 21  # of a new row and a new column (recorded)
+ROW_PIXELS = 21  # of new rows; COLUMN_PIXELS is of new columns (recorded)
 COLUMN_PIXELS = 100
 FOOTER = "footerColorStyle"  # the row property that gives a table a footer
 
 
 @dataclass(frozen=True, kw_only=True)
 class Protection:
-    """A protected part of a worksheet.
+    """A protected range of a worksheet.
 
-    `editors` and `groups` are e-mail addresses of users and of groups. `range_id` is the protected
-    named range, whose span it has. `open_spans` are the unprotected ranges of a protected
-    worksheet.
+    `editors` and `groups` are e-mail addresses of users and of groups. `range_id` is the ID of a
+    protected named range, which has the same `span`. `open_spans` are the unprotected ranges of a
+    protected worksheet.
     """
 
     protection_id: int
@@ -36,13 +36,16 @@ class Protection:
     open_spans: tuple[Span, ...] = ()
 
     def allows(self, account: str) -> bool:
-        """True if the account can write here. An account of "" is the owner, who always can."""
+        """True if the account can write to the range.
+
+        The owner, with the account "", always can.
+        """
         return not account or self.warning_only or account in self.editors
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamedRange:
-    """A named range, which requests can use like a range."""
+    """A named range. Requests can use its name instead of a range."""
 
     range_id: str
     name: str
@@ -51,14 +54,14 @@ class NamedRange:
 
 @dataclass(frozen=True, kw_only=True)
 class Merge:
-    """Merged cells; the first one is displayed."""
+    """Merged cells. Only the first cell is displayed."""
 
     span: Span
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """A worksheet's basic filter; `settings` are the other members of Google's BasicFilter."""
+    """The basic filter of a worksheet. `settings` are the other members of Google's BasicFilter."""
 
     span: Span
     settings: Json
@@ -66,7 +69,7 @@ class Filter:
 
 @dataclass(frozen=True, kw_only=True)
 class TableColumn:
-    """The settings of a table's column: the other members of Google's TableColumnProperties."""
+    """A table's column with settings, which are other members of Google's TableColumnProperties."""
 
     span: Span
     settings: Json
@@ -74,9 +77,10 @@ class TableColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class NativeTable:
-    """A table of Google Sheets, unlike data that `table` detects; `span` is bounded.
+    """A table that a request created, unlike the tables that `table.py` detects in data.
 
-    `rows` is Google's TableRowsProperties. Columns without settings are left out of `columns`.
+    `span` is bounded. `rows` is Google's TableRowsProperties. `columns` has only columns with
+    settings.
     """
 
     table_id: str
@@ -87,7 +91,7 @@ class NativeTable:
 
     @property
     def box(self) -> Box:
-        """All cells, with header and footer."""
+        """All cells of the table, with header and footer."""
         bottom, right = self.span.bottom or 0, self.span.right or 0
         return Box(top=self.span.top, left=self.span.left, bottom=bottom, right=right)
 
@@ -103,10 +107,10 @@ class NativeTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A row or column with non-default properties.
+    """Properties of a row or column.
 
-    `pixels` None means the default size. `depth` is the number of its groups; `collapsed` are the
-    depths of collapsed groups.
+    `pixels` of None is the default size. `depth` is the number of groups that contain the row or
+    column. `collapsed` has the depths of the collapsed groups.
     """
 
     pixels: int | None = None

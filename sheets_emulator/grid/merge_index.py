@@ -1,8 +1,8 @@
 """Index of a worksheet's merges by row.
 
 Rules:
-- Merges can only be appended to the list; otherwise the index becomes invalid.
-- Merges are searched by their first rows; a very high merge makes the search slower.
+- The list of merges can only grow. After another change of the list, the index is invalid.
+- The search uses the first rows of merges. A merge with very many rows makes every search slower.
 """
 
 from bisect import bisect_left, bisect_right
@@ -17,15 +17,15 @@ ENDLESS = 2**31  # past the last row and column of every grid
 
 @dataclass(kw_only=True)
 class MergeIndex:
-    """Index of a list of merges; appended merges are indexed at the next search."""
+    """Index of a list of merges. A search first adds the merges that were appended to the list."""
 
     merges: list[Merge]
     _tops: list[int] = field(default_factory=list)
-    _boxes: list[Box] = field(default_factory=list)  # by top row
+    _boxes: list[Box] = field(default_factory=list)  # sorted by top row
     _tallest: int = 0
 
     def overlapping(self, box: Box) -> list[Box]:
-        """The merges that overlap a box, from top to bottom."""
+        """Return the merges that overlap a box (rectangle of cells), from top to bottom."""
         for merge in self.merges[len(self._boxes) :]:
             self._add(merge)
         first = bisect_right(self._tops, box.top - self._tallest)
@@ -33,7 +33,7 @@ class MergeIndex:
         return [each for each in self._boxes[first:end] if each.overlaps(box)]
 
     def without(self, boxes: Iterable[Box]) -> "MergeIndex":
-        """The index after removing these merges from the list."""
+        """Return an index without these merges. Its list of merges is a new one."""
         gone = {(each.top, each.left) for each in boxes}
         kept = [each for each in self._boxes if (each.top, each.left) not in gone]
         return MergeIndex(

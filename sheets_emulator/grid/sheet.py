@@ -1,7 +1,8 @@
-"""A worksheet: a grid of cells with a size, and marks.
+"""A worksheet: a grid of cells with a size, and marks such as merges and named ranges.
 
 Rules:
-- Rows and columns are counted from 0; boxes passed to this module are within the grid.
+- Rows and columns count from 0. Boxes (rectangles of cells) passed to this module are within the
+  grid.
 - Rows are tuples up to the last used cell or longer. A write replaces a row's tuple, so that copies
   of a worksheet share unchanged rows.
 - Limits of the workbook and error texts are elsewhere.
@@ -33,9 +34,10 @@ Row = tuple[Content, ...]
 class Sheet:
     """A worksheet.
 
-    `options` are the members of GridProperties besides sizes, `look` the members of SheetProperties
-    without other effects (`tabColorStyle`, `rightToLeft`); both contain only set members.
-    `has_formulas` is false if no cell can have one; so is `has_arrays` of array formulas.
+    `options` are the members of GridProperties other than sizes. `look` are the members of
+    SheetProperties without other effects (`tabColorStyle`, `rightToLeft`). Both contain only set
+    members. `has_formulas` is False if no cell can have a formula, and `has_arrays` is False if no
+    cell can have an array formula.
     """
 
     sheet_id: int
@@ -62,7 +64,7 @@ class Sheet:
     _merge_index: MergeIndex | None = field(default=None, repr=False, compare=False)
 
     def copy(self) -> "Sheet":
-        """An independent copy that shares the immutable rows."""
+        """Return an independent copy. Both share the immutable rows."""
         return replace(
             self,
             rows=self.rows.copy(),
@@ -88,14 +90,14 @@ class Sheet:
 
     @property
     def width(self) -> int:
-        """The number of columns up to the last used one."""
+        """Number of columns up to the last stored one."""
         if self._width is None:
             self._width = max(map(len, self.rows), default=0)
         return self._width
 
     @property
     def margin(self) -> int:
-        """The number of unused columns at the left."""
+        """Number of blank columns at the left."""
         if self._margin is None:
             margin = ENDLESS
             for row in self.rows:
@@ -107,7 +109,7 @@ class Sheet:
 
     @property
     def blank_rows(self) -> Sequence[int]:
-        """The unused rows in order, among the stored ones."""
+        """Indexes of the blank rows among the stored rows, in order."""
         if self._blank_rows is None:
             self._blank_rows = [
                 index
@@ -117,15 +119,15 @@ class Sheet:
         return self._blank_rows
 
     def lines(self, *, is_rows: bool) -> dict[int, Line]:
-        """The rows or columns with non-default properties, by index."""
+        """Return the rows or columns with non-default properties, by index."""
         return self.row_lines if is_rows else self.column_lines
 
     def holds(self, span: Span) -> bool:
-        """True if the span starts inside the grid."""
+        """True if the span (range with possibly open ends) starts inside the grid."""
         return span.top < self.row_count and span.left < self.column_count
 
     def clamped(self, span: Span) -> Box:
-        """The part of a span within the grid."""
+        """Return the part of a span within the grid."""
         bottom = self.row_count if span.bottom is None else span.bottom
         right = self.column_count if span.right is None else span.right
         return Box(
@@ -136,28 +138,31 @@ class Sheet:
         )
 
     def content(self, row: int, column: int) -> Content:
-        """The stored content at a place, or None if there is none."""
+        """Return the stored content of a cell, or None if nothing is stored."""
         if 0 <= row < len(self.rows) and 0 <= column < len(self.rows[row]):
             return self.rows[row][column]
         return None
 
     def cell(self, row: int, column: int) -> Cell:
-        """The cell at a place; blank if nothing is stored."""
+        """Return a cell. The cell is blank if nothing is stored."""
         return whole(self.content(row, column))
 
     def read(self, box: Box) -> list[Row]:
-        """The contents of a box by row, without trailing cells that were never written."""
+        """Return the contents of a box by row, without trailing cells that were never written."""
         if box.left == 0 and box.right >= self.width:
             return self.rows[box.top : box.bottom]
         return [row[box.left : box.right] for row in self.rows[box.top : box.bottom]]
 
     def padded(self, row: int, width: int) -> list[Content]:
-        """The contents of a row as a list of at least this length."""
+        """Return the contents of a row as a list of at least `width` items."""
         kept = self.rows[row] if row < len(self.rows) else ()
         return [*kept, *[None] * (width - len(kept))]
 
     def write(self, row: int, left: int, cells: Sequence[Cell | None]) -> None:
-        """Enter cells into a row; None leaves a cell unchanged. Formats and notes stay."""
+        """Enter cells into a row from column `left`. None leaves a cell unchanged.
+
+        Formats and notes stay.
+        """
         contents = self.padded(row, left + len(cells))
         for column, cell in enumerate(cells, start=left):
             if cell is not None:
@@ -166,14 +171,14 @@ class Sheet:
         self.replace_row(row, contents)
 
     def note_formulas(self, contents: Sequence[Content]) -> None:
-        """Note the formulas among contents that are written to the worksheet."""
+        """Set `has_formulas` and `has_arrays` if the written contents have formulas."""
         for content in contents:
             if isinstance(content, Cell) and content.formula is not None:
                 self.has_formulas = True
                 self.has_arrays |= content.is_array
 
     def clear(self, box: Box) -> None:
-        """Clear the values of a box; formats and notes stay."""
+        """Clear the values of a box. Formats and notes stay."""
         for index in range(box.top, min(box.bottom, len(self.rows))):
             row = self.rows[index]
             if any(content is not None for content in row[box.left : box.right]):
@@ -181,7 +186,7 @@ class Sheet:
                 self.replace_row(index, [*row[: box.left], *inner, *row[box.right :]])
 
     def replace_row(self, index: int, contents: Sequence[Content]) -> None:
-        """Store a row; missing rows before it are added as blank."""
+        """Store a row. Missing rows before it are added as blank."""
         known = self._blank_rows
         if known is not None:
             known.extend(range(len(self.rows), index))
@@ -201,7 +206,7 @@ class Sheet:
         self.column_count = max(self.column_count, column_count)
 
     def is_used(self, box: Box) -> bool:
-        """True if a box contains anything; outside the grid there is nothing."""
+        """True if a box has a cell that is not blank. The box can extend past the grid."""
         left = max(box.left, self.margin)
         if box.right <= left or left >= self.width:
             return False
@@ -212,13 +217,13 @@ class Sheet:
         return self._indexed().overlapping(box)
 
     def remove_merges(self, boxes: Sequence[Box]) -> None:
-        """Remove merges found by `merges_in`."""
+        """Remove merges that `merges_in` returned."""
         if boxes:
             self._merge_index = self._indexed().without(boxes)
             self.merges = self._merge_index.merges
 
     def last_used(self, box: Box) -> tuple[int, int] | None:
-        """The last non-blank cell of a box, by row and then column."""
+        """Return row and column of the last non-blank cell in the last row with data, or None."""
         for row in range(min(box.bottom, len(self.rows)) - 1, box.top - 1, -1):
             contents = self.rows[row]
             for column in range(min(box.right, len(contents)) - 1, box.left - 1, -1):
@@ -227,9 +232,10 @@ class Sheet:
         return None
 
     def data_end(self, box: Box) -> int:
-        """The row after the last one with data in a box; an unticked checkbox is data (reported).
+        """Return the index after the last row with data in a box. Without data it is the first row.
 
-        So is a formula that displays nothing (assumed).
+        An unticked checkbox is data (reported). A formula that displays nothing is data, too
+        (assumed).
         """
         for row in range(min(box.bottom, len(self.rows)) - 1, box.top - 1, -1):
             if not all(map(is_blank, self.rows[row][box.left : box.right])):
@@ -243,20 +249,20 @@ class Sheet:
 
 
 def full_row(sheet: Sheet, row: int, box: Box) -> list[Cell]:
-    """All cells of a row in the box."""
+    """Return the cells of a row in the columns of a box."""
     return [sheet.cell(row, column) for column in range(box.left, box.right)]
 
 
 def _first_used(contents: Sequence[Content], otherwise: int) -> int:
-    """The index of the first non-blank content."""
-    if contents.count(None) == len(contents):  # common case; other contents may have only formats
+    """Return the index of the first non-blank content, or `otherwise` if all are blank."""
+    if contents.count(None) == len(contents):  # common case: nothing is stored
         return otherwise
     used = (index for index, each in enumerate(contents) if not is_blank(each))
     return next(used, otherwise)
 
 
 def _note(indexes: list[int], index: int, *, is_among: bool) -> None:
-    """Add an index to a sorted list, or remove it."""
+    """Add an index to a sorted list, or remove it if `is_among` is False."""
     at = bisect_left(indexes, index)
     was_among = at < len(indexes) and indexes[at] == index
     if is_among and not was_among:

@@ -1,10 +1,11 @@
 """Detection of tables: connected data around a cell.
 
 Rules:
-- A table is the smallest box around a cell with no data next to its edges and corners: blank rows
-  or columns end it (recorded: a blank cell in row 1 splits it), blank cells within the box do not.
-- If a range contains several tables, the last one counts (Google's guide): here the one with the
-  range's last non-blank cell, by row and then column.
+- A table is the smallest box (rectangle) around a cell with no data next to its edges and corners.
+  Blank rows or columns end it (recorded: a blank cell in row 1 splits a table). Blank cells within
+  the box do not.
+- If a range contains several tables, the last one counts (Google's guide). The emulator takes the
+  table with the last non-blank cell of the range: in the last row, the last column.
 - For a table that spans all used columns of its worksheet, not every row is examined.
 """
 
@@ -18,13 +19,13 @@ FEW_ROWS = 30
 
 
 def find_table(sheet: Sheet, searched: Box) -> Box | None:
-    """The last table that overlaps the searched box, or None if the box is blank."""
+    """Return the last table that overlaps a box of cells, or None if the box is blank."""
     last = sheet.last_used(searched)
     return None if last is None else table_round(sheet, *last)
 
 
 def table_round(sheet: Sheet, row: int, column: int) -> Box:
-    """The table of a non-blank cell."""
+    """Return the table around a non-blank cell."""
     box = sized(top=row, left=column, height=1, width=1)
     while True:
         wider = _taller(sheet, _wider(sheet, box))
@@ -44,7 +45,10 @@ def _wider(sheet: Sheet, box: Box) -> Box:
 
 
 def _taller(sheet: Sheet, box: Box) -> Box:
-    """The box with more rows, at most about twice as many: the next ones can be wider."""
+    """Add rows with data to the box, at most about as many as it has.
+
+    The caller then looks for further columns before it adds more rows.
+    """
     if box.left - 1 <= sheet.margin and box.right + 1 >= sheet.width:
         return _between_blank_rows(sheet, box)
     top, bottom = box.top, box.bottom
@@ -62,7 +66,7 @@ def _taller(sheet: Sheet, box: Box) -> Box:
 
 
 def _between_blank_rows(sheet: Sheet, box: Box) -> Box:
-    """All columns are included: extend the box to the blank rows above and below."""
+    """Extend a box with all used columns to the blank rows above and below."""
     blank = sheet.blank_rows
     above = bisect_left(blank, box.top)
     below = bisect_left(blank, box.bottom)

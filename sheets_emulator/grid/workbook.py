@@ -19,11 +19,11 @@ MAX_TITLE_LENGTH = 100
 
 @dataclass(kw_only=True)
 class Workbook:
-    """A spreadsheet and its properties; `sheets` are in tab order.
+    """A spreadsheet and its properties. `sheets` are in tab order.
 
-    `look` are the members of SpreadsheetProperties without effect here, `metadata` belongs to the
-    spreadsheet as a whole. A workbook in the store is never modified: each write replaces it with a
-    changed copy.
+    `look` are the members of SpreadsheetProperties without effect in the emulator. `metadata`
+    belongs to the spreadsheet as a whole. A workbook in the store is never modified. Each write
+    replaces the workbook by a changed copy.
     """
 
     spreadsheet_id: str
@@ -36,12 +36,15 @@ class Workbook:
     ids_given: int = field(default=0)
 
     def copy(self) -> "Workbook":
-        """An independent copy for a write."""
+        """Return an independent copy that a write can modify."""
         sheets = [sheet.copy() for sheet in self.sheets]
         return replace(self, sheets=sheets, metadata=self.metadata.copy())
 
     def titled(self, title: str) -> Sheet | None:
-        """The worksheet with this title, otherwise one whose title differs only in case."""
+        """Return the worksheet with this title, or None.
+
+        If no title is equal, a worksheet whose title differs only in case is returned.
+        """
         folded = title.casefold()
         found = None
         for sheet in self.sheets:
@@ -55,7 +58,10 @@ class Workbook:
         return next((sheet for sheet in self.sheets if sheet.sheet_id == sheet_id), None)
 
     def new_id(self) -> int:
-        """A new ID for a worksheet or protected range; the sequence is the same in each run."""
+        """Return a new ID for a worksheet or protected range.
+
+        Each run gives the same sequence of IDs.
+        """
         taken = {sheet.sheet_id for sheet in self.sheets}
         while True:
             self.ids_given += 1
@@ -65,12 +71,12 @@ class Workbook:
                 return number
 
     def require_room(self, extra_cells: int) -> None:
-        """Raise Google's error if the workbook would exceed its cell limit."""
+        """Raise Google's 400 if this number of additional cells would exceed the cell limit."""
         if sum(sheet.cell_count for sheet in self.sheets) + extra_cells > MAX_CELLS:
             raise invalid(WORKBOOK_FULL)
 
     def require_free_title(self, title: str, *, owner: Sheet | None = None) -> None:
-        """Raise if the title is empty, too long or used by another worksheet."""
+        """Raise a 400 if the title is empty, too long or used by a worksheet other than `owner`."""
         if not title:
             raise invalid("The sheet name cannot be empty.")
         if len(title) > MAX_TITLE_LENGTH:
@@ -80,15 +86,15 @@ class Workbook:
             raise title_taken(title)
 
     def free_title(self, stems: Iterable[str]) -> str:
-        """The first title that is free."""
+        """Return the first of these titles that no worksheet has."""
         return next(title for title in stems if self.titled(title) is None)
 
 
 def title_taken(title: str) -> Refusal:
-    """The error of a title used by another worksheet."""
+    """Return the 400 error for a title that another worksheet has."""
     return invalid(f'A sheet with the name "{title}" already exists. Please enter another name.')
 
 
 def new_sheet(sheet_id: int = 0, title: str = "Sheet1") -> Sheet:
-    """A worksheet with default properties."""
+    """Return a blank worksheet of Google's default size."""
     return Sheet(sheet_id=sheet_id, title=title, row_count=NEW_ROWS, column_count=NEW_COLUMNS)

@@ -1,10 +1,10 @@
 """Google's definition of the Sheets API: methods, parameters, schemas and enumerations.
 
 Rules:
-- The table beside this module is generated from Google's discovery document (`sheets.v4.json`) and
-  never edited by hand.
-- A type is the name of a schema, an enumeration or a plain type (`int32`); a list with the type of
-  its items; or `{"map": type}`.
+- `definition.json` is generated from Google's discovery document (`sheets.v4.json`) and never
+  edited by hand.
+- A type is the name of a schema, an enumeration or a plain type (`int32`). A list type has the type
+  of its items, and `{"map": type}` has any names.
 - No schema contains itself.
 """
 
@@ -21,7 +21,7 @@ NO_VALUE = ("_UNSPECIFIED", "_UNDEFINED")
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """A method; `request` is the schema of its body, or None."""
+    """A method of the API. `request` and `response` are schemas of the bodies. No body is None."""
 
     parameters: Mapping[str, Type]
     request: str | None
@@ -30,7 +30,11 @@ class Method:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """Parts of the definition; every method has `parameters`, and `schemas` has members by name."""
+    """Google's definition of the API.
+
+    `parameters` are the query parameters of every method. `schemas` has the types of members by
+    schema and member name.
+    """
 
     enumerations: Mapping[str, Sequence[str]]
     methods: Mapping[str, Method]
@@ -44,13 +48,16 @@ DEFINITION = msgspec.json.decode(
 
 
 def method(call: str) -> Method:
-    """A method by its call, such as `spreadsheets.get` or `values.get`."""
+    """Return a method by its name, such as `spreadsheets.get` or `values.get`."""
     name = call if call in DEFINITION.methods else f"spreadsheets.{call}"
     return DEFINITION.methods[name]
 
 
 def members(kind: Type) -> Mapping[str, Type] | None:
-    """The members of a type or of a list's items: {} for none, None for any name."""
+    """Return the members of a type, or of a list's items, by name.
+
+    {} means no members, and None means that the type is a map with any names.
+    """
     if isinstance(kind, list):
         return members(kind[0])
     if isinstance(kind, dict):
@@ -59,10 +66,10 @@ def members(kind: Type) -> Mapping[str, Type] | None:
 
 
 def choices(enumeration: str) -> Sequence[str]:
-    """The values of an enumeration without the unspecified one; the default comes first."""
+    """Return the values of an enumeration without the unspecified value. The default is first."""
     return [each for each in DEFINITION.enumerations[enumeration] if not is_unspecified(each)]
 
 
 def is_unspecified(value: str) -> bool:
-    """True if an enumeration's value means "unspecified"."""
+    """True if a value of an enumeration means "unspecified"."""
     return value.endswith(NO_VALUE)

@@ -1,7 +1,8 @@
 """Field masks, such as `sheets.properties`, `sheets/properties(title,sheetId)` or `a,b`.
 
-Rules: a mask is checked against Google's definition, then applied to the full answer. A parent
-stays even if it is empty (recorded: `{"sheets": [{"properties": {}}]}`).
+Rules:
+- A mask is checked against Google's definition, and then applied to the full answer.
+- A parent stays even if it is empty (recorded: `{"sheets": [{"properties": {}}]}`).
 """
 
 import re
@@ -12,14 +13,14 @@ from sheets_emulator.protocol.message import snake
 from sheets_emulator.protocol.scalar import camel_mask
 from sheets_emulator.refusal import Refusal, invalid, invalid_field, of_code
 
-Mask = dict[str, "Mask"]  # field -> mask of its inner fields; an empty mask includes all
+Mask = dict[str, "Mask"]  # mask of the inner fields by field; an empty mask includes all
 
 TOKEN = re.compile(r"[A-Za-z0-9_]+|\*|[,()./]")
-MAX_DEPTH = 50  # names in one path; Google's definition has fewer
+MAX_DEPTH = 50  # names in one path; every path in Google's definition is shorter
 
 
 def read_mask(text: str) -> Mask:
-    """Parse a mask to camelCase. Raises a 400 if it is malformed."""
+    """Parse a field mask and convert names to camelCase. Raises a 400 if the mask is malformed."""
     tokens = TOKEN.findall(camel_mask(text))
     if "".join(tokens) != re.sub(r"\s", "", camel_mask(text)) or not tokens:
         raise _bad_mask(text)
@@ -31,21 +32,21 @@ def read_mask(text: str) -> Mask:
 
 
 def require_known(mask: Mask, kind: Type) -> None:
-    """Raise if an answer's mask contains a field that the type does not have."""
+    """Raise a 400 if an answer's mask contains a field that the type does not have."""
     path = _unknown_path(mask, kind, "")
     if path is not None:
         raise _bad_mask(path)
 
 
 def require_updatable(mask: Mask, kind: Type) -> None:
-    """Raise if an update's mask contains a field that the type does not have."""
+    """Raise a 400 if an update's mask contains a field that the type does not have."""
     path = _unknown_path(mask, kind, "")
     if path is not None:
         raise invalid(f"Invalid field: {snake(path)}")
 
 
 def cut(answer: object, mask: Mask) -> object:
-    """The part of an answer selected by the mask."""
+    """Return only the fields of an answer that the mask selects."""
     if not mask or "*" in mask:
         return answer
     if isinstance(answer, Mapping):
@@ -56,7 +57,10 @@ def cut(answer: object, mask: Mask) -> object:
 
 
 def leaves(mask: Mask, path: str = "") -> list[str]:
-    """The dotted paths of a mask: `gridProperties(rowCount)` gives `gridProperties.rowCount`."""
+    """Return the dotted paths of a mask:
+
+    `gridProperties(rowCount)` gives `gridProperties.rowCount`.
+    """
     found: list[str] = []
     for name, inner in mask.items():
         full = f"{path}.{name}" if path else name
@@ -65,10 +69,10 @@ def leaves(mask: Mask, path: str = "") -> list[str]:
 
 
 def update_paths(text: str, kind: Type) -> list[str]:
-    """The dotted leaf paths of an update's mask.
+    """Return the dotted paths of an update's mask to fields without inner fields.
 
-    `gridProperties` gives a path for each of its fields, `*` for all fields. Raises a 400 for an
-    unknown field.
+    `gridProperties` gives a path for each of its fields, and `*` gives all fields. Raises a 400 for
+    an unknown field.
     """
     mask = read_mask(text)
     require_updatable(mask, kind)
@@ -89,9 +93,9 @@ def _paths(mask: Mask, known: Mapping[str, Type], path: str) -> Iterator[str]:
 
 
 def _unknown_path(mask: Mask, kind: Type, path: str) -> str | None:
-    """The first path of a mask that a type does not have."""
+    """Return the first path of a mask that the type does not have, or None."""
     known = members(kind)
-    if known is None:  # a map, which may have any keys
+    if known is None:  # a map, which can have any keys
         return None
     for name, inner in mask.items():
         if name == "*":
@@ -104,7 +108,7 @@ def _unknown_path(mask: Mask, kind: Type, path: str) -> str | None:
 
 
 def _read_list(tokens: list[str], position: int, mask: Mask, text: str, depth: int) -> int:
-    """Parse `a.b,c(d)` into the mask; returns the position after it."""
+    """Parse a list such as `a.b,c(d)` into the mask. Returns the position of the next token."""
     while True:
         position = _read_path(tokens, position, mask, text, depth)
         if position >= len(tokens) or tokens[position] != ",":

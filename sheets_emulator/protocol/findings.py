@@ -1,4 +1,4 @@
-"""Validation errors of a request body, with their places, in Google's words."""
+"""Validation errors of a request body, in Google's words."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 from sheets_emulator.protocol.message import snake, unknown_name_text, wrong_type_text
 
 Place = tuple["Place", str | int] | str
-"""The place of a value: its parent's place, and its name or index there."""
+"""The path to a value: the path to its parent, and its name or index in the parent."""
 Read = Callable[[object, Place, "Findings"], object]
-"""Reads a value, or None if it is unspecified or invalid. Invalid values are recorded."""
+"""Function that checks a value at a path. Returns the converted value, or None.
+
+An invalid value is recorded in the findings and gives None. So does an unspecified value.
+"""
 
 MAX_FINDINGS = 50
 NOT_REPEATING = "Proto field is not repeating, cannot start list."
@@ -17,18 +20,18 @@ ON_A_SCALAR = "Starting an object on a scalar field"
 
 @dataclass(kw_only=True)
 class Findings:
-    """(field, description) of the mistakes, up to a limit."""
+    """Validation errors, each as (field, description). Only the first `MAX_FINDINGS` are kept."""
 
     found: list[tuple[str, str]] = field(default_factory=list)
 
     def name(self, name: str, place: Place, reason: str = "Cannot find field.") -> None:
-        """Record an invalid name at a place."""
+        """Record an invalid name in the object at a path."""
         if len(self.found) < MAX_FINDINGS:
             where = _place_text(place)
             self.found.append((where, unknown_name_text(name, where, reason)))
 
     def type(self, kind: str, value: object, place: Place) -> object:
-        """Record a value of a wrong type. Returns None, as the value's replacement."""
+        """Record a value of a wrong type. `kind` is the required type. Returns None."""
         if isinstance(value, list) and not isinstance(place, str) and isinstance(place[1], str):
             self.name(place[1], place[0], NOT_REPEATING)
         elif len(self.found) < MAX_FINDINGS:
@@ -40,7 +43,7 @@ class Findings:
 
 
 def _place_text(place: Place) -> str:
-    """The place in Google's notation: `requests[0].add_sheet`."""
+    """Return a path in Google's notation, such as `requests[0].add_sheet`."""
     if isinstance(place, str):
         return place
     outer, name = place

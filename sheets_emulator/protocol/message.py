@@ -1,8 +1,8 @@
-"""Typed access to JSON objects of requests, and Google's notation for places.
+"""Typed access to JSON objects of requests.
 
 Rules:
-- Messages come from `payload`, which has checked their types; they contain no null.
-- Places use the names of Google's definition: `requests[0].add_sheet`.
+- `payload` has checked the types of the members. There are no nulls.
+- Paths in errors have the names of Google's definition, such as `requests[0].add_sheet`.
 """
 
 import re
@@ -18,12 +18,12 @@ from sheets_emulator.reply import Json
 SNAKE = re.compile(r"([A-Z])")
 LIST_VALUE = "type.googleapis.com/google.protobuf.ListValue"
 ENUM_TYPE = "type.googleapis.com/google.apps.sheets.v4."
-MAX_SHOWN_LENGTH = 1000  # characters of a value or a name in an error
+MAX_SHOWN_LENGTH = 1000  # characters of a value or name in an error message
 
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """A JSON object and its place in the request; "" is the whole body."""
+    """A JSON object of a request. `place` is its path in the body, or "" for the whole body."""
 
     fields: Json
     place: str = ""
@@ -32,7 +32,7 @@ class Message:
         return name in self.fields
 
     def text(self, name: str, default: str = "") -> str:
-        """A text, an enumeration's value or a field mask."""
+        """Return a member that is a text, a value of an enumeration or a field mask."""
         return cast(str, self.fields.get(name, default))
 
     def flag(self, name: str) -> bool:
@@ -48,7 +48,7 @@ class Message:
         return cast(float, self.fields.get(name, 0.0))
 
     def message(self, name: str) -> "Message":
-        """An inner object, or empty if missing."""
+        """Return an inner object, which is empty if the member is missing."""
         fields = cast(Json, self.fields.get(name, {}))
         return Message(fields=fields, place=self._path(name))
 
@@ -63,11 +63,11 @@ class Message:
         return cast(Sequence[str], self.fields.get(name, ()))
 
     def rows(self, name: str) -> Sequence[Sequence[object]]:
-        """A list of lists: the `values` of a request."""
+        """Return a member that is a list of lists, such as the `values` of a request."""
         return cast(Sequence[Sequence[object]], self.fields.get(name, ()))
 
     def require_implemented(self, names: Sequence[str]) -> None:
-        """Raise for a field that the emulator would otherwise ignore."""
+        """Raise a 501 if the object has a field that is not in `names`."""
         for name in self.fields:
             if name not in names:
                 raise unimplemented(f"the field '{name}' of '{self.place}'")
@@ -77,7 +77,7 @@ class Message:
 
 
 def decode_object(body: bytes) -> dict[str, object]:
-    """The JSON object of a body, {} for an empty body; otherwise 400."""
+    """Parse the JSON object of a body. An empty body gives {}. Raises a 400 for another body."""
     if not body.strip():
         return {}
     try:
@@ -90,12 +90,12 @@ def decode_object(body: bytes) -> dict[str, object]:
 
 
 def snake(name: str) -> str:
-    """`valueInputOption` is `value_input_option` in Google's errors."""
+    """Convert a name to snake_case, as in Google's errors: `value_input_option`."""
     return SNAKE.sub(lambda match: f"_{match[1].lower()}", name)
 
 
 def wrong_type_text(place: str, kind: str, value: object, text: str = "") -> str:
-    """Google's error text for a value of a wrong type; `text` replaces the value."""
+    """Return Google's error text for a value of a wrong type. `text` replaces the value."""
     shown = text or msgspec.json.encode(value).decode()
     if len(shown) > MAX_SHOWN_LENGTH:
         shown = f"{shown[:MAX_SHOWN_LENGTH]}..."
@@ -103,7 +103,7 @@ def wrong_type_text(place: str, kind: str, value: object, text: str = "") -> str
 
 
 def unknown_name_text(name: str, place: str, reason: str = "Cannot find field.") -> str:
-    """Google's error text for an unknown name."""
+    """Return Google's error text for an unknown name in the object at `place`."""
     where = f" at '{place}'" if place else ""
     shown = name if len(name) <= MAX_SHOWN_LENGTH else f"{name[:MAX_SHOWN_LENGTH]}..."
     return f'Invalid JSON payload received. Unknown name "{shown}"{where}: {reason}'

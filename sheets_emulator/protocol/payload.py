@@ -1,13 +1,14 @@
-"""Request bodies, parsed by Google's definition.
+"""Request bodies, parsed by Google's definition of the API.
 
 Rules:
-- The result has Google's camelCase names, the types of the definition and no null, so later code
-  need not check names and types. Cells in `values` are not checked.
+- The result has Google's camelCase names, the types of the definition and no null. Later code does
+  not check names and types again. Cells in `values` are not checked.
 - All forms of protobuf's JSON parser are accepted: snake_case names, numbers as texts, 1.0 for 1,
-  an enumeration's numbers, a single item for a list of one. Null, an empty list and an unspecified
-  enumeration value mean absent. Of a repeated name, the last value counts.
-- One refusal lists all mistakes, a line each (reported of Google), before anything is looked up
-  (recorded).
+  numbers for values of enumerations, and a single item for a list.
+- Null, an empty list and an unspecified value of an enumeration mean absent. If a name is repeated,
+  the last value counts.
+- One error lists all mistakes, with one line for each (reported of Google). The check comes before
+  any other step, such as finding the spreadsheet (recorded).
 """
 
 from collections.abc import Mapping
@@ -24,12 +25,15 @@ TWICE = "The field is set twice."
 
 
 def read_body(body: bytes, schema: str, *, place: str = "") -> Message:
-    """Parse a request body with this schema; otherwise 400."""
+    """Parse a request body with this schema. Raises a 400 that lists all mistakes."""
     return Message(fields=check(schema, decode_object(body), place), place=place)
 
 
 def check(schema: str, value: Mapping[str, object], place: str = "") -> Json:
-    """Check an object by the rules above; 400 with all mistakes."""
+    """Check an object with this schema and return it in Google's form.
+
+    Raises a 400 that lists all mistakes. `place` is the path of the object in the body.
+    """
     findings = Findings()
     found = _schema_reader(schema)(dict(value), place, findings)
     if findings.found:
@@ -115,7 +119,7 @@ def _enumeration_reader(name: str) -> Read:
 
 
 def _read_cells(value: object, place: Place, findings: Findings) -> object:
-    """A list of lists of any values; a single item does not replace these lists (recorded)."""
+    """Check a list of lists. A single item instead of a list is an error here (recorded)."""
     if not isinstance(value, list):
         return findings.type(LIST_VALUE, value, place)
     for number, row in enumerate(value):

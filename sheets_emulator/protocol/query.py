@@ -1,10 +1,10 @@
-"""Query parameters of a call, parsed by Google's definition.
+"""Query parameters of a call, parsed by Google's definition of the API.
 
 Rules:
-- All parameters are checked, even those without effect; all mistakes are reported at once. The
-  parameters common to all Google APIs are known.
-- Names can be in snake_case. Booleans can be in any case: clients send `False`.
-- An empty value means absent; an empty boolean is true (assumed).
+- All parameters are checked, even those without effect. One error lists all mistakes.
+- Parameters that all Google APIs have, such as `prettyPrint`, are known.
+- Names can be in snake_case. Booleans can be in any case, because clients send `False`.
+- An empty value means absent. An empty boolean is true (assumed).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,11 @@ NOT_COVERED_AT_ALL = ("callback",)
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """The parameters by name; only lists have more than one value."""
+    """Query parameters of a call.
+
+    `given` has the values by name. Only a list parameter has more than one value. `types` has the
+    type of each known parameter.
+    """
 
     given: Mapping[str, Sequence[str]]
     types: Mapping[str, Type]
@@ -47,24 +51,27 @@ class Query:
         return BOOLEANS[values[-1].lower()] if values else default
 
     def choice(self, name: str) -> str:
-        """The value of an enumeration; its default if it is absent or unspecified."""
+        """Return the value of an enumeration. An absent or unspecified value gives the default."""
         known = choices(str(self.types[name]))
         value = self.text(name)
         return value if value in known else known[0]
 
     def input_option(self) -> str:
-        """`valueInputOption`, which has no default."""
+        """Return `valueInputOption`.
+
+        Raises a 400 if the parameter is missing, as it has no default.
+        """
         return input_option(self.text("valueInputOption"))
 
     def rendering(self) -> Rendering:
-        """The rendering of values that a read requests."""
+        """Return the rendering options of a read."""
         return Rendering(
             value=self.choice("valueRenderOption"),
             date_time=self.choice("dateTimeRenderOption"),
         )
 
     def response_rendering(self) -> Rendering | None:
-        """The rendering of values that a write requests; None means no values."""
+        """Return the rendering options of a write's answer, or None if the answer has no values."""
         if not self.flag("includeValuesInResponse"):
             return None
         return Rendering(
@@ -74,14 +81,17 @@ class Query:
 
 
 def input_option(value: str) -> str:
-    """The given `valueInputOption`; Google's refusal if it is missing."""
+    """Return a valid `valueInputOption`. Raises Google's 400 if the value is missing."""
     if value not in choices("ValueInputOption"):
         raise invalid("'valueInputOption' is required but not specified")
     return value
 
 
 def read_query(query_string: bytes, call: str) -> Query:
-    """Parse a call's parameters. Raises a 400 for unknown ones, 501 for unsupported ones."""
+    """Parse the query parameters of a call, such as `values.get`.
+
+    Raises a 400 for unknown parameters or wrong values, and a 501 for unsupported values.
+    """
     types = {**DEFINITION.parameters, **method(call).parameters}
     names = {**{snake(name): name for name in types}, **{name: name for name in types}}
     given: dict[str, list[str]] = {}
@@ -100,7 +110,7 @@ def read_query(query_string: bytes, call: str) -> Query:
 
 
 def is_pretty(query_string: bytes) -> bool:
-    """True if the answer is indented: unless `prettyPrint` is false."""
+    """True if the answer must be indented, which is the default of `prettyPrint`."""
     values = [value.lower() for name, value in _pairs(query_string) if name == "prettyPrint"]
     return not values or BOOLEANS.get(values[-1], True)
 
@@ -110,7 +120,7 @@ def _pairs(query_string: bytes) -> Sequence[tuple[str, str]]:
 
 
 def _mistakes(name: str, value: str, kind: Type, *, is_second: bool) -> Iterator[tuple[str, str]]:
-    """The mistakes of a value: (field, description)."""
+    """Yield the mistakes of a parameter as (field, description)."""
     place = snake(name)
     if is_second and not isinstance(kind, list):
         yield "", unknown_name_text(name, "", NOT_REPEATING)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Rendering:
-    """`valueRenderOption` and `dateTimeRenderOption`."""
+    """Google's `valueRenderOption` (`value`) and `dateTimeRenderOption` (`date_time`)."""
 
     value: str = "FORMATTED_VALUE"
     date_time: str = "SERIAL_NUMBER"

@@ -1,10 +1,10 @@
-"""Values of plain types in all JSON forms.
+"""Values of plain types, such as `int32`, in all JSON forms.
 
 Rules:
-- As in protobuf's JSON parser, numbers can be texts and whole numbers can be `1.0`; booleans can
-  not be texts.
-- Protobuf's parser accepts "NaN" and "Infinity" too. No cell, colour or setting can have these
-  values, so they are refused like other mistakes (an assumption: Google's answer is unknown).
+- As in protobuf's JSON parser, numbers can be texts and whole numbers can be `1.0`. Booleans cannot
+  be texts.
+- Protobuf's parser also accepts "NaN" and "Infinity". No cell, colour or setting can have these
+  values, so they are mistakes here (assumed, because Google's answer is unknown).
 """
 
 import math
@@ -24,12 +24,12 @@ BEYOND = {"TYPE_FLOAT": 2.0**128, "TYPE_DOUBLE": math.inf}
 
 
 def camel_mask(text: str) -> str:
-    """Convert a field mask to camelCase: `user_entered_value` is `userEnteredValue`."""
+    """Convert a field mask to camelCase: `user_entered_value` becomes `userEnteredValue`."""
     return HUMP.sub(lambda match: match[1].upper(), text)
 
 
 def whole(value: object) -> int | None:
-    """A whole number in any form, otherwise None."""
+    """Convert a whole number in any JSON form, or return None for another value."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -41,7 +41,7 @@ def whole(value: object) -> int | None:
 
 
 def int32(value: object) -> int | None:
-    """A 32-bit whole number in any form, otherwise None."""
+    """Convert a 32-bit whole number in any JSON form, or return None for another value."""
     number = whole(value)
     is_within = number is not None and LEAST_INT32 <= number <= LARGEST_INT32
     return number if is_within else None
@@ -71,7 +71,10 @@ def _number_reader(kind: str) -> Read:
 
 
 def _number(value: object) -> float | None:
-    """A number in any form; infinite if it is too large."""
+    """Convert a number in any JSON form.
+
+    Returns infinity if it is too large, None for other values.
+    """
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if is_number or (isinstance(value, str) and NUMBER.fullmatch(value)):
         try:

@@ -1,12 +1,13 @@
 """CellData: the content of a cell in requests and in answers of spreadsheets.get.
 
 Rules:
-- A request sets the members named by its field mask, and clears named members that it does not
-  contain. Other members are ignored, as by Google.
-- Rich text, chips, pivot tables and data source tables are unsupported: 501 if a mask includes one.
+- A request sets the members that its field mask names. A named member without a value is cleared.
+- The emulator ignores members outside the field mask, as Google does.
+- Rich text, chips, pivot tables and data source tables are unsupported. A mask that includes one of
+  these members gets 501.
 - `effectiveFormat` is the entered format plus the number format inherited by a formula. The
   spreadsheet's default format and conditional formats are not applied.
-- Trailing blank cells and rows are left out (recorded); other blank cells and rows are `{}`.
+- Trailing blank cells and rows are left out (recorded). Other blank cells and rows are `{}`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,19 +43,26 @@ READ_ONLY = (
 
 @dataclass(frozen=True, kw_only=True)
 class Patch:
-    """The change of a cell by a CellData; `merge` combines the old format with the new one."""
+    """Change of a cell.
+
+    `cell` has the new value, formula, note and validation rule. `merge` receives the old CellFormat
+    and returns the new one. None means no format.
+    """
 
     cell: Cell
     merge: Callable[[Json | None], Json | None]
 
 
 def clearing(mask: Mask) -> Patch:
-    """A patch that clears all members in the mask."""
+    """Return a patch that clears every member in the field mask."""
     return Patch(cell=BLANK, merge=_merging(NOTHING, mask))
 
 
 def read_cell_mask(text: str) -> Mask:
-    """Parse the mask of a request that writes cells. Raises a 400 for unknown members."""
+    """Parse the field mask of a request that writes cells.
+
+    Raises a 400 for an unknown member, and a 501 for an unsupported or read-only member.
+    """
     mask = read_mask(text)
     require_updatable(mask, "CellData")
     for name in (*NOT_KEPT, *READ_ONLY):
@@ -64,12 +72,12 @@ def read_cell_mask(text: str) -> Mask:
 
 
 def read_rows(rows: Sequence[Message], mask: Mask) -> list[list[Patch]]:
-    """The cells of RowData objects."""
+    """Parse RowData objects into patches by row and column."""
     return [[read_patch(cell, mask) for cell in row.messages("values")] for row in rows]
 
 
 def read_patch(data: Message, mask: Mask) -> Patch:
-    """Parse a CellData. Raises a 501 for an unsupported member in the mask."""
+    """Parse a CellData. Raises a 501 if it has an unsupported member and the mask is `*`."""
     for name in NOT_KEPT:
         if data.has(name) and "*" in mask:
             raise unimplemented(f"writing '{name}' of a cell")
@@ -83,7 +91,7 @@ def read_patch(data: Message, mask: Mask) -> Patch:
 
 
 def patched(old: Cell, patch: Patch, mask: Mask) -> Cell:
-    """The cell with the members in the mask replaced or cleared."""
+    """Return the cell with the members in the mask replaced or cleared."""
     takes_all = "*" in mask
     new = old
     if takes_all or "userEnteredValue" in mask:
@@ -98,7 +106,7 @@ def patched(old: Cell, patch: Patch, mask: Mask) -> Cell:
 
 
 def grid_data(sheet: Sheet, box: Box, results: Results) -> Reply:
-    """The GridData of a box, without row and column metadata."""
+    """Return the GridData of a box (rectangle of cells), without row and column metadata."""
     starts = {"startRow": box.top, "startColumn": box.left}
     data: Reply = {name: start for name, start in starts.items() if start}
     rows = [
@@ -111,7 +119,7 @@ def grid_data(sheet: Sheet, box: Box, results: Results) -> Reply:
 
 
 def describe_cell(cell: Cell, evaluated: Evaluated) -> Reply:
-    """The CellData of a cell and its value."""
+    """Return the CellData of a cell. `evaluated` is the computed value of the cell."""
     shown: Reply = {}
     if cell.value is not None or cell.formula is not None:
         shown["userEnteredValue"] = _entered(cell)

@@ -1,9 +1,11 @@
-"""CellFormat: merged by a field mask, and completed for answers.
+"""CellFormat: merging by a field mask, and completion for answers.
 
 Rules:
-- A colour appears in its plain member and in its style (`color`); a border's width follows from its
-  style; a number format without a pattern gets the default one of its type.
-- Members without meaning are left out: an empty object, a border of the style NONE.
+- A colour appears in its plain member and in its style member, such as `backgroundColor` and
+  `backgroundColorStyle`.
+- A border's width follows from its style.
+- A number format without a pattern gets the default pattern of its type.
+- Empty objects and borders with the style NONE are left out.
 - A format is never modified.
 """
 
@@ -17,7 +19,7 @@ from sheets_emulator.protocol.fields import Mask
 from sheets_emulator.refusal import invalid
 from sheets_emulator.reply import Json
 
-STYLES = {  # a colour's plain member and its style
+STYLES = {  # style member of a colour, by plain member
     "backgroundColor": "backgroundColorStyle",
     "foregroundColor": "foregroundColorStyle",
     "color": "colorStyle",
@@ -35,15 +37,19 @@ BLACK: Json = {}
 
 
 def merged_format(old: Json | None, given: Json, mask: Mask) -> Json | None:
-    """The format with the members in the mask taken from `given`, or None if nothing remains.
+    """Return a copy of `old` whose members in the mask are taken from `given`.
 
-    An empty mask takes all. 400 for a number format without a type.
+    The result is None if nothing remains. An empty mask takes all members. Raises a 400 for a
+    number format without a type.
     """
     return completed_format(_merged(old or NOTHING, given, mask))
 
 
 def merging(given: Json, mask: Mask) -> Callable[[Json | None], Json | None]:
-    """`merged_format` for many cells: each distinct format is merged once, then shared."""
+    """Return a function that applies `merged_format` to the format of a cell.
+
+    The function merges each distinct format once, and cells then share the result.
+    """
     known: dict[
         int, tuple[Json | None, Json | None]
     ] = {}  # keeps the old format alive, so that its id stays unique
@@ -57,12 +63,15 @@ def merging(given: Json, mask: Mask) -> Callable[[Json | None], Json | None]:
 
 
 def completed_format(given: Json) -> Json | None:
-    """A format as Google returns it, or None if it is empty."""
+    """Return the format as Google returns it, or None if it is empty."""
     return _completed(given) or None
 
 
 def bordering(side: str, border: Json) -> Callable[[Json | None], Json | None]:
-    """A function that sets the border at a side of a format."""
+    """Return a function that sets one border of a format.
+
+    `side` is a member of Borders, such as `top`.
+    """
     return merging({"borders": {side: border}}, {"borders": {side: {}}})
 
 
@@ -88,7 +97,7 @@ def _object(holder: Json, name: str) -> Json:
 
 
 def _completed(given: Json) -> Json:
-    """The object without empty members, recursively."""
+    """Complete an object recursively: no empty members, both members of each colour."""
     result = {name: _completed_member(name, value) for name, value in given.items()}
     kept: Json = {name: value for name, value in result.items() if value is not None}
     for plain, style in STYLES.items():

@@ -1,10 +1,10 @@
 """DataFilter: a selection of metadata, or of cells by a range or by metadata.
 
 Rules:
-- A lookup selects the metadata that has all its members; a range selects the metadata of locations
-  that intersect it.
-- Cells of a lookup are its metadata's worksheets, rows and columns; metadata of the spreadsheet has
-  no cells (assumed).
+- A lookup selects the metadata that has all members of the lookup.
+- A range selects the metadata whose location intersects the range.
+- The cells of a lookup are the worksheets, rows and columns of the selected metadata. Metadata of
+  the spreadsheet has no cells (assumed).
 """
 
 from collections.abc import Callable, Mapping
@@ -33,9 +33,10 @@ Selects = Callable[[Located], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class DataFilter:
-    """A parsed filter: `fields` as given, and the metadata that it selects.
+    """A parsed DataFilter.
 
-    `place` is the place of a range, or None for a lookup.
+    `fields` is the filter as sent. `selects` is True for metadata that the filter selects. `place`
+    is the range, or None for a lookup.
     """
 
     fields: Json
@@ -43,7 +44,10 @@ class DataFilter:
     place: Place | None = None
 
     def places(self, workbook: Workbook, account: str) -> list[Place]:
-        """The cells of the range, or of the metadata that an account sees."""
+        """Return the filter's range, or the ranges of the metadata that the filter selects.
+
+        Ranges are distinct. Metadata that the account cannot see is ignored.
+        """
         if self.place is not None:
             return [self.place]
         visible = visible_metadata(workbook, project_of(account))
@@ -53,7 +57,7 @@ class DataFilter:
 
 
 def read_filters(workbook: Workbook, message: Message) -> list[DataFilter]:
-    """The `dataFilters` of a request, at least one."""
+    """Parse the `dataFilters` of a request. Raises a 400 if there are none."""
     filters = [read_filter(workbook, each) for each in message.messages("dataFilters")]
     if not filters:
         raise invalid("Must specify at least one data filter.")
@@ -61,8 +65,10 @@ def read_filters(workbook: Workbook, message: Message) -> list[DataFilter]:
 
 
 def read_filter(workbook: Workbook, message: Message) -> DataFilter:
-    """Parse a DataFilter. Raises a 400 if it has no filter or several, or a range that does not
-    exist."""
+    """Parse a DataFilter.
+
+    Raises a 400 if it has no filter, several filters, or a range that does not exist.
+    """
     given = [name for name in FILTERS if message.has(name)]
     if len(given) > 1:
         complaint = "oneof field 'filter' is already set. Cannot set"
@@ -91,7 +97,7 @@ def _read_place(workbook: Workbook, message: Message) -> Place:
 
 
 def _read_lookup(workbook: Workbook, lookup: Message) -> Selects:
-    """A function that says whether metadata has all members of a DeveloperMetadataLookup."""
+    """Return a function that is True for metadata with all members of a DeveloperMetadataLookup."""
     _require_consistent(lookup)
     conditions = [_condition(lookup, name) for name in MEMBERS if lookup.has(name)]
     if lookup.has("metadataLocation"):

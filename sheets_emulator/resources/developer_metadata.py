@@ -1,7 +1,8 @@
 """DeveloperMetadata and its locations in requests and answers.
 
-Rules: a location is the spreadsheet, a worksheet, or a single row or column of one. Metadata of
-other projects with the visibility `PROJECT` does not exist for an account.
+Rules:
+- A location is the spreadsheet, a worksheet, or a single row or column of a worksheet.
+- An account does not see metadata of other projects with the visibility `PROJECT`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ LOCATIONS = ("spreadsheet", "sheetId", "dimensionRange")
 
 @dataclass(frozen=True, kw_only=True)
 class Location:
-    """A spreadsheet (`sheet` is None), a worksheet, or a row or column of one."""
+    """A location: the spreadsheet (`sheet` is None), a worksheet, or one row or column."""
 
     sheet: Sheet | None
     span: Span = WHOLE
@@ -40,7 +41,10 @@ class Location:
         return self.sheet is other.sheet and self.span == other.span
 
     def intersects(self, other: "Location") -> bool:
-        """True if both share cells; a spreadsheet intersects only itself (Google's guide)."""
+        """True if the locations share cells.
+
+        A spreadsheet intersects only itself (Google's guide).
+        """
         if self.sheet is None or other.sheet is None:
             return self.sheet is other.sheet
         return self.sheet is other.sheet and unbounded(self.span).overlaps(unbounded(other.span))
@@ -48,14 +52,14 @@ class Location:
 
 @dataclass(frozen=True, kw_only=True)
 class Located:
-    """Metadata and its location in a version of a spreadsheet."""
+    """A metadata item and its location in one version of a spreadsheet."""
 
     item: DeveloperMetadata
     location: Location
 
 
 def all_metadata(workbook: Workbook) -> Iterator[Located]:
-    """All metadata of a spreadsheet, of all projects."""
+    """Yield the metadata of a spreadsheet and of its worksheets, whatever project created it."""
     for item in workbook.metadata:
         yield Located(item=item, location=Location(sheet=None))
     for sheet in workbook.sheets:
@@ -64,22 +68,22 @@ def all_metadata(workbook: Workbook) -> Iterator[Located]:
 
 
 def visible_metadata(workbook: Workbook, project: str) -> list[Located]:
-    """The metadata that exists for a project."""
+    """Return the metadata that a developer project can see."""
     return [each for each in all_metadata(workbook) if each.item.is_visible_to(project)]
 
 
 def holder(workbook: Workbook, location: Location) -> list[DeveloperMetadata]:
-    """The list that holds the metadata of a location and of its rows and columns."""
+    """Return the stored list of the spreadsheet's or the worksheet's metadata."""
     return workbook.metadata if location.sheet is None else location.sheet.metadata
 
 
 def described_by_span(
     items: Sequence[DeveloperMetadata], sheet: Sheet | None, account: str
 ) -> dict[Span, Reply]:
-    """The member `developerMetadata` of resources, by their span in a worksheet.
+    """Return `{"developerMetadata": [...]}` by span: a row, a column, or `WHOLE`.
 
-    That of a whole worksheet or spreadsheet is under `WHOLE`. Resources without metadata that the
-    account sees are left out.
+    `WHOLE` has the metadata of the whole worksheet or spreadsheet. Spans without metadata that the
+    account can see are left out.
     """
     described: dict[Span, Reply] = {}
     found: dict[Span, list[Reply]] = {}
@@ -93,7 +97,7 @@ def described_by_span(
 
 
 def read_location(workbook: Workbook, message: Message) -> Location:
-    """Parse a DeveloperMetadataLocation; its `locationType` is read-only, and ignored."""
+    """Parse a DeveloperMetadataLocation. The read-only member `locationType` is ignored."""
     given = [name for name in LOCATIONS if message.has(name)]
     if len(given) > 1:
         complaint = "oneof field 'location' is already set. Cannot set"
@@ -109,7 +113,7 @@ def read_location(workbook: Workbook, message: Message) -> Location:
 
 
 def describe_metadata(located: Located) -> Reply:
-    """A DeveloperMetadata resource."""
+    """Return the DeveloperMetadata resource of a metadata item."""
     item = located.item
     return {
         "metadataId": item.metadata_id,

@@ -15,10 +15,11 @@ LINE_NAMES = {True: "row", False: "column"}
 
 @dataclass(frozen=True, kw_only=True)
 class Editing:
-    """The spreadsheet and account of a batchUpdate request; an account of "" is the owner.
+    """The spreadsheet and account of a batchUpdate request.
 
-    `repeatable_metadata_ids`: developer metadata can get the ID of other metadata.
-    `first_free_rows` has tables to which an earlier request of the batch appended cells.
+    `account` is "" for the owner. `repeatable_metadata_ids`: metadata can get the ID of existing
+    metadata. `first_free_rows` has, by table ID, the first free row of tables to which an earlier
+    request of the same batchUpdate appended cells.
     """
 
     workbook: Workbook
@@ -29,7 +30,7 @@ class Editing:
 
 @dataclass(frozen=True, kw_only=True)
 class Area:
-    """A GridRange: `span` as given, `box` its part within the grid."""
+    """A parsed GridRange. `span` is the range as sent, `box` its cells within the grid."""
 
     sheet: Sheet
     span: Span
@@ -38,7 +39,10 @@ class Area:
 
 @dataclass(frozen=True, kw_only=True)
 class Lines:
-    """A DimensionRange: rows or columns from `start` to `end`."""
+    """A parsed DimensionRange: rows or columns from `start` to `end`.
+
+    Indexes count from 0, and `end` is excluded.
+    """
 
     sheet: Sheet
     is_rows: bool
@@ -65,14 +69,14 @@ class Lines:
         return self.sheet.column_count if self.is_rows else self.sheet.row_count
 
     def box(self, start: int, end: int) -> Box:
-        """Whole rows or columns as a box."""
+        """Return the cells of whole rows or columns from `start` to `end`, excluded."""
         if self.is_rows:
             return Box(top=start, bottom=end, left=0, right=self.sheet.column_count)
         return Box(top=0, bottom=self.sheet.row_count, left=start, right=end)
 
 
 def require_sheet(workbook: Workbook, sheet_id: int) -> Sheet:
-    """The worksheet with this ID; Google's refusal if it does not exist."""
+    """Return the worksheet with this ID. Raises Google's 400 if it does not exist."""
     sheet = workbook.numbered(sheet_id)
     if sheet is None:
         raise invalid(f"No grid with id: {sheet_id}")
@@ -96,7 +100,10 @@ def read_area(workbook: Workbook, message: Message) -> Area:
 
 
 def read_lines(workbook: Workbook, message: Message) -> Lines:
-    """Parse a DimensionRange; an open end is the grid's, an end past the grid is kept."""
+    """Parse a DimensionRange.
+
+    A missing end becomes the end of the grid. An end past the grid is kept.
+    """
     sheet = require_sheet(workbook, message.integer("sheetId"))
     is_rows = read_is_rows(message)
     existing = sheet.row_count if is_rows else sheet.column_count
@@ -110,7 +117,7 @@ def read_lines(workbook: Workbook, message: Message) -> Lines:
 
 
 def require_existing(lines: Lines, verb: str) -> None:
-    """Raise if some lines are past the grid; `verb` names the intended change."""
+    """Raise a 400 if a row or column is past the grid. `verb` is the change for the message."""
     if lines.end > lines.existing:
         name = lines.name
         missing = max(lines.start, lines.existing)
@@ -121,7 +128,7 @@ def require_existing(lines: Lines, verb: str) -> None:
 
 
 def read_is_rows(message: Message, name: str = "dimension") -> bool:
-    """The dimension of a request, which has no default."""
+    """True if the dimension of a request is ROWS. Raises a 400 if the dimension is missing."""
     dimension = message.text(name)
     if not dimension:
         raise invalid("No dimension specified.")
@@ -129,7 +136,10 @@ def read_is_rows(message: Message, name: str = "dimension") -> bool:
 
 
 def read_coordinate(workbook: Workbook, message: Message) -> tuple[Sheet, int, int]:
-    """Parse a GridCoordinate inside the grid: worksheet, row, column."""
+    """Parse a GridCoordinate into worksheet, row and column.
+
+    Raises a 400 for a cell past the grid.
+    """
     sheet = require_sheet(workbook, message.integer("sheetId"))
     row, column = message.integer("rowIndex"), message.integer("columnIndex")
     _require_inside("GridCoordinate.rowIndex", row, sheet.row_count, "row")
@@ -138,7 +148,10 @@ def read_coordinate(workbook: Workbook, message: Message) -> tuple[Sheet, int, i
 
 
 def describe_span(sheet_id: int, span: Span) -> Reply:
-    """A GridRange in Google's replies: a `sheetId` of zero is left out (recorded)."""
+    """Return the GridRange of a span.
+
+    A `sheetId` of zero is left out, as in Google's replies (recorded).
+    """
     bounds = {
         "startRowIndex": span.top if span.bottom is not None or span.top else None,
         "endRowIndex": span.bottom,
@@ -150,7 +163,7 @@ def describe_span(sheet_id: int, span: Span) -> Reply:
 
 
 def require_fields(message: Message) -> str:
-    """The field mask of a request, which has no default."""
+    """Return the text of a request's field mask. Raises a 400 if the mask is missing."""
     mask = message.text("fields")
     if not mask:
         raise invalid(

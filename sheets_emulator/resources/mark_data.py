@@ -1,4 +1,4 @@
-"""Marks of a worksheet (protections, names, merges, filters, groups) in answers."""
+"""Protections, named ranges, merges, filters and groups of a worksheet in answers."""
 
 from sheets_emulator.grid.box import Box
 from sheets_emulator.grid.line_groups import groups_of
@@ -21,7 +21,10 @@ PIXELS = {True: ROW_PIXELS, False: COLUMN_PIXELS}
 
 
 def describe_marks(sheet: Sheet, account: str) -> Reply:
-    """The members of a Sheet for its existing marks, as an account sees them."""
+    """Return the members `merges`, `protectedRanges`, `basicFilter` and groups of a Sheet resource.
+
+    Empty members are left out. Protected ranges include editors only if the account can edit them.
+    """
     marks: Reply = {
         "merges": [describe_span(sheet.sheet_id, merge.span) for merge in sheet.merges],
         "protectedRanges": [
@@ -35,7 +38,10 @@ def describe_marks(sheet: Sheet, account: str) -> Reply:
 
 
 def describe_protection(sheet: Sheet, protection: Protection, account: str) -> Reply:
-    """A ProtectedRange; editors are included only for accounts that can edit it."""
+    """Return a ProtectedRange.
+
+    Its `editors` are included only if the account can edit the range.
+    """
     may_edit = protection.allows(account)
     members: Reply = {
         "namedRangeId": protection.range_id,
@@ -89,7 +95,7 @@ def describe_groups(sheet: Sheet, *, is_rows: bool) -> list[Reply]:
 
 
 def describe_lines(sheet: Sheet, box: Box, account: str) -> Reply:
-    """The DimensionProperties of a box's rows and columns, as an account sees them."""
+    """Return `rowMetadata` and `columnMetadata`: lists of DimensionProperties for the box."""
     rows, columns = range(box.top, box.bottom), range(box.left, box.right)
     return {
         "rowMetadata": _properties(sheet, rows, account, is_rows=True),

@@ -22,9 +22,9 @@ def describe(
     places: Sequence[Place] | None = None,
     has_grid_data: bool = False,
 ) -> Reply:
-    """The Spreadsheet resource for an account; `places` limit its worksheets and their data.
+    """Return the Spreadsheet resource as an account sees it.
 
-    None means there is no limit.
+    `places` are the ranges to include, or None for all worksheets. `has_grid_data` includes cells.
     """
     workbook = results.workbook
     boxes = _boxes(workbook, places)
@@ -53,7 +53,10 @@ def describe(
 
 
 def sheet_properties(sheet: Sheet, index: int) -> Reply:
-    """The SheetProperties of a worksheet: zeros are included, `hidden` only if true (recorded)."""
+    """Return the SheetProperties of a worksheet.
+
+    Zeros are included, and `hidden` only if it is true (recorded).
+    """
     properties: Reply = {
         "sheetId": sheet.sheet_id,
         "title": sheet.title,
@@ -69,7 +72,7 @@ def sheet_properties(sheet: Sheet, index: int) -> Reply:
 
 
 def _boxes(workbook: Workbook, places: Sequence[Place] | None) -> dict[int, list[Box]]:
-    """The boxes of each worksheet to include; worksheets without one are left out."""
+    """Return the boxes to include by worksheet ID. Worksheets without a box are left out."""
     if places is None:
         return {sheet.sheet_id: [sheet.grid] for sheet in workbook.sheets}
     boxes: dict[int, list[Box]] = {}

@@ -11,9 +11,10 @@ from sheets_emulator.resources.developer_metadata import describe_metadata, visi
 
 
 def get_metadata(workbook: Workbook, metadata_id: str, *, account: str) -> Reply:
-    """The metadata with an ID, a whole number as in the path. Raises a 404 if there is none.
+    """Return the first metadata with this ID that the account can see.
 
-    Of several with this ID, the first.
+    `metadata_id` is the text from the URL path. Raises a 400 if it is not a whole number, and a 404
+    if there is no such metadata.
     """
     number = int32(metadata_id)
     if number is None:
@@ -27,7 +28,10 @@ def get_metadata(workbook: Workbook, metadata_id: str, *, account: str) -> Reply
 
 
 def search_metadata(workbook: Workbook, message: Message, *, account: str) -> Reply:
-    """All metadata that the account sees, with the filters that select it."""
+    """Return `{"matchedDeveloperMetadata": [...]}`, or {} if no filter selects an item.
+
+    Each item lists the filters that select it.
+    """
     filters = read_filters(workbook, message)
     matched = []
     for each in visible_metadata(workbook, project_of(account)):

@@ -1,4 +1,4 @@
-"""Resolution of range texts to cells of a worksheet."""
+"""Resolution of A1 ranges and named ranges to cells of a worksheet."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,10 @@ ENDLESS = 2**31
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A range that starts inside a worksheet's grid; `box` is its part within the grid.
+    """A range that starts inside a worksheet's grid.
 
-    `is_anchor`: a single cell, from which written values can extend.
+    `span` is the range as sent, `box` its cells within the grid. `is_anchor` is True for a single
+    cell, from which written values can extend down and to the right.
     """
 
     sheet: Sheet
@@ -27,12 +28,15 @@ class Place:
 
     @property
     def text(self) -> str:
-        """The range as Google returns it."""
+        """The A1 range, as Google returns it."""
         return print_range(self.sheet.title, self.box)
 
 
 def find_place(workbook: Workbook, text: str) -> Place:
-    """Find the cells of a range text. Raises a 400 if it is malformed or starts past the grid."""
+    """Resolve an A1 range or a named range.
+
+    Raises a 400 if the text is malformed or the range starts past the grid.
+    """
     for reference in readings(text):
         found = _resolved(workbook, reference)
         if found is not None:
@@ -45,17 +49,17 @@ def find_place(workbook: Workbook, text: str) -> Place:
 
 
 def find_places(workbook: Workbook, texts: Iterable[str]) -> list[Place]:
-    """Find the cells of range texts, as `find_place`."""
+    """Resolve several range texts with `find_place`."""
     return [find_place(workbook, text) for text in texts]
 
 
 def place_of(sheet: Sheet, span: Span) -> Place:
-    """The cells of a span that starts inside the grid; values written there must fit."""
+    """Return the place of a span that starts inside the grid. Values written there must fit."""
     return Place(sheet=sheet, span=span, box=sheet.clamped(span), is_anchor=False)
 
 
 def past_grid(sheet: Sheet, span: Span | Box) -> Refusal:
-    """The error of a range that starts past the grid."""
+    """Return the 400 error for a range that starts past the grid."""
     return invalid(
         f"Range ({print_range(sheet.title, span)}) exceeds grid limits. "
         f"Max rows: {sheet.row_count}, max columns: {sheet.column_count}"
@@ -63,20 +67,26 @@ def past_grid(sheet: Sheet, span: Span | Box) -> Refusal:
 
 
 def require_unprotected(sheet: Sheet, box: Box, account: str) -> None:
-    """Raise if the account cannot write all cells of the box."""
+    """Raise a 400 if the account is not allowed to write one of the cells in the box."""
     for protection in sheet.protections:
         if not protection.allows(account) and unbounded(protection.span).overlaps(box):
             _require_covered(box, [unbounded(span) for span in protection.open_spans])
 
 
 def require_readable(boxes: Iterable[Box]) -> None:
-    """Raise if a read requests more cells than a spreadsheet can have (our own limit)."""
+    """Raise a 400 if a read requests more cells than a spreadsheet can have.
+
+    This limit is the emulator's own.
+    """
     if sum(box.height * box.width for box in boxes) > MAX_CELLS:
         raise invalid(f"Request too large: the ranges together hold more than {MAX_CELLS} cells.")
 
 
 def unbounded(span: Span) -> Box:
-    """The span with infinite ends: cells appended later, or inserted first, are in it too."""
+    """Return the span as a box whose open ends are infinite.
+
+    The box includes rows and columns that are appended, or inserted first, later.
+    """
     bottom = ENDLESS if span.bottom is None else span.bottom
     right = ENDLESS if span.right is None else span.right
     return Box(
@@ -88,7 +98,7 @@ def unbounded(span: Span) -> Box:
 
 
 def _require_covered(box: Box, openings: Sequence[Box]) -> None:
-    """Raise unless the box is covered by the unprotected ranges of a protected worksheet."""
+    """Raise a 400 unless the unprotected ranges of a protected worksheet contain the whole box."""
     rest = [box]
     for opening in openings:
         rest = [part for piece in rest for part in piece.without(opening)]
@@ -97,7 +107,7 @@ def _require_covered(box: Box, openings: Sequence[Box]) -> None:
 
 
 def named_range(workbook: Workbook, name: str) -> tuple[Sheet, NamedRange] | None:
-    """The named range with this name, case-insensitively."""
+    """Return the worksheet and named range with this name, compared case-insensitively, or None."""
     folded = name.casefold()
     for sheet in workbook.sheets:
         for named in sheet.names:

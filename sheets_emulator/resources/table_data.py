@@ -1,7 +1,9 @@
 """Native tables in requests and answers.
 
-Rules: a table's first row is its header; with a footer colour its last row is its footer. Column
-names are the displayed texts of the header, `Column 1` and so on where it is blank.
+Rules:
+- The first row of a table is the header. The last row is a footer if the table has a footer colour.
+- A column's name is the displayed text of the header cell, or `Column 1` and so on for a blank
+  header cell.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +25,10 @@ KEPT = ("columnType", "dataValidationRule")
 
 
 def read_columns(message: Message, box: Box) -> tuple[TableColumn, ...]:
-    """The `columnProperties` of a table with these cells. Raises a 400 if one is impossible."""
+    """Parse the `columnProperties` of a table with the cells `box`.
+
+    Raises a 400 for a column outside the table, a repeated column or an invalid dropdown.
+    """
     columns: dict[int, TableColumn] = {}
     for each in message.messages("columnProperties"):
         index = each.integer("columnIndex")
@@ -41,7 +46,7 @@ def read_columns(message: Message, box: Box) -> tuple[TableColumn, ...]:
 
 
 def column_names(message: Message) -> Mapping[int, str]:
-    """The given names of columns by index."""
+    """Return the names in `columnProperties` by column index within the table."""
     return {
         each.integer("columnIndex"): each.text("columnName")
         for each in message.messages("columnProperties")
@@ -50,7 +55,10 @@ def column_names(message: Message) -> Mapping[int, str]:
 
 
 def describe_tables(sheet: Sheet, boxes: Sequence[Box], results: Results) -> Reply:
-    """The member `tables` of a Sheet, if it has any; with cells only those that the boxes touch."""
+    """Return `{"tables": [...]}` of a Sheet resource, or {} if there are no tables.
+
+    If `boxes` are given, only tables that overlap one of the boxes are included.
+    """
     tables = [
         describe_table(sheet, table, results)
         for table in sheet.tables
@@ -60,7 +68,10 @@ def describe_tables(sheet: Sheet, boxes: Sequence[Box], results: Results) -> Rep
 
 
 def describe_table(sheet: Sheet, table: NativeTable, results: Results) -> Reply:
-    """A Table; as in other answers, a zero index is left out."""
+    """Return the Table resource.
+
+    A column index of zero is left out, as Google does in other answers.
+    """
     settings = {column.span.left: column.settings for column in table.columns}
     box = table.box
     columns: Sequence[Json] = [
@@ -81,12 +92,12 @@ def describe_table(sheet: Sheet, table: NativeTable, results: Results) -> Reply:
 
 
 def default_name(index: int) -> str:
-    """The name of a column without one."""
+    """Return the name of a column with a blank header. `index` counts from 0."""
     return f"Column {index + 1}"
 
 
 def _require_rule(column: Message) -> None:
-    """Raise unless a dropdown, and nothing else, has a list of values (Google's guide)."""
+    """Raise a 400 if a dropdown lacks a list of values, or another column has a validation rule."""
     rule = column.message("dataValidationRule")
     is_dropdown = column.text("columnType") == DROPDOWN
     if is_dropdown and rule.message("condition").text("type") != "ONE_OF_LIST":

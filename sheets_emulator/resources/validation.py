@@ -1,7 +1,8 @@
 """DataValidationRule.
 
-Rules: rules are stored and returned, but not enforced, as in Google's API. As in all answers of
-Google, a false flag is left out.
+Rules:
+- Rules are stored and returned, but not enforced, as in Google's API.
+- Members with the value false are left out, as in all answers of Google.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from sheets_emulator.protocol.message import Message
 from sheets_emulator.refusal import invalid
 from sheets_emulator.reply import Json
 
-# Minimum and maximum number of values of each condition (None: unlimited).
+# Minimum and maximum number of values by condition type. A maximum of None means unlimited.
 COUNTS: Mapping[str, tuple[int, int | None]] = {
     **dict.fromkeys(("NUMBER_GREATER", "NUMBER_GREATER_THAN_EQ", "NUMBER_LESS"), (1, 1)),
     **dict.fromkeys(("NUMBER_LESS_THAN_EQ", "NUMBER_EQ", "NUMBER_NOT_EQ"), (1, 1)),
@@ -35,7 +36,10 @@ COUNTS: Mapping[str, tuple[int, int | None]] = {
 
 
 def read_rule(message: Message) -> Json | None:
-    """A rule as stored, or None if it is empty. 400 for an invalid condition."""
+    """Return the rule to store, or None if the message is empty.
+
+    Raises a 400 for an invalid condition.
+    """
     rule = message.fields
     if not rule:
         return None

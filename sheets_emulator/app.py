@@ -1,7 +1,7 @@
 """Emulator of the Google Sheets API for demos and tests, used over HTTP only.
 
-docs/reference/emulator.md lists what it covers, what it assumes of Google without a recording, and
-what it lacks.
+docs/reference/emulator.md lists supported features, assumptions about Google without a recording,
+and missing features.
 """
 
 import re
@@ -27,13 +27,14 @@ from sheets_emulator.wire import TOKEN_PATH, Wire
 
 @dataclass(frozen=True, kw_only=True)
 class EmulatorOptions:
-    """Options of an emulator: data, latency of every call, and Google's limits (0 for no limit).
+    """Options of an emulator: data, latency and Google's limits.
 
-    `projects` has the project of each service account. `db` is an SQLite file for all spreadsheets
-    and the accounts' keys. It is created if needed, and missing spreadsheets of the seed are added
-    to it. A reset also restores this file. With `repeatable_metadata_ids`, developer metadata can
-    get the ID of other metadata. Limits count per account, or per project if their name says so.
-    `key_bits` is the size of the accounts' keys; Google's keys have 2,048 bits.
+    `projects` has the project of each service account. `seed` is a directory or loaded data. `db`
+    is an SQLite file for all spreadsheets and the accounts' keys. The emulator creates a missing
+    file, and adds missing spreadsheets of the seed. A reset also restores this file. With
+    `repeatable_metadata_ids`, developer metadata can get the ID of other metadata. Limits count per
+    account, or per project if their name says so; 0 means no limit. `key_bits` is the size of the
+    accounts' RSA keys, which is 2,048 at Google.
     """
 
     projects: tuple[str, ...] = (PROJECT,)
@@ -61,10 +62,10 @@ class Emulator:
     app: Starlette
     service: Service
     notes: Sequence[str]
-    """Notes for the user: guesses about the seed files, and differences from them."""
+    """Messages for the user about guesses and differences when the seed files were read."""
 
     def serve_at(self, base_url: str) -> str:
-        """Set the address of the emulator, and return its token URI."""
+        """Register the address of the emulator, and return the URI of its token endpoint."""
         token_uri = base_url.rstrip("/") + TOKEN_PATH
         self.service.tokens.audiences.add(token_uri)
         return token_uri
@@ -90,7 +91,10 @@ REAL_TIME = Timing()
 def create_emulator(
     options: EmulatorOptions = DEFAULT_OPTIONS, *, timing: Timing = REAL_TIME
 ) -> Emulator:
-    """Create an emulator and load its data. Raises SeedError or DiskError."""
+    """Create an emulator and load its data.
+
+    Raises SeedError or DiskError if the data cannot be read.
+    """
     seed = read_seed(options.seed) if isinstance(options.seed, Path) else options.seed or Seed()
     seed = edited(seed)
     if options.db is None:

@@ -1,7 +1,7 @@
 """Control routes under `/_emulator/` for tests.
 
-Rules: these routes need no credentials, so the client must be on this machine. Requests to them are
-not counted.
+Rules: these routes need no credentials, so only clients on this machine can use them. The routes
+are not counted in the statistics.
 """
 
 from collections.abc import Awaitable, Callable
@@ -27,7 +27,7 @@ Control = Callable[[Service, Request], Awaitable[object]]
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Access of an account, or of a user that it acts for, to a spreadsheet."""
+    """Body of a request that sets the role of an account or user for a spreadsheet."""
 
     account: Annotated[str, msgspec.Meta(min_length=1)]
     role: Literal["writer", "reader", "none"]
@@ -124,7 +124,10 @@ def _endpoint(service: Service, control: Control) -> Callable[[Request], Awaitab
 
 
 def _is_remote(request: Request) -> bool:
-    """True if the client has the address of another machine. A client in this process has none."""
+    """True if the client has an address of another machine.
+
+    A client in this process, such as a test, has no address.
+    """
     try:
         address = ip_address(request.client.host if request.client else "")
     except ValueError:
@@ -133,7 +136,10 @@ def _is_remote(request: Request) -> bool:
 
 
 def _cells(sheet: Sheet, results: Results) -> list[list[dict[str, object]]]:
-    """All cells of a worksheet; rows end after the last cell that was ever written."""
+    """Return all cells of a worksheet by row.
+
+    Rows end after the last cell that was ever written.
+    """
     return [
         [_cell(sheet, row, column, results) for column in range(len(contents))]
         for row, contents in enumerate(sheet.rows)

@@ -1,7 +1,9 @@
 """Implementation of spreadsheets.create and spreadsheets.sheets.copyTo.
 
-Rules: the members of a Sheet, except its properties, are applied with the equivalent batchUpdate
-requests, as the account of the call. A member without an equivalent request is a 501.
+Rules:
+- The members of a Sheet, except its properties, are applied with the equivalent batchUpdate
+  requests, as the account of the call.
+- A member without an equivalent request gets 501.
 """
 
 from collections.abc import Iterator
@@ -25,14 +27,14 @@ SHEET_PARTS = ("properties", "data", "merges", "protectedRanges", "basicFilter")
 GROUPS = ("rowGroups", "columnGroups")
 LINES = {"rowMetadata": ("ROWS", "startRow"), "columnMetadata": ("COLUMNS", "startColumn")}
 SIZES = ("pixelSize", "hiddenByUser")
-READ_ONLY = ("hiddenByFilter",)  # of a row or column; Google ignores members that only Google sets
+READ_ONLY = ("hiddenByFilter",)  # members of a row or column that Google ignores in requests
 
 Request = tuple[str, Json]
-"""Name of a batchUpdate request, and its fields."""
+"""Kind of a batchUpdate request, and its fields."""
 
 
 def build_spreadsheet(spreadsheet_id: str, body: Message, *, account: str) -> Workbook:
-    """A new spreadsheet from a Spreadsheet resource. By default it has one worksheet."""
+    """Create a spreadsheet from a Spreadsheet resource. By default it has one worksheet."""
     body.require_implemented((*SPREADSHEET_PARTS, *PASSED_OVER))
     workbook = Workbook(spreadsheet_id=spreadsheet_id, title=UNTITLED, sheets=[])
     apply_spreadsheet_properties(workbook, body.message("properties"))
@@ -52,9 +54,9 @@ def build_spreadsheet(spreadsheet_id: str, body: Message, *, account: str) -> Wo
 
 
 def copy_sheet(source: Workbook, sheet_id: str, destination: Workbook) -> Reply:
-    """spreadsheets.sheets.copyTo: the copy becomes the last worksheet of its new spreadsheet.
+    """spreadsheets.sheets.copyTo: copy a worksheet to the end of the destination.
 
-    The ID is a whole number, as in the path.
+    `sheet_id` is the text from the URL path. Raises a 400 if it is not a whole number.
     """
     number = int32(sheet_id)
     if number is None:
@@ -72,7 +74,7 @@ def _add_sheet(workbook: Workbook, message: Message) -> None:
 
 
 def _requests(message: Message, sheet: Sheet) -> Iterator[Request]:
-    """Requests that apply the members of a Sheet, except its properties."""
+    """Yield the requests that apply the members of a Sheet, except its properties."""
     for data in message.messages("data"):
         yield from _data_requests(data, sheet)
     for merge in message.messages("merges"):

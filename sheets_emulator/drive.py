@@ -1,7 +1,7 @@
 """The part of the Google Drive API for spreadsheets: create, find, copy, delete.
 
 Rules:
-- A file is a spreadsheet shared with the account; the only folder is `root`.
+- A file is a spreadsheet that is shared with the account. The only folder is `root`.
 - A request for another feature of Drive gets a 501 that names the feature. Parameters without an
   effect in the emulator are ignored.
 - Errors have Drive's format, which is older than the format of the Sheets API.
@@ -42,7 +42,7 @@ QUOTES = "\"'"
 
 
 class WantedFile(msgspec.Struct, frozen=True, rename="camel"):
-    """The file to create, from a request body."""
+    """Request body with the name, type and folders of a new file."""
 
     name: str | None = None
     mime_type: str | None = None
@@ -51,7 +51,7 @@ class WantedFile(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, kw_only=True)
 class DriveRequest:
-    """Request with a valid token of `account`. The path is percent-encoded."""
+    """Request with a valid token of `account`. `raw_path` is percent-encoded."""
 
     method: str
     raw_path: str
@@ -66,7 +66,7 @@ class DriveRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Drive:
-    """Request with the data to answer it. `moment` is the time of the request, since the epoch."""
+    """Request with the data for its answer. `moment` is the time in seconds since 1970."""
 
     store: Store
     times: FileTimes
@@ -117,7 +117,7 @@ def _delete(drive: Drive, file_id: str) -> Answer:
 
 
 def _permissions(drive: Drive, file_id: str) -> Answer:
-    """List one permission: the account itself, as the owner."""
+    """Return the list of permissions, which has only the account itself, as the owner."""
     _workbook(drive, file_id)
     owner = {
         "kind": "drive#permission",
@@ -134,7 +134,7 @@ def _permissions(drive: Drive, file_id: str) -> Answer:
 
 
 def _comments(drive: Drive, file_id: str) -> Answer:
-    """Answer an empty list. gspread requests comments after it copied a file."""
+    """Return an empty list, because gspread requests comments after it copied a file."""
     _workbook(drive, file_id)
     return _masked(drive, {"kind": "drive#commentList", "comments": []}, "*")
 
@@ -147,7 +147,10 @@ def _workbook(drive: Drive, file_id: str) -> Workbook:
 
 
 def _wanted_title(request: DriveRequest) -> str:
-    """Name of the file to create, or "" if the request has no name."""
+    """Return the name of the new file, or "" if the request has no name.
+
+    Raises a 501 for another file type, and a 404 for another folder than `root`.
+    """
     try:
         wanted = msgspec.convert(decode_object(request.body), WantedFile)
     except msgspec.ValidationError as error:
@@ -186,7 +189,10 @@ def _printed(moment: float) -> str:
 
 
 def _terms(query: str) -> Iterator[tuple[str, object]]:
-    """Parse a search: members and their values. Raises a 501 for an unsupported search."""
+    """Parse a search such as `name = 'a' and trashed = false`. Yields members and their values.
+
+    Raises a 501 for an unsupported search.
+    """
     position = 0
     while position < len(query):
         match = TERM.match(query, position)

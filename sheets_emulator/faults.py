@@ -1,19 +1,20 @@
-"""Faults as data: which calls fail, and how.
+"""Faults that a test requests: which calls fail, and how.
 
 Rules:
-- All members but `call` have defaults. The default of `status` is 503; but it is null for a fault
+- All members but `call` have defaults. The default of `status` is 503. It is null for a fault
   without `text` that has another effect (`drop`, `truncate`, `hold_ms`, `delay_ms`, `edit`). With
   null, or a success status without `text`, the call gets its normal answer.
 - Every fault counts all matching calls, even if another fault answers them. It applies to `times`
   calls, after `skip` matching calls. If several faults apply, the first in the list is used.
-- A faulty answer has no effect on data unless `apply` is set. With `late_ms` the effect comes after
-  the answer, even without `apply`. `truncate` without `apply` cuts the call's normal answer, by at
-  least one byte.
+- A call with a faulty answer has no effect on data unless `apply` is set. With `late_ms` the effect
+  comes after the answer, even without `apply`. `truncate` without `apply` cuts the call's normal
+  answer, by at least one byte.
 - `hold_ms` delays the effect and the edit. `delay_ms` delays the answer after the effect. A `text`
   with the status null is a 200.
-- `match` is searched in the raw body and, if it is JSON, in the body without escapes. An `edit`
-  requires a spreadsheet: with `*` it does not match `spreadsheets.create`. It is validated when
-  posted.
+- `match` is searched in the raw body. If the body is JSON, `match` is also searched in the body
+  without escapes.
+- An `edit` is the body of a batchUpdate, and is validated when posted. It requires a spreadsheet,
+  so with `*` it does not match `spreadsheets.create`.
 """
 
 from collections.abc import Sequence
@@ -39,7 +40,7 @@ Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=10 * 60 * 1000)]
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Fault as a client posts it; the rules of this module explain the members."""
+    """A fault as a client posts it. The rules of this module explain the members."""
 
     call: str
     times: Count = 1
@@ -85,7 +86,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 @dataclass(kw_only=True)
 class Pending:
-    """A posted fault, with the number of its matches and uses."""
+    """A posted fault. `seen` counts matching calls, and `used` the calls with this fault."""
 
     fault: Fault
     seen: int = 0
@@ -100,7 +101,7 @@ class Faults:
         self.pending = [Pending(fault=fault) for fault in faults]
 
     def take(self, name: str, body: bytes) -> Fault:
-        """Find the fault for a call, and count it. Returns `NONE` if no fault matches."""
+        """Return the fault for a call, and count the call. Returns `NONE` if no fault applies."""
         chosen = None
         for each in self.pending:
             if each.fault.matches(name, body):
@@ -114,7 +115,7 @@ class Faults:
 
 
 def _holds(body: bytes, text: bytes) -> bool:
-    """True if the body contains the text, also if the body escapes non-ASCII characters."""
+    """True if the body contains the text. Escapes of non-ASCII characters in JSON do not matter."""
     if text in body:
         return True
     try:
@@ -136,7 +137,10 @@ def read_faults(body: bytes) -> list[Fault]:
 
 
 def _checked(fault: Fault) -> Fault:
-    """Validate the edit of a fault by Google's API definition. Raises a 400 if it is invalid."""
+    """Validate a fault, and convert its edit to Google's form.
+
+    Raises a 400 if the fault is invalid.
+    """
     if fault.call not in CALLS:
         raise invalid(f"There is no call {fault.call!r}; calls are {', '.join(CALLS)}.")
     if fault.text is not None and fault.code in BODILESS:

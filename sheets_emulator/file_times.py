@@ -8,7 +8,7 @@ from sheets_emulator.grid.workbook import Workbook
 
 @dataclass(frozen=True, kw_only=True)
 class FileTime:
-    """Times of a spreadsheet in seconds since 1970, and the version they belong to."""
+    """Times of a spreadsheet in seconds since 1970, and its version at `modified`."""
 
     workbook: Workbook
     created: float
@@ -22,9 +22,9 @@ class FileTimes:
     known: dict[str, FileTime] = field(default_factory=dict)
 
     def note(self, workbooks: Mapping[str, Workbook], moment: float) -> None:
-        """Record `moment` as the time of new and changed spreadsheets.
+        """Set the times of new and changed spreadsheets to `moment`, in seconds since 1970.
 
-        A changed spreadsheet is a new object.
+        A changed spreadsheet is another object. Times of deleted spreadsheets are removed.
         """
         for spreadsheet_id, workbook in workbooks.items():
             old = self.known.get(spreadsheet_id)

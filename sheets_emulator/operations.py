@@ -1,8 +1,8 @@
 """API operations: name, parameters and implementation.
 
 Rules:
-- An operation is parsed completely before a spreadsheet is looked up, and has no effect if it
-  raises.
+- An operation parses its request completely before it looks up a spreadsheet. It has no effect if
+  it raises.
 - Nothing here awaits, so each call is atomic. This module knows no HTTP, except parameter names.
 """
 
@@ -41,7 +41,7 @@ from sheets_emulator.values.ranges import (
     update,
 )
 
-# Google's name of the body in errors; for other calls the body is the whole request.
+# Google's name of the body in errors, if the body is not the whole request.
 BODIES = {
     "spreadsheets.create": "spreadsheet",
     "values.append": "data",
@@ -51,11 +51,11 @@ BODIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """A request of the API; `account` is the e-mail address of its account, or of its user.
+    """A parsed request of the API.
 
-    `project` is the developer project that uses the API.
-    `number` is the ID of a worksheet or of metadata in the path. `seen` is the result of an
-    append's earlier search for its table.
+    `account` is the e-mail address of a service account, or of the user for whom it acts. `project`
+    is the developer project that uses the API. `number` is the ID of a worksheet or of metadata in
+    the path. `seen` is the result of an append's earlier search for its table.
     """
 
     name: str
@@ -71,14 +71,14 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """The implementation of a call; `kind` is its quota."""
+    """Implementation of a call. `kind` is "read" or "write", for the limits."""
 
     kind: str
     run: Callable[[Store, Call, Query], Reply]
 
 
 def execute(store: Store, call: Call) -> object:
-    """Execute a call; its reply is reduced to the field mask. Raises Refusal."""
+    """Execute a call and return the reply, reduced to the field mask. Raises Refusal."""
     operation = OPERATIONS[call.name]
     query = read_query(call.query_string, call.name)
     mask = read_mask(query.text("fields")) if query.text("fields") else {}
@@ -90,10 +90,10 @@ def execute(store: Store, call: Call) -> object:
 
 
 def with_seen_table(store: Store, call: Call, *, is_inserting_too: bool) -> Call:
-    """Add the current position of the table to an append that searches its table on arrival.
+    """Search the table of an append and add the result to the call.
 
-    An append with OVERWRITE searches on arrival. An append with INSERT_ROWS does so only if
-    `is_inserting_too`. Other calls are returned unchanged.
+    This is done for an append with OVERWRITE, and for INSERT_ROWS if `is_inserting_too` is True.
+    Other calls are returned unchanged.
     """
     operation = OPERATIONS[call.name]
     if operation.run is not _append:
@@ -135,19 +135,19 @@ def _get_by_filter(store: Store, call: Call, query: Query) -> Reply:
 
 
 def _mask(query: Query) -> Mask | None:
-    """The field mask of a call, if it has one."""
+    """Return the field mask of a call, or None."""
     wanted = query.text("fields")
     return read_mask(wanted) if wanted else None
 
 
 def _names_data(mask: Mask) -> bool:
-    """True if the field mask names grid data. With a mask, `includeGridData` has no effect."""
+    """True if the field mask includes grid data. With a mask, `includeGridData` has no effect."""
     sheets = mask.get("sheets", {"data": {}} if "*" in mask else {})
     return "data" in sheets or "*" in sheets or ("sheets" in mask and not sheets)
 
 
 def _names_data_after(mask: Mask) -> bool:
-    """True if the field mask of a batchUpdate names grid data of the spreadsheet in its reply."""
+    """True if the field mask of a batchUpdate includes grid data of the updated spreadsheet."""
     updated = mask.get("updatedSpreadsheet")
     return "*" in mask if updated is None else not updated or _names_data(updated)
 
@@ -318,7 +318,7 @@ def _rendering(body: Message, value: str, date_time: str) -> Rendering:
 
 
 def _response_rendering(body: Message) -> Rendering | None:
-    """Rendering of the values that a write returns, or None if it returns no values."""
+    """Return the rendering of the values in a write's answer, or None if there are no values."""
     if not body.flag("includeValuesInResponse"):
         return None
     return _rendering(body, "responseValueRenderOption", "responseDateTimeRenderOption")

@@ -1,4 +1,4 @@
-"""Google's per-minute limits, as sliding windows per account and per project."""
+"""Google's limits per minute, as sliding windows per account and per project."""
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
@@ -12,7 +12,8 @@ COUNTERS = {"read": "reads", "write": "writes"}
 class Usage:
     """Calls of an account or a project by kind ("read", "write").
 
-    `peaks` are the highest numbers of calls in a minute. Refused calls count only in `refused`.
+    `peaks` are the highest numbers of calls in a minute. `recent` has the times of the last
+    minute's calls. Refused calls count only in `refused`.
     """
 
     totals: Counter[str] = field(default_factory=Counter)
@@ -21,7 +22,7 @@ class Usage:
     recent: defaultdict[str, deque[float]] = field(default_factory=lambda: defaultdict(deque))
 
     def has_spent(self, kind: str, limit: int, moment: float) -> bool:
-        """True if the last minute has as many calls as the limit. A limit of 0 means no limit."""
+        """True if the last minute has at least `limit` calls. A limit of 0 means no limit."""
         return 0 < limit <= len(self._window(kind, moment))
 
     def count(self, kind: str, moment: float) -> None:
@@ -46,10 +47,10 @@ class Usage:
 
 @dataclass(kw_only=True)
 class Quota:
-    """Counts calls of projects, and of their accounts.
+    """Counters and limits of projects and accounts.
 
-    `limits` are calls per minute by scope and kind, 0 for no limit. The scopes are "project" and
-    "user": an account of a project, or a user on whose behalf it acts.
+    `limits` are calls per minute by scope and kind, and 0 for no limit. The scopes are "project"
+    and "user". A user is an account of a project, or a user for whom an account acts.
     """
 
     limits: Mapping[str, Mapping[str, int]]
@@ -60,7 +61,10 @@ class Quota:
     )
 
     def take(self, account: str, project: str, kind: str) -> str | None:
-        """Count a call. Returns None, or the scope of the limit that refuses the call."""
+        """Count a call.
+
+        If a limit refuses the call, return the scope of the limit and do not count.
+        """
         moment = self.now()
         usages = {"user": self.accounts[project, account], "project": self.projects[project]}
         for scope, usage in usages.items():
@@ -80,7 +84,7 @@ class Quota:
         self.accounts.clear()
 
     def describe(self) -> dict[str, object]:
-        """The member `projects` of `/_emulator/stats`."""
+        """Return the member `projects` of `/_emulator/stats`: counts by project and account."""
         return {
             project: {
                 **usage.describe(),

@@ -1,6 +1,6 @@
 """Errors of the Sheets API with Google's texts and structure.
 
-The texts are from recorded or reported answers; clients classify by `code` and `status`.
+The texts are from recorded or reported answers. Clients classify errors by `code` and `status`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ STATUS_WORDS = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
-MESSAGES = {  # Google's, except that of 413
+MESSAGES = {  # Google's texts, except the text of 413
     400: "Request contains an invalid argument.",
     401: (
         "Request had invalid authentication credentials. Expected OAuth 2 access token, login "
@@ -50,7 +50,7 @@ WORKBOOK_FULL = (
 SERVICE = "sheets.googleapis.com"
 ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 HELP = "type.googleapis.com/google.rpc.Help"
-LIMITS: Mapping[str, tuple[str, str]] = {  # by scope: end of the limit's name, and its unit
+LIMITS: Mapping[str, tuple[str, str]] = {  # end of the limit's name, and its unit, by scope
     "user": (" per user", "1/min/{project}/{user}"),
     "project": ("", "1/min/{project}"),
 }
@@ -67,7 +67,7 @@ NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class Refusal(Exception):
-    """Error answer. `details` are Google's typed details."""
+    """Error answer with an HTTP status. `details` are Google's typed details."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Refusal(Exception):
 
 
 def of_code(code: int) -> Refusal:
-    """Error of an HTTP status with Google's usual text and without details."""
+    """Return the error of an HTTP status with Google's usual text and without details."""
     headers = {"WWW-Authenticate": CHALLENGE} if code == 401 else NO_HEADERS
     return Refusal(
         code=code, message=MESSAGES.get(code, "The request has failed."), headers=headers
@@ -103,17 +103,17 @@ def of_code(code: int) -> Refusal:
 
 
 def invalid(message: str) -> Refusal:
-    """A 400 without a field."""
+    """Return a 400 that names no field."""
     return Refusal(code=400, message=message)
 
 
 def invalid_field(field_path: str, description: str, *, message: str | None = None) -> Refusal:
-    """A 400 for one field. By default the message is the description."""
+    """Return a 400 for one field. By default the message is the description."""
     return invalid_fields([(field_path, description)], message=message)
 
 
 def invalid_fields(violations: Sequence[tuple[str, str]], *, message: str | None = None) -> Refusal:
-    """A 400 for several fields: (field, description) each, in Google's order."""
+    """Return a 400 for several fields. `violations` are (field, description), in Google's order."""
     details = {
         "@type": "type.googleapis.com/google.rpc.BadRequest",
         "fieldViolations": [
@@ -126,12 +126,12 @@ def invalid_fields(violations: Sequence[tuple[str, str]], *, message: str | None
 
 
 def unimplemented(what: str) -> Refusal:
-    """The 501 for a feature that Google supports and the emulator does not."""
+    """Return a 501 for a feature that Google supports and the emulator does not."""
     return Refusal(code=501, message=f"The emulator does not implement {what}.")
 
 
 def prefixed(prefix: str, refusal: Refusal) -> Refusal:
-    """The same refusal with a batch position before its message."""
+    """Return the error with a position, such as `Invalid requests[0]: `, before its message."""
     return Refusal(
         code=refusal.code,
         message=f"{prefix}{refusal.message}",
@@ -141,7 +141,7 @@ def prefixed(prefix: str, refusal: Refusal) -> Refusal:
 
 
 def quota_exceeded(kind: str, limit: int, *, scope: str, project_number: str) -> Refusal:
-    """The 429 of an exceeded limit per minute, without Retry-After, as from Google.
+    """Return the 429 of an exceeded limit per minute. As from Google, it has no Retry-After.
 
     `kind` is "read" or "write", `scope` is "user" or "project". Google's errors of writes have
     fewer details than errors of reads (recorded).
@@ -173,7 +173,7 @@ def quota_exceeded(kind: str, limit: int, *, scope: str, project_number: str) ->
 
 
 def service_disabled(project_number: str) -> Refusal:
-    """The 403 of a project that does not use the Sheets API."""
+    """Return the 403 of a project that does not use the Sheets API."""
     url = f"https://console.developers.google.com/apis/api/{SERVICE}/overview?project={project_number}"
     message = (
         f"Google Sheets API has not been used in project {project_number} before or it is "

@@ -6,4 +6,4 @@ Json = Mapping[str, object]
 """A JSON object that is never modified."""
 
 Reply = dict[str, object]
-"""The body of an HTTP answer: a JSON object or a part of it."""
+"""The JSON body of an HTTP answer, or a part of the body."""

@@ -1,4 +1,4 @@
-"""Edits of seeded spreadsheets, for what .csv and .xlsx files do not have, such as tables."""
+"""Edits of seeded spreadsheets, for features that .csv and .xlsx files lack, such as tables."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from sheets_emulator.state.store import OWNER
 
 
 def edited(seed: Seed) -> Seed:
-    """The seed with its edits applied. Raises SeedError."""
+    """Return the seed with its edits applied. Raises SeedError if an edit is invalid."""
     workbooks = dict(seed.workbooks)
     for spreadsheet_id, edits in seed.edits.items():
         draft = workbooks[spreadsheet_id].copy()

@@ -1,14 +1,14 @@
-"""The emulator behind its routes: state, limits, faults and the steps of a call.
+"""The emulator without HTTP: state, limits, faults and the steps of a call.
 
 Rules:
 - Steps of a call: token, disabled API, limit, count, fault, an append's search for its table, the
   fault's hold, first half of the latency, the fault's edit, the effect, the fault's delay, second
   half of the latency, the answer. The latency has a random part (jitter), drawn once per call.
-- An effect is synchronous, so every call is atomic on one event loop. But an append with OVERWRITE
-  writes to the end of the table found on arrival, so overlapping appends overwrite each other. An
-  append whose fault has an edit searches after the edit, with its effect; so does a late effect.
-- A call that began before a reset never changes data after it: its remaining effect is dropped, and
-  it gets a 503.
+- An effect is synchronous, so every call is atomic on one event loop.
+- An append with OVERWRITE writes to the end of the table found on arrival. So overlapping appends
+  overwrite each other. If its fault has an edit, or the effect is late, the append searches for the
+  table at the time of its effect.
+- A call that began before a reset does not change data after the reset. It gets a 503.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ from sheets_emulator.state.seed import Seed
 from sheets_emulator.state.store import Store
 from sheets_emulator.tally import Tally
 
-USUAL_LIMIT = 60  # calls a minute in a 429 that a fault requests without a configured limit
+USUAL_LIMIT = 60  # calls per minute in the 429 of a fault, if no limit is configured
 
 
 class Cancellable(Protocol):
-    """A scheduled effect."""
+    """An effect that is scheduled for later."""
 
     def cancel(self) -> None:
         """Cancel the effect."""
@@ -53,9 +53,10 @@ def call_later(seconds: float, effect: Callable[[], None]) -> Cancellable:
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """Clock, timers and randomness of the emulator; tests pass their own.
+    """Clock, timers and randomness of the emulator. Tests pass their own functions.
 
-    `now` returns seconds since 1970. `share` returns the fraction of the jitter for a call, 0 to 1.
+    `now` returns seconds since 1970. `later` runs a function after some seconds. `share` returns a
+    random number from 0 to 1: the part of the jitter that a call gets.
     """
 
     now: Callable[[], float] = time.time
@@ -66,7 +67,10 @@ class Timing:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """Result of a call: an answer, cut after `truncate` bytes, or None to drop the connection."""
+    """Result of a call. An `answer` of None drops the connection.
+
+    `truncate` is the number of bytes after which the answer is cut, or None.
+    """
 
     answer: Answer | None
     truncate: int | None = None
@@ -77,7 +81,8 @@ class Service:
     """The state of an emulator.
 
     With `racing_inserts` an append with INSERT_ROWS also searches for its table on arrival.
-    `disabled` has the projects that do not use the Sheets API.
+    `disabled` has the projects that do not use the Sheets API. `late_effects` are scheduled effects
+    by number.
     """
 
     seed: Seed
@@ -97,7 +102,7 @@ class Service:
     resets: int = 0
 
     def reset(self) -> None:
-        """Restore the seed, keys and APIs, and clear counts, limits and faults.
+        """Restore the seed, revoked keys and disabled APIs. Clear counts, limits and faults.
 
         Tokens stay valid.
         """
@@ -115,7 +120,7 @@ class Service:
         self._note_times()
 
     async def call(self, call: Call) -> Outcome:
-        """Answer a call with a valid token. Raises Refusal if a reset happened in between."""
+        """Answer a call with a valid token. Raises a 503 if a reset happened during the call."""
         kind = OPERATIONS[call.name].kind
         pretty = is_pretty(call.query_string)
         refusal = self._refusal(call, kind)
@@ -146,7 +151,7 @@ class Service:
         return Outcome(answer=None if fault.drop else answer, truncate=fault.truncate)
 
     async def drive(self, request: DriveRequest) -> Outcome:
-        """Answer a call of the Drive API, to which limits and faults do not apply."""
+        """Answer a call of the Drive API. Limits and faults do not apply."""
         resets = self.resets
         half = self._latency() / 2
         await self._wait(half)
@@ -160,7 +165,10 @@ class Service:
         return Outcome(answer=answer)
 
     def _refusal(self, call: Call, kind: str) -> Refusal | None:
-        """Returns the refusal by a disabled API or a limit, or counts the call and returns None."""
+        """Return the error of a disabled API or a limit.
+
+        Otherwise count the call and return None.
+        """
         if call.project in self.disabled:
             return service_disabled(project_number(call.project))
         scope = self.quota.take(call.account, call.project, kind)
@@ -171,13 +179,13 @@ class Service:
         return quota_exceeded(kind, limit, scope=scope, project_number=project_number(call.project))
 
     def _arrived(self, call: Call, fault: Fault) -> Call:
-        """Add the position of an append's table to the call, if the append searches on arrival."""
+        """Add the position of an append's table if the append searches for it on arrival."""
         if fault.edit is not None:
             return call
         return with_seen_table(self.store, call, is_inserting_too=self.racing_inserts)
 
     def _answered(self, call: Call, fault: Fault, pretty: bool) -> Answer:
-        """Apply the call's effect, if any, and return its answer."""
+        """Apply the fault's edit and the call's effect, if there are any, and return the answer."""
         try:
             if fault.edit is not None:
                 self._edit(call.spreadsheet_id, fault.edit)
@@ -206,7 +214,7 @@ class Service:
             return json_answer(error.body(), status=400)
 
     def _edit(self, spreadsheet_id: str, body: dict[str, object]) -> None:
-        """Apply the edit of a fault, which counts as no call and ignores protections."""
+        """Apply the edit of a fault. It is not counted as a call, and protections do not apply."""
         draft = self.store.draft(spreadsheet_id)
         edit(
             draft,
@@ -217,7 +225,7 @@ class Service:
         self.store.keep(draft)
 
     def _schedule_effect(self, call: Call, fault: Fault) -> None:
-        """Schedule the effect after the answer, and drop its refusal."""
+        """Schedule the effect of a fault with `late_ms`. An error of the effect is ignored."""
         if not fault.late_ms:
             return
 
@@ -235,7 +243,7 @@ class Service:
         self.file_times.note(self.store.workbooks, self.timing.now())
 
     def _latency(self) -> float:
-        """The latency of a call in seconds."""
+        """Return the latency of a call in seconds."""
         return self.latency_seconds + self.jitter_seconds * self.timing.share()
 
     def _require_no_reset_since(self, resets: int) -> None:
@@ -248,7 +256,7 @@ class Service:
 
 
 def _faulty_grant(fault: Fault) -> Answer:
-    """The answer of a fault instead of a token."""
+    """Return the answer of a fault to a token request."""
     status = fault.code or 200
     if fault.text is not None:
         return text_answer(fault.text, status=status)

@@ -8,7 +8,7 @@ COUNTERS = {"read": "reads", "write": "writes"}
 
 @dataclass(kw_only=True)
 class Tally:
-    """Counts of calls.
+    """Counts of calls, by name and by kind ("reads", "writes").
 
     A call that a limit refuses counts only in `refused`. A call that a fault answers counts in
     `calls`. A call without a valid token does not count.
@@ -33,7 +33,7 @@ class Tally:
         self.refused = 0
 
     def describe(self) -> dict[str, object]:
-        """The body of `/_emulator/stats`."""
+        """Return the counts in `/_emulator/stats`."""
         return {
             "calls": dict(self.calls),
             "reads": self.kinds["reads"],

@@ -1,4 +1,4 @@
-"""ASGI application: converts requests to calls of the API, and results to answers."""
+"""ASGI application: converts HTTP requests to API calls, and results to HTTP answers."""
 
 from dataclasses import dataclass
 from html import escape
@@ -23,7 +23,7 @@ TOKEN_PATH = "/token"  # noqa: S105 - a path
 
 @dataclass(frozen=True, kw_only=True)
 class Wire:
-    """Answers `POST /token`, everything under `/v4/spreadsheets`, and some routes of Drive."""
+    """Application for `POST /token`, paths under `/v4/spreadsheets`, and some routes of Drive."""
 
     service: Service
 
@@ -69,7 +69,7 @@ class Wire:
         )
 
     def _grant(self, scope: Scope) -> Grant:
-        """The grant of the request's token. Raises a 401 without a valid one."""
+        """Return the rights of the request's token. Raises a 401 without a valid token."""
         grant = self.service.tokens.grant_of(Headers(scope=scope).get("authorization"))
         if grant is None:
             raise of_code(401)
@@ -82,6 +82,6 @@ def _raw_path(scope: Scope) -> bytes:
 
 
 def _no_such_page(path: str) -> Answer:
-    """Answer an HTML page, as Google does for an unknown path."""
+    """Return a 404 with an HTML page, as Google does for an unknown path."""
     page = f"<!DOCTYPE html><title>Error 404 (Not Found)</title><p>{escape(path)} was not found."
     return Answer(status=404, body=page.encode(), content_type=HTML_TYPE)

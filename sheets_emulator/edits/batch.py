@@ -1,8 +1,9 @@
-"""spreadsheets.batchUpdate: a table of request kinds; applies all requests or none.
+"""spreadsheets.batchUpdate: a table of request kinds, and their execution.
 
 Rules:
-- Requests change a draft of the spreadsheet, which is discarded unless all succeed.
-- Unsupported kinds of requests, and parts without effect in the emulator, get 501: nothing is
+- All requests are applied, or none. They change a draft of the spreadsheet, which is discarded if
+  one request fails.
+- Unsupported kinds of requests, and members without effect in the emulator, get 501. Nothing is
   silently ignored.
 """
 
@@ -124,11 +125,11 @@ def edit(
     repeatable_metadata_ids: bool = False,
     has_grid_data: bool | None = None,
 ) -> Reply:
-    """The reply to a batchUpdate body; an account of "" is the spreadsheet's owner.
+    """Apply a batchUpdate body to the draft and return the reply.
 
-    `has_grid_data` is True if the field mask includes grid data, and None without a field mask. The
-    ranges of the response are read after all updates. A range past the grid is refused without the
-    position of a request.
+    `account` is "" for the owner of the spreadsheet. `has_grid_data` is True if the field mask
+    includes grid data, and None without a field mask. The ranges of the response are read after all
+    updates. The error for such a range past the grid does not have the position of a request.
     """
     requests = message.messages("requests")
     if not requests:
@@ -171,6 +172,9 @@ def _reply(editing: Editing, request: Message, index: int) -> Reply:
 
 
 def _placed(refusal: Refusal, prefix: str) -> Refusal:
-    """Add the number of the request, unless the refusal names a field or an unsupported feature."""
+    """Add the position of the request to an error.
+
+    Errors with a field and errors for unsupported features stay unchanged.
+    """
     is_placed = bool(refusal.details) or refusal.code == 501
     return refusal if is_placed else prefixed(prefix, refusal)

@@ -1,9 +1,9 @@
-"""Changes of all cells in a box.
+"""Changes of all cells in a box (rectangle of cells).
 
 Rules:
 - Boxes passed to this module are within the grid.
-- Rows with equal changes share one tuple, and blank rows are not stored: a request for a whole
-  worksheet costs only its content.
+- Rows with equal changes share one tuple, and blank rows are not stored. So a request for a whole
+  worksheet costs only as much as its content.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from sheets_emulator.resources.places import require_unprotected
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Taken:
-    """Cell that was removed from a worksheet, with its row and column."""
+    """A cell that was read for a move or copy, with its row and column."""
 
     cell: Cell
     row: int
@@ -27,14 +27,14 @@ class Taken:
 
 
 def open_area(editing: Editing, message: Message, name: str = "range") -> Area:
-    """Read the GridRange of a request. Raises Refusal if the account cannot write all its cells."""
+    """Parse the GridRange of a request. Raises a 400 if the account cannot write all its cells."""
     area = read_area(editing.workbook, message.message(name))
     require_unprotected(area.sheet, area.box, editing.account)
     return area
 
 
 def take(sheet: Sheet, box: Box) -> list[list[Taken]]:
-    """The cells of a box, with rows at full width."""
+    """Return the cells of a box by row. All rows have the full width of the box."""
     return [
         [
             Taken(cell=cell, row=row, column=column)
@@ -45,12 +45,15 @@ def take(sheet: Sheet, box: Box) -> list[list[Taken]]:
 
 
 def contents(sheet: Sheet, row: int, box: Box) -> list[Content]:
-    """The contents of a row in the box, at full width."""
+    """Return the contents of a row in the box, at the full width of the box."""
     return sheet.padded(row, box.right)[box.left : box.right]
 
 
 def put(sheet: Sheet, row: int, left: int, cells: Sequence[Content]) -> None:
-    """Replace cells of a row, including formats. Trailing blank cells are not stored."""
+    """Replace the cells of a row from column `left`, with formats.
+
+    Trailing blank cells are not stored.
+    """
     row_contents = sheet.padded(row, left + len(cells))
     put_in = [bare(each) if isinstance(each, Cell) else each for each in cells]
     row_contents[left : left + len(cells)] = put_in
@@ -59,7 +62,7 @@ def put(sheet: Sheet, row: int, left: int, cells: Sequence[Content]) -> None:
 
 
 def change_each(sheet: Sheet, box: Box, change: Callable[[Cell, int, int], Cell]) -> None:
-    """Replace each cell of a box with the result of `change`, given its row and column."""
+    """Replace each cell of a box with the result of `change(cell, row, column)`."""
     for row in range(box.top, box.bottom):
         cells = full_row(sheet, row, box)
         changed = [change(cell, row, column) for column, cell in enumerate(cells, start=box.left)]
@@ -67,9 +70,9 @@ def change_each(sheet: Sheet, box: Box, change: Callable[[Cell, int, int], Cell]
 
 
 def change_all(sheet: Sheet, box: Box, change: Callable[[Cell], Cell]) -> None:
-    """Replace each cell of a box with the result of `change`.
+    """Replace each cell of a box with the result of `change(cell)`.
 
-    The result must not depend on the row and column, and must not add a formula.
+    The result must depend only on the cell, and must not have a new formula.
     """
     blank = bare(change(BLANK))
     outside: Row = (None,) * box.left + (blank,) * box.width

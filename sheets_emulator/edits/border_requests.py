@@ -16,7 +16,7 @@ BORDERS = ("top", "bottom", "left", "right", "innerHorizontal", "innerVertical")
 
 
 def update_borders(editing: Editing, message: Message) -> Reply:
-    """updateBorders: set the given borders. An inner border is set on both adjacent cells."""
+    """updateBorders: set the requested borders. An inner border is set on both adjacent cells."""
     borders = {name: message.message(name).fields for name in BORDERS if message.has(name)}
     area = open_area(editing, message)
     edges = _edges(area.box)
@@ -27,7 +27,7 @@ def update_borders(editing: Editing, message: Message) -> Reply:
 
 
 def _edges(box: Box) -> Mapping[str, Sequence[tuple[Box, str]]]:
-    """The cells along each border of a box, and the side of the border."""
+    """Return, by border, boxes of cells and the side of these cells that has the border."""
     upper, lower = replace(box, bottom=box.bottom - 1), replace(box, top=box.top + 1)
     left, right = replace(box, right=box.right - 1), replace(box, left=box.left + 1)
     return {

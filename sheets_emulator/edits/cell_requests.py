@@ -34,7 +34,7 @@ Patches = Sequence[Sequence[Patch]]
 
 
 def update_cells(editing: Editing, message: Message) -> Reply:
-    """updateCells: write rows from a cell on, or in a range.
+    """updateCells: write rows in a range, or from a start cell.
 
     In cells of the range without a new value, the fields of the mask are cleared.
     """
@@ -58,7 +58,7 @@ def update_cells(editing: Editing, message: Message) -> Reply:
 
 
 def append_cells(editing: Editing, message: Message) -> Reply:
-    """appendCells: write rows below the last row with data of a worksheet or of a native table."""
+    """appendCells: write rows below the last row with data of a worksheet or table."""
     mask = read_cell_mask(require_fields(message))
     rows = read_rows(message.messages("rows"), mask)
     if message.has("tableId"):
@@ -72,7 +72,7 @@ def append_cells(editing: Editing, message: Message) -> Reply:
 
 
 def _make_room(editing: Editing, sheet_id: int, rows: Patches) -> tuple[Sheet, Box]:
-    """Find the cells for appended rows, and extend the grid if they do not fit."""
+    """Find the cells for appended rows, and extend the grid if the rows do not fit."""
     sheet = require_sheet(editing.workbook, sheet_id)
     top = sheet.data_end(sheet.grid)
     box = sized(top=top, left=0, height=len(rows), width=_width(rows))
@@ -114,7 +114,7 @@ def set_data_validation(editing: Editing, message: Message) -> Reply:
 
 
 def write_patches(sheet: Sheet, top: int, left: int, rows: Patches, mask: Mask) -> None:
-    """Write rows from a cell on. The grid must be large enough."""
+    """Write rows from the cell at `top` and `left` on. The grid must be large enough."""
     for row, patches in enumerate(rows, start=top):
         box = sized(top=row, left=left, height=1, width=len(patches))
         old = full_row(sheet, row, box)

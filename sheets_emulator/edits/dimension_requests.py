@@ -35,7 +35,7 @@ MOVE = {True: move_rows, False: move_columns}
 def append_dimension(editing: Editing, message: Message) -> Reply:
     """appendDimension: add blank rows or columns at the end of the grid.
 
-    They inherit validation rules (reported) and formats (assumed) like inserted ones.
+    New rows or columns inherit validation rules (reported) and formats (assumed) from the last one.
     """
     message.require_implemented(("sheetId", "dimension", "length"))
     sheet = require_sheet(editing.workbook, message.integer("sheetId"))
@@ -54,7 +54,7 @@ def append_dimension(editing: Editing, message: Message) -> Reply:
 def insert_dimension(editing: Editing, message: Message) -> Reply:
     """insertDimension: insert blank rows or columns before an index.
 
-    They inherit formats, validation rules and size from the row or column before or after them.
+    New rows or columns inherit formats, validation rules and size from an adjacent row or column.
     """
     is_from_before = message.flag("inheritFromBefore")
     lines = read_lines(editing.workbook, message.message("range"))
@@ -70,7 +70,10 @@ def insert_dimension(editing: Editing, message: Message) -> Reply:
 
 
 def _require_reachable(lines: Lines, *, is_from_before: bool) -> None:
-    """Raise if nothing can be inserted at the index. The texts are reported for gspread clients."""
+    """Raise a 400 if nothing can be inserted at the index.
+
+    Texts are reported for gspread clients.
+    """
     if lines.start > lines.existing:
         raise invalid(f"range.startIndex is larger than current grid size ({lines.existing})")
     if lines.start == lines.existing and not is_from_before:
@@ -81,7 +84,7 @@ def _require_reachable(lines: Lines, *, is_from_before: bool) -> None:
 
 
 def delete_dimension(editing: Editing, message: Message) -> Reply:
-    """deleteDimension: at least one row and one column must remain."""
+    """deleteDimension: delete rows or columns. At least one row and one column must remain."""
     lines = read_lines(editing.workbook, message.message("range"))
     require_existing(lines, "delete")
     if lines.count == lines.existing:

@@ -1,8 +1,9 @@
 """Insertion, deletion and moves of whole rows and columns.
 
-Rules: marks, such as merges and protections, move with their cells. A mark that is only partly
-moved stays where it is (an assumption). References in formulas of all worksheets follow their
-cells.
+Rules:
+- Marks, such as merges and protections, move with their cells. A mark that is only partly moved
+  stays in place (assumed).
+- References in formulas of all worksheets follow their cells.
 """
 
 from collections.abc import Callable
@@ -59,21 +60,21 @@ def insert_columns(workbook: Workbook, sheet: Sheet, start: int, count: int) -> 
 
 
 def delete_rows(workbook: Workbook, sheet: Sheet, start: int, end: int) -> None:
-    """Delete the rows from `start` to `end`."""
+    """Delete the rows from `start` to `end`, excluded."""
     sheet.replace_rows(sheet.rows[:start] + sheet.rows[end:])
     sheet.row_count -= end - start
     _shift(workbook, sheet, rows=deleted(start, end))
 
 
 def delete_columns(workbook: Workbook, sheet: Sheet, start: int, end: int) -> None:
-    """Delete the columns from `start` to `end`."""
+    """Delete the columns from `start` to `end`, excluded."""
     _change_rows(sheet, lambda row: row[:start] + row[end:])
     sheet.column_count -= end - start
     _shift(workbook, sheet, columns=deleted(start, end))
 
 
 def move_rows(workbook: Workbook, sheet: Sheet, start: int, end: int, destination: int) -> None:
-    """Move rows; `destination` is an index before the move."""
+    """Move the rows from `start` to `end`, excluded. `destination` is an index before the move."""
     if len(sheet.rows) > min(start, destination):
         missing: list[Row] = [()] * (max(end, destination) - len(sheet.rows))
         sheet.replace_rows(moved(sheet.rows + missing, start, end, destination))
@@ -81,7 +82,10 @@ def move_rows(workbook: Workbook, sheet: Sheet, start: int, end: int, destinatio
 
 
 def move_columns(workbook: Workbook, sheet: Sheet, start: int, end: int, destination: int) -> None:
-    """Move columns; `destination` is an index before the move."""
+    """Move the columns from `start` to `end`, excluded.
+
+    `destination` is an index before the move.
+    """
     length = max(end, destination)
 
     def change(row: Row) -> Row:
@@ -102,14 +106,14 @@ def resize(workbook: Workbook, sheet: Sheet, *, row_count: int, column_count: in
 
 
 def rewrite_formulas(workbook: Workbook, rewrite: Callable[[Sheet, str], str]) -> None:
-    """Replace each formula with the result of `rewrite`, given its worksheet."""
+    """Replace each formula with the result of `rewrite(worksheet, formula)`."""
     for sheet in workbook.sheets:
         if sheet.has_formulas:
             _rewrite_formulas_of(sheet, rewrite)
 
 
 def moved(items: list[Item], start: int, end: int, destination: int) -> list[Item]:
-    """The list with the items from `start` to `end` moved before the item at `destination`."""
+    """Return the list with the items from `start` to `end` moved before index `destination`."""
     taken = items[start:end]
     if destination <= start:
         return items[:destination] + taken + items[destination:start] + items[end:]
@@ -117,7 +121,7 @@ def moved(items: list[Item], start: int, end: int, destination: int) -> list[Ite
 
 
 def inserted(start: int, count: int) -> Shift:
-    """Shift of rows or columns when `count` of them are inserted before `start`."""
+    """Return the shift of rows or columns when `count` of them are inserted before `start`."""
 
     def shift(first: int, last: int | None) -> tuple[int, int | None]:
         if last is None:
@@ -128,7 +132,7 @@ def inserted(start: int, count: int) -> Shift:
 
 
 def deleted(start: int, end: int) -> Shift:
-    """Shift of rows or columns when those from `start` to `end` are deleted."""
+    """Return the shift of rows or columns when the range from `start` to `end` is deleted."""
 
     def fall(edge: int) -> int:
         return edge - max(0, min(edge, end) - start)
@@ -142,7 +146,7 @@ def deleted(start: int, end: int) -> Shift:
 
 
 def _relocated(start: int, end: int, destination: int) -> Shift:
-    """Shift of rows or columns by a move, which swaps two adjacent blocks."""
+    """Return the shift of rows or columns by a move, which swaps two adjacent ranges."""
     low, high = min(start, destination), max(end, destination)
     middle = end if destination > start else start
 
@@ -159,7 +163,7 @@ def _relocated(start: int, end: int, destination: int) -> Shift:
 
 
 def unmoved(first: int, last: int | None) -> tuple[int, int | None]:
-    """Shift that moves nothing."""
+    """Shift (function of start and end) that moves nothing."""
     return first, last
 
 
@@ -181,7 +185,7 @@ def _rewrite_formulas_of(sheet: Sheet, rewrite: Callable[[Sheet, str], str]) -> 
 def _shift(
     workbook: Workbook, sheet: Sheet, *, rows: Shift = unmoved, columns: Shift = unmoved
 ) -> None:
-    """Move marks and references with the cells of a worksheet."""
+    """Move the marks (such as merges) and the references to the cells of a worksheet."""
     protections = _shifted_marks(sheet.protections, rows, columns)
     sheet.protections = [_shifted_openings(each, rows, columns) for each in protections]
     sheet.names = _shifted_marks(sheet.names, rows, columns)
@@ -209,13 +213,11 @@ def _shifted_marks(marks: list[Mark], rows: Shift, columns: Shift) -> list[Mark]
 
 
 def _shifted_openings(protection: Protection, rows: Shift, columns: Shift) -> Protection:
-    """The protection with its unprotected ranges moved."""
     spans = (_shifted_span(span, rows, columns) for span in protection.open_spans)
     return replace(protection, open_spans=tuple(span for span in spans if span is not None))
 
 
 def _shifted_columns(table: NativeTable, rows: Shift, columns: Shift) -> NativeTable:
-    """The table with the settings of its columns moved."""
     return replace(table, columns=tuple(_shifted_marks([*table.columns], rows, columns)))
 
 

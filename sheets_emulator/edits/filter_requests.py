@@ -1,6 +1,6 @@
 """batchUpdate: the basic filter of a worksheet.
 
-Criteria are stored but hide no rows: `hiddenByFilter` is never returned.
+Criteria are stored but hide no rows, so `hiddenByFilter` is never returned.
 """
 
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ from sheets_emulator.reply import Json, Reply
 from sheets_emulator.resources.grid_range import Editing, read_area, require_sheet
 from sheets_emulator.resources.places import require_unprotected
 
-COLORS = {  # a colour's plain member and its style
+COLORS = {  # style member of a colour, by plain member
     "visibleBackgroundColor": "visibleBackgroundColorStyle",
     "visibleForegroundColor": "visibleForegroundColorStyle",
 }
 
 
 def set_basic_filter(editing: Editing, message: Message) -> Reply:
-    """setBasicFilter: for the part of the range within the grid (recorded)."""
+    """setBasicFilter: set the filter for the cells of the range within the grid (recorded)."""
     wanted = message.message("filter")
     for name in ("sortSpecs", "tableId"):
         if wanted.has(name):
@@ -45,7 +45,10 @@ def clear_basic_filter(editing: Editing, message: Message) -> Reply:
 
 
 def _settings(wanted: Message) -> Json:
-    """Criteria in Google's older and newer form. The newer form of a request takes precedence."""
+    """Return the criteria of a filter in Google's older form (by column) and newer form (list).
+
+    If the request has both forms, the newer form takes precedence.
+    """
     specs = [_spec(each) for each in wanted.messages("filterSpecs")]
     criteria = specs or _criteria(wanted.message("criteria"))
     if not criteria:
@@ -69,7 +72,7 @@ def _criteria(message: Message) -> list[tuple[int, Json]]:
 
 
 def _completed(criteria: Json) -> Json:
-    """The FilterCriteria with colours as returned."""
+    """Return the FilterCriteria with colours as Google returns them."""
     for plain, style in COLORS.items():
         criteria = with_both(criteria, plain, style)
     return criteria

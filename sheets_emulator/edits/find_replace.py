@@ -1,8 +1,8 @@
 """batchUpdate: findReplace.
 
 Rules:
-- A value is searched in its displayed text, a formula in its source. The result is parsed like the
-  input of a person.
+- A value is searched in its displayed text, and a formula in its source text. The result is parsed
+  as if a person typed it.
 - `occurrencesChanged` counts every match, even if the replacement is identical.
 """
 
@@ -25,14 +25,17 @@ from sheets_emulator.resources.places import require_unprotected
 
 SCOPES = ("range", "sheetId", "allSheets")
 FLAGS = ("matchCase", "matchEntireCell", "searchByRegex", "includeFormulas")
-MAX_STEPS = 10**9  # worst case of all searches of a request
+MAX_STEPS = 10**9  # maximum steps of all searches of a request, in the worst case
 
 Place = tuple[Sheet, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """The search and the replacement."""
+    """A parsed findReplace request.
+
+    `is_entire`: the whole cell must match. `has_formulas`: formulas are searched, too.
+    """
 
     search: Search
     replacement: Callable[[Match[str]], str]
@@ -40,7 +43,7 @@ class Wanted:
     has_formulas: bool
 
     def replaced(self, text: str) -> tuple[str, int]:
-        """Replace all matches in a text. Returns the new text, and the number of matches.
+        """Replace all matches in a text. Returns the new text and the number of matches.
 
         Raises a 400 if the new text is too long.
         """
@@ -65,7 +68,7 @@ class Wanted:
 
 @dataclass(kw_only=True)
 class Counts:
-    """The changes of a findReplace; rows are (sheet ID, index)."""
+    """Counts of a findReplace. `rows` are the changed rows as (sheet ID, row index)."""
 
     values: int = 0
     formulas: int = 0
@@ -73,7 +76,7 @@ class Counts:
     rows: set[tuple[int, int]] = field(default_factory=set)
 
     def reply(self) -> Mapping[str, int]:
-        """The reply without zeros."""
+        """Return the FindReplaceResponse, without counts of zero."""
         counts = {
             "valuesChanged": self.values,
             "formulasChanged": self.formulas,
@@ -85,7 +88,7 @@ class Counts:
 
 
 def find_replace(editing: Editing, message: Message) -> Reply:
-    """findReplace in a range, a worksheet or all worksheets."""
+    """findReplace: replace texts in a range, a worksheet or all worksheets."""
     wanted = _read_wanted(message)
     boxes = _boxes(editing, message)
     found = _changes(Results(editing.workbook), boxes, wanted)
@@ -138,7 +141,7 @@ def _boxes(editing: Editing, message: Message) -> list[tuple[Sheet, Box]]:
 def _changes(
     results: Results, boxes: list[tuple[Sheet, Box]], wanted: Wanted
 ) -> list[tuple[Place, str, int]]:
-    """The places with matches, the new texts and the numbers of matches."""
+    """Return each cell with matches, its new text and its number of matches."""
     found = []
     steps = 0
     for place, text in _texts(results, boxes, has_formulas=wanted.has_formulas):
@@ -168,5 +171,5 @@ def _texts(
 
 
 def _entered(old: Cell, text: str) -> Cell:
-    """Cell for the new text. A formula stays a formula if the new text is a formula."""
+    """Return the cell for a new text. A formula stays a formula if the new text is a formula."""
     return Cell(formula=text) if old.formula is not None and text.startswith("=") else typed(text)

@@ -1,10 +1,10 @@
 """Frozen rows and columns.
 
 Rules:
-- At least one line is not frozen. A smaller grid is checked against the frozen lines before the
-  request, whatever else the request changes (reported from live use).
-- Lines are rows or columns. A line that is inserted before the last frozen line is frozen too. A
-  deleted line is not counted.
+- At least one line (row or column) is not frozen.
+- A smaller grid is checked with the number of frozen lines before the request, even if the request
+  changes this number (reported from live use).
+- A line that is inserted before the last frozen line is frozen, too. A deleted line is not counted.
 """
 
 from sheets_emulator.grid.sheet import Sheet
@@ -15,20 +15,20 @@ OPTIONS = {True: "frozenRowCount", False: "frozenColumnCount"}
 
 
 def frozen_count(sheet: Sheet, *, is_rows: bool) -> int:
-    """The number of frozen rows or columns."""
+    """Return the number of frozen rows or columns."""
     count = sheet.options.get(OPTIONS[is_rows], 0)
     return count if isinstance(count, int) else 0
 
 
 def freeze(sheet: Sheet, count: int, *, is_rows: bool) -> None:
-    """Set the number of frozen lines."""
+    """Set the number of frozen rows or columns."""
     name = OPTIONS[is_rows]
     kept = {key: value for key, value in sheet.options.items() if key != name}
     sheet.options = {**kept, name: count} if count else kept
 
 
 def require_unfrozen(sheet: Sheet) -> None:
-    """Raise if all rows or all columns are frozen."""
+    """Raise a 400 if all rows or all columns are frozen."""
     for is_rows, existing in ((True, sheet.row_count), (False, sheet.column_count)):
         count = frozen_count(sheet, is_rows=is_rows)
         if count < 0:
@@ -38,7 +38,7 @@ def require_unfrozen(sheet: Sheet) -> None:
 
 
 def require_unfrozen_left(sheet: Sheet, start: int, end: int, *, is_rows: bool) -> None:
-    """Raise if only frozen lines would remain after this deletion."""
+    """Raise a 400 if only frozen rows or columns would remain after a deletion."""
     existing = sheet.row_count if is_rows else sheet.column_count
     frozen = frozen_count(sheet, is_rows=is_rows)
     if frozen and start <= frozen and end >= existing:
@@ -46,14 +46,14 @@ def require_unfrozen_left(sheet: Sheet, start: int, end: int, *, is_rows: bool) 
 
 
 def freeze_inserted(sheet: Sheet, start: int, count: int, *, is_rows: bool) -> None:
-    """Update the number of frozen lines after an insertion."""
+    """Update the number of frozen rows or columns after an insertion at `start`."""
     frozen = frozen_count(sheet, is_rows=is_rows)
     if start < frozen:
         freeze(sheet, frozen + count, is_rows=is_rows)
 
 
 def freeze_deleted(sheet: Sheet, start: int, end: int, *, is_rows: bool) -> None:
-    """Update the number of frozen lines after a deletion."""
+    """Update the number of frozen rows or columns after a deletion from `start` to `end`."""
     frozen = frozen_count(sheet, is_rows=is_rows)
     if start < frozen:
         freeze(sheet, frozen - (min(end, frozen) - start), is_rows=is_rows)

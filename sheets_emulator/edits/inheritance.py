@@ -1,6 +1,6 @@
-"""Formats, validation rules and size that new rows and columns inherit from an adjacent line.
+"""Formats, validation rules and size that new rows and columns inherit from an adjacent one.
 
-The rules are inherited as users report of Google, which documents formats only.
+Google documents only formats. Users report that validation rules are inherited, too.
 """
 
 from dataclasses import replace
@@ -12,7 +12,7 @@ from sheets_emulator.resources.grid_range import Lines
 
 
 def inherit(lines: Lines, model: int) -> None:
-    """Apply a line's formats, rules and size to new blank lines."""
+    """Apply formats, rules and size of row or column `model` to new blank rows or columns."""
     kept = lines.sheet.lines(is_rows=lines.is_rows)
     pixels = kept.get(model, PLAIN_LINE).pixels
     if pixels is not None:
@@ -37,7 +37,7 @@ def _inherit_of_column(sheet: Sheet, start: int, end: int, model: int) -> None:
 
 
 def _formats(row: Row) -> Row:
-    """The cells of a row with only their formats and rules, up to the last of them."""
+    """Return the cells of a row with only their formats and rules, without trailing blank cells."""
     formats: list[Content] = [
         bare(Cell(format=content.format, validation=content.validation))
         if isinstance(content, Cell)

@@ -28,7 +28,7 @@ Setter = Callable[[Line, Message], Line]
 
 
 def update_dimension_properties(editing: Editing, message: Message) -> Reply:
-    """updateDimensionProperties: size in pixels and visibility."""
+    """updateDimensionProperties: set the size in pixels and the visibility of rows or columns."""
     message.require_implemented(("range", "properties", "fields"))
     properties = message.message("properties")
     if properties.has("developerMetadata"):
@@ -39,7 +39,7 @@ def update_dimension_properties(editing: Editing, message: Message) -> Reply:
     kept = lines.sheet.lines(is_rows=lines.is_rows)
     if "hiddenByUser" in paths and properties.flag("hiddenByUser"):
         _require_shown(lines, kept)
-    made: dict[Line, Line] = {}  # most lines are equal
+    made: dict[Line, Line] = {}  # equal rows or columns share one object
     for index in range(lines.start, lines.end):
         line = kept.get(index, PLAIN_LINE)
         if line not in made:
@@ -50,7 +50,7 @@ def update_dimension_properties(editing: Editing, message: Message) -> Reply:
 
 
 def auto_resize_dimensions(editing: Editing, message: Message) -> Reply:
-    """autoResizeDimensions: fit columns to their widest text, and rows to their highest.
+    """autoResizeDimensions: fit columns to their widest text, and rows to their highest text.
 
     Columns without text keep their width.
     """
@@ -67,7 +67,7 @@ def auto_resize_dimensions(editing: Editing, message: Message) -> Reply:
 
 
 def add_dimension_group(editing: Editing, message: Message) -> Reply:
-    """addDimensionGroup: the reply has all groups of this dimension (recorded)."""
+    """addDimensionGroup: add a group. The reply has all groups of this dimension (recorded)."""
     lines = _writable(editing, message.message("range"), "group")
     kept = lines.sheet.lines(is_rows=lines.is_rows)
     _keep(lines, deepened(kept, range(lines.start, lines.end)))
@@ -77,7 +77,7 @@ def add_dimension_group(editing: Editing, message: Message) -> Reply:
 
 
 def delete_dimension_group(editing: Editing, message: Message) -> Reply:
-    """deleteDimensionGroup: reduces the depth of the lines by one."""
+    """deleteDimensionGroup: reduce the group depth of the rows or columns by one."""
     lines = _writable(editing, message.message("range"), "ungroup")
     kept = lines.sheet.lines(is_rows=lines.is_rows)
     indexes = range(lines.start, lines.end)
@@ -104,7 +104,7 @@ def update_dimension_group(editing: Editing, message: Message) -> Reply:
 
 
 def _writable(editing: Editing, message: Message, verb: str) -> Lines:
-    """The existing lines of a DimensionRange that the account can change."""
+    """Parse a DimensionRange of existing rows or columns that the account can change."""
     lines = read_lines(editing.workbook, message)
     require_existing(lines, verb)
     require_unprotected(lines.sheet, lines.box(lines.start, lines.end), editing.account)
@@ -122,7 +122,7 @@ def _keep(lines: Lines, kept: Mapping[int, Line]) -> None:
 
 
 def _require_shown(lines: Lines, kept: Mapping[int, Line]) -> None:
-    """Raise, before any work, if hiding these lines would leave none visible."""
+    """Raise a 400 if hiding `lines` would leave no visible row or column."""
     hidden = (index for index, line in kept.items() if line.is_hidden)
     outside = sum(not lines.start <= index < lines.end for index in hidden)
     _require_some(lines, outside + lines.count)
@@ -145,7 +145,7 @@ def _groups_reply(kind: str, lines: Lines) -> Reply:
 
 
 def _needed_sizes(editing: Editing, lines: Lines) -> dict[int, int]:
-    """The pixels needed by the lines' content; lines without content are left out."""
+    """Return the needed size in pixels by index of the row or column, if it has content."""
     sheet, results = lines.sheet, Results(editing.workbook)
     box = lines.box(lines.start, lines.end)
     sizes: dict[int, int] = {}

@@ -18,7 +18,7 @@ CUT_MERGE = "You must select all cells in a merged range to merge or unmerge the
 
 
 def merge_cells(editing: Editing, message: Message) -> Reply:
-    """mergeCells: merge cells, and keep only the first value of each merge, in its first cell."""
+    """mergeCells: merge cells. Only the first value of each merge is kept, in its first cell."""
     kind = message.text("mergeType", "MERGE_ALL")
     area = open_area(editing, message)
     remove_merges(area.sheet, area.box)
@@ -30,14 +30,14 @@ def merge_cells(editing: Editing, message: Message) -> Reply:
 
 
 def unmerge_cells(editing: Editing, message: Message) -> Reply:
-    """unmergeCells: remove all merges in the range. Raises a 400 if one is partly outside."""
+    """unmergeCells: remove all merges in the range. Raises a 400 if a merge is partly outside."""
     area = open_area(editing, message)
     remove_merges(area.sheet, area.box)
     return {}
 
 
 def require_whole_merges(sheet: Sheet, box: Box) -> list[Box]:
-    """The merges inside a box. Raises a 400 if one is partly outside."""
+    """Return the merges inside a box. Raises a 400 if a merge is partly outside."""
     found = sheet.merges_in(box)
     if not all(map(box.contains, found)):
         raise invalid(CUT_MERGE)
@@ -45,17 +45,17 @@ def require_whole_merges(sheet: Sheet, box: Box) -> list[Box]:
 
 
 def remove_merges(sheet: Sheet, box: Box) -> None:
-    """Remove the merges of a box. Raises a 400 if one is partly outside."""
+    """Remove the merges inside a box. Raises a 400 if a merge is partly outside."""
     sheet.remove_merges(require_whole_merges(sheet, box))
 
 
 def merge_of(box: Box) -> Merge:
-    """The merge of all cells of a box."""
+    """Return a merge of all cells of a box."""
     return Merge(span=Span(top=box.top, left=box.left, bottom=box.bottom, right=box.right))
 
 
 def _keep_first(sheet: Sheet, box: Box) -> None:
-    """Keep only the first value, by row and then column, in the first cell."""
+    """Clear a box, except the first value by row and then column, which moves to the first cell."""
     first = _first_filled(sheet, box)
     sheet.clear(box)
     if first is not None:

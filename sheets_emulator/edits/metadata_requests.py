@@ -24,7 +24,7 @@ MAX_SIZE = 30_000  # characters of keys and values of a spreadsheet or worksheet
 
 
 def create_developer_metadata(editing: Editing, message: Message) -> Reply:
-    """createDeveloperMetadata: with the given ID or a new one."""
+    """createDeveloperMetadata: add an item with the requested ID or a new one."""
     wanted = message.message("developerMetadata")
     location = read_location(editing.workbook, wanted.message("location"))
     item = DeveloperMetadata(
@@ -44,7 +44,7 @@ def create_developer_metadata(editing: Editing, message: Message) -> Reply:
 def update_developer_metadata(editing: Editing, message: Message) -> Reply:
     """updateDeveloperMetadata: set the fields of the mask in all metadata that a filter selects.
 
-    The ID cannot be changed. With the mask `*` it stays (assumed).
+    The ID cannot be changed. With the mask `*` the ID stays (assumed).
     """
     names = _updated_names(require_fields(message))
     wanted = message.message("developerMetadata")
@@ -58,7 +58,7 @@ def update_developer_metadata(editing: Editing, message: Message) -> Reply:
 
 
 def delete_developer_metadata(editing: Editing, message: Message) -> Reply:
-    """deleteDeveloperMetadata: delete selected metadata, if any (assumed)."""
+    """deleteDeveloperMetadata: delete the selected metadata. No match is not an error (assumed)."""
     wanted = read_filter(editing.workbook, message.message("dataFilter"))
     found = _selected(editing, [wanted])
     for each in found:
@@ -69,7 +69,7 @@ def delete_developer_metadata(editing: Editing, message: Message) -> Reply:
 
 
 def _updated_names(mask: str) -> set[str]:
-    """Names of the members in a mask. A part of the location means the whole location."""
+    """Return the top-level members in a mask. A path into `location` gives `location`."""
     if "metadataId" in read_mask(mask):
         raise invalid("The metadataId of developer metadata cannot be changed.")
     paths = update_paths(mask, "DeveloperMetadata")
@@ -93,7 +93,7 @@ def _update(workbook: Workbook, old: Located, wanted: Message, names: set[str]) 
 
 
 def _put(workbook: Workbook, old: Located, new: Located) -> None:
-    """Replace an item, or add it at the end of the items of another worksheet."""
+    """Replace an item in its list, or move it to the end of another worksheet's list."""
     if new.location.sheet is not old.location.sheet:
         _remove(workbook, old)
         holder(workbook, new.location).append(new.item)
@@ -103,19 +103,22 @@ def _put(workbook: Workbook, old: Located, new: Located) -> None:
 
 
 def _selected(editing: Editing, filters: list[DataFilter]) -> list[Located]:
-    """The metadata that the account sees and at least one filter selects."""
+    """Return the metadata that the account can see and at least one filter selects."""
     visible = visible_metadata(editing.workbook, project_of(editing.account))
     return [each for each in visible if any(wanted.selects(each) for wanted in filters)]
 
 
 def _remove(workbook: Workbook, located: Located) -> None:
-    """Remove this item, but no other item that is equal."""
+    """Remove an item by identity, because other items can be equal."""
     items = holder(workbook, located.location)
     items[:] = [each for each in items if each is not located.item]
 
 
 def _new_id(editing: Editing, wanted: int) -> int:
-    """The given ID if it is allowed, or a new one for 0."""
+    """Return the requested ID, or a new ID for 0.
+
+    Raises a 400 if the requested ID is not allowed.
+    """
     taken = {each.item.metadata_id for each in all_metadata(editing.workbook)}
     if not wanted:
         return next(number for number in iter(editing.workbook.new_id, 0) if number not in taken)
@@ -137,7 +140,7 @@ def _required(wanted: Message, name: str) -> str:
 
 
 def _require_room(workbook: Workbook, location: Location) -> None:
-    """Raise if the spreadsheet or worksheet has more metadata than Google allows."""
+    """Raise a 400 if the spreadsheet or worksheet has more metadata than Google allows."""
     size = sum(item.size for item in holder(workbook, location))
     if size > MAX_SIZE:
         where = "spreadsheet" if location.sheet is None else "sheet"

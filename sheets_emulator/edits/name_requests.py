@@ -23,7 +23,7 @@ Id = TypeVar("Id", int, str)
 
 
 def add_named_range(editing: Editing, message: Message) -> Reply:
-    """addNamedRange: with the given ID or a new one."""
+    """addNamedRange: add a named range with the requested ID or a new one."""
     wanted = message.message("namedRange")
     name = _free_name(editing.workbook, wanted.text("name"), verb="add named range with name")
     area = _area(editing, wanted)
@@ -33,7 +33,7 @@ def add_named_range(editing: Editing, message: Message) -> Reply:
 
 
 def update_named_range(editing: Editing, message: Message) -> Reply:
-    """updateNamedRange: set the name, the range or both, by the mask."""
+    """updateNamedRange: set the name, the range or both, as the mask says."""
     wanted = message.message("namedRange")
     sheet, named = require_named_range(editing.workbook, wanted.text("namedRangeId"))
     paths = update_paths(require_fields(message), "NamedRange")
@@ -51,7 +51,7 @@ def update_named_range(editing: Editing, message: Message) -> Reply:
 
 
 def delete_named_range(editing: Editing, message: Message) -> Reply:
-    """deleteNamedRange: delete a named range, but not its protections."""
+    """deleteNamedRange: delete a named range. Its protections stay."""
     sheet, named = require_named_range(editing.workbook, message.text("namedRangeId"))
     sheet.names.remove(named)
     sheet.protections = [
@@ -62,7 +62,7 @@ def delete_named_range(editing: Editing, message: Message) -> Reply:
 
 
 def require_named_range(workbook: Workbook, range_id: str) -> tuple[Sheet, NamedRange]:
-    """Find the worksheet and the named range with this ID. Raises Refusal if it does not exist."""
+    """Find the worksheet and named range with this ID. Raises a 400 if it does not exist."""
     for sheet in workbook.sheets:
         for named in sheet.names:
             if named.range_id == range_id:
@@ -71,7 +71,10 @@ def require_named_range(workbook: Workbook, range_id: str) -> tuple[Sheet, Named
 
 
 def free_id(mark_id: Id, taken: Container[Id], kind: str) -> Id:
-    """Returns the ID for a new mark. Raises Refusal if the ID is used."""
+    """Return `mark_id`. Raises a 400 if the ID is used.
+
+    `kind` is the name of the mark for the error, such as "named range".
+    """
     if mark_id in taken:
         raise invalid(
             f"Cannot add {kind} with ID: {mark_id}, a {kind} with that ID already exists."
@@ -86,7 +89,7 @@ def _area(editing: Editing, wanted: Message) -> Area:
 
 
 def _free_name(workbook: Workbook, name: str, *, verb: str) -> str:
-    """Returns the name. Raises Refusal if it is invalid or used."""
+    """Return the name. Raises a 400 if the name is invalid or used."""
     if not is_range_name(name):
         raise invalid(f'The name "{name[:300]}" is not valid for a named range.')
     if named_range(workbook, name) is not None:

@@ -1,9 +1,10 @@
 """batchUpdate: copy and cut cells.
 
 Rules:
-- Copied formulas have their references adjusted; cut formulas stay as written, and so do formulas
-  that refer to them.
-- The source is repeated if the destination is a multiple of its height or width.
+- References in copied formulas are adjusted. Cut formulas stay as written, and so do formulas that
+  refer to the cut cells.
+- The source is repeated if the destination's height or width is a multiple of the source's height
+  or width.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,12 +24,12 @@ from sheets_emulator.reply import Reply
 from sheets_emulator.resources.grid_range import Area, Editing, read_area, read_coordinate
 from sheets_emulator.resources.places import require_unprotected
 
-Paste = Callable[[Cell, Cell, CellValue], Cell]  # the cell before, the source, the source's value
+Paste = Callable[[Cell, Cell, CellValue], Cell]  # old, source, source value
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stamp:
-    """Cells to paste by row, their values and their merges."""
+    """Cells to paste, by row, with their values and merges."""
 
     rows: Sequence[Sequence[Taken]]
     values: Sequence[Sequence[CellValue]]
@@ -59,7 +60,7 @@ def copy_paste(editing: Editing, message: Message) -> Reply:
 
 
 def cut_paste(editing: Editing, message: Message) -> Reply:
-    """cutPaste: paste the source once, and empty it completely."""
+    """cutPaste: paste the source once, and clear everything in the source cells."""
     kind = message.text("pasteType", "PASTE_NORMAL")
     source = open_area(editing, message, "source")
     sheet, top, left = read_coordinate(editing.workbook, message.message("destination"))
@@ -113,7 +114,7 @@ def _repeated(target: int, source: int) -> int:
 def _paste(
     editing: Editing, sheet: Sheet, box: Box, stamp: Stamp, kind: str, *, is_copy: bool
 ) -> None:
-    """Paste over a box whose size is a multiple of the source's."""
+    """Paste over a box. Its height and width are multiples of the height and width of the stamp."""
     if not sheet.grid.contains(box):
         raise invalid("The destination of the paste is not within the grid.")
     require_unprotected(sheet, box, editing.account)

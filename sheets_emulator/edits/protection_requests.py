@@ -1,8 +1,8 @@
 """batchUpdate: protected ranges and worksheets.
 
 Rules:
-- The account that adds a protection can edit what it protects, and is one of its editors. The
-  spreadsheet's owner can edit everything and is not listed.
+- The account that adds a protection becomes one of its editors, who can edit the protected cells.
+  The spreadsheet's owner can edit everything and is not listed.
 - Only accounts that can edit the protected cells can change or delete the protection.
 """
 
@@ -27,7 +27,7 @@ Setter = Callable[[Protection, Message], Protection]
 
 
 def add_protected_range(editing: Editing, message: Message) -> Reply:
-    """addProtectedRange: the reply has the editors as given (recorded)."""
+    """addProtectedRange: add a protection. The reply has the editors of the request (recorded)."""
     wanted = _read(message)
     sheet, place = _place(editing.workbook, wanted)
     protection = replace(
@@ -46,7 +46,7 @@ def add_protected_range(editing: Editing, message: Message) -> Reply:
 
 
 def update_protected_range(editing: Editing, message: Message) -> Reply:
-    """updateProtectedRange: the fields in the mask, except those that only Google sets."""
+    """updateProtectedRange: set the fields in the mask. Read-only fields are ignored."""
     wanted = _read(message)
     sheet, old = _require_protection(editing, wanted.integer("protectedRangeId"))
     paths = update_paths(require_fields(message), "ProtectedRange")
@@ -81,7 +81,7 @@ def _read(message: Message) -> Message:
 
 
 def _place(workbook: Workbook, wanted: Message) -> tuple[Sheet, Protection]:
-    """Returns the worksheet, and a new protection of the requested range or worksheet."""
+    """Return the worksheet, and a new protection of the requested range or worksheet."""
     if wanted.has("range") == wanted.has("namedRangeId"):
         raise invalid("Must specify exactly one of range or namedRangeId.")
     if wanted.has("range"):
@@ -109,7 +109,10 @@ def _new_id(workbook: Workbook, wanted: Message) -> int:
 
 
 def _require_protection(editing: Editing, protection_id: int) -> tuple[Sheet, Protection]:
-    """The protection with this ID, if the account can change it."""
+    """Find the worksheet and protection with this ID.
+
+    Raises a 400 if it does not exist or the account cannot change it.
+    """
     for sheet in editing.workbook.sheets:
         for protection in sheet.protections:
             if protection.protection_id == protection_id:
@@ -120,7 +123,10 @@ def _require_protection(editing: Editing, protection_id: int) -> tuple[Sheet, Pr
 
 
 def _require_allowed(sheet: Sheet, protection: Protection) -> None:
-    """Raise for protections that Google does not support. The texts are reported for gspread."""
+    """Raise a 400 for a second protection of a whole worksheet.
+
+    The text is reported for gspread.
+    """
     is_second = any(each.span == WHOLE for each in sheet.protections)
     if protection.span == WHOLE and is_second:
         raise invalid(f'Sheet "{sheet.title}" already has sheet protection.')

@@ -1,10 +1,10 @@
 """batchUpdate: insert and delete ranges of cells, which shifts other cells.
 
 Rules:
-- Merges completely within the shifted part move with it; a partly shifted merge is an error. Named
-  and protected ranges stay in place.
-- References to shifted cells follow them; one that is only partly in the shifted rows or columns
-  stays (assumed).
+- Merges move if all their cells are shifted. A partly shifted merge is an error. Named and
+  protected ranges stay in place.
+- References to shifted cells follow the cells. A reference that is only partly in the shifted rows
+  or columns stays unchanged (assumed).
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ from sheets_emulator.resources.places import require_unprotected
 
 
 def insert_range(editing: Editing, message: Message) -> Reply:
-    """insertRange: the grid grows if used cells would be shifted out of it."""
+    """insertRange: insert blank cells. The grid grows if used cells would be shifted out of it."""
     area, is_rows = _read(editing, message)
     sheet, box = area.sheet, area.box
     strip = _used(sheet, _strip(sheet, box, is_rows))
@@ -40,7 +40,7 @@ def insert_range(editing: Editing, message: Message) -> Reply:
 
 
 def delete_range(editing: Editing, message: Message) -> Reply:
-    """deleteRange: the following cells fill the gap."""
+    """deleteRange: delete cells. The following cells of the rows or columns fill the gap."""
     area, is_rows = _read(editing, message)
     sheet, box = area.sheet, area.box
     remove_merges(sheet, box)
@@ -61,7 +61,7 @@ def delete_range(editing: Editing, message: Message) -> Reply:
 
 
 def _follow(editing: Editing, area: Area, is_rows: bool, shift: Shift) -> None:
-    """Adjust the references to the shifted part of rows or columns."""
+    """Adjust the references to the shifted cells."""
     sheet, box = area.sheet, area.box
     lanes = Lanes(columns=range(box.left, box.right))
     if not is_rows:
@@ -81,9 +81,9 @@ def _follow(editing: Editing, area: Area, is_rows: bool, shift: Shift) -> None:
 
 
 def _read(editing: Editing, message: Message) -> tuple[Area, bool]:
-    """Returns the range, and True if rows are shifted.
+    """Parse the range, and True if cells are shifted down or up.
 
-    Raises Refusal if the account cannot write all shifted cells.
+    Raises a 400 if the account cannot write all shifted cells, or a merge is partly shifted.
     """
     is_rows = read_is_rows(message, "shiftDimension")
     area = read_area(editing.workbook, message.message("range"))
@@ -94,14 +94,14 @@ def _read(editing: Editing, message: Message) -> tuple[Area, bool]:
 
 
 def _strip(sheet: Sheet, box: Box, is_rows: bool) -> Box:
-    """The box and all cells after it in the direction of the shift."""
+    """Return the box with all cells after it in the direction of the shift."""
     if is_rows:
         return replace(box, bottom=sheet.row_count)
     return replace(box, right=sheet.column_count)
 
 
 def _used(sheet: Sheet, strip: Box) -> Box | None:
-    """The part of a strip with any content, including formats and merges."""
+    """Return the part of a box with any content, including formats and merges, or None."""
     rows = sheet.read(strip)
     merges = require_whole_merges(sheet, strip)
     ends = [row for row, cells in enumerate(rows, start=strip.top + 1) if _kept_width(cells)]
@@ -114,12 +114,12 @@ def _used(sheet: Sheet, strip: Box) -> Box | None:
 
 
 def _kept_width(row: Row) -> int:
-    """The number of cells up to the last one with any content."""
+    """Return the number of cells up to the last one with any content."""
     return max((at for at, each in enumerate(row, start=1) if each is not None), default=0)
 
 
 def _move(sheet: Sheet, box: Box, down: int, right: int) -> None:
-    """Move the cells and merges of a box; their old places become blank."""
+    """Move the cells and merges of a box. The old cells become blank."""
     merges = require_whole_merges(sheet, box)
     remove_merges(sheet, box)
     rows = [[taken.cell for taken in row] for row in take(sheet, box)]

@@ -2,9 +2,10 @@
 
 Rules:
 - Google uses Java's syntax. Supported are literals, `.`, `^`, `$`, classes, groups, alternatives,
-  quantifiers and `\\d \\w \\s \b` with their opposites, which match ASCII only; the rest is 501.
-- Searches have bounded time: a quantified group contains neither a quantifier nor an alternative,
-  and `Search.cost` limits the steps of the rest; the caller adds them up.
+  quantifiers and `\\d \\w \\s \b` with their opposites. These classes match only ASCII. Other
+  syntax gets 501.
+- Searches have bounded time. A quantified group contains neither a quantifier nor an alternative,
+  and the caller limits the sum of `Search.cost`.
 """
 
 import re
@@ -17,7 +18,7 @@ from sheets_emulator.refusal import Refusal, invalid, unimplemented
 
 MAX_LENGTH = 1000  # characters of an expression
 SETS = {"d": "0-9", "w": "A-Za-z0-9_", "s": " \\t\\n\\x0b\\f\\r"}
-SAME = frozenset("tnrfbBA")  # escapes that are equal in Python and Java
+SAME = frozenset("tnrfbBA")  # escapes with the same meaning in Python and Java
 TOKEN = re.compile(
     r"""
     (?P<escape>\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.))
@@ -37,23 +38,23 @@ REFERENCE = re.compile(r"\\(?P<literal>.)|\$(?P<group>[0-9]+)|(?P<plain>[^\\$]+)
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """Compiled expression. `choices` has the number of ways to match each part.
+    """A compiled expression.
 
-    None means that the number is unlimited.
+    `choices` has the number of ways to match each group and quantifier. None is unlimited.
     """
 
     pattern: Pattern[str]
     choices: Sequence[int | None] = ()
 
     def cost(self, length: int) -> int:
-        """The maximum number of steps of a search in a text of this length."""
+        """Return the maximum number of steps of a search in a text of `length` characters."""
         starts = length + 1
         return starts * prod(min(each or starts, starts + 1) for each in self.choices)
 
 
 @dataclass(kw_only=True)
 class Group:
-    """A group that is being parsed, or the whole expression."""
+    """An open group, or the whole expression. `bars` counts its `|`."""
 
     bars: int = 0
     has_quantifier: bool = False
@@ -71,12 +72,12 @@ class Reading:
 
 
 def literal_search(text: str, *, is_case_matched: bool) -> Search:
-    """A search for a literal text."""
+    """Return a search for a literal text."""
     return Search(pattern=re.compile(re.escape(text), _flags(is_case_matched)))
 
 
 def regex_search(text: str, *, is_case_matched: bool) -> Search:
-    """Search for a regular expression. Raises a 400 if invalid, a 501 if unsupported."""
+    """Return a search for a regular expression. Raises a 400 if invalid, a 501 if unsupported."""
     if len(text) > MAX_LENGTH:
         raise unimplemented("a regular expression this long")
     reading = Reading(text=text)
@@ -114,7 +115,7 @@ def expanded(replacement: str, match: Match[str]) -> str:
 
 
 def _group_digits(digits: str, match: Match[str]) -> str:
-    """The longest prefix of the digits that is the number of a group."""
+    """Return the longest prefix of the digits that is the number of a group."""
     groups = match.re.groups
     lengths = (end for end in range(min(len(digits), 4), 0, -1) if int(digits[:end]) <= groups)
     end = next(lengths, None)

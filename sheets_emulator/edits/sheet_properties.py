@@ -1,9 +1,9 @@
 """SheetProperties of new and existing worksheets.
 
 Rules:
-- Grid sizes are set first, so a smaller grid is checked against the frozen lines before the
-  request.
-- Members in an update's mask without a value get their default.
+- Grid sizes are set first. So a smaller grid is checked with the number of frozen rows and columns
+  before the request.
+- A member in an update's mask without a value gets its default.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ FROZEN = ("frozenRowCount", "frozenColumnCount")
 OPTIONS = (*FROZEN, "hideGridlines", "rowGroupControlAfter", "columnGroupControlAfter")
 TAB = ("tabColor", "tabColorStyle")
 LOOK = ("rightToLeft", *TAB)
-KEPT = ("sheetId", "sheetType", "dataSourceSheetProperties")  # updates do not change them
+KEPT = ("sheetId", "sheetType", "dataSourceSheetProperties")  # updates do not change these members
 
 Setter = Callable[[Editing, Sheet, Message], None]
 
@@ -42,7 +42,7 @@ def read_properties(message: Message) -> Message:
 
 
 def apply_properties(sheet: Sheet, properties: Message) -> None:
-    """Apply all properties to a new worksheet, except ID, title and index."""
+    """Apply all properties except ID, title and index to a new worksheet."""
     grid = properties.message("gridProperties")
     sheet.hidden = properties.flag("hidden")
     sheet.row_count = _size(grid, "rowCount", sheet.row_count)
@@ -53,7 +53,7 @@ def apply_properties(sheet: Sheet, properties: Message) -> None:
 
 
 def update_properties(editing: Editing, sheet: Sheet, properties: Message, mask: str) -> None:
-    """Set the properties in the mask."""
+    """Set the properties in the field mask."""
     paths = update_paths(mask, "SheetProperties")
     _require_lines(properties, paths, takes_all="*" in read_mask(mask))
     for path in sorted(paths, key=_is_no_size):
@@ -64,15 +64,15 @@ def update_properties(editing: Editing, sheet: Sheet, properties: Message, mask:
 
 
 def require_shown(workbook: Workbook) -> None:
-    """Raise if all worksheets are hidden."""
+    """Raise a 400 if all worksheets are hidden."""
     if all(sheet.hidden for sheet in workbook.sheets):
         raise invalid("You can't hide all the sheets in a document.")
 
 
 def _require_lines(properties: Message, paths: Sequence[str], *, takes_all: bool) -> None:
-    """Raise for a grid without rows or columns.
+    """Raise a 400 for a grid without rows or columns.
 
-    Unless `takes_all` (the mask `*`), also raises for a missing size.
+    Unless `takes_all` is True (mask `*`), a missing size is an error, too.
     """
     grid = properties.message("gridProperties")
     for name, lines in SIZES.items():
@@ -93,7 +93,10 @@ def _set_title(editing: Editing, sheet: Sheet, properties: Message) -> None:
 
 
 def _set_index(editing: Editing, sheet: Sheet, properties: Message) -> None:
-    """Move the tab. The index counts before the move; the default is the last tab (Google)."""
+    """Move the worksheet to another index, by default to the end (Google).
+
+    The index counts before the move.
+    """
     sheets = editing.workbook.sheets
     current = sheets.index(sheet)
     index = properties.integer("index", len(sheets))
@@ -146,13 +149,13 @@ def _set_direction(_: Editing, sheet: Sheet, properties: Message) -> None:
 
 
 def _set_tab(_: Editing, sheet: Sheet, properties: Message) -> None:
-    """Set both members of the tab colour. A style without a colour clears it (recorded)."""
+    """Set both members of the tab's colour. A style without a colour clears both (recorded)."""
     kept = {key: value for key, value in sheet.look.items() if key not in TAB}
     sheet.look = with_both({**kept, **_given(properties, TAB)}, *TAB)
 
 
 def _given(message: Message, names: Sequence[str]) -> Json:
-    """The members with a value other than false or zero, as in all answers."""
+    """Return the members with a value other than false or zero, as in Google's answers."""
     return {
         name: member
         for name, member in message.fields.items()

@@ -31,7 +31,7 @@ def add_sheet(editing: Editing, message: Message) -> Reply:
 
 
 def build_sheet(workbook: Workbook, properties: Message) -> Sheet:
-    """Make a worksheet from SheetProperties, without adding it to the workbook."""
+    """Create a worksheet from SheetProperties, without adding it to the workbook."""
     sheet = new_sheet(_new_id(workbook, properties, "sheetId"), _new_title(workbook, properties))
     apply_properties(sheet, properties)
     return sheet
@@ -63,7 +63,7 @@ def duplicate_sheet(editing: Editing, message: Message) -> Reply:
 
 
 def copied(source: Sheet, workbook: Workbook) -> Sheet:
-    """Make a copy named `Copy of X`, without adding it to the workbook.
+    """Return a copy of a worksheet named `Copy of X`, without adding it to the workbook.
 
     The copy has no protections, named ranges and developer metadata. Its tables have new IDs and
     names.
@@ -79,7 +79,7 @@ def copied(source: Sheet, workbook: Workbook) -> Sheet:
 
 
 def update_sheet_properties(editing: Editing, message: Message) -> Reply:
-    """updateSheetProperties: the fields in the mask."""
+    """updateSheetProperties: set the fields in the mask."""
     properties = read_properties(message)
     sheet = require_tab(editing.workbook, properties.integer("sheetId"))
     update_properties(editing, sheet, properties, require_fields(message))
@@ -87,7 +87,7 @@ def update_sheet_properties(editing: Editing, message: Message) -> Reply:
 
 
 def require_tab(workbook: Workbook, sheet_id: int) -> Sheet:
-    """Find the worksheet with this ID. Raises Refusal with the text for whole worksheets."""
+    """Find the worksheet with this ID. Raises a 400 with Google's text for whole worksheets."""
     sheet = workbook.numbered(sheet_id)
     if sheet is None:
         raise invalid(f"No sheet with id: {sheet_id}")
@@ -119,7 +119,7 @@ def _new_title(workbook: Workbook, properties: Message) -> str:
 
 
 def _copy_titles(title: str) -> Iterator[str]:
-    """`Copy of X`, `Copy of X 1`, `Copy of X 2` and so on."""
+    """Yield `Copy of X`, `Copy of X 1`, `Copy of X 2` and so on."""
     yield f"Copy of {title}"
     for number in count(1):
         yield f"Copy of {title} {number}"

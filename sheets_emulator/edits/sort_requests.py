@@ -1,8 +1,8 @@
 """batchUpdate: sort a range, and delete duplicate rows.
 
 Rules:
-- Rows are compared by their cells' values, with formulas computed.
-- References in the formulas of a moved row are adjusted, as when copying.
+- Rows are compared by the values of their cells, with formulas computed.
+- References in the formulas of a moved row are adjusted, as in a copy.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ SortKey = tuple[int, float, str]
 
 @dataclass(frozen=True, kw_only=True)
 class SortSpec:
-    """A column, counted from the range's first one, and its sort direction."""
+    """A column to sort by, counted from the first column of the range, and its direction."""
 
     column: int
     is_descending: bool
@@ -39,7 +39,7 @@ class SortSpec:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """A row of a range: its position, content and sort keys."""
+    """A row of a range: its index, content and sort keys."""
 
     row: int
     contents: Sequence[Content]
@@ -47,7 +47,7 @@ class Entry:
 
 
 def sort_range(editing: Editing, message: Message) -> Reply:
-    """sortRange: sort a range stably, with blanks last in both directions (recorded)."""
+    """sortRange: sort a range stably. Blanks come last in both directions (recorded)."""
     area = open_area(editing, message)
     specs = [_read_spec(spec, area.box) for spec in message.messages("sortSpecs")]
     if any(each.height > 1 for each in area.sheet.merges_in(area.box)):
@@ -60,7 +60,7 @@ def sort_range(editing: Editing, message: Message) -> Reply:
 
 
 def delete_duplicates(editing: Editing, message: Message) -> Reply:
-    """deleteDuplicates: delete all but the first of equal rows, ignoring case."""
+    """deleteDuplicates: delete all but the first of equal rows. Case does not matter."""
     area = open_area(editing, message)
     columns = [
         column
@@ -91,7 +91,7 @@ def _read_spec(spec: Message, box: Box) -> SortSpec:
 
 
 def _read_columns(editing: Editing, message: Message, area: Area) -> range:
-    """The columns of a DimensionRange, counted from the range's first one."""
+    """Return the columns of a DimensionRange, counted from the first column of the area."""
     lines = read_lines(editing.workbook, message)
     is_inside = area.box.left <= lines.start and lines.end <= area.box.right
     if lines.is_rows or lines.sheet is not area.sheet or not is_inside:
@@ -100,7 +100,7 @@ def _read_columns(editing: Editing, message: Message, area: Area) -> range:
 
 
 def _entries(editing: Editing, area: Area, columns: Sequence[int]) -> list[Entry]:
-    """The stored rows of an area, with the keys of some columns."""
+    """Return the stored rows of an area, with sort keys for `columns`."""
     results, sheet, box = Results(editing.workbook), area.sheet, area.box
     places = [box.left + column for column in columns]
     return [
@@ -125,14 +125,17 @@ def _moved(content: Content, down: int) -> Content:
 
 
 def _sorted(entries: Sequence[Entry], at: int, *, is_descending: bool) -> list[Entry]:
-    """Sort the entries by one of their keys."""
+    """Sort the entries by the key at index `at`."""
     filled = [(key, entry) for entry in entries if (key := entry.keys[at]) is not None]
     filled.sort(key=itemgetter(0), reverse=is_descending)
     return [entry for _, entry in filled] + [entry for entry in entries if entry.keys[at] is None]
 
 
 def _key(value: CellValue | CellError) -> SortKey | None:
-    """Sort key: numbers, then texts ignoring case, then booleans, then errors. None for a blank."""
+    """Return a sort key, or None for a blank.
+
+    The order is numbers, texts ignoring case, booleans, errors.
+    """
     if value is None:
         return None
     if isinstance(value, CellError):

@@ -20,13 +20,13 @@ LOCALE = re.compile(r"[a-z]{2,3}(_[A-Z]{2})?")
 LASTING = (
     "locale",
     "timeZone",
-)  # a spreadsheet always has them: `*` without values leaves them unchanged
+)  # a spreadsheet always has these members, so `*` without a value leaves them unchanged
 
 Setter = Callable[[Workbook, str], None]
 
 
 def update_spreadsheet_properties(editing: Editing, message: Message) -> Reply:
-    """updateSpreadsheetProperties: the fields in the mask."""
+    """updateSpreadsheetProperties: set the fields in the mask."""
     properties = message.message("properties")
     mask = require_fields(message)
     names = {path.partition(".")[0] for path in update_paths(mask, "SpreadsheetProperties")}
@@ -40,7 +40,7 @@ def update_spreadsheet_properties(editing: Editing, message: Message) -> Reply:
 
 
 def apply_spreadsheet_properties(workbook: Workbook, properties: Message) -> None:
-    """Apply the properties to a new spreadsheet."""
+    """Apply SpreadsheetProperties to a new spreadsheet."""
     for name in SETTERS:
         if properties.has(name):
             SETTERS[name](workbook, properties.text(name))
@@ -59,7 +59,7 @@ def _set_look(workbook: Workbook, properties: Message, names: set[str]) -> None:
 
 
 def _theme(given: Message) -> Json:
-    """The SpreadsheetTheme with colours as returned."""
+    """Return the SpreadsheetTheme with colours as Google returns them."""
     if not given.has("themeColors"):
         return given.fields
     pairs = [

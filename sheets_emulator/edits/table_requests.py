@@ -1,11 +1,12 @@
-"""batchUpdate: native tables, and cells appended to one.
+"""batchUpdate: native tables, and cells appended to a table.
 
 Rules:
-- Tables do not overlap, and their names are unique in the spreadsheet, whatever their case.
-- Cells are appended under the last row with data of the body. If its blank rows do not suffice,
-  rows are inserted at its end, above the footer, and inherit the formats and rules of its last row
-  (assumed); cells below the table move down (assumed, too).
-- Several requests of a batch that append to one table write to the same rows (reported by users).
+- Tables do not overlap. Their names are unique in the spreadsheet, ignoring case.
+- Cells are appended under the last row of the body with data. If there are not enough blank rows,
+  rows are inserted at the end of the body, above the footer. They inherit the formats and rules of
+  the last row, and cells below the table move down (both assumed).
+- If several requests of a batch append to one table, they write to the same rows (reported by
+  users).
 - Column types have no effect on cells.
 """
 
@@ -39,9 +40,9 @@ from sheets_emulator.resources.table_data import (
 
 
 def add_table(editing: Editing, message: Message) -> Reply:
-    """addTable: add a native table, and write the given column names into its header.
+    """addTable: add a native table, and write the requested column names into its header.
 
-    Without an ID or a name in the request, the table gets new ones.
+    A missing ID or name is generated.
     """
     wanted = message.message("table")
     sheet, box = _read_range(editing, wanted)
@@ -99,7 +100,7 @@ def delete_table(editing: Editing, message: Message) -> Reply:
 
 
 def copied_tables(source: Sheet, workbook: Workbook) -> list[NativeTable]:
-    """The tables for a copy of a worksheet in a workbook, with new IDs and names."""
+    """Return the tables for a copy of a worksheet in a workbook, with new IDs and names."""
     taken = [*_names(workbook)]
     copies = []
     for table in source.tables:
@@ -112,7 +113,7 @@ def copied_tables(source: Sheet, workbook: Workbook) -> list[NativeTable]:
 def make_room_in_table(
     editing: Editing, table_id: str, *, height: int, width: int
 ) -> tuple[Sheet, Box]:
-    """Find the cells for rows that are appended to a table, and extend the table if needed."""
+    """Return the cells for rows that are appended to a table, and extend the table if needed."""
     sheet, table = _require_table(editing.workbook, table_id)
     if width > table.box.width:
         raise invalid(f"Cannot append {width} columns to a table of {table.box.width} columns.")
@@ -128,7 +129,7 @@ def make_room_in_table(
         editing.workbook.require_room(missing * sheet.column_count)
         insert_rows(editing.workbook, sheet, new.start, new.count)
         inherit(new, new.start - 1)
-        if not table.has_footer:  # otherwise they were inserted inside of its range
+        if not table.has_footer:  # a table with a footer grew with the insertion
             grown = replace(table.span, bottom=table.box.bottom + missing)
             sheet.tables[sheet.tables.index(table)] = replace(table, span=grown)
     return sheet, box
@@ -143,7 +144,10 @@ def _require_table(workbook: Workbook, table_id: str) -> tuple[Sheet, NativeTabl
 
 
 def _read_range(editing: Editing, wanted: Message) -> tuple[Sheet, Box]:
-    """The cells of a new table; the account must be allowed to write them."""
+    """Return the worksheet and cells of a new table.
+
+    Raises a 400 if the account cannot write them.
+    """
     if not wanted.has("range"):
         raise invalid("Must specify a range for a table.")
     area = read_area(editing.workbook, wanted.message("range"))
@@ -153,7 +157,7 @@ def _read_range(editing: Editing, wanted: Message) -> tuple[Sheet, Box]:
 
 
 def _resized(editing: Editing, sheet: Sheet, table: NativeTable, wanted: Message) -> NativeTable:
-    """Copy the table with the given range. Columns outside the range lose their settings."""
+    """Return the table with the requested range. Columns outside the range lose their settings."""
     area = read_area(editing.workbook, wanted.message("range"))
     if area.sheet is not sheet:
         raise invalid("A table cannot be moved to another sheet.")
@@ -166,7 +170,10 @@ def _resized(editing: Editing, sheet: Sheet, table: NativeTable, wanted: Message
 def _with_rows(
     table: NativeTable, wanted: Message, paths: list[str], *, is_resizing: bool
 ) -> NativeTable:
-    """Copy the table with the row properties of the mask, and a row more or less for its footer."""
+    """Return the table with the row properties of the mask.
+
+    With `is_resizing`, a new footer adds a row to the table, and a removed footer removes a row.
+    """
     given = wanted.message("rowsProperties").fields
     masked = {path.split(".")[1] for path in paths if path.startswith("rowsProperties.")}
     rows: Json = {
@@ -207,7 +214,7 @@ def _new_name(workbook: Workbook, name: str) -> str:
 
 
 def _unused_name(taken: Sequence[str]) -> str:
-    """The first of `Table1`, `Table2` and so on that is free."""
+    """Return the first unused name among `Table1`, `Table2` and so on."""
     folded = {each.casefold() for each in taken}
     return next(name for name in map("Table{}".format, count(1)) if name.casefold() not in folded)
 
@@ -227,7 +234,7 @@ def _names(workbook: Workbook) -> Iterator[str]:
 
 
 def _write_header(workbook: Workbook, sheet: Sheet, table: NativeTable, wanted: Message) -> None:
-    """Write the given column names, and default ones into blank cells of the header."""
+    """Write the requested column names into the header, and default names into its blank cells."""
     names, box, results = column_names(wanted), table.box, Results(workbook)
     for index, column in enumerate(range(box.left, box.right)):
         is_named = bool(displayed(results.of(sheet, box.top, column)))

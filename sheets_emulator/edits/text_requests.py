@@ -29,7 +29,7 @@ def trim_whitespace(editing: Editing, message: Message) -> Reply:
 
 
 def text_to_columns(editing: Editing, message: Message) -> Reply:
-    """textToColumns: split texts, and parse the parts like input into the cells to the right."""
+    """textToColumns: split texts into the cells to the right. Parts are parsed like typed input."""
     delimiter = _read_delimiter(message)
     area = open_area(editing, message, "source")
     sheet = area.sheet
@@ -47,7 +47,7 @@ def text_to_columns(editing: Editing, message: Message) -> Reply:
 
 
 def _texts(area: Area) -> list[tuple[int, int, str]]:
-    """The text cells of an area with their rows and columns."""
+    """Return row, column and text of each cell with a text in an area."""
     return [
         (row, column, cell.value)
         for row in range(area.box.top, min(area.box.bottom, len(area.sheet.rows)))

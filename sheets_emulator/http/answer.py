@@ -14,12 +14,12 @@ from sheets_emulator.refusal import Refusal
 JSON_TYPE = "application/json; charset=UTF-8"
 HTML_TYPE = "text/html; charset=UTF-8"
 SMALLEST_ZIPPED = 1024  # bytes
-FAST = 1  # the emulator need not save bytes
+FAST = 1  # compression level; speed matters more than size
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Status, body and additional headers."""
+    """HTTP answer. `headers` are additional headers."""
 
     status: int = 200
     body: bytes
@@ -28,7 +28,7 @@ class Answer:
 
 
 def json_answer(content: object, *, status: int = 200, is_pretty: bool = True) -> Answer:
-    """JSON answer, indented by two blanks if `is_pretty`."""
+    """Encode a JSON answer, indented by two blanks if `is_pretty` is True."""
     body = msgspec.json.encode(content)
     if is_pretty:
         body = msgspec.json.format(body, indent=2) + b"\n"
@@ -41,7 +41,7 @@ def refusal_answer(refusal: Refusal, *, is_pretty: bool = True) -> Answer:
 
 
 def text_answer(text: str, *, status: int) -> Answer:
-    """Answer with a text: as JSON if the text is an object or a list, otherwise as HTML."""
+    """Return an answer with a text: JSON if the text is an object or a list, otherwise HTML."""
     body = text.encode()
     return Answer(status=status, body=body, content_type=JSON_TYPE if _is_json(body) else HTML_TYPE)
 
@@ -49,7 +49,10 @@ def text_answer(text: str, *, status: int) -> Answer:
 async def send_answer(
     answer: Answer, scope: Scope, receive: Receive, send: Send, *, truncate: int | None = None
 ) -> None:
-    """Send an answer. With `truncate`, send only so many bytes, then close the connection."""
+    """Send an answer.
+
+    With `truncate`, send at most so many bytes, and then close the connection.
+    """
     body, headers = _encoded(answer, scope)
     await send(
         {

@@ -1,7 +1,9 @@
 """Closing a connection during an answer, for which ASGI has no message.
 
-Rules: only this module knows uvicorn internals: `receive` is a method of the request's cycle, which
-has the `transport`. Without a transport (a test client in the same process) closing raises.
+Rules:
+- Only this module knows uvicorn's internals: `receive` is a method of the request's cycle, which
+  has the `transport`.
+- Without a transport, as in a test client in the same process, closing raises.
 """
 
 from typing import Protocol, runtime_checkable
@@ -11,10 +13,10 @@ from starlette.types import Receive
 
 @runtime_checkable
 class Transport(Protocol):
-    """A connection; uvloop's transports do not inherit from asyncio's."""
+    """A connection. The transports of uvloop do not inherit from the transports of asyncio."""
 
     def close(self) -> None:
-        """Close after sending the buffered data."""
+        """Close the connection after the buffered data was sent."""
 
 
 async def close_connection(receive: Receive) -> None:

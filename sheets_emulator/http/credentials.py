@@ -31,7 +31,7 @@ KEPT_AS = "private_key"
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceAccount:
-    """Service account and its signing key. Accounts of an emulator count from 1."""
+    """Service account and its signing key. `number` counts the accounts of an emulator from 1."""
 
     number: int
     project: str
@@ -47,8 +47,8 @@ def open_accounts(
 ) -> list[ServiceAccount]:
     """Create a service account in each of these projects.
 
-    Keys are stored in the database file, if there is one, and used again after a restart. Raises
-    DiskError.
+    With a database file, keys are stored there and used again after a restart. Raises DiskError if
+    the file cannot be used.
     """
     return [
         ServiceAccount(
@@ -63,12 +63,12 @@ def open_accounts(
 
 
 def project_number(project: str) -> str:
-    """The number by which Google's errors name a project."""
+    """Return the project number that Google's errors contain."""
     return PROJECT_NUMBER if project == PROJECT else f"{zlib.crc32(project.encode()):012}"
 
 
 def write_file(account: ServiceAccount, path: Path, token_uri: str) -> None:
-    """Write the key file for google-auth, readable by its owner only."""
+    """Write the key file for google-auth. Only the owner of the file can read it."""
     content = {
         "type": "service_account",
         "project_id": account.project,
@@ -80,7 +80,7 @@ def write_file(account: ServiceAccount, path: Path, token_uri: str) -> None:
         "token_uri": token_uri,
         "universe_domain": "googleapis.com",
     }
-    # A pipe is not waited for, and the mode of a device stays.
+    # Opening a pipe does not wait for a reader, and the mode of a device is not changed.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, PRIVATE_MODE)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -91,13 +91,13 @@ def write_file(account: ServiceAccount, path: Path, token_uri: str) -> None:
 
 
 def _suffix(number: int) -> str:
-    """Suffix of the names of an account; "" for the first account."""
+    """Return the suffix of an account's names, which is "" for the first account."""
     return "" if number == 1 else f"-{number}"
 
 
 @cache
 def _new_key(_number: int, bits: int) -> RSAPrivateKey:
-    """Create the key of an account. It is slow, so each process creates a key only once."""
+    """Create the key of an account. Each process creates a key only once, because this is slow."""
     return generate_private_key(public_exponent=PUBLIC_EXPONENT, key_size=bits)
 
 

@@ -1,9 +1,9 @@
-"""Routes: the API call of a request line.
+"""Routes: the API call of a method and path.
 
 Rules:
 - All calls of the API have a route.
-- The raw path is split, and `:append` or `:clear` removed, before decoding: a title can contain `/`
-  and `:`. Each part is decoded once, as strict UTF-8.
+- The raw path is split, and `:append` or `:clear` is removed, before decoding. A title can contain
+  `/` and `:`. Each part is decoded once, as strict UTF-8.
 """
 
 import re
@@ -37,7 +37,7 @@ RANGE_VERBS = {":append": "values.append", ":clear": "values.clear"}
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """API call of a request line. `number` is the ID of a worksheet or of metadata."""
+    """API call of a method and path. `number` is the ID of a worksheet or of metadata."""
 
     name: str
     spreadsheet_id: str = ""
@@ -46,7 +46,7 @@ class Route:
 
 
 def find_route(method: str, raw_path: bytes) -> Route | None:
-    """Find the call of a method and an undecoded path, or return None for an unknown path."""
+    """Return the call of a method and an undecoded path, or None for an unknown path."""
     path = raw_path.decode("latin-1")
     if path == ROOT:
         return _route(OF_ALL.get(method))

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from sheets_emulator.http.credentials import ServiceAccount
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-GOOGLE_AUDIENCE = "https://oauth2.googleapis.com/token"  # google-auth uses it with any token URI
+GOOGLE_AUDIENCE = "https://oauth2.googleapis.com/token"  # from google-auth, for any token URI
 LIFETIME_SECONDS = 3600.0
 CLOCK_SKEW_SECONDS = 300.0
 SCOPES = ("https://www.googleapis.com/auth/spreadsheets", "https://www.googleapis.com/auth/drive")
@@ -28,7 +28,7 @@ SHORT_LIVED = (
     "Check your iat and exp values in the JWT claim."
 )
 
-FAILURES = {  # by HTTP status: error code and description
+FAILURES = {  # error code and description, by HTTP status
     400: ("invalid_grant", "Invalid JWT Signature."),
     401: ("invalid_client", "The OAuth client was not found."),
     403: ("access_denied", "Account restricted."),
@@ -39,7 +39,7 @@ FAILURES = {  # by HTTP status: error code and description
 
 
 class GrantError(Exception):
-    """Refusal of a token. `error` is the code of RFC 6749, and the message the description."""
+    """Error of a token request. `error` is a code of RFC 6749. The message is the description."""
 
     def __init__(self, error: str, description: str) -> None:
         super().__init__(description)
@@ -50,7 +50,7 @@ class GrantError(Exception):
 
 
 def failure(status: int) -> GrantError:
-    """The endpoint's error for an HTTP status of 400 or more."""
+    """Return the token endpoint's error for an HTTP status of 400 or more."""
     return GrantError(*FAILURES.get(status, FAILURES[500 if status >= 500 else 400]))
 
 
@@ -61,9 +61,9 @@ class Header(msgspec.Struct, frozen=True):
 
 
 class Claims(msgspec.Struct, frozen=True):
-    """The claims of an assertion; times are seconds since 1970.
+    """Claims of an assertion. Times are seconds since 1970.
 
-    `sub` is the user on whose behalf the account acts, by domain-wide delegation.
+    `sub` is the user for whom the account acts, by domain-wide delegation.
     """
 
     iss: str
@@ -76,10 +76,10 @@ class Claims(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """Rights of a token, with its expiry in seconds since 1970.
+    """Rights of a token. `expires_at` is in seconds since 1970.
 
-    `account` is the e-mail address for access checks: of the service account `issuer`, or of the
-    user on whose behalf it acts.
+    `account` is the e-mail address for access checks: the service account `issuer`, or the user for
+    whom it acts.
     """
 
     account: str
@@ -90,9 +90,10 @@ class Grant:
 
 @dataclass(kw_only=True)
 class Tokens:
-    """Issues and verifies tokens of service accounts. `accounts` has them by e-mail address.
+    """Issuer and verifier of tokens. `accounts` has the service accounts by e-mail address.
 
-    `now` returns seconds since 1970. Accounts in `revoked` get no tokens.
+    `now` returns seconds since 1970. `grants` has the rights by token. Accounts in `revoked` get no
+    tokens.
     """
 
     accounts: Mapping[str, ServiceAccount]
@@ -102,7 +103,10 @@ class Tokens:
     revoked: set[str] = field(default_factory=set)
 
     def issue(self, body: bytes) -> dict[str, object]:
-        """Answer a token request. Raises GrantError."""
+        """Return the JSON answer of a token request.
+
+        Raises GrantError if the request is refused.
+        """
         form = parse_qs(body.decode("utf-8", "replace"))
         grant_type = form.get("grant_type", [""])[0]
         if grant_type != GRANT_TYPE:
@@ -112,14 +116,14 @@ class Tokens:
         return self._granted(claims)
 
     def revoke(self, email: str) -> None:
-        """Revoke the key of an account, and its tokens."""
+        """Revoke the key of an account and all its tokens."""
         self.revoked.add(email)
         self.grants = {
             token: grant for token, grant in self.grants.items() if grant.issuer != email
         }
 
     def grant_of(self, authorization: str | None) -> Grant | None:
-        """The grant of an `Authorization` header, or None without a valid token."""
+        """Return the rights of an `Authorization` header, or None without a valid token."""
         scheme, _, token = (authorization or "").partition(" ")
         grant = self.grants.get(token.strip())
         if scheme.lower() != "bearer" or grant is None or grant.expires_at <= self.now():
@@ -145,7 +149,10 @@ class Tokens:
         }
 
     def _verified(self, assertion: str) -> Claims:
-        """The claims of an assertion signed by an account that is not revoked."""
+        """Return the claims of a signed assertion.
+
+        Raises GrantError for a wrong or revoked account.
+        """
         head, _, rest = assertion.partition(".")
         payload, _, signature = rest.partition(".")
         try:

@@ -1,13 +1,13 @@
-"""SQLite file of an emulator's spreadsheets, readable with the usual tools.
+"""SQLite file of an emulator's spreadsheets, which other SQLite programs can read.
 
 Rules:
-- A save is one transaction, on disk when `save` returns; a failed save changes nothing.
-- The file is locked from opening to closing, for one process.
-- Rows are numbered from 1, as in a worksheet. Empty rows are not stored; `sheets.kept_rows` is the
+- A save is one transaction, which is on disk when `save` returns. A failed save changes nothing.
+- The file is locked for one process from opening to closing.
+- Rows are numbered from 1, as in a worksheet. Empty rows are not stored. `sheets.kept_rows` is the
   length of a worksheet's list of rows.
 - Error messages do not contain cells.
 - A DiskError means that SQLite failed, that JSON cannot represent a value, or that the file was
-  damaged by hand. Other exceptions are bugs of the emulator and are not translated; such a save has
+  damaged by hand. Other exceptions are bugs of the emulator and are not translated. Such a save has
   changed nothing either.
 """
 
@@ -75,7 +75,7 @@ SHEETS = (
 )
 ROWS = 'SELECT "row", cells FROM rows WHERE spreadsheet = ? AND sheet_id = ?'
 
-UNWRITABLE = (UnicodeEncodeError, RecursionError)  # invalid Unicode; an object nested too deeply
+UNWRITABLE = (UnicodeEncodeError, RecursionError)  # invalid Unicode, or an object nested too deeply
 SPOILT = (msgspec.MsgspecError, RecursionError, IndexError)
 
 T = TypeVar("T")
@@ -85,20 +85,21 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class DiskError(Exception):
-    """The file cannot be used. The message has the file and the reason in one line."""
+    """The database file cannot be used. The message has the file and the reason in one line."""
 
 
 @dataclass(kw_only=True)
 class Disk:
-    """An open file. Methods raise DiskError."""
+    """An open database file. Methods raise DiskError if SQLite fails or the file is damaged."""
 
     path: Path
     connection: sqlite3.Connection
 
     def save(self, changes: Iterable[Change], *, created: int) -> None:
-        """Save changed spreadsheets, and the number of spreadsheets that were ever created.
+        """Save changed spreadsheets in one transaction.
 
-        None in a change means that the spreadsheet does not exist.
+        A change has the spreadsheet before and after it. None means that the spreadsheet does not
+        exist. `created` is the number of spreadsheets that were ever created.
         """
         with self._transaction():
             for before, after in changes:
@@ -115,19 +116,19 @@ class Disk:
             ]
 
     def created(self) -> int:
-        """The number of spreadsheets ever created."""
+        """Return the number of spreadsheets that were ever created."""
         with self._readable():
             return msgspec.convert(self.recall("created") or 0, type=Count, strict=False)
 
     def recall(self, name: str) -> str | None:
-        """The text stored under a name."""
+        """Return the text that `remember` stored under a name, or None."""
         with self._explained():
             found = self.connection.execute("SELECT value FROM emulator WHERE name = ?", (name,))
             row = found.fetchone()
         return None if row is None else str(row[0])
 
     def remember(self, name: str, value: str) -> None:
-        """Store a text that belongs to no spreadsheet."""
+        """Store a text under a name, for data that belongs to no spreadsheet."""
         with self._transaction():
             self._remember(name, value)
 
@@ -199,7 +200,7 @@ class Disk:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Translate SQLite's errors to DiskError."""
+        """Translate errors of SQLite to DiskError."""
         try:
             yield
         except sqlite3.Error as error:
@@ -207,7 +208,7 @@ class Disk:
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
-        """Translate errors of an unreadable or damaged file too."""
+        """Translate errors of SQLite and errors of damaged content to DiskError."""
         try:
             with self._explained():
                 yield
@@ -216,7 +217,7 @@ class Disk:
 
 
 def open_disk(path: Path) -> Disk:
-    """Open the file at a path, creating it if needed. Raises DiskError."""
+    """Open a database file and lock it. Creates a missing file. Raises DiskError if this fails."""
     try:
         place = _writable(path.absolute())
         connection = sqlite3.connect(
@@ -238,7 +239,7 @@ def open_disk(path: Path) -> Disk:
 
 
 def _writable(place: Path) -> Path:
-    """Returns the path, and creates a missing file. Raises OSError if the file is not writable.
+    """Return the path, and create a missing file. Raises OSError if the file is not writable.
 
     Only its owner can read a new file. An existing file is not opened here, because closing it
     would release the locks of SQLite on it in this process.
@@ -255,7 +256,7 @@ def _writable(place: Path) -> Path:
 
 
 def _take(connection: sqlite3.Connection, path: Path) -> None:
-    """Lock an emulator's file or an empty one, and create its tables."""
+    """Lock a file of an emulator or an empty file, and create missing tables."""
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     _require_own(connection, path)
     connection.execute("PRAGMA journal_mode = WAL")
@@ -268,7 +269,7 @@ def _take(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _require_own(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise if the file belongs to another program or another version."""
+    """Raise DiskError if the file belongs to another program or another version."""
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     version = _number(connection, "user_version")
     application = _number(connection, "application_id")
@@ -285,7 +286,7 @@ def _number(connection: sqlite3.Connection, pragma: str) -> int:
 
 
 def _message(error: sqlite3.Error) -> str:
-    """Message for the operator about an SQLite error."""
+    """Return the operator's message for an SQLite error."""
     return TELLINGS.get(getattr(error, "sqlite_errorname", ""), f"{error}.")
 
 

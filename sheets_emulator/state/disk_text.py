@@ -1,10 +1,10 @@
 """JSON texts of stored spreadsheets, and detection of changed rows.
 
 Rules:
-- Members of a spreadsheet or worksheet are stored under their own names. Members with an underscore
-  are derived, and those in `APART` have their own tables or columns.
-- A cell is its bare value, or an object with its members.
-- Rows are compared by identity: a write replaces the tuple of each changed row.
+- Members of a spreadsheet or worksheet are stored under their own names. Members that begin with an
+  underscore are not stored. Members in `APART` have their own tables or columns.
+- A cell is stored as its value, or as an object with its members.
+- Rows are compared by identity, because a write replaces the tuple of each changed row.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,24 +27,24 @@ NO_ROWS: Sequence[Row] = ()
 
 
 def workbook_text(workbook: Workbook) -> str:
-    """The members of a spreadsheet without its worksheets."""
+    """Encode the members of a spreadsheet without its worksheets as JSON."""
     return _ENCODER.encode(_members(workbook)).decode()
 
 
 def read_workbook(spreadsheet_id: str, text: str, sheets: list[Sheet]) -> Workbook:
-    """Decode a spreadsheet with its worksheets. Raises msgspec.MsgspecError."""
+    """Decode a spreadsheet with these worksheets. Raises msgspec.MsgspecError for invalid text."""
     workbook = _read(text, Workbook, spreadsheet_id=spreadsheet_id, sheets=[])
     workbook.sheets = sheets
     return workbook
 
 
 def sheet_text(sheet: Sheet) -> str:
-    """The members of a worksheet without its rows."""
+    """Encode the members of a worksheet without its rows as JSON."""
     return _ENCODER.encode(_members(sheet)).decode()
 
 
 def read_sheet(sheet_id: int, text: str, rows: list[Row]) -> Sheet:
-    """Decode a worksheet with its rows. Raises msgspec.MsgspecError."""
+    """Decode a worksheet with these rows. Raises msgspec.MsgspecError for invalid text."""
     sheet = _read(text, Sheet, sheet_id=sheet_id)
     sheet.rows = rows
     return sheet
@@ -55,12 +55,12 @@ def row_text(row: Row) -> str:
 
 
 def read_row(text: str) -> Row:
-    """Decode a row. Raises msgspec.MsgspecError."""
+    """Decode a row. Raises msgspec.MsgspecError for invalid text."""
     return _ROW.decode(text)
 
 
 def changed_rows(before: Sheet | None, after: Sheet) -> Iterator[int]:
-    """Numbers of the rows in `after` that are not the same objects in `before`."""
+    """Yield the indexes of rows in `after` that are new or other objects in `before`."""
     old = NO_ROWS if before is None else before.rows
     yield from compress(count(), map(is_not, old, after.rows))
     yield from range(len(old), len(after.rows))

@@ -13,7 +13,7 @@ UNKNOWN = "a file of an unknown kind"
 
 _ZIP = b"PK\x03\x04"
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
-"""Start of files in Microsoft's old formats, and of new ones with a password."""
+"""First bytes of files in Microsoft's old formats, and of new files with a password."""
 _STARTS: Mapping[bytes, str] = {
     b"%PDF-1.": "a PDF document",
     b"%PDF-2.": "a PDF document",
@@ -27,7 +27,7 @@ _STARTS: Mapping[bytes, str] = {
     b"PAR1": "a Parquet file",
 }
 _LETTERS = (b"GIF8", b"PAR1")
-"""First bytes that a text can have too. Only binary files also have control bytes."""
+"""First bytes that a text can have, too. A binary file also has control bytes."""
 _MEMBERS: Mapping[str, str] = {
     "xl/workbook.bin": "an .xlsb file",
     "word/document.xml": "a Word document",
@@ -40,7 +40,7 @@ _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 def kind_of_file(content: bytes) -> str:
-    """Description of a file's kind for a message, as the end of a sentence."""
+    """Return a description of a file's kind for the end of a message, such as "an .xlsx file"."""
     if not content:
         return EMPTY
     if content.startswith(_ZIP):
@@ -61,7 +61,7 @@ def kind_of_file(content: bytes) -> str:
 
 
 def _kind_of_archive(content: bytes) -> str:
-    """Kind of a ZIP archive. A damaged archive might be an .xlsx file."""
+    """Return the kind of a ZIP archive. A damaged archive counts as an .xlsx file."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = set(archive.namelist())

@@ -3,17 +3,17 @@
 Rules:
 - `DIR/<spreadsheetId>/<worksheet>.csv` is a worksheet. Its title is the file name without `.csv`,
   percent-decoded once (`A%2FB.csv` is `A/B`). Worksheets are in the order of file names.
-- `DIR/<spreadsheetId>.xlsx` is a spreadsheet too: see `seed_xlsx`.
-- `DIR/<spreadsheetId>.json` is the body of a batchUpdate, which the owner applies to the
-  spreadsheet, or to a new spreadsheet if `DIR` has no other entry with this ID.
-- The file `DIR/<spreadsheetId>.unshared` is a spreadsheet not shared with any account.
-- Only regular files are read, 100 MiB for each spreadsheet at most. A link in a folder must stay
-  within it: other programs' files are not data.
-- Other hidden files are ignored. Anything else in `DIR` or in a spreadsheet's directory is an
+- `DIR/<spreadsheetId>.xlsx` is a spreadsheet, too. See `seed_xlsx`.
+- `DIR/<spreadsheetId>.json` is the body of a batchUpdate. The owner applies it to the spreadsheet,
+  or to a new spreadsheet if `DIR` has no other entry with this ID.
+- The file `DIR/<spreadsheetId>.unshared` is a spreadsheet that is not shared with any account.
+- Only regular files are read, at most 100 MiB for each spreadsheet. A link in a folder must stay
+  within the folder, because files of other programs are not data.
+- Other hidden files are ignored. Any other entry in `DIR` or in a spreadsheet's directory is an
   error.
-- A spreadsheet has one entry in `DIR`, besides its edits. Titles of worksheets must satisfy the
-  rules of `addSheet`.
-- Contents of `.csv` files: see `seed_csv`. The grid is exactly as large as the data.
+- A spreadsheet has one entry in `DIR`, and optionally its `.json` file. Titles of worksheets must
+  satisfy the rules of `addSheet`.
+- For contents of `.csv` files see `seed_csv`. The grid is exactly as large as the data.
 - The content of a file shows its kind, because file names can be wrong.
 - Nothing is written.
 """
@@ -45,9 +45,9 @@ TOO_LARGE = (
 )
 TOO_MANY_CELLS = f"a spreadsheet holds {MAX_CELLS} cells at most: split it."
 NAMES = {file_kind.XLSX: XLSX, file_kind.TEXT: CSV}
-"""File name suffixes of the kinds of files that the emulator reads."""
+"""File name suffix of each kind of file that the emulator reads."""
 UNREAD = {XLSX, ".xlsm", ".xlsb", ".xls", ".ods", ".numbers", ".tsv", ".tab"}
-"""Suffixes of spreadsheets, which are not worksheets of a folder."""
+"""Suffixes of spreadsheet files that are not read as worksheets of a folder."""
 NAMED_FILES = 3
 MISTAKEN = {
     UNSHARED: "a spreadsheet that is not shared is an empty file of this name.",
@@ -70,17 +70,21 @@ class SeedEdits:
 
 @dataclass(frozen=True, kw_only=True)
 class Seed:
-    """Initial data of an emulator. `edits` are still to be applied, by spreadsheet ID."""
+    """Initial data of an emulator.
+
+    `workbooks` and `edits` are by spreadsheet ID. The edits are not applied yet. `unshared` are IDs
+    of spreadsheets that are not shared with any account.
+    """
 
     workbooks: Mapping[str, Workbook] = field(default_factory=dict)
     edits: Mapping[str, SeedEdits] = field(default_factory=dict)
     unshared: frozenset[str] = frozenset()
     notes: Sequence[str] = ()
-    """Notes for the user: guesses about the files, and differences from them."""
+    """Messages for the user about guesses and differences when the files were read."""
 
 
 def read_seed(directory: Path) -> Seed:
-    """Read a seed directory. Raises SeedError."""
+    """Read a seed directory. Raises SeedError if a file is invalid."""
     if not directory.is_dir():
         raise SeedError(f"The seed {directory} is not a directory.")
     workbooks: dict[str, Workbook] = {}
@@ -111,7 +115,7 @@ def read_seed(directory: Path) -> Seed:
 def read_spreadsheet(path: Path, spreadsheet_id: str) -> Seed:
     """Read one spreadsheet from an .xlsx file, a .csv file, or the .csv files in a folder.
 
-    Other files in the folder are ignored, and a note names those that are spreadsheets. Raises
+    Other files in the folder are ignored, and a note lists other spreadsheet files. Raises
     SeedError.
     """
     try:
@@ -142,7 +146,7 @@ def _read_spreadsheet(path: Path, spreadsheet_id: str) -> Seed:
 
 
 def _note_unread(folder: Path, notes: list[str]) -> None:
-    """Note spreadsheets in a folder that are not .csv files."""
+    """Add a note about spreadsheet files in a folder that are not .csv files."""
     names = sorted(
         path.name
         for path in folder.iterdir()
@@ -159,7 +163,7 @@ def _note_unread(folder: Path, notes: list[str]) -> None:
 
 
 def _spreadsheet_id(path: Path) -> str:
-    """Spreadsheet ID of an entry. Raises SeedError for an invalid entry."""
+    """Return the spreadsheet ID of an entry. Raises SeedError for an invalid entry."""
     is_file = path.is_file()
     if path.suffix in MISTAKEN:
         if not is_file:
@@ -181,7 +185,7 @@ def _utf8(path: Path, name: str) -> str:
 
 
 def _entries(directory: Path, folder: Path, *, only_csv: bool = False) -> list[Path]:
-    """Entries of a directory in order, without hidden files except .csv files.
+    """Return the entries of a directory in order, without hidden files except .csv files.
 
     Raises SeedError for a link out of `folder`.
     """
@@ -228,7 +232,7 @@ def _from_xlsx(path: Path, notes: list[str]) -> list[Sheet]:
 
 
 def _mistaken(kind: str, suffix: str) -> str:
-    """Message for a file whose kind does not fit its suffix."""
+    """Return the message for a file whose kind does not fit its suffix."""
     if kind == file_kind.LOCKED:
         return "it is protected with a password: save it without one."
     article = "an" if suffix == XLSX else "a"

@@ -1,18 +1,18 @@
 """Rows of .csv files, as programs of all countries write them.
 
 Rules:
-- The content decides the encoding: a byte order mark, UTF-16 by its NUL bytes, UTF-8, or
-  Windows-1252 if its letters and signs are likelier than in other encodings. A note names
-  Windows-1252. Any other file is an error.
-- A first line `sep=;` names the separator. Otherwise it is one of `,`, `;`, TAB and `|`: the one
-  that divides most of the first records into the same number of cells. If two separators fit
+- The content decides the encoding: a byte order mark, UTF-16 by its NUL bytes, or UTF-8. Other
+  content is Windows-1252 if its letters and signs are likelier than in other encodings, and a note
+  says so. Any other file is an error.
+- A first line `sep=;` names the separator. Otherwise the separator is one of `,`, `;`, TAB and `|`,
+  which divides most of the first records into the same number of cells. If two separators fit
   equally well, a note names them.
 - Separators and line breaks in quotes belong to the cell. A quote that is not closed is an error
   with its line number, because everything up to the next quote would be one cell. Blanks before a
-  cell in quotes are dropped; all other blanks stay.
-- Cells are parsed like the input of a person. But a text that starts with `+` and is not a
-  supported formula stays a text, such as a phone number with blanks. A note counts numbers that
-  are perhaps codes, such as `00501`.
+  cell in quotes are dropped. All other blanks stay.
+- Cells are parsed as if a person typed them. But a text that starts with `+` and is not a supported
+  formula stays a text, such as a phone number with blanks. A note counts numbers that are perhaps
+  codes, such as `00501`.
 """
 
 import codecs
@@ -34,14 +34,14 @@ from sheets_emulator.grid.sheet import Row
 from sheets_emulator.grid.workbook import MAX_CELLS, MAX_COLUMNS
 
 SEPARATORS: Mapping[str, str] = {";": "semicolons", ",": "commas", "\t": "tabs", "|": "bars"}
-"""Names of separators. If two separators fit equally well, the earlier one is used."""
+"""Names of separators. If two separators fit equally well, the first one in this list is used."""
 LOOKED_AT = 100
-"""Number of records that show the separator of a file."""
+"""Number of records from which the separator is found."""
 SEP_LINE = re.compile(r'"?sep=([^"\r\n])"?(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
 TOO_LONG = f"a cell holds more than {MAX_TEXT_LENGTH} characters: shorten it."
 PAST_READER = "field larger than field limit"
-"""Error message of Python's csv module for a text that is too long for it."""
-BYTE_ORDER_MARKS: Mapping[bytes, str] = {  # that of UTF-32 starts like that of UTF-16
+"""Start of the error message of Python's csv module for a text that is too long."""
+BYTE_ORDER_MARKS: Mapping[bytes, str] = {  # UTF-32 first: it starts like UTF-16
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -53,12 +53,12 @@ NOT_WESTERN = re.compile(
     rb"|[\x81\x83\x86-\x8b\x8d-\x90\x98\x9a\x9b\x9d-\x9f]"  # rare letters; letters in other codes
     rb"|[\0-\x08\x0e-\x1f]"
 )
-"""Bytes that show another encoding than Windows-1252: DOS, Macintosh or East Asian."""
+"""Pattern of bytes that show another encoding: DOS, Macintosh or East Asian."""
 HARDLY_WESTERN = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}"  # UTF-8, damaged elsewhere
     rb"|[\xc0-\xff]{3,}"  # Cyrillic, Greek or East Asian words
 )
-"""Bytes that are frequent in other encodings, and rare in Windows-1252 (`É»`, `ÆØÅ`)."""
+"""Pattern of bytes that are frequent in other encodings, and rare in Windows-1252 (`É»`, `ÆØÅ`)."""
 WESTERN = re.compile(rb"(?<=[A-Za-z])[\xc0-\xff](?![\x80-\xff])|[\xc0-\xff](?=[A-Za-z])")
 """Pattern of an accented letter next to a letter from A to Z, which is rare in other encodings."""
 
@@ -91,7 +91,7 @@ class Csv:
 
 
 def read_csv(content: bytes) -> Csv:
-    """The rows of a file with this content. Raises CsvError."""
+    """Read the rows of a .csv file. Raises CsvError if the file cannot be read."""
     notes: list[str] = []
     text = _decoded(content, notes)
     named = SEP_LINE.match(text)
@@ -136,13 +136,13 @@ def _is_western(content: bytes) -> bool:
 
 
 def _unicode(content: bytes) -> str:
-    """The Unicode encoding of a text, if it has one."""
+    """Return the name of the likely Unicode encoding. The default is UTF-8."""
     for mark, name in BYTE_ORDER_MARKS.items():
         if content.startswith(mark):
             return name
     some = content[:1000]
     low, high = some[::2].count(0), some[1::2].count(0)
-    if max(low, high) * 4 > len(some) and not min(low, high):  # half of the Latin characters' bytes
+    if max(low, high) * 4 > len(some) and not min(low, high):  # UTF-16: a NUL in each Latin letter
         return "utf-16-be" if low else "utf-16-le"
     return "utf-8"
 
@@ -159,7 +159,7 @@ class _Fit:
 
 
 def _separator(text: str, notes: list[str]) -> str:
-    """Find the separator by the first records. The default is the comma."""
+    """Return the separator that fits the first records best. The default is the comma."""
     fits = {each: fit for each in SEPARATORS if (fit := _fit(text, each)) is not None}
     if not fits:
         return ","
@@ -174,7 +174,7 @@ def _separator(text: str, notes: list[str]) -> str:
 
 
 def _fit(text: str, separator: str) -> _Fit | None:
-    """Rating of a separator, or None if it does not divide most records."""
+    """Rate a separator. Returns None if it does not divide most records."""
     records = [record for record in _first_records(text, separator) if any(record)]
     counts = Counter(map(len, records))
     parted = [record for record in records if len(record) > 1]
@@ -182,7 +182,7 @@ def _fit(text: str, separator: str) -> _Fit | None:
         return None
     later = [cell for record in parted for cell in record[1:]]
     prose = sum(cell.startswith(" ") for cell in later) / len(later)
-    if separator != "," and prose and len(records[0]) == 1:  # a text under a header
+    if separator != "," and prose and len(records[0]) == 1:  # prose below a header of one cell
         return None
     (cells, count), *_ = counts.most_common(1)
     return _Fit(share=count / len(records), prose=prose, cells=cells)
@@ -190,7 +190,7 @@ def _fit(text: str, separator: str) -> _Fit | None:
 
 def _first_records(text: str, separator: str) -> list[list[str]]:
     records: list[list[str]] = []
-    with suppress(csv.Error):  # a quote that this separator leaves open
+    with suppress(csv.Error):  # an open quote
         records.extend(islice(csv.reader(_stream(text), delimiter=separator), LOOKED_AT))
     return records
 
@@ -238,7 +238,7 @@ def _stream(text: str) -> io.StringIO:
 
 
 def _line_of_open_quote(text: str, separator: str) -> int | None:
-    """The number of lines before the first cell in quotes that does not end with one."""
+    """Return the number of lines before the first cell with an open quote, or None."""
     apart = re.escape(separator)
     cell = re.compile(
         rf'(?: *"[^"]*(?:""[^"]*)*"|[^"{apart}\r\n][^{apart}\r\n]*|)({apart}|\r\n?|\n|\Z)'
@@ -266,12 +266,15 @@ def _without_late_quotes(text: str, separator: str) -> str:
 
 
 def _has_late_quote(cells: Sequence[str]) -> bool:
-    """True if a blank before a quote made the quote a part of the cell."""
+    """True if a quote after a blank was read as a part of a cell."""
     return any(cell.startswith(" ") and cell.lstrip(" ").startswith('"') for cell in cells)
 
 
 def _note_wide_lines(lines: Sequence[Sequence[str]], separator: str, notes: list[str]) -> None:
-    """Note rows with more cells than other rows. A separator in a text can be the reason."""
+    """Add a note about rows with more cells than other rows.
+
+    The reason can be a separator in a text.
+    """
     widths = [_width(cells) for cells in lines]
     usual = max(Counter(filter(None, widths)).most_common(1), default=(0, 0))[0]
     usual = max(usual, widths[0] if widths else 0)
@@ -287,7 +290,7 @@ def _note_wide_lines(lines: Sequence[Sequence[str]], separator: str, notes: list
 def _note_numbers(
     lines: Sequence[Sequence[str]], rows: Sequence[Row], separator: str, notes: list[str]
 ) -> None:
-    """Note numbers that are displayed with other digits than in the file, or have a comma."""
+    """Add notes about numbers that are displayed differently than in the file, or have a comma."""
     counts, first = Counter[str](), dict[str, str]()
     for number, (cells, row) in enumerate(zip(lines, rows, strict=True), start=1):
         for column, (text, content) in enumerate(zip(cells, row, strict=True)):
@@ -303,7 +306,7 @@ def _note_numbers(
 
 
 def _width(cells: Sequence[str]) -> int:
-    """The number of cells up to the last one that is not blank."""
+    """Return the number of cells up to the last one that is not blank."""
     width = len(cells)
     while width and not cells[width - 1]:
         width -= 1

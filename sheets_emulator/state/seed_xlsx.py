@@ -2,9 +2,10 @@
 
 Rules:
 - Texts stay texts. A formula becomes its last result, and an error cell becomes the text of the
-  error (`#N/A`). A formula without a result, as some libraries write it, becomes a blank cell, and
-  a note counts such formulas. Another note counts results that the file marks as outdated:
-  XlsxWriter stores 0 as each result.
+  error (`#N/A`).
+- A formula without a result, as some libraries write it, becomes a blank cell, and a note counts
+  such formulas. Another note counts results that the file marks as outdated, because XlsxWriter
+  stores 0 as each result.
 - Number formats stay. Numbers in an unknown format are displayed as plain numbers, and a note names
   the format.
 - The grid starts at A1 and ends at the last cell with a value or a formula. `<dimension>` and
@@ -44,14 +45,14 @@ from sheets_emulator.state.xlsx_package import (
 )
 
 TEXT_BYTES, TEXT_RATIO = 2**26, 20
-"""Maximum bytes of texts in memory: a base, and a multiple of the file's size."""
+"""Maximum bytes of texts in memory: a base value, and a multiple of the file's size."""
 MAX_SHEETS = 1000
 MAX_STYLES = 65_536
 MAX_FORMATS = 4096
 MAX_REMEMBERED = 65_536
 NAMED_FORMATS = 3
 DAYS_1904 = 1462
-"""Days between Excel's first day and the first day of old Macintoshes."""
+"""Days from Excel's usual first day to the first day of files that count dates from 1904."""
 LEAP_DAY_1900 = 60
 """Serial number of 29 February 1900 in Excel. Smaller serial numbers are one day off."""
 DATES = ("DATE", "DATE_TIME")
@@ -92,7 +93,7 @@ BUILT_IN: Mapping[int, str] = {
     49: "@",
     **dict.fromkeys((*range(27, 37), *range(50, 59)), "yyyy-mm-dd"),  # dates in East Asia
 }
-"""Built-in number formats, by the number in the file (ECMA-376, part 1, 18.8.30)."""
+"""Built-in number formats by the number in the file (ECMA-376, part 1, 18.8.30)."""
 
 COMPUTE = "Open the file in a spreadsheet program and save it, so that it has the results"
 NO_PLACE = f"it cannot be read as .xlsx: a cell has no valid place. {SAVE_AGAIN}"
@@ -113,7 +114,7 @@ class Xlsx:
 
 @dataclass(frozen=True, kw_only=True)
 class Tab:
-    """A sheet in the workbook's list."""
+    """A sheet in the workbook's list. `relation` is the ID of the relation to its part."""
 
     title: str
     relation: str
@@ -122,9 +123,10 @@ class Tab:
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """Number format of cells, or None for the automatic format.
+    """Number format of cells. A `format` of None is the automatic format.
 
-    `unknown` is a format of the file that the emulator cannot display.
+    `kind` is Google's NumberFormatType. `unknown` is a format of the file that the emulator cannot
+    display.
     """
 
     format: Json | None = None
@@ -136,7 +138,10 @@ AUTOMATIC = Style()
 
 
 def read_xlsx(content: bytes) -> Xlsx:
-    """The worksheets of a file with this content, in order. Raises XlsxError."""
+    """Read the worksheets of an .xlsx file, in order.
+
+    Raises XlsxError if the file cannot be read.
+    """
     with open_package(content) as package:
         book = part_of(package.relations(""), "officeDocument") or "/xl/workbook.xml"
         tabs, is_1904, is_uncomputed = _tabs(package, book)
@@ -165,7 +170,7 @@ def read_xlsx(content: bytes) -> Xlsx:
 
 
 def _tabs(package: Package, book: str) -> tuple[list[Tab], bool, bool]:
-    """Returns the sheets of a workbook, and two flags.
+    """Return the sheets of a workbook, and two flags.
 
     The flags are True if dates count from 1904, and if results of formulas are outdated.
     """
@@ -194,7 +199,7 @@ def _tabs(package: Package, book: str) -> tuple[list[Tab], bool, bool]:
 
 
 def _styles(package: Package, part: str | None) -> list[Style]:
-    """Number formats, in the order by which cells refer to them."""
+    """Return the number formats. Cells refer to them by index."""
     codes: dict[str, str] = {str(number): code for number, code in BUILT_IN.items()}
     numbers: list[str] = []
     is_inside = False
@@ -233,7 +238,7 @@ def _style(code: str) -> Style:
 
 
 def _read_shared(package: Package, part: str | None, contents: "Contents") -> None:
-    """Read the shared texts, in the order by which cells refer to them."""
+    """Read the shared texts into `contents.shared`. Cells refer to them by index."""
     text = TextReader()
 
     def end(name: str) -> None:
@@ -246,7 +251,7 @@ def _read_shared(package: Package, part: str | None, contents: "Contents") -> No
 
 
 class TextReader:
-    """Reader of a cell's text, from its `<t>` elements without pronunciation, or from `<v>`.
+    """Reader of a cell's text from its `<t>` elements, or from `<v>`. Pronunciation is left out.
 
     Blanks around the text of a `<t>` count only with `xml:space="preserve"`, as in Excel.
     """
@@ -285,7 +290,7 @@ class TextReader:
                 raise XlsxError(f"a cell holds more than {MAX_TEXT_LENGTH} characters: shorten it.")
 
     def take(self) -> str:
-        """Returns the text that was read since the last call."""
+        """Return the text that was read since the last call."""
         text = "".join(self._texts) or self._value
         self._value, self._length = "", 0
         self._texts.clear()
@@ -310,7 +315,10 @@ class Contents:
         self._first_blank_formula = self._first_uncomputed = ""
 
     def text(self, text: str) -> str:
-        """Returns the text. Equal texts are one object."""
+        """Return the text without escapes.
+
+        Equal texts are one object. Raises XlsxError above the limit.
+        """
         if text not in self._texts:
             self._texts[text] = ESCAPED.sub(_unescaped, text) if "_x" in text else text
             self._text_bytes -= sys.getsizeof(text)
@@ -320,7 +328,7 @@ class Contents:
         return self._texts[text]
 
     def of(self, kind: str, style: str, text: str) -> Content:
-        """The content of a cell with this type, style number and text."""
+        """Return the content of a cell with this type, style number and text."""
         key = kind, style, text
         if key not in self._remembered:
             if len(self._remembered) == MAX_REMEMBERED:
@@ -337,7 +345,7 @@ class Contents:
         self._first_uncomputed = self._first_uncomputed or place
 
     def notes(self) -> Iterator[str]:
-        """Differences from the file."""
+        """Yield messages about differences from the file."""
         if self._blank_formulas:
             is_one = self._blank_formulas == 1
             yield (
@@ -393,10 +401,13 @@ class SheetReader:
         self._max_cells = max_cells
         self._rows: list[Row] = []
         self._open_row: list[Content] = []
-        """The cells of the current row, which go to `_rows` or `_reopened` at its end."""
+        """Cells of the current row. At the end of the row they move to `_rows` or `_reopened`."""
         self._open_at = 0
         self._reopened: dict[int, list[Content]] = {}
-        """Rows that the file has several times. Lists, because hostile files repeat rows often."""
+        """Rows that the file has several times.
+
+        Lists are fast for hostile files that repeat rows often.
+        """
         self._height = self._width = 0
         self._lowest = self._rightmost = ""
         self._row = self._column = -1
@@ -406,7 +417,7 @@ class SheetReader:
         self._text = TextReader()
         self._has_formula = False
         self._is_inside = self._is_extension = False
-        """True within `<sheetData>`, and within an `<extLst>` there, whose cells do not count."""
+        """True within `<sheetData>`, and within an `<extLst>` there, whose cells are ignored."""
 
     def start(self, name: str, attributes: Attributes) -> None:
         if not self._is_inside:
@@ -456,7 +467,7 @@ class SheetReader:
         self._text.text(text)
 
     def sheet(self, sheet_id: int, *, is_hidden: bool) -> Sheet:
-        """The worksheet, after its last cell."""
+        """Return the worksheet. Call this after the end of the part."""
         self._close_row()
         for row, cells in self._reopened.items():
             self._rows[row] = tuple(cells)
@@ -470,7 +481,7 @@ class SheetReader:
         )
 
     def _locate(self) -> None:
-        """Set the row and column of the last cell."""
+        """Set row and column of the last cell from its reference."""
         if self._reference is not None:
             match = PLACE.fullmatch(self._reference)
             if match is None:
@@ -552,7 +563,7 @@ def _moment(text: str) -> datetime | str:
 
 
 def _iso_style(text: str) -> Style:
-    """The format of a date or time in ISO 8601 without a format of its own."""
+    """Return the style of a date or time in ISO 8601 without its own format."""
     if TIME_ONLY.match(text):
         return _style("h:mm:ss")
     return _style("yyyy-mm-dd h:mm:ss" if "T" in text else "yyyy-mm-dd")
@@ -574,4 +585,4 @@ VALUES: Mapping[str, Callable[[str], CellValue | datetime]] = {
     "e": str,
     "d": _moment,
 }
-"""Functions that parse a cell's text, by the cell's type. "s" is the index of a shared text."""
+"""Functions that parse a cell's text, by the cell's type. The text of type "s" is an index."""

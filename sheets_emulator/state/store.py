@@ -2,9 +2,9 @@
 
 Rules:
 - With a database file, changes are saved to the file first. A failed save changes nothing, not even
-  in memory, and is a 500. The log has the reason, without cells.
+  in memory, and gets a 500. The log has the reason, without cells.
 - A save blocks the event loop on purpose. So nothing else runs while a call reads and writes, and
-  every call is atomic. A thread would need a lock around each call, with the same wait.
+  every call is atomic. A thread would need a lock around each call, and calls would wait as long.
 """
 
 import logging
@@ -19,7 +19,7 @@ from sheets_emulator.refusal import of_code
 from sheets_emulator.state.disk import Change, Disk, DiskError
 
 LOG = logging.getLogger(__name__)
-OWNER = ""  # an account that may do everything
+OWNER = ""  # account that is allowed to do everything
 READER = "reader"
 NO_ROLE = "none"
 
@@ -29,9 +29,10 @@ class Store:
     """All spreadsheets by ID.
 
     Spreadsheets in `unshared` are not shared with any account. All accounts can write all other
-    spreadsheets, unless `roles` has another role, by spreadsheet ID and account. `computed` caches
-    the results of formulas. With `repeatable_metadata_ids`, developer metadata can get the ID of
-    other metadata.
+    spreadsheets, unless `roles` has another role, by spreadsheet ID and account. `created` is the
+    number of spreadsheets that were ever created. `computed` caches the results of formulas by
+    spreadsheet ID. With `repeatable_metadata_ids`, developer metadata can get the ID of other
+    metadata.
     """
 
     workbooks: dict[str, Workbook] = field(default_factory=dict)
@@ -43,9 +44,9 @@ class Store:
     repeatable_metadata_ids: bool = False
 
     def workbook(self, spreadsheet_id: str, account: str = OWNER) -> Workbook:
-        """Find a spreadsheet.
+        """Return a spreadsheet.
 
-        Raises a 404 if it does not exist, a 403 if it is not shared with the account.
+        Raises a 404 if it does not exist, and a 403 if it is not shared with the account.
         """
         if spreadsheet_id in self.unshared or not self._is_shared(spreadsheet_id, account):
             raise of_code(403)
@@ -54,7 +55,7 @@ class Store:
         return self.workbooks[spreadsheet_id]
 
     def shared_with(self, account: str) -> list[Workbook]:
-        """The spreadsheets that an account can read."""
+        """Return the spreadsheets that are shared with an account."""
         return [
             workbook
             for spreadsheet_id, workbook in self.workbooks.items()
@@ -62,18 +63,21 @@ class Store:
         ]
 
     def results(self, workbook: Workbook) -> Results:
-        """The results of a spreadsheet's formulas, cached until it changes."""
+        """Return the results of a spreadsheet's formulas, cached until the spreadsheet changes."""
         known = self.computed.get(workbook.spreadsheet_id)
         if known is None or known.workbook is not workbook:
             known = self.computed[workbook.spreadsheet_id] = Results(workbook)
         return known
 
     def draft(self, spreadsheet_id: str, account: str = OWNER) -> Workbook:
-        """Copy a spreadsheet for a write. Raises as `workbook`; a read-only account is a 403."""
+        """Return a copy of a spreadsheet for a write.
+
+        Raises a 404 if the spreadsheet does not exist, and a 403 if the account cannot write it.
+        """
         return self._writable(spreadsheet_id, account).copy()
 
     def keep(self, draft: Workbook) -> None:
-        """Replace the spreadsheet with the draft, or add it. Raises a 500 if it cannot be saved."""
+        """Save a draft: add the spreadsheet or replace it. Raises a 500 if the save fails."""
         spill(draft)
         before = self.workbooks.get(draft.spreadsheet_id)
         created = self.created + (before is None)
@@ -83,13 +87,13 @@ class Store:
         self.computed.pop(draft.spreadsheet_id, None)
 
     def discard(self, spreadsheet_id: str, account: str = OWNER) -> None:
-        """Delete a spreadsheet. Its ID is never used again. Raises as `draft`."""
+        """Delete a spreadsheet. Its ID is never used again. Raises the errors of `draft`."""
         self._save([(self._writable(spreadsheet_id, account), None)], self.created)
         del self.workbooks[spreadsheet_id]
         self.computed.pop(spreadsheet_id, None)
 
     def new_id(self) -> str:
-        """A new spreadsheet ID; the sequence is the same in each run."""
+        """Return a new spreadsheet ID. Each run gives the same sequence of IDs."""
         number = self.created
         while True:
             number += 1
@@ -98,15 +102,15 @@ class Store:
                 return spreadsheet_id
 
     def rehearsal(self) -> "Store":
-        """Copy the store, to execute a call without an effect."""
+        """Return a copy of the store, to execute a call without an effect."""
         return replace(
             self, workbooks=dict(self.workbooks), computed=dict(self.computed), disk=None
         )
 
     def restore(self, seeded: Mapping[str, Workbook]) -> None:
-        """Restore the seeded spreadsheets, in the file too, and share them with all accounts.
+        """Restore the seeded spreadsheets, also in the file, and share them with all accounts.
 
-        500 if they cannot be saved.
+        Raises a 500 if the save fails.
         """
         known = {**self.workbooks, **seeded}
         self._save([(self.workbooks.get(each), seeded.get(each)) for each in known], 0)
@@ -137,9 +141,9 @@ class Store:
 def open_store(
     seeded: Mapping[str, Workbook], *, unshared: frozenset[str], disk: Disk | None
 ) -> Store:
-    """Open the store with the spreadsheets of the file, and missing ones of the seed.
+    """Open the store with the spreadsheets of the file, and add missing spreadsheets of the seed.
 
-    Raises DiskError.
+    Raises DiskError if the file cannot be used.
     """
     if disk is None:
         return Store(workbooks=dict(seeded), unshared=unshared)

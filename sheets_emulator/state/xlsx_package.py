@@ -1,4 +1,4 @@
-"""Parts of an .xlsx file: a ZIP archive of XML documents that refer to each other.
+"""Parts of an .xlsx file, which is a ZIP archive of XML documents that refer to each other.
 
 Rules:
 - A hostile file of a few kilobytes can unpack to gigabytes. So parts are parsed as streams, and
@@ -20,7 +20,7 @@ MAX_UNPACKED_BYTES = 2**30
 SMALL_BYTES, MAX_RATIO = 2**25, 50
 """Maximum ratio of unpacked to packed bytes, above `SMALL_BYTES` of unpacked bytes.
 
-Usual files have a ratio of 10, few have 20.
+Most files have a ratio of 10. Few have 20.
 """
 MAX_TAG_BYTES = 2**20
 MAX_DEPTH = 64
@@ -41,7 +41,7 @@ class XlsxError(Exception):
 
 
 class Package:
-    """The parts of a file. Names of parts are compared without regard to case."""
+    """Reader of the parts of an .xlsx file. Names of parts are compared case-insensitively."""
 
     def __init__(self, archive: zipfile.ZipFile, size: int) -> None:
         self._archive = archive
@@ -49,7 +49,10 @@ class Package:
         self._parts = {_part_name(info.filename): info for info in archive.infolist()}
 
     def relations(self, part: str) -> Mapping[str, tuple[str, str]]:
-        """Kind and part of each relation of a part, by ID; "" is the package itself."""
+        """Return kind and target part of each relation of a part, by ID.
+
+        A `part` of "" is the package itself.
+        """
         folder, name = posixpath.split(part)
         found: dict[str, tuple[str, str]] = {}
 
@@ -70,9 +73,9 @@ class Package:
     def parse(
         self, part: str, start: Start, end: End | None = None, text: Text | None = None
     ) -> None:
-        """Call the handlers for the elements of a part, whose names have no prefix.
+        """Parse a part and call the handlers for its elements. Names have no namespace prefix.
 
-        Raises XlsxError, and what zipfile, zlib and expat raise for damage.
+        Raises XlsxError, and errors of zipfile, zlib and expat for a damaged file.
         """
         info = self._parts.get(_part_name(part))
         if info is None:
@@ -123,7 +126,7 @@ class Package:
 
 @contextmanager
 def open_package(content: bytes) -> Iterator[Package]:
-    """Open the package with this content. Raises XlsxError for damage, also within the block."""
+    """Open the .xlsx file with this content. Raises XlsxError for damage, also within the block."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             yield Package(archive, len(content))
@@ -133,17 +136,17 @@ def open_package(content: bytes) -> Iterator[Package]:
         raise XlsxError(
             f"it cannot be read as .xlsx: its XML is damaged: {error}. {SAVE_AGAIN}"
         ) from error
-    except (LookupError, ValueError) as error:  # their texts may quote cells
+    except (LookupError, ValueError) as error:  # messages of these errors can contain cells
         raise XlsxError(f"it cannot be read as .xlsx: it is damaged. {SAVE_AGAIN}") from error
 
 
 def part_of(relations: Mapping[str, tuple[str, str]], kind: str) -> str | None:
-    """The part of the first relation of this kind."""
+    """Return the part of the first relation of this kind, or None."""
     return next((part for found, part in relations.values() if found == kind), None)
 
 
 def shortened(text: str) -> str:
-    """Cut a text of the file for a message, because it can be a megabyte long."""
+    """Shorten a text of the file for a message, because it can be a megabyte long."""
     return text if len(text) <= SHOWN_LENGTH else f"{text[: SHOWN_LENGTH - 1]}…"
 
 

@@ -3,12 +3,12 @@
 Rules:
 - Rows go below the table, from its first column on. Without a table they go exactly to the start of
   the range, and the reply has no `tableRange` (recorded).
-- OVERWRITE overwrites existing cells; INSERT_ROWS first inserts as many rows as are written, which
-  inherit the formats of the row above (reported) and its validation rules (assumed).
+- OVERWRITE overwrites existing cells. INSERT_ROWS first inserts as many rows as are written. The
+  new rows inherit the formats of the row above (reported) and its validation rules (assumed).
 - Only append extends the grid, by exactly the needed size (Google's size is unknown).
-- If the table was searched earlier, rows go to the position of that time, so parallel appends
-  overwrite each other (reported of Google). If this position does not exist now, the table is
-  searched again.
+- If the table was searched earlier, rows go to the position of that time. So parallel appends
+  overwrite each other (reported of Google). If the position no longer exists, the table is searched
+  again.
 """
 
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ from sheets_emulator.values.ranges import Write, update_reply, value_range
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """First cell of the rows to append. `table` is None if the range touches no table."""
+    """First cell of the rows to append. `table` is None if the range overlaps no table."""
 
     sheet: Sheet
     table: Box | None
@@ -41,7 +41,10 @@ class Target:
 
 
 def find_target(workbook: Workbook, range_text: str) -> Target:
-    """Find where an append to a range would write now. Raises Refusal."""
+    """Find the first cell that an append to a range would write now.
+
+    Raises a 400 for a wrong range.
+    """
     place = find_place(workbook, range_text)
     table = find_table(place.sheet, place.box)
     if table is None:
@@ -60,9 +63,10 @@ def append(
     account: str,
     rendering: Rendering | None,
 ) -> Reply:
-    """Append rows, and return the AppendValuesResponse, with `updatedData` if `rendering` is given.
+    """Append rows and return the AppendValuesResponse.
 
-    `seen` is the result of an earlier search for the table.
+    `seen` is the result of an earlier search for the table. If `rendering` is not None, the
+    response has `updatedData`.
     """
     target = _still_there(workbook, seen) or find_target(workbook, write.range_text)
     sheet = target.sheet
@@ -82,7 +86,7 @@ def append(
 
 
 def _still_there(workbook: Workbook, seen: Target | None) -> Target | None:
-    """Convert an earlier search result to this version, or return None if its position is gone."""
+    """Return an earlier search result for this version, or None if its position is gone."""
     sheet = None if seen is None else workbook.numbered(seen.sheet.sheet_id)
     if seen is None or sheet is None:
         return None
@@ -99,7 +103,7 @@ def _make_room(
     is_inserting: bool,
     account: str,
 ) -> None:
-    """Insert rows or extend the grid. Raises before any change."""
+    """Insert rows or extend the grid. Raises before any change if that is not allowed."""
     inserted = entries.height if is_inserting else 0
     rows = max(sheet.row_count + inserted, box.top + entries.height)
     columns = max(sheet.column_count, box.left + entries.width)

@@ -24,7 +24,7 @@ from sheets_emulator.values.ranges import Plan, planned_at, value_range, write_a
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """Range, and the filters of the request that match it."""
+    """A range, and the filters of the request that match it."""
 
     place: Place
     filters: list[Json] = field(default_factory=list)
@@ -38,7 +38,10 @@ def batch_get_by_filter(
     dimension: str,
     rendering: Rendering,
 ) -> Reply:
-    """The values of all matched ranges, each once."""
+    """Return the values of all matched ranges.
+
+    A range that several filters match is returned once.
+    """
     matches = _matches(results.workbook, filters, account)
     require_readable([match.place.box for match in matches])
     found = [
@@ -61,7 +64,7 @@ def batch_update_by_filter(
     account: str,
     rendering: Rendering | None,
 ) -> Reply:
-    """Write values to all ranges of their DataFilter."""
+    """Write values to all ranges that their DataFilter matches."""
     plans: list[Plan] = []
     filters: list[Json] = []
     for index, (message, entries) in enumerate(writes):
@@ -100,7 +103,7 @@ def _planned(
 
 
 def _matches(workbook: Workbook, filters: Sequence[DataFilter], account: str) -> list[Match]:
-    """The matched ranges in the order of the filters."""
+    """Return the distinct matched ranges in the order of the filters."""
     found: dict[tuple[int, Box], Match] = {}
     for wanted in filters:
         for place in wanted.places(workbook, account):

@@ -1,9 +1,10 @@
 """Values of write requests: parsed, written to a worksheet, and counted.
 
 Rules:
-- `null` leaves its cell unchanged and is not counted; `""` empties its cell and is counted
+- `null` leaves its cell unchanged and is not counted. `""` empties its cell and is counted
   (recorded).
-- The meaning of a typed text depends on the cell's format, so it is parsed when written.
+- The meaning of a typed text depends on the cell's format, so texts are parsed when they are
+  written.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,9 +28,10 @@ EntryRow = Sequence[CellValue]
 
 @dataclass(frozen=True, kw_only=True)
 class Entries:
-    """Values by row; None leaves a cell unchanged. `dimension` is the order in the request.
+    """Values to write, by row. None leaves a cell unchanged.
 
-    `read` converts a value to a cell, given the cell before.
+    `dimension` is the order in the request, ROWS or COLUMNS. `read` converts a value to a cell, and
+    receives the old content of the cell.
     """
 
     rows: Sequence[EntryRow]
@@ -45,11 +47,11 @@ class Entries:
         return max((len(row) for row in self.rows), default=0)
 
     def box_at(self, top: int, left: int) -> Box:
-        """The written rectangle from a cell on, at least one cell."""
+        """Return the box of the values from a first cell on. It has at least one cell."""
         return sized(top=top, left=left, height=max(self.height, 1), width=max(self.width, 1))
 
     def require_short(self) -> None:
-        """Raise if a text is too long for a cell."""
+        """Raise a 400 if a text is too long for a cell."""
         for row in self.rows:
             for value in row:
                 if isinstance(value, str) and len(value) > MAX_TEXT_LENGTH:
@@ -63,14 +65,14 @@ class Entries:
 
 @dataclass(frozen=True, kw_only=True)
 class Touched:
-    """Changed cells; rows and columns are (sheet ID, index)."""
+    """Changed cells: rows and columns as (sheet ID, index), and the number of cells."""
 
     rows: frozenset[tuple[int, int]]
     columns: frozenset[tuple[int, int]]
     cells: int
 
     def counts(self, prefix: str) -> dict[str, int]:
-        """Counts for an answer, without zeros, as from Google."""
+        """Return counts such as `updatedRows` for an answer, without zeros, as Google does."""
         counts = {"Rows": len(self.rows), "Columns": len(self.columns), "Cells": self.cells}
         return {f"{prefix}{name}": count for name, count in counts.items() if count}
 
@@ -93,7 +95,7 @@ def read_entries(message: Message, option: str, *, prefix: str = "") -> Entries:
 
 
 def write_entries(sheet: Sheet, top: int, left: int, entries: Entries) -> Touched:
-    """Write values from a cell on. The grid must be large enough."""
+    """Write values from the cell at `top` and `left` on. The grid must be large enough."""
     rows: set[tuple[int, int]] = set()
     columns: set[tuple[int, int]] = set()
     cells = 0
@@ -108,7 +110,7 @@ def write_entries(sheet: Sheet, top: int, left: int, entries: Entries) -> Touche
 
 
 def total(parts: Sequence[Touched]) -> Touched:
-    """Add the changes of several writes. Rows and columns of several writes count once."""
+    """Add the changes of several writes. A row or column counts once."""
     return Touched(
         rows=frozenset[tuple[int, int]]().union(*(part.rows for part in parts)),
         columns=frozenset[tuple[int, int]]().union(*(part.columns for part in parts)),
@@ -126,7 +128,7 @@ def _cells(
 
 
 def _transposed(columns: Sequence[EntryRow]) -> list[EntryRow]:
-    """Convert columns to rows, padded to the longest column."""
+    """Convert columns to rows. Short columns are padded with None."""
     if len(columns) * max(map(len, columns), default=0) > MAX_CELLS:
         raise invalid(WORKBOOK_FULL)
     return [*zip_longest(*columns)]

@@ -1,8 +1,7 @@
 """values.get, update and clear, individually and in batches.
 
 Rules:
-- A batch is checked completely before anything is written, so it is applied completely or not at
-  all.
+- A batch is checked completely before the first write, so it is applied completely or not at all.
 - These functions do not extend the grid. Only `append` does.
 - Functions take parsed input and return the reply.
 """
@@ -32,7 +31,7 @@ from sheets_emulator.values.entries import Entries, Touched, total, write_entrie
 
 @dataclass(frozen=True, kw_only=True)
 class Write:
-    """A range and its new values."""
+    """A range in A1 notation and its new values."""
 
     range_text: str
     entries: Entries
@@ -40,7 +39,7 @@ class Write:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Write that was checked. `window` is the requested range."""
+    """A checked write. `box` has the written cells, and `window` the range for the answer."""
 
     sheet: Sheet
     window: Box
@@ -85,7 +84,7 @@ def batch_update(
 def write_all(
     workbook: Workbook, plans: Sequence[Plan], rendering: Rendering | None
 ) -> tuple[Reply, list[Reply]]:
-    """Write in order; returns the totals, and an UpdateValuesResponse for each plan."""
+    """Write in order. Returns the totals, and an UpdateValuesResponse for each plan."""
     parts = [write_entries(plan.sheet, plan.box.top, plan.box.left, plan.entries) for plan in plans]
     sheets = len({plan.sheet.sheet_id for plan in plans})
     if rendering is not None:
@@ -104,7 +103,7 @@ def write_all(
 
 
 def planned_at(place: Place, entries: Entries, account: str) -> Plan:
-    """Check a write. Raises if the values do not fit, or if the account cannot write the cells."""
+    """Check a write. Raises a 400 if values do not fit or the account cannot write the cells."""
     box = entries.box_at(place.box.top, place.box.left)
     window = _window(place)
     _require_within(place, window, entries)
@@ -115,7 +114,7 @@ def planned_at(place: Place, entries: Entries, account: str) -> Plan:
 
 
 def clear(workbook: Workbook, text: str, *, account: str) -> Reply:
-    """values.clear: clear the values of a range, but not its formats."""
+    """values.clear: clear the values of a range. Formats stay."""
     place = _clearable(workbook, text, account)
     place.sheet.clear(place.box)
     return {"spreadsheetId": workbook.spreadsheet_id, "clearedRange": place.text}
@@ -139,7 +138,10 @@ def batch_clear(workbook: Workbook, texts: Sequence[str], *, account: str) -> Re
 def value_range(
     results: Results, sheet: Sheet, box: Box, dimension: str, rendering: Rendering
 ) -> Reply:
-    """A ValueRange without trailing blanks; without `values` if all are blank."""
+    """Return the ValueRange of a box without trailing blanks.
+
+    If all are blank, `values` is missing.
+    """
     blocks = rendered_blocks(sheet, box, rendering, results)
     values = _columns(blocks) if dimension == "COLUMNS" else _rows(blocks)
     while values and not values[-1]:
@@ -149,7 +151,7 @@ def value_range(
 
 
 def update_reply(workbook: Workbook, sheet: Sheet, box: Box, touched: Touched) -> Reply:
-    """The UpdateValuesResponse of a write, without the values."""
+    """Return the UpdateValuesResponse of a write, without the values."""
     return {
         "spreadsheetId": workbook.spreadsheet_id,
         "updatedRange": print_range(sheet.title, box),
@@ -171,14 +173,17 @@ def _planned(workbook: Workbook, write: Write, account: str) -> Plan:
 
 
 def _window(place: Place) -> Box:
-    """Cells that a write can fill. A single cell stands for all cells to the end of the grid."""
+    """Return the cells that a write can fill.
+
+    A single cell stands for all cells to the grid's end.
+    """
     if not place.is_anchor:
         return place.box
     return place.sheet.clamped(Span(top=place.box.top, left=place.box.left))
 
 
 def _require_within(place: Place, window: Box, entries: Entries) -> None:
-    """Raise if the values do not fit. The error names the requested range."""
+    """Raise a 400 if the values do not fit. The error names the requested range."""
     for index, row in enumerate(entries.rows, start=window.top):
         reached = f"row [{index + 1}]" if row and index >= window.bottom else ""
         if not reached and len(row) > window.width:
@@ -233,7 +238,7 @@ def _columns(blocks: Iterable[Block]) -> list[Sequence[Shown]]:
 
 
 def _trimmed(line: Sequence[Shown]) -> Sequence[Shown]:
-    """Values without trailing blanks. Other blanks are the empty string."""
+    """Return the values without trailing blanks. Other blanks become ""."""
     end = len(line)
     while end and line[end - 1] is None:
         end -= 1

@@ -2,7 +2,7 @@
 
 Rules:
 - Fields and indentation are as reported (gspread#668). ASCII escapes and fractions of all numbers
-  follow Java's output of this format, an assumption.
+  follow Java's output of this format (assumed).
 - The quoted value is truncated, because it can be huge.
 """
 
@@ -18,7 +18,7 @@ ESCAPES: Mapping[int, str] = {
 
 
 def value_text(value: object) -> str:
-    """The text of a JSON value, with a line per field and closing brace."""
+    """Return the text of a JSON value, with one line per field and closing brace."""
     text = ""
     for line in _lines(value, ""):
         text += f"{line}\n"

@@ -33,8 +33,8 @@ class EmulatorOptions:
     is an SQLite file for all spreadsheets and the accounts' keys. The emulator creates a missing
     file, and adds missing spreadsheets of the seed. A reset also restores this file. With
     `repeatable_metadata_ids`, developer metadata can get the ID of other metadata. Limits count per
-    account, or per project if their name says so; 0 means no limit. `key_bits` is the size of the
-    accounts' RSA keys, which is 2,048 at Google.
+    account, or per project if the option's name says so. A limit of 0 means no limit. `key_bits` is
+    the size of the accounts' RSA keys, which is 2,048 at Google.
     """
 
     projects: tuple[str, ...] = (PROJECT,)
@@ -134,7 +134,7 @@ def _emulator(
     )
     service.file_times.note(service.store.workbooks, timing.now())
     wire = Mount("", app=Wire(service=service))
-    # A title in the path may contain line breaks.
+    # A title in the path can contain line breaks.
     wire.path_regex = re.compile(wire.path_regex.pattern, re.DOTALL)
 
     @asynccontextmanager

@@ -1,7 +1,7 @@
 """Control routes under `/_emulator/` for tests.
 
-Rules: these routes need no credentials, so only clients on this machine can use them. The routes
-are not counted in the statistics.
+Rules: only clients on this machine can use these routes, because the routes need no credentials.
+The statistics do not count calls of these routes.
 """
 
 from collections.abc import Awaitable, Callable

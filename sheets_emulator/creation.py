@@ -34,7 +34,10 @@ Request = tuple[str, Json]
 
 
 def build_spreadsheet(spreadsheet_id: str, body: Message, *, account: str) -> Workbook:
-    """Create a spreadsheet from a Spreadsheet resource. By default it has one worksheet."""
+    """Create a spreadsheet from a Spreadsheet resource.
+
+    A resource without worksheets gives a spreadsheet with one worksheet.
+    """
     body.require_implemented((*SPREADSHEET_PARTS, *PASSED_OVER))
     workbook = Workbook(spreadsheet_id=spreadsheet_id, title=UNTITLED, sheets=[])
     apply_spreadsheet_properties(workbook, body.message("properties"))
@@ -56,7 +59,7 @@ def build_spreadsheet(spreadsheet_id: str, body: Message, *, account: str) -> Wo
 def copy_sheet(source: Workbook, sheet_id: str, destination: Workbook) -> Reply:
     """spreadsheets.sheets.copyTo: copy a worksheet to the end of the destination.
 
-    `sheet_id` is the text from the URL path. Raises a 400 if it is not a whole number.
+    `sheet_id` is the text from the URL path. Raises a 400 if the text is not a whole number.
     """
     number = int32(sheet_id)
     if number is None:

@@ -134,7 +134,7 @@ def _permissions(drive: Drive, file_id: str) -> Answer:
 
 
 def _comments(drive: Drive, file_id: str) -> Answer:
-    """Return an empty list, because gspread requests comments after it copied a file."""
+    """Return an empty list. gspread requests the comments of a file after copying the file."""
     _workbook(drive, file_id)
     return _masked(drive, {"kind": "drive#commentList", "comments": []}, "*")
 
@@ -189,7 +189,7 @@ def _printed(moment: float) -> str:
 
 
 def _terms(query: str) -> Iterator[tuple[str, object]]:
-    """Parse a search such as `name = 'a' and trashed = false`. Yields members and their values.
+    """Parse a search such as `name = 'a' and trashed = false`. Yields each member and its value.
 
     Raises a 501 for an unsupported search.
     """

@@ -1,11 +1,12 @@
 """Faults that a test requests: which calls fail, and how.
 
 Rules:
-- All members but `call` have defaults. The default of `status` is 503. It is null for a fault
-  without `text` that has another effect (`drop`, `truncate`, `hold_ms`, `delay_ms`, `edit`). With
-  null, or a success status without `text`, the call gets its normal answer.
-- Every fault counts all matching calls, even if another fault answers them. It applies to `times`
-  calls, after `skip` matching calls. If several faults apply, the first in the list is used.
+- All members but `call` have defaults. The default of `status` is 503, but null for a fault without
+  `text` that has another effect (`drop`, `truncate`, `hold_ms`, `delay_ms`, `edit`). With null, or
+  a success status without `text`, the call gets its normal answer.
+- Every fault counts all matching calls, even if another fault answers them. A fault applies to
+  `times` calls, after `skip` matching calls. If several faults apply, the first in the list is
+  used.
 - A call with a faulty answer has no effect on data unless `apply` is set. With `late_ms` the effect
   comes after the answer, even without `apply`. `truncate` without `apply` cuts the call's normal
   answer, by at least one byte.
@@ -13,8 +14,8 @@ Rules:
   with the status null is a 200.
 - `match` is searched in the raw body. If the body is JSON, `match` is also searched in the body
   without escapes.
-- An `edit` is the body of a batchUpdate, and is validated when posted. It requires a spreadsheet,
-  so with `*` it does not match `spreadsheets.create`.
+- An `edit` is the body of a batchUpdate, and is validated when posted. An edit requires a
+  spreadsheet, so a fault with an edit and `*` does not match `spreadsheets.create`.
 """
 
 from collections.abc import Sequence
@@ -128,7 +129,7 @@ NONE = Fault(call=EVERY_CALL, status=None)
 
 
 def read_faults(body: bytes) -> list[Fault]:
-    """Parse the body of `POST /_emulator/faults`. Raises a 400 if it is invalid."""
+    """Parse the body of `POST /_emulator/faults`. Raises a 400 if the body is invalid."""
     try:
         faults = msgspec.json.decode(body, type=list[Fault])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

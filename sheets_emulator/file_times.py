@@ -8,7 +8,10 @@ from sheets_emulator.grid.workbook import Workbook
 
 @dataclass(frozen=True, kw_only=True)
 class FileTime:
-    """Times of a spreadsheet in seconds since 1970, and its version at `modified`."""
+    """Times of a spreadsheet in seconds since 1970.
+
+    `workbook` is the version of time `modified`.
+    """
 
     workbook: Workbook
     created: float

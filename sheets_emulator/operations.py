@@ -1,8 +1,8 @@
 """API operations: name, parameters and implementation.
 
 Rules:
-- An operation parses its request completely before it looks up a spreadsheet. It has no effect if
-  it raises.
+- An operation parses its request completely before it looks up a spreadsheet. An operation that
+  raises has no effect.
 - Nothing here awaits, so each call is atomic. This module knows no HTTP, except parameter names.
 """
 
@@ -92,7 +92,7 @@ def execute(store: Store, call: Call) -> object:
 def with_seen_table(store: Store, call: Call, *, is_inserting_too: bool) -> Call:
     """Search the table of an append and add the result to the call.
 
-    This is done for an append with OVERWRITE, and for INSERT_ROWS if `is_inserting_too` is True.
+    Only appends with OVERWRITE are searched, and with `is_inserting_too` appends with INSERT_ROWS.
     Other calls are returned unchanged.
     """
     operation = OPERATIONS[call.name]

@@ -141,7 +141,7 @@ def prefixed(prefix: str, refusal: Refusal) -> Refusal:
 
 
 def quota_exceeded(kind: str, limit: int, *, scope: str, project_number: str) -> Refusal:
-    """Return the 429 of an exceeded limit per minute. As from Google, it has no Retry-After.
+    """Return the 429 of an exceeded limit per minute, without Retry-After, as from Google.
 
     `kind` is "read" or "write", `scope` is "user" or "project". Google's errors of writes have
     fewer details than errors of reads (recorded).

@@ -6,9 +6,9 @@ Rules:
   half of the latency, the answer. The latency has a random part (jitter), drawn once per call.
 - An effect is synchronous, so every call is atomic on one event loop.
 - An append with OVERWRITE writes to the end of the table found on arrival. So overlapping appends
-  overwrite each other. If its fault has an edit, or the effect is late, the append searches for the
-  table at the time of its effect.
-- A call that began before a reset does not change data after the reset. It gets a 503.
+  overwrite each other. An append whose fault has an edit or a late effect searches for the table at
+  the time of the effect.
+- A call that began before a reset does not change data after the reset. The call gets a 503.
 """
 
 import asyncio
@@ -179,7 +179,7 @@ class Service:
         return quota_exceeded(kind, limit, scope=scope, project_number=project_number(call.project))
 
     def _arrived(self, call: Call, fault: Fault) -> Call:
-        """Add the position of an append's table if the append searches for it on arrival."""
+        """Add the position of the table to an append that searches on arrival."""
         if fault.edit is not None:
             return call
         return with_seen_table(self.store, call, is_inserting_too=self.racing_inserts)
@@ -214,7 +214,10 @@ class Service:
             return json_answer(error.body(), status=400)
 
     def _edit(self, spreadsheet_id: str, body: dict[str, object]) -> None:
-        """Apply the edit of a fault. It is not counted as a call, and protections do not apply."""
+        """Apply the edit of a fault.
+
+        An edit is not counted as a call, and protections do not apply.
+        """
         draft = self.store.draft(spreadsheet_id)
         edit(
             draft,

@@ -1,8 +1,8 @@
 """spreadsheets.batchUpdate: a table of request kinds, and their execution.
 
 Rules:
-- All requests are applied, or none. They change a draft of the spreadsheet, which is discarded if
-  one request fails.
+- All requests of a batchUpdate are applied, or none. Requests change a draft of the spreadsheet,
+  which is discarded if a request fails.
 - Unsupported kinds of requests, and members without effect in the emulator, get 501. Nothing is
   silently ignored.
 """
@@ -129,7 +129,7 @@ def edit(
 
     `account` is "" for the owner of the spreadsheet. `has_grid_data` is True if the field mask
     includes grid data, and None without a field mask. The ranges of the response are read after all
-    updates. The error for such a range past the grid does not have the position of a request.
+    updates. The error for a range past the grid does not have the position of a request.
     """
     requests = message.messages("requests")
     if not requests:

@@ -27,7 +27,7 @@ def update_borders(editing: Editing, message: Message) -> Reply:
 
 
 def _edges(box: Box) -> Mapping[str, Sequence[tuple[Box, str]]]:
-    """Return, by border, boxes of cells and the side of these cells that has the border."""
+    """Return, for each border of the box, boxes of cells and the edge of the cells to draw."""
     upper, lower = replace(box, bottom=box.bottom - 1), replace(box, top=box.top + 1)
     left, right = replace(box, right=box.right - 1), replace(box, left=box.left + 1)
     return {

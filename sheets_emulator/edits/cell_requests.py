@@ -103,7 +103,7 @@ def repeat_cell(editing: Editing, message: Message) -> Reply:
 
 
 def set_data_validation(editing: Editing, message: Message) -> Reply:
-    """setDataValidation: set a rule, or clear it if the request has no rule.
+    """setDataValidation: set a validation rule, or clear the rule if the request has none.
 
     Filtered rows are not skipped.
     """

@@ -35,7 +35,8 @@ MOVE = {True: move_rows, False: move_columns}
 def append_dimension(editing: Editing, message: Message) -> Reply:
     """appendDimension: add blank rows or columns at the end of the grid.
 
-    New rows or columns inherit validation rules (reported) and formats (assumed) from the last one.
+    New rows or columns inherit validation rules (reported) and formats (assumed) from the last row
+    or column.
     """
     message.require_implemented(("sheetId", "dimension", "length"))
     sheet = require_sheet(editing.workbook, message.integer("sheetId"))
@@ -70,9 +71,9 @@ def insert_dimension(editing: Editing, message: Message) -> Reply:
 
 
 def _require_reachable(lines: Lines, *, is_from_before: bool) -> None:
-    """Raise a 400 if nothing can be inserted at the index.
+    """Raise a 400 if no row or column can be inserted at the index.
 
-    Texts are reported for gspread clients.
+    The error texts are reported by users of gspread.
     """
     if lines.start > lines.existing:
         raise invalid(f"range.startIndex is larger than current grid size ({lines.existing})")

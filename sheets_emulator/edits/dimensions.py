@@ -121,7 +121,7 @@ def moved(items: list[Item], start: int, end: int, destination: int) -> list[Ite
 
 
 def inserted(start: int, count: int) -> Shift:
-    """Return the shift of rows or columns when `count` of them are inserted before `start`."""
+    """Return the shift (old to new start and end) for an insertion before `start`."""
 
     def shift(first: int, last: int | None) -> tuple[int, int | None]:
         if last is None:
@@ -132,7 +132,7 @@ def inserted(start: int, count: int) -> Shift:
 
 
 def deleted(start: int, end: int) -> Shift:
-    """Return the shift of rows or columns when the range from `start` to `end` is deleted."""
+    """Return the shift (old to new start and end) for the deletion of rows or columns."""
 
     def fall(edge: int) -> int:
         return edge - max(0, min(edge, end) - start)
@@ -146,7 +146,7 @@ def deleted(start: int, end: int) -> Shift:
 
 
 def _relocated(start: int, end: int, destination: int) -> Shift:
-    """Return the shift of rows or columns by a move, which swaps two adjacent ranges."""
+    """Return the shift (old to new start and end) for a move, which swaps two adjacent ranges."""
     low, high = min(start, destination), max(end, destination)
     middle = end if destination > start else start
 

@@ -71,7 +71,7 @@ def add_dimension_group(editing: Editing, message: Message) -> Reply:
     lines = _writable(editing, message.message("range"), "group")
     kept = lines.sheet.lines(is_rows=lines.is_rows)
     _keep(lines, deepened(kept, range(lines.start, lines.end)))
-    options = {**lines.sheet.options, CONTROLS[lines.is_rows]: True}  # recorded; it stays set
+    options = {**lines.sheet.options, CONTROLS[lines.is_rows]: True}  # recorded; the option stays set
     lines.sheet.options = options
     return _groups_reply("addDimensionGroup", lines)
 
@@ -104,7 +104,7 @@ def update_dimension_group(editing: Editing, message: Message) -> Reply:
 
 
 def _writable(editing: Editing, message: Message, verb: str) -> Lines:
-    """Parse a DimensionRange of existing rows or columns that the account can change."""
+    """Parse a DimensionRange of existing rows or columns. `verb` is for the error text."""
     lines = read_lines(editing.workbook, message)
     require_existing(lines, verb)
     require_unprotected(lines.sheet, lines.box(lines.start, lines.end), editing.account)
@@ -145,7 +145,7 @@ def _groups_reply(kind: str, lines: Lines) -> Reply:
 
 
 def _needed_sizes(editing: Editing, lines: Lines) -> dict[int, int]:
-    """Return the needed size in pixels by index of the row or column, if it has content."""
+    """Return the size in pixels that content needs, by index of the row or column."""
     sheet, results = lines.sheet, Results(editing.workbook)
     box = lines.box(lines.start, lines.end)
     sizes: dict[int, int] = {}

@@ -51,7 +51,7 @@ def update_named_range(editing: Editing, message: Message) -> Reply:
 
 
 def delete_named_range(editing: Editing, message: Message) -> Reply:
-    """deleteNamedRange: delete a named range. Its protections stay."""
+    """deleteNamedRange: delete a named range. Protections of the range stay."""
     sheet, named = require_named_range(editing.workbook, message.text("namedRangeId"))
     sheet.names.remove(named)
     sheet.protections = [
@@ -62,7 +62,7 @@ def delete_named_range(editing: Editing, message: Message) -> Reply:
 
 
 def require_named_range(workbook: Workbook, range_id: str) -> tuple[Sheet, NamedRange]:
-    """Find the worksheet and named range with this ID. Raises a 400 if it does not exist."""
+    """Return the worksheet and named range with this ID. Raises a 400 for an unknown ID."""
     for sheet in workbook.sheets:
         for named in sheet.names:
             if named.range_id == range_id:

@@ -45,7 +45,10 @@ class Stamp:
 
 
 def copy_paste(editing: Editing, message: Message) -> Reply:
-    """copyPaste: paste the source repeatedly over the destination, or once at its first cell."""
+    """copyPaste: paste the source, repeated over the destination if the size fits.
+
+    Otherwise the source is pasted once, at the first cell of the destination.
+    """
     kind = message.text("pasteType", "PASTE_NORMAL")
     is_transposed = message.text("pasteOrientation") == "TRANSPOSE"
     source = read_area(editing.workbook, message.message("source"))
@@ -114,7 +117,7 @@ def _repeated(target: int, source: int) -> int:
 def _paste(
     editing: Editing, sheet: Sheet, box: Box, stamp: Stamp, kind: str, *, is_copy: bool
 ) -> None:
-    """Paste over a box. Its height and width are multiples of the height and width of the stamp."""
+    """Paste over a box whose height and width are multiples of the stamp's height and width."""
     if not sheet.grid.contains(box):
         raise invalid("The destination of the paste is not within the grid.")
     require_unprotected(sheet, box, editing.account)

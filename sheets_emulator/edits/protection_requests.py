@@ -111,7 +111,7 @@ def _new_id(workbook: Workbook, wanted: Message) -> int:
 def _require_protection(editing: Editing, protection_id: int) -> tuple[Sheet, Protection]:
     """Find the worksheet and protection with this ID.
 
-    Raises a 400 if it does not exist or the account cannot change it.
+    Raises a 400 for an unknown ID, or if the account cannot change the protection.
     """
     for sheet in editing.workbook.sheets:
         for protection in sheet.protections:

@@ -23,7 +23,10 @@ from sheets_emulator.resources.places import require_unprotected
 
 
 def insert_range(editing: Editing, message: Message) -> Reply:
-    """insertRange: insert blank cells. The grid grows if used cells would be shifted out of it."""
+    """insertRange: insert blank cells.
+
+    The grid grows if cells with content would move past its end.
+    """
     area, is_rows = _read(editing, message)
     sheet, box = area.sheet, area.box
     strip = _used(sheet, _strip(sheet, box, is_rows))
@@ -81,7 +84,7 @@ def _follow(editing: Editing, area: Area, is_rows: bool, shift: Shift) -> None:
 
 
 def _read(editing: Editing, message: Message) -> tuple[Area, bool]:
-    """Parse the range, and True if cells are shifted down or up.
+    """Parse the range of the request. The flag is True if cells are shifted down or up.
 
     Raises a 400 if the account cannot write all shifted cells, or a merge is partly shifted.
     """
@@ -94,7 +97,7 @@ def _read(editing: Editing, message: Message) -> tuple[Area, bool]:
 
 
 def _strip(sheet: Sheet, box: Box, is_rows: bool) -> Box:
-    """Return the box with all cells after it in the direction of the shift."""
+    """Return the box together with all cells below the box (`is_rows`), or to its right."""
     if is_rows:
         return replace(box, bottom=sheet.row_count)
     return replace(box, right=sheet.column_count)

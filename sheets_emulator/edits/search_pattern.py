@@ -40,7 +40,7 @@ REFERENCE = re.compile(r"\\(?P<literal>.)|\$(?P<group>[0-9]+)|(?P<plain>[^\\$]+)
 class Search:
     """A compiled expression.
 
-    `choices` has the number of ways to match each group and quantifier. None is unlimited.
+    `choices` has the number of ways to match each group and quantifier. None means unlimited.
     """
 
     pattern: Pattern[str]
@@ -54,7 +54,7 @@ class Search:
 
 @dataclass(kw_only=True)
 class Group:
-    """An open group, or the whole expression. `bars` counts its `|`."""
+    """An open group, or the whole expression. `bars` is the number of `|` in the group."""
 
     bars: int = 0
     has_quantifier: bool = False

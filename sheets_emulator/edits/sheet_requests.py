@@ -22,7 +22,10 @@ from sheets_emulator.resources.places import require_unprotected
 
 
 def add_sheet(editing: Editing, message: Message) -> Reply:
-    """addSheet: add a worksheet, by default as the last tab. The reply has all its properties."""
+    """addSheet: add a worksheet, by default as the last tab.
+
+    The reply has all properties of the worksheet.
+    """
     workbook, properties = editing.workbook, read_properties(message)
     sheet = build_sheet(workbook, properties)
     workbook.require_room(sheet.cell_count)
@@ -65,8 +68,8 @@ def duplicate_sheet(editing: Editing, message: Message) -> Reply:
 def copied(source: Sheet, workbook: Workbook) -> Sheet:
     """Return a copy of a worksheet named `Copy of X`, without adding it to the workbook.
 
-    The copy has no protections, named ranges and developer metadata. Its tables have new IDs and
-    names.
+    The copy has no protections, named ranges and developer metadata. Tables of the copy have new
+    IDs and names.
     """
     workbook.require_room(source.cell_count)
     duplicate = source.copy()
@@ -87,7 +90,10 @@ def update_sheet_properties(editing: Editing, message: Message) -> Reply:
 
 
 def require_tab(workbook: Workbook, sheet_id: int) -> Sheet:
-    """Find the worksheet with this ID. Raises a 400 with Google's text for whole worksheets."""
+    """Return the worksheet with this ID.
+
+    Raises Google's 400 for requests about whole worksheets.
+    """
     sheet = workbook.numbered(sheet_id)
     if sheet is None:
         raise invalid(f"No sheet with id: {sheet_id}")

@@ -1,10 +1,10 @@
 """batchUpdate: native tables, and cells appended to a table.
 
 Rules:
-- Tables do not overlap. Their names are unique in the spreadsheet, ignoring case.
+- Tables do not overlap. Names of tables are unique in the spreadsheet, ignoring case.
 - Cells are appended under the last row of the body with data. If there are not enough blank rows,
-  rows are inserted at the end of the body, above the footer. They inherit the formats and rules of
-  the last row, and cells below the table move down (both assumed).
+  rows are inserted at the end of the body, above the footer. The new rows inherit the formats and
+  rules of the last row (assumed). Cells below the table move down (assumed).
 - If several requests of a batch append to one table, they write to the same rows (reported by
   users).
 - Column types have no effect on cells.
@@ -146,7 +146,7 @@ def _require_table(workbook: Workbook, table_id: str) -> tuple[Sheet, NativeTabl
 def _read_range(editing: Editing, wanted: Message) -> tuple[Sheet, Box]:
     """Return the worksheet and cells of a new table.
 
-    Raises a 400 if the account cannot write them.
+    Raises a 400 if the account cannot write the cells.
     """
     if not wanted.has("range"):
         raise invalid("Must specify a range for a table.")

@@ -134,7 +134,7 @@ def _starts(token: Token | None, letter: str) -> bool:
 
 
 def _part(unit: int, whole: int, width: int) -> Piece:
-    """Return the text of a time unit, such as the minutes within the hour.
+    """Return a function for the text of a time unit, such as the minutes within the hour.
 
     The text has at least two digits if the format has two or more letters (`width`).
     """
@@ -150,13 +150,16 @@ def _hour(width: int, *, is_half: bool) -> Piece:
 
 
 def _half(text: str) -> Piece:
-    """Return the text of an `am/pm` or `a/p` token. `am/pm` is always displayed in capitals."""
+    """Return a function for the text of an `am/pm` or `a/p` token.
+
+    `am/pm` is displayed in capitals.
+    """
     before, _, after = text.partition("/") if len(text) == 3 else ("AM", "/", "PM")
     return lambda milliseconds: before if milliseconds % DAY < DAY // 2 else after
 
 
 def _elapsed(tokens: Tokens, token: Token) -> Piece:
-    """Return the text of a duration's unit.
+    """Return a function for the text of a duration's unit.
 
     The number of letters is the minimum number of digits.
     """

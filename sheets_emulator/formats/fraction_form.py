@@ -1,11 +1,11 @@
 """Number format sections for fractions such as `# ??/??` and `0/16`.
 
 Rules:
-- The denominator is the number in the format. Without a number it has at most as many digits as
-  there are placeholders, and the fraction is the nearest one.
+- The denominator is the number in the format. Without a number, the denominator has at most as many
+  digits as there are placeholders, and the fraction is the nearest one to the cell's number.
 - Without placeholders for a whole number, the fraction can be above one.
 - A fraction of zero after a whole number is displayed as blanks, except with a placeholder `0`.
-  This follows other spreadsheets, and is an assumption for Google's.
+  Other spreadsheet programs do so. For Google it is an assumption.
 """
 
 import re
@@ -24,7 +24,7 @@ SECTION = re.compile(
     "(?P<before>[ln]*)(?:(?P<whole>[d0]+)(?P<between>[ln]+))?(?P<numerator>[d0]+)/"
     "(?:(?P<denominator>[d0]{1,9})|(?P<fixed>n[n0]{0,8}))(?P<after>(?:l[ln]*)?)"
 )
-"""Pattern of a fraction section, over one letter per token. `n` is a literal digit from 1 to 9."""
+"""Pattern of a fraction section in which a letter stands for each token."""
 
 
 @dataclass(frozen=True, kw_only=True)

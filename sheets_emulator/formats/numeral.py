@@ -4,7 +4,7 @@ Rules of the automatic format:
 - Whole numbers below 1E+15 are displayed in full.
 - Other numbers have ten significant digits, without trailing zeros.
 - Numbers from 1E+15 on and below 1E-9 are in scientific notation. Google's page shows `=PI()` in
-  this way; for values.get it is an assumption.
+  this way. That values.get does so is an assumption.
 """
 
 from collections.abc import Sequence

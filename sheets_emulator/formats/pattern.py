@@ -1,12 +1,12 @@
 """Number formats such as `#,##0.00` or `yyyy-mm-dd`, in the locale en_US.
 
 Rules:
-- Formats follow Google's guide to date and number formats. Where the guide is silent, they follow
-  common spreadsheet behaviour.
+- Formats follow Google's guide to date and number formats. Where the guide is silent, formats
+  follow common spreadsheet behaviour.
 - A single section is for all numbers. With two sections, the first is for zero and above, the
-  second for negative numbers. With three, they are for positive numbers, negative numbers and zero.
-  The fourth section, or a last section with `@`, is for texts. A number in a section for negative
-  numbers has no minus.
+  second for negative numbers. With three sections, the order is positive numbers, negative numbers,
+  zero. The fourth section, or a last section with `@`, is for texts. A number in a section for
+  negative numbers has no minus.
 - With conditions, such as `[>100]`, the first section whose condition is true is used. A section
   without a condition accepts every number.
 - Unknown formats display as the automatic format. Colours are ignored.

@@ -1,7 +1,6 @@
 """Serial numbers of dates and times: days since 30 December 1899, with the time as a fraction.
 
-Earlier days have negative serial numbers. 1900 is not a leap year. Source of both: Google's guide
-to formats.
+Earlier days have negative serial numbers, and 1900 is not a leap year (Google's guide to formats).
 """
 
 from datetime import datetime, timedelta

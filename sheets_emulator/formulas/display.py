@@ -135,7 +135,7 @@ def _number_column(numbers: Sequence[float]) -> Sequence[float]:
 
 
 def _whole_column(numbers: Sequence[float]) -> list[int] | None:
-    """Return the numbers as integers, or None if one is fractional or too large."""
+    """Return the numbers as integers, or None if a number is fractional or too large."""
     whole = list(map(int, numbers))
     is_short = min(whole) > -LARGEST_SHORT and max(whole) < LARGEST_SHORT
     return whole if is_short and whole == list(numbers) else None

@@ -14,8 +14,8 @@ Rules:
 - An array formula is computed for each cell of its result. A range in the formula stands for the
   cell at the same distance from the range's start. A single row or column is repeated. Past the end
   of a range the value is #N/A.
-- The result of an array formula does not replace other cells. If it would, the formula's cell is
-  `#REF!` with a message that names the first of these cells.
+- The result of an array formula does not replace other cells. If the result does not fit, the
+  formula's cell is `#REF!` with a message that names the first cell in the way.
 - The number format of a formula's cell takes precedence over the format of its operands.
 """
 

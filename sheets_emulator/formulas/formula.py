@@ -5,8 +5,8 @@ Rules:
   unlimited.
 - Supported: arithmetic, comparison, `&`, references, SUM, CONCAT, CONCATENATE, LEN, IF, and
   ARRAYFORMULA around the whole formula.
-- A formula with another function, a name or an array in braces is `#NAME?`. This is so even if
-  other parts do not parse, because they might use unsupported syntax.
+- A formula with another function, a name or an array in braces is `#NAME?`. The rest of the formula
+  need not parse, because it might use unsupported syntax.
 - As in Google's formulas, a sign binds tighter than `^` (`-2^2` is 4). Operators of the same
   precedence go from left to right (`2^3^2` is 64).
 - `;` separates arguments like `,`. An argument can be omitted: `SUM(1,)`.
@@ -45,7 +45,7 @@ class Area:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Call:
-    """A function or operator, by Google's name. It consumes the last `count` operands."""
+    """A function or operator, by Google's name. The call consumes the last `count` operands."""
 
     name: str
     count: int

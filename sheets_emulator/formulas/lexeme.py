@@ -4,7 +4,7 @@ Rules:
 - Joining the texts of all lexemes (tokens) gives the original formula.
 - The first invalid character starts the last lexeme, `junk`. Such a formula cannot be parsed, and
   further tokenizing could take quadratic time.
-- A reference has at most three letters and eight digits. A longer one is a name.
+- A reference has at most three letters and eight digits. A longer text is a name.
 """
 
 import re
@@ -50,7 +50,10 @@ def lexemes(text: str) -> Iterator[Lexeme]:
 
 
 def split_area(text: str) -> tuple[str | None, str]:
-    """Split a reference such as `'My sheet'!A1:B2` into title and cells. No title gives None."""
+    """Split a reference such as `'My sheet'!A1:B2` into title and cells.
+
+    The title is None if missing.
+    """
     title, _, cells = text.rpartition("!")
     if not title:
         return None, cells

@@ -33,7 +33,7 @@ NUMBER_RANK, TEXT_RANK, BOOLEAN_RANK = range(3)
 
 
 def applied(name: str, operands: Operands) -> Evaluated:
-    """Apply an operator or function to its operands. `name` is Google's, such as `ADD`."""
+    """Apply an operator or function to its operands. `name` is Google's name, such as `ADD`."""
     for operand in operands:
         if isinstance(operand.value, CellError):
             return Evaluated(value=operand.value)
@@ -59,7 +59,10 @@ def truth_of(value: CellValue | CellError) -> bool | CellError:
 
 
 def text_of(value: CellValue, pattern: Pattern) -> str:
-    """Convert a value to text. `pattern` is the number format; only date formats have an effect."""
+    """Convert a value to text.
+
+    `pattern` is the number format, of which only date formats have an effect.
+    """
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, float):
@@ -73,7 +76,7 @@ def bounded_text(text: str) -> str | CellError:
 
 
 def bounded_number(number: float) -> float | CellError:
-    """Return the number, or an error if it is infinite."""
+    """Return the number, or an error if the number is infinite."""
     return number if math.isfinite(number) else TOO_LARGE
 
 

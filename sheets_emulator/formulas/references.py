@@ -46,7 +46,7 @@ Corners = tuple[Corner, ...]  # one cell, or two corners of a range
 
 
 class Lanes(NamedTuple):
-    """Rows and columns in which cells move, or None for all."""
+    """Rows and columns in which cells move. None means all rows or columns."""
 
     rows: range | None = None
     columns: range | None = None
@@ -201,7 +201,7 @@ def _followed(corners: Corners, rows: Shift, columns: Shift) -> Corners | None:
 
 
 def _shifted_all(indexes: list[int | None], shift: Shift) -> list[int | None] | None:
-    """Return the indexes of a reference's corners after a shift, or None if they were deleted."""
+    """Return the indexes of corners after a shift, or None if all cells were deleted."""
     given = [index for index in indexes if index is not None]
     if not given:
         return indexes  # `A:A` always has all rows

@@ -2,7 +2,7 @@
 
 Rules:
 - A range text such as `D3` or `Data` has several meanings: cells, a named range or a worksheet's
-  title. This module returns all of them, and `places` chooses one.
+  title. This module returns all meanings, and `places` chooses one.
 - An end can be open (`A5:Z`, `1:1`, `A:C`, a title alone). Corners can be in any order.
 - A title is quoted only if needed. Recorded: blanks, emoji, titles that look like a cell. Cyrillic
   letters are from a public test of Google's answers.
@@ -60,7 +60,7 @@ class Corner:
 
 
 def readings(text: str) -> list[Reference]:
-    """Return all interpretations of a range text, the likeliest first, or [] if it is malformed.
+    """Return all meanings of a range text, the likeliest first, or [] if the text is malformed.
 
     `A1` can be a cell or a worksheet named A1. Google prefers the cell (reported for node-sheets).
     `Data` can be a named range or a worksheet. Google prefers the named range (its documentation).

@@ -7,7 +7,7 @@ ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True, kw_only=True)
 class Box:
-    """Rectangle of cells. Rows and columns count from 0; `bottom` and `right` are excluded."""
+    """Rectangle of cells, counted from 0. `bottom` and `right` are excluded."""
 
     top: int
     left: int

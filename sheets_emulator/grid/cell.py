@@ -1,7 +1,8 @@
 """Content of a cell.
 
 Rules:
-- A grid stores a cell as its value if it has nothing else. Other cells are `Cell` objects.
+- A grid stores a cell without format, note, rule and formula as the bare value. Other cells are
+  `Cell` objects.
 - JSON objects of Google (CellFormat, DataValidationRule) are stored as JSON. Cells share these
   objects, so they are never modified.
 - Numbers are always floats, as in Google Sheets.
@@ -64,7 +65,7 @@ class Cell:
     def effective_value(self) -> CellValue:
         """The value of a cell without formula. A checkbox that was never ticked is FALSE.
 
-        This is assumed: users report that blank rows with rules are not read as blank.
+        FALSE is assumed, because users report that blank rows with rules are not read as blank.
         """
         return False if self.value is None and self.is_checkbox else self.value
 
@@ -112,7 +113,7 @@ def whole(content: Content) -> Cell:
 
 
 def bare(cell: Cell) -> Content:
-    """Return the cell as a grid stores it: only the value if the cell has nothing else."""
+    """Return the cell as a grid stores cells: only the value if there is nothing else."""
     is_plain = cell.formula is None and cell.format is None and cell.spill is None
     return cell.value if is_plain and cell.note is None and cell.validation is None else cell
 

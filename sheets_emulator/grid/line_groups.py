@@ -38,7 +38,7 @@ def groups_of(lines: Mapping[int, Line]) -> list[Group]:
 
 
 def deepened(lines: Mapping[int, Line], indexes: Iterable[int]) -> dict[int, Line]:
-    """Return the lines (rows or columns) with the depth of those in `indexes` increased by one."""
+    """Return the lines (rows or columns) with the depth at `indexes` increased by one."""
     changed = {}
     for index in indexes:
         line = lines.get(index, PLAIN_LINE)
@@ -47,7 +47,7 @@ def deepened(lines: Mapping[int, Line], indexes: Iterable[int]) -> dict[int, Lin
 
 
 def raised(lines: Mapping[int, Line], indexes: Iterable[int]) -> dict[int, Line]:
-    """Return the lines (rows or columns) with the depth of those in `indexes` decreased by one.
+    """Return the lines (rows or columns) with the depth at `indexes` decreased by one.
 
     A depth of zero does not change.
     """
@@ -75,7 +75,7 @@ def folded(lines: Mapping[int, Line], group: Group, *, is_collapsed: bool) -> di
 
 
 def extended(lines: Mapping[int, Line], start: int, count: int) -> dict[int, Line]:
-    """Return the lines (rows or columns) after `count` of them were inserted at `start`.
+    """Return the lines (rows or columns) after `count` lines were inserted at `start`.
 
     New lines within a group belong to the group.
     """
@@ -91,7 +91,10 @@ def extended(lines: Mapping[int, Line], start: int, count: int) -> dict[int, Lin
 def _close(
     starts: list[int], depth: int, end: int, lines: Mapping[int, Line], found: list[Group]
 ) -> None:
-    """Append the open groups deeper than `depth` to `found`. They end at `end`, excluded."""
+    """Append the open groups deeper than `depth` to `found`.
+
+    These groups end at `end`, excluded.
+    """
     while len(starts) > depth:
         level = len(starts)
         start = starts.pop()

@@ -33,7 +33,7 @@ class MergeIndex:
         return [each for each in self._boxes[first:end] if each.overlaps(box)]
 
     def without(self, boxes: Iterable[Box]) -> "MergeIndex":
-        """Return an index without these merges. Its list of merges is a new one."""
+        """Return an index without these merges, and with a new list of merges."""
         gone = {(each.top, each.left) for each in boxes}
         kept = [each for each in self._boxes if (each.top, each.left) not in gone]
         return MergeIndex(

@@ -64,7 +64,7 @@ class Sheet:
     _merge_index: MergeIndex | None = field(default=None, repr=False, compare=False)
 
     def copy(self) -> "Sheet":
-        """Return an independent copy. Both share the immutable rows."""
+        """Return an independent copy, which shares the immutable rows."""
         return replace(
             self,
             rows=self.rows.copy(),
@@ -90,7 +90,7 @@ class Sheet:
 
     @property
     def width(self) -> int:
-        """Number of columns up to the last stored one."""
+        """Number of columns up to the last stored column."""
         if self._width is None:
             self._width = max(map(len, self.rows), default=0)
         return self._width
@@ -123,11 +123,11 @@ class Sheet:
         return self.row_lines if is_rows else self.column_lines
 
     def holds(self, span: Span) -> bool:
-        """True if the span (range with possibly open ends) starts inside the grid."""
+        """True if a range starts inside the grid."""
         return span.top < self.row_count and span.left < self.column_count
 
     def clamped(self, span: Span) -> Box:
-        """Return the part of a span within the grid."""
+        """Return the cells of a range within the grid. Open ends become the end of the grid."""
         bottom = self.row_count if span.bottom is None else span.bottom
         right = self.column_count if span.right is None else span.right
         return Box(
@@ -186,7 +186,7 @@ class Sheet:
                 self.replace_row(index, [*row[: box.left], *inner, *row[box.right :]])
 
     def replace_row(self, index: int, contents: Sequence[Content]) -> None:
-        """Store a row. Missing rows before it are added as blank."""
+        """Store a row. Missing rows before `index` are added as blank."""
         known = self._blank_rows
         if known is not None:
             known.extend(range(len(self.rows), index))
@@ -232,7 +232,7 @@ class Sheet:
         return None
 
     def data_end(self, box: Box) -> int:
-        """Return the index after the last row with data in a box. Without data it is the first row.
+        """Return the index after the last row with data in a box, or `box.top` without data.
 
         An unticked checkbox is data (reported). A formula that displays nothing is data, too
         (assumed).

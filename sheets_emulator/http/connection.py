@@ -20,7 +20,7 @@ class Transport(Protocol):
 
 
 async def close_connection(receive: Receive) -> None:
-    """Close the client's connection after the data sent so far, and wait until it is closed.
+    """Close the client's connection after the data sent so far, and wait for the end.
 
     Raises ConnectionAbortedError if there is no connection.
     """

@@ -68,7 +68,7 @@ def project_number(project: str) -> str:
 
 
 def write_file(account: ServiceAccount, path: Path, token_uri: str) -> None:
-    """Write the key file for google-auth. Only the owner of the file can read it."""
+    """Write the key file for google-auth, with access only for the owner of the file."""
     content = {
         "type": "service_account",
         "project_id": account.project,

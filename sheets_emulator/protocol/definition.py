@@ -21,7 +21,10 @@ NO_VALUE = ("_UNSPECIFIED", "_UNDEFINED")
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """A method of the API. `request` and `response` are schemas of the bodies. No body is None."""
+    """A method of the API.
+
+    `request` and `response` are schemas of the bodies. A `request` of None means no body.
+    """
 
     parameters: Mapping[str, Type]
     request: str | None

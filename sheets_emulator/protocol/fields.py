@@ -128,7 +128,7 @@ def _read_path(tokens: list[str], position: int, mask: Mask, text: str, depth: i
         position += 1
         following = tokens[position] if position < len(tokens) else ""
         if whole and following:
-            inner = {}  # the whole field is selected already
+            inner = {}  # the mask already includes the whole field
         if following == "(":
             position = _read_list(tokens, position + 1, inner, text, depth)
             if position >= len(tokens) or tokens[position] != ")":

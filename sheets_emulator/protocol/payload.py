@@ -7,8 +7,8 @@ Rules:
   numbers for values of enumerations, and a single item for a list.
 - Null, an empty list and an unspecified value of an enumeration mean absent. If a name is repeated,
   the last value counts.
-- One error lists all mistakes, with one line for each (reported of Google). The check comes before
-  any other step, such as finding the spreadsheet (recorded).
+- One error lists all mistakes, one per line (reported of Google). The body is checked before the
+  spreadsheet is looked up (recorded).
 """
 
 from collections.abc import Mapping

@@ -59,7 +59,7 @@ class Query:
     def input_option(self) -> str:
         """Return `valueInputOption`.
 
-        Raises a 400 if the parameter is missing, as it has no default.
+        Raises a 400 if the parameter is missing.
         """
         return input_option(self.text("valueInputOption"))
 

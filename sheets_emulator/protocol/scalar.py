@@ -4,7 +4,8 @@ Rules:
 - As in protobuf's JSON parser, numbers can be texts and whole numbers can be `1.0`. Booleans cannot
   be texts.
 - Protobuf's parser also accepts "NaN" and "Infinity". No cell, colour or setting can have these
-  values, so they are mistakes here (assumed, because Google's answer is unknown).
+  values, so the emulator treats the texts as mistakes (assumed, because Google's answer is
+  unknown).
 """
 
 import math
@@ -73,7 +74,7 @@ def _number_reader(kind: str) -> Read:
 def _number(value: object) -> float | None:
     """Convert a number in any JSON form.
 
-    Returns infinity if it is too large, None for other values.
+    Returns infinity for a number that is too large, and None for other values.
     """
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if is_number or (isinstance(value, str) and NUMBER.fullmatch(value)):

@@ -77,7 +77,7 @@ def read_rows(rows: Sequence[Message], mask: Mask) -> list[list[Patch]]:
 
 
 def read_patch(data: Message, mask: Mask) -> Patch:
-    """Parse a CellData. Raises a 501 if it has an unsupported member and the mask is `*`."""
+    """Parse a CellData. Raises a 501 for an unsupported member if the mask is `*`."""
     for name in NOT_KEPT:
         if data.has(name) and "*" in mask:
             raise unimplemented(f"writing '{name}' of a cell")

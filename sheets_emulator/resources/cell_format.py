@@ -81,7 +81,7 @@ def _merged(old: Json, given: Json, mask: Mask) -> Json:
     result = {
         name: value
         for name, value in old.items()
-        if name not in mask and TWINS.get(name) not in mask  # the twin is derived again
+        if name not in mask and TWINS.get(name) not in mask  # both colour members change
     }
     for name, inner in mask.items():
         value = given.get(name)

@@ -57,7 +57,7 @@ class DataFilter:
 
 
 def read_filters(workbook: Workbook, message: Message) -> list[DataFilter]:
-    """Parse the `dataFilters` of a request. Raises a 400 if there are none."""
+    """Parse the `dataFilters` of a request. Raises a 400 for an empty list."""
     filters = [read_filter(workbook, each) for each in message.messages("dataFilters")]
     if not filters:
         raise invalid("Must specify at least one data filter.")
@@ -67,7 +67,7 @@ def read_filters(workbook: Workbook, message: Message) -> list[DataFilter]:
 def read_filter(workbook: Workbook, message: Message) -> DataFilter:
     """Parse a DataFilter.
 
-    Raises a 400 if it has no filter, several filters, or a range that does not exist.
+    Raises a 400 for a DataFilter with no member, several members, or a range that does not exist.
     """
     given = [name for name in FILTERS if message.has(name)]
     if len(given) > 1:

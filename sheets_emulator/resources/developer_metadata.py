@@ -59,7 +59,7 @@ class Located:
 
 
 def all_metadata(workbook: Workbook) -> Iterator[Located]:
-    """Yield the metadata of a spreadsheet and of its worksheets, whatever project created it."""
+    """Yield the metadata of a spreadsheet and of its worksheets, for all projects."""
     for item in workbook.metadata:
         yield Located(item=item, location=Location(sheet=None))
     for sheet in workbook.sheets:
@@ -80,9 +80,9 @@ def holder(workbook: Workbook, location: Location) -> list[DeveloperMetadata]:
 def described_by_span(
     items: Sequence[DeveloperMetadata], sheet: Sheet | None, account: str
 ) -> dict[Span, Reply]:
-    """Return `{"developerMetadata": [...]}` by span: a row, a column, or `WHOLE`.
+    """Return `{"developerMetadata": [...]}` by range: a row, a column, or `WHOLE`.
 
-    `WHOLE` has the metadata of the whole worksheet or spreadsheet. Spans without metadata that the
+    `WHOLE` has the metadata of the whole worksheet or spreadsheet. Ranges without metadata that the
     account can see are left out.
     """
     described: dict[Span, Reply] = {}

@@ -76,7 +76,7 @@ class Lines:
 
 
 def require_sheet(workbook: Workbook, sheet_id: int) -> Sheet:
-    """Return the worksheet with this ID. Raises Google's 400 if it does not exist."""
+    """Return the worksheet with this ID. Raises Google's 400 for an unknown ID."""
     sheet = workbook.numbered(sheet_id)
     if sheet is None:
         raise invalid(f"No grid with id: {sheet_id}")
@@ -148,7 +148,7 @@ def read_coordinate(workbook: Workbook, message: Message) -> tuple[Sheet, int, i
 
 
 def describe_span(sheet_id: int, span: Span) -> Reply:
-    """Return the GridRange of a span.
+    """Return the GridRange of a range.
 
     A `sheetId` of zero is left out, as in Google's replies (recorded).
     """

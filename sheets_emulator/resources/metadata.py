@@ -55,7 +55,7 @@ def describe(
 def sheet_properties(sheet: Sheet, index: int) -> Reply:
     """Return the SheetProperties of a worksheet.
 
-    Zeros are included, and `hidden` only if it is true (recorded).
+    Zeros are included. `hidden` is included only if true (recorded).
     """
     properties: Reply = {
         "sheetId": sheet.sheet_id,
@@ -72,7 +72,7 @@ def sheet_properties(sheet: Sheet, index: int) -> Reply:
 
 
 def _boxes(workbook: Workbook, places: Sequence[Place] | None) -> dict[int, list[Box]]:
-    """Return the boxes to include by worksheet ID. Worksheets without a box are left out."""
+    """Return the cells to include, as boxes by worksheet ID. Other worksheets are left out."""
     if places is None:
         return {sheet.sheet_id: [sheet.grid] for sheet in workbook.sheets}
     boxes: dict[int, list[Box]] = {}

@@ -13,8 +13,8 @@ from sheets_emulator.resources.developer_metadata import describe_metadata, visi
 def get_metadata(workbook: Workbook, metadata_id: str, *, account: str) -> Reply:
     """Return the first metadata with this ID that the account can see.
 
-    `metadata_id` is the text from the URL path. Raises a 400 if it is not a whole number, and a 404
-    if there is no such metadata.
+    `metadata_id` is the text from the URL path. Raises a 400 if the text is not a whole number, and
+    a 404 for an unknown ID.
     """
     number = int32(metadata_id)
     if number is None:
@@ -30,7 +30,7 @@ def get_metadata(workbook: Workbook, metadata_id: str, *, account: str) -> Reply
 def search_metadata(workbook: Workbook, message: Message, *, account: str) -> Reply:
     """Return `{"matchedDeveloperMetadata": [...]}`, or {} if no filter selects an item.
 
-    Each item lists the filters that select it.
+    Each item has the filters that select it.
     """
     filters = read_filters(workbook, message)
     matched = []

@@ -54,7 +54,10 @@ def find_places(workbook: Workbook, texts: Iterable[str]) -> list[Place]:
 
 
 def place_of(sheet: Sheet, span: Span) -> Place:
-    """Return the place of a span that starts inside the grid. Values written there must fit."""
+    """Return the cells of a range that starts inside the grid.
+
+    Written values must fit into the range.
+    """
     return Place(sheet=sheet, span=span, box=sheet.clamped(span), is_anchor=False)
 
 
@@ -83,9 +86,9 @@ def require_readable(boxes: Iterable[Box]) -> None:
 
 
 def unbounded(span: Span) -> Box:
-    """Return the span as a box whose open ends are infinite.
+    """Return a range as a box whose open ends are infinite.
 
-    The box includes rows and columns that are appended, or inserted first, later.
+    The box also includes rows and columns that are added later, even before the first one.
     """
     bottom = ENDLESS if span.bottom is None else span.bottom
     right = ENDLESS if span.right is None else span.right

@@ -7,8 +7,8 @@ Rules:
   length of a worksheet's list of rows.
 - Error messages do not contain cells.
 - A DiskError means that SQLite failed, that JSON cannot represent a value, or that the file was
-  damaged by hand. Other exceptions are bugs of the emulator and are not translated. Such a save has
-  changed nothing either.
+  damaged by hand. Other exceptions are bugs of the emulator and are not translated. A save that
+  raises has changed nothing.
 """
 
 import errno
@@ -98,8 +98,8 @@ class Disk:
     def save(self, changes: Iterable[Change], *, created: int) -> None:
         """Save changed spreadsheets in one transaction.
 
-        A change has the spreadsheet before and after it. None means that the spreadsheet does not
-        exist. `created` is the number of spreadsheets that were ever created.
+        A change has the spreadsheet before and after the write. None means that the spreadsheet
+        does not exist. `created` is the number of spreadsheets that were ever created.
         """
         with self._transaction():
             for before, after in changes:
@@ -217,7 +217,10 @@ class Disk:
 
 
 def open_disk(path: Path) -> Disk:
-    """Open a database file and lock it. Creates a missing file. Raises DiskError if this fails."""
+    """Open and lock a database file.
+
+    A missing file is created. Raises DiskError if the file is unusable.
+    """
     try:
         place = _writable(path.absolute())
         connection = sqlite3.connect(
@@ -241,8 +244,8 @@ def open_disk(path: Path) -> Disk:
 def _writable(place: Path) -> Path:
     """Return the path, and create a missing file. Raises OSError if the file is not writable.
 
-    Only its owner can read a new file. An existing file is not opened here, because closing it
-    would release the locks of SQLite on it in this process.
+    Only the owner can read a new file. An existing file is not opened here, because closing a file
+    would release this process's SQLite locks on the file.
     """
     with suppress(FileExistsError):
         os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_MODE))

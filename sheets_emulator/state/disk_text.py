@@ -32,7 +32,7 @@ def workbook_text(workbook: Workbook) -> str:
 
 
 def read_workbook(spreadsheet_id: str, text: str, sheets: list[Sheet]) -> Workbook:
-    """Decode a spreadsheet with these worksheets. Raises msgspec.MsgspecError for invalid text."""
+    """Decode a spreadsheet and add the worksheets. Raises msgspec.MsgspecError for invalid text."""
     workbook = _read(text, Workbook, spreadsheet_id=spreadsheet_id, sheets=[])
     workbook.sheets = sheets
     return workbook
@@ -44,7 +44,7 @@ def sheet_text(sheet: Sheet) -> str:
 
 
 def read_sheet(sheet_id: int, text: str, rows: list[Row]) -> Sheet:
-    """Decode a worksheet with these rows. Raises msgspec.MsgspecError for invalid text."""
+    """Decode a worksheet and add the rows. Raises msgspec.MsgspecError for invalid text."""
     sheet = _read(text, Sheet, sheet_id=sheet_id)
     sheet.rows = rows
     return sheet
@@ -60,7 +60,7 @@ def read_row(text: str) -> Row:
 
 
 def changed_rows(before: Sheet | None, after: Sheet) -> Iterator[int]:
-    """Yield the indexes of rows in `after` that are new or other objects in `before`."""
+    """Yield the index of each row of `after` that is new or not the same object as in `before`."""
     old = NO_ROWS if before is None else before.rows
     yield from compress(count(), map(is_not, old, after.rows))
     yield from range(len(old), len(after.rows))

@@ -4,8 +4,8 @@ Rules:
 - `DIR/<spreadsheetId>/<worksheet>.csv` is a worksheet. Its title is the file name without `.csv`,
   percent-decoded once (`A%2FB.csv` is `A/B`). Worksheets are in the order of file names.
 - `DIR/<spreadsheetId>.xlsx` is a spreadsheet, too. See `seed_xlsx`.
-- `DIR/<spreadsheetId>.json` is the body of a batchUpdate. The owner applies it to the spreadsheet,
-  or to a new spreadsheet if `DIR` has no other entry with this ID.
+- `DIR/<spreadsheetId>.json` is the body of a batchUpdate. The batchUpdate is applied to the
+  spreadsheet as its owner. If `DIR` has no other entry with this ID, the spreadsheet is new.
 - The file `DIR/<spreadsheetId>.unshared` is a spreadsheet that is not shared with any account.
 - Only regular files are read, at most 100 MiB for each spreadsheet. A link in a folder must stay
   within the folder, because files of other programs are not data.
@@ -269,7 +269,7 @@ def _sheets(files: Sequence[Path], notes: list[str]) -> list[Sheet]:
 
 
 def _content(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
-    """Read a regular file. A pipe or a device is not read, because it might have no end."""
+    """Read a regular file. Pipes and devices are not read, because they might have no end."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:

@@ -4,8 +4,8 @@ Rules:
 - The content decides the encoding: a byte order mark, UTF-16 by its NUL bytes, or UTF-8. Other
   content is Windows-1252 if its letters and signs are likelier than in other encodings, and a note
   says so. Any other file is an error.
-- A first line `sep=;` names the separator. Otherwise the separator is one of `,`, `;`, TAB and `|`,
-  which divides most of the first records into the same number of cells. If two separators fit
+- A first line `sep=;` names the separator. Otherwise the separator is `,`, `;`, TAB or `|`: the one
+  that divides most of the first records into the same number of cells. If two separators fit
   equally well, a note names them.
 - Separators and line breaks in quotes belong to the cell. A quote that is not closed is an error
   with its line number, because everything up to the next quote would be one cell. Blanks before a
@@ -174,7 +174,7 @@ def _separator(text: str, notes: list[str]) -> str:
 
 
 def _fit(text: str, separator: str) -> _Fit | None:
-    """Rate a separator. Returns None if it does not divide most records."""
+    """Rate a separator. Returns None if the separator does not divide most records."""
     records = [record for record in _first_records(text, separator) if any(record)]
     counts = Counter(map(len, records))
     parted = [record for record in records if len(record) > 1]
@@ -306,7 +306,7 @@ def _note_numbers(
 
 
 def _width(cells: Sequence[str]) -> int:
-    """Return the number of cells up to the last one that is not blank."""
+    """Return the number of cells up to the last non-blank cell."""
     width = len(cells)
     while width and not cells[width - 1]:
         width -= 1

@@ -12,9 +12,9 @@ Rules:
   formats do not make the grid larger.
 - Hidden worksheets stay hidden. Charts are left out.
 - One cell far away would create billions of blank cells, so the size of the grid is checked before
-  cells are created. Equal contents are one object, because small files can have many of them.
-- calamine and other readers create all cells up to the last one. They drop errors and formats, and
-  do not show whether a formula has a result. So this module reads the XML.
+  cells are created. Equal contents are one object, because small files can have many equal cells.
+- calamine and other readers create all cells up to the last one. These readers also drop errors and
+  formats, and do not show whether a formula has a result. So this module reads the XML.
 """
 
 import math
@@ -199,7 +199,7 @@ def _tabs(package: Package, book: str) -> tuple[list[Tab], bool, bool]:
 
 
 def _styles(package: Package, part: str | None) -> list[Style]:
-    """Return the number formats. Cells refer to them by index."""
+    """Return the number formats. Cells refer to a format by index."""
     codes: dict[str, str] = {str(number): code for number, code in BUILT_IN.items()}
     numbers: list[str] = []
     is_inside = False
@@ -238,7 +238,7 @@ def _style(code: str) -> Style:
 
 
 def _read_shared(package: Package, part: str | None, contents: "Contents") -> None:
-    """Read the shared texts into `contents.shared`. Cells refer to them by index."""
+    """Read the shared texts into `contents.shared`. Cells refer to a text by index."""
     text = TextReader()
 
     def end(name: str) -> None:
@@ -401,7 +401,7 @@ class SheetReader:
         self._max_cells = max_cells
         self._rows: list[Row] = []
         self._open_row: list[Content] = []
-        """Cells of the current row. At the end of the row they move to `_rows` or `_reopened`."""
+        """Cells of the current row, which move to `_rows` or `_reopened` at the end of the row."""
         self._open_at = 0
         self._reopened: dict[int, list[Content]] = {}
         """Rows that the file has several times.
@@ -412,7 +412,10 @@ class SheetReader:
         self._lowest = self._rightmost = ""
         self._row = self._column = -1
         self._reference: str | None = None
-        """Reference of the last cell in the file, such as `B2`, until it is parsed."""
+        """Reference of the last cell in the file, such as `B2`.
+
+        None after the reference was parsed.
+        """
         self._cell: Attributes | None = None
         self._text = TextReader()
         self._has_formula = False
@@ -467,7 +470,7 @@ class SheetReader:
         self._text.text(text)
 
     def sheet(self, sheet_id: int, *, is_hidden: bool) -> Sheet:
-        """Return the worksheet. Call this after the end of the part."""
+        """Return the worksheet. Call `sheet` after the whole part was parsed."""
         self._close_row()
         for row, cells in self._reopened.items():
             self._rows[row] = tuple(cells)

@@ -19,7 +19,7 @@ from sheets_emulator.refusal import of_code
 from sheets_emulator.state.disk import Change, Disk, DiskError
 
 LOG = logging.getLogger(__name__)
-OWNER = ""  # account that is allowed to do everything
+OWNER = ""  # the account with all rights
 READER = "reader"
 NO_ROLE = "none"
 
@@ -46,7 +46,8 @@ class Store:
     def workbook(self, spreadsheet_id: str, account: str = OWNER) -> Workbook:
         """Return a spreadsheet.
 
-        Raises a 404 if it does not exist, and a 403 if it is not shared with the account.
+        Raises a 404 for an unknown ID, and a 403 for a spreadsheet that is not shared with the
+        account.
         """
         if spreadsheet_id in self.unshared or not self._is_shared(spreadsheet_id, account):
             raise of_code(403)

@@ -47,7 +47,10 @@ class Entries:
         return max((len(row) for row in self.rows), default=0)
 
     def box_at(self, top: int, left: int) -> Box:
-        """Return the box of the values from a first cell on. It has at least one cell."""
+        """Return the box that the values fill from a first cell on.
+
+        The box has at least one cell.
+        """
         return sized(top=top, left=left, height=max(self.height, 1), width=max(self.width, 1))
 
     def require_short(self) -> None:

@@ -71,7 +71,7 @@ def add_dimension_group(editing: Editing, message: Message) -> Reply:
     lines = _writable(editing, message.message("range"), "group")
     kept = lines.sheet.lines(is_rows=lines.is_rows)
     _keep(lines, deepened(kept, range(lines.start, lines.end)))
-    options = {**lines.sheet.options, CONTROLS[lines.is_rows]: True}  # recorded; the option stays set
+    options = {**lines.sheet.options, CONTROLS[lines.is_rows]: True}  # recorded; never unset
     lines.sheet.options = options
     return _groups_reply("addDimensionGroup", lines)
 

@@ -69,7 +69,7 @@ async def _share(service: Service, request: Request) -> object:
     try:
         access = msgspec.json.decode(await whole_body(request), type=Access)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise invalid(f"The access cannot be read: {error}") from error
+        raise invalid(f"Invalid access: {error}") from error
     if spreadsheet_id not in service.store.workbooks:
         raise of_code(404)
     service.store.roles[spreadsheet_id, access.account] = access.role

@@ -133,7 +133,7 @@ def read_faults(body: bytes) -> list[Fault]:
     try:
         faults = msgspec.json.decode(body, type=list[Fault])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise invalid(f"The list of faults cannot be read: {error}") from error
+        raise invalid(f"Invalid list of faults: {error}") from error
     return [_checked(fault) for fault in faults]
 
 
@@ -143,12 +143,14 @@ def _checked(fault: Fault) -> Fault:
     Raises a 400 if the fault is invalid.
     """
     if fault.call not in CALLS:
-        raise invalid(f"There is no call {fault.call!r}; calls are {', '.join(CALLS)}.")
+        raise invalid(f"Unknown call {fault.call!r}. Calls are {', '.join(CALLS)}.")
     if fault.text is not None and fault.code in BODILESS:
-        raise invalid(f"An answer with the status {fault.code} has no text.")
+        raise invalid(
+            f"An answer with the status {fault.code} cannot have a text. Remove the text."
+        )
     if fault.edit is None:
         return fault
     if fault.call in WITHOUT_SPREADSHEET:
-        raise invalid(f"The call {fault.call!r} is of no spreadsheet that could be edited.")
+        raise invalid(f"The call {fault.call!r} has no spreadsheet to edit. Remove the edit.")
     edit = dict(check("BatchUpdateSpreadsheetRequest", fault.edit))
     return msgspec.structs.replace(fault, edit=edit)

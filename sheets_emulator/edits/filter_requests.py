@@ -80,5 +80,7 @@ def _completed(criteria: Json) -> Json:
 
 def _column(name: str) -> int:
     if not (name.isascii() and name.isdigit() and len(name) < 10):
-        raise invalid(f"The criteria of a filter are by column: {name[:50]!r} is none.")
+        raise invalid(
+            f"The criteria of a filter are by column index. {name[:50]!r} is not an index."
+        )
     return int(name)

@@ -147,7 +147,7 @@ def _changes(
     for place, text in _texts(results, boxes, has_formulas=wanted.has_formulas):
         steps += wanted.search.cost(len(text))
         if steps > MAX_STEPS:
-            raise unimplemented("a search that may take this long")
+            raise unimplemented("a search that can take so many steps")
         new, count = wanted.replaced(text)
         if count:
             found.append((place, new, count))

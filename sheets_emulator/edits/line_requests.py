@@ -32,7 +32,7 @@ def update_dimension_properties(editing: Editing, message: Message) -> Reply:
     message.require_implemented(("range", "properties", "fields"))
     properties = message.message("properties")
     if properties.has("developerMetadata"):
-        raise unimplemented("developer metadata")
+        raise unimplemented("developerMetadata in updateDimensionProperties")
     lines = _writable(editing, message.message("range"), "update")
     paths = update_paths(require_fields(message), "DimensionProperties")
     setters = [SETTERS[path] for path in paths if path in SETTERS]

@@ -45,7 +45,7 @@ def update_named_range(editing: Editing, message: Message) -> Reply:
     bounds = [path for path in paths if path.startswith(BOUNDS)]
     if bounds:
         if len(bounds) < len(members("GridRange") or ()):
-            raise unimplemented(f"updateNamedRange of '{bounds[0]}'")
+            raise unimplemented(f"updateNamedRange with '{bounds[0]}' but not the whole range")
         _move(sheet, named, _area(editing, wanted))
     return {}
 

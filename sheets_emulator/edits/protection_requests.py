@@ -76,7 +76,7 @@ def delete_protected_range(editing: Editing, message: Message) -> Reply:
 def _read(message: Message) -> Message:
     wanted = message.message("protectedRange")
     if wanted.has("tableId"):
-        raise unimplemented("protecting a table")
+        raise unimplemented("the protection of a table")
     return wanted
 
 

@@ -79,7 +79,7 @@ def literal_search(text: str, *, is_case_matched: bool) -> Search:
 def regex_search(text: str, *, is_case_matched: bool) -> Search:
     """Return a search for a regular expression. Raises a 400 if invalid, a 501 if unsupported."""
     if len(text) > MAX_LENGTH:
-        raise unimplemented("a regular expression this long")
+        raise unimplemented("a regular expression of more than 1000 characters")
     reading = Reading(text=text)
     at = 0
     while at < len(text):
@@ -183,7 +183,7 @@ def _close(reading: Reading) -> None:
 
 def _quantify(reading: Reading, text: str, closed: Group | None) -> None:
     if closed is not None and (closed.bars or closed.has_quantifier):
-        raise unimplemented("a regular expression that quantifies quantifiers or alternatives")
+        raise unimplemented("a quantifier after a group with a quantifier or alternatives")
     reading.groups[-1].has_quantifier = True
     reading.choices.append(_ways(text))
 

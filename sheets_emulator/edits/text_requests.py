@@ -63,7 +63,7 @@ def _read_delimiter(message: Message) -> str:
     if kind in DELIMITERS:
         return DELIMITERS[kind]
     if kind != "CUSTOM":
-        raise unimplemented("textToColumns with a delimiter that is to be found out")
+        raise unimplemented("textToColumns with an automatically detected delimiter")
     if not custom:
         raise invalid("A custom delimiter must not be empty.")
     return custom

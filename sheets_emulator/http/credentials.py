@@ -84,7 +84,7 @@ def write_file(account: ServiceAccount, path: Path, token_uri: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, PRIVATE_MODE)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "this is not a regular file, but a pipe or a device")
+            raise OSError(errno.EINVAL, "this is a pipe or a device: name a regular file")
         os.fchmod(descriptor, PRIVATE_MODE)  # an existing file would keep its mode
         file.truncate()
         json.dump(content, file, indent=2)
@@ -111,9 +111,13 @@ def _stored_key(disk: Disk, number: int, bits: int) -> RSAPrivateKey:
     try:
         key = load_pem_private_key(pem.encode(), password=None)
     except ValueError as error:
-        raise DiskError(f"{disk.path}: the account's key cannot be read.") from error
+        raise DiskError(
+            f"{disk.path}: the account's key in this file is damaged: name another file."
+        ) from error
     if not isinstance(key, RSAPrivateKey):
-        raise DiskError(f"{disk.path}: the account's key is not an RSA key.")
+        raise DiskError(
+            f"{disk.path}: the account's key in this file is not an RSA key: name another file."
+        )
     return key
 
 

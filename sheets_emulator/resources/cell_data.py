@@ -178,7 +178,7 @@ def _read_value(value: Message) -> Cell:
     if not given:
         return BLANK
     if given[0] not in ENTERED_KINDS:
-        raise unimplemented(f"entering '{given[0]}', which is read-only")
+        raise unimplemented(f"writing the read-only value '{given[0]}'")
     return READERS[given[0]](value, given[0])
 
 

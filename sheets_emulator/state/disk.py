@@ -190,7 +190,7 @@ class Disk:
             return text_of(kept)
         except UNWRITABLE as error:
             name = type(error).__name__
-            raise DiskError(f"{self.path}: JSON cannot write a value ({name}).") from error
+            raise DiskError(f"{self.path}: a value cannot be stored as JSON ({name}).") from error
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -213,7 +213,9 @@ class Disk:
             with self._explained():
                 yield
         except SPOILT as error:
-            raise DiskError(f"{self.path}: what it keeps cannot be read.") from error
+            raise DiskError(
+                f"{self.path}: the stored data is damaged: restore a copy of the file."
+            ) from error
 
 
 def open_disk(path: Path) -> Disk:
@@ -250,11 +252,14 @@ def _writable(place: Path) -> Path:
     with suppress(FileExistsError):
         os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_MODE))
     if place.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "this is a directory; name a file")
+        raise IsADirectoryError(errno.EISDIR, "this is a directory: name a file")
     if not place.is_file():
-        raise OSError(errno.EINVAL, "this is not a regular file, but a pipe or a device")
+        raise OSError(errno.EINVAL, "this is a pipe or a device: name a regular file")
     if not (os.access(place, os.R_OK | os.W_OK) and os.access(place.parent, os.W_OK)):
-        raise PermissionError(errno.EACCES, "the file or its directory cannot be written")
+        raise PermissionError(
+            errno.EACCES,
+            "this process cannot write to the file or its directory: change the permissions",
+        )
     return place
 
 
@@ -277,10 +282,10 @@ def _require_own(connection: sqlite3.Connection, path: Path) -> None:
     version = _number(connection, "user_version")
     application = _number(connection, "application_id")
     if application != APPLICATION and (tables or version or application):
-        raise DiskError(f"{path}: this is the database of another program.")
+        raise DiskError(f"{path}: this is the database of another program: name another file.")
     if application == APPLICATION and version != VERSION:
         raise DiskError(
-            f"{path}: its schema has version {version}, this emulator reads version {VERSION}."
+            f"{path}: the file has schema version {version}, but this emulator reads {VERSION}."
         )
 
 
@@ -294,6 +299,6 @@ def _message(error: sqlite3.Error) -> str:
 
 
 TELLINGS = {
-    "SQLITE_BUSY": "another process has it open; an emulator needs a file of its own.",
-    "SQLITE_NOTADB": "this is not a file of an emulator.",
+    "SQLITE_BUSY": "another process uses this file: end the process, or name another file.",
+    "SQLITE_NOTADB": "this is not a file of an emulator: name another file.",
 }

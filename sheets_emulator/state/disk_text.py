@@ -92,7 +92,7 @@ def _plain(kept: object) -> object:
     """Convert types that the encoder does not support."""
     if isinstance(kept, MappingProxyType):
         return dict(cast(Mapping[str, object], kept))
-    raise TypeError(f"A file cannot keep a {type(kept).__name__}.")
+    raise TypeError(f"A file cannot store a {type(kept).__name__}.")
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_plain)

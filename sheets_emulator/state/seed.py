@@ -41,18 +41,18 @@ XLSX = ".xlsx"
 CSV = ".csv"
 MAX_FILE_BYTES = 100 * 2**20
 TOO_LARGE = (
-    f"the files of a spreadsheet hold {MAX_FILE_BYTES} bytes at most: split the spreadsheet."
+    f"a spreadsheet can have at most {MAX_FILE_BYTES} bytes in files: split the spreadsheet."
 )
-TOO_MANY_CELLS = f"a spreadsheet holds {MAX_CELLS} cells at most: split it."
+TOO_MANY_CELLS = f"a spreadsheet can have at most {MAX_CELLS} cells: split the spreadsheet."
 NAMES = {file_kind.XLSX: XLSX, file_kind.TEXT: CSV}
 """File name suffix of each kind of file that the emulator reads."""
 UNREAD = {XLSX, ".xlsm", ".xlsb", ".xls", ".ods", ".numbers", ".tsv", ".tab"}
 """Suffixes of spreadsheet files that are not read as worksheets of a folder."""
 NAMED_FILES = 3
 MISTAKEN = {
-    UNSHARED: "a spreadsheet that is not shared is an empty file of this name.",
-    EDITS: "edits of a spreadsheet are a file.",
-    XLSX: "a spreadsheet in this format is a file.",
+    UNSHARED: "this must be an empty file.",
+    EDITS: "this must be a file with the body of a batchUpdate.",
+    XLSX: "this must be a file.",
 }
 
 
@@ -86,7 +86,7 @@ class Seed:
 def read_seed(directory: Path) -> Seed:
     """Read a seed directory. Raises SeedError if a file is invalid."""
     if not directory.is_dir():
-        raise SeedError(f"The seed {directory} is not a directory.")
+        raise SeedError(f"The seed {directory} is not a directory. Name a directory.")
     workbooks: dict[str, Workbook] = {}
     unshared: set[str] = set()
     edits: dict[str, SeedEdits] = {}
@@ -97,7 +97,9 @@ def read_seed(directory: Path) -> Seed:
             edits[spreadsheet_id] = SeedEdits(path=path, body=_content(path))
             continue
         if spreadsheet_id in workbooks or spreadsheet_id in unshared:
-            raise SeedError(f"{path}: there is another entry for {spreadsheet_id!r}.")
+            raise SeedError(
+                f"{path}: there is another entry for {spreadsheet_id!r}: remove one of them."
+            )
         if path.suffix == UNSHARED:
             unshared.add(spreadsheet_id)
         else:
@@ -106,7 +108,9 @@ def read_seed(directory: Path) -> Seed:
             workbooks[spreadsheet_id] = _workbook(path, spreadsheet_id, sheets)
     for spreadsheet_id, edit in edits.items():
         if spreadsheet_id in unshared:
-            raise SeedError(f"{edit.path}: the spreadsheet {spreadsheet_id!r} is not shared.")
+            raise SeedError(
+                f"{edit.path}: {spreadsheet_id!r} is not shared: remove this or its .unshared file."
+            )
         if spreadsheet_id not in workbooks:
             workbooks[spreadsheet_id] = _workbook(edit.path, spreadsheet_id, [new_sheet()])
     return Seed(workbooks=workbooks, edits=edits, unshared=frozenset(unshared), notes=notes)
@@ -130,7 +134,7 @@ def _read_spreadsheet(path: Path, spreadsheet_id: str) -> Seed:
     if path.is_dir():
         files = _entries(path, path, only_csv=True)
         if not files:
-            raise SeedError(f"{path}: there is no {CSV} file in this folder.")
+            raise SeedError(f"{path}: there is no {CSV} file in this folder: name another one.")
         sheets = _sheets(files, notes)
         _note_unread(path, notes)
     elif not path.exists():
@@ -140,7 +144,7 @@ def _read_spreadsheet(path: Path, spreadsheet_id: str) -> Seed:
     elif kind == CSV:
         sheets = _sheets([path], notes)
     else:
-        raise SeedError(f"{path}: a spreadsheet is a {XLSX} or {CSV} file: save it as one.")
+        raise SeedError(f"{path}: this is not a {XLSX} or {CSV} file: save the spreadsheet as one.")
     workbook = _workbook(path, spreadsheet_id, sheets)
     return Seed(workbooks={spreadsheet_id: workbook}, notes=notes)
 
@@ -157,8 +161,8 @@ def _note_unread(folder: Path, notes: list[str]) -> None:
         others = " and others" if len(names) > NAMED_FILES else ""
         notes.append(
             f"{folder}: {files} not read: {', '.join(names[:NAMED_FILES])}{others}. In a folder "
-            "only .csv files are worksheets: save them as such, or serve an .xlsx file by its own "
-            "name"
+            "only .csv files are worksheets: save the files as .csv, or name an .xlsx file instead "
+            "of the folder"
         )
 
 
@@ -171,7 +175,7 @@ def _spreadsheet_id(path: Path) -> str:
         return _utf8(path, path.stem)
     if not path.is_dir():
         raise SeedError(
-            f"{path}: a spreadsheet is a directory of .csv files, {XLSX}, {EDITS}, or {UNSHARED}."
+            f"{path}: this is not a folder of .csv files, or a {XLSX}, {EDITS} or {UNSHARED} file."
         )
     return _utf8(path, path.name)
 
@@ -180,7 +184,7 @@ def _utf8(path: Path, name: str) -> str:
     try:
         name.encode()
     except UnicodeEncodeError as error:
-        raise SeedError(f"{str(path)!a}: the file name is not UTF-8.") from error
+        raise SeedError(f"{str(path)!a}: the file name is not UTF-8: rename the file.") from error
     return name
 
 
@@ -198,7 +202,7 @@ def _entries(directory: Path, folder: Path, *, only_csv: bool = False) -> list[P
     within = os.path.realpath(folder)
     for path in found:
         if os.path.commonpath([within, os.path.realpath(path)]) != within:
-            raise SeedError(f"{path}: this is a link out of the folder: copy its file here.")
+            raise SeedError(f"{path}: this links to a file outside the folder: copy the file here.")
     return found
 
 
@@ -234,7 +238,7 @@ def _from_xlsx(path: Path, notes: list[str]) -> list[Sheet]:
 def _mistaken(kind: str, suffix: str) -> str:
     """Return the message for a file whose kind does not fit its suffix."""
     if kind == file_kind.LOCKED:
-        return "it is protected with a password: save it without one."
+        return "the file is protected with a password: save it without a password."
     article = "an" if suffix == XLSX else "a"
     name = NAMES.get(kind)
     mend = f"rename it to {name}" if name else f"save the spreadsheet as {suffix}"
@@ -247,7 +251,7 @@ def _from_folder(directory: Path, folder: Path, notes: list[str]) -> list[Sheet]
         raise SeedError(f"{directory}: a spreadsheet needs at least one .csv file.")
     for path in files:
         if path.suffix != ".csv" or not path.is_file():
-            raise SeedError(f"{path}: a worksheet is a .csv file.")
+            raise SeedError(f"{path}: this is not a .csv file: save the worksheet as .csv.")
     return _sheets(files, notes)
 
 
@@ -275,7 +279,7 @@ def _content(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
         with os.fdopen(descriptor, "rb") as file:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
-                raise SeedError(f"{path}: this is not a regular file, but a pipe or a device.")
+                raise SeedError(f"{path}: this is a pipe or a device: name a regular file.")
             content = b"" if found.st_size > max_bytes else file.read(max_bytes + 1)
     except OSError as error:
         raise SeedError(f"{path}: {error.strerror}.") from error
@@ -301,4 +305,6 @@ def _title(path: Path) -> str:
     try:
         return unquote(_utf8(path, path.stem), errors="strict")
     except UnicodeDecodeError as error:
-        raise SeedError(f"{path}: the file name is not percent-encoded UTF-8.") from error
+        raise SeedError(
+            f"{path}: the file name is not percent-encoded UTF-8: rename the file."
+        ) from error

@@ -38,7 +38,7 @@ SEPARATORS: Mapping[str, str] = {";": "semicolons", ",": "commas", "\t": "tabs",
 LOOKED_AT = 100
 """Number of records from which the separator is found."""
 SEP_LINE = re.compile(r'"?sep=([^"\r\n])"?(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
-TOO_LONG = f"a cell holds more than {MAX_TEXT_LENGTH} characters: shorten it."
+TOO_LONG = f"a cell has more than {MAX_TEXT_LENGTH} characters: shorten the text."
 PAST_READER = "field larger than field limit"
 """Start of the error message of Python's csv module for a text that is too long."""
 BYTE_ORDER_MARKS: Mapping[bytes, str] = {  # UTF-32 first: it starts like UTF-16
@@ -68,13 +68,13 @@ CODE = re.compile(r"-?0\d[\d.]*|\+\d+|-?\d{16,}|\d+[Ee][+-]?\d+")
 COMMA_NUMBER = re.compile(r"[+-]?\d[\d.]*,\d+")
 """Pattern of a number with a decimal comma, as in files with semicolons as separators."""
 CODES = (
-    "numbers that are shown in another way than in the file: {count}, the first is in {first}. "
-    "They lose zeros in front, a +, an exponent or digits past the 15th. Write a ' in front of "
-    "texts"
+    "numbers that are displayed differently than in the file: {count}, the first is in {first}. "
+    "Leading zeros, a +, exponents and digits after the 15th are lost. Write a ' before texts such "
+    "as postcodes"
 )
 COMMAS = (
-    "numbers with a comma: {count}, the first is in {first}. They are read as in the USA: 1,500 is "
-    "1500, and 1,50 a text. Write a decimal point"
+    "numbers with a comma: {count}, the first is in {first}. The comma is read as in the USA: "
+    "1,500 is 1500, and 1,50 is a text. Write a decimal point"
 )
 
 
@@ -114,16 +114,16 @@ def _decoded(content: bytes, notes: list[str]) -> str:
     except UnicodeDecodeError as error:
         if content.startswith(tuple(BYTE_ORDER_MARKS)) or not _is_western(content):
             raise CsvError(
-                "the text is not valid Unicode, and it is not clear whether it is Windows-1252: "
-                "save it as CSV UTF-8."
+                "the text is not valid Unicode and not clearly Windows-1252: save the file as CSV "
+                "UTF-8."
             ) from error
         notes.append(
             "the text is not UTF-8 and was read as Windows-1252: check letters with accents, or "
-            "save it as CSV UTF-8"
+            "save the file as CSV UTF-8"
         )
         text = content.decode("cp1252")
     if "\0" in text:
-        raise CsvError("it has NUL characters, so it is not text: save it as CSV UTF-8.")
+        raise CsvError("the file has NUL characters, so it is not text: save it as CSV UTF-8.")
     return text
 
 
@@ -167,8 +167,8 @@ def _separator(text: str, notes: list[str]) -> str:
     rivals = [SEPARATORS[each] for each in fits if fits[each] == fits[best] and each != best]
     if rivals:
         notes.append(
-            f"cells were separated by {SEPARATORS[best]}, but {rivals[0]} fit too: write a first "
-            "line such as sep=; to choose"
+            f"cells were separated by {SEPARATORS[best]}, but {rivals[0]} are possible, too. To "
+            "choose, write a first line such as sep=;"
         )
     return best
 
@@ -207,16 +207,16 @@ def _lines(text: str, separator: str, first_line: int) -> list[list[str]]:
                 width, widest = len(cells), line
                 if width > MAX_COLUMNS:
                     raise CsvError(
-                        f"line {line} has {width} cells, and a row holds {MAX_COLUMNS} cells at "
-                        "most: shorten that line."
+                        f"line {line} has {width} cells, but a row can have at most "
+                        f"{MAX_COLUMNS}: shorten the line."
                     )
             lines.append(cells or blank)
             if len(lines) * width > MAX_CELLS:
                 if width == 1:
-                    raise CsvError(f"it has more than {MAX_CELLS} lines: delete some.")
+                    raise CsvError(f"the file has more than {MAX_CELLS} lines: delete some.")
                 raise CsvError(
-                    f"line {widest} has {width} cells and there are {len(lines)} rows or more, and "
-                    f"a spreadsheet holds {MAX_CELLS} cells at most: shorten that line."
+                    f"line {widest} has {width} cells and there are {len(lines)} rows or more, but "
+                    f"a spreadsheet can have at most {MAX_CELLS} cells: shorten the line."
                 )
             if cells and max(map(len, cells)) > MAX_TEXT_LENGTH:
                 raise CsvError(f"line {line}: {TOO_LONG}")
@@ -227,8 +227,8 @@ def _lines(text: str, separator: str, first_line: int) -> list[list[str]]:
             reason = TOO_LONG if str(error).startswith(PAST_READER) else f"{error}."
             raise CsvError(f"line {line}: {reason}") from error
         raise CsvError(
-            f"line {first_line + open_line}: a quote opens a cell, and no quote before a separator "
-            "closes it: close it, and double the quotes within the cell."
+            f"line {first_line + open_line}: a quote opens a cell and is not closed: write a quote "
+            "at the end of the cell, and double the quotes within the cell."
         ) from error
     return lines
 
@@ -282,8 +282,8 @@ def _note_wide_lines(lines: Sequence[Sequence[str]], separator: str, notes: list
     if wide:
         name = SEPARATORS.get(separator, separator)
         notes.append(
-            f"rows with more cells than the others: {len(wide)}, the first is row {wide[0]}. "
-            f"Enclose texts with {name} in quotes"
+            f"rows with more cells than other rows: {len(wide)}, the first is row {wide[0]}. "
+            f"Enclose texts that contain {name} in quotes"
         )
 
 

@@ -95,8 +95,8 @@ BUILT_IN: Mapping[int, str] = {
 }
 """Built-in number formats by the number in the file (ECMA-376, part 1, 18.8.30)."""
 
-COMPUTE = "Open the file in a spreadsheet program and save it, so that it has the results"
-NO_PLACE = f"it cannot be read as .xlsx: a cell has no valid place. {SAVE_AGAIN}"
+COMPUTE = "Open the file in a spreadsheet program and save it, to store the results"
+NO_PLACE = f"it cannot be read as .xlsx: a cell has no valid reference. {SAVE_AGAIN}"
 BLANKS = " \t\r\n"
 PLACE = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})", re.ASCII)
 TIME_ONLY = re.compile(r"T?\d\d:", re.ASCII)
@@ -148,7 +148,7 @@ def read_xlsx(content: bytes) -> Xlsx:
         relations = package.relations(book)
         if tabs and not relations:
             raise XlsxError(
-                f"it cannot be read as .xlsx: its worksheets have no parts. {SAVE_AGAIN}"
+                f"it cannot be read as .xlsx: the data of its worksheets is missing. {SAVE_AGAIN}"
             )
         contents = Contents(
             styles=_styles(package, part_of(relations, "styles")),
@@ -192,7 +192,7 @@ def _tabs(package: Package, book: str) -> tuple[list[Tab], bool, bool]:
             )
             tabs.append(tab)
             if len(tabs) > MAX_SHEETS:
-                raise XlsxError(f"it has more than {MAX_SHEETS} worksheets: delete some.")
+                raise XlsxError(f"the file has more than {MAX_SHEETS} worksheets: delete some.")
 
     package.parse(book, start)
     return tabs, is_1904, is_uncomputed
@@ -222,7 +222,7 @@ def _styles(package: Package, part: str | None) -> list[Style]:
     used = [codes.get(number, "") for number in numbers]
     distinct = set(used)
     if len(distinct) > MAX_FORMATS:
-        raise XlsxError(f"it has more than {MAX_FORMATS} number formats: delete some.")
+        raise XlsxError(f"the file has more than {MAX_FORMATS} number formats: delete some.")
     made = {code: _style(code) for code in distinct}
     return [made[code] for code in used]
 
@@ -287,7 +287,9 @@ class TextReader:
             self._pieces.append(text)
             self._length += len(text)
             if self._length > MAX_TEXT_LENGTH:
-                raise XlsxError(f"a cell holds more than {MAX_TEXT_LENGTH} characters: shorten it.")
+                raise XlsxError(
+                    f"a cell has more than {MAX_TEXT_LENGTH} characters: shorten the text."
+                )
 
     def take(self) -> str:
         """Return the text that was read since the last call."""
@@ -324,7 +326,7 @@ class Contents:
             self._text_bytes -= sys.getsizeof(text)
         self._text_bytes -= REFERENCE_BYTES
         if self._text_bytes < 0:
-            raise XlsxError("it unpacks to too many texts: save it in several files.")
+            raise XlsxError("the file has too many texts: split it into several files.")
         return self._texts[text]
 
     def of(self, kind: str, style: str, text: str) -> Content:
@@ -356,15 +358,15 @@ class Contents:
         if self._uncomputed:
             have = "formula has a result" if self._uncomputed == 1 else "formulas have results"
             yield (
-                f"{self._uncomputed} {have} that the file says to compute again, the first in "
-                f"{self._first_uncomputed}: it may be wrong. {COMPUTE}"
+                f"{self._uncomputed} {have} that the file marks as outdated, the first in "
+                f"{self._first_uncomputed}: values can be wrong. {COMPUTE}"
             )
         if self._unknown:
             some = ", ".join(repr(shortened(code)) for code in list(self._unknown)[:NAMED_FORMATS])
             more = len(self._unknown) - NAMED_FORMATS
             yield (
                 f"numbers with the format {some}{f' and {more} more' if more > 0 else ''} are "
-                "shown without it"
+                "displayed as plain numbers, because the format is unknown"
             )
 
     def _new(self, kind: str, style_number: str, text: str) -> Content:
@@ -525,8 +527,8 @@ class SheetReader:
             places = " and ".join(dict.fromkeys((self._rightmost, self._lowest)))
             raise XlsxError(
                 f"the worksheet {self._printed_title} has a cell at {places}, so that it "
-                f"reaches to row {self._height} and column {self._width}, and a spreadsheet holds "
-                f"{MAX_CELLS} cells at most: delete the cells far from the others."
+                f"extends to row {self._height} and column {self._width}. A spreadsheet can have "
+                f"at most {MAX_CELLS} cells: delete the cells far from the others."
             )
 
     def _reopen(self) -> list[Content]:
@@ -551,7 +553,7 @@ def _unescaped(match: re.Match[str]) -> str:
 def _number(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise XlsxError(f"a cell holds the number {number}. {SAVE_AGAIN}")
+        raise XlsxError(f"a cell has the number {number}. {SAVE_AGAIN}")
     return number
 
 

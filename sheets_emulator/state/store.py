@@ -135,7 +135,7 @@ class Store:
         try:
             self.disk.save(changes, created=created)
         except DiskError as error:
-            LOG.error("A write was not kept: %s", error)
+            LOG.error("A write was not saved: %s", error)
             raise of_code(500) from error
 
 

@@ -60,7 +60,7 @@ class Package:
             if element != "Relationship" or attributes.get("TargetMode") == "External":
                 return
             if len(found) == MAX_RELATIONS:
-                raise XlsxError(f"a part refers to more than {MAX_RELATIONS} others. {SAVE_AGAIN}")
+                raise XlsxError(f"a part has more than {MAX_RELATIONS} relations. {SAVE_AGAIN}")
             kind = attributes.get("Type", "").rpartition("/")[2]
             target = posixpath.join("/", folder, attributes.get("Target", "").replace("\\", "/"))
             found[attributes.get("Id", "")] = kind, posixpath.normpath(target)
@@ -84,7 +84,7 @@ class Package:
                 f"{SAVE_AGAIN}"
             )
         if info.flag_bits & ENCRYPTED:
-            raise XlsxError("it is protected with a password: save it without one.")
+            raise XlsxError("the file is protected with a password: save it without a password.")
         if info.compress_type not in PACKING:
             raise zipfile.BadZipFile("unknown compression")
         parser = expat.ParserCreate()
@@ -94,7 +94,7 @@ class Package:
             nonlocal depth, unread
             depth, unread = depth + 1, 0
             if depth > MAX_DEPTH:
-                raise XlsxError(f"it has elements in more than {MAX_DEPTH} others. {SAVE_AGAIN}")
+                raise XlsxError(f"its XML is nested more than {MAX_DEPTH} levels. {SAVE_AGAIN}")
             start(name.rpartition(":")[2], attributes)
 
         def close_element(name: str) -> None:
@@ -114,11 +114,11 @@ class Package:
                 unread += len(block)
                 if self._left < 0:
                     raise XlsxError(
-                        "it is unpacked too large: delete cells that only have formats."
+                        "the unpacked file is too large: delete cells with only formats."
                     )
                 if unread > MAX_TAG_BYTES:
                     raise XlsxError(
-                        f"it has a tag or a text of more than {MAX_TAG_BYTES} bytes. {SAVE_AGAIN}"
+                        f"it has a tag or text of more than {MAX_TAG_BYTES} bytes. {SAVE_AGAIN}"
                     )
                 parser.Parse(block, False)
         parser.Parse(b"", True)

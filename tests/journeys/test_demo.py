@@ -185,7 +185,7 @@ def test_a_file_does_not_write_to_the_terminal(tmp_path: Path) -> None:
         ("none.xlsx", None, "no such file or folder."),
         ("junk.xlsx", "junk", "this is a text file, perhaps CSV, not an .xlsx file: rename it"),
         ("open.csv", 'a,b\n1,"x\n', "line 2: a quote opens a cell"),
-        ("old.xls", "junk", "a spreadsheet is a .xlsx or .csv file: save it as one."),
+        ("old.xls", "junk", "this is not a .xlsx or .csv file: save the spreadsheet as one."),
         ("blank.csv", "\n1\n", "no worksheet has field names: write them into row 1"),
     ],
 )

@@ -46,9 +46,9 @@ OTHER_KINDS: Mapping[str, tuple[bytes, str]] = {
     "xlsx.csv": (xlsx(Tab(title="A")), "rename it to .xlsx"),
     "html.csv": (b"<html><body>Sign in", "an HTML page"),
     "binary.csv": (b"a,b\0\1\n", "NUL characters"),
-    "cyrillic.csv": ("имя,город\n".encode("cp1251"), "not clear whether it is Windows-1252"),
-    "dos.csv": ("Größe,Höhe\n".encode("cp850"), "not clear whether it is Windows-1252"),
-    "half.csv": (b"\xff\xfea\0b", "save it as CSV UTF-8"),
+    "cyrillic.csv": ("имя,город\n".encode("cp1251"), "not clearly Windows-1252"),
+    "dos.csv": ("Größe,Höhe\n".encode("cp850"), "not clearly Windows-1252"),
+    "half.csv": (b"\xff\xfea\0b", "save the file as CSV UTF-8"),
 }
 
 Cells = Sequence[Sequence[object]]

@@ -64,7 +64,7 @@ def test_edit_for_a_call_without_spreadsheet_gets_400(bench: Bench, call: str) -
     answer = bench.fault({"call": call, "edit": NEW_SHEET})
 
     assert answer.status_code == 400
-    assert message(answer) == f"The call {call!r} is of no spreadsheet that could be edited."
+    assert message(answer) == f"The call {call!r} has no spreadsheet to edit. Remove the edit."
 
 
 @pytest.mark.parametrize(

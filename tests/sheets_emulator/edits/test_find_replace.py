@@ -108,8 +108,8 @@ def test_regex_replacement_inserts_groups(build: BenchBuilder) -> None:
             400,
             "No group 1",
         ),
-        ({"find": "(a+)+", "sheetId": 0, "searchByRegex": True}, 501, "quantifies quantifiers"),
-        ({"find": "a*" * 30, "sheetId": 0, "searchByRegex": True}, 501, "may take this long"),
+        ({"find": "(a+)+", "sheetId": 0, "searchByRegex": True}, 501, "a quantifier after a group"),
+        ({"find": "a*" * 30, "sheetId": 0, "searchByRegex": True}, 501, "so many steps"),
         ({"find": "a", "replacement": "x" * 50_001, "sheetId": 0}, 400, "50000 characters"),
     ],
 )

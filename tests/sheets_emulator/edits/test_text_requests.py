@@ -55,8 +55,8 @@ def test_splitting_adds_columns_to_the_grid(bench: Bench) -> None:
         ({"source": grid_range(0, 0, 1, 2), "delimiterType": "COMMA"}, 400, "exactly one column"),
         ({"source": COLUMN, "delimiterType": "CUSTOM"}, 400, "must not be empty"),
         ({"source": COLUMN, "delimiterType": "TAB"}, 400, "DelimiterType"),
-        ({"source": COLUMN, "delimiterType": "AUTODETECT"}, 501, "found out"),
-        ({"source": COLUMN}, 501, "found out"),
+        ({"source": COLUMN, "delimiterType": "AUTODETECT"}, 501, "automatically detected"),
+        ({"source": COLUMN}, 501, "automatically detected"),
     ],
 )
 def test_an_invalid_split_is_refused(

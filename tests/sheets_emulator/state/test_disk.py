@@ -172,7 +172,7 @@ def test_a_bug_of_the_emulator_is_not_reported_as_a_disk_error(disk: Disk) -> No
     disk.save([(None, before)], created=1)
     mistaken = book(("b",))
     mistaken.sheets[0].look = {"unknown": object()}
-    with pytest.raises(TypeError, match="cannot keep a object"):
+    with pytest.raises(TypeError, match="cannot store a object"):
         disk.save([(before, mistaken)], created=2)
 
     assert (disk.load(), disk.created()) == ([before], 1)
@@ -210,7 +210,7 @@ def test_stored_texts_are_found_after_the_file_is_reopened(disk: Disk) -> None:
 
 def test_only_one_process_can_open_the_file(disk: Disk) -> None:
     """Opening the file of a running emulator raises DiskError. The emulator continues."""
-    with pytest.raises(DiskError, match=r"book\.db: another process has it open"):
+    with pytest.raises(DiskError, match=r"book\.db: another process uses this file"):
         open_disk(disk.path)
     disk.save([(None, book(("a",)))], created=0)
     with pytest.raises(DiskError, match="another process"):
@@ -246,7 +246,7 @@ def test_a_file_of_another_version_is_rejected(disk: Disk) -> None:
     disk.connection.execute("PRAGMA user_version = 2")
     disk.close()
 
-    with pytest.raises(DiskError, match="version 2, this emulator reads version 1"):
+    with pytest.raises(DiskError, match="version 2, but this emulator reads 1"):
         open_disk(disk.path)
 
 
@@ -272,7 +272,7 @@ def test_a_file_that_was_damaged_by_hand_is_an_error(disk: Disk, statement: str)
     disk.save([(None, book(("a",)))], created=0)
     disk.connection.execute(statement)
 
-    with pytest.raises(DiskError, match="what it keeps cannot be read"):
+    with pytest.raises(DiskError, match="the stored data is damaged"):
         print(disk.load(), disk.created())
 
 

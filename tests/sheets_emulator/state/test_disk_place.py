@@ -16,11 +16,11 @@ NOBODY = 65534
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        pytest.param(".", "directory; name a file", id="directory"),
+        pytest.param(".", "directory: name a file", id="directory"),
         pytest.param("none/book.db", "No such file or directory", id="no such directory"),
         pytest.param("notes.txt", "not a file of an emulator", id="another file"),
         pytest.param("notes.txt/book.db", "Not a directory", id="below a file"),
-        pytest.param("pipe", "not a regular file, but a pipe or a device", id="pipe"),
+        pytest.param("pipe", "this is a pipe or a device: name a regular file", id="pipe"),
         pytest.param("x\0y", "null", id="no path at all"),
     ],
 )
@@ -61,7 +61,9 @@ def test_a_read_only_file_or_directory_is_an_error(modes: tuple[int, int]) -> No
         with powerless(path.parent):
             path.chmod(modes[0])
             path.parent.chmod(modes[1])
-            with pytest.raises(DiskError, match="the file or its directory cannot be written"):
+            with pytest.raises(
+                DiskError, match="this process cannot write to the file or its directory"
+            ):
                 open_disk(path)
             path.parent.chmod(0o700)
             path.chmod(0o600)

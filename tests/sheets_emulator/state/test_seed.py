@@ -67,15 +67,17 @@ def test_unshared_spreadsheet_gets_403_and_an_unknown_one_404(build: BenchBuilde
             {"book.unshared": "", "book.xlsx": ""}, "book.xlsx: there is another", id="and xlsx"
         ),
         pytest.param({"book.unshared/A.csv": "x"}, "book.unshared: .* file", id="unshared"),
-        pytest.param({"book.json/A.csv": "x"}, "book.json: edits .* are a file", id="edits"),
+        pytest.param({"book.json/A.csv": "x"}, "book.json: this must be a file", id="edits"),
         pytest.param({"book.json": "{}", "book.unshared": ""}, "is not shared", id="not shared"),
-        pytest.param({"notes.txt": ""}, "notes.txt: a spreadsheet is", id="another file"),
-        pytest.param({"book.csv": ""}, "book.csv: a spreadsheet is", id="worksheet outside"),
+        pytest.param({"notes.txt": ""}, "notes.txt: this is not a folder", id="another file"),
+        pytest.param({"book.csv": ""}, "book.csv: this is not a folder", id="worksheet outside"),
         pytest.param({"book/.hidden": ""}, "at least one .csv", id="no worksheet"),
         pytest.param(
-            {"book/A.csv": "", "book/readme.txt": ""}, "readme.txt: a worksheet is", id="no CSV"
+            {"book/A.csv": "", "book/readme.txt": ""},
+            "readme.txt: this is not a .csv file",
+            id="no CSV",
         ),
-        pytest.param({"book/A.csv/B.csv": ""}, "A.csv: a worksheet is", id="directory"),
+        pytest.param({"book/A.csv/B.csv": ""}, "A.csv: this is not a .csv file", id="directory"),
         pytest.param(
             {"book/A B.csv": "", "book/A%20B.csv": ""},
             'book: A sheet with the name "A B" already exists',
@@ -142,7 +144,8 @@ def test_spreadsheet_files_among_csv_files_are_noted(tmp_path: Path) -> None:
 
     assert seed.notes == [
         f"{tmp_path}: 4 files were not read: B.xlsx, C.TSV, D.ods and others. In a folder only "
-        ".csv files are worksheets: save them as such, or serve an .xlsx file by its own name"
+        ".csv files are worksheets: save the files as .csv, or name an .xlsx file instead of the "
+        "folder"
     ]
 
 
@@ -151,7 +154,7 @@ def test_spreadsheet_files_among_csv_files_are_noted(tmp_path: Path) -> None:
     [
         pytest.param({}, "none.xlsx", "none.xlsx: no such file or folder", id="missing"),
         pytest.param({"a/notes.txt": ""}, "a", "a: there is no .csv file", id="empty folder"),
-        pytest.param({"a.xls": ""}, "a.xls", "a.xls: a spreadsheet is a .xlsx or", id="format"),
+        pytest.param({"a.xls": ""}, "a.xls", "a.xls: this is not a .xlsx or", id="format"),
     ],
 )
 def test_a_path_that_is_not_a_spreadsheet_is_named(
@@ -188,7 +191,7 @@ def archive(*names: str) -> bytes:
         pytest.param(
             "A.xlsx",
             PROTECTED + "EncryptedPackage".encode("utf-16-le"),
-            "it is protected with a password: save it without one",
+            "the file is protected with a password: save it without a password",
             id="password",
         ),
         pytest.param(
@@ -206,7 +209,7 @@ def archive(*names: str) -> bytes:
         pytest.param("A.csv", b"<html>", "an HTML page, not a .csv file: save", id="HTML as CSV"),
         pytest.param("A.csv", b"%PDF-1.7\n", "a PDF document, not a .csv file", id="PDF as CSV"),
         pytest.param("A.csv", b"a,b\0\1\n", "NUL characters, so it is not text", id="NUL"),
-        pytest.param("A.ods", b"", "a spreadsheet is a .xlsx or .csv file: save it", id="name"),
+        pytest.param("A.ods", b"", "this is not a .xlsx or .csv file: save", id="name"),
         pytest.param(f"{'x' * 300}.csv", None, "File name too long", id="name too long"),
     ],
 )
@@ -270,8 +273,8 @@ def test_files_of_the_seed_are_never_written(build: BenchBuilder, tmp_path: Path
     assert (tmp_path / "seed/book/A.csv").read_text() == "x\n"
 
 
-OUTSIDE = "this is a link out of the folder: copy its file here"
-IRREGULAR = "this is not a regular file, but a pipe or a device"
+OUTSIDE = "this links to a file outside the folder: copy the file here"
+IRREGULAR = "this is a pipe or a device: name a regular file"
 
 
 @pytest.mark.parametrize(
@@ -340,5 +343,5 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, name: str) -> None
     with (tmp_path / name).open("wb") as file:
         file.truncate(MAX_FILE_BYTES + 1)
 
-    with pytest.raises(SeedError, match=f"{name}: the files of a spreadsheet hold 104857600 bytes"):
+    with pytest.raises(SeedError, match=f"{name}: a spreadsheet can have at most 104857600 bytes"):
         read_spreadsheet(tmp_path / name, "book")

@@ -98,7 +98,7 @@ def test_windows_1252_is_noted() -> None:
 
     assert notes == [
         "the text is not UTF-8 and was read as Windows-1252: check letters with accents, or save "
-        "it as CSV UTF-8"
+        "the file as CSV UTF-8"
     ]
 
 
@@ -126,21 +126,19 @@ def test_rare_letter_sequences_of_windows_1252_are_read(text: str) -> None:
 )
 def test_other_encodings_are_rejected(text: str, encoding: str) -> None:
     """A file in another encoding raises an error and is not read with wrong letters."""
-    with pytest.raises(
-        CsvError, match="not clear whether it is Windows-1252: save it as CSV UTF-8"
-    ):
+    with pytest.raises(CsvError, match="not clearly Windows-1252: save the file as CSV UTF-8"):
         read_csv(text.encode(encoding))
 
 
 def test_damaged_utf_8_is_rejected() -> None:
     """A UTF-8 file with one wrong byte is not read as Windows-1252."""
-    with pytest.raises(CsvError, match="not clear whether it is Windows-1252"):
+    with pytest.raises(CsvError, match="not clearly Windows-1252"):
         read_csv("Größe;Höhe\n".encode() + b"\xff\n")
 
 
 def test_utf_16_with_half_a_character_is_rejected() -> None:
     """A UTF-16 byte order mark followed by an odd number of bytes raises an error."""
-    with pytest.raises(CsvError, match="save it as CSV UTF-8"):
+    with pytest.raises(CsvError, match="save the file as CSV UTF-8"):
         read_csv(b"\xff\xfea\0b")
 
 
@@ -159,14 +157,14 @@ def test_utf_16_with_half_a_character_is_rejected() -> None:
 )
 def test_an_open_quote_is_reported_with_its_line(text: str, line: int) -> None:
     """A quote that is not closed raises an error with the line number."""
-    with pytest.raises(CsvError, match=rf"^line {line}: a quote opens a cell, and no quote"):
+    with pytest.raises(CsvError, match=rf"^line {line}: a quote opens a cell and is not closed"):
         read_csv(text.encode())
 
 
 @pytest.mark.parametrize("length", [50_001, 200_000])
 def test_a_cell_that_is_too_long_is_reported_with_its_line(length: int) -> None:
     """A quoted cell of more than 50000 characters raises an error with the line number."""
-    with pytest.raises(CsvError, match=r"^line 2: a cell holds more than 50000 characters"):
+    with pytest.raises(CsvError, match=r"^line 2: a cell has more than 50000 characters"):
         read_csv(f'a,b\n"{"x" * length}",1\n'.encode())
 
 
@@ -177,9 +175,12 @@ def test_a_cell_that_is_too_long_is_reported_with_its_line(length: int) -> None:
         ("a,b\n1,2,\n", []),
         (
             "a,b\nA,x, y\nB,z\n",
-            ["rows with more cells than the others: 1, the first is row 2. Enclose texts"],
+            ["rows with more cells than other rows: 1, the first is row 2. Enclose texts"],
         ),
-        ("a;b,c\n1;2,y\n", ["cells were separated by semicolons, but commas fit too: write a"]),
+        (
+            "a;b,c\n1;2,y\n",
+            ["cells were separated by semicolons, but commas are possible, too. To"],
+        ),
         ("sep=;\na;b,c\n1;2,y\n", []),
     ],
     ids=["plain", "blank cell", "torn", "two fit", "named"],
@@ -201,8 +202,9 @@ def test_numbers_that_lose_characters_are_noted(text: str) -> None:
     found = read_csv(f"n,code\nx,y\nz,{text}\n1,{text}\n".encode())
 
     assert found.notes == [
-        "numbers that are shown in another way than in the file: 2, the first is in B3. They lose "
-        "zeros in front, a +, an exponent or digits past the 15th. Write a ' in front of texts"
+        "numbers that are displayed differently than in the file: 2, the first is in B3. Leading "
+        "zeros, a +, exponents and digits after the 15th are lost. Write a ' before texts such as "
+        "postcodes"
     ]
 
 
@@ -220,8 +222,8 @@ def test_decimal_commas_are_noted(text: str) -> None:
     found = read_csv(f"name;n\nx;{text}\ny;{text}\n".encode())
 
     assert found.notes == [
-        "numbers with a comma: 2, the first is in B2. They are read as in the USA: 1,500 is 1500, "
-        "and 1,50 a text. Write a decimal point"
+        "numbers with a comma: 2, the first is in B2. The comma is read as in the USA: 1,500 is "
+        "1500, and 1,50 is a text. Write a decimal point"
     ]
 
 
@@ -241,11 +243,11 @@ def test_one_long_line_is_reported_with_its_number() -> None:
 
 def test_a_line_with_too_many_cells_is_rejected() -> None:
     """A line with more than 18278 cells, Google's maximum (column ZZZ), raises an error."""
-    with pytest.raises(CsvError, match="line 2 has 18279 cells, and a row holds 18278 cells"):
+    with pytest.raises(CsvError, match="line 2 has 18279 cells, but a row can have at most 18278"):
         read_csv(b"a,b\n" + b"," * 18_278 + b"\n")
 
 
 def test_blank_lines_count_as_rows() -> None:
     """Blank lines count as rows of the grid, so 10,000,001 blank lines raise an error."""
-    with pytest.raises(CsvError, match="it has more than 10000000 lines: delete some"):
+    with pytest.raises(CsvError, match="the file has more than 10000000 lines: delete some"):
         read_csv(b"\n" * 10_000_001)

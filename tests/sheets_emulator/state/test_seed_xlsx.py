@@ -262,7 +262,7 @@ def test_damaged_file_gets_an_error_with_advice_to_save_it_again(content: bytes)
     [
         pytest.param(
             xlsx(*(Tab(title=str(at)) for at in range(1001))),
-            "it has more than 1000 worksheets: delete some.",
+            "the file has more than 1000 worksheets: delete some.",
             id="worksheets",
         ),
         pytest.param(
@@ -270,10 +270,12 @@ def test_damaged_file_gets_an_error_with_advice_to_save_it_again(content: bytes)
             "the worksheet A has more than 18278 columns: delete the cells far from the others.",
             id="columns",
         ),
-        pytest.param(with_formats(4097), "it has more than 4096 number formats", id="formats"),
+        pytest.param(
+            with_formats(4097), "the file has more than 4096 number formats", id="formats"
+        ),
         pytest.param(
             with_rows(f'<row><c t="str"><v>{"x" * 50_001}</v></c></row>'),
-            "a cell holds more than 50000 characters: shorten it.",
+            "a cell has more than 50000 characters: shorten the text.",
             id="text",
         ),
     ],
@@ -286,7 +288,7 @@ def test_a_file_above_a_maximum_gets_an_error_with_advice(content: bytes, words:
 
 def test_protected_file_is_an_error(tmp_path: Path) -> None:
     """The error says that the file is protected with a password."""
-    with pytest.raises(SeedError, match=r"book\.xlsx: it is protected with a password"):
+    with pytest.raises(SeedError, match=r"book\.xlsx: the file is protected with a password"):
         sheets_of(tmp_path, encrypted())
 
 
@@ -318,7 +320,7 @@ NUMBER = "<v>1</v>"
 FAR = [
     pytest.param(
         f'<row r="1"><c r="A1">{NUMBER}</c></row><row r="9"><c r="XFD1048576">{NUMBER}</c></row>',
-        "A has a cell at XFD1048576, so that it reaches to row 1048576 and column 16384",
+        "A has a cell at XFD1048576, so that it extends to row 1048576 and column 16384",
         id="stray",
     ),
     pytest.param(
@@ -342,10 +344,10 @@ FAR = [
     ),
     pytest.param(
         f'<row r="1"><c t="n"{" " * 2_000_000}r="XFD1">{NUMBER}</c></row>',
-        f"a tag or a text of more than {MAX_TAG_BYTES} bytes",
+        f"a tag or text of more than {MAX_TAG_BYTES} bytes",
         id="long tag",
     ),
-    pytest.param(f'<row r="1"><c r="A0">{NUMBER}</c></row>', "no valid place", id="no row"),
+    pytest.param(f'<row r="1"><c r="A0">{NUMBER}</c></row>', "no valid reference", id="no row"),
 ]
 
 
@@ -453,7 +455,7 @@ def test_formulas_without_a_result_are_noted() -> None:
 
     assert one.notes == [
         "1 formula without a stored result is blank, the first in 'It''s'!A3. Open the file in a "
-        "spreadsheet program and save it, so that it has the results"
+        "spreadsheet program and save it, to store the results"
     ]
     assert two.notes[0].startswith(
         "2 formulas without a stored result are blank, the first in A!A3"
@@ -475,9 +477,8 @@ def test_results_that_must_be_computed_again_are_noted(value: str) -> None:
         []
         if value == "0"
         else [
-            "1 formula has a result that the file says to compute again, the first in A!A2: it may "
-            "be wrong. Open the file in a spreadsheet program and save it, so that it has the "
-            "results"
+            "1 formula has a result that the file marks as outdated, the first in A!A2: values can "
+            "be wrong. Open the file in a spreadsheet program and save it, to store the results"
         ]
     )
 
@@ -507,14 +508,21 @@ def test_unsupported_formats_are_noted() -> None:
     cells = {f"A{row}": f's="{row}"><v>0.5</v></c>' for row in (1, 3)}
     content = with_parts(xlsx(Tab(title="A", cells=cells)), {"xl/styles.xml": styles.encode()})
 
-    assert read_xlsx(content).notes == ["numbers with the format '#,# ?/?' are shown without it"]
+    assert read_xlsx(content).notes == [
+        "numbers with the format '#,# ?/?' are displayed as plain numbers, because the format is "
+        "unknown"
+    ]
 
 
 def test_long_formats_are_shortened_in_notes() -> None:
     """A warning shortens a long format and escapes control characters."""
     (note,) = read_xlsx(with_formats(1, "# ?/?\u202e" + "0" * 1000)).notes
 
-    assert note == (r"numbers with the format '# ?/?\u202e" + "0" * 33 + "…' are shown without it")
+    assert note == (
+        r"numbers with the format '# ?/?\u202e"
+        + "0" * 33
+        + "…' are displayed as plain numbers, because the format is unknown"
+    )
 
 
 def test_long_titles_are_shortened_in_errors() -> None:
@@ -596,9 +604,9 @@ def test_a_damaged_worksheet_is_an_error(tmp_path: Path) -> None:
 
 
 BOMBS = [
-    pytest.param(b" " * 2**21, "a text of more than", id="blanks"),
-    pytest.param(b'<c a="%s"/>' % (b"x" * 900_000) * 42, "unpacked too large", id="cells"),
-    pytest.param(b"<a>" * 1000, "elements in more than 64 others", id="depth"),
+    pytest.param(b" " * 2**21, "a tag or text of more than", id="blanks"),
+    pytest.param(b'<c a="%s"/>' % (b"x" * 900_000) * 42, "unpacked file is too large", id="cells"),
+    pytest.param(b"<a>" * 1000, "nested more than 64 levels", id="depth"),
     pytest.param(
         b"<row>" + b'<c t="str"><v>%s</v></c>' % (b"x" * 60_000) + b"</row>", "50000", id="text"
     ),

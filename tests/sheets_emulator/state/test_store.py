@@ -209,7 +209,7 @@ def test_a_file_that_cannot_be_loaded_is_unlocked(tmp_path: Path) -> None:
     disk = open_disk(db)
     disk.remember("private_key", "none")
     disk.close()
-    with pytest.raises(DiskError, match="key cannot be read"):
+    with pytest.raises(DiskError, match="key in this file is damaged"):
         create_emulator(EmulatorOptions(db=db))
 
     open_disk(db).close()

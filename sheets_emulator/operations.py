@@ -135,7 +135,6 @@ def _get_by_filter(store: Store, call: Call, query: Query) -> Reply:
 
 
 def _mask(query: Query) -> Mask | None:
-    """Return the field mask of a call, or None."""
     wanted = query.text("fields")
     return read_mask(wanted) if wanted else None
 

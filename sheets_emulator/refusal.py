@@ -144,7 +144,7 @@ def quota_exceeded(kind: str, limit: int, *, scope: str, project_number: str) ->
     """Return the 429 of an exceeded limit per minute, without Retry-After, as from Google.
 
     `kind` is "read" or "write", `scope` is "user" or "project". Google's errors of writes have
-    fewer details than errors of reads (recorded).
+    fewer details than errors of reads (recorded from Google).
     """
     name = kind.capitalize()
     suffix, unit = LIMITS[scope]

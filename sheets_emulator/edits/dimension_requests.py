@@ -35,8 +35,8 @@ MOVE = {True: move_rows, False: move_columns}
 def append_dimension(editing: Editing, message: Message) -> Reply:
     """appendDimension: add blank rows or columns at the end of the grid.
 
-    New rows or columns inherit validation rules (reported) and formats (assumed) from the last row
-    or column.
+    New rows or columns inherit validation rules (reported by users) and formats (assumed) from the
+    last row or column.
     """
     message.require_implemented(("sheetId", "dimension", "length"))
     sheet = require_sheet(editing.workbook, message.integer("sheetId"))

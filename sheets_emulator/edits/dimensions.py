@@ -60,21 +60,21 @@ def insert_columns(workbook: Workbook, sheet: Sheet, start: int, count: int) -> 
 
 
 def delete_rows(workbook: Workbook, sheet: Sheet, start: int, end: int) -> None:
-    """Delete the rows from `start` to `end`, excluded."""
+    """Delete the rows from `start` to `end` (excluded)."""
     sheet.replace_rows(sheet.rows[:start] + sheet.rows[end:])
     sheet.row_count -= end - start
     _shift(workbook, sheet, rows=deleted(start, end))
 
 
 def delete_columns(workbook: Workbook, sheet: Sheet, start: int, end: int) -> None:
-    """Delete the columns from `start` to `end`, excluded."""
+    """Delete the columns from `start` to `end` (excluded)."""
     _change_rows(sheet, lambda row: row[:start] + row[end:])
     sheet.column_count -= end - start
     _shift(workbook, sheet, columns=deleted(start, end))
 
 
 def move_rows(workbook: Workbook, sheet: Sheet, start: int, end: int, destination: int) -> None:
-    """Move the rows from `start` to `end`, excluded. `destination` is an index before the move."""
+    """Move the rows from `start` to `end` (excluded). `destination` is an index before the move."""
     if len(sheet.rows) > min(start, destination):
         missing: list[Row] = [()] * (max(end, destination) - len(sheet.rows))
         sheet.replace_rows(moved(sheet.rows + missing, start, end, destination))
@@ -82,7 +82,7 @@ def move_rows(workbook: Workbook, sheet: Sheet, start: int, end: int, destinatio
 
 
 def move_columns(workbook: Workbook, sheet: Sheet, start: int, end: int, destination: int) -> None:
-    """Move the columns from `start` to `end`, excluded.
+    """Move the columns from `start` to `end` (excluded).
 
     `destination` is an index before the move.
     """

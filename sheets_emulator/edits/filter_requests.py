@@ -21,7 +21,10 @@ COLORS = {  # style member of a colour, by plain member
 
 
 def set_basic_filter(editing: Editing, message: Message) -> Reply:
-    """setBasicFilter: set the filter for the cells of the range within the grid (recorded)."""
+    """setBasicFilter: set a filter for the cells of the range within the grid.
+
+    Cells of the range past the grid are left out (recorded from Google).
+    """
     wanted = message.message("filter")
     for name in ("sortSpecs", "tableId"):
         if wanted.has(name):

@@ -67,7 +67,10 @@ def auto_resize_dimensions(editing: Editing, message: Message) -> Reply:
 
 
 def add_dimension_group(editing: Editing, message: Message) -> Reply:
-    """addDimensionGroup: add a group. The reply has all groups of this dimension (recorded)."""
+    """addDimensionGroup: add a group.
+
+    The reply has all groups of this dimension (recorded from Google).
+    """
     lines = _writable(editing, message.message("range"), "group")
     kept = lines.sheet.lines(is_rows=lines.is_rows)
     _keep(lines, deepened(kept, range(lines.start, lines.end)))

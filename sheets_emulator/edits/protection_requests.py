@@ -27,7 +27,10 @@ Setter = Callable[[Protection, Message], Protection]
 
 
 def add_protected_range(editing: Editing, message: Message) -> Reply:
-    """addProtectedRange: add a protection. The reply has the editors of the request (recorded)."""
+    """addProtectedRange: add a protection.
+
+    The reply has the editors of the request (recorded from Google).
+    """
     wanted = _read(message)
     sheet, place = _place(editing.workbook, wanted)
     protection = replace(
@@ -125,7 +128,7 @@ def _require_protection(editing: Editing, protection_id: int) -> tuple[Sheet, Pr
 def _require_allowed(sheet: Sheet, protection: Protection) -> None:
     """Raise a 400 for a second protection of a whole worksheet.
 
-    The text is reported for gspread.
+    The error text is reported by users of gspread.
     """
     is_second = any(each.span == WHOLE for each in sheet.protections)
     if protection.span == WHOLE and is_second:

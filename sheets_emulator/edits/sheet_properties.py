@@ -149,7 +149,10 @@ def _set_direction(_: Editing, sheet: Sheet, properties: Message) -> None:
 
 
 def _set_tab(_: Editing, sheet: Sheet, properties: Message) -> None:
-    """Set both members of the tab's colour. A style without a colour clears both (recorded)."""
+    """Set both members of the tab's colour.
+
+    A style without a colour clears both (recorded from Google).
+    """
     kept = {key: value for key, value in sheet.look.items() if key not in TAB}
     sheet.look = with_both({**kept, **_given(properties, TAB)}, *TAB)
 

@@ -92,7 +92,7 @@ def update_sheet_properties(editing: Editing, message: Message) -> Reply:
 def require_tab(workbook: Workbook, sheet_id: int) -> Sheet:
     """Return the worksheet with this ID.
 
-    Raises Google's 400 for requests about whole worksheets.
+    Raises a 400 for an unknown ID, with the error text of requests about worksheets.
     """
     sheet = workbook.numbered(sheet_id)
     if sheet is None:

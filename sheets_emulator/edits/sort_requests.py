@@ -47,7 +47,10 @@ class Entry:
 
 
 def sort_range(editing: Editing, message: Message) -> Reply:
-    """sortRange: sort a range stably. Blanks come last in both directions (recorded)."""
+    """sortRange: sort a range stably.
+
+    Blanks come last in both directions (recorded from Google).
+    """
     area = open_area(editing, message)
     specs = [_read_spec(spec, area.box) for spec in message.messages("sortSpecs")]
     if any(each.height > 1 for each in area.sheet.merges_in(area.box)):

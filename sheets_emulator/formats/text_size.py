@@ -2,7 +2,7 @@
 
 Google measures the text as a browser renders it. The emulator adds the advance widths of a
 sans-serif font with 2048 units per em at 13 pixels, plus a margin. For example, a cell of 1,024 `A`
-needs 8,691 pixels (recorded). The font of the cell is ignored.
+needs 8,691 pixels (recorded from Google). The font of the cell is ignored.
 """
 
 UNITS = 2048

@@ -3,7 +3,7 @@
 Rules:
 - FORMATTED_VALUE gives the displayed text.
 - UNFORMATTED_VALUE and FORMULA give JSON numbers and booleans. Dates are serial numbers, unless
-  FORMATTED_STRING is requested (recorded).
+  FORMATTED_STRING is requested (recorded from Google).
 - UNFORMATTED_VALUE adds the message to an error: `#N/A (…)`.
 - Worksheets are rendered by column, because most columns have values of one type.
 """

@@ -92,7 +92,7 @@ def shifted(
 
 
 def renamed(formula: str, old_title: str, new_title: str) -> str:
-    """Return the formula after the worksheet `old_title` was renamed."""
+    """Return the formula with references to `old_title` changed to `new_title`."""
 
     def change(reference: str, named: str | None) -> str:
         if named is None or not _is_same(named, old_title):
@@ -103,7 +103,7 @@ def renamed(formula: str, old_title: str, new_title: str) -> str:
 
 
 def without_sheet(formula: str, title: str) -> str:
-    """Return a formula of another worksheet after the worksheet `title` was deleted."""
+    """Return the formula with `#REF!` for each reference to the deleted worksheet `title`."""
 
     def change(reference: str, named: str | None) -> str:
         return LOST if named is not None and _is_same(named, title) else reference

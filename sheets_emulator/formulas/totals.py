@@ -133,7 +133,7 @@ class Totals:
 
 
 def _end_of_stretch(row: int, bottom: int) -> int:
-    """Return the end, excluded, of the block that contains a row, but at most `bottom`."""
+    """Return the end (excluded) of the block that contains a row, but at most `bottom`."""
     return min(bottom, (row // ROWS_OF_STRETCH + 1) * ROWS_OF_STRETCH)
 
 

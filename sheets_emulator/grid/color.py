@@ -1,9 +1,9 @@
 """Colours as Google stores and returns them.
 
 Rules:
-- A component has 8 bits: 255 times the given value, in single precision and truncated (recorded:
-  0.5 is returned as 0.49803922, which is 127/255). A component is printed as the shortest decimal
-  with the same single-precision value. Zero components are left out.
+- A component has 8 bits: 255 times the given value, in single precision and truncated (recorded
+  from Google: 0.5 is returned as 0.49803922, which is 127/255). A component is printed as the
+  shortest decimal with the same single-precision value. Zero components are left out.
 - An object such as CellFormat has each colour in two members with the same value: the plain member
   (`backgroundColor`) and the style member (`backgroundColorStyle`). If a request has both members,
   the style member takes precedence.

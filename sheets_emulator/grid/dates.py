@@ -1,8 +1,8 @@
 """Typed dates, times and durations in the locale en_US.
 
 Rules:
-- ISO dates are recorded. Dates with day and month swapped stay text (reported by users). All else
-  follows Google's documentation and the common behaviour of Sheets.
+- The behaviour of ISO dates is recorded from Google. Dates with day and month swapped stay text
+  (reported by users). All else follows Google's documentation and the common behaviour of Sheets.
 - The number format displays the date as typed, but hours without a leading zero.
 - These texts stay text, because the behaviour is unknown or depends on the current date: dates
   without a year, without a day or with a weekday, `T` between date and time, years before 1000,

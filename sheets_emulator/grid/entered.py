@@ -1,9 +1,9 @@
 """Conversion of input to cells: typed (USER_ENTERED, en_US) or stored unchanged (RAW).
 
 Rules:
-- `0042`, `2,000,000.01`, ISO dates, `50%`, `$1,234.50`, `TRUE`, `'` and `3_1_0` are recorded, or
-  tested by other projects against Google. All else follows Google's documentation and the common
-  behaviour of Sheets.
+- `0042`, `2,000,000.01`, ISO dates, `50%`, `$1,234.50`, `TRUE`, `'` and `3_1_0` are recorded from
+  Google, or tested against Google by other projects. All else follows Google's documentation and
+  the common behaviour of Sheets.
 - All other input stays text, including blanks. Input with unknown behaviour stays text, too: blanks
   within a number, groups of other than three digits, a currency after the number, `$5%`.
 - `=` starts a formula. `+` starts a formula, too, unless the text is a number or date: `+A1` is

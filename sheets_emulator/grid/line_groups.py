@@ -15,7 +15,7 @@ from sheets_emulator.grid.marks import PLAIN_LINE, Line
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """A group of rows or columns from `start` to `end`, excluded."""
+    """A group of rows or columns from `start` to `end` (excluded)."""
 
     start: int
     end: int
@@ -93,7 +93,7 @@ def _close(
 ) -> None:
     """Append the open groups deeper than `depth` to `found`.
 
-    These groups end at `end`, excluded.
+    These groups end at `end` (excluded).
     """
     while len(starts) > depth:
         level = len(starts)

@@ -234,8 +234,8 @@ class Sheet:
     def data_end(self, box: Box) -> int:
         """Return the index after the last row with data in a box, or `box.top` without data.
 
-        An unticked checkbox is data (reported). A formula that displays nothing is data, too
-        (assumed).
+        An unticked checkbox is data (reported by users). A formula that displays nothing is data,
+        too (assumed).
         """
         for row in range(min(box.bottom, len(self.rows)) - 1, box.top - 1, -1):
             if not all(map(is_blank, self.rows[row][box.left : box.right])):

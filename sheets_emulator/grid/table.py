@@ -2,8 +2,8 @@
 
 Rules:
 - A table is the smallest box (rectangle) around a cell with no data next to its edges and corners.
-  Blank rows or columns end a table (recorded: a blank cell in row 1 splits a table). Blank cells
-  within the box do not.
+  Blank rows or columns end a table (recorded from Google: a blank cell in row 1 splits a table).
+  Blank cells within the box do not.
 - If a range contains several tables, the last one counts (Google's guide). The emulator takes the
   table with the last non-blank cell of the range: in the last row, the last column.
 - For a table that spans all used columns of its worksheet, not every row is examined.
@@ -45,7 +45,7 @@ def _wider(sheet: Sheet, box: Box) -> Box:
 
 
 def _taller(sheet: Sheet, box: Box) -> Box:
-    """Add rows with data to the box. The number of rows at most doubles, plus some.
+    """Add rows with data to the box, at most about as many as the box has.
 
     The caller then looks for further columns before more rows are added.
     """

@@ -2,7 +2,7 @@
 
 Rules:
 - A mask is checked against Google's definition, and then applied to the full answer.
-- A parent stays even if it is empty (recorded: `{"sheets": [{"properties": {}}]}`).
+- A parent stays even if it is empty (recorded from Google: `{"sheets": [{"properties": {}}]}`).
 """
 
 import re

@@ -7,8 +7,8 @@ Rules:
   numbers for values of enumerations, and a single item for a list.
 - Null, an empty list and an unspecified value of an enumeration mean absent. If a name is repeated,
   the last value counts.
-- One error lists all mistakes, one per line (reported of Google). The body is checked before the
-  spreadsheet is looked up (recorded).
+- One error lists all mistakes, one per line (reported by users of Google). The body is checked
+  before the spreadsheet is looked up (recorded from Google).
 """
 
 from collections.abc import Mapping
@@ -119,7 +119,10 @@ def _enumeration_reader(name: str) -> Read:
 
 
 def _read_cells(value: object, place: Place, findings: Findings) -> object:
-    """Check a list of lists. A single item instead of a list is an error here (recorded)."""
+    """Check a list of lists.
+
+    A single item instead of a list is an error here (recorded from Google).
+    """
     if not isinstance(value, list):
         return findings.type(LIST_VALUE, value, place)
     for number, row in enumerate(value):

@@ -7,7 +7,8 @@ Rules:
   these members gets 501.
 - `effectiveFormat` is the entered format plus the number format inherited by a formula. The
   spreadsheet's default format and conditional formats are not applied.
-- Trailing blank cells and rows are left out (recorded). Other blank cells and rows are `{}`.
+- Trailing blank cells and rows are left out (recorded from Google). Other blank cells and rows are
+  `{}`.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -69,7 +69,7 @@ class Lines:
         return self.sheet.column_count if self.is_rows else self.sheet.row_count
 
     def box(self, start: int, end: int) -> Box:
-        """Return the cells of whole rows or columns from `start` to `end`, excluded."""
+        """Return the cells of whole rows or columns from `start` to `end` (excluded)."""
         if self.is_rows:
             return Box(top=start, bottom=end, left=0, right=self.sheet.column_count)
         return Box(top=0, bottom=self.sheet.row_count, left=start, right=end)
@@ -150,7 +150,7 @@ def read_coordinate(workbook: Workbook, message: Message) -> tuple[Sheet, int, i
 def describe_span(sheet_id: int, span: Span) -> Reply:
     """Return the GridRange of a range.
 
-    A `sheetId` of zero is left out, as in Google's replies (recorded).
+    A `sheetId` of zero is left out (recorded from Google).
     """
     bounds = {
         "startRowIndex": span.top if span.bottom is not None or span.top else None,

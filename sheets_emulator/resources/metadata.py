@@ -55,7 +55,7 @@ def describe(
 def sheet_properties(sheet: Sheet, index: int) -> Reply:
     """Return the SheetProperties of a worksheet.
 
-    Zeros are included. `hidden` is included only if true (recorded).
+    Zeros are included. `hidden` is included only if true (recorded from Google).
     """
     properties: Reply = {
         "sheetId": sheet.sheet_id,

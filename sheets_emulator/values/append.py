@@ -2,13 +2,13 @@
 
 Rules:
 - Rows go below the table, from its first column on. Without a table, rows go exactly to the start
-  of the range, and the reply has no `tableRange` (recorded).
+  of the range, and the reply has no `tableRange` (recorded from Google).
 - OVERWRITE overwrites existing cells. INSERT_ROWS first inserts as many rows as are written. The
-  new rows inherit the formats (reported) and validation rules (assumed) of the row above.
+  new rows inherit the formats (reported by users) and validation rules (assumed) of the row above.
 - Only append extends the grid, by exactly the needed size (Google's size is unknown).
 - If the table was searched earlier, rows go to the position of that time. So parallel appends
-  overwrite each other (reported of Google). If the position no longer exists, the table is searched
-  again.
+  overwrite each other (reported by users of Google). If the position no longer exists, the table is
+  searched again.
 """
 
 from dataclasses import dataclass, replace

@@ -2,7 +2,7 @@
 
 Rules:
 - `null` leaves its cell unchanged and is not counted. `""` empties its cell and is counted
-  (recorded).
+  (recorded from Google).
 - The meaning of a typed text depends on the cell's format, so texts are parsed when they are
   written.
 """
@@ -98,7 +98,10 @@ def read_entries(message: Message, option: str, *, prefix: str = "") -> Entries:
 
 
 def write_entries(sheet: Sheet, top: int, left: int, entries: Entries) -> Touched:
-    """Write values from the cell at `top` and `left` on. The grid must be large enough."""
+    """Write values from the cell at `top` and `left` on.
+
+    Returns the changed cells. The grid must be large enough.
+    """
     rows: set[tuple[int, int]] = set()
     columns: set[tuple[int, int]] = set()
     cells = 0

@@ -3,7 +3,7 @@
 Rules:
 - At least one line (row or column) is not frozen.
 - A smaller grid is checked with the number of frozen lines before the request, even if the request
-  changes this number (reported from live use).
+  changes this number (reported by users).
 - A line that is inserted before the last frozen line is frozen, too. A deleted line is not counted.
 """
 

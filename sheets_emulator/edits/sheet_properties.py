@@ -93,7 +93,7 @@ def _set_title(editing: Editing, sheet: Sheet, properties: Message) -> None:
 
 
 def _set_index(editing: Editing, sheet: Sheet, properties: Message) -> None:
-    """Move the worksheet to another index, by default to the end (Google).
+    """Move the worksheet to another index, by default to the end (as at Google).
 
     The index counts before the move.
     """

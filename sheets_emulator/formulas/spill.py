@@ -1,10 +1,10 @@
 """Cells that display the results of array formulas.
 
 Rules:
-- After each write all such cells are determined again, because any write can change the size of a
+- These cells are determined again after each write, because any write can change the size of a
   result.
 - A cell with a blank result displays nothing and counts as blank. An empty text counts as data
-  (reported: rows are appended below it).
+  (users report that rows are appended below the empty text).
 """
 
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,8 @@ Rules:
 - A range text such as `D3` or `Data` has several meanings: cells, a named range or a worksheet's
   title. This module returns all meanings, and `places` chooses one.
 - An end can be open (`A5:Z`, `1:1`, `A:C`, a title alone). Corners can be in any order.
-- A title is quoted only if needed. Recorded: blanks, emoji, titles that look like a cell. Cyrillic
-  letters are from a public test of Google's answers.
+- A title is quoted only if needed. Recorded from Google: blanks, emoji, titles that look like a
+  cell. Cyrillic letters are from a public test of Google's answers.
 """
 
 import re

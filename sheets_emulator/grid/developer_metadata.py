@@ -11,9 +11,9 @@ DOCUMENT = "DOCUMENT"
 class DeveloperMetadata:
     """An item of metadata.
 
-    `span` is its row or column, and moves with it. A `span` without bounds is the whole worksheet
-    or spreadsheet. `project` is the developer project that created the item. `visibility` is
-    Google's `DOCUMENT` or `PROJECT`.
+    `span` is the row or column of the item, and moves with the cells. A `span` without bounds is
+    the whole worksheet or spreadsheet. `project` is the developer project that created the item.
+    `visibility` is Google's `DOCUMENT` or `PROJECT`.
     """
 
     metadata_id: int

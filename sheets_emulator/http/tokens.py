@@ -103,9 +103,10 @@ class Tokens:
     revoked: set[str] = field(default_factory=set)
 
     def issue(self, body: bytes) -> dict[str, object]:
-        """Return the JSON answer of a token request.
+        """Return the answer of a token request.
 
-        Raises GrantError if the request is refused.
+        Its members are `access_token`, `expires_in` (seconds) and `token_type`. Raises GrantError
+        if the request is refused.
         """
         form = parse_qs(body.decode("utf-8", "replace"))
         grant_type = form.get("grant_type", [""])[0]

@@ -211,7 +211,7 @@ def clock_of_text(text: str) -> int | None:
 
 
 def equal(cell: Cell, operand: Operand) -> bool:
-    """True if the cell equals the operand, as `docs/reference/api.md` defines equality."""
+    """True if the cell equals the operand, as `docs/reference/cells.md` defines equality."""
     if operand is None or operand == "":
         return cell.of_class == "empty"
     if isinstance(operand, bool):

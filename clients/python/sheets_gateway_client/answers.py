@@ -1,10 +1,10 @@
-"""Answers, parsed: values of the client, or the body of an error.
+"""Parse answers: rows, pages, worksheets and errors.
 
 Rules
-- An error is the gateway's if it is a JSON object with the gateway's `type`. Any other answer is
-  from a proxy or another server: it proves nothing about a write.
-- An error of the gateway stays one if members have another shape: they count as absent.
-- A success that has another shape than the API's is not the gateway's either.
+- An error answer comes from the gateway if it is a JSON object with the gateway's `type`. Any
+  other answer comes from a proxy or another server, and says nothing about the outcome of a write.
+- A member of an error with an unexpected type counts as absent.
+- A success without the members of the API also comes from another server.
 """
 
 import json
@@ -42,10 +42,11 @@ _BLANKS = re.compile(r"\s+")
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A response whose body has arrived; names of headers are in lower case."""
+    """A response with its whole body."""
 
     status: int
     headers: Mapping[str, str]
+    """Values by name in lower case."""
     text: str
     url: str
     """URL of the request, without its query."""
@@ -60,7 +61,7 @@ class Answer:
 
 
 class OtherShape(Exception):
-    """A success that is not an answer of the API."""
+    """A success answer without the members of the API: it comes from another server."""
 
 
 def parse_row(answer: Answer) -> Row:
@@ -136,12 +137,12 @@ def parse_ndjson(answer: Answer) -> str:
 
 
 def rows_of_ndjson(text: str) -> Iterator[Row]:
-    """The rows of an export with `format="ndjson"`, one after the other."""
+    """Yield the rows of an NDJSON export."""
     return (_row(json.loads(line)) for line in text.split("\n") if line)
 
 
 def _text_of_type(answer: Answer, media_type: str) -> str:
-    """The body. Raises OtherShape for another type, as of a gateway without exports."""
+    """Return the body. Raises OtherShape if the answer has another media type."""
     if answer.headers.get("content-type", "").partition(";")[0] != media_type:
         raise OtherShape(media_type)
     return answer.text
@@ -156,13 +157,13 @@ def parse_affected(answer: Answer) -> Affected:
 
 
 def parse_nothing(answer: Answer) -> None:
-    """Raises OtherShape if a page came in place of the short answer."""
+    """Raises OtherShape if the body is neither empty nor a JSON object."""
     if answer.status != 204:
         _object(answer)
 
 
 def error_body(answer: Answer, *, is_write: bool, now: datetime) -> ErrorBody:
-    """The error of an answer, also of one that is not the gateway's."""
+    """Return the error of an answer, also of an answer from another server."""
     wait = retry_after_seconds(answer, now)
     body = _json(answer)
     if answer.is_success or not isinstance(body, dict) or body.get("type") != ERROR_TYPE:
@@ -190,7 +191,7 @@ def error_body(answer: Answer, *, is_write: bool, now: datetime) -> ErrorBody:
 
 
 def retry_after_seconds(answer: Answer, now: datetime) -> float | None:
-    """`Retry-After`, which is a number of seconds or a date; None if absent or malformed."""
+    """Return `Retry-After` in seconds, or None if the header is absent or malformed."""
     given = answer.headers.get("retry-after", "").strip()
     if _SECONDS.fullmatch(given):
         return float(given)
@@ -219,20 +220,20 @@ def _record(body: Mapping[str, Any], name: str, *, etag: str | None = None) -> R
 
 
 def _wrong_place(answer: Answer) -> str:
-    return f" The request went to {answer.url}: correct the base URL, which ends before /v2."
+    return f" The request went to {answer.url}: remove /v2 and wrong paths from the base URL."
 
 
 def _foreign(answer: Answer, *, is_write: bool, wait: float | None) -> ErrorBody:
     target = answer.headers.get("location")
-    hint = f" It points to {target}: correct the base URL." if target else ""
+    hint = f"It redirects to {target}: correct" if target else "Check"
     excerpt = _BLANKS.sub(" ", answer.text[:EXCERPT_CHARS]).strip()
     return ErrorBody(
         status=answer.status,
         code=0,
         name=NOT_FROM_GATEWAY,
         message=(
-            f"The answer of {answer.url} is not the gateway's: status {answer.status}.{hint} "
-            f"It begins: {excerpt!r}"
+            f"The answer from {answer.url} is not from a sheets-gateway: status {answer.status}. "
+            f"{hint} the base URL. The body begins: {excerpt!r}"
         ),
         outcome="unknown" if is_write else None,
         retryable=False,
@@ -271,7 +272,7 @@ def _object(answer: Answer) -> Mapping[str, Any]:
 
 
 def _json(answer: Answer) -> Any:
-    """The JSON of a body; None if it is not JSON."""
+    """Return the parsed body, or None if it is not JSON."""
     try:
         return json.loads(answer.text)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Calls of the API: request, and how its answer is read.
+"""Build the request and the parser of each API call.
 
-Every call may be sent again: a read has no effect, and a write has an `Idempotency-Key`, which is
-made once, with the call.
+Repeating a request is safe: a read has no effect, and a write has an `Idempotency-Key`, which
+stays the same in all requests of a call.
 """
 
 import json
@@ -36,7 +36,7 @@ from sheets_gateway_client.worksheets import Schema, WorksheetList
 Where = Mapping[str, object]
 Names = str | Sequence[str]
 Values = Literal["typed", "displayed"]
-"""The form of cells in answers, and the meaning of dates that are sent."""
+"""Cells as typed JSON values, or as displayed text."""
 ExportFormat = Literal["csv", "ndjson"]
 Parsed = TypeVar("Parsed")
 
@@ -45,26 +45,27 @@ _WORKSHEETS = "sheets"
 
 _EXAMPLE = "{'name': 'Austin'}"
 _HINTS: Sequence[tuple[type[object], str]] = (
-    (date, "Pass a text, such as value.isoformat(): filters, and typed writes, take it as a date."),
-    (time, "Pass a text, such as value.isoformat()."),
-    (Decimal, "Pass float(value) for a number, or str(value) for a text with all its digits."),
+    (date, "Pass value.isoformat(): filters and typed writes read this string as a date."),
+    (time, "Pass a string, such as value.isoformat()."),
+    (Decimal, "Pass float(value) for a number, or str(value) for a string with all digits."),
     (UserString, "Pass str(value)."),
 )
 _ANY_HINT = "Pass a str, int, float, bool or None."
 _MAX_LEVELS = 100
 _EXPORTS: Mapping[str, Parse[str]] = {"csv": parse_csv, "ndjson": parse_ndjson}
 _NO_CURSOR = (
-    "The answer has no cursor for the next page: the gateway is older than this client. Update the "
-    "gateway, or page by position with skip=0, which loses rows if others are inserted or deleted."
+    "The answer has no cursor for the next page, because the gateway is older than this client. "
+    "Update the gateway, or pass skip=0, which can miss rows while others are inserted or deleted."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Call(Generic[Parsed]):
-    """A request; `path` goes after `/v2/` and is encoded."""
+    """A request, and the parser of its answer."""
 
     method: str
     path: str
+    """Path after `/v2/`, percent-encoded."""
     parse: Parse[Parsed]
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -83,7 +84,7 @@ class Call(Generic[Parsed]):
 
 @dataclass(frozen=True, kw_only=True)
 class ListOptions:
-    """Parameters of a list; None and False leave a parameter out."""
+    """Parameters of a list; None and False omit the parameter."""
 
     where: Where | None = None
     order: Names | None = None
@@ -96,7 +97,7 @@ class ListOptions:
 
 
 def with_values(call: Call[Parsed], values: Values | None) -> Call[Parsed]:
-    """The call for typed or displayed cells; None leaves that to the gateway's settings."""
+    """Return the call with the parameter `values`, or unchanged if `values` is None."""
     return call if values is None else replace(call, query={**call.query, "values": values})
 
 
@@ -105,7 +106,7 @@ def list_worksheets() -> Call[WorksheetList]:
 
 
 def schema(sheet: str) -> Call[Schema]:
-    """The JSON Schema of typed rows, whatever values the client has."""
+    """Request the JSON Schema of rows with typed values."""
     return Call(method="GET", path=f"{_path(sheet)}/schema", parse=parse_schema)
 
 
@@ -114,10 +115,12 @@ def list_rows(sheet: str, options: ListOptions) -> Call[Page]:
 
 
 def export(sheet: str, export_format: ExportFormat, options: ListOptions) -> Call[str]:
-    """The text of all rows that match, in this format."""
+    """Request all matching rows as text. Raises ValueError for an unknown format."""
     parse = _EXPORTS.get(export_format)
     if parse is None:
-        raise ValueError(f"{export_format!r} is not a format of exports: {', '.join(_EXPORTS)}.")
+        raise ValueError(
+            f"{export_format!r} is not an export format. Pass {' or '.join(_EXPORTS)}."
+        )
     query = {**_list_query(options), "format": export_format}
     return Call(method="GET", path=_path(sheet), parse=parse, query=query)
 
@@ -137,17 +140,20 @@ def _list_query(options: ListOptions) -> Mapping[str, str]:
 
 
 def first_page(options: ListOptions) -> ListOptions:
-    """The first page of all rows: with `skip` by position, else by cursor."""
+    """Return the options of the first page: by position if `skip` is set, else by cursor."""
     if options.limit is None or options.limit < 1:
-        raise ValueError("page_size is not a number of rows from 1.")
+        raise ValueError("page_size must be at least 1.")
     return options if options.skip is not None else replace(options, cursor="")
 
 
 def next_page(options: ListOptions, page: Page) -> ListOptions | None:
-    """The page after this one; None after the last one. Raises SheetsFailure without a cursor."""
+    """Return the options of the page after this one, or None after the last page.
+
+    Raises SheetsFailure if the answer has no cursor.
+    """
     if not page.has_next_page:
         return None
-    if options.skip is not None:  # a plan may allow smaller pages
+    if options.skip is not None:  # the key's plan can allow smaller pages
         return replace(options, skip=options.skip + len(page)) if len(page) > 0 else None
     if page.cursor is None:
         raise SheetsFailure(_NO_CURSOR, outcome=None, idempotency_key=None)
@@ -186,9 +192,9 @@ def upsert_rows(
     ignore_existing: bool,
     key: str | None,
 ) -> Call[Row | list[Row]]:
-    """An upsert; its result is a row if `rows` is a row, else a list."""
-    if not on:  # without it the gateway would create the rows
-        raise ValueError("An upsert needs the fields `on` that identify a row.")
+    """Return an upsert, whose result is a row if `rows` is one row, else a list."""
+    if not on:  # without `on` the gateway would create the rows
+        raise ValueError("An upsert needs `on`. Pass the fields that identify a row.")
     parse: Parse[Row | list[Row]]
     parse = parse_upserted_row if isinstance(rows, Mapping) else parse_upserted
     return _write(
@@ -222,7 +228,7 @@ def delete_where(
 
 
 def refresh(sheet: str) -> Call[None]:
-    """A report of changes. Not a write: it changes no row, and may be repeated."""
+    """Return a request to reread the rows. It needs no `Idempotency-Key`: it changes no row."""
     return Call(method="POST", path=f"{_path(sheet)}/refresh", parse=parse_nothing)
 
 
@@ -255,21 +261,21 @@ def _write(
 
 
 def _path(sheet: str) -> str:
-    if not isinstance(sheet, str) or sheet in ("", ".", ".."):  # these mean another resource
-        raise ValueError(f"{sheet!r} cannot be the name of a worksheet.")
+    if not isinstance(sheet, str) or sheet in ("", ".", ".."):  # paths of other resources
+        raise ValueError(f"{sheet!r} cannot be the name of a worksheet. Pass the name of a tab.")
     return f"{_WORKSHEETS}/{quote(sheet, safe='')}"
 
 
 def _row_path(sheet: str, row_index: int) -> str:
     if not isinstance(row_index, int) or isinstance(row_index, bool) or row_index < 1:
-        raise ValueError(f"{row_index!r} is not a row number, which is an int from 1.")
+        raise ValueError(f"{row_index!r} is not a row number. Pass an int of at least 1.")
     return f"{_path(sheet)}/{row_index:d}"
 
 
 def _row(given: Fields) -> Fields:
     if not isinstance(given, Mapping):
         kind = type(given).__name__
-        raise ValueError(f"A row is a dict of fields and values, such as {_EXAMPLE}, not {kind}.")
+        raise ValueError(f"A row must be a dict of cell values, such as {_EXAMPLE}, not {kind}.")
     return given
 
 
@@ -281,12 +287,14 @@ def _rows(given: Fields | Sequence[Fields]) -> Fields | Sequence[Fields]:
 
 def _filter(where: Where, max_affected: int | None) -> Mapping[str, str]:
     if not isinstance(where, Mapping):
-        raise ValueError(f"A filter is a dict, such as {_EXAMPLE}, not {type(where).__name__}.")
+        raise ValueError(
+            f"A filter must be a dict, such as {_EXAMPLE}, not {type(where).__name__}."
+        )
     return _given(where=_encoded(where), max_affected=max_affected)
 
 
 _SPELLED = {"no_cache": "no-cache", "max_affected": "max-affected"}
-"""Parameters whose names are not identifiers in Python."""
+"""Parameter names of the API by their Python names, where the two differ."""
 
 
 def _given(**parameters: object) -> Mapping[str, str]:
@@ -298,7 +306,7 @@ def _given(**parameters: object) -> Mapping[str, str]:
 
 
 def _names(names: Names | None) -> str | None:
-    """A JSON array, so that a name may contain a comma."""
+    """Encode as a JSON array, because a field name can contain a comma."""
     if names is None:
         return None
     return _encoded([names] if isinstance(names, str) else list(names))
@@ -309,29 +317,29 @@ def _json_or_none(where: Where | None) -> str | None:
 
 
 def _encoded(value: Any) -> str:
-    """JSON. Raises ValueError for what is not a value of a cell."""
+    """Encode as JSON. Raises ValueError if a value cannot be a cell value."""
     return json.dumps(_plain(value, "", _MAX_LEVELS), separators=(",", ":"))
 
 
 def _plain(value: Any, name: str, levels: int) -> Any:
-    """Dicts and lists of values; `name` is the nearest field, for the error."""
+    """Convert mappings to dicts and sequences to lists; `name` is the field for error messages."""
     if levels == 0:
         raise ValueError(f"{name!r}: the value contains itself, or has over {_MAX_LEVELS} levels.")
     if isinstance(value, Mapping):
         fields = ((key, name if _name(key).startswith("$") else _name(key)) for key in value)
         return {key: _plain(value[key], field, levels - 1) for key, field in fields}
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{name!r}: {value} is not a value of a cell. None empties the cell.")
+        raise ValueError(f"{name!r}: {value} cannot be a cell value. Pass None to empty the cell.")
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, UserString)):
         return [_plain(each, name, levels - 1) for each in value]
     kind = type(value).__name__
     hint = next((hint for kinds, hint in _HINTS if isinstance(value, kinds)), _ANY_HINT)
-    raise ValueError(f"{name!r}: a {kind} is not a value of a cell. {hint}")
+    raise ValueError(f"{name!r}: a {kind} cannot be a cell value. {hint}")
 
 
 def _name(key: object) -> str:
     if not isinstance(key, (str, int)) or isinstance(key, bool):
-        raise ValueError(f"{key!r} is not the name of a field, which is a str.")
+        raise ValueError(f"{key!r} is not the name of a field. Pass a str.")
     return str(key)

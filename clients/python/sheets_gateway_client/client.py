@@ -1,4 +1,4 @@
-"""The client without an event loop; scripts/sync_client.py writes it from async_client.py."""
+"""Synchronous client, generated from async_client.py by scripts/sync_client.py."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,19 +35,19 @@ from sheets_gateway_client.worksheets import Schema, WorksheetList
 
 Parsed = TypeVar("Parsed")
 Rows = list[Row]
-"""Type of a list of rows; within `Sheet`, `list` is a method."""
+"""A list of rows; inside `Sheet` the name `list` is a method."""
 
 PAGE_SIZE = 100
-"""Maximum page size of most plans; iterators accept smaller pages."""
+"""Default rows per page; a plan can limit pages to fewer rows."""
 
 
 class Sheets:
-    """A spreadsheet behind a gateway. Threads may share it; close it, or use it with `with`.
+    """A client of one spreadsheet. Threads can share it. Use `with`, or call `close`.
 
-    With `values="typed"` cells are numbers, booleans and ISO dates instead of displayed texts, and
-    an ISO date that is written to a date column is a date; without it the gateway's settings
-    decide. `timeout_seconds` is the longest silence of the gateway in one try. `sleep` and `timing`
-    are for tests.
+    With `values="typed"` cells are numbers, booleans and ISO dates instead of displayed text, and
+    ISO dates written to a date column become dates. Without `values` the gateway's setting
+    `api.values` applies. `timeout_seconds` limits each time without data from the gateway. `sleep`
+    and `timing` are for tests. Raises ValueError if the base URL or the API key is not valid.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class Sheets:
         self._timing = timing
 
     def sheet(self, name: str, *, values: Values | None = None) -> "Sheet":
-        """The worksheet of this name, by default with the client's `values`; sends no request."""
+        """Return the worksheet `name`; `values` overrides the client's. No request is sent."""
         return Sheet(self._run, name, values or self._values)
 
     def worksheets(self) -> WorksheetList:
-        """The worksheets that the key sees, with their fields and the rights of the key.
+        """Return the worksheets that the API key can access, with their fields and rights.
 
-        Raises SheetsError, or ConnectionFailed without an answer.
+        Raises SheetsError for an error answer, and ConnectionFailed without an answer.
         """
         return self._run(calls.list_worksheets())
 
@@ -110,10 +110,11 @@ class Sheets:
 
 
 class Sheet:
-    """A worksheet. All methods raise SheetsError, or ConnectionFailed without an answer.
+    """A worksheet.
 
-    `idempotency_key` makes a write of the caller safe to repeat, also after a restart: the same
-    key with the same arguments writes once in 24 hours. Each call makes its own by default.
+    All methods raise SheetsError for an error answer, and ConnectionFailed without an answer.
+    Pass an `idempotency_key` to repeat a write safely, also after a restart: within 24 hours the
+    gateway does the same write with the same key once. By default each call has a new key.
     """
 
     def __init__(
@@ -135,9 +136,10 @@ class Sheet:
         count: bool = False,
         no_cache: bool = False,
     ) -> Page:
-        """One page. `keys` are the fields wanted; a `-` before a name in `order` means descending.
+        """Return one page. `keys` are the fields to return; `-` before a name sorts descending.
 
-        `cursor` is `""` for the first page, then the `cursor` of each page. Raises CursorLost.
+        Pass `cursor=""` for the first page, and then the `cursor` of the page before. Raises
+        CursorLost if the gateway cannot find the next page.
         """
         options = ListOptions(
             where=where,
@@ -160,11 +162,11 @@ class Sheet:
         page_size: int = PAGE_SIZE,
         skip: int | None = None,
     ) -> Iterator[Row]:
-        """All rows, page by page, by cursor: of rows whose `order` values stay, none is missing.
+        """Yield all rows. No row is missed or repeated, unless its values of `order` change.
 
-        Raises CursorLost if the rows at the end of a page changed too much: begin again. Changes by
-        the loop itself count, too: collect the rows first, then change them. With `skip` pages go
-        by position from there, and insertions, deletions and sorting make it miss or repeat rows.
+        Raises CursorLost if the rows at the end of a page changed too much: start again. Collect
+        the rows before you change them, because changes inside the loop count, too. With `skip`
+        pages go by position: insertions, deletions and sorting then cause missing or double rows.
         """
         first = ListOptions(where=where, order=order, keys=keys, limit=page_size, skip=skip)
         options: ListOptions | None = calls.first_page(first)
@@ -183,9 +185,9 @@ class Sheet:
         limit: int | None = None,
         skip: int | None = None,
     ) -> str:
-        """The text of all rows that match, of one state of the worksheet: CSV or NDJSON.
+        """Return all matching rows as CSV or NDJSON text, read from one version of the worksheet.
 
-        A connection that is cut is tried again, then ConnectionFailed: a part is never returned.
+        The text is complete: a lost connection is retried, and then raises ConnectionFailed.
         """
         options = ListOptions(where=where, order=order, keys=keys, limit=limit, skip=skip)
         return self._do(calls.export(self.name, export_format, options))
@@ -199,7 +201,7 @@ class Sheet:
         limit: int | None = None,
         skip: int | None = None,
     ) -> Iterator[Row]:
-        """All matching rows, of one state of the worksheet, read completely in advance."""
+        """Yield all matching rows, which one request reads from one version of the worksheet."""
         options = ListOptions(where=where, order=order, keys=keys, limit=limit, skip=skip)
         text = self._do(calls.export(self.name, "ndjson", options))
         yield from rows_of_ndjson(text)
@@ -212,10 +214,10 @@ class Sheet:
         keys: Names | None = None,
         page_size: int = PAGE_SIZE,
     ) -> "frames.DataFrame":
-        """All rows as a pandas DataFrame, typed, with `rowIndex` as its index.
+        """Return all matching rows as a pandas DataFrame with typed values and index `rowIndex`.
 
-        Numbers are `Int64` or `Float64`, booleans `boolean`, columns of ISO dates `datetime64`, and
-        texts `string`; empty cells and errors are NA. Raises ImportError without pandas.
+        Column types are `Int64`, `Float64`, `boolean`, `datetime64[ms]`, `string` and `object`.
+        Empty cells and errors are NA. Raises ImportError without pandas.
         """
         frames.require_pandas()
         typed = Sheet(self._run, self.name, "typed")
@@ -223,6 +225,7 @@ class Sheet:
         return frames.data_frame(list(rows), keys)
 
     def get(self, row_index: int, *, keys: Names | None = None, no_cache: bool = False) -> Row:
+        """Return one row; `keys` are the fields to return, and `no_cache` skips the cache."""
         return self._do(calls.get_row(self.name, row_index, keys=keys, no_cache=no_cache))
 
     @overload
@@ -232,7 +235,7 @@ class Sheet:
     def create(
         self, row: Fields | Sequence[Fields], *, idempotency_key: str | None = None
     ) -> Row | Rows:
-        """Append a row, or up to 500: all or none."""
+        """Append one row, or up to 500 rows: all of them or none. Returns the new rows."""
         if isinstance(row, Mapping):
             return self._do(calls.create_row(self.name, row, idempotency_key))
         return self._do(calls.create_rows(self.name, row, idempotency_key))
@@ -245,14 +248,17 @@ class Sheet:
         if_match: str | None = None,
         idempotency_key: str | None = None,
     ) -> Row:
-        """Write these fields. With `if_match` only if the row still has this `etag` (412 4120)."""
+        """Write the fields in `changes`, and return the row with the fields written.
+
+        With `if_match` the write fails with code 4120 if the row has another `etag`.
+        """
         call = calls.update_row(
             self.name, row_index, changes, if_match=if_match, key=idempotency_key
         )
         return self._do(call)
 
     def update_many(self, rows: Sequence[Fields], *, idempotency_key: str | None = None) -> Rows:
-        """Update up to 500 rows, each with its `rowIndex` beside its fields: all or none."""
+        """Update up to 500 rows: all or none. Each has `rowIndex` and the fields to write."""
         return self._do(calls.update_rows(self.name, rows, idempotency_key))
 
     @overload
@@ -281,9 +287,9 @@ class Sheet:
         ignore_existing: bool = False,
         idempotency_key: str | None = None,
     ) -> Row | Rows:
-        """Update the rows that have the same values in the fields `on`, and create the others.
+        """Update existing rows with the same values in the fields `on`, and append the other rows.
 
-        `ignore_existing` leaves existing rows as they are. `created` is True for new rows.
+        With `ignore_existing` existing rows stay unchanged. `created` is True for new rows.
         """
         call = calls.upsert_rows(
             self.name, row, on=on, ignore_existing=ignore_existing, key=idempotency_key
@@ -298,7 +304,7 @@ class Sheet:
         max_affected: int | None = None,
         idempotency_key: str | None = None,
     ) -> Affected:
-        """Write these fields to all rows that match; none if more than `max_affected` do."""
+        """Write `changes` to all matching rows, or to none if more than `max_affected` match."""
         call = calls.update_where(
             self.name, where, changes, max_affected=max_affected, key=idempotency_key
         )
@@ -307,7 +313,7 @@ class Sheet:
     def delete(
         self, row_index: int, *, if_match: str | None = None, idempotency_key: str | None = None
     ) -> None:
-        """Delete a row; those below move up, unless the gateway empties deleted rows."""
+        """Delete a row. The rows below move up, unless the gateway is set to only clear rows."""
         self._do(calls.delete_row(self.name, row_index, if_match=if_match, key=idempotency_key))
 
     def delete_where(
@@ -317,17 +323,17 @@ class Sheet:
         max_affected: int | None = None,
         idempotency_key: str | None = None,
     ) -> Affected:
-        """Delete all rows that match; none if more than `max_affected` do."""
+        """Delete all matching rows, or none if more than `max_affected` match."""
         call = calls.delete_where(self.name, where, max_affected=max_affected, key=idempotency_key)
         return self._do(call)
 
     def schema(self) -> Schema:
-        """The JSON Schema of the fields of a typed row, by the first rows: others may differ."""
+        """Return the JSON Schema of typed rows. It is inferred, so later rows can differ."""
         found: Schema = self._run(calls.schema(self.name))
         return found
 
     def refresh(self) -> None:
-        """Let the next request reread the rows; needs a key made with `--refresh`."""
+        """Make the next request reread the rows. Needs a key created with `--refresh`."""
         self._run(calls.refresh(self.name))
 
     def _do(self, call: Call[Parsed]) -> Parsed:

@@ -1,4 +1,4 @@
-"""Connection settings, requests and answers as httpx2 has them; shared by both clients."""
+"""Convert settings, requests and answers to and from httpx2, for both clients."""
 
 import random
 import re
@@ -17,7 +17,7 @@ from sheets_gateway_client.retry import Broken, Done, Instant, RetryOptions, Tri
 Parsed = TypeVar("Parsed")
 
 DEFAULT_TIMEOUT_SECONDS = 90.0
-"""Default timeout, longer than the gateway waits for Google."""
+"""Default timeout of a request; the gateway waits a shorter time for Google."""
 DEFAULT_RETRY = RetryOptions()
 
 RETRIED = (
@@ -27,8 +27,9 @@ RETRIED = (
     httpx2.ProxyError,
     httpx2.DecodingError,
 )
-"""Failures of the connection; others are mistakes in the settings, and raised as they are."""
+"""Connection errors that are retried. Other errors of httpx2 are wrong settings, and propagate."""
 NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
+"""Errors after which the gateway has certainly not received the request."""
 
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 _URL = re.compile(r"https?://(\[[0-9a-f:.]+\]|[^\s/:\[\]]+)(:(?P<port>[0-9]{1,5}))?(/\S*)?", re.I)
@@ -37,11 +38,14 @@ _LARGEST_PORT = 65_535
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """Clocks and randomness, which tests replace."""
+    """Clocks and random numbers, which tests replace."""
 
     clock: Callable[[], float] = time.monotonic
+    """Seconds of a monotonic clock."""
     today: Callable[[], datetime] = lambda: datetime.now(UTC)
+    """The current time, in UTC."""
     chance: Callable[[], float] = random.random
+    """Random number from 0 to 1."""
 
     def instant(self) -> Instant:
         return Instant(now=self.clock(), date=self.today(), chance=self.chance())
@@ -53,7 +57,10 @@ REAL_TIMING = Timing()
 def client_options(
     base_url: str, api_key: str, spreadsheet_id: str | None, timeout_seconds: float
 ) -> dict[str, Any]:
-    """Arguments of both of httpx2's clients. Raises ValueError for unusable ones."""
+    """Return the arguments of `httpx2.Client` and `httpx2.AsyncClient`.
+
+    Raises ValueError if the base URL or the API key is not valid.
+    """
     headers = {"Authorization": f"Bearer {_key(api_key)}", "Accept": "application/json"}
     if spreadsheet_id is not None:
         headers["X-Spreadsheet-Id"] = spreadsheet_id
@@ -67,13 +74,17 @@ def client_options(
 def _base(given: object) -> str:
     url = given.strip() if isinstance(given, str) else ""
     if not url:
-        raise ValueError("The base URL is missing: pass the gateway's, as in http://127.0.0.1:8000")
+        raise ValueError(
+            "The base URL is missing. Pass the URL of the gateway, such as http://127.0.0.1:8000"
+        )
     if any(mark in url for mark in "@?#"):  # the message must not show a password
-        raise ValueError('The base URL must not have a user, query or fragment: "@", "?", "#".')
+        raise ValueError(
+            'The base URL must not have a user name, query or fragment. Remove "@", "?" and "#".'
+        )
     match = _URL.fullmatch(url)
     if match is None or int(match["port"] or 0) > _LARGEST_PORT:
         raise ValueError(
-            f"The base URL {url!r} is not http:// or https:// with a host, as in "
+            f"The base URL {url!r} is not valid. Pass http:// or https:// with a host, such as "
             "http://127.0.0.1:8000"
         )
     return url
@@ -82,14 +93,14 @@ def _base(given: object) -> str:
 def _key(given: object) -> str:
     key = given.strip() if isinstance(given, str) else ""
     if not key:
-        raise ValueError("The API key is missing: pass the gateway's, which begins with sgw_")
+        raise ValueError("The API key is missing. Pass a key of the gateway, such as sgw_…")
     if _VISIBLE.fullmatch(key) is None:  # httpx2's error would show the key
-        raise ValueError("The API key is not visible ASCII text. It has no blanks and no Bearer.")
+        raise ValueError('The API key is not visible ASCII text. Remove blanks and "Bearer".')
     return key
 
 
 def request_options(call: Call[Parsed]) -> dict[str, Any]:
-    """Arguments of a request of either client."""
+    """Return the keyword arguments of `request` of both httpx2 clients."""
     return {
         "method": call.method,
         "url": call.target,
@@ -111,20 +122,20 @@ def broken_by(error: httpx2.RequestError) -> Broken:
 
 
 def _place(request: httpx2.Request) -> str:
-    """The URL without its query, which may hold values of cells."""
+    """Return the URL without its query, which can contain cell values."""
     return str(request.url.copy_with(query=None))
 
 
 @dataclass(kw_only=True)
 class Attempt:
-    """A running call: both clients send it, pass each result to `step`, and wait as `step` says."""
+    """A running call. The client sends the request and passes each result to `step`."""
 
     call: Call[Any]
     timing: Timing
     tries: Tries
 
     def step(self, result: Answer | Broken) -> Done[Any] | Wait:
-        """The value, or the wait before the next try. Raises SheetsFailure."""
+        """Return the result, or the wait before the next request. Raises SheetsFailure."""
         step = next_step(self.call, self.tries, result, self.timing.instant())
         if isinstance(step, Wait):
             self.tries = step.tries

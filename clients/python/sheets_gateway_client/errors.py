@@ -1,12 +1,13 @@
-"""Errors of the client, as a tree.
+"""Exceptions of the client.
 
     SheetsFailure
-    ├── SheetsError        an answer that is an error
-    │   └── CursorLost     the place of the next page is lost
-    └── ConnectionFailed   no answer at the last try
+    ├── SheetsError        an error answer
+    │   └── CursorLost     the gateway cannot find the next page
+    └── ConnectionFailed   no answer to the last request
 
-`outcome` is the outcome of the whole call, of all tries: None for a read. If one try may have
-been applied, a later refusal does not prove the contrary, so the outcome stays `unknown`.
+`outcome` is the result of a write over all its requests; it is None for a read. If the gateway
+might have applied one request, a later error answer does not prove the contrary, so `outcome`
+stays `unknown`.
 """
 
 from collections.abc import Sequence
@@ -18,20 +19,22 @@ from sheets_gateway_client.rows import Row
 Outcome = Literal["not_applied", "applied", "unknown"]
 
 NOT_FROM_GATEWAY = "NotFromGateway"
-"""The name of an answer that is not the gateway's; its code is 0."""
+"""`name` of an error answer that a proxy or another server sent; its `code` is 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A mistake at one place of a body: a JSON pointer as a URI fragment, and the reason."""
+    """An invalid value in a request body."""
 
     pointer: str
+    """JSON Pointer to the value as a URI fragment, such as `#/population`."""
     detail: str
+    """Why the value is invalid."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorBody:
-    """The error in an answer, before the tries of the call are considered."""
+    """The error of one answer; `outcome` does not consider earlier requests of the call."""
 
     status: int
     code: int
@@ -49,7 +52,10 @@ class ErrorBody:
 
 
 class SheetsFailure(Exception):
-    """Root of the tree; `idempotency_key` is the write's, to repeat it later."""
+    """Base class of the client's exceptions.
+
+    `idempotency_key` is the key of the failed write: pass it to repeat the write later.
+    """
 
     def __init__(
         self, message: str, *, outcome: Outcome | None, idempotency_key: str | None
@@ -60,19 +66,19 @@ class SheetsFailure(Exception):
         self.idempotency_key = idempotency_key
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copied and pickled by its members: the arguments of `__init__` are not in `args`."""
+        """Copy and pickle by attributes, because `args` lacks the arguments of `__init__`."""
         return Exception.__new__, (type(self), *self.args), vars(self)
 
     @property
     def may_be_applied(self) -> bool:
-        """True if the write was applied, or may have been."""
+        """True if the gateway applied the write or might have applied it."""
         return self.outcome in ("applied", "unknown")
 
 
 class SheetsError(SheetsFailure):
-    """An answer that is an error; `code` says which, and never changes its meaning.
+    """An error answer. `code` identifies the error and never changes its meaning.
 
-    An answer that is not the gateway's, such as a proxy's page, has the code 0.
+    `code` is 0 if the answer comes from another server, such as the HTML page of a proxy.
     """
 
     def __init__(
@@ -86,14 +92,14 @@ class SheetsError(SheetsFailure):
         self.request_id = body.request_id
         self.errors = body.errors
         self.existing = body.existing
-        """The current row, if it differs from `if_match` (code 4120)."""
+        """The current row, if its ETag differs from `if_match` (code 4120)."""
         self.expected = body.expected
-        """The record that a conditional write was meant for, if it met another one (code 4095)."""
+        """The planned record, if the write changed another record (code 4095)."""
         self.met = body.met
-        """The record that was changed or removed instead (code 4095); None if unknown."""
+        """The record that the write changed or deleted instead (code 4095); None if unknown."""
         self.row_index = body.row_index
-        """The written row, if its header changed under the write (code 4091) or it held another
-        record (code 4095)."""
+        """Number of the written row, if the header changed during the write (code 4091) or the
+        row held another record (code 4095)."""
         self.retry_after_seconds = body.retry_after_seconds
 
     def __str__(self) -> str:
@@ -101,12 +107,15 @@ class SheetsError(SheetsFailure):
 
 
 class CursorLost(SheetsError):
-    """The place of the next page cannot be found again (code 4101): begin with the first page.
+    """The gateway cannot find the next page (code 4101): start again with the first page.
 
-    The rows that were given so far remain right, but the other ones are not known. No client
-    begins again by itself, because its caller has used these rows.
+    The rows returned so far are correct, but rows can be missing after them. The client does not
+    start again itself, because the caller has already used those rows.
     """
 
 
 class ConnectionFailed(SheetsFailure):
-    """No answer at the last try: refused, broken, or too late; `__cause__` is httpx2's error."""
+    """No answer to the last request: connection refused, connection lost, or timeout.
+
+    `__cause__` is the exception of httpx2.
+    """

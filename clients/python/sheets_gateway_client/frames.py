@@ -1,4 +1,4 @@
-"""Typed rows as a pandas DataFrame; pandas is an extra of the package, imported when it is used."""
+"""Convert typed rows to a pandas DataFrame. pandas is optional and imported on first use."""
 
 import importlib
 import re
@@ -14,13 +14,13 @@ else:
     DataFrame = Any
 
 _MISSING = (None, "")
-"""Empty cells and errors; `""` is empty with the setting `empty_cell = ""`."""
+"""Values of empty cells and of errors; `""` needs the gateway setting `empty_cell = ""`."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,3})?)?", re.ASCII)
 _LARGEST_WHOLE = 2**53
 
 
 def require_pandas() -> Any:
-    """The module. Raises ImportError with the command that installs it."""
+    """Return the module pandas. Raises ImportError with the install command."""
     try:
         return importlib.import_module("pandas")
     except ImportError as error:
@@ -30,7 +30,10 @@ def require_pandas() -> Any:
 
 
 def data_frame(rows: Sequence[Row], keys: str | Sequence[str] | None) -> DataFrame:
-    """A column for each field, also for fields of `keys` without a row; the index is `rowIndex`."""
+    """Return a DataFrame with one column for each field and the index `rowIndex`.
+
+    Fields in `keys` have a column even if there are no rows.
+    """
     pandas = require_pandas()
     wanted = [keys] if isinstance(keys, str) else keys or ()
     names = dict.fromkeys([*wanted, *(name for row in rows for name in row.fields)])
@@ -40,7 +43,7 @@ def data_frame(rows: Sequence[Row], keys: str | Sequence[str] | None) -> DataFra
 
 
 def _column(cells: Sequence[Any], index: Any) -> Any:
-    """The Series of the cells: of their kind, or of objects if there are several kinds."""
+    """Return a Series of the cells' type, or of `object` if the cells have several types."""
     pandas = require_pandas()
     filled = [None if cell in _MISSING else cell for cell in cells]
     kinds = {type(cell) for cell in filled if cell is not None}
@@ -59,10 +62,10 @@ def _column(cells: Sequence[Any], index: Any) -> Any:
 
 
 def _moments(cells: Sequence[str | None]) -> Sequence[datetime | None] | None:
-    """Dates and date-times of texts; None if a text is not one in the form of typed answers."""
+    """Parse ISO dates and date-times. Returns None if a string is not a valid one."""
     if not all(cell is None or _DATE.fullmatch(cell) for cell in cells):
         return None
     try:
         return [None if cell is None else datetime.fromisoformat(cell) for cell in cells]
-    except ValueError:  # a text such as 2026-02-30
+    except ValueError:  # a string such as 2026-02-30
         return None

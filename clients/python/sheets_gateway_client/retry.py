@@ -1,15 +1,16 @@
-"""The step after a try: the result, an error, or another try after a wait. Pure.
+"""Decide after each request of a call: return the result, raise an error, or retry. Pure.
+
+A try is one request of a call.
 
 Rules
-- Every call may be sent again (`calls`), so the question is only whether that can help.
-- An answer of the gateway is tried again if it is `retryable`, or if the outcome of a write is
-  unknown: the repeated key then finds the outcome of the first request.
-- While the first request of a key is under way (4090), asking for its answer is not counted.
-- Answers of others are tried again by their status, a broken connection always.
-- A wait is at least `Retry-After`. If that is over the limit, the call ends at once: a shorter
-  wait would only be refused again.
-- After a try that may have been applied, only its own answer settles the outcome: a success, an
-  `applied`, or an answer that the gateway repeats for the key.
+- Repeating a request is always safe (see `calls`); retry only if the next try can succeed.
+- Retry an error of the gateway if it is `retryable`, or if the outcome of a write is unknown. The
+  gateway answers the repeated `Idempotency-Key` with the outcome of the first request.
+- Error 4090, "the first request with this key still runs", does not count as a try.
+- Retry an answer of another server by its status, and a broken connection always.
+- Wait at least `Retry-After`. If `Retry-After` exceeds `max_wait_seconds`, the call ends at once.
+- After a try that might have been applied, the outcome stays `unknown` until a success, the
+  outcome `applied`, or the answer that the gateway stored for the key.
 """
 
 import re
@@ -32,7 +33,7 @@ from sheets_gateway_client.errors import (
 Parsed = TypeVar("Parsed")
 
 FOREIGN_RETRIED = frozenset({408, 429, 500, 502, 503, 504})
-"""Statuses of proxies that may be different at the next try."""
+"""Statuses of other servers, such as proxies, after which a retry can succeed."""
 IN_PROGRESS = 4090
 CURSOR_LOST = 4101
 
@@ -41,42 +42,43 @@ _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 @dataclass(frozen=True, kw_only=True)
 class RetryOptions:
-    """Limits of repeating."""
+    """Limits of the requests that the client repeats."""
 
     tries: int = 5
-    """Maximum number of requests for a call, not counting answers 4090; 1 turns retries off."""
+    """Maximum requests of a call, not counting answers with code 4090; 1 turns retries off."""
     total_seconds: float = 180.0
-    """Maximum time from the start of the first try to the start of the last."""
+    """Maximum time from the start of the first request to the start of the last."""
     max_wait_seconds: float = 60.0
-    """A longer `Retry-After` ends the call."""
+    """Maximum wait between requests; a longer `Retry-After` ends the call."""
     backoff_seconds: float = 0.5
-    """The first wait without `Retry-After`; each further one is twice as long, with jitter."""
+    """First wait if the answer has no `Retry-After`; it doubles with each request, with jitter."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Broken:
-    """A try without an answer; `was_sent`: the gateway may have received the request."""
+    """A request without an answer."""
 
     error: Exception
     was_sent: bool
+    """True if the gateway might have received the request."""
     url: str
     """URL of the request, without its query."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tries:
-    """The tries of a call so far; `now` and `started_at` are seconds of a monotonic clock."""
+    """The requests of a call so far; `started_at` is in seconds of a monotonic clock."""
 
     options: RetryOptions
     started_at: float
     count: int = 0
     is_open: bool = False
-    """True if a try may have been applied."""
+    """True if the gateway might have applied an earlier request."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wait:
-    """Another try after this number of seconds."""
+    """Send the request again after this number of seconds; `tries` replaces the old value."""
 
     seconds: float
     tries: Tries
@@ -84,28 +86,36 @@ class Wait:
 
 @dataclass(frozen=True, kw_only=True)
 class Done(Generic[Parsed]):
+    """The call succeeded with this result."""
+
     value: Parsed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Instant:
-    """The time of a decision, and a random number from 0 to 1."""
+    """The time of a decision, and a random number for the jitter."""
 
     now: float
+    """Seconds of a monotonic clock."""
     date: datetime
+    """UTC, for a `Retry-After` that is a date."""
     chance: float
+    """Random number from 0 to 1."""
 
 
 def next_step(
     call: Call[Parsed], tries: Tries, result: Answer | Broken, instant: Instant
 ) -> Done[Parsed] | Wait:
-    """The step after this result. Raises SheetsError or ConnectionFailed if no try follows."""
+    """Return the result of the call, or the wait before the next try.
+
+    Raises SheetsError or ConnectionFailed if the call has failed.
+    """
     if isinstance(result, Broken):
         tries = _counted(tries, is_open=call.is_write and result.was_sent)
         failure = _no_answer(call, tries, result)
         return _again_or_raise(failure, tries, instant, can_help=True, retry_after=None)
     if result.is_success:
-        with suppress(OtherShape):  # a page in place of the answer
+        with suppress(OtherShape):  # another server answered, such as a proxy with an HTML page
             return Done(value=call.parse(result))
     body = error_body(result, is_write=call.is_write, now=instant.date)
     tries = _counted(tries, is_open=body.outcome == "unknown", is_further=body.code != IN_PROGRESS)

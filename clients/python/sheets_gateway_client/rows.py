@@ -1,34 +1,36 @@
-"""Rows and pages, as values of the client."""
+"""Rows and pages that the client returns."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 Value = str | int | float | bool | None
-"""A value to write. Strings stay text; `None` empties the cell."""
+"""A cell value to write; None empties the cell."""
 
 Fields = Mapping[str, Value]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A row; `row["name"]` is the text that the cell displays, None if it is empty.
+    """A row. `row["name"]` is the displayed text of the cell, or None if the cell is empty.
 
-    Typed, it is a number, a boolean or a text; a date is an ISO text, and an error is None.
+    With typed values the cell is a number, a boolean or a string. Dates are ISO strings, and
+    errors such as `#N/A` are None.
     """
 
     row_index: int
-    """The row's number in the worksheet: the first record is row 2."""
+    """Row number in the worksheet; the first record is row 2."""
     fields: Mapping[str, Any]
+    """Cell values by field name."""
     etag: str | None = None
-    """State of the whole row, for `if_match`. Lists and writes of several rows have none."""
+    """ETag of the whole row, for `if_match`; None in lists and in writes of several rows."""
     created: bool | None = None
-    """True for a new row of an upsert, False for an existing one; else None."""
+    """True if an upsert created the row, False if the row existed; None for other calls."""
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.fields:
             named = ", ".join(map(repr, self.fields)) or "none"
-            raise KeyError(f"Row {self.row_index} has no field {name!r}; its fields are {named}.")
+            raise KeyError(f"Row {self.row_index} has no field {name!r}. Its fields are {named}.")
         return self.fields[name]
 
 
@@ -39,9 +41,9 @@ class Page:
     rows: Sequence[Row]
     has_next_page: bool
     total: int | None = None
-    """Number of all matching rows, with `count=True`."""
+    """Number of matching rows on all pages; None without `count=True`."""
     cursor: str | None = None
-    """Cursor of the next page, with `cursor`; None after the last page."""
+    """Cursor of the next page; None after the last page, and in lists without `cursor`."""
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
@@ -52,7 +54,8 @@ class Page:
 
 @dataclass(frozen=True, kw_only=True)
 class Affected:
-    """Rows of a write by filter; the numbers are those before the write."""
+    """The rows that a write by filter changed or deleted."""
 
     count: int
     row_indexes: Sequence[int]
+    """Row numbers before the write."""

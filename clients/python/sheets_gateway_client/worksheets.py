@@ -1,4 +1,4 @@
-"""Worksheets and the schemas of their rows, as values of the client."""
+"""Worksheets and JSON Schemas that the client returns."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ Right = Literal["read", "create", "update", "delete"]
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """A field of a worksheet; its type comes from the first cells, and later ones may differ."""
+    """A field of a worksheet. The gateway infers `type`, so cells can have another type."""
 
     name: str
     type: FieldType
@@ -18,19 +18,20 @@ class Field:
 
 @dataclass(frozen=True, kw_only=True)
 class Worksheet:
-    """A worksheet, as far as the key sees it."""
+    """A worksheet with the fields and rights of the API key."""
 
     name: str
     rows: int | None
-    """The number of records; None if they were not read within the last minute."""
+    """Number of records; None if the gateway did not read the worksheet in the last minute."""
     fields: Sequence[Field]
+    """The fields that the key can access."""
     may: Sequence[Right]
-    """The rights of the key."""
+    """The operations that the key is allowed to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spreadsheet:
-    """A spreadsheet; dates and times of its cells are in its time zone."""
+    """A spreadsheet. `time_zone` is the time zone of dates and times in its cells."""
 
     id: str
     title: str
@@ -40,7 +41,7 @@ class Spreadsheet:
 
 @dataclass(frozen=True, kw_only=True)
 class WorksheetList:
-    """The worksheets that the key sees, in the order of their tabs."""
+    """The worksheets that the API key can access, in the order of their tabs."""
 
     spreadsheet: Spreadsheet
     sheets: Sequence[Worksheet]
@@ -65,7 +66,7 @@ FieldSchema = TypedDict(
     },
     total=False,
 )
-"""JSON Schema of a field; with `anyOf` an empty cell is a text without characters."""
+"""JSON Schema of a field. If empty cells are `""`, `anyOf` has the schema and `{"const": ""}`."""
 
 Schema = TypedDict(
     "Schema",
@@ -76,4 +77,4 @@ Schema = TypedDict(
         "properties": dict[str, FieldSchema],
     },
 )
-"""JSON Schema (2020-12) of the fields of a typed row, in the order of the columns."""
+"""JSON Schema (2020-12) of the fields of a row with typed values, in column order."""

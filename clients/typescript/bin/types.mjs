@@ -1,13 +1,13 @@
 #!/usr/bin/env node
-// Prints TypeScript types of a key's worksheets, from the gateway's description of them.
+// Prints TypeScript types of the worksheets that an API key can read.
 
 const USAGE = `Usage: sheets-gateway-types [--typed] URL KEY [SPREADSHEET_ID] > worksheets.d.ts
        SHEETS_GATEWAY_KEY=KEY sheets-gateway-types [--typed] URL [SPREADSHEET_ID] > worksheets.d.ts
 
-Prints an interface "Worksheets" with the fields of all worksheets that the key may read.
---typed is for clients with values: "typed". The types of a field are those that the gateway has found
-in tables, dropdowns, number formats and first rows; of a field without any it may be every type.
-KEY as an argument, beside URL and SPREADSHEET_ID, comes before SHEETS_GATEWAY_KEY.`;
+Prints an interface "Worksheets" with the fields of all worksheets that the key is allowed to read.
+--typed is for clients with values: "typed". The gateway infers the types from tables, dropdowns,
+number formats and first rows. A field of unknown type gets all types.
+If both are given, the argument KEY has priority over SHEETS_GATEWAY_KEY.`;
 
 const ROWS_PATH = /^\/v2\/sheets\/([^/]+)$/;
 const CELL_TYPES = new Set(["string", "number", "boolean", "null"]);
@@ -17,7 +17,7 @@ const TYPE = String.raw`(?:string|number|boolean|null|true|false|-?\d[\d.eE+-]*|
 const FIELD = new RegExp(String.raw`^  (readonly )?(${LITERAL})(\??): (${TYPE}(?: \| ${TYPE})*);$`);
 const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
-/** The text with escapes for characters that an editor does not show, or a terminal obeys. */
+/** Escapes invisible and control characters, except those in `kept`. */
 function visible(text, kept = "") {
   const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return text.replace(INVISIBLE, (found) =>
@@ -25,31 +25,31 @@ function visible(text, kept = "") {
   );
 }
 
-/** A name as a string of TypeScript. */
+/** Returns a string literal of TypeScript. */
 function quoted(name) {
   return visible(JSON.stringify(name));
 }
 
-/** Follows a reference inside the document. */
+/** Returns the target of the node's `$ref` in the document, or the node itself without `$ref`. */
 function resolved(document, node) {
   const pointer = node?.$ref?.split("/").slice(1) ?? [];
   const found = pointer.reduce((at, name) => at?.[name], document);
   return pointer.length > 0 ? found : node;
 }
 
-/** The TypeScript of a field of displayed cells, whose schema all cells have. */
+/** Returns the TypeScript line of a field with displayed text; `cell` is the schema of a cell. */
 function fieldLine(name, cell) {
   const isOmitted = cell.type === "string" && cell.minLength === 1;
   const types = [cell.type].flat().map((type) => (CELL_TYPES.has(type) ? type : "unknown"));
   return `    ${quoted(name)}${isOmitted ? "?" : ""}: ${types.join(" | ")};`;
 }
 
-/** The fields of an interface as the gateway writes it, each in its own line; nothing else passes. */
+/** Returns the field lines of the gateway's interface. Throws if the text is anything else. */
 function fieldsOf(text, source) {
   const [, opening, ...lines] = text.trimEnd().split("\n");
   const fields = lines.slice(0, -1).map((line) => FIELD.exec(line));
   if (!opening?.startsWith("export interface ") || lines.at(-1) !== "}" || fields.includes(null)) {
-    throw new Error(`${source} is not the gateway's: it has no interface.`);
+    throw new Error(`The answer from ${source} is not from a sheets-gateway: it has no interface.`);
   }
   const again = (literal) => quoted(JSON.parse(literal));
   return fields.map(([, readonly = "", name, mark, types]) => {
@@ -57,7 +57,7 @@ function fieldsOf(text, source) {
   });
 }
 
-/** The schema of a worksheet's rows, or undefined if the key may not read it. */
+/** Returns the field schemas of a worksheet, or undefined if the key cannot read the worksheet. */
 function rowOf(document, operations) {
   const answer = resolved(document, operations.get?.responses?.["200"]);
   const page = resolved(document, answer?.content?.["application/json"]?.schema);
@@ -65,7 +65,7 @@ function rowOf(document, operations) {
   return row?.properties;
 }
 
-/** Title and fields of each worksheet that the key may read, of displayed cells. */
+/** Returns `[title, field lines]` of each readable worksheet, for displayed text. */
 async function displayed(base, headers) {
   const document = await read(`${base}/openapi.json`, headers);
   return Object.entries(document.paths).flatMap(([path, operations]) => {
@@ -79,10 +79,14 @@ async function displayed(base, headers) {
   });
 }
 
-/** The same of typed cells, by the schema of each worksheet. */
+/** Returns `[title, field lines]` of each readable worksheet, for typed values. */
 async function typed(base, headers) {
   const { sheets } = await read(`${base}/v2/sheets`, headers);
-  if (!Array.isArray(sheets)) throw new Error(`${base}/v2/sheets is not the gateway's.`);
+  if (!Array.isArray(sheets)) {
+    throw new Error(
+      `The answer from ${base}/v2/sheets is not from a sheets-gateway. Check the URL.`,
+    );
+  }
   const found = [];
   for (const { name, fields } of sheets) {
     if (!fields?.length) continue;
@@ -92,10 +96,12 @@ async function typed(base, headers) {
   return found;
 }
 
-/** The interface of worksheets with their lines. */
+/** Returns the TypeScript interface of `[title, field lines]` pairs. */
 function declarations(worksheets) {
   const lines = worksheets.flatMap(([title, lines]) => [`  ${quoted(title)}: {`, ...lines, "  };"]);
-  if (lines.length === 0) throw new Error("The key may read no worksheet of this spreadsheet.");
+  if (lines.length === 0) {
+    throw new Error("The key is not allowed to read any worksheet of this spreadsheet.");
+  }
   return ["export interface Worksheets {", ...lines, "}"].join("\n");
 }
 
@@ -103,24 +109,27 @@ function parsed(text, source) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error(`${source} is not the gateway's: it begins ${quoted(text.slice(0, 80))}`);
+    throw new Error(
+      `The answer from ${source} is not from a sheets-gateway. Check the URL. ` +
+        `The answer begins: ${quoted(text.slice(0, 80))}`,
+    );
   }
 }
 
-/** The JSON of an answer. */
+/** Returns the parsed JSON of an answer. */
 async function read(source, headers) {
   return parsed(await readText(source, headers), source);
 }
 
 async function readText(source, headers) {
-  // A followed redirect would carry the key to another host.
+  // Following a redirect would send the key to another host.
   const answer = await fetch(source, { headers, redirect: "manual" }).catch((error) => {
     const { message, code } = error.cause ?? error;
     throw new Error(`No answer from ${source}: ${message || code}`);
   });
   const place = answer.headers.get("location");
   if (answer.status >= 300 && answer.status < 400) {
-    throw new Error(`The gateway redirects to ${place}. If you trust it, run this with its URL.`);
+    throw new Error(`The gateway redirects to ${place}. If you trust that URL, pass it instead.`);
   }
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${source}: ${answer.status}: ${text}`);

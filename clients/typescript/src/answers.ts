@@ -1,21 +1,22 @@
-// Answers, parsed: values of the client, or the body of an error.
+// Parse answers: rows, pages, worksheets and errors.
 //
 // Rules
-// - An error is the gateway's if it is a JSON object with the gateway's `type`. Any other answer is
-//   that of a proxy or another server: it proves nothing about a write.
-// - An error of the gateway stays one if members have another shape: they count as absent.
-// - A success that has another shape than the API's is not the gateway's either.
+// - An error answer comes from the gateway if it is a JSON object with the gateway's `type`. Any
+//   other answer comes from a proxy or another server, and says nothing about the outcome of a
+//   write.
+// - A member of an error with an unexpected type counts as absent.
+// - A success without the members of the API also comes from another server.
 
 import { NOT_FROM_GATEWAY, type ErrorBody, type Outcome, type Problem } from "./errors.js";
 import type { Affected, AnyFields, Cell, Page, Row, UpsertedRow } from "./rows.js";
 import type { Schema, Spreadsheet, Worksheet, WorksheetList } from "./worksheets.js";
 
-/** A response whose body has arrived. */
+/** A response with its whole body. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Where the request went, without its query. */
+  /** URL of the request, without its query. */
   readonly url: string;
 }
 
@@ -23,7 +24,7 @@ export type Parse<Result> = (answer: Answer) => Result;
 
 type Json = Record<string, unknown>;
 
-/** A success that is not an answer of the API. */
+/** A success answer without the members of the API: it comes from another server. */
 export class OtherShape extends Error {}
 
 const ERROR_TYPE = "SheetsonError";
@@ -93,23 +94,26 @@ export function parseSchema(answer: Answer): Schema<AnyFields> {
   return body as unknown as Schema<AnyFields>;
 }
 
-/** A body with fewer rows than it must have. */
+/** An export with fewer rows than its headers announce. */
 export class CutShort extends Error {}
 
 export const parseCsv = (answer: Answer): string => textOfType(answer, "text/csv");
 
 export const parseNdjson = (answer: Answer): string => textOfType(answer, "application/x-ndjson");
 
-/** Throws CutShort: Node takes a body that breaks off after `Connection: close` for a whole one. */
+/**
+ * Throws CutShort if the export has fewer rows than announced. Node accepts an incomplete body as
+ * complete if the answer has `Connection: close`.
+ */
 export function checkRows(text: string, { headers }: Answer, skip: number, limit: number): void {
   const total = Number(headers.get("x-total-count") ?? Number.NaN);
   const isCsv = headers.get("content-type")?.startsWith("text/csv");
   const lines = text.replace(isCsv ? /"[^"]*"/g : /$^/, "").split("\n").length - 1;
-  const rows = isCsv ? lines - 1 : lines; // without the line of names
+  const rows = isCsv ? lines - 1 : lines; // without the header line
   if (rows < Math.min(total - skip, limit)) throw new CutShort("the body ends too early");
 }
 
-/** The body. Throws OtherShape for another type, as that of a gateway without exports. */
+/** Returns the body. Throws OtherShape if the answer has another media type. */
 function textOfType({ headers, text }: Answer, mediaType: string): string {
   if (headers.get("content-type")?.split(";")[0] !== mediaType) throw new OtherShape(mediaType);
   return text;
@@ -121,12 +125,12 @@ export function parseAffected(answer: Answer): Affected {
   return { count: numberOf(body["count"]), rowIndexes };
 }
 
-/** Throws OtherShape if a page came in place of the short answer. */
+/** Throws OtherShape if the body is neither empty nor a JSON object. */
 export function parseNothing(answer: Answer): void {
   if (answer.status !== 204) objectOf(answer);
 }
 
-/** The error of an answer, also of one that is not the gateway's; `now` in ms since 1970. */
+/** Returns the error of an answer, also of another server; `now` is in ms since 1970. */
 export function errorBody(answer: Answer, isWrite: boolean, now: number): ErrorBody {
   const body = jsonOf(answer);
   const retryAfterSeconds = retryAfter(answer.headers.get("retry-after"), now);
@@ -155,7 +159,7 @@ export function errorBody(answer: Answer, isWrite: boolean, now: number): ErrorB
   };
 }
 
-/** `Retry-After`, which is a number of seconds or a date; undefined if absent or malformed. */
+/** Returns `Retry-After` in seconds, or undefined if the header is absent or malformed. */
 export function retryAfter(given: string | null, now: number): number | undefined {
   const text = given?.trim() ?? "";
   if (/^[0-9]+$/.test(text)) return Number(text);
@@ -164,19 +168,19 @@ export function retryAfter(given: string | null, now: number): number | undefine
 }
 
 const wrongPlace = ({ url }: Answer): string =>
-  ` The request went to ${url}: correct the base URL, which ends before /v2.`;
+  ` The request went to ${url}: remove /v2 and wrong paths from the base URL.`;
 
 function foreign(answer: Answer, isWrite: boolean, wait: number | undefined): ErrorBody {
   const target = answer.headers.get("location");
-  const hint = target === null ? "" : ` It points to ${target}: correct the base URL.`;
+  const hint = target === null ? "Check" : `It redirects to ${target}: correct`;
   const excerpt = answer.text.slice(0, EXCERPT_CHARS).replace(/\s+/g, " ").trim();
   return {
     status: answer.status,
     code: 0,
     name: NOT_FROM_GATEWAY,
     message:
-      `The answer of ${answer.url} is not the gateway's: status ${answer.status}.${hint} ` +
-      `It begins: ${JSON.stringify(excerpt)}`,
+      `The answer from ${answer.url} is not from a sheets-gateway: status ${answer.status}. ` +
+      `${hint} the base URL. The body begins: ${JSON.stringify(excerpt)}`,
     outcome: isWrite ? "unknown" : undefined,
     retryable: false,
     requestId: answer.headers.get("x-request-id") ?? "",
@@ -222,7 +226,7 @@ function objectOf(answer: Answer): Json {
   return body;
 }
 
-/** The JSON of a body; undefined if it is not JSON. */
+/** Returns the parsed body, or undefined if it is not JSON. */
 function jsonOf(answer: Answer): unknown {
   try {
     return JSON.parse(answer.text);

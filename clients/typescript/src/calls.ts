@@ -1,7 +1,7 @@
-// Calls of the API: request, and how its answer is read.
+// Build the request and the parser of each API call.
 //
-// Every call may be sent again: a read has no effect, and a write has an `Idempotency-Key`, which
-// is made once, with the call.
+// Repeating a request is safe: a read has no effect, and a write has an `Idempotency-Key`, which
+// stays the same in all requests of a call.
 
 import {
   checkRows,
@@ -21,9 +21,10 @@ import {
 import { SheetsFailure } from "./errors.js";
 import type { Page, Values } from "./rows.js";
 
-/** A request; `target` goes after `/v2/` and is encoded. */
+/** A request, and the parser of its answer. */
 export interface Call<Result> {
   readonly method: string;
+  /** Path after `/v2/` and query, percent-encoded. */
   readonly target: string;
   readonly parse: Parse<Result>;
   readonly headers: Readonly<Record<string, string>>;
@@ -31,7 +32,7 @@ export interface Call<Result> {
   readonly idempotencyKey?: string;
 }
 
-/** The call for typed or displayed cells; undefined leaves that to the gateway's settings. */
+/** Returns the call with the parameter `values`, or unchanged if `values` is undefined. */
 export function withValues<Result>(call: Call<Result>, values: Values | undefined): Call<Result> {
   if (values === undefined) return call;
   const mark = call.target.includes("?") ? "&" : "?";
@@ -62,7 +63,7 @@ const WORKSHEETS = "sheets";
 
 export const listWorksheets = () => read(WORKSHEETS, parseWorksheets, {});
 
-/** The JSON Schema of typed rows, whatever values the client has. */
+/** Requests the JSON Schema of rows with typed values. */
 export const schema = (sheet: string) => read(`${path(sheet)}/schema`, parseSchema, {});
 
 export const listRows = (sheet: string, options: ListParameters) =>
@@ -70,11 +71,11 @@ export const listRows = (sheet: string, options: ListParameters) =>
 
 export type ExportFormat = "csv" | "ndjson";
 
-/** The text of all rows that match, in this format. */
+/** Requests all matching rows as text. Throws TypeError for an unknown format. */
 export function exportRows(sheet: string, format: ExportFormat, options: ListParameters) {
   if (!Object.hasOwn(EXPORTS, format)) {
-    const known = Object.keys(EXPORTS).join(", ");
-    throw new TypeError(`${JSON.stringify(format)} is not a format of exports: ${known}.`);
+    const known = Object.keys(EXPORTS).join(" or ");
+    throw new TypeError(`${JSON.stringify(format)} is not an export format. Pass ${known}.`);
   }
   const { skip = 0, limit = Infinity } = options;
   const parse: Parse<string> = (answer) => {
@@ -90,14 +91,17 @@ const EXPORTS: Readonly<Record<ExportFormat, Parse<string>>> = {
   ndjson: parseNdjson,
 };
 
-/** A page of all rows: by position with `skip`, else by cursor. */
+/** Start of a page: the number of rows to skip, or a cursor. */
 export type Place = { readonly skip: number } | { readonly cursor: string };
 
-/** The place of the page after this one; undefined after the last. Throws without a cursor. */
+/**
+ * Returns the start of the page after this one, or undefined after the last page. Throws
+ * SheetsFailure if the answer has no cursor.
+ */
 export function nextPlace(place: Place, page: Page<unknown>): Place | undefined {
   if (!page.hasNextPage) return undefined;
   if ("skip" in place) {
-    const seen = page.rows.length; // a plan may allow smaller pages
+    const seen = page.rows.length; // the key's plan can allow smaller pages
     return seen > 0 ? { skip: place.skip + seen } : undefined;
   }
   if (typeof page.cursor === "string") return { cursor: page.cursor };
@@ -105,8 +109,8 @@ export function nextPlace(place: Place, page: Page<unknown>): Place | undefined 
 }
 
 const NO_CURSOR =
-  "The answer has no cursor for the next page: the gateway is older than this client. Update the " +
-  "gateway, or page by position with skip: 0, which loses rows if others are inserted or deleted.";
+  "The answer has no cursor for the next page, because the gateway is older than this client. " +
+  "Update the gateway, or pass skip: 0, which can miss rows while others are inserted or deleted.";
 
 function listQuery(options: ListParameters): Record<string, Parameter> {
   return {
@@ -152,7 +156,9 @@ export const upsertRows = (
   options: WriteParameters & { on: Names; ignoreExisting?: boolean },
 ) => {
   // Without `on` the gateway would create the rows.
-  if (!options?.on?.length) throw new TypeError("An upsert needs the fields `on`.");
+  if (!options?.on?.length) {
+    throw new TypeError("An upsert needs `on`. Pass the fields that identify a row.");
+  }
   const parse: Parse<unknown> = Array.isArray(rows) ? parseUpserted : parseUpsertedRow;
   const target = withQuery(path(sheet), { on_conflict: names(options.on) });
   const prefer = options.ignoreExisting ? { Prefer: "resolution=ignore-duplicates" } : {};
@@ -172,7 +178,7 @@ export const deleteRow = (sheet: string, rowIndex: number, options: WriteParamet
 export const deleteWhere = (sheet: string, where: object, options: WriteParameters) =>
   write("DELETE", filtered(sheet, where, options), parseAffected, undefined, options);
 
-/** Not a write: it changes no row, and repeating it does no harm. */
+/** Requests to reread the rows. Needs no `Idempotency-Key`: it changes no row. */
 export const refresh = (sheet: string): Call<void> => ({
   method: "POST",
   target: `${path(sheet)}/refresh`,
@@ -208,29 +214,31 @@ function write<Result>(
   return { method, target, parse, headers, ...body, idempotencyKey };
 }
 
-/** Without `crypto.randomUUID`, which pages have only on https and localhost. */
+/** Returns 32 random hex digits. Pages have `crypto.randomUUID` only on HTTPS and localhost. */
 function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function path(sheet: string): string {
-  // These mean another resource, also a worksheet named "undefined".
+  // The first three are paths of other resources; undefined would become the name "undefined".
   if (typeof sheet !== "string" || ["", ".", ".."].includes(sheet)) {
-    throw new TypeError(`${JSON.stringify(sheet)} cannot be the name of a worksheet.`);
+    throw new TypeError(
+      `${JSON.stringify(sheet)} cannot be the name of a worksheet. Pass the name of a tab.`,
+    );
   }
   return `${WORKSHEETS}/${encodeURIComponent(sheet)}`;
 }
 
 function rowPath(sheet: string, rowIndex: number): string {
   if (!Number.isInteger(rowIndex) || rowIndex < 1) {
-    throw new TypeError("The row number is not an integer from 1.");
+    throw new TypeError("The row number must be an integer of at least 1.");
   }
   return `${path(sheet)}/${rowIndex}`;
 }
 
 function filtered(sheet: string, where: object, { maxAffected }: WriteParameters): string {
-  if (!isRecord(where)) throw new TypeError(`A filter is an object, such as ${EXAMPLE}.`);
+  if (!isRecord(where)) throw new TypeError(`A filter must be an object, such as ${EXAMPLE}.`);
   return withQuery(path(sheet), { where: encoded(where), "max-affected": maxAffected });
 }
 
@@ -238,11 +246,11 @@ const EXAMPLE = '{ name: "Austin" }';
 const isRecord = (value: unknown): boolean =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A row, or rows. Throws TypeError for anything else. */
+/** Returns `content` if it is a row or an array of rows, else throws TypeError. */
 function checked(content: unknown): object {
   const rows: readonly unknown[] = Array.isArray(content) ? content : [content];
   if (!rows.every(isRecord)) {
-    throw new TypeError(`A row is an object of fields and values, such as ${EXAMPLE}.`);
+    throw new TypeError(`A row must be an object of cell values, such as ${EXAMPLE}.`);
   }
   return content as object;
 }
@@ -253,35 +261,39 @@ function withQuery(target: string, query: Record<string, Parameter>): string {
   return texts.length > 0 ? `${target}?${new URLSearchParams(texts)}` : target;
 }
 
-/** A JSON array, so that a name may contain a comma. */
+/** Encodes as a JSON array, because a field name can contain a comma. */
 const names = (given: Names | undefined): string | undefined =>
   given && encoded(typeof given === "string" ? [given] : given);
 
-/** JSON. Throws for what is not a value of a cell, and would become another one silently. */
+/** Encodes as JSON. Throws if a value cannot be a cell value; `JSON.stringify` would convert it. */
 function encoded(value: object): string {
-  const fields = new Map<unknown, string>(); // of objects, the nearest one
+  const fields = new Map<unknown, string>(); // field name of each object, for error messages
   return JSON.stringify(value, function (this: Record<string, unknown>, name, each: unknown) {
     const isField = !Array.isArray(this) && !name.startsWith("$");
     const field = isField ? name : (fields.get(this) ?? "");
     if (typeof each === "object") fields.set(each, field);
     if (typeof each === "number" && !Number.isFinite(each)) {
-      throw new RangeError(`${field}: ${each} is not a value of a cell; null empties it.`);
+      throw new RangeError(
+        `${field}: ${each} cannot be a cell value. Pass null to empty the cell.`,
+      );
     }
-    const given = this[name]; // not yet the text that a Date becomes
+    const given = this[name]; // a Date, whose `each` is already a string
     if (given instanceof Date) {
       throw new TypeError(
-        `${field}: a Date is not a value of a cell. Pass a text, such as "2026-01-02".`,
+        `${field}: a Date cannot be a cell value. Pass a string, such as "2026-01-02".`,
       );
     }
     if (typeof each === "function" && isInstance(this)) return undefined;
     if (NO_VALUES.has(typeof each)) {
-      throw new TypeError(`${field}: a ${typeof each} is not a value of a cell.`);
+      throw new TypeError(
+        `${field}: a ${typeof each} cannot be a cell value. Pass a string, number or boolean.`,
+      );
     }
     return each;
   });
 }
 
-/** True for an object of a class, whose functions are no fields. */
+/** True for an instance of a class, whose functions are methods and not fields. */
 function isInstance(holder: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(holder);
   return !Array.isArray(holder) && prototype !== Object.prototype && prototype !== null;

@@ -1,4 +1,4 @@
-// A spreadsheet behind a gateway: sends calls, and waits between their tries.
+// The client of a spreadsheet: sends the requests of calls, and waits before each retry.
 
 import type { Answer } from "./answers.js";
 import { listWorksheets, type Call } from "./calls.js";
@@ -15,7 +15,7 @@ import type { FieldsOf, Values } from "./rows.js";
 import { Sheet, type CallOptions, type Send } from "./sheet.js";
 import type { WorksheetList } from "./worksheets.js";
 
-/** Clocks, chance and sleep, which tests replace. `sleep` rejects early on a signal. */
+/** Clocks, random numbers and sleep, which tests replace. `sleep` rejects when `signal` aborts. */
 export interface Timing {
   instant(): Instant;
   sleep(seconds: number, signal: AbortSignal | undefined): Promise<void>;
@@ -23,8 +23,9 @@ export interface Timing {
 
 export interface SheetOptions<Given extends Values = Values> {
   /**
-   * With "typed", cells are numbers, booleans and ISO dates instead of displayed texts, and an ISO
-   * date that is written to a date column is a date. Without it the gateway's settings decide.
+   * With "typed", cells are numbers, booleans and ISO dates instead of displayed text, and ISO
+   * dates written to a date column become dates. By default the gateway's setting `api.values`
+   * applies.
    */
   readonly values?: Given;
 }
@@ -32,9 +33,9 @@ export interface SheetOptions<Given extends Values = Values> {
 export interface SheetsOptions<Given extends Values = Values> extends SheetOptions<Given> {
   readonly baseUrl: string | URL;
   readonly apiKey: string;
-  /** A key for a single spreadsheet needs none. */
+  /** Not needed if the key is for a single spreadsheet. */
   readonly spreadsheetId?: string;
-  /** The longest time of one try; 90 by default, longer than the gateway waits for Google. */
+  /** Maximum time of one request. Default 90; the gateway waits a shorter time for Google. */
   readonly timeoutSeconds?: number;
   readonly retry?: Partial<RetryOptions>;
   readonly timing?: Timing;
@@ -42,11 +43,11 @@ export interface SheetsOptions<Given extends Values = Values> extends SheetOptio
 
 const DEFAULT_TIMEOUT_SECONDS = 90;
 
-/** The longest wait of `setTimeout`, 24.8 days; a longer one would end at once. */
+/** The longest delay of `setTimeout`, 24.8 days; a longer delay would end at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 const timerMs = (seconds: number): number => Math.min(seconds * 1000, LONGEST_MS);
 
-/** Codes of Node's errors before a connection; browsers do not say. */
+/** Codes of Node's errors if no connection was made; errors of browsers have no code. */
 const NOT_SENT: readonly unknown[] = [
   "EAI_AGAIN",
   "ECONNREFUSED",
@@ -79,7 +80,7 @@ export class Sheets<Default extends Values = "displayed"> {
   readonly #timing: Timing;
   readonly #values: Values | undefined;
 
-  /** Throws TypeError for an unusable base URL, a key that no header takes, unknown options. */
+  /** Throws TypeError for an invalid base URL, an invalid API key or an unknown option. */
   constructor(options: SheetsOptions<Default>) {
     const key = keyOf(options?.apiKey);
     const id = checked("client", options).spreadsheetId;
@@ -96,8 +97,8 @@ export class Sheets<Default extends Values = "displayed"> {
   }
 
   /**
-   * The worksheet of this name, whose fields are `Fields`, by default with the `values` of the
-   * client; no request is sent.
+   * Returns the worksheet `name`; its fields have the type `Fields`. `options.values` overrides the
+   * client's. No request is sent.
    */
   sheet<Given extends Values = Default>(
     name: string,
@@ -110,8 +111,8 @@ export class Sheets<Default extends Values = "displayed"> {
   }
 
   /**
-   * The worksheets that the key sees, with their fields and the rights of the key. Rejects with
-   * SheetsError, or with ConnectionFailed without an answer.
+   * Returns the worksheets that the API key can access, with their fields and rights. Rejects with
+   * SheetsError for an error answer, and with ConnectionFailed without an answer.
    */
   async worksheets(options: CallOptions = {}): Promise<WorksheetList> {
     return this.#run(listWorksheets(), checked("worksheets", options).signal);
@@ -134,7 +135,7 @@ export class Sheets<Default extends Values = "displayed"> {
     }
   }
 
-  /** One try. Throws only the reason of the caller's signal, and TypeError for wrong headers. */
+  /** Sends one request. Throws the reason of an aborted `signal`, or TypeError for bad headers. */
   async #send(call: Call<unknown>, signal: AbortSignal | undefined): Promise<Answer | Broken> {
     signal?.throwIfAborted();
     const end = new AbortController();
@@ -144,12 +145,12 @@ export class Sheets<Default extends Values = "displayed"> {
       headers: { ...this.#headers, ...call.headers },
       body: call.body ?? null,
       credentials: "omit",
-      redirect: "manual", // a followed redirect would make a read of a write
+      redirect: "manual", // following a redirect would turn a write into a read
       signal: end.signal,
     });
     const timer = setTimeout(() => end.abort(new Error("no answer in time")), this.#timeoutMs);
     signal?.addEventListener("abort", abort, { once: true });
-    const url = request.url.replace(/\?.*$/, ""); // the query may hold values of cells
+    const url = request.url.replace(/\?.*$/, ""); // the query can contain cell values
     try {
       const response = await fetch(request);
       const text = await response.text();
@@ -166,10 +167,10 @@ export class Sheets<Default extends Values = "displayed"> {
 
 function keyOf(given: unknown): string {
   const key = typeof given === "string" ? given.trim() : "";
-  if (!key) throw new TypeError("apiKey is missing: pass the gateway's, which begins with sgw_");
+  if (!key) throw new TypeError("apiKey is missing. Pass a key of the gateway, such as sgw_…");
   // The error of `fetch` would show the key.
   if (!/^[\x21-\x7e]+$/.test(key)) {
-    throw new TypeError("The API key is not visible ASCII text. It has no blanks and no Bearer.");
+    throw new TypeError('The API key is not visible ASCII text. Remove blanks and "Bearer".');
   }
   return key;
 }
@@ -177,22 +178,26 @@ function keyOf(given: unknown): string {
 function baseOf(given: unknown): string {
   const base = typeof given === "string" || given instanceof URL ? String(given).trim() : "";
   if (!base) {
-    throw new TypeError("baseUrl is missing: pass the gateway's, as in http://127.0.0.1:8000");
+    throw new TypeError(
+      "baseUrl is missing. Pass the URL of the gateway, such as http://127.0.0.1:8000",
+    );
   }
   // The error of `URL` would show a password.
   if (/[@?#]/.test(base)) {
-    throw new TypeError('The base URL must not have a user, query or fragment: "@", "?", "#".');
+    throw new TypeError(
+      'The base URL must not have a user name, query or fragment. Remove "@", "?" and "#".',
+    );
   }
   try {
     const { href, protocol } = new URL(base);
     const isWeb = ["http:", "https:"].includes(protocol) && /^[a-z]+:\/\/[^/]/i.test(base);
     if (isWeb && !/\s/.test(base)) return href.replace(/\/+$/, "");
   } catch {
-    // The message below says more.
+    // The error below has a better message.
   }
   throw new TypeError(
-    `The base URL ${JSON.stringify(base)} is not http:// or https:// with a host, as in ` +
-      "http://127.0.0.1:8000",
+    `The base URL ${JSON.stringify(base)} is not valid. Pass http:// or https:// with a host, ` +
+      "such as http://127.0.0.1:8000",
   );
 }
 

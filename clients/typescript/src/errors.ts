@@ -1,27 +1,30 @@
-// Errors of the client, as a tree.
+// Errors of the client.
 //
 //     SheetsFailure
-//     ├── SheetsError        an answer that is an error
-//     │   └── CursorLost     the place of the next page is lost
-//     └── ConnectionFailed   no answer at the last try
+//     ├── SheetsError        an error answer
+//     │   └── CursorLost     the gateway cannot find the next page
+//     └── ConnectionFailed   no answer to the last request
 //
-// `outcome` is that of the whole call, over all of its tries: undefined for a read. If one try may
-// have been applied, a later refusal does not prove the contrary, so the outcome stays `unknown`.
+// `outcome` is the result of a write over all its requests; it is undefined for a read. If the
+// gateway might have applied one request, a later error answer does not prove the contrary, so
+// `outcome` stays `unknown`.
 
 import type { TypedFields, Row } from "./rows.js";
 
 export type Outcome = "not_applied" | "applied" | "unknown";
 
-/** The name of an answer that is not the gateway's; its code is 0. */
+/** `name` of an error answer that a proxy or another server sent; its `code` is 0. */
 export const NOT_FROM_GATEWAY = "NotFromGateway";
 
-/** A mistake at one place of a body: a JSON pointer as a URI fragment, and the reason. */
+/** An invalid value in a request body. */
 export interface Problem {
+  /** JSON Pointer to the value as a URI fragment, such as `#/population`. */
   readonly pointer: string;
+  /** Why the value is invalid. */
   readonly detail: string;
 }
 
-/** The error in an answer, before the tries of the call are considered. */
+/** The error of one answer; `outcome` does not consider earlier requests of the call. */
 export interface ErrorBody {
   readonly status: number;
   readonly code: number;
@@ -38,13 +41,13 @@ export interface ErrorBody {
   readonly retryAfterSeconds: number | undefined;
 }
 
-/** The failure of a call; `idempotencyKey` is the write's, to repeat it later. */
+/** Outcome of a failed call, and the key of the failed write, with which to repeat the write. */
 export interface Fate {
   readonly outcome: Outcome | undefined;
   readonly idempotencyKey: string | undefined;
 }
 
-/** Root of the tree. */
+/** Base class of the client's errors. Pass `idempotencyKey` to repeat the failed write later. */
 export class SheetsFailure extends Error {
   readonly outcome: Outcome | undefined;
   readonly idempotencyKey: string | undefined;
@@ -55,15 +58,15 @@ export class SheetsFailure extends Error {
     this.idempotencyKey = fate.idempotencyKey;
   }
 
-  /** True if the write was applied, or may have been. */
+  /** True if the gateway applied the write or might have applied it. */
   get mayBeApplied(): boolean {
     return this.outcome === "applied" || this.outcome === "unknown";
   }
 }
 
 /**
- * An answer that is an error; `code` says which, and never changes its meaning. An answer that is
- * not the gateway's, such as a proxy's page, has the code 0.
+ * An error answer. `code` identifies the error and never changes its meaning. `code` is 0 if the
+ * answer comes from another server, such as the HTML page of a proxy.
  */
 export class SheetsError extends SheetsFailure {
   readonly status: number;
@@ -71,15 +74,15 @@ export class SheetsError extends SheetsFailure {
   readonly retryable: boolean;
   readonly requestId: string;
   readonly errors: readonly Problem[];
-  /** The current row, if it differs from `ifMatch` (code 4120). */
+  /** The current row, if its ETag differs from `ifMatch` (code 4120). */
   readonly existing: Row<TypedFields> | undefined;
-  /** The record that a conditional write was meant for, if it met another one (code 4095). */
+  /** The planned record, if the write changed another record (code 4095). */
   readonly expected: Row<TypedFields> | undefined;
-  /** The record that it changed or removed (code 4095); undefined if that is not known. */
+  /** The record that the write changed or deleted instead (code 4095); undefined if unknown. */
   readonly met: Row<TypedFields> | undefined;
   /**
-   * The written row, if its header changed under the write (code 4091) or it held another record
-   * (code 4095).
+   * Number of the written row, if the header changed during the write (code 4091) or the row held
+   * another record (code 4095).
    */
   readonly rowIndex: number | undefined;
   readonly retryAfterSeconds: number | undefined;
@@ -101,13 +104,16 @@ export class SheetsError extends SheetsFailure {
 }
 
 /**
- * The place of the next page cannot be found again (code 4101): begin with the first page. The rows
- * that were given so far remain right, but the other ones are not known. No client begins again by
- * itself, because its caller has used these rows.
+ * The gateway cannot find the next page (code 4101): start again with the first page. The rows
+ * returned so far are correct, but rows can be missing after them. The client does not start again
+ * itself, because the caller has already used those rows.
  */
 export class CursorLost extends SheetsError {}
 
-/** No answer at the last try: refused, broken, or too late; `cause` is the error of `fetch`. */
+/**
+ * No answer to the last request: connection refused, connection lost, or timeout. `cause` is the
+ * error of `fetch`.
+ */
 export class ConnectionFailed extends SheetsFailure {
   override readonly name = "ConnectionFailed";
 }

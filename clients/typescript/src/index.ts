@@ -1,4 +1,4 @@
-// Rows of Google Sheets through a sheets-gateway.
+// Public names of the client of a sheets-gateway.
 
 export { Sheets, type SheetOptions, type SheetsOptions, type Timing } from "./client.js";
 export {

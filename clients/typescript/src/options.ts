@@ -1,12 +1,12 @@
-// The options of clients and calls. Others are refused: ignored, a misspelt `ifMatch` or a filter
-// under another name would write or read other rows than meant. Types find that in TypeScript only.
+// The options of clients and calls. Unknown options are errors, because ignoring a misspelled
+// `ifMatch` or filter would write or read the wrong rows. JavaScript has no types to find them.
 
 const CALL = ["signal"];
 const READ = [...CALL, "keys"];
 const ROWS = [...READ, "where", "order"];
 const WRITE = [...CALL, "idempotencyKey"];
 
-/** The options by what takes them. */
+/** Allowed options by the client or method that takes them. */
 const OPTIONS = {
   client: ["baseUrl", "apiKey", "spreadsheetId", "values", "timeoutSeconds", "retry", "timing"],
   retry: ["tries", "totalSeconds", "maxWaitSeconds", "backoffSeconds"],
@@ -24,7 +24,7 @@ const OPTIONS = {
   worksheets: CALL,
 } as const;
 
-/** The same options. Throws TypeError for one that has no meaning there. */
+/** Returns `options` unchanged. Throws TypeError if `taker` does not allow one of them. */
 export function checked<Options extends object>(
   taker: keyof typeof OPTIONS,
   options: Options,
@@ -33,6 +33,6 @@ export function checked<Options extends object>(
   const unknown = Object.keys(options).find((name) => !known.includes(name));
   if (unknown === undefined) return options;
   throw new TypeError(
-    `${JSON.stringify(unknown)} is not an option here; the options are ${known.join(", ")}.`,
+    `${JSON.stringify(unknown)} is not an option here. The options are ${known.join(", ")}.`,
   );
 }

@@ -1,15 +1,16 @@
-// The step after a try: the result, an error, or another try after a wait. Pure.
+// Decide after each request of a call: return the result, throw an error, or retry. Pure.
+//
+// A try is one request of a call.
 //
 // Rules
-// - Every call may be sent again (`calls`), so the question is only whether that can help.
-// - An answer of the gateway is tried again if it is `retryable`, or if the outcome of a write is
-//   unknown: the repeated key then finds the outcome of the first request.
-// - While the first request of a key is under way (4090), asking for its answer is no further try.
-// - Answers of others are tried again by their status, a broken connection always.
-// - A wait is at least `Retry-After`. If that is over the limit, the call ends at once: a shorter
-//   wait would only be refused again.
-// - After a try that may have been applied, only its own answer settles the outcome: a success, an
-//   `applied`, or an answer that the gateway repeats for the key.
+// - Repeating a request is always safe (see `calls`); retry only if the next try can succeed.
+// - Retry an error of the gateway if it is `retryable`, or if the outcome of a write is unknown.
+//   The gateway answers the repeated `Idempotency-Key` with the outcome of the first request.
+// - Error 4090, "the first request with this key still runs", does not count as a try.
+// - Retry an answer of another server by its status, and a broken connection always.
+// - Wait at least `Retry-After`. If `Retry-After` exceeds `maxWaitSeconds`, the call ends at once.
+// - After a try that might have been applied, the outcome stays `unknown` until a success, the
+//   outcome `applied`, or the answer that the gateway stored for the key.
 
 import { CutShort, errorBody, isSuccess, OtherShape, type Answer } from "./answers.js";
 import type { Call } from "./calls.js";
@@ -21,15 +22,15 @@ import {
   type SheetsFailure,
 } from "./errors.js";
 
-/** Limits of repeating. */
+/** Limits of the requests that the client repeats. */
 export interface RetryOptions {
-  /** At most so many requests for a call, without those answered 4090; 1 turns repeating off. */
+  /** Maximum requests of a call, not counting answers with code 4090; 1 turns retries off. */
   readonly tries: number;
-  /** No try starts later than this after the first. */
+  /** Maximum time from the start of the first request to the start of the last. */
   readonly totalSeconds: number;
-  /** A longer `Retry-After` ends the call. */
+  /** Maximum wait between requests; a longer `Retry-After` ends the call. */
   readonly maxWaitSeconds: number;
-  /** The first wait without `Retry-After`; each further one is twice as long, with jitter. */
+  /** First wait if the answer has no `Retry-After`; it doubles with each request, with jitter. */
   readonly backoffSeconds: number;
 }
 
@@ -40,30 +41,31 @@ export const DEFAULT_RETRY: RetryOptions = {
   backoffSeconds: 0.5,
 };
 
-/** A try without an answer; `wasSent`: the gateway may have received the request. */
+/** A request without an answer. */
 export interface Broken {
   readonly error: unknown;
+  /** True if the gateway might have received the request. */
   readonly wasSent: boolean;
-  /** Where the request went, without its query. */
+  /** URL of the request, without its query. */
   readonly url: string;
 }
 
-/** The tries of a call so far; `startedAt` in ms of the same clock as `now`. */
+/** The requests of a call so far; `startedAt` is in ms of the same clock as `Instant.now`. */
 export interface Tries {
   readonly options: RetryOptions;
   readonly startedAt: number;
   readonly count: number;
-  /** True if a try may have been applied. */
+  /** True if the gateway might have applied an earlier request. */
   readonly isOpen: boolean;
 }
 
-/** The time and the chance of one decision. */
+/** The time of a decision, and a random number for the jitter. */
 export interface Instant {
-  /** ms of a clock that is never set. */
+  /** ms of a monotonic clock. */
   readonly now: number;
-  /** ms since 1970. */
+  /** ms since 1970, for a `Retry-After` that is a date. */
   readonly date: number;
-  /** From 0 to 1. */
+  /** Random number from 0 to 1. */
   readonly chance: number;
 }
 
@@ -78,7 +80,10 @@ const FOREIGN_RETRIED: readonly number[] = [408, 429, 500, 502, 503, 504];
 const IN_PROGRESS = 4090;
 const CURSOR_LOST = 4101;
 
-/** The step after this result. Throws SheetsError or ConnectionFailed if nothing does. */
+/**
+ * Returns the result of the call, or the wait before the next try. Throws SheetsError or
+ * ConnectionFailed if the call has failed.
+ */
 export function nextStep<Result>(
   call: Call<Result>,
   before: Tries,
@@ -98,7 +103,7 @@ export function nextStep<Result>(
         const { url } = result;
         return nextStep(call, before, { error, wasSent: true, url }, instant);
       }
-      if (!(error instanceof OtherShape)) throw error; // else a page in place of the answer
+      if (!(error instanceof OtherShape)) throw error; // another server's answer, as of a proxy
     }
   }
   const body = errorBody(result, isWrite, instant.date);
@@ -124,7 +129,7 @@ function noAnswer(call: Call<unknown>, tries: Tries, { error, url }: Broken): Co
   return new ConnectionFailed(message, { outcome, idempotencyKey }, { cause: error });
 }
 
-/** The cause, where there is one: the message of Node is "fetch failed" alone. */
+/** Message of the error, with the message of its cause: Node's own message is "fetch failed". */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause, message } = error;

@@ -1,53 +1,54 @@
-// Rows and pages, as values of the client.
+// Rows, pages and filters of the client.
 
-/** A value to write. Strings stay text; `null` empties the cell. */
+/** A cell value to write; `null` empties the cell. */
 export type Value = string | number | boolean | null;
 
-/** The displayed text of a cell; `null` if it is empty. */
+/** The displayed text of a cell, or `null` if the cell is empty. */
 export type Cell = string | null;
 
-/** Cells as they are displayed, or as numbers, booleans, ISO dates and texts. */
+/** Whether cells are displayed text, or numbers, booleans, ISO dates and strings. */
 export type Values = "displayed" | "typed";
 
-/** Fields of a worksheet whose names are not known to the compiler. */
+/** Fields with displayed text, if the compiler does not know the field names. */
 export type AnyFields = Record<string, Cell>;
 
-/** The same with typed cells; a date is an ISO text, an empty cell or an error `null`. */
+/** Fields with typed values. Dates are ISO strings; empty cells and errors are `null`. */
 export type TypedFields = Record<string, Value>;
 
 export type FieldsOf<Given extends Values> = Given extends "typed" ? TypedFields : AnyFields;
 
-/** The fields to write; all others stay. */
+/** The fields to write; other fields of the row stay unchanged. */
 export type Changes<Fields> = { readonly [Name in keyof Fields]?: Value };
 
-/** The fields to write, and the row that they belong to. */
+/** The fields to write, and the number of their row. */
 export type NumberedChanges<Fields> = Changes<Fields> & { readonly rowIndex: number };
 
 export interface Row<Fields> {
-  /** The row's number in the worksheet: the first record is row 2. */
+  /** Row number in the worksheet; the first record is row 2. */
   readonly rowIndex: number;
   readonly fields: Fields;
-  /** State of the whole row, for `ifMatch`. Lists and writes of several rows have none. */
+  /** ETag of the whole row, for `ifMatch`; absent in lists and in writes of several rows. */
   readonly etag?: string;
 }
 
 export interface UpsertedRow<Fields> extends Row<Fields> {
-  /** True if the row is new. */
+  /** True if the upsert created the row, false if the row existed. */
   readonly created: boolean;
 }
 
 export interface Page<Fields> {
   readonly rows: readonly Row<Fields>[];
   readonly hasNextPage: boolean;
-  /** With `count: true`: the number of rows that match, on any page. */
+  /** Number of matching rows on all pages; absent without `count: true`. */
   readonly total?: number;
-  /** With `cursor`: that of the next page; null after the last one. */
+  /** Cursor of the next page; null after the last page, absent in lists without `cursor`. */
   readonly cursor?: string | null;
 }
 
-/** Rows of a write by filter; the numbers are those before the write. */
+/** The rows that a write by filter changed or deleted. */
 export interface Affected {
   readonly count: number;
+  /** Row numbers before the write. */
   readonly rowIndexes: readonly number[];
 }
 
@@ -66,7 +67,7 @@ export interface Operators {
   readonly $not?: Operators | Value;
 }
 
-/** A filter; its names are checked if those of the fields are known. */
+/** A filter. The compiler checks its field names if `Fields` has them. */
 export type Where<Fields> = string extends keyof Fields
   ? Readonly<Record<string, unknown>>
   : { readonly [Name in keyof Fields | "rowIndex"]?: Value | Operators } & {
@@ -77,5 +78,5 @@ export type Where<Fields> = string extends keyof Fields
 
 type Name<Fields> = keyof Fields & string;
 
-/** A field to sort by; `-` turns the order round. */
+/** A field to sort by; `-` before the name sorts descending. */
 export type Order<Fields> = Name<Fields> | `-${Name<Fields>}` | "rowIndex" | "-rowIndex";

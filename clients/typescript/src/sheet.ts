@@ -1,4 +1,4 @@
-// A worksheet: one method for each operation of the API.
+// A worksheet, with one method for each operation of the API.
 
 import * as calls from "./calls.js";
 import type { Call } from "./calls.js";
@@ -17,32 +17,32 @@ import type {
 } from "./rows.js";
 import type { Schema } from "./worksheets.js";
 
-/** `signal` ends the call, also while it waits between tries. */
+/** Aborting `signal` ends the call, also during a wait before a retry. */
 export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Which rows and fields to read. */
+/** The rows and fields to read. */
 export interface RowsOptions<Fields, Name> extends CallOptions {
   readonly where?: Where<Fields>;
   readonly order?: Order<Fields> | readonly Order<Fields>[];
-  /** The fields to return; all by default. */
+  /** The fields to return; by default all fields. */
   readonly keys?: readonly Name[];
 }
 
 export interface ListOptions<Fields, Name> extends RowsOptions<Fields, Name> {
   readonly limit?: number;
   readonly skip?: number;
-  /** `""` for the first page, then the `cursor` of each page. */
+  /** `""` for the first page, and then the `cursor` of the page before. */
   readonly cursor?: string;
   readonly count?: boolean;
   readonly noCache?: boolean;
 }
 
 export interface AllRowsOptions<Fields, Name> extends RowsOptions<Fields, Name> {
-  /** 100 by default; a smaller page of the gateway's does no harm. */
+  /** Maximum rows per page; 100 by default. The gateway can return smaller pages. */
   readonly pageSize?: number;
-  /** Pages by position from there: they miss or repeat rows if others are inserted or deleted. */
+  /** Rows to skip. Pages then go by position: insertions and deletions cause missing rows. */
   readonly skip?: number;
 }
 
@@ -58,26 +58,26 @@ export interface GetOptions<Name> extends CallOptions {
 
 export interface WriteOptions extends CallOptions {
   /**
-   * Makes a write of the caller safe to repeat, also after a restart: the same key with the same
-   * arguments writes once in 24 hours. Each call makes its own by default.
+   * Pass a key to repeat a write safely, also after a restart: within 24 hours the gateway does the
+   * same write with the same key once. By default each call has a new key.
    */
   readonly idempotencyKey?: string;
 }
 
 export interface RowWriteOptions extends WriteOptions {
-  /** The `etag` that the row must still have; else 412 with code 4120. */
+  /** The expected `etag` of the row. If the row has another one, the write fails with code 4120. */
   readonly ifMatch?: string;
 }
 
 export interface FilterWriteOptions extends WriteOptions {
-  /** If more rows match, nothing is written. */
+  /** Maximum number of matching rows; if more rows match, no row is written. */
   readonly maxAffected?: number;
 }
 
 export interface UpsertOptions<Name> extends WriteOptions {
   /** The fields that identify a row. */
   readonly on: Name | readonly Name[];
-  /** Leave existing rows as they are. */
+  /** True to leave existing rows unchanged. */
   readonly ignoreExisting?: boolean;
 }
 
@@ -85,7 +85,10 @@ export type Send = <Result>(call: Call<Result>, signal: AbortSignal | undefined)
 
 const PAGE_SIZE = 100;
 
-/** All methods reject with SheetsError, or with ConnectionFailed without an answer. */
+/**
+ * A worksheet. All methods reject with SheetsError for an error answer, and with ConnectionFailed
+ * without an answer.
+ */
 export class Sheet<Fields extends object = AnyFields> {
   readonly name: string;
   readonly #send: Send;
@@ -97,7 +100,7 @@ export class Sheet<Fields extends object = AnyFields> {
     this.#values = values;
   }
 
-  /** One page. */
+  /** Returns one page. Rejects with CursorLost if the gateway cannot find the page of `cursor`. */
   async list<Name extends keyof Fields & string = keyof Fields & string>(
     options: ListOptions<Fields, Name> = {},
   ): Promise<Page<Pick<Fields, Name>>> {
@@ -107,15 +110,15 @@ export class Sheet<Fields extends object = AnyFields> {
   }
 
   /**
-   * All rows, page by page, by cursor: of rows whose `order` values stay, none is missing. Rejects
-   * with CursorLost if the rows at the end of a page changed too much: begin again. Changes by the
-   * loop itself count, too: collect the rows first, then change them.
+   * Yields all rows. No row is missed or repeated, unless its values of `order` change. Rejects
+   * with CursorLost if the rows at the end of a page changed too much: start again. Collect the
+   * rows before you change them, because changes inside the loop count, too.
    */
   async *rows<Name extends keyof Fields & string = keyof Fields & string>(
     options: AllRowsOptions<Fields, Name> = {},
   ): AsyncGenerator<Row<Pick<Fields, Name>>, void, undefined> {
     const { pageSize = PAGE_SIZE, skip, ...wanted } = checked("rows", options);
-    if (!(pageSize >= 1)) throw new TypeError("pageSize is not a number of rows from 1.");
+    if (!(pageSize >= 1)) throw new TypeError("pageSize must be at least 1.");
     let place: calls.Place | undefined = skip === undefined ? { cursor: "" } : { skip };
     while (place !== undefined) {
       const page: Page<Pick<Fields, Name>> = await this.list<Name>({
@@ -129,9 +132,8 @@ export class Sheet<Fields extends object = AnyFields> {
   }
 
   /**
-   * The text of all rows that match, of one state of the worksheet: CSV, or NDJSON with a JSON
-   * object in each line. A connection that is cut is tried again, then it rejects with
-   * ConnectionFailed: a part is never returned.
+   * Returns all matching rows as CSV or NDJSON text, read from one version of the worksheet. The
+   * text is complete: a lost connection is retried, and then rejects with ConnectionFailed.
    */
   async export<Name extends keyof Fields & string = keyof Fields & string>(
     format: calls.ExportFormat = "csv",
@@ -141,6 +143,7 @@ export class Sheet<Fields extends object = AnyFields> {
     return this.#run(calls.exportRows(this.name, format, parameters), signal);
   }
 
+  /** Returns one row. */
   async get<Name extends keyof Fields & string = keyof Fields & string>(
     rowIndex: number,
     options: GetOptions<Name> = {},
@@ -151,7 +154,7 @@ export class Sheet<Fields extends object = AnyFields> {
     return row as Row<Pick<Fields, Name>>;
   }
 
-  /** Append a row, or up to 500: all or none. */
+  /** Appends one row, or up to 500 rows: all of them or none. Returns the new rows. */
   create(row: Changes<Fields>, options?: WriteOptions): Promise<Row<Partial<Fields>>>;
   create(
     rows: readonly Changes<Fields>[],
@@ -164,7 +167,7 @@ export class Sheet<Fields extends object = AnyFields> {
       : this.#run<unknown>(calls.createRow(this.name, rows, options), options.signal);
   }
 
-  /** Write these fields; the answer has them as they are now. */
+  /** Writes the fields in `changes`, and returns the row with the fields written. */
   async update(
     rowIndex: number,
     changes: Changes<Fields>,
@@ -175,7 +178,7 @@ export class Sheet<Fields extends object = AnyFields> {
     return row as Row<Partial<Fields>>;
   }
 
-  /** Update up to 500 rows, each with its `rowIndex` beside its fields: all or none. */
+  /** Updates up to 500 rows: all or none. Each has `rowIndex` and the fields to write. */
   async updateMany(
     rows: readonly NumberedChanges<Fields>[],
     options: WriteOptions = {},
@@ -185,7 +188,7 @@ export class Sheet<Fields extends object = AnyFields> {
     return updated as Row<Partial<Fields>>[];
   }
 
-  /** Update the rows that have the same values in the fields `on`, and create the others. */
+  /** Updates existing rows with the same values in the fields `on`, and appends the other rows. */
   upsert(
     row: Changes<Fields>,
     options: UpsertOptions<keyof Fields & string>,
@@ -199,7 +202,7 @@ export class Sheet<Fields extends object = AnyFields> {
     return this.#run(call, checked("upsert", options).signal);
   }
 
-  /** Write these fields to all rows that match. */
+  /** Writes `changes` to all matching rows. */
   async updateWhere(
     where: Where<Fields>,
     changes: Changes<Fields>,
@@ -209,26 +212,26 @@ export class Sheet<Fields extends object = AnyFields> {
     return this.#run(call, options.signal);
   }
 
-  /** Delete a row; those below move up, unless the gateway empties deleted rows. */
+  /** Deletes a row. The rows below move up, unless the gateway is set to only clear rows. */
   async delete(rowIndex: number, options: RowWriteOptions = {}): Promise<void> {
     const call = calls.deleteRow(this.name, rowIndex, checked("rowWrite", options));
     return this.#run(call, options.signal);
   }
 
-  /** Delete all rows that match. */
+  /** Deletes all matching rows. */
   async deleteWhere(where: Where<Fields>, options: FilterWriteOptions = {}): Promise<Affected> {
     const call = calls.deleteWhere(this.name, where, checked("filterWrite", options));
     return this.#run(call, options.signal);
   }
 
-  /** The JSON Schema of the fields of a typed row, by the first rows: others may differ. */
+  /** Returns the JSON Schema of typed rows. It is inferred, so later rows can differ. */
   async schema(options: CallOptions = {}): Promise<Schema<Fields>> {
     const { signal } = checked("schema", options);
     const found: Schema<unknown> = await this.#send(calls.schema(this.name), signal);
     return found as Schema<Fields>;
   }
 
-  /** Let the next request reread the rows; needs a key made with `--refresh`. */
+  /** Makes the next request reread the rows. Needs a key created with `--refresh`. */
   async refresh(options: CallOptions = {}): Promise<void> {
     return this.#send(calls.refresh(this.name), checked("refresh", options).signal);
   }

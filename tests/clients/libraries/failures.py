@@ -198,20 +198,20 @@ _REPEATED: Sequence[Case] = [
 ]
 _OTHERS: Sequence[tuple[str, Fault, str]] = [
     ("a page", Fault(status=502), "Bad gateway"),
-    ("nothing", Fault(status=502, text=""), "It begins: "),
-    ("half of JSON", Fault(status=403, text="["), "not the gateway's"),
-    ("deep JSON", Fault(status=403, text="[" * 100_000), "not the gateway's"),
+    ("nothing", Fault(status=502, text=""), "The body begins: "),
+    ("half of JSON", Fault(status=403, text="["), "not from a sheets-gateway"),
+    ("deep JSON", Fault(status=403, text="[" * 100_000), "not from a sheets-gateway"),
     ("200 with a page", Fault(status=200), "Bad gateway"),
     ("200 with other JSON", Fault(status=200, text='{"ok": true}'), "ok"),
     (
         "a redirect",
         Fault(status=308, headers={"Location": "https://example.org/"}),
-        "points to https://example.org/",
+        "redirects to https://example.org/",
     ),
     (
         "a redirect to the same",  # followed, it would be an answer of the gateway
         Fault(status=302, headers={"Location": "/v2/sheets/Cities/2"}),
-        "points to /v2/sheets/Cities/2",
+        "redirects to /v2/sheets/Cities/2",
     ),
 ]
 _ODD_ERRORS: Sequence[tuple[Mapping[str, object], int, str]] = [
@@ -283,10 +283,10 @@ _ERRORS: Sequence[Case] = [
         "a message has URL, status and beginning of another server's page",
         call("get", 2),
         fails(
-            f"The answer of {URL}/v2/sheets/Cities/2 is not the gateway's: status 200. "
-            "It begins: '<html> <title>Sign in</title>'",
-            f"The answer of {URL}/v2/sheets/Cities/2 is not the gateway's: status 200. "
-            'It begins: "<html> <title>Sign in</title>"',
+            f"The answer from {URL}/v2/sheets/Cities/2 is not from a sheets-gateway: status 200. "
+            "Check the base URL. The body begins: '<html> <title>Sign in</title>'",
+            f"The answer from {URL}/v2/sheets/Cities/2 is not from a sheets-gateway: status 200. "
+            'Check the base URL. The body begins: "<html> <title>Sign in</title>"',
         ),
         client=ONCE,
         faults=[Fault(status=200, text="<html>\n<title>Sign in</title>")],

@@ -62,15 +62,15 @@ _SETTINGS: Sequence[Case] = [
         )
     ],
     *[
-        unusable({"api_key": key}, "The API key is missing: pass", "apiKey is missing: pass")
+        unusable({"api_key": key}, "The API key is missing. Pass", "apiKey is missing. Pass")
         for key in (None, " \n")
     ],
     *[
-        unusable({"base_url": url}, "The base URL is missing: pass", "baseUrl is missing: pass")
+        unusable({"base_url": url}, "The base URL is missing. Pass", "baseUrl is missing. Pass")
         for url in (None, "")
     ],
     *[
-        unusable({"base_url": url}, *quoted(url, "is not http:// or https:// with a host"))
+        unusable({"base_url": url}, *quoted(url, "is not valid. Pass http:// or https://"))
         for url in (
             "localhost:8000",
             "127.0.0.1",
@@ -92,7 +92,7 @@ _SETTINGS: Sequence[Case] = [
             "//h/#secret",
         )
     ],
-    unusable({"api_key": "Bearer sgw_x"}, "It has no blanks and no Bearer.", hides="sgw"),
+    unusable({"api_key": "Bearer sgw_x"}, 'Remove blanks and "Bearer".', hides="sgw"),
     *[
         unusable({"api_key": key}, "The API key is not visible ASCII text.", hides="sgw")
         for key in ("sgw_\nx", "sgw_é", "sgw a", "sgw_\x7f")
@@ -102,8 +102,8 @@ _SETTINGS: Sequence[Case] = [
             f"a base URL that ends with {path} is named",
             call("list", where={"name": "x"}),
             fails(
-                f"The request went to {URL}{path.rstrip('/')}/v2/sheets/Cities: correct "
-                "the base URL, which ends before /v2.",
+                f"The request went to {URL}{path.rstrip('/')}/v2/sheets/Cities: remove /v2 "
+                "and wrong paths from the base URL.",
                 code=4040,
             ),
             client={"base_url": f"{URL}{path}"},
@@ -113,7 +113,7 @@ _SETTINGS: Sequence[Case] = [
     *[
         refused(
             f"an unknown option of {of} is named",
-            [(call("get", 2), mistake(f'"{option}" is not an option here; the options are '))],
+            [(call("get", 2), mistake(f'"{option}" is not an option here. The options are '))],
             senders=TYPESCRIPT,
             **members,
         )
@@ -133,7 +133,7 @@ _NAMES: Sequence[Case] = [
     for name in ("", ".", "..", None, 7)
 ]
 _WRONG_ON: Sequence[Any] = (None, "", [])
-_ROW, _UPSERT = "row number", "An upsert needs the fields `on`"
+_ROW, _UPSERT = "row number", "An upsert needs `on`"
 _ARGUMENTS: Sequence[Case] = [
     refused(
         "a wrong row number is refused",
@@ -158,7 +158,7 @@ _ARGUMENTS: Sequence[Case] = [
         "what is no row or filter is named",
         [
             *[
-                (asked, mistake(kind, "A row is an object"))
+                (asked, mistake(kind, "A row must be an object"))
                 for asked, kind in (
                     (call("create", None), "not NoneType"),
                     (call("create", "x"), "not str"),
@@ -171,7 +171,7 @@ _ARGUMENTS: Sequence[Case] = [
                 )
             ],
             *[
-                (asked, mistake("A filter is a dict", "A filter is an object"))
+                (asked, mistake("A filter must be a dict", "A filter must be an object"))
                 for asked in (
                     call("update_where", None, {"name": "x"}),
                     call("delete_where", None),
@@ -183,11 +183,11 @@ _ARGUMENTS: Sequence[Case] = [
     refused(
         "what is missing is named",
         [
-            (call("update", 2), mistake("", "A row is an object")),
+            (call("update", 2), mistake("", "A row must be an object")),
             (call("delete"), mistake("", _ROW)),
             (call("upsert", {"name": "x"}), mistake("", _UPSERT)),
-            (call("update_where", {"name": "x"}), mistake("", "A row is an object")),
-            (call("delete_where"), mistake("", "A filter is an object")),
+            (call("update_where", {"name": "x"}), mistake("", "A row must be an object")),
+            (call("delete_where"), mistake("", "A filter must be an object")),
         ],
         senders=TYPESCRIPT,
     ),
@@ -196,7 +196,7 @@ _ARGUMENTS: Sequence[Case] = [
         [
             (
                 asked,
-                mistake("", f'"{[*asked.options][-1]}" is not an option here; the options are '),
+                mistake("", f'"{[*asked.options][-1]}" is not an option here. The options are '),
             )
             for asked in (
                 call("list", filter={"name": "x"}),
@@ -243,19 +243,19 @@ _VALUES: Sequence[Case] = [
             senders=PYTHON,
         )
         for kind, value, words in (
-            ("a date", date(2026, 1, 2), "a date is not a value of a cell. Pass a text"),
+            ("a date", date(2026, 1, 2), "a date cannot be a cell value. Pass "),
             (
                 "a datetime",
                 datetime(2026, 1, 2, tzinfo=UTC),
-                "a datetime is not a value of a cell.",
+                "a datetime cannot be a cell value.",
             ),
-            ("a time", time(12), "a time is not a value of a cell. Pass a text"),
-            ("a Decimal", Decimal("1.10"), "a Decimal is not a value of a cell. Pass float"),
-            ("bytes", b"x", "a bytes is not a value of a cell. Pass a str, int"),
-            ("a set", {1}, "a set is not a value of a cell. Pass a str, int"),
-            ("NaN", float("nan"), "nan is not a value of a cell. None empties"),
-            ("infinity", float("-inf"), "-inf is not a value of a cell."),
-            ("a UserString", UserString("x"), "a UserString is not a value of a cell. Pass str("),
+            ("a time", time(12), "a time cannot be a cell value. Pass "),
+            ("a Decimal", Decimal("1.10"), "a Decimal cannot be a cell value. Pass float"),
+            ("bytes", b"x", "a bytes cannot be a cell value. Pass a str, int"),
+            ("a set", {1}, "a set cannot be a cell value. Pass a str, int"),
+            ("NaN", float("nan"), "nan cannot be a cell value. Pass None"),
+            ("infinity", float("-inf"), "-inf cannot be a cell value."),
+            ("a UserString", UserString("x"), "a UserString cannot be a cell value. Pass str("),
             ("a circular list", CIRCULAR, "the value contains itself, or has over"),
         )
     ],

@@ -279,7 +279,7 @@ _EXPORTS: Sequence[Case] = [
         steps=[
             (
                 call("export", name),
-                mistake(*quoted(name, "is not a format of exports: csv, ndjson.")),
+                mistake(*quoted(name, "is not an export format. Pass csv or ndjson.")),
             )
             for name in ("xlsx", "toString")
         ],

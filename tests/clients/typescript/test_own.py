@@ -10,12 +10,12 @@ from tests.clients.typescript.package import Package, node, run
 from tests.journeys.conftest import Api
 
 VALUES: Mapping[str, str] = {
-    "new Date()": 'TypeError due: a Date is not a value of a cell. Pass a text, such as "2026-',
-    "new Date(NaN)": "TypeError due: a Date is not a value of a cell.",
-    "10n": "TypeError due: a bigint is not a value of a cell.",
-    "() => 1": "TypeError due: a function is not a value of a cell.",
-    "NaN": "RangeError due: NaN is not a value of a cell; null empties it.",
-    "-Infinity": "RangeError due: -Infinity is not a value of a cell;",
+    "new Date()": 'TypeError due: a Date cannot be a cell value. Pass a string, such as "20',
+    "new Date(NaN)": "TypeError due: a Date cannot be a cell value.",
+    "10n": "TypeError due: a bigint cannot be a cell value.",
+    "() => 1": "TypeError due: a function cannot be a cell value.",
+    "NaN": "RangeError due: NaN cannot be a cell value. Pass null to empty the cell.",
+    "-Infinity": "RangeError due: -Infinity cannot be a cell value.",
 }
 USES = (
     "create({ due: VALUE })",

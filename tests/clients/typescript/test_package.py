@@ -224,7 +224,7 @@ def test_the_key_may_be_in_the_environment(
         (["{host}", "{key}"], "does not begin with http://"),
         (["{url}/v2", "{key}"], "/v2/openapi.json: 404: "),
         (["http://127.0.0.1:1", "{key}"], "No answer from http://"),
-        (["{url}/docs/?", "{key}"], "is not the gateway's: it begins"),
+        (["{url}/docs/?", "{key}"], "is not from a sheets-gateway. Check the URL."),
     ],
     ids=["nothing", "key", "path", "scheme", "v2", "down", "page"],
 )

@@ -165,7 +165,7 @@ def test_an_interface_of_another_shape_is_refused(package: Package) -> None:
         errors = refusals(package, gateway.url, len(texts), "--typed")
 
     assert [
-        each for each in errors if "is not the gateway's: it has no interface." not in each
+        each for each in errors if "is not from a sheets-gateway: it has no interface." not in each
     ] == []
 
 

@@ -1,4 +1,4 @@
-"""Requests of clients that ask for a write until it is settled."""
+"""Send a write repeatedly until its outcome is known."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,9 +13,7 @@ FAILURES = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """Seconds for one request, number of requests for one write, and longest pause
-    between requests.
-    """
+    """Limits of the requests for one write: seconds per request, number, and longest pause."""
 
     answer_seconds: float
     asks: int
@@ -32,7 +30,7 @@ R = TypeVar("R", bound=HasOutcome)
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(Generic[R]):
-    """Result of a write: the last answer, or None without an answer."""
+    """Result of a write, after all its requests."""
 
     read: R | None
     is_cut: bool
@@ -48,7 +46,11 @@ async def ask(
     patience: Patience,
     is_up: asyncio.Event,
 ) -> Asked[R]:
-    """Request a write until its outcome is known, or the limit of requests is reached."""
+    """Send a write until its outcome is known, or `patience.asks` requests were sent.
+
+    Waits while `is_up` is not set. Only a write with an Idempotency-Key (`is_keyed`) is repeated
+    after a lost connection.
+    """
     asked: Asked[R] = Asked(read=None, is_cut=False, asks=0)
     while asked.asks < patience.asks:
         await is_up.wait()

@@ -1,4 +1,7 @@
-"""Command line of a campaign: options from its fields, a printed report, an exit status."""
+"""Command line of a campaign: its options, the printed report, and the exit status.
+
+A campaign is a dataclass whose fields are the options of one long simulation.
+"""
 
 import argparse
 import tempfile
@@ -29,14 +32,14 @@ def add_options(parser: argparse.ArgumentParser, campaign: Any) -> None:
 
 
 def parsed(campaign: C) -> C:
-    """The campaign with the options of the command line."""
+    """Return the campaign with the options of the command line."""
     parser = argparse.ArgumentParser()
     add_options(parser, campaign)
     return with_options(campaign, parser.parse_args())
 
 
 def with_options(campaign: C, options: argparse.Namespace) -> C:
-    """The campaign with these options."""
+    """Return a copy of the campaign with the parsed options."""
     changed = {
         field.name: getattr(options, field.name)
         for field in fields(campaign)
@@ -46,7 +49,7 @@ def with_options(campaign: C, options: argparse.Namespace) -> C:
 
 
 def in_turn(folder: Path, runs: Mapping[int, Callable[[Path], Report]]) -> Report:
-    """Run the campaign with several seeds, print each report and return their sum."""
+    """Run a campaign once per seed, print each report, and return the sum of the reports."""
     total = Report()
     for seed, run in runs.items():
         own = folder / f"{seed}"
@@ -59,9 +62,7 @@ def in_turn(folder: Path, runs: Mapping[int, Callable[[Path], Report]]) -> Repor
 
 
 def exit_status(run: Callable[[Path], Report]) -> int:
-    """Run a campaign in a temporary directory and print the report. Returns 1 if there
-    are problems.
-    """
+    """Run a campaign in a temporary directory and print its report. Returns 1 for problems."""
     with tempfile.TemporaryDirectory() as folder:
         report = run(Path(folder))
     print(report)

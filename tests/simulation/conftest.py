@@ -1,4 +1,4 @@
-"""The fixtures of the journeys, for tests of a gateway that need no campaign."""
+"""Fixtures of the journeys, for tests that need a gateway but no campaign."""
 
 from tests.journeys.conftest import access, api, emulator, open_gateway
 

@@ -1,4 +1,4 @@
-"""What disturbs a campaign: kill -9 of the gateway, edits by people, and full metadata."""
+"""Disturbances of a campaign: kill -9 of the gateway, edits by people, and full metadata."""
 
 import asyncio
 import random
@@ -18,7 +18,7 @@ PAUSE_SECONDS = 1.0
 METADATA_KEY = "others"
 FIRST_ENTRIES = 20
 SIZES = (1000, 200, 20)
-"""Sizes of the metadata values in characters. The next size is used when one no longer fits."""
+"""Sizes of metadata values in characters, tried in this order as space runs out."""
 LONGEST_SECONDS = 4.0
 
 Span = tuple[float, float]
@@ -33,10 +33,10 @@ async def killed_now_and_then(
     pause_seconds: float,
     calm: asyncio.Lock,
 ) -> AsyncIterator[None]:
-    """Serve during the block and kill the gateway repeatedly.
+    """Run the gateway during the block, and kill and restart it repeatedly.
 
-    Appends the times of kills to `kills`. While another task holds `calm`, no kill happens. 0
-    seconds means no kills.
+    Appends the times of kills to `kills`. No kill happens while another task holds `calm`, or if
+    `pause_seconds` is 0.
     """
     await _start(gateway)
 
@@ -73,8 +73,9 @@ async def _start(gateway: Mortal) -> None:
 async def edited_now_and_then(
     person: Person, chance: random.Random, *, pause_seconds: float, calm: asyncio.Lock
 ) -> AsyncIterator[None]:
-    """Edit rows as people during the block, except while another task holds `calm`. 0
-    means never.
+    """Edit rows as people during the block, except while another task holds `calm`.
+
+    `pause_seconds` is the average time between edits; 0 means no edits.
     """
 
     async def edit_now_and_then() -> None:
@@ -104,9 +105,10 @@ async def filled_now_and_then(
     pause_seconds: float,
     spreadsheet: str = SPREADSHEET,
 ) -> AsyncIterator[None]:
-    """Fill the metadata repeatedly during the block. 0 means never.
+    """Fill the spreadsheet's metadata repeatedly during the block.
 
-    Appends the time spans of possibly full metadata to `full`.
+    Appends to `full` each time span in which the metadata might be full. `pause_seconds` is the
+    average time between two; 0 means never.
     """
 
     async def fill_now_and_then() -> None:
@@ -143,7 +145,7 @@ def fill(url: str, credentials: Path, spreadsheet: str) -> None:
 
 
 def clear(url: str, credentials: Path, spreadsheet: str) -> None:
-    """Delete these metadata entries."""
+    """Delete the metadata entries that `fill` created."""
     lookup = {"developerMetadataLookup": {"metadataKey": METADATA_KEY}}
     deletion = {"deleteDeveloperMetadata": {"dataFilter": lookup}}
     with person_at(url, credentials, spreadsheet) as client:

@@ -1,11 +1,10 @@
-"""What goes wrong at Google while creates are under way, as lists of faults for the emulator.
+"""Random faults of Google's calls during creates, as data for the emulator.
 
 Rules
-- Late effects follow lost connections, and a 504 or 502 of a front end.
-- Only writes with a fence of a gateway go wrong: a person's edits do not.
-- A slow look waits before it sees the rows, or after it saw them.
-- A plan says for each call by its number whether it goes wrong and how, so that a plan is the
-  same for each run of a seed, whatever the time.
+- A late effect follows a lost connection, or a 502 or 504.
+- Only the gateway's writes fail, which carry its metadata (fences). Writes of people succeed.
+- A slow read is delayed before or after it reads the rows.
+- A fault belongs to a call by the call's number, so a seed always gives the same faults.
 """
 
 import random
@@ -26,12 +25,12 @@ READS = (
     "developerMetadata.search",
 )
 FEWEST_BETWEEN = 3
-"""Reads between two that go wrong: looking twice is to help."""
+"""Successful reads between two failing reads, so that a retry succeeds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Weather:
-    """How often Google's calls fail, and the limits of delays in milliseconds."""
+    """Frequencies of faults, and limits of delays in milliseconds."""
 
     share: float
     latest_ms: int
@@ -39,7 +38,7 @@ class Weather:
     timeout_ms: int
     """Delay that exceeds the gateway's timeout, in milliseconds."""
     slowest_look_ms: int = 0
-    """Longest delay of slow reads in milliseconds, at least 500. 0 disables slow reads."""
+    """Longest delay of a slow read in milliseconds, at least 500; 0 means no slow reads."""
     look_share: float = 0.1
     """Share of the reads that are slow."""
     trip_share: float = 0.0
@@ -92,9 +91,10 @@ def plan(
     reads: int,
     edit: Callable[[], Fault] | None = None,
 ) -> list[Fault]:
-    """Faults for this many calls of each kind. Every fault is about equally frequent.
+    """Return random faults for `batches` writes and for `reads` reads of each kind.
 
-    `edit` returns the edits of people that precede writes.
+    All kinds of faults are about equally frequent. `edit` returns the edit of a person that happens
+    just before a write.
     """
     faults: list[Fault] = [
         {**fault, "match": FENCE}

@@ -1,14 +1,15 @@
-"""Creates and updates under faults and kills, again and again.
+"""Campaign of creates and updates under faults and kills.
 
 Usage: python -m tests.simulation.fire --fires 10
 
-A gateway deletes the fences of earlier ones after 185 s. Many kills within a long fire fill the
-spreadsheet's metadata, so there are several fires, or few kills.
+The metadata of a gateway (fences) stays until a later gateway deletes it after 185 s. Many kills in
+one long fire would fill the metadata, so run several fires, or use few kills.
 
 Rules
-- A person moves a column between waves. Meanwhile people sort, delete, insert and correct rows, and
-  append some by hand and by script.
-- Some creates write a row that others write, too: it counts, since it cannot be told apart.
+- Between two waves of creates a person moves a column. During waves people sort, delete, insert and
+  correct rows, and append rows by hand and by script.
+- Some creates write a row with the same text as other creates. Only the number of such rows is
+  checked, because they are indistinguishable.
 """
 
 import sys
@@ -22,7 +23,7 @@ from tests.simulation.verbs.operations import Mixture
 
 @dataclass(frozen=True, kw_only=True)
 class Fire:
-    """Size and disturbances of a campaign of creates."""
+    """Size and disturbances of one or several fires, which are campaigns of creates."""
 
     creates: int = 1000
     """Number of creates in each fire."""
@@ -34,34 +35,32 @@ class Fire:
     waves: int = 3
     """Number of waves of creates. Between waves a person moves a column."""
     faults: float = 0.05
-    """Share of Google's calls that go wrong."""
+    """Share of Google's calls that fail."""
     latest_ms: int = 5000
     """Longest delay of a late effect after its call, in milliseconds."""
     kill_seconds: float = 5.0
-    """Average seconds between two kills."""
+    """Average seconds between two kills of the gateway."""
     asks: int = 60
-    """Largest number of requests for one write with an Idempotency-Key."""
+    """Maximum number of requests for one write with an Idempotency-Key."""
     longest_pause: float = 190.0
-    """Longest pause between two requests for one write, in seconds."""
+    """Longest pause between two requests of one write, in seconds."""
     visit_seconds: float = 0.2
     """Average seconds between two edits of people."""
     updates: float = 0.3
-    """Share of the creates that an update follows."""
+    """Share of creates after which the row is updated."""
     moves_columns: bool = False
-    """True if people move columns at any time. Updates may then write to another column."""
+    """True if people move columns at any time, so that updates can write to another column."""
     swaps_tabs: bool = False
-    """True if people swap the titles of worksheets."""
+    """True if people exchange the titles of worksheets."""
     slowest_look_ms: int = 0
-    """Longest delay of slow reads in milliseconds, at least 500. 0 disables slow reads."""
+    """Longest delay of a slow read in milliseconds, at least 500; 0 means no slow reads."""
     look_share: float = 0.1
     trip_share: float = 0.0
     """Share of the writes before which a person edits the sheet."""
     full_seconds: float = 0.0
-    """Average seconds between two times at which other programs fill the metadata. 0
-    means never.
-    """
+    """Average seconds between two times when other programs fill the metadata; 0 means never."""
     has_repeatable_metadata_ids: bool = False
-    """Waits get long."""
+    """True if Google reuses metadata IDs; the gateway then waits longer after lost answers."""
     end_seconds: float = 7200.0
     latency_ms: int = 20
     has_keys: bool = True
@@ -104,7 +103,7 @@ class Fire:
 
 
 def main() -> int:
-    """Print the reports. Returns 1 if there are problems."""
+    """Run the fires and print the reports. Returns 1 if there are problems."""
     campaign = parsed(Fire())
 
     fires = [replace(campaign, seed=campaign.seed + number) for number in range(campaign.fires)]

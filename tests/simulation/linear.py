@@ -1,14 +1,14 @@
-"""Clients that read and update a few rows at once, and whether their histories can be true.
+"""Check that concurrent reads and updates of a few rows are linearizable.
 
 Usage: python -m tests.simulation.linear --histories 1000 [--faults-every 50]
 
 Rules
-- The judgement is pure: timed actions and answers of clients go in, anomalies come out.
-- A history is linearizable if all actions can be put in one order in which every answer is right,
-  and in which nothing comes before what had ended when it began (Wing and Gong).
-- Every written value is another one, so that no value can come back.
-- A write without a clear answer may have taken effect at any time after it began, or not at all.
-- Many histories run on one gateway, a few at a time, each on a worksheet of its own.
+- The check is pure: it takes timed operations with their answers, and returns anomalies.
+- A history is linearizable if one order of its operations explains every answer, and no operation
+  comes after one that began when it had already ended (Wing and Gong).
+- Every written value is unique, so a value cannot return.
+- A write without a clear answer takes effect at any time after its start, or never.
+- Several histories run at once on one gateway, each on its own worksheet.
 """
 
 import asyncio
@@ -37,10 +37,10 @@ NEVER = math.inf
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """One request about a cell; times in seconds of one clock.
+    """One request for a cell; times are in seconds of one clock.
 
-    A `swap` is an update with If-Match: it writes `written` if the cell still is `expected`.
-    `seen` is what a read, or the refusal of a swap, showed; None if it showed nothing.
+    A `swap` is an update with If-Match: it writes `written` if the cell still contains `expected`.
+    `seen` is the value in the answer to a read or to a failed swap, or None without a value.
     """
 
     client: int
@@ -54,7 +54,7 @@ class Operation:
 
 
 def anomalies(history: Sequence[Operation], initial: str) -> list[str]:
-    """Anomalies in the history of a cell by their most specific name; [] if there are none."""
+    """Return a line for each anomaly in the history of a cell; [] if there is none."""
     found = [*_lost_updates(history), *_stale_reads(history)]
     if not found and not is_linearizable(history, initial):
         found.append("not linearizable")
@@ -62,7 +62,7 @@ def anomalies(history: Sequence[Operation], initial: str) -> list[str]:
 
 
 def is_linearizable(history: Sequence[Operation], initial: str) -> bool:
-    """Can the operations be put in one order in which all of them are true?"""
+    """True if one order of the operations explains all their answers."""
     operations = [each for each in history if not (each.kind == "read" and each.result == "open")]
     must = sum(1 << index for index, each in enumerate(operations) if each.result != "open")
     waiting = [(0, initial)]
@@ -79,7 +79,7 @@ def is_linearizable(history: Sequence[Operation], initial: str) -> bool:
 
 
 def _next(operations: Sequence[Operation], done: int, value: str) -> Iterator[tuple[int, str]]:
-    """The states after one operation more: any that began before all others had ended."""
+    """Yield each state `(bit mask of done operations, value)` after one more operation."""
     left = [(index, each) for index, each in enumerate(operations) if not done >> index & 1]
     first_end = min(each.ended for _, each in left)
     for index, each in left:
@@ -89,7 +89,7 @@ def _next(operations: Sequence[Operation], done: int, value: str) -> Iterator[tu
 
 
 def _applied(operation: Operation, value: str) -> str | None:
-    """The value after an operation; None if it cannot have been answered so."""
+    """Return the value after an operation, or None if `value` contradicts the answer."""
     is_as_seen = operation.seen is None or operation.seen == value
     if operation.kind == "write":
         return operation.written
@@ -102,7 +102,7 @@ def _applied(operation: Operation, value: str) -> str | None:
 
 
 def _lost_updates(history: Sequence[Operation]) -> Iterator[str]:
-    """Two updates that both replaced the same value: one of them is lost."""
+    """Yield a line for each two updates that replaced the same value."""
     done: dict[str | None, Operation] = {}
     for each in history:
         if each.kind != "swap" or each.result != "done":
@@ -114,7 +114,7 @@ def _lost_updates(history: Sequence[Operation]) -> Iterator[str]:
 
 
 def _stale_reads(history: Sequence[Operation]) -> Iterator[str]:
-    """A client that sees a value older than the one that it wrote itself before."""
+    """Yield a line for each read of a value older than the client's own earlier write."""
     age = _ages(history)
     for read in history:
         if read.seen is None or read.seen not in age:
@@ -128,7 +128,7 @@ def _stale_reads(history: Sequence[Operation]) -> Iterator[str]:
 
 
 def _ages(history: Sequence[Operation]) -> Mapping[str | None, int]:
-    """Number of updates before each value, as far as they form a chain."""
+    """Return the number of updates before each value, for values in chains of updates."""
     follower = {
         each.expected: each.written
         for each in history
@@ -149,12 +149,12 @@ def _ages(history: Sequence[Operation]) -> Mapping[str | None, int]:
 ROWS = (2, 3, 4, 5, 6)
 CLIENTS = 8
 WHOLE_LIST = 0.1
-"""The share of reads that read the whole worksheet."""
+"""Share of reads that list the whole worksheet."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """The state of a row that a client saw last."""
+    """The value and ETag of a row that a client read or wrote last."""
 
     value: str
     etag: str
@@ -162,7 +162,7 @@ class Known:
 
 @dataclass(kw_only=True)
 class Cell:
-    """The history of a row's cell `value`, and what was in it before."""
+    """The history of the field `value` of one row, and the initial value."""
 
     initial: str
     history: list[Operation] = field(default_factory=list)
@@ -170,7 +170,7 @@ class Cell:
 
 @dataclass(kw_only=True)
 class Session:
-    """One client of a worksheet while it makes its part of a history."""
+    """One client of a worksheet, and the operations that it contributes to the history."""
 
     index: int
     client: httpx2.AsyncClient
@@ -183,7 +183,7 @@ class Session:
     complaints: list[str] = field(default_factory=list)
 
     async def act(self) -> None:
-        """Read a row, or update one as if it still were what the client knows of it."""
+        """Read a random row, or update one with the ETag that this client knows."""
         row = self.chance.choice(ROWS)
         if self.chance.random() < WHOLE_LIST:
             await self._list()
@@ -255,7 +255,7 @@ class Session:
         )
 
     def _expect(self, answer: httpx2.Response, status: int) -> bool:
-        """Record an answer that is not possible."""
+        """Return whether the status is as expected; record an unexpected answer as a complaint."""
         is_fine = answer.status_code == status
         may_be = answer.request.method == "GET" and answer.status_code in (502, 503, 504)
         if not is_fine and not may_be:
@@ -269,13 +269,16 @@ class Outcome:
 
     problems: Sequence[str]
     kinds: dict[str, int]
-    """How many operations there were of each sort."""
+    """Number of operations by kind and result, such as `swap done`."""
 
 
 async def run_history(
     client: httpx2.AsyncClient, worksheet: str, *, label: str, seed: int, steps: int
 ) -> Outcome:
-    """A history of eight clients on five rows of a worksheet; `label` is in all its values."""
+    """Run eight clients on five rows of a worksheet, and judge the history.
+
+    `label` is a part of every written value, which makes the values unique.
+    """
     path = f"/v2/sheets/{worksheet}"
     first = (await client.get(path)).raise_for_status().json()["results"]
     cells = {record["rowIndex"]: Cell(initial=record["value"]) for record in first}
@@ -301,7 +304,7 @@ async def run_history(
 
 
 async def work_last(session: Session) -> None:
-    """Read all rows once more, after everything: a lost update shows at the latest now."""
+    """Read all rows once more at the end, so that a lost update becomes visible."""
     for row in ROWS:
         await session.read(row)
 
@@ -334,7 +337,7 @@ FAULTS: Sequence[dict[str, object]] = (
 
 
 def seed_text() -> str:
-    """A worksheet of a history, as a CSV."""
+    """Return the initial worksheet of a history as CSV."""
     rows = (f"name:{row},value:initial-{row}\n" for row in ROWS)
     return f"{HEADER}\n{''.join(rows)}"
 
@@ -344,14 +347,14 @@ def worksheets() -> list[str]:
 
 
 def faults(every: int, count: int) -> list[dict[str, object]]:
-    """Faults of all kinds in turn, one per `every` calls."""
+    """Return `count` faults, one per `every` calls, of all kinds in turn."""
     return [
         {**FAULTS[number % len(FAULTS)], "skip": (number + 1) * every} for number in range(count)
     ]
 
 
 async def run_histories(url: str, key: str, *, histories: int, steps: int, seed: int = 1) -> Report:
-    """All histories, and what is wrong with them."""
+    """Run all histories, and return the report with their problems."""
     began = time.monotonic()
     waiting = iter(range(histories))
     outcomes: list[Outcome] = []
@@ -384,7 +387,7 @@ LATENCY_MS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Histories:
-    """`steps` are per client; `faults_every`: one call in this many fails, 0 for none."""
+    """Options: `steps` is per client, and one in `faults_every` calls fails (0 for none)."""
 
     histories: int = 1000
     steps: int = 8
@@ -398,7 +401,7 @@ def main() -> int:
 
 
 def run(folder: Path, campaign: Histories) -> Report:
-    """The histories on an emulator and a gateway of their own."""
+    """Run the histories with a new emulator and a new gateway."""
     write_seed(folder / "seed", {SPREADSHEET: {title: seed_text() for title in worksheets()}})
     with google(folder, latency_ms=LATENCY_MS) as (url, _):
         if campaign.faults_every:

@@ -1,19 +1,21 @@
-"""Walks by cursors over HTTP through gateways as processes, while a script edits the worksheet.
+"""Read all pages by cursor over HTTP from several gateway processes, while a script edits rows.
 
 Usage: python -m tests.simulation.live_paging --seconds 60 --gateways 2 [--planted]
 
+A walk is one read of all pages of a list.
+
 Rules
-- Time is real. Several gateways have one PostgreSQL, one Redis and one pepper; each page of a walk
-  comes from any of them.
-- The script makes `edits_per_second` edits of random rows at Google, each a batch: other fields are
-  edited, rows are inserted, deleted and moved.
-- Of rows that were there from `OLDEST_SECONDS` before a walk to its end, and were not moved then,
-  none may be given twice and none may be missing, unless the walk ends with 410.
-- A page that contradicts its own `order` or `where` is torn: the displayed rows and the values by
-  which they were sorted are of different states. `--skew-ms` makes Google answer every third call
-  later, so that the reads of both are further apart; `--no-ordered` asks for lists without both.
-- A 502 that may be repeated, as for a worksheet that changes too fast, is repeated.
-- The planted bug goes on behind the number of the last row given (`skip`).
+- Time is real. The gateways share one PostgreSQL, one Redis and one pepper; each page comes from a
+  random gateway.
+- The script makes `edits_per_second` random edits at Google. Each is one batch that edits other
+  fields, or inserts, deletes or moves rows.
+- A row that existed from `OLDEST_SECONDS` before a walk until its end, and did not move, must be in
+  the walk exactly once. A walk that ends with status 410 is not checked.
+- A page that contradicts its own `order` or `where` is torn: displayed and sorted values come from
+  different versions. `--skew-ms` delays every third call to Google to provoke that. `--no-ordered`
+  omits lists with `order` or `where`.
+- A retryable 502, as for a worksheet that changes too fast, is retried.
+- The planted bug pages by row number (`skip`) instead of by cursor.
 """
 
 import asyncio
@@ -62,16 +64,16 @@ IN_ORDER: Mapping[str, Callable[[Sequence[int], Sequence[int]], bool]] = {
     "without order": lambda *_: True,
     "by filter": lambda _, ties: [*ties] == sorted(ties) and TIES - 1 not in ties,
 }
-"""True if the fields of a page's rows agree with its list."""
+"""Checks by list name: whether the fields of a page's rows agree with `order` or `where`."""
 OLDEST_SECONDS = 5.0
-"""Answers are younger: gateways keep rows for less."""
+"""Upper limit of the age of an answer; gateways cache rows for a shorter time."""
 LEAST_ROWS = 10
 SKEWED_CALLS = 3_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class LivePaging:
-    """How long the walks go on, through how many gateways, and how fast the script edits."""
+    """Duration of the campaign, number of gateways, and speed of the edits."""
 
     seconds: float = 60.0
     gateways: int = 1
@@ -79,10 +81,10 @@ class LivePaging:
     rows: int = 120
     edits_per_second: float = 10.0
     most_seconds: float = 0.5
-    """Between two pages."""
+    """Longest pause between two pages."""
     rows_ttl_seconds: float = 0.3
     is_ordered: bool = True
-    """False: only lists without `order` and `where`, which no typed values decide."""
+    """False to omit lists with `order` or `where`, which need typed values."""
     skew_ms: int = 0
     seed: int = 1
     is_planted: bool = False
@@ -90,20 +92,20 @@ class LivePaging:
 
 @dataclass(kw_only=True)
 class Script:
-    """The edits of one thread; others ask which rows stayed."""
+    """A thread that edits rows; other threads ask which rows did not move."""
 
     client: Client
     chance: Random
     ids: list[int]
-    """Identities of the rows in order."""
+    """Values of the field `id`, in row order."""
     ties: dict[int, int]
     changed_at: dict[int, float] = field(default_factory=dict)
-    """Time of the last insertion or move of a row; infinite while it is on its way."""
+    """Time of the last insertion or move of each row; infinity during the move."""
     edits: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def stayed(self, since: float) -> Sequence[int]:
-        """The rows that are where they were at this time."""
+        """Return the IDs of the rows that did not move since the given time."""
         with self._lock:
             return [each for each in self.ids if self.changed_at.get(each, 0.0) < since]
 
@@ -113,7 +115,7 @@ class Script:
             self.edit()
 
     def edit(self) -> None:
-        """One edit of a random row."""
+        """Make one random edit of a random row."""
         chance, kind = self.chance, self.chance.choice(EDITS)
         at = chance.randrange(len(self.ids))
         if len(self.ids) <= LEAST_ROWS and kind in ("delete", "move"):
@@ -150,7 +152,7 @@ def _rows(at: int) -> Mapping[str, object]:
 
 
 def _written(at: int, column: int, *values: int | str) -> Mapping[str, Any]:
-    """The request that writes cells of a row from this column on."""
+    """Return the request that writes `values` into a row, starting at `column`."""
     cells = [
         {"userEnteredValue": {"stringValue" if isinstance(each, str) else "numberValue": each}}
         for each in values
@@ -160,7 +162,7 @@ def _written(at: int, column: int, *values: int | str) -> Mapping[str, Any]:
 
 
 def run_live(folder: Path, campaign: LivePaging) -> Report:
-    """All walks of all walkers."""
+    """Run all readers, and return the report of all their walks."""
     chance = Random(campaign.seed)  # noqa: S311
     ids = [*range(1000, 1000 + campaign.rows)]
     ties = {each: chance.randrange(TIES) for each in ids}
@@ -199,7 +201,7 @@ def run_live(folder: Path, campaign: LivePaging) -> Report:
 def gateways(
     folder: Path, emulator: EmulatorControl, campaign: LivePaging
 ) -> Iterator[Sequence[Api]]:
-    """A gateway with a store of its own, or several that share their stores and the pepper."""
+    """Yield one gateway with its own store, or several that share stores and pepper."""
     settings: dict[str, object] = {
         **LOOKS_EACH_TIME,
         "cache.rows_ttl_seconds": campaign.rows_ttl_seconds,
@@ -226,7 +228,7 @@ def gateways(
 
 
 def walked_for(campaign: LivePaging, apis: Sequence[Api], script: Script, walker: int) -> Report:
-    """The walks of one client; the last one begins before the time is over."""
+    """Run the walks of one client until the time is over."""
     chance = Random(f"{campaign.seed} {walker}")  # noqa: S311
     outcomes, figures = Counter[str](), Counter[str]()
     problems = []
@@ -253,7 +255,7 @@ def walked(
     name: str,
     figures: Counter[str],
 ) -> Counter[int] | None:
-    """How often each row was given; None after 410. Adds to the figures."""
+    """Return how often each row was returned, or None after status 410. Updates `figures`."""
     given, cursor, last = Counter[int](), "", apis[0]
     while True:
         api = chance.choice(apis)
@@ -285,7 +287,7 @@ def _check(answer: httpx2.Response) -> None:
 
 
 def main() -> int:
-    """Print the report; 1 if a row was given twice or was missing."""
+    """Print the report. Returns 1 if a row was repeated or missing."""
     campaign = parsed(LivePaging())
     return exit_status(lambda folder: run_live(folder, campaign))
 

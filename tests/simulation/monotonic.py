@@ -1,13 +1,12 @@
-"""Readers, writers and a person on one worksheet of counters, and whether anything went back.
+"""Check that readers of a worksheet of counters never see a counter go down.
 
 Usage: python -m tests.simulation.monotonic --seconds 60 [--windows]
 
 Rules
-- The judgement is pure: the answers go in, those of one client in the order in which it had them;
-  what is wrong comes out. A client sends one request after the other, so its answers have a clear
-  order.
-- Counters only rise. No row is ever moved or removed: its number and a field name a cell.
-- An answer that is marked stale may show anything. What it shows counts for later answers.
+- The check is pure: it takes the answers of each client in their order, and returns regressions. A
+  client sends one request at a time, so its answers have a clear order.
+- Counters only rise, and no row moves or disappears. So row number and field identify a cell.
+- An answer marked as stale can show any value. Later answers must not be older than it.
 """
 
 import asyncio
@@ -34,28 +33,28 @@ from tests.simulation.report import Report
 from tests.simulation.stage import CREDENTIALS, NO_LIMIT, Tables
 
 Cell = tuple[int, str]
-"""A row number and a field."""
+"""A row number and a field name."""
 Span = tuple[float, float]
-"""When something began and when it ended, in seconds of one clock."""
+"""Start and end, in seconds of one clock."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Content of one answer for a client."""
+    """The counters in one answer to a client."""
 
     client: int
     kind: str
     span: Span = (0.0, 0.0)
     cells: Mapping[Cell, int] = field(default_factory=dict)
     last_row: int | None = None
-    """The worksheet has no row after it; None if the answer does not say where the rows end."""
+    """Number of the last row of the worksheet; None if the answer does not say it."""
     is_write: bool = False
     is_stale: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Regression:
-    """An answer that shows less than an earlier one to the same client."""
+    """An answer with a lower counter than an earlier answer to the same client."""
 
     answer: Answer
     earlier: Answer
@@ -69,7 +68,7 @@ class Regression:
 
 
 def regressions(answers: Iterable[Answer]) -> Iterator[Regression]:
-    """One regression for each answer that goes back in time."""
+    """Yield a regression for each answer that is older than an earlier one."""
     shown: dict[int, dict[Cell, Answer]] = {}
     for answer in answers:
         highest = shown.setdefault(answer.client, {})
@@ -94,10 +93,10 @@ def _first_regression(answer: Answer, highest: Mapping[Cell, Answer]) -> Iterato
 
 
 def overlapping(spans: Sequence[Span], writes: Sequence[Span]) -> int:
-    """Number of spans that overlap a write."""
+    """Return how many of the `spans` overlap a span of `writes`."""
     began, ended = sorted(each[0] for each in writes), sorted(each[1] for each in writes)
     return sum(
-        bisect_right(began, last) > bisect_left(ended, first)  # more have begun than were over
+        bisect_right(began, last) > bisect_left(ended, first)  # more writes began than ended
         for first, last in spans
     )
 
@@ -107,7 +106,7 @@ FIRST_COLUMNS = ("name", PERSON)
 SEEDED_ROWS = 60
 PAGE = 24
 BUSY_ROWS = (2, 3, 4, 26, 27, 28)
-"""The rows that are written, on two pages."""
+"""Rows that are written during the campaign; they are on two pages."""
 UPDATES = ("update", "unchanged", "if-match", "mismatch", "mismatch")
 NEVER_A_TAG = '"other"'
 WRITE_SHARE = 0.4
@@ -116,7 +115,7 @@ CREATE_SHARE = 0.1
 
 @dataclass(kw_only=True)
 class Client:
-    """A client of the gateway; one with a field of its own writes, and alone writes that field."""
+    """A client of the gateway. A client with a `field` is the only one to write this field."""
 
     index: int
     http: httpx2.AsyncClient
@@ -126,11 +125,11 @@ class Client:
     answers: list[Answer] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     counters: dict[Cell, int] = field(default_factory=dict)
-    """The highest that was seen of each cell."""
+    """The highest value that this client has seen of each cell."""
     tags: dict[int, str] = field(default_factory=dict)
 
     async def act(self) -> None:
-        """One request."""
+        """Send one random request."""
         if not self.own_field or self.chance.random() > WRITE_SHARE:
             reads = (self._list, self._page, self._tail, self.order, self._search, self._row)
             await self.chance.choice(reads)()
@@ -147,7 +146,7 @@ class Client:
         await self._ask("page", params={"skip": str(skip), "limit": str(PAGE)})
 
     async def _tail(self) -> None:
-        """The page at the end, as far as the client knows where that is."""
+        """Read the last page, starting near the last row that this client knows."""
         last, _ = max(self.counters, default=(SEEDED_ROWS, ""))
         await self._ask("tail", params={"skip": str(max(0, last - 10)), "limit": str(PAGE)})
 
@@ -155,7 +154,7 @@ class Client:
         await self._ask("order", params={"order": f"-{PERSON}", "limit": "100"})
 
     async def _search(self) -> None:
-        """Look for a row by a condition that it met when it was seen last."""
+        """Search a row with a condition that its last known value meets."""
         known = [cell for cell, counter in self.counters.items() if counter]
         if not known:
             return
@@ -174,7 +173,7 @@ class Client:
         await self._ask("create", method="POST", body={"name": "new", self.own_field: 1})
 
     async def _update(self) -> None:
-        """Update the own counter of a row, with or without a condition."""
+        """Update this client's counter in a row, with or without If-Match."""
         row = self.chance.choice(BUSY_ROWS)
         counter = self.counters.get((row, self.own_field), 0)
         kind = self.chance.choice(UPDATES)
@@ -217,10 +216,10 @@ class Client:
         self.answers.append(noted)
         for cell, counter in noted.cells.items():
             self.counters[cell] = max(counter, self.counters.get(cell, 0))
-        # A person may change the row within the trip of a conditional update.
+        # A person can change the row while a conditional update is on its way to Google.
         is_met = kind == "if-match" and answer.json().get("code") == RowsMoved.code
         is_refused = answer.status_code == httpx2.codes.PRECONDITION_FAILED
-        # Rows that change faster than both of their renderings can be read are no step back.
+        # Rows that change faster than the gateway can read both renderings are not a regression.
         is_busy = method == "GET" and answer.json().get("code") == UpstreamError.code
         if not (answer.is_success or is_refused or is_met or is_busy):
             self.complaints.append(f"{noted.kind}: {answer.text}")
@@ -228,7 +227,7 @@ class Client:
 
 
 def records_of(answer: httpx2.Response) -> Sequence[Mapping[str, Any]]:
-    """The rows that an answer shows."""
+    """Return the rows in an answer."""
     body = answer.json()
     if answer.status_code == httpx2.codes.PRECONDITION_FAILED:
         return [body["existing"]]
@@ -239,7 +238,7 @@ def records_of(answer: httpx2.Response) -> Sequence[Mapping[str, Any]]:
 
 
 def cells_of(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Cell, int]]:
-    """Their counters; an empty cell counts as 0."""
+    """Yield cell and counter of the rows; an empty cell counts as 0."""
     for record in records:
         for name, text in record.items():
             if name not in ("rowIndex", "name"):
@@ -247,7 +246,7 @@ def cells_of(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Cell, int]]
 
 
 def last_row_of(answer: httpx2.Response, records: Sequence[Mapping[str, Any]]) -> int | None:
-    """Last row of the worksheet, if a list shows it."""
+    """Return the number of the worksheet's last row, or None if the answer does not show it."""
     if not answer.is_success or answer.json().get("hasNextPage", True):
         return None
     skip = int(answer.request.url.params.get("skip", "0"))
@@ -255,7 +254,7 @@ def last_row_of(answer: httpx2.Response, records: Sequence[Mapping[str, Any]]) -
 
 
 def counting(row: int, counter: int) -> Edit:
-    """The edit by which a person types a counter into a row."""
+    """Return the edit with which a person types a counter into a row."""
     start = {"sheetId": 0, "rowIndex": row - 1, "columnIndex": FIRST_COLUMNS.index(PERSON)}
     rows = [{"values": [{"userEnteredValue": {"numberValue": counter}}]}]
     update = {"start": start, "rows": rows, "fields": "userEnteredValue"}
@@ -263,7 +262,7 @@ def counting(row: int, counter: int) -> Edit:
 
 
 def spans_of(answers: Sequence[Answer], *, is_write: bool) -> list[Span]:
-    """The spans of the writes, or those of the reads."""
+    """Return the spans of the writes if `is_write`, else of the reads."""
     return [each.span for each in answers if each.is_write == is_write]
 
 
@@ -272,7 +271,7 @@ WINDOW_ABOVE_CELLS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Monotonic:
-    """Clients and duration, and whether the worksheet is read in windows."""
+    """Numbers of clients, duration, and whether the gateway reads the worksheet in windows."""
 
     seconds: float = 60.0
     readers: int = 8
@@ -281,7 +280,7 @@ class Monotonic:
     latency_ms: int = 100
     rows_ttl_seconds: float = 1.0
     pause_seconds: float = 0.03
-    """Between an answer and the client's next request, on average."""
+    """Average pause between an answer and the client's next request."""
     seed: int = 1
 
     @property
@@ -295,7 +294,7 @@ class Monotonic:
 
     @property
     def own_fields(self) -> Sequence[str]:
-        """The field of each writer."""
+        """The field of each writing client."""
         return [f"writer{index}" for index in range(self.writers)]
 
     @property
@@ -306,7 +305,7 @@ class Monotonic:
 
 
 async def run(folder: Path, campaign: Monotonic) -> Report:
-    """All of them for the whole time, then what came of it."""
+    """Run all clients for the whole time, and return the report."""
     scenery = Scenery(
         worksheets=1,
         text=campaign.seed_text,
@@ -326,7 +325,7 @@ async def run(folder: Path, campaign: Monotonic) -> Report:
             )
             for index, own_field in enumerate([*campaign.own_fields, *[""] * campaign.readers])
         ]
-        # Nothing tells of a number in the first read that it is older than its text.
+        # In the first read the gateway cannot detect that a number is older than its text.
         await clients[0].order()
         acting = asyncio.gather(
             *(_act_until(ends, client, campaign.pause_seconds) for client in clients)
@@ -347,7 +346,7 @@ async def _act_until(ends: float, client: Client, pause_seconds: float) -> None:
 
 
 def _edit_until(ends: float, stage: Stage, credentials: Path, seed: int) -> list[Span]:
-    """Raise the person's counters one by one; returns the times of the edits."""
+    """Raise the person's counters one by one. Returns the time spans of the edits."""
     chance = random.Random(seed)  # noqa: S311 - no secret
     counters = Counter[int]()
     spans: list[Span] = []

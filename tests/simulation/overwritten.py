@@ -1,11 +1,11 @@
-"""Conditional updates that wait for quota, and a person who edits the same rows meanwhile.
+"""Conditional updates that wait for quota, while a person edits the same rows.
 
 Usage: python -m tests.simulation.overwritten --seconds 60 [--planted]
 
 Rules
-- An update with If-Match compares a tag with a look at the row, and then writes. What a person does
-  between that look and the write cannot be noticed; but the look is one round trip before it,
-  however long the write waited for its quota.
+- An update with If-Match reads the row, compares the ETag, and then writes. The gateway cannot
+  notice an edit between that read and the write. But the read comes one round trip before the
+  write, however long the write waited for quota.
 """
 
 import sys
@@ -21,28 +21,31 @@ from tests.simulation.verbs.defects import Defect, waiting_after_looks
 from tests.simulation.verbs.operations import Mixture
 
 CLIENTS, ROWS = 24, 48
-"""Of two updates of a row, the second one waits for another group of writes."""
+"""Number of clients and of rows. The gateway writes two updates of one row in separate batches."""
 SLACK_SECONDS = 0.75
-"""A busy machine adds so much at most to the round trip between a look and its write."""
+"""Additional time that a busy machine might need between the read and the write."""
 EXPECTED = (
     "update: done, 200",
     "update: applied, 409",
     "update: not_applied, 412",
     f"{TAG_READ}404",
 )
-"""409: a person edited the row within the round trip; the update was applied.
-404: some clients read the row below the last one."""
+"""Results that every run must have.
+
+409: a person edited the row between read and write, and the update was applied.
+404: a client read the row below the last one.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Overwriting:
-    """Duration and Google's latency; `is_planted`: writes wait for quota after their read."""
+    """Duration and Google's latency; with `is_planted` writes wait for quota after their read."""
 
     seconds: float = 60.0
     latency_ms: int = 100
     writes_per_minute: int = 20
     edit_pause_seconds: float = 0.2
-    """Between two edits, on average."""
+    """Average pause between two edits."""
     seed: int = 1
     is_planted: bool = False
 
@@ -70,7 +73,7 @@ class Overwriting:
 
 
 def run_overwriting(folder: Path, campaign: Overwriting, defect: Defect | None = None) -> Report:
-    """Updates and edits for the whole time, in an empty folder, then what came of it."""
+    """Run updates and edits for the whole time, in an empty folder, and return the report."""
     if defect is None:
         planted = waiting_after_looks(campaign.writes_per_minute)
         defect = planted if campaign.is_planted else Defect()
@@ -84,7 +87,7 @@ def run_overwriting(folder: Path, campaign: Overwriting, defect: Defect | None =
 
 
 def main() -> int:
-    """Print the report; 1 if an edit was overwritten."""
+    """Print the report. Returns 1 if an edit was overwritten."""
     campaign = parsed(Overwriting())
     return exit_status(lambda folder: run_overwriting(folder, campaign))
 

@@ -1,14 +1,15 @@
-"""Walks by cursors through a worksheet that people edit, over HTTP on the app in process.
+"""Read all pages by cursor on the app in this process, while people edit the worksheet.
 
 Usage: python -m tests.simulation.paging --walks 1000 [--planted]
 
+A walk is one read of all pages of a list.
+
 Rules
-- Time is simulated: between two pages pass up to `most_seconds`, with `edits_per_second` edits of
-  random rows: other fields are edited, rows are inserted, deleted and moved.
-- Of rows that were there from a walk's beginning to its end, and whose order value stayed, none may
-  be given twice and none may be missing, unless the walk ends with 410. Rows that were moved are
-  left out.
-- The planted bug goes on behind the number of the last row given (`skip`).
+- Time is simulated. Between two pages up to `most_seconds` pass, with `edits_per_second` random
+  edits: fields are edited, and rows are inserted, deleted and moved.
+- A row that existed during the whole walk, and kept its values of `order`, must be in the walk
+  exactly once. A walk that ends with status 410 is not checked. Rows that moved are not checked.
+- The planted bug pages by row number (`skip`) instead of by cursor.
 """
 
 import sys
@@ -39,20 +40,20 @@ EDITS = ("note", "note", "note", "insert", "insert", "delete", "delete", "move")
 
 @dataclass(frozen=True, kw_only=True)
 class Paging:
-    """The number of walks, and how fast people edit."""
+    """Number of walks, and speed of the edits."""
 
     walks: int = 1_000
     rows: int = 120
     edits_per_second: float = 10.0
     most_seconds: float = 0.5
-    """Between two pages."""
+    """Longest time between two pages."""
     seed: int = 1
     is_planted: bool = False
 
 
 @dataclass
 class Place:
-    """A worksheet that people edit, and the identities of its rows in order."""
+    """A worksheet that people edit, with the IDs of its rows in order."""
 
     sheet: FakeWorksheet
     chance: Random
@@ -72,7 +73,7 @@ class Place:
         return cls(surface.sheets.worksheets[0], chance, ids, {*ids})
 
     def edit(self) -> None:
-        """One edit of a random row."""
+        """Make one random edit of a random row."""
         chance, kind = self.chance, self.chance.choice(EDITS)
         at = chance.randrange(len(self.ids))
         self.edits += 1
@@ -96,7 +97,7 @@ class Place:
 
 
 def run_paging(folder: Path, campaign: Paging) -> Report:
-    """All walks, in turn with each list."""
+    """Run all walks, each with the next kind of list, and return the report."""
     outcomes, figures = Counter[str](), Counter[str]()
     problems: list[Problem] = []
     with open_surface(folder, KEYS, SETTINGS) as surface:
@@ -121,7 +122,7 @@ def run_paging(folder: Path, campaign: Paging) -> Report:
 
 
 def misgiven(walk: str, given: Counter[int], stayed: Sequence[int]) -> list[Problem]:
-    """Of rows that stayed during a walk those that it gave twice, and those that it missed."""
+    """Return a problem for each row that stayed and was returned twice or not at all."""
     return [
         Problem(kind="twice" if given[each] else "missing", detail=f"{walk}: row {each}")
         for each in stayed
@@ -132,7 +133,7 @@ def misgiven(walk: str, given: Counter[int], stayed: Sequence[int]) -> list[Prob
 def walked(
     surface: Surface, campaign: Paging, place: Place, parameters: str
 ) -> Counter[int] | None:
-    """How often each row was given; None after 410."""
+    """Return how often each row was returned, or None after status 410."""
     chance, given, cursor = place.chance, Counter[int](), ""
     while True:
         paging = f"skip={given.total()}" if campaign.is_planted else f"cursor={cursor}"
@@ -153,7 +154,7 @@ def walked(
 
 
 def main() -> int:
-    """Print the report; 1 if a row was given twice or was missing."""
+    """Print the report. Returns 1 if a row was repeated or missing."""
     campaign = parsed(Paging())
     return exit_status(lambda folder: run_paging(folder, campaign))
 

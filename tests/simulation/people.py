@@ -1,4 +1,4 @@
-"""People who edit worksheets past the gateway, by hand and with scripts."""
+"""People who edit worksheets directly at Google, by hand and with scripts."""
 
 import json
 import random
@@ -25,7 +25,7 @@ HABITS: Mapping[str, int] = {
     "insert a row": 2,
     "correct": 4,
 }
-"""Weights of the edits that a person makes."""
+"""Weights of the kinds of edits that a person makes."""
 SCRIPT: Mapping[str, int] = {"add a row": 1, "append by script": 1}
 RETYPING: Mapping[str, int] = {"retype": 1}
 RETYPED_ROWS = 3
@@ -33,7 +33,7 @@ Edit = Mapping[str, Any]
 
 
 class Screen(Protocol):
-    """The worksheets as a person sees them."""
+    """The spreadsheet as a person sees it."""
 
     @property
     def workbook(self) -> Workbook | None: ...
@@ -41,10 +41,10 @@ class Screen(Protocol):
 
 @dataclass(kw_only=True)
 class Person:
-    """Somebody who edits the worksheets; `truth` is what they see of them.
+    """A person who edits worksheets; `truth` is the spreadsheet that the person sees.
 
-    `moves_columns`: one of their edits moves a column, at any time. `swaps_tabs`: one gives the
-    worksheets each other's names; sometimes one of them has another name for a moment before.
+    With `moves_columns` an edit can move a column. With `swaps_tabs` an edit can exchange the
+    titles of worksheets, sometimes with a temporary title in between.
     """
 
     url: str
@@ -55,16 +55,19 @@ class Person:
     swaps_tabs: bool = False
     habits: Mapping[str, int] = field(default_factory=lambda: HABITS)
     leaves_blank: frozenset[str] = frozenset()
-    """Fields that half of the rows do not have which this person adds."""
+    """Fields that are empty in half of the rows that this person adds."""
     header_row: int = 1
-    """Nobody edits it, nor rows above it."""
+    """Number of the header row. People edit neither this row nor the rows above."""
     columns: int | None = None
-    """Columns that this person edits, if the others are filled down; a row is added above these."""
+    """Number of columns that this person edits, if other columns are filled down; None for all.
+
+    The person then adds rows above the rows that contain only filled-down columns.
+    """
     sheets: Sequence[tuple[int, str]] = ()
-    """Ids and titles."""
+    """Sheet ID and title of each worksheet."""
 
     def arrive(self) -> None:
-        """Find out about the worksheets, before anything goes wrong."""
+        """Read the worksheets' IDs and titles, before faults begin."""
         sheets = self._send("GET", "?fields=sheets.properties(sheetId,title)")["sheets"]
         self.sheets = [
             (sheet["properties"].get("sheetId", 0), sheet["properties"]["title"])
@@ -72,11 +75,11 @@ class Person:
         ]
 
     def move_column(self) -> None:
-        """The last column becomes the second one, in all worksheets."""
+        """Move the last column to the second position, in all worksheets."""
         self._edit(self._last_column_moved(sheet_id) for sheet_id, _ in self.sheets)
 
     def do_something(self, number: int) -> None:
-        """Edit one worksheet; a row that is added has this number."""
+        """Edit one random worksheet; `number` identifies a row that the edit adds."""
         sheet_id, title = self.chance.choice(self.sheets)
         habits = {
             **self.habits,
@@ -95,7 +98,7 @@ class Person:
             "swap tabs": self._swap_tabs,
         }
         edit = edits[self.chance.choices([*habits], [*habits.values()])[0]]
-        # Somebody else may have changed the worksheet since it was seen.
+        # Another person can have changed the worksheet since this person read it.
         with suppress(AssertionError):
             edit(sheet_id, title, number)
 
@@ -103,13 +106,15 @@ class Person:
         self._edit([self._last_column_moved(sheet_id)])
 
     def edit_on_the_way(self) -> Mapping[str, Any]:
-        """An edit that is always possible: one worksheet or all are sorted, or get a row on top,
-        or worksheets get each other's names."""
+        """Return an edit that Google accepts at any time.
+
+        The edit sorts one worksheet or all, inserts a row at the top, or exchanges titles.
+        """
         sheets = self.chance.choice([[self.chance.choice(self.sheets)], self.sheets])
         requests: list[Mapping[str, Any]] = []
         match self.chance.choices(["sort", "insert", "swap"], [6, 2, 2 * self.swaps_tabs])[0]:
             case "sort":
-                for sheet_id, _ in sheets:  # where there is nothing to sort, it would be refused
+                for sheet_id, _ in sheets:  # Google rejects a sort of an empty range
                     requests += [_row_at_the_end(sheet_id), self._sorting(sheet_id)]
             case "insert":
                 requests = [_row_below(sheet_id, self.header_row) for sheet_id, _ in sheets]
@@ -124,7 +129,7 @@ class Person:
         self._edit(self._renaming())
 
     def _renaming(self) -> list[Mapping[str, Any]]:
-        """All names go to other worksheets, whatever the names are now."""
+        """Return requests that exchange the worksheets' titles, whatever the titles are now."""
         ids = [sheet_id for sheet_id, _ in self.sheets]
         titles = self.chance.sample([title for _, title in self.sheets], len(ids))
         return [
@@ -133,7 +138,7 @@ class Person:
         ]
 
     def _add_row(self, sheet_id: int, _: str, number: int) -> None:
-        """A row below the last one."""
+        """Add a row below the last one."""
         values = [_typed(text) if text else {} for text in self._row(sheet_id, number)]
         if self.columns is not None:
             filled = [row for row, texts in enumerate(self._rows(sheet_id)) if any(texts)]
@@ -186,7 +191,7 @@ class Person:
         self._edit([{"insertDimension": {"range": lines, "inheritFromBefore": at > 1}}])
 
     def _correct(self, sheet_id: int, _: str, __: int) -> None:
-        """A word is added to a cell."""
+        """Append a word to a cell."""
         cells = [
             (row, column, text)
             for row, texts in enumerate(self._rows(sheet_id))
@@ -200,7 +205,7 @@ class Person:
         self._edit([_written(sheet_id, row, column, text + CORRECTED)])
 
     def _retype(self, sheet_id: int, _: str, number: int) -> None:
-        """Another name goes into some rows at once."""
+        """Write another name into some rows at once."""
         rows = self._rows(sheet_id)
         column = rows[0].index("name")
         chosen = self.chance.sample(range(1, len(rows)), RETYPED_ROWS)
@@ -213,7 +218,7 @@ class Person:
         return {"moveDimension": {"source": source, "destinationIndex": 1}}
 
     def _rows(self, sheet_id: int) -> list[list[str]]:
-        """The rows from the header down."""
+        """Return the rows from the header on."""
         sheet = self.truth.workbook and self.truth.workbook.numbered(sheet_id)
         rows = texts_of(sheet)[self.header_row - 1 :] if sheet else []
         return [cells[: self.columns] for cells in rows]
@@ -221,7 +226,7 @@ class Person:
     def _row(self, sheet_id: int, number: int) -> list[str]:
         header = self._rows(sheet_id)[0]
         blank = self.leaves_blank if self.leaves_blank and self.chance.random() < 0.5 else ()
-        # A native table names columns without a name `Column 3`; no client reads these.
+        # A native table names unnamed columns, such as `Column 3`. No client reads these columns.
         names = ["" if name.startswith("Column ") else name for name in header]
         return [f"{name}:{number}" if name and name not in blank else "" for name in names]
 
@@ -238,7 +243,7 @@ def _typed(text: str) -> Mapping[str, Any]:
 
 
 def _written(sheet_id: int, row: int, column: int, text: str) -> Edit:
-    """A text goes into a cell; row and column count from 0."""
+    """Return the edit that writes a text into a cell; row and column count from 0."""
     start = {"sheetId": sheet_id, "rowIndex": row, "columnIndex": column}
     rows = [{"values": [_typed(text)]}]
     return {"updateCells": {"start": start, "rows": rows, "fields": "userEnteredValue"}}
@@ -249,7 +254,7 @@ def _lines(sheet_id: int, dimension: str, first: int, end: int) -> Mapping[str, 
 
 
 def _row_below(sheet_id: int, row: int) -> Mapping[str, Any]:
-    """A new row below another."""
+    """Return the request that inserts a row below another row."""
     return {"insertDimension": {"range": _lines(sheet_id, "ROWS", row, row + 1)}}
 
 
@@ -263,20 +268,20 @@ def _renamed(sheet_id: int, title: str) -> Mapping[str, Any]:
 
 
 def writing(emulator: EmulatorControl, worksheet: str, row: int, column: int, text: str) -> Edit:
-    """A text goes into a cell of the spreadsheet; row and column count from 1."""
+    """Return the edit that writes a text into a cell; row and column count from 1."""
     sheet_id = list(emulator.everything()).index(worksheet)
     return {"requests": [_written(sheet_id, row - 1, column - 1, text)]}
 
 
 def make(emulator: EmulatorControl, edit: Edit) -> None:
-    """Do it now."""
+    """Apply the edit to the emulator now."""
     with person_at(emulator.url, emulator.credentials, emulator.spreadsheet) as client:
         client.send("POST", ":batchUpdate", edit)
 
 
 @contextmanager
 def person_at(url: str, credentials: Path, spreadsheet: str) -> Iterator[Client]:
-    """A person's connection to a spreadsheet of an emulator."""
+    """Yield a person's connection to a spreadsheet of the emulator."""
     account = json.loads(credentials.read_text(encoding="utf-8"))
     client = connected(url, account, spreadsheet)
     with closing(client.connection):

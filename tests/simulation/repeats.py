@@ -1,4 +1,4 @@
-"""A short campaign, run again if nothing of what it is about happened in it."""
+"""Repeat a short campaign until the events that it tests have happened."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +11,10 @@ MOST_RUNS = 4
 def run_until_met(
     run: Callable[[int, Path], Report], is_met: Callable[[Report], bool], folder: Path
 ) -> Report:
-    """The report of the last run: the first that had problems or met its occasion, at most four.
+    """Run a campaign until a report has problems or `is_met`, at most four times.
 
-    `run` gets a seed and an empty folder. On a busy machine a short campaign may end before people
-    or faults did what it is about; a run without them proves nothing.
+    `run` gets a seed and an empty folder. On a busy machine a short campaign can end before the
+    edits or faults that it tests happen, and then proves nothing.
     """
     for seed in range(1, MOST_RUNS):
         report = run(seed, _made(folder / str(seed)))
@@ -24,7 +24,7 @@ def run_until_met(
 
 
 def run_with(run: Callable[[int, Path], Report], folder: Path, *figures: str) -> Report:
-    """The report of a run in which all of this happened, or which had problems."""
+    """Run a campaign until its report has problems, or counts each of `figures` at least once."""
 
     def happened(report: Report) -> bool:
         return min(report.figures[name] for name in figures) > 0

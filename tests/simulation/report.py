@@ -1,4 +1,4 @@
-"""Report of a campaign: its figures, and all that is wrong."""
+"""Report of a campaign: figures and problems."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ MOST_SHOWN = 30
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A broken promise: its sort (lost, doubled, misplaced, ...) and what shows it."""
+    """A violated guarantee: its kind (lost, doubled, misplaced, ...) and the evidence."""
 
     kind: str
     detail: str
@@ -20,16 +20,16 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Results of one campaign, or of several."""
+    """Results of one campaign, or the sum of several."""
 
     title: str = ""
     lines: Sequence[str] = ()
     outcomes: Counter[str] = field(default_factory=Counter)
-    """Of operations, by their kinds and answers."""
+    """Number of operations by kind and answer."""
     figures: Counter[str] = field(default_factory=Counter)
     problems: Sequence[Problem] = ()
     chronicles: Sequence[str] = ()
-    """The stories of some writes that went wrong."""
+    """Event logs of some writes that failed the check."""
     seconds: float = 0.0
 
     @property

@@ -1,14 +1,15 @@
-"""Two gateways with stores of their own, and a script, on one worksheet with sparse rows.
+"""Two gateways with separate stores, and a script, on one worksheet with sparse rows.
 
 Usage: python -m tests.simulation.shared_sheet --operations 20000
 
-Options add what others and Google do: --slowest-look-ms 6000, --trip-share 0.2, --full-seconds 20.
+Further disturbances: --slowest-look-ms 6000, --trip-share 0.2, --full-seconds 20.
 
 Rules
-- Clients of both gateways create rows and update rows that they read shortly before, while Google
-  fails and the script appends and moves rows: `values.append` inserts below the table at A1, whose
-  end it finds above the rows that do not touch it; `appendCells` appends below all rows.
-- Nobody removes rows, but the batches of each gateway are unknown to the other one, as edits are.
+- Clients of both gateways create rows, and update rows that they read shortly before. Meanwhile
+  Google fails, and the script appends and moves rows. `values.append` inserts below the table at
+  A1, which ends above rows that do not touch it; `appendCells` appends below all rows.
+- No row is deleted. But each gateway does not know the other gateway's writes, just as it does not
+  know edits.
 """
 
 import sys
@@ -27,7 +28,7 @@ class Sharing:
     """Number of operations, and their disturbances."""
 
     operations: int = 20_000
-    """Creates and conditional updates, of both gateways together."""
+    """Number of creates and conditional updates of both gateways together."""
     clients: int = 6
     """Number of clients of each gateway."""
     update_share: float = 0.5
@@ -36,18 +37,18 @@ class Sharing:
     latency_ms: int = 20
     script_pause_seconds: float = 0.2
     read_pause_seconds: float = 0.2
-    """Between a read and the update under its tag, at most."""
+    """Longest pause between a read and the update with the ETag of this read."""
     rows_ttl_seconds: float = 0.3
     slowest_look_ms: int = 0
-    """Slow looks take half a second at least, and so long at most; 0: there are none."""
+    """Longest delay of a slow read in milliseconds, at least 500; 0 means no slow reads."""
     look_share: float = 0.1
     trip_share: float = 0.0
-    """So many writes meet a script that sorts all rows or inserts one, on their way."""
+    """Share of the writes just before which a script sorts all rows or inserts one."""
     full_seconds: float = 0.0
-    """Between two times at which others fill the metadata, on average; 0: never."""
+    """Average seconds between two times when other programs fill the metadata; 0 means never."""
     seed: int = 1
     end_seconds: float = 600.0
-    """After so long the clients are given up."""
+    """Seconds after which the campaign gives up waiting for its clients."""
 
     @property
     def verbs(self) -> Verbs:
@@ -85,7 +86,7 @@ class Sharing:
 
 
 def main() -> int:
-    """Print the report; 1 if a promise was broken."""
+    """Print the report. Returns 1 if a guarantee was violated."""
     campaign = parsed(Sharing()).verbs
     return exit_status(lambda folder: run_parts(folder, campaign))
 

@@ -1,4 +1,4 @@
-"""Stage of all simulations: the emulator behind an observer, and a gateway as a process."""
+"""Set-up of all campaigns: an observed emulator, and a gateway process."""
 
 import asyncio
 import logging
@@ -25,12 +25,12 @@ NO_LIMIT = 1_000_000
 PATIENCE_SECONDS = 60.0
 SPREADSHEET = "simulated"
 FIRST_VISITED = 2_000_000_000
-"""The number of the first row that no client of the gateway sent."""
+"""Number of the first row that a person adds; clients of the gateway use lower numbers."""
 CREDENTIALS = "credentials.json"
 KEYS = "keys.db"
 
 Tables = Mapping[str, Mapping[str, object]]
-"""Settings of a gateway, by their tables."""
+"""Settings of a gateway by table of the configuration file."""
 HEADER_TTL_SECONDS = 1.0
 WRITE_TIMEOUT_SECONDS = 2.0
 SETTINGS: Tables = {
@@ -41,12 +41,12 @@ SETTINGS: Tables = {
     },
     "cache": {"header_ttl_seconds": HEADER_TTL_SECONDS},
 }
-"""These settings give a gateway no quota to wait for, and a timeout for writes to Google."""
+"""Default settings of campaigns: no quota to wait for, and a short timeout of writes."""
 
 
 @contextmanager
 def served(emulator: Emulator, app: ASGIApp, folder: Path) -> Iterator[str]:
-    """The URL of an emulator, served through `app` for the time of the block."""
+    """Serve an emulator through `app` during the block, and yield the URL."""
     listening = bind("127.0.0.1", 0)
     emulator.write_credentials(folder / CREDENTIALS, base_url(listening))
     with in_background(make_server(app, shutdown_seconds=1), listening) as url:
@@ -55,10 +55,10 @@ def served(emulator: Emulator, app: ASGIApp, folder: Path) -> Iterator[str]:
 
 @contextmanager
 def logged_to(path: Path) -> Iterator[None]:
-    """Write the log of this process and its libraries to a file for the time of the block."""
+    """Write the log of this process and its libraries to a file during the block."""
     root = logging.getLogger()
     handlers, level = [*root.handlers], root.level
-    root.handlers.clear()  # which `configure_logging` would close
+    root.handlers.clear()  # `configure_logging` would close these handlers
     with path.open("w", encoding="utf-8") as log:
         configure_logging(log)
         try:
@@ -70,7 +70,7 @@ def logged_to(path: Path) -> Iterator[None]:
 
 
 def gateway_process(folder: Path, emulator_url: str, settings: Tables) -> Mortal:
-    """A gateway in front of the emulator, without a rate limit, that has yet to be started."""
+    """Return a gateway in front of the emulator, without rate limits and not yet started."""
     own: Tables = {
         "google": {"endpoint": emulator_url, "credentials": str(folder / CREDENTIALS)},
         "access": {"database": str(folder / KEYS)},
@@ -81,7 +81,7 @@ def gateway_process(folder: Path, emulator_url: str, settings: Tables) -> Mortal
 
 
 async def stop_after(seconds: float, tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Let tasks go on for a while, then end them; what goes wrong in one of them is raised."""
+    """Run tasks for some seconds, then cancel them. Raises the exception of a failed task."""
     await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
     for task in tasks:
         task.cancel()
@@ -100,9 +100,10 @@ def google(
     per_minute: int = 0,
     watch: Callable[[Emulator], object] = lambda _: None,
 ) -> Iterator[tuple[str, Witness]]:
-    """The emulator of what is in `folder / "seed"`, with its witness; `watch` sees it first.
+    """Yield URL and witness of an emulator with the spreadsheets in `folder / "seed"`.
 
-    `per_minute` is Google's quota of reads and of writes, 0: none.
+    The witness records the calls. `watch` gets the emulator before it serves. `per_minute` is
+    Google's quota of reads and of writes; 0 means no quota.
     """
     options = EmulatorOptions(
         seed=folder / "seed",
@@ -120,12 +121,12 @@ def google(
 
 
 def mortal_gateway(folder: Path, emulator_url: str, settings: Tables = SETTINGS) -> Mortal:
-    """A gateway with the usual settings of campaigns, or others."""
+    """Return a gateway process that can be killed, by default with the settings of campaigns."""
     return gateway_process(folder, emulator_url, settings)
 
 
 def client_of(url: str, key: str, spreadsheet: str = SPREADSHEET) -> httpx2.AsyncClient:
-    """A client of a gateway with as many connections as it needs."""
+    """Return an HTTP client of a gateway, with unlimited connections."""
     return httpx2.AsyncClient(
         base_url=url,
         headers={"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": spreadsheet},
@@ -135,7 +136,7 @@ def client_of(url: str, key: str, spreadsheet: str = SPREADSHEET) -> httpx2.Asyn
 
 
 async def make_key(folder: Path, spreadsheets: Iterable[str] = (SPREADSHEET,)) -> str:
-    """A new key store with a key that may do everything with all worksheets."""
+    """Create a key store, and return a key with all rights for all worksheets."""
     made = await make_keys(folder, {"all": ALL_COLUMNS}, spreadsheets)
     return made["all"]
 
@@ -145,7 +146,7 @@ async def make_keys(
     columns: Mapping[str, ColumnGrant],
     spreadsheets: Iterable[str] = (SPREADSHEET,),
 ) -> Mapping[str, str]:
-    """A new key store with keys that may write these columns of all worksheets, by their names."""
+    """Create a key store, and return keys by name; each can write the given columns."""
     requests = {
         name: KeyRequest(
             name=name,

@@ -1,4 +1,7 @@
-"""Made-up histories of a worksheet, for tests of the verdict."""
+"""Invented histories of a worksheet, for tests of the verdict.
+
+The verdict is the check of a campaign's answers against the effects at Google.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -22,7 +25,7 @@ Bodies = tuple[Mapping[str, str], ...]
 
 
 def row(number: int, group: str = "", key: str = "", *, note: int = 0) -> Cells:
-    """A row of the worksheet; its note is of another number after an update."""
+    """Return a row of the worksheet; `note` is the number of the update that wrote its note."""
     return (f"id:{number}", "", "", f"note:{note or number}", group, key)
 
 
@@ -40,10 +43,7 @@ UPSERTED: Cells = ("", "", "", "note:7", "", "key:0")
 
 @dataclass(kw_only=True)
 class Story:
-    """A worksheet from 0 s on, and what people and the gateway made of it.
-
-    `above` are the rows above its header.
-    """
+    """Versions of a worksheet since 0 s. `above` are the rows above its header."""
 
     above: Sequence[Cells] = ()
     history: History = field(default_factory=History)
@@ -65,11 +65,12 @@ class Story:
         table_rows: int = 0,
         adding: Sequence[Mapping[str, Any]] = (),
     ) -> "Story":
-        """The rows below the header from a moment on; with a fence the gateway made them so.
+        """Add a version with these rows below the header; a gateway's batch wrote it if `fence`.
 
-        `is_idle`: its batch changed none of them. It added rows if `answer_from` is given, the row
-        from which its answer shows them. `key` is that of its gateway. The first `table_rows` rows
-        are the body of a native table. `adding` are the requests that add rows.
+        `fence` is the metadata ID of the batch. `is_idle`: the batch changed no row. `answer_from`:
+        the first row that the batch's answer shows, if the batch added rows. `key`: the metadata
+        key of its gateway. `table_rows`: number of rows in the body of a native table. `adding`:
+        the requests that add rows.
         """
         span = Span(top=0, left=0, bottom=1 + table_rows, right=len(HEADER))
         table = NativeTable(table_id="table", name="Table", span=span, rows={})
@@ -132,7 +133,7 @@ def entry(
     code: int = 0,
     **more: Any,
 ) -> Entry:
-    """An operation, by default asked for at 4 s and answered at 6 s."""
+    """Return an operation with its answer, by default sent at 4 s and answered at 6 s."""
     return Entry(
         worksheet=TITLE,
         operation=Operation(kind=kind, number=number, bodies=bodies, rows=rows, **more),
@@ -174,7 +175,10 @@ def kinds_of(
     reads: Sequence[ListRead] = (),
     failures: Sequence[float] = (),
 ) -> set[str]:
-    """The kinds of the problems; at the end the worksheet is read as it is."""
+    """Return the kinds of problems that the verdict finds.
+
+    At the end of the story a read without cache shows the current worksheet.
+    """
     courses = story.history.courses(story.sent, story.kills)
     last = ListRead(
         worksheet=TITLE,
@@ -198,7 +202,7 @@ def records_of(version: Version) -> Sequence[Mapping[str, Any]]:
 
 
 def at_5(*rows: Cells, **more: Any) -> Story:
-    """Two rows, and at 5 s a batch that makes these of them."""
+    """Return a story of two rows, which a batch at 5 s replaces by `rows`."""
     return begun(ONE, TWO).add(5.0, *rows, fence=1, **more)
 
 

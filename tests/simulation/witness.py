@@ -1,10 +1,10 @@
-"""Google's side of the matter: what took effect, and when Google failed.
+"""Record what took effect at Google, and when Google failed.
 
 Rules
-- Nothing of an exchange is changed, and `receive` goes on with its `__self__`: the emulator closes
-  connections by it.
-- Google fails with every fault, every call that is cut off, and every answer that comes too late.
-  A person's calls do not fail. A fault that only edits is a person, too.
+- The witness changes no message. It keeps the `__self__` of `receive`, because the emulator closes
+  connections through it.
+- Google fails with every fault, every interrupted call, and every answer that comes too late. Calls
+  of people do not fail. A fault that only edits counts as a person.
 """
 
 import re
@@ -26,19 +26,19 @@ from sheets_emulator.grid.workbook import Workbook
 from tests.exchanges import Hearing
 
 NUMBER = re.compile(r"id:(\d+)")
-"""The number of a row, in one of its cells."""
+"""Matches the number of a row, in one of its cells."""
 SENT_NUMBER = re.compile(rb'"id:(\d+)"')
 FENCE = b"createDeveloperMetadata"
 FENCE_ID = re.compile(FENCE + rb'":\s*\{"developerMetadata":\s*\{"metadataId":\s*(\d+)')
 
 
 Note = Callable[[Workbook, Workbook, float], None]
-"""Takes in a spreadsheet before and after a change, and the moment of the change."""
+"""Function that gets a spreadsheet before and after a change, and the time of the change."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """A call that came; `asked` is its path with its parameters."""
+    """A call of the Sheets API; `asked` is its path with query."""
 
     at: float
     asked: str
@@ -46,22 +46,22 @@ class Call:
 
 @dataclass(kw_only=True)
 class SentBatch:
-    """A batch with a fence; `is_lost`: one of its copies got no good answer."""
+    """A write batch of a gateway; `is_lost` if one of its copies got no success answer."""
 
     sent_at: float
-    """The arrival of its first copy."""
+    """Arrival time of the first copy."""
     body: bytes
     is_lost: bool = False
 
 
 def is_edit(fault: Fault) -> bool:
-    """True for an edit on the way of a call, which gets its normal answer."""
+    """True for a fault that only edits the sheet before a call, which then succeeds."""
     return fault.edit is not None and not fault.is_failing
 
 
 @dataclass(kw_only=True)
 class Witness:
-    """The emulator's application, and the moments at which Google failed."""
+    """The emulator's application, with a record of calls and of Google's failures."""
 
     app: ASGIApp
     patience_seconds: float
@@ -69,16 +69,16 @@ class Witness:
     """All calls of the Sheets API, in order."""
     batches: int = 0
     lost: set[int] = field(default_factory=set)
-    """The numbers of rows in a batch that got no good answer."""
+    """Numbers of the rows in batches without a success answer."""
     failures: list[float] = field(default_factory=list)
-    """In order."""
+    """Times of Google's failures, ascending."""
     lost_writes: list[float] = field(default_factory=list)
-    """The failures of batches with a fence."""
+    """Times of the failures of gateway batches."""
     sent: dict[int, SentBatch] = field(default_factory=dict)
-    """The batches by the ids of their fences."""
+    """The batches by the metadata IDs of their fences."""
 
     def watch(self, emulator: Emulator) -> None:
-        """Note from now on which calls fail, and which batches are sent."""
+        """Record from now on the batches that arrive and the calls that fail."""
         faults = emulator.service.faults
         take = faults.take
 
@@ -94,15 +94,15 @@ class Witness:
         faults.take = taken  # type: ignore[method-assign]
 
     def between(self, start: float, end: float) -> Sequence[Call]:
-        """The calls of a time, in their order."""
+        """Return the calls between two times, in order."""
         return [call for call in self.calls if start <= call.at < end]
 
     def saw_failure(self, since: float, until: float) -> bool:
-        """Whether Google failed between two moments."""
+        """True if Google failed between two times."""
         return _is_between(self.failures, since, until)
 
     def saw_lost_write(self, since: float, until: float) -> bool:
-        """Whether a batch failed between two moments."""
+        """True if a gateway's batch failed between two times."""
         return _is_between(self.lost_writes, since, until)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -116,7 +116,7 @@ class Witness:
         try:
             await self.app(scope, hearing, send)
         except ClientDisconnect:
-            self._failed(hearing.heard)  # the gateway was killed while it sent this
+            self._failed(hearing.heard)  # the gateway was killed while it sent this batch
             return
         finally:
             is_batch = scope["path"].endswith(":batchUpdate") and FENCE in hearing.heard
@@ -139,7 +139,7 @@ def _is_between(moments: Sequence[float], since: float, until: float) -> bool:
 
 
 def follow(emulator: Emulator, spreadsheet: str, note: Note) -> Workbook:
-    """Call `note` whenever the emulator keeps a changed spreadsheet; the spreadsheet as it is."""
+    """Call `note` after each change of a spreadsheet. Returns the current spreadsheet."""
     store = emulator.service.store
     keep = store.keep
 
@@ -154,7 +154,7 @@ def follow(emulator: Emulator, spreadsheet: str, note: Note) -> Workbook:
 
 
 def changed_sheets(before: Workbook, after: Workbook) -> Iterator[tuple[Sheet, Sheet]]:
-    """The worksheets of which a row is another object, before and after."""
+    """Yield each worksheet with a changed row, as `(before, after)`."""
     for sheet in after.sheets:
         old = before.numbered(sheet.sheet_id)
         if old is not None and not (
@@ -164,7 +164,7 @@ def changed_sheets(before: Workbook, after: Workbook) -> Iterator[tuple[Sheet, S
 
 
 def texts_of(sheet: Sheet) -> list[list[str]]:
-    """The cells of a worksheet as texts."""
+    """Return the cells of a worksheet as rows of strings."""
     return [row_texts(cells) for cells in sheet.rows]
 
 

@@ -1,10 +1,9 @@
-"""The long form.  Usage: python -m tests.simulation.fleet --creates 2000 --runs 50 --processes 3
+"""Run the campaign.  Usage: python -m tests.simulation.fleet --creates 2000 --runs 50 --processes 3
 
-Options add what others and Google do: --slowest-look-ms 6000, --partial-keys 0.5,
---full-seconds 20.
+Further disturbances: --slowest-look-ms 6000, --partial-keys 0.5, --full-seconds 20.
 
-Each run has engines, processes and a spreadsheet of its own: fences of killed processes stay for
-185 s, and what the emulator notes of each change grows with the rows.
+Each run has its own servers, processes and spreadsheet, because metadata of killed processes stays
+for 185 s, and the emulator's records of each change grow with the rows.
 """
 
 import signal
@@ -19,9 +18,9 @@ from tests.simulation.fleet.campaign import Fleet, run
 
 
 def main() -> int:
-    """Print a report for each run; 1 if a promise was broken.
+    """Print a report for each run. Returns 1 if a guarantee was violated.
 
-    SIGTERM ends it as Ctrl-C does: engines and processes end with it.
+    SIGTERM acts like Ctrl-C: servers and processes end, too.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     campaign = parsed(Fleet())

@@ -1,11 +1,12 @@
-"""A fleet from its start to its report: emulator, engines, processes, disturbances and clients.
+"""Run a fleet: several gateway processes on PostgreSQL and Redis, with disturbances and clients.
 
 Rules
-- Clients go on until they created enough rows and every disturbance of the engines has come.
-- Then nothing is disturbed any more: the last tenth of the creates, or more, is calm. At the end
-  every process is asked for all rows.
-- Google fails all the time, for a share of the calls.
-- `per_minute` stands for Google's 60: the emulator refuses nothing, its statistics are judged.
+- Clients run until they created enough rows and every disturbance of PostgreSQL and Redis happened.
+- Then the disturbances stop: at least the last tenth of the creates runs undisturbed. At the end a
+  client reads all rows from every process.
+- A share of the calls to Google fails all the time.
+- `per_minute` replaces Google's limit of 60. The emulator does not enforce it; the test checks the
+  emulator's statistics.
 """
 
 import asyncio
@@ -55,40 +56,40 @@ from tests.simulation.verbs.operations import HEADER, LIMITED_FIELDS
 from tests.simulation.witness import Witness
 
 PLANNED_CALLS = 500
-"""Faults are planned for so many calls of each sort at a time."""
+"""Number of calls of each kind for which one plan of faults suffices."""
 BURST_SHARE = 0.9
-"""The gateway's rate as a share of Google's limit; the burst is the rest."""
+"""Rate of the gateway's quota as a share of Google's limit; the burst is the rest."""
 PROJECT_LIMITS = 5
 LAST_TRIES = 30
 LOOK_SECONDS = 0.2
 LAST_SECONDS = 60.0
-"""Clients have so long for what they have begun."""
+"""Seconds in which clients finish their open requests at the end."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fleet:
-    """How large a campaign is, and what disturbs it."""
+    """Size of a campaign, and its disturbances."""
 
     creates: int = 2000
     runs: int = 1
-    """Each with the next seed."""
+    """Number of runs, each with the next seed."""
     seed: int = 1
     processes: int = 3
     clients: int = 16
     worksheets: int = 3
     updates: float = 0.6
-    """So many creates are followed by an update."""
+    """Share of the creates that an update follows."""
     faults: float = 0.02
-    """Share of Google's calls that go wrong."""
+    """Share of Google's calls that fail."""
     slowest_look_ms: int = 0
-    """Slow looks take half a second at least, and so long at most; 0: there are none."""
+    """Longest delay of a slow read in milliseconds, at least 500; 0 means no slow reads."""
     look_share: float = 0.1
     full_seconds: float = 0.0
-    """Between two times at which others fill the metadata, on average; 0: never."""
+    """Average seconds between two times when other programs fill the metadata; 0 means never."""
     partial_keys: float = 0.0
-    """So many updates have a key that sees some columns."""
+    """Share of the updates with a key that can access only some columns."""
     per_minute: int = 600
-    """Google's limit of reads and of writes."""
+    """Google's limit of reads and of writes per minute."""
     latency_ms: int = 20
     latest_ms: int = 4500
     rows_ttl_seconds: float = 5.0
@@ -96,15 +97,15 @@ class Fleet:
     suspend_every_seconds: float = 90.0
     suspend_seconds: float = 40.0
     engine_seconds: float = 3.0
-    """Between two disturbances of the engines; 0: none."""
+    """Average seconds between two disturbances of PostgreSQL or Redis; 0 means none."""
     hang_seconds: float = 3.0
     outage_seconds: float = 5.0
-    """While both engines are down."""
+    """Seconds for which both PostgreSQL and Redis are down."""
     calm_seconds: float = 30.0
     answer_seconds: float = 15.0
-    """After so long a client asks another process."""
+    """Timeout of a request, after which the client asks another process."""
     end_seconds: float = 7200.0
-    """After so long the clients are given up."""
+    """Seconds after which the campaign gives up waiting for its clients."""
 
     @property
     def settings(self) -> Tables:
@@ -234,7 +235,7 @@ async def _run(
 
 
 async def _make_keys(database: str) -> Sequence[str]:
-    """A key that sees all columns, and one that sees some."""
+    """Return a key for all columns, and a key for some columns."""
     requests = {
         name: KeyRequest(
             name=name, grants=Grants(spreadsheets=frozenset({SPREADSHEET}), columns=columns)
@@ -289,9 +290,9 @@ async def _clients(
 
 
 async def _work(campaign: Fleet, clients: Sequence[Client], trouble: Trouble) -> bool:
-    """Clients act while everything is disturbed, and then for a while in peace.
+    """Run the clients with all disturbances, and then for a while without.
 
-    False if they were not done in time.
+    Returns False if the clients did not finish in time.
     """
     log = clients[0].log
     ends_at = time.monotonic() + campaign.end_seconds
@@ -304,7 +305,7 @@ async def _work(campaign: Fleet, clients: Sequence[Client], trouble: Trouble) ->
     acting = [asyncio.create_task(act(client)) for client in clients]
 
     async def until(is_done: Callable[[], bool]) -> None:
-        """Raises what goes wrong in a client."""
+        """Wait for the condition. Raises the exception of a failed client."""
         while time.monotonic() < ends_at and not is_done():
             done, _ = await asyncio.wait(acting, timeout=LOOK_SECONDS)
             for task in done:
@@ -325,7 +326,7 @@ async def _work(campaign: Fleet, clients: Sequence[Client], trouble: Trouble) ->
 
 
 async def _weather(campaign: Fleet, url: str, witness: Witness) -> None:
-    """New faults whenever those of the last plan may be used up."""
+    """Send the emulator new faults before those of the last plan can be used up."""
     chance = random.Random(campaign.seed)  # noqa: S311 - no secret
     async with httpx2.AsyncClient(base_url=url) as client:
         planned_for = 0
@@ -338,7 +339,7 @@ async def _weather(campaign: Fleet, url: str, witness: Witness) -> None:
 
 
 async def _read_all(clients: Sequence[Client], members: Sequence[Member]) -> list[str]:
-    """All rows of each worksheet at each process; those that do not answer."""
+    """Read all rows of each worksheet from each process. Returns the names of failed reads."""
     rows: dict[str, list[int]] = defaultdict(list)
     for client in clients:
         rows[client.worksheet] += client.rows
@@ -356,7 +357,7 @@ async def _read_all(clients: Sequence[Client], members: Sequence[Member]) -> lis
 
 
 def peaks_at(url: str) -> dict[str, int]:
-    """The most calls of each account in a minute, by its name and their sort."""
+    """Return the maximum calls per minute, by account and kind of call."""
     stats: Mapping[str, Any] = httpx2.get(f"{url}/_emulator/stats").json()
     return {
         f"{account} {sort}": usage[f"peak_{sort}"]
@@ -367,7 +368,7 @@ def peaks_at(url: str) -> dict[str, int]:
 
 
 def last_texts_at(url: str) -> Mapping[str, Sequence[Sequence[str]]]:
-    """All cells of the worksheets as the emulator shows them, by title."""
+    """Return all cells of the worksheets in the emulator, by title."""
     answer = httpx2.get(f"{url}/_emulator/spreadsheets/{SPREADSHEET}", timeout=60.0)
     return {
         title: [[cell["text"] for cell in row] for row in rows]
@@ -376,7 +377,7 @@ def last_texts_at(url: str) -> Mapping[str, Sequence[Sequence[str]]]:
 
 
 def lines_of(log: Log, witness: Witness) -> Iterator[str]:
-    """Figures."""
+    """Yield lines of figures for the report."""
     outcomes = Counter(f"{each.operation.kind} {each.outcome}" for each in log.entries)
     yield f"{len(log.entries)} writes: {dict(outcomes)}"
     yield (

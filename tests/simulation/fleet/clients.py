@@ -1,11 +1,11 @@
-"""Clients of a fleet, each of which asks another process for the next thing, and notes all of it.
+"""Clients of a fleet. Each sends its next request to a random process and records the answer.
 
 Rules
-- A client sends one request after the other, to any process, and each retry to another one.
-- It creates rows and updates only those that it created: with an Idempotency-Key, until the write
-  is settled, and updates with the tag that another process just answered.
-- Some updates have a key that sees the note only.
-- After an acknowledged write it reads the row at another process than the one that acknowledged.
+- A client sends one request at a time, and each retry to another process.
+- A client creates rows and updates only its own rows. A create has an Idempotency-Key and is
+  repeated until its outcome is known; an update has the ETag that another process just returned.
+- Some updates use a key that can access only the field `note`.
+- After an acknowledged write the client reads the row from a process other than the writing one.
 """
 
 import asyncio
@@ -56,21 +56,24 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """Sends requests to processes by their numbers, and notes what came of them."""
+    """Sends requests to processes by number, and records the results."""
 
     clients: Sequence[httpx2.AsyncClient]
     chance: random.Random
     log: Log
 
     def other_than(self, process: int | None) -> int:
-        """Any process but this one."""
+        """Return the number of a random process other than this one."""
         others = [each for each in range(len(self.clients)) if each != process]
         return self.chance.choice(others or [0])
 
     async def send(
         self, process: int, kind: str, method: str, path: str, *, key: str = "", **request: Any
     ) -> Answer:
-        """Ask one process; `key` is an Idempotency-Key. Raises httpx2.TransportError."""
+        """Send a request to one process; `key` is an Idempotency-Key.
+
+        Raises httpx2.TransportError.
+        """
         attempt = Attempt(kind=kind, process=process, key=key, asked_at=time.monotonic())
         try:
             response = await self.clients[process].request(method, path, **request)
@@ -101,25 +104,25 @@ class Exchange:
 
 @dataclass(kw_only=True)
 class Client:
-    """Creates rows of one worksheet, updates them, and reads them and those of others."""
+    """A client that creates and updates rows of one worksheet, and reads its own and other rows."""
 
     number: int
     exchange: Exchange
     worksheet: str
     patience: Patience
     numbers: Iterator[int]
-    """Of operations, shared by all clients."""
+    """Numbers of operations, shared by all clients."""
     chance: random.Random
     update_share: float = 0.5
     repeat_share: float = 0.2
     partial_key: str = ""
-    """A key that sees some columns."""
+    """A key that can access only some columns."""
     partial_share: float = 0.0
-    """So many updates have this key."""
+    """Share of the updates that use `partial_key`."""
     rows: dict[int, int] = field(default_factory=dict)
-    """The numbers of its rows by their places."""
+    """Numbers of this client's records, by row."""
     last: Answer | None = None
-    """To its last write."""
+    """The answer to the last write."""
     is_up: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -134,7 +137,7 @@ class Client:
         return f"/v2/sheets/{self.worksheet}"
 
     async def act(self) -> None:
-        """A create, perhaps an update, and reads."""
+        """Create a row, perhaps update one, and read."""
         await self.create()
         if self.rows and self.chance.random() < self.update_share:
             await self.update(self.chance.choice([*self.rows]))
@@ -170,7 +173,7 @@ class Client:
         self.log.entries.append(entry)
 
     async def update(self, row: int) -> None:
-        """Update a row under the tag that some process answers."""
+        """Update a row with the ETag that a random process returns."""
         is_partial = bool(self.partial_share) and self.chance.random() < self.partial_share
         headers = {"Authorization": f"Bearer {self.partial_key}"} if is_partial else {}
         seen = await self.read_row(row, headers=headers)
@@ -196,7 +199,7 @@ class Client:
     async def read_row(
         self, row: int, *, avoid: int | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer | None:
-        """One row, with some patience; None if nobody answered."""
+        """Read one row, with retries. Returns None without an answer."""
         return await self._read("row", f"/{row}", (row,), avoid=avoid, headers=headers)
 
     async def read_page(self, row: int) -> Answer | None:
@@ -205,12 +208,12 @@ class Client:
         return await self._read("page", "", (row,), params=parameters)
 
     async def search(self, row: int) -> Answer | None:
-        """One row by its number, which asks for values as they are typed."""
+        """Search one row by its number, with a condition that needs typed values."""
         where = json.dumps({"id": f"id:{self.rows[row]}"})
         return await self._read("search", "", (row,), params={"where": where})
 
     async def read_all(self, process: int, rows: Sequence[int]) -> bool:
-        """All rows of the worksheet at one process; False if it does not answer them."""
+        """Read all rows of the worksheet from one process. Returns False without an answer."""
         notes: dict[int, str | None] = dict.fromkeys(rows, ABSENT)
         asked_at = time.monotonic()
         is_alone = False
@@ -242,7 +245,7 @@ class Client:
         avoid: int | None = None,
         **request: Any,
     ) -> Answer | None:
-        """The answer, which is noted; `rows` are absent if it does not show them."""
+        """Read with retries, and record the answer; `rows` count as absent if it lacks them."""
         for _ in range(READ_TRIES):
             try:
                 avoid = self.exchange.other_than(avoid)
@@ -269,7 +272,7 @@ class Client:
         *,
         is_alone: bool = False,
     ) -> None:
-        """Rows that no client created are of no interest."""
+        """Record the notes in an answer, for rows that clients created."""
         known = {row: note for row, note in notes.items() if note != "note:seed"}
         self.log.reads.append(
             Shown(
@@ -286,7 +289,7 @@ class Client:
         )
 
     async def _acknowledged(self, row: int, note: str) -> None:
-        """Note the write that was answered last, and read its row at another process."""
+        """Record the last write as acknowledged, and read its row from another process."""
         answer = self.last
         if answer is None:
             return
@@ -304,7 +307,7 @@ class Client:
     async def _settled(
         self, kind: str, operation: Operation, headers: Mapping[str, str] | None = None
     ) -> Entry:
-        """Ask one process after another until a write is settled."""
+        """Send a write to one process after another until its outcome is known."""
         given = {**operation.headers, **(headers or {})}
         asked_at = time.monotonic()
         tried: int | None = None
@@ -340,7 +343,7 @@ class Client:
 
 
 def _body_of(response: httpx2.Response) -> Mapping[str, Any]:
-    """An answer's object; {} if it is none."""
+    """Return the JSON object of an answer, or {} if the body is not one."""
     try:
         body = response.json()
     except ValueError:
@@ -349,5 +352,5 @@ def _body_of(response: httpx2.Response) -> Mapping[str, Any]:
 
 
 def _notes_of(records: Sequence[Mapping[str, Any]]) -> dict[int, str | None]:
-    """The notes by rows; an empty cell is no note of a row that clients created."""
+    """Return the notes by row; None for an empty cell."""
     return {record["rowIndex"]: record.get("note") or "" for record in records}

@@ -1,9 +1,9 @@
-"""What disturbs a fleet: kill -9, SIGSTOP, and engines that restart, forget, hang or are cut off.
+"""Disturbances of a fleet: kill -9, SIGSTOP, and failures of PostgreSQL and Redis.
 
 Rules
-- Every disturbance is noted with its time, from its beginning until what it hit is there again.
-- Three run beside each other: kills, suspensions, and one disturbance of the engines at a time,
-  drawn so that every kind comes before any comes again.
+- Every disturbance is recorded with its time span, until the disturbed server is available again.
+- Kills, suspensions, and disturbances of PostgreSQL or Redis run at the same time, but only one of
+  the last kind at once. Every kind happens before any kind happens again.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from tests.simulation.fleet.verdict import KILL, OUTAGE, SUSPENSION, Span
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """Seconds between disturbances of each sort, on average, and how long they last; 0: never."""
+    """Average seconds between disturbances of each kind, and their durations; 0 means never."""
 
     kill_seconds: float = 2.0
     suspend_every_seconds: float = 90.0
@@ -42,7 +42,7 @@ class Pace:
 
 @dataclass(kw_only=True)
 class Trouble:
-    """Brings disturbances upon a fleet, and notes them."""
+    """Disturbs a fleet, and records each disturbance."""
 
     members: Sequence[Member]
     engines: Engines
@@ -51,7 +51,7 @@ class Trouble:
     spans: list[Span] = field(default_factory=list)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     rounds: int = 0
-    """So often every disturbance of the engines has come."""
+    """Number of times that all disturbances of PostgreSQL and Redis have happened."""
 
     @property
     def counts(self) -> Counter[str]:
@@ -65,7 +65,7 @@ class Trouble:
                     await member.replace()
 
     async def suspend_now_and_then(self) -> None:
-        """Begin soon, so that a short campaign sees it."""
+        """Suspend random processes; the first soon, so that a short campaign has one."""
         pause_seconds = min(self.pace.suspend_every_seconds, 2 * self.pace.kill_seconds)
         while await self._goes_on(pause_seconds):
             member = self._any()
@@ -105,7 +105,7 @@ class Trouble:
         return lambda: asyncio.to_thread(work)
 
     async def _old_redis(self) -> None:
-        """A restart with what Redis knew some time ago; then the copy is renewed."""
+        """Restart Redis with an old copy of its data, and then save a new copy."""
         await asyncio.to_thread(self.engines.restart_redis, with_copy=True)
         await self._for(self.pace.engine_seconds)
         await asyncio.to_thread(self.engines.save)
@@ -122,7 +122,7 @@ class Trouble:
                     proxy.cut()
 
     async def _refuse(self) -> None:
-        """One process reaches one engine no more, for a while."""
+        """Refuse the connections of one process to PostgreSQL or Redis for a while."""
         proxy = self.chance.choice(self.chance.choice(self.members).proxies)
         proxy.refuses = True
         proxy.cut()
@@ -130,7 +130,7 @@ class Trouble:
         proxy.heal()
 
     async def _hang(self) -> None:
-        """Nothing passes between one process and one engine, for a while."""
+        """Pass no data between one process and PostgreSQL or Redis for a while."""
         proxy = self.chance.choice(self.chance.choice(self.members).proxies)
         proxy.hang()
         await self._for(self.pace.hang_seconds)
@@ -154,21 +154,21 @@ class Trouble:
             self.spans.append(span)
 
     async def _goes_on(self, seconds: float) -> bool:
-        """After about so long: False if the end has come."""
+        """Wait for about this time. Returns False if the campaign has ended."""
         await self._for(seconds * self.chance.uniform(0.5, 1.5))
         return not self.ended.is_set()
 
     async def _for(self, seconds: float) -> None:
-        """Wait for so long, or for the end."""
+        """Wait for this time, or until the campaign ends."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self.ended.wait(), seconds)
 
 
 @asynccontextmanager
 async def disturbed(trouble: Trouble) -> AsyncIterator[None]:
-    """Disturb the fleet for the time of the block; then each disturbance comes to its end.
+    """Disturb the fleet during the block, and then let each disturbance finish.
 
-    What goes wrong in a disturbance is raised.
+    Raises the exception of a failed disturbance.
     """
     pace = trouble.pace
     sorts: Sequence[tuple[float, Callable[[], Coroutine[Any, Any, None]]]] = (

@@ -1,12 +1,12 @@
-"""The engines that processes share, PostgreSQL and Redis, and the ways of a process to them.
+"""The servers that processes share, PostgreSQL and Redis, and the proxies in front of them.
 
 Rules
-- Both are real servers that can be restarted. A TCP proxy stands between a process and an engine:
-  connections can be cut, refused, or hang.
-- A proxy listens on the loopback for as long as it is open, at one port. A refused connection is
-  accepted and reset at once.
-- While it hangs, connections are accepted and nothing passes, in either direction. What was sent
-  meanwhile passes afterwards.
+- Both are real servers that can be restarted. A TCP proxy between a process and a server can cut,
+  refuse or suspend connections.
+- A proxy listens on one loopback port until it is closed. It refuses a connection by accepting and
+  resetting it.
+- A suspended proxy accepts connections and passes no data in either direction. Data sent meanwhile
+  passes afterwards.
 """
 
 import asyncio
@@ -26,33 +26,33 @@ from tests.cluster.redis_server import COMMAND, REQUIRED, RedisServer
 from tests.postgres import PostgresServer, running_server
 
 DUMP = "dump.rdb"
-"""The file that Redis reads at its start if it is in its folder."""
+"""File name of the data that Redis loads at its start."""
 SAVED = "saved.rdb"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Engines:
-    """Both servers, and the database of the gateways."""
+    """PostgreSQL and Redis, and the gateways' database."""
 
     postgres: PostgresServer
     redis: RedisServer
     folder: Path
-    """Redis's."""
+    """Folder of Redis."""
     database: str
-    """The URL of a migrated database."""
+    """URL of a migrated database."""
 
     def flush(self) -> None:
         with Redis.from_url(self.redis.url) as client:
             client.flushall()
 
     def save(self) -> None:
-        """Keep a copy of what Redis knows now."""
+        """Save a copy of the data in Redis."""
         with Redis.from_url(self.redis.url) as client:
             client.save()
         (self.folder / DUMP).replace(self.folder / SAVED)
 
     def restart_redis(self, *, with_copy: bool = False) -> None:
-        """Replace Redis by an empty one, or by one with the copy of the last `save`."""
+        """Replace Redis by an empty server, or by one with the copy of the last `save`."""
         self.redis.kill()
         if with_copy and (self.folder / SAVED).exists():
             shutil.copy(self.folder / SAVED, self.folder / DUMP)
@@ -66,7 +66,7 @@ class Engines:
 
 @contextmanager
 def running_engines(folder: Path) -> Iterator[Engines]:
-    """Start both; skip the test where one is not installed, but not in CI."""
+    """Start PostgreSQL and Redis. Skips the test if one is not installed, but fails in CI."""
     if not COMMAND:
         reason = "redis-server is not installed"
         (pytest.fail if os.environ.get(REQUIRED) else pytest.skip)(reason)
@@ -93,7 +93,7 @@ _RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 
 @dataclass(kw_only=True)
 class Proxy:
-    """A port that leads to another one of the loopback."""
+    """A loopback port that forwards to another loopback port."""
 
     target: int
     port: int = 0
@@ -106,25 +106,25 @@ class Proxy:
         self._passes.clear()
 
     def heal(self) -> None:
-        """Let everything pass from now on."""
+        """Pass all data again."""
         self.refuses = False
         self._passes.set()
 
     def cut(self) -> int:
-        """Reset all connections; their number."""
+        """Reset all connections. Returns their number."""
         links = [*self._links]
         for link in links:
             _reset(link)
         return len(links) // 2
 
     def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Carry one connection until one end closes it."""
+        """Forward one connection until one side closes it."""
         task = asyncio.create_task(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def aclose(self) -> None:
-        """Cut all connections and wait for their end."""
+        """Reset all connections, and wait until they have ended."""
         self.heal()
         self.cut()
         await asyncio.gather(*self._tasks)
@@ -164,7 +164,7 @@ class Proxy:
 
 @asynccontextmanager
 async def proxied(target: int) -> AsyncIterator[Proxy]:
-    """A proxy in front of a port for the time of the block."""
+    """Run a proxy in front of a port during the block."""
     proxy = Proxy(target=target)
     proxy.heal()
     server = await asyncio.start_server(proxy.serve, HOST, 0)
@@ -178,7 +178,7 @@ async def proxied(target: int) -> AsyncIterator[Proxy]:
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    """Close a connection with RST, as a dead machine's firewall does."""
+    """Close a connection with RST, as a firewall does for a dead machine."""
     taken = writer.get_extra_info("socket")
     if taken is not None:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The processes of a fleet: gateways of one store, each with its own ways to both engines."""
+"""The processes of a fleet: gateways with one store, each with its own proxies."""
 
 import asyncio
 import signal
@@ -16,12 +16,12 @@ PEPPER = "pepper of a fleet of gateways"
 AGAIN_SECONDS = 0.2
 LAST_WORDS = 500
 FAILED_START = "startup failed"
-"""In the log of a process that said where it listens, but did not reach its database."""
+"""Log text of a process that announced its address but did not reach its database."""
 
 
 @dataclass(kw_only=True)
 class Member:
-    """A process that is started again until it serves, and its ways to the engines."""
+    """A gateway process that is restarted until it serves, and its proxies."""
 
     number: int
     gateway: Mortal
@@ -30,7 +30,7 @@ class Member:
     failed_starts: int = 0
     is_suspended: bool = False
     ends: list[str] = field(default_factory=list)
-    """Exit status and last words of each process that ended by itself."""
+    """Exit status and last output of each process that ended by itself."""
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -46,16 +46,16 @@ class Member:
         return (self.to_postgres, self.to_redis)
 
     async def start(self) -> None:
-        """Start it as a supervisor does, again after each start that fails."""
+        """Start the process, again after each failed start, as a supervisor does."""
         while True:
             try:
                 return await self.gateway.start()
-            except AssertionError:  # it ended without serving: the database may be away
+            except AssertionError:  # the process ended: the database might be down
                 self.failed_starts += 1
                 await asyncio.sleep(AGAIN_SECONDS)
 
     async def replace(self) -> None:
-        """Kill it and start another one."""
+        """Kill the process and start another one."""
         async with self._turn:
             await self.gateway.kill()
             await self.start()
@@ -89,7 +89,7 @@ class Member:
 async def running_fleet(
     folder: Path, google_url: str, engines: Engines, settings: Tables, *, processes: int
 ) -> AsyncIterator[Sequence[Member]]:
-    """Processes that serve for the time of the block; none of them outlives it."""
+    """Run processes that serve during the block, and end all of them afterwards."""
     async with AsyncExitStack() as stack:
         members = []
         for number in range(processes):
@@ -139,6 +139,6 @@ async def _supervised(members: Sequence[Member]) -> AsyncIterator[None]:
 
 
 def _at(url: str, port: int) -> str:
-    """The URL with another port."""
+    """Return the URL with another port."""
     place = urlsplit(url)
     return url.replace(f":{place.port}/", f":{port}/", 1)

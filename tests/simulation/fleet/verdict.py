@@ -1,19 +1,20 @@
-"""Everything that clients of a fleet were told, held against what took effect at Google.
+"""Check all answers to clients of a fleet against the effects at Google.
 
 Rules
-- Pure: evidence goes in, problems come out. Writes and their answers are judged as those of one
-  gateway.
-- No answer is a 500. None is `unknown` if nothing failed and nothing was disturbed for long, but
-  for a request whose twin is still being carried out.
-- With both engines down, processes that answered requests before answer reads.
-- A row has one owner, who changes it one write after the other. No row is moved or removed. So a
-  row's number names it, and its versions have one order: that of their effects at Google.
-- I4: a read that began after a write was acknowledged shows it or something newer. A read whose
-  answer says `detail=alone` may show anything, and so may any read of a write that said so.
-- Monotonic: what a client was shown counts for its later reads, unless either answer, or the
-  write of what was shown, says `detail=alone`, or the later read is marked stale.
-- What is shown has taken effect at Google before the answer.
-- At the end the emulator has the rows of the last versions that were noted.
+- Pure: the check takes evidence and returns problems. Writes and their answers are checked as for
+  one gateway.
+- No answer has status 500. No outcome is `unknown` if nothing failed and nothing was disturbed for
+  a long time, except for a request whose repetition is still running.
+- While both PostgreSQL and Redis are down, processes that have answered requests answer reads.
+- One client owns a row and changes it with one write at a time. No row moves or disappears. So a
+  row number identifies a record, whose versions have one order: the order of effects at Google.
+- Invariant I4: a read that began after a write was acknowledged shows that write or a newer one. A
+  read whose answer says `detail=alone` can show anything, and so can any read after a write whose
+  answer said so.
+- Monotonic reads: a later read of a client is not older than an earlier one. Exceptions: either
+  answer, or the write that was shown, says `detail=alone`; or the later read is marked as stale.
+- A shown value has taken effect at Google before the answer.
+- At the end the emulator has the rows of the last recorded versions.
 """
 
 import math
@@ -32,16 +33,16 @@ from tests.simulation.verbs.written import commits_of, problems_of_writes
 from tests.simulation.witness import texts_of
 
 Place = tuple[str, int]
-"""A worksheet and a row."""
+"""A worksheet title and a row number."""
 ABSENT = None
-"""Shown in place of a note if the row is not there."""
+"""Recorded in place of a note if the row does not exist."""
 NEVER_THERE = -1
 """Index of the version before a row's first one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Version:
-    """The note of a row since a moment."""
+    """The note of a row from one time on."""
 
     at: float
     note: str
@@ -49,7 +50,7 @@ class Version:
 
 @dataclass(frozen=True, kw_only=True)
 class Acknowledged:
-    """A write of a row's note that was answered as done."""
+    """A write of a row's note whose answer said success."""
 
     place: Place
     note: str
@@ -60,7 +61,7 @@ class Acknowledged:
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """An answer to a read; `notes` are of all rows that it shows, or shows to be absent."""
+    """An answer to a read; `notes` are the notes of all rows in it, or ABSENT."""
 
     client: int
     process: int
@@ -84,7 +85,10 @@ def problems_of_reads(
     reads: Sequence[Shown],
     versions: Mapping[Place, Sequence[Version]],
 ) -> list[Problem]:
-    """Reads that show too little or what never was; those of a client in its order."""
+    """Return reads that are too old, or show a value that never existed.
+
+    The reads of a client are in order.
+    """
     rows = {place: _Row.of(found) for place, found in versions.items()}
     for write in writes:
         rows.setdefault(write.place, _Row()).acknowledge(write)
@@ -95,12 +99,12 @@ def problems_of_reads(
 
 @dataclass(kw_only=True)
 class _Row:
-    """A row's versions, and the least that reads may show after moments."""
+    """The versions of a row, and the oldest version that reads can show after given times."""
 
     versions: Sequence[Version] = ()
     index: Mapping[str | None, int] = field(default_factory=dict)
     alone: set[int] = field(default_factory=set)
-    """Versions whose writes said `detail=alone`."""
+    """Indexes of versions whose writes said `detail=alone`."""
     acknowledged: list[tuple[float, int]] = field(default_factory=list)
     moments: Sequence[float] = ()
     floors: Sequence[int] = ()
@@ -116,14 +120,14 @@ class _Row:
     def acknowledge(self, write: Acknowledged) -> None:
         number = self.index.get(write.note)
         if number is None:
-            return  # a lost write, which the verdict on writes finds
+            return  # a lost write, which the check of writes finds
         if write.is_alone:
             self.alone.add(number)
         else:
             self.acknowledged.append((write.answered_at, number))
 
     def settle(self) -> None:
-        """Order what was acknowledged."""
+        """Sort the acknowledged versions by time."""
         self.acknowledged.sort()
         highest, floors = NEVER_THERE, []
         for _, number in self.acknowledged:
@@ -132,7 +136,7 @@ class _Row:
         self.moments, self.floors = [at for at, _ in self.acknowledged], floors
 
     def floor_at(self, moment: float) -> int:
-        """The newest version whose write was acknowledged before a moment."""
+        """Return the index of the newest version that was acknowledged before a time."""
         count = bisect_left(self.moments, moment)
         return self.floors[count - 1] if count else NEVER_THERE
 
@@ -141,7 +145,7 @@ class _Row:
 
 
 def _stale(reads: Sequence[Shown], rows: Mapping[Place, _Row]) -> Iterator[Problem]:
-    """Reads that show less than what was acknowledged before them, or what never was."""
+    """Yield reads that are older than an acknowledged write, or show an unknown value."""
     nothing = _Row.of(())
     for read in reads:
         for number, note in read.notes.items():
@@ -159,7 +163,7 @@ def _stale(reads: Sequence[Shown], rows: Mapping[Place, _Row]) -> Iterator[Probl
 
 
 def _going_back(reads: Sequence[Shown], rows: Mapping[Place, _Row]) -> Iterator[Problem]:
-    """Reads that show less than earlier ones of their clients."""
+    """Yield reads that are older than an earlier read of the same client."""
     highest: dict[int, dict[Place, tuple[int, Shown]]] = defaultdict(dict)
     for read in reads:
         shown = highest[read.client]
@@ -180,20 +184,20 @@ def _going_back(reads: Sequence[Shown], rows: Mapping[Place, _Row]) -> Iterator[
 
 
 CREATE, UPDATE = "create", "update"
-"""Idempotency-Keys are such a word and the number of a row or of an update."""
+"""An Idempotency-Key is one of these words and the number of a row or of an update."""
 KILL, SUSPENSION, OUTAGE = "kill", "suspension", "both engines down"
 READS = ("row", "page", "search")
 QUIET_SECONDS = 10.0
+"""Time without disturbances after which an outcome must not be `unknown`."""
 PAUSE_SECONDS = 60.0
-"""So long a gateway may rest after a 429 of Google."""
-"""Nothing was disturbed for so long before a request that may not be answered `unknown`."""
+"""Longest time for which a gateway pauses after Google's status 429."""
 INTERNAL_ERROR = 500
 _GOOD = (200, 201)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """One request and its answer: status 0 if the connection broke before."""
+    """One request and its answer; the status is 0 if the connection broke first."""
 
     kind: str
     process: int
@@ -204,7 +208,7 @@ class Attempt:
     code: int = 0
     outcome: str = ""
     text: str = ""
-    """The beginning of an answer that is none of a kind that clients expect."""
+    """Start of the body of an unexpected answer."""
 
     def __str__(self) -> str:
         where = f"{self.kind} at process {self.process}"
@@ -214,7 +218,7 @@ class Attempt:
 
 @dataclass(kw_only=True)
 class Log:
-    """All that clients were told."""
+    """All answers that the clients received."""
 
     entries: list[Entry] = field(default_factory=list)
     writes: list[Acknowledged] = field(default_factory=list)
@@ -229,7 +233,7 @@ class Log:
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """A disturbance that lasted from one moment to another, of one process or of all."""
+    """A disturbance of one process or of all, from one time to another."""
 
     kind: str
     since: float
@@ -246,28 +250,28 @@ def _saw_none(_since: float, _until: float) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What is known of a campaign; `peaks` are calls in a minute by account and sort."""
+    """The records of a campaign; `peaks` are calls per minute by account and kind."""
 
     log: Log
     courses: Mapping[str, Course]
-    """What became of each worksheet at Google."""
+    """What happened to each worksheet at Google, by title."""
     spans: Sequence[Span] = ()
     saw_failure: Callable[[float, float], bool] = _saw_none
-    """Whether Google failed between two moments."""
+    """Returns True if Google failed between two times."""
     peaks: Mapping[str, int] = field(default_factory=dict)
     per_minute: int = 60
     last_texts: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
-    """All cells of the worksheets at the end, by title, as the emulator shows them."""
+    """All cells of the worksheets in the emulator at the end, by title."""
 
     def is_quiet(self, since: float, until: float) -> bool:
-        """Whether nothing went wrong from long before a moment until another."""
+        """True if nothing failed between these times, and for a long time before."""
         early = since - QUIET_SECONDS
         is_disturbed = any(span.overlaps(early, until) for span in self.spans)
         return not is_disturbed and not self.saw_failure(early, until)
 
 
 def judge(evidence: Evidence) -> list[Problem]:
-    """All that is wrong."""
+    """Return all problems of a campaign."""
     log, courses = evidence.log, evidence.courses
     commits = commits_of(log.entries, courses)
     return [
@@ -282,7 +286,7 @@ def judge(evidence: Evidence) -> list[Problem]:
 
 
 def versions_of(courses: Mapping[str, Course]) -> Mapping[Place, Sequence[Version]]:
-    """The notes that the gateways gave each row."""
+    """Return the notes that the gateways wrote into each row."""
     found: dict[Place, list[Version]] = defaultdict(list)
     for title, course in courses.items():
         for batch in course.batches:
@@ -305,7 +309,10 @@ def _answers(evidence: Evidence) -> Iterator[Problem]:
 
 
 def _refused_reads(evidence: Evidence) -> Iterator[Problem]:
-    """Reads refused for want of both engines, by processes that answered others before."""
+    """Yield reads that failed because both PostgreSQL and Redis were down.
+
+    Only processes that had answered requests before are checked.
+    """
     outages = [span for span in evidence.spans if span.kind == OUTAGE]
     for each in evidence.log.attempts:
         outage = next((it for it in outages if it.since <= each.asked_at <= it.until), None)
@@ -320,12 +327,12 @@ def _refused_reads(evidence: Evidence) -> Iterator[Problem]:
 
 
 def _excused_from(read: Attempt) -> float:
-    """A failure of Google since then is a reason to refuse a read."""
+    """Return the time from which a failure of Google explains a failed read."""
     return read.asked_at - (PAUSE_SECONDS if "quota" in read.text else 0.0)
 
 
 def _has_served(evidence: Evidence, process: int, before: float, until: float) -> bool:
-    """Whether a process answered before a moment, and nothing befell it from then on."""
+    """True if a process answered before a time and was not disturbed from then on."""
     answered_at = [
         each.answered_at
         for each in evidence.log.attempts
@@ -353,7 +360,7 @@ def _at_the_end(evidence: Evidence) -> Iterator[Problem]:
 
 
 def _filled(rows: Sequence[Sequence[str]]) -> Mapping[tuple[int, int], str]:
-    """The cells that are not blank, by row and column from 1 on."""
+    """Return the cells that are not blank, by row and column from 1 on."""
     return {
         (row, column): text
         for row, cells in enumerate(rows, start=1)
@@ -367,11 +374,11 @@ MOST_TOLD = 5
 _WRITE = re.compile(r"(create|update) (\d+) ")
 
 Event = tuple[float, str]
-"""A moment and what happened."""
+"""A time and a description."""
 
 
 def chronicles(problems: Sequence[Problem], evidence: Evidence) -> Iterator[str]:
-    """Lines about the first writes that problems name; times count from the first request."""
+    """Yield event logs of the first writes in the problems, in seconds after the first request."""
     told: set[str] = set()
     for problem in problems:
         found = _WRITE.match(problem.detail) if problem.kind in TOLD else None

@@ -1,4 +1,4 @@
-"""The long form.  Usage: python -m tests.simulation.kills --cases 200"""
+"""Run the campaign of kills.  Usage: python -m tests.simulation.kills --cases 200"""
 
 import sys
 
@@ -7,7 +7,7 @@ from tests.simulation.kills.campaign import Kills, run
 
 
 def main() -> int:
-    """Print the report; 1 if an acknowledged write was overwritten."""
+    """Print the report. Returns 1 if an acknowledged write was overwritten."""
     campaign = parsed(Kills())
     return exit_status(lambda folder: run(folder, campaign))
 

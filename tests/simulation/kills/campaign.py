@@ -1,14 +1,13 @@
-"""Kill -9 at each instant of each write, and what becomes of a stranger's write to the same row.
+"""Kill the gateway at each step of each kind of write, while another client writes the same row.
 
 Rules
-- Several writes, each to a worksheet of its own, stop at one instant; then the gateway is killed
-  and started again. A batch that was on its way takes effect some time after that.
-- Meanwhile a stranger reads a row of each worksheet and updates it under its tag, until that is
-  acknowledged. At the end its note is there, whatever the killed gateway had sent.
-- The killed write is not repeated: nobody knows of it but the store.
-- While an instant is set, calls of the worksheets stop there; afterwards all calls pass. A call
-  that stopped as `sent` is carried out later, without anybody who hears its answer, as a call that
-  was on its way when its sender died.
+- Several writes, each to its own worksheet, stop at the same step. Then the gateway is killed and
+  restarted. A batch that was already sent takes effect some time later.
+- Meanwhile another client, the stranger, reads a row of each worksheet and updates it with its
+  ETag, until the update is acknowledged. At the end the stranger's note must be in the row.
+- The killed write is not repeated, so only the gateway's store knows of it.
+- While a step is set, calls for the worksheets stop at that step; later all calls pass. A call that
+  stopped at `sent` is applied later without a receiver, as after the death of its sender.
 """
 
 import asyncio
@@ -51,7 +50,7 @@ TEXT = "\n".join(",".join(cells) for cells in (HEADER, *ROWS)) + "\n"
 
 @dataclass(frozen=True, kw_only=True)
 class Verb:
-    """A request, and the number of a row that it concerns."""
+    """A request, and the number of the row that it changes."""
 
     name: str
     method: str
@@ -86,7 +85,7 @@ VERBS: Sequence[Verb] = (
 
 
 Instant = Literal["looking", "sent", "applied", "answered"]
-"""At its look, when its batch arrived, when it took effect, when its answer was sent."""
+"""Step of a write: reading the row, batch arrived, batch applied, answer sent."""
 FENCE = b"createDeveloperMetadata"
 SHEET = re.compile(rb'"sheetId":\s*(\d+)')
 FENCE_ID = re.compile(
@@ -97,17 +96,17 @@ GATE_SECONDS = 0.01
 
 @dataclass(kw_only=True)
 class Gate:
-    """The emulator's application; threads other than its own set `instant` and `lands`."""
+    """The emulator's application; other threads set `instant` and `lands`."""
 
     app: ASGIApp
     has_new_ids: bool = False
-    """A late copy has a fence with an id of its own."""
+    """True if a late batch creates its fence with a new metadata ID."""
     instant: Instant | None = None
     stopped: set[int] = field(default_factory=set)
-    """Ids of the worksheets whose batches stopped; 0 for a look."""
+    """Sheet IDs of the batches that stopped; 0 stands for a stopped read."""
     landed: int = 0
     lands: bool = False
-    """Batches that stopped as sent may take effect."""
+    """True if batches that stopped at `sent` are allowed to take effect."""
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
     _late: set["asyncio.Task[None]"] = field(default_factory=set)
 
@@ -162,7 +161,7 @@ _AT: Mapping[str, Stop] = {
 
 @dataclass(kw_only=True)
 class _Again:
-    """A `receive` with a body that was read before."""
+    """A `receive` function that returns a body that was already read."""
 
     body: bytes
     __self__: Any = None
@@ -180,17 +179,17 @@ async def _body(receive: Receive) -> bytes:
 
 
 async def _unheard(_: Message) -> None:
-    """Nobody is there any more."""
+    """Discard a message, because its receiver is dead."""
 
 
 async def _until(is_so: Callable[[], bool]) -> None:
-    """Wait for what another thread changes."""
+    """Wait until another thread makes the condition true."""
     while not is_so():  # noqa: ASYNC110 - an event is not of two threads
         await asyncio.sleep(GATE_SECONDS)
 
 
 AT_ONCE = 5
-"""Writes that stop together; a gateway has six calls under way at most."""
+"""Number of writes that stop together; a gateway runs at most six calls at once."""
 INSTANTS: Sequence[tuple[Instant, float]] = (
     ("looking", 0.0),
     ("sent", 0.0),
@@ -200,10 +199,10 @@ INSTANTS: Sequence[tuple[Instant, float]] = (
     ("applied", 0.0),
     ("answered", 0.0),
 )
-"""Each with the seconds from the start of the next gateway to the effect."""
+"""Steps, each with the seconds from the restart of the gateway to the late effect."""
 STOP_SECONDS = 5.0
 WRITE_SECONDS = 30.0
-"""So long a stranger tries."""
+"""Seconds for which the stranger repeats its update."""
 PAUSE_SECONDS = 0.1
 FIRST_TITLE = "Unused"
 SETTLED_SECONDS = 0.3
@@ -215,10 +214,10 @@ PLAN: Tables = {
 
 @dataclass(frozen=True, kw_only=True)
 class Kills:
-    """How many writes are killed, and when.
+    """Number of killed writes, and the random seed.
 
-    `has_new_ids`: a late copy has a fence with an id of its own, so that Google accepts it always.
-    That is to be found.
+    With `has_new_ids` a late batch has a fence with a new ID, so Google always accepts the batch.
+    The campaign must then find problems.
     """
 
     cases: int = 200
@@ -229,7 +228,7 @@ class Kills:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A write that is killed at an instant, and the seconds after which it takes effect, if so."""
+    """A write that is killed at a step, and the delay of its late effect in seconds."""
 
     number: int
     verb: Verb
@@ -239,7 +238,7 @@ class Case:
 
     @property
     def stranger(self) -> str:
-        """The note of the stranger."""
+        """The note that the stranger writes."""
         return f"stranger:{self.number}"
 
     def __str__(self) -> str:
@@ -249,18 +248,18 @@ class Case:
 
 @dataclass(kw_only=True)
 class Tally:
-    """What came of the cases."""
+    """Results of the cases."""
 
     statuses: Counter[str] = field(default_factory=Counter)
-    """Of answers to strangers."""
+    """Number of answers to strangers, by status."""
     figures: Counter[str] = field(default_factory=Counter)
     longest_seconds: float = 0.0
-    """From a start to the acknowledgement of a stranger."""
+    """Longest time from a restart to the acknowledgement of a stranger's write."""
     problems: list[Problem] = field(default_factory=list)
 
 
 def lives_of(campaign: Kills) -> Sequence[Sequence[Case]]:
-    """The cases by the gateways that they kill."""
+    """Return the cases in groups; one gateway process is killed per group."""
     sorts = [
         (instant, [(verb, is_keyed) for verb in VERBS for is_keyed in (False, True)])
         for instant in campaign.instants
@@ -292,7 +291,7 @@ def lives_of(campaign: Kills) -> Sequence[Sequence[Case]]:
 
 
 def run(folder: Path, campaign: Kills) -> Report:
-    """All cases, in an empty folder."""
+    """Run all cases in an empty folder, and return the report."""
     lives = lives_of(campaign)
     names = [f"kills-{number}" for number in range(len(lives))]
     seeds = {
@@ -331,14 +330,14 @@ async def _run(folder: Path, url: str, gate: Gate, lives: dict[str, Sequence[Cas
 
 @dataclass(frozen=True, kw_only=True)
 class Life:
-    """A gateway that is killed with some writes under way, and the one after it."""
+    """A gateway that is killed while some writes run, and the gateway that replaces it."""
 
     gateway: Mortal
     gate: Gate
     url: str
-    """The emulator's."""
+    """URL of the emulator."""
     name: str
-    """The spreadsheet's."""
+    """ID of the spreadsheet."""
     cases: Sequence[Case]
     key: str
 
@@ -401,13 +400,13 @@ class Life:
     async def _be_stranger(
         self, client: httpx2.AsyncClient, case: Case, tally: Tally
     ) -> float | None:
-        """When the stranger's update was acknowledged; None if it never was."""
+        """Return the time when the stranger's update was acknowledged, or None if it never was."""
         path, row = f"/v2/sheets/Case{case.number}", case.verb.row
         ends = time.monotonic() + WRITE_SECONDS
         while time.monotonic() < ends:
             read = await client.get(f"{path}/{row}")
             if read.status_code == httpx2.codes.NOT_FOUND:
-                row -= row > 2  # the write took effect, and rows went
+                row -= row > 2  # the write took effect and deleted a row above
             if read.status_code == httpx2.codes.OK:
                 answer = await client.patch(
                     f"{path}/{row}",
@@ -421,7 +420,7 @@ class Life:
         return None
 
     async def _notes(self) -> Sequence[str]:
-        """All texts of the spreadsheet."""
+        """Return all cell texts of the spreadsheet."""
         async with httpx2.AsyncClient(base_url=self.url) as client:
             answer = await client.get(f"/_emulator/spreadsheets/{self.name}")
         return [*_texts(answer.json())]

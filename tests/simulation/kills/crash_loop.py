@@ -1,14 +1,13 @@
-"""A gateway that lives for moments only, and writes that go on.
+"""Kill a gateway soon after each start, while clients go on writing.
 
 Usage: python -m tests.simulation.kills.crash_loop --seconds 600
 
 Rules
-- A gateway is killed soon after its start, again and again, so that none lives long enough to see
-  that the fences of those before it are of no use any more.
-- Clients create and update rows all the time, with an Idempotency-Key and without.
-- Every life has acknowledged writes, and fences do not fill the spreadsheet's metadata.
-- With Google's quota and the gateway's usual one, Google refuses no call. Then a life may have no
-  write, since there is no quota left for it.
+- No gateway process lives long enough to delete the metadata entries (fences) of earlier processes.
+- Clients create and update rows all the time, with and without an Idempotency-Key.
+- Each process must acknowledge writes, and fences must not fill the spreadsheet's metadata.
+- With Google's quota and the gateway's default quota, Google must not reject a call with 429. A
+  process can then have no write, because no quota is left.
 """
 
 import asyncio
@@ -43,14 +42,15 @@ TITLE = "Loop"
 TEXT = "id,note\nid:seed,note:seed\n"
 PATH = f"/v2/sheets/{TITLE}"
 OWN = "gw-"
-"""Begins the keys of all fences."""
+"""Prefix of the metadata keys of all fences."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CrashLoop:
-    """How long it goes on, how long a gateway lives, and how much is written.
+    """Duration, lifetime of a gateway process, and number of writes.
 
-    `is_full`: others have filled the metadata, so that nothing can be written. That is to be found.
+    With `is_full` other programs have filled the metadata, so no write succeeds. The campaign must
+    then find problems.
     """
 
     seconds: float = 600.0
@@ -59,25 +59,25 @@ class CrashLoop:
     clients: int = 4
     latency_ms: int = 20
     per_minute: int = 0
-    """Google's quota of reads and of writes; 0: none, and none of the gateway."""
+    """Google's quota of reads and of writes; 0 means no quota at Google and in the gateway."""
     is_full: bool = False
 
 
 @dataclass(kw_only=True)
 class Tally:
-    """What came of it."""
+    """Counts of the campaign."""
 
     answers: Counter[str] = field(default_factory=Counter)
     figures: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
 
     def most(self, name: str, number: int) -> None:
-        """Note the highest number of a sort."""
+        """Record the highest number of a kind."""
         self.figures[name] = max(self.figures[name], number)
 
 
 def run(folder: Path, campaign: CrashLoop) -> Report:
-    """The whole loop, in an empty folder."""
+    """Run the whole loop in an empty folder, and return the report."""
     write_seed(folder / "seed", {SPREADSHEET: {TITLE: TEXT}})
     emulators: list[Emulator] = []
     with google(
@@ -132,7 +132,7 @@ async def _run(folder: Path, campaign: CrashLoop, url: str, emulator: Emulator) 
 
 
 async def _live(gateway: Mortal, campaign: CrashLoop, emulator: Emulator, tally: Tally) -> None:
-    """One gateway until it is killed, and the start of the next one."""
+    """Run one gateway until it is killed, and start the next one."""
     acknowledged = tally.figures["acknowledged"]
     await asyncio.sleep(campaign.life_seconds)
     await gateway.kill()
@@ -148,7 +148,7 @@ async def _live(gateway: Mortal, campaign: CrashLoop, emulator: Emulator, tally:
 
 
 async def _write(client: httpx2.AsyncClient, number: int, tally: Tally) -> None:
-    """A create, or an update of a row made before; every second one with a key."""
+    """Create a row, or update an earlier one; every second write has an Idempotency-Key."""
     body: Mapping[str, str] = {"note": f"note:{number}"}
     headers = {"Idempotency-Key": f'"loop-{number}"'} if number % 2 else {}
     try:
@@ -164,7 +164,7 @@ async def _write(client: httpx2.AsyncClient, number: int, tally: Tally) -> None:
 
 
 def main() -> int:
-    """Print the report; 1 if there is a problem."""
+    """Print the report. Returns 1 if there are problems."""
     campaign = parsed(CrashLoop())
     return exit_status(lambda folder: run(folder, campaign))
 

@@ -1,4 +1,4 @@
-"""The long forms.  Usage: python -m tests.simulation.reads polling --seconds 600"""
+"""Run a campaign of readers.  Usage: python -m tests.simulation.reads polling --seconds 600"""
 
 import argparse
 import asyncio
@@ -26,7 +26,7 @@ OPENINGS: Mapping[str, Opening] = {
     "hole": HANGING,
     "429": REFUSING,
 }
-"""By the first kind of failure."""
+"""Conditions under which the gateway notices an outage, by its first kind of failure."""
 
 
 def main() -> int:

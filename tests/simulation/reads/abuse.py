@@ -1,8 +1,8 @@
-"""One key that asks a hundred times as much as it should, in all ways that cost, among nine others.
+"""One key sends a hundred times its share of costly requests, while nine normal clients poll.
 
 Rules
-- The polite clients are asked about the same worksheets before and beside the abuser, in one run.
-- The abuser has a process of its own, so that it takes no time of those who are measured.
+- The normal clients read the same worksheets before and during the abuse, in one run.
+- The abuser runs in its own process, so that it uses no CPU time of the measured clients.
 """
 
 import asyncio
@@ -32,19 +32,19 @@ from tests.simulation.report import Report
 from tests.simulation.stage import stop_after
 
 MADE_UP = "Made up"
-"""Stands for worksheets that are not there."""
+"""Stands for titles of worksheets that do not exist."""
 STILL_WAITING = -1
 SLOWER = 2.0
-"""How much slower the polite may be beside the abuser."""
+"""Largest allowed factor by which normal clients are slower during the abuse."""
 WARM_SECONDS = 8.0
 OLDEST_SECONDS = 60.0
-"""How old what they are served may be beside the abuser."""
+"""Largest allowed age of answers to normal clients during the abuse."""
 REFRESH: dict[str, str] = {"Cache-Control": "no-cache"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Abuse:
-    """For how long the polite ask alone, and then beside the abuser; `is_timed`: times count."""
+    """Durations and numbers of clients; `is_timed` is False to ignore response times."""
 
     seconds: float = 120.0
     polite: int = 9
@@ -55,7 +55,7 @@ class Abuse:
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """The abuser's target and knowledge."""
+    """The gateway that the abuser attacks, its key, and the rate of its requests."""
 
     url: str
     key: str
@@ -65,11 +65,11 @@ class Target:
 
 
 async def run(folder: Path, abuse: Abuse) -> Report:
-    """The polite alone, the polite beside the abuser, and what came of it."""
+    """Run the normal clients alone, and then with the abuser, and return the report."""
     scenery = Scenery(worksheets=abuse.worksheets, keys=abuse.polite + 1)
     numbers = range(1, abuse.polite + 1)
     async with set_up(folder, scenery) as stage:
-        await polled(stage, numbers, seconds=WARM_SECONDS)  # until all worksheets have been seen
+        await polled(stage, numbers, seconds=WARM_SECONDS)  # so that all worksheets are cached
         alone = await polled(stage, numbers, seconds=abuse.seconds)
         target = Target(
             url=stage.url,
@@ -103,12 +103,12 @@ async def _beside(
 
 
 def attack(target: Target) -> Counter[int]:
-    """Ask without pity; how many answers there were of each status."""
+    """Run the attack in this process. Returns the number of answers by status."""
     return asyncio.run(_attack(target))
 
 
 async def _attack(target: Target) -> Counter[int]:
-    """Send each request when it is due, however many are waiting."""
+    """Send each request at its time, however many requests are running."""
     async with (
         visitor(target.url, target.key, SPREADSHEET) as others,
         visitor(target.url, target.key, OWN_SPREADSHEET) as own,
@@ -131,7 +131,7 @@ async def _attack(target: Target) -> Counter[int]:
 
 
 def costly(chance: random.Random, titles: Sequence[str]) -> Iterator[Question]:
-    """Reads that no cache would have, for ever."""
+    """Yield endless reads that no cache contains."""
     for number in count():
         title = chance.choice(titles)
         if title == MADE_UP:

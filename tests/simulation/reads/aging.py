@@ -1,4 +1,4 @@
-"""More worksheets than the budget can keep fresh: all of them age alike, and none is forgotten."""
+"""More worksheets than the read quota can keep fresh: all age alike, and each is refreshed."""
 
 import asyncio
 import re
@@ -15,7 +15,7 @@ from tests.simulation.stage import stop_after
 
 TITLE = re.compile(r"Reads\d+")
 PACES = (0.5, 1.0, 2.0, 4.0)
-"""Seconds between the reads of a worksheet, by turns."""
+"""Seconds between the reads of a worksheet; worksheets get these values in turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class Aging:
 
 
 async def run(folder: Path, aging: Aging) -> Report:
-    """All worksheets polled, some more often than others; what came of it after the warm-up."""
+    """Poll all worksheets, some more often than others, and judge the time after the warm-up."""
     scenery = Scenery(
         worksheets=aging.worksheets,
         settings={"google": {"reads_per_minute": aging.reads_per_minute}},
@@ -70,7 +70,7 @@ async def run(folder: Path, aging: Aging) -> Report:
 
 
 def _oldest(replies: list[Reply]) -> dict[str, int]:
-    """The greatest age that each worksheet was served with."""
+    """Return the highest age in answers of each worksheet, in seconds by path."""
     ages: dict[str, int] = {}
     for reply in replies:
         if reply.mark is not None:

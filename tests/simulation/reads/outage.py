@@ -1,9 +1,9 @@
-"""Google goes away for a while, in one way or another, while known worksheets are read.
+"""Google is not available for a while, in several ways, while clients read known worksheets.
 
 Rules
-- Beside those who poll what is known somebody asks for fresh data (`no-cache`) and for a worksheet
-  that was never read: that cannot be answered, and must be said at once.
-- Nobody writes: what becomes of a write is looked for at Google, even if it may be gone.
+- Other clients ask for fresh data (`no-cache`) and for a worksheet that was never read. The gateway
+  cannot answer these requests, and must return an error at once.
+- No client writes, because a write makes the gateway check its outcome at Google even in an outage.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ FAULTS: Mapping[str, Mapping[str, object]] = {
     "hole": {"delay_ms": 60_000},
     "429": {"status": 429},
 }
-"""Ways in which Google does not answer; a black hole takes what is sent and says nothing."""
+"""Faults by name. `hole`: Google accepts requests and does not answer."""
 ALWAYS = 1_000_000_000
 REFRESH: Mapping[str, str] = {"Cache-Control": "no-cache"}
 CLIENTS = 10
@@ -49,7 +49,7 @@ WARM_SECONDS = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Outage:
-    """In which ways Google is away, how long in all, and what is asked of the gateway meanwhile."""
+    """Kinds of failures, duration of the outage, and requests to the gateway meanwhile."""
 
     seconds: float = 600.0
     phases: Sequence[str] = ("503", "hole")
@@ -60,12 +60,12 @@ class Outage:
     within_seconds: float = RETURN_SECONDS
     asides_every_seconds: float = 1.0
     reads_per_minute: int = 54
-    """Of the gateway's budget."""
+    """The gateway's quota of reads."""
 
 
 @dataclass(kw_only=True)
 class Course:
-    """Course of an outage: Google failed at `gone` and was back at `back`."""
+    """Course of an outage: Google fails from time `gone` until time `back`."""
 
     gone: float = 0.0
     back: float = 0.0
@@ -74,15 +74,15 @@ class Course:
     unknown: list[Reply] = field(default_factory=list)
     calls: Sequence[float] = ()
     later_calls: Sequence[float] = ()
-    """Those after Google's return."""
+    """Times of calls to Google after `back`."""
 
     def during(self, replies: Sequence[Reply]) -> list[Reply]:
-        """Those of the time without Google."""
+        """Return the replies to requests between `gone` and `back`."""
         return [each for each in replies if self.gone <= each.began < self.back]
 
 
 async def run(folder: Path, outage: Outage) -> Report:
-    """The whole course, and what came of it."""
+    """Run the whole course, and return the report."""
     scenery = Scenery(
         worksheets=outage.worksheets + 1,
         latency_ms=50,
@@ -124,7 +124,7 @@ def _problems(course: Course, outage: Outage, paths: Sequence[str]) -> Iterator[
 
 
 def _noticed(course: Course, outage: Outage, replies: Sequence[Reply]) -> list[Reply]:
-    """The replies of the time in which the gateway knew that Google is gone."""
+    """Return the replies after the gateway noticed the outage and before `back`."""
     since = noticed(course.calls, outage.opening)
     return [each for each in course.during(replies) if each.began > since]
 
@@ -162,7 +162,7 @@ async def _course(stage: Stage, outage: Outage) -> Course:
 def _polling(
     visitors: Sequence[Visitor], questions: Sequence[Question], every_seconds: float
 ) -> list[asyncio.Task[None]]:
-    """Each asks all questions by turns, at a pace; they do not ask all at once."""
+    """Start one task per visitor, which asks all questions in turn; the starts are spread."""
     return [
         asyncio.create_task(
             each.poll(

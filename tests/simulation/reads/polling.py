@@ -1,4 +1,4 @@
-"""Clients that poll a few worksheets, each in its own way, while Google holds its limits."""
+"""Clients poll a few worksheets in different ways, while Google enforces its quota."""
 
 import asyncio
 import random
@@ -25,7 +25,7 @@ class Polling:
 
 
 async def run(folder: Path, polling: Polling) -> Report:
-    """All clients for the whole time, then what came of it."""
+    """Run all clients for the whole time, and return the report."""
     scenery = Scenery(
         worksheets=polling.worksheets,
         settings={"cache": {"rows_ttl_seconds": polling.rows_ttl_seconds}},
@@ -51,7 +51,7 @@ async def polled(
     seconds: float,
     every_seconds: float = 1.0,
 ) -> list[Reply]:
-    """Answers to these clients; number n uses the n-th key, if there are so many."""
+    """Return the replies to clients that poll; client `n` uses the n-th key, if there is one."""
     async with AsyncExitStack() as stack:
         tasks, visitors = [], []
         for number in numbers:
@@ -70,7 +70,7 @@ async def polled(
 
 
 def questions(chance: random.Random, titles: Sequence[str]) -> Iterator[Question]:
-    """Lists, pages, searches and rows of the worksheets, for ever."""
+    """Yield endless lists, pages, searches and rows of the worksheets."""
     while True:
         title = chance.choice(titles)
         low = chance.randrange(1000)

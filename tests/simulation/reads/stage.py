@@ -1,4 +1,4 @@
-"""Stage of read campaigns: a watched emulator, a gateway as a process, keys, and clients."""
+"""Set-up of read campaigns: an observed emulator, a gateway process, keys and clients."""
 
 import asyncio
 import re
@@ -25,13 +25,13 @@ PARAMETER = re.compile(r'([a-z][a-z-]*)(?:=(-?\d+|[A-Za-z][\w./:*-]*|"[ -~]*"))?
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """Age and remaining lifetime of an answer, and whether Google was called for it."""
+    """Age and remaining lifetime of an answer in seconds, and why the gateway called Google."""
 
     age_seconds: int
     ttl_seconds: int | None = None
     is_hit: bool = False
     forward: str = ""
-    """Why Google was asked; "" for a hit."""
+    """Reason of the call to Google; "" if the answer came from the cache."""
     detail: str = ""
 
     @property
@@ -40,7 +40,10 @@ class Mark:
 
 
 def read_mark(headers: Mapping[str, str]) -> Mark | None:
-    """The mark of an answer, None if it has none; ValueError for one that makes no sense."""
+    """Parse the cache headers of an answer. Returns None without them.
+
+    Raises ValueError if they are inconsistent.
+    """
     if "cache-status" not in headers and "age" not in headers:
         return None
     name, *rest = (part.strip() for part in headers.get("cache-status", "").split(";"))
@@ -68,7 +71,7 @@ def _parameter(text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """A read: a worksheet or a row of it, and how it is asked for."""
+    """A read request: path, parameters and headers."""
 
     path: str
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -83,9 +86,9 @@ class Reply:
     began: float
     seconds: float
     status: int
-    """0: the connection failed."""
+    """HTTP status; 0 if the connection failed."""
     code: int = 0
-    """Of an error's body."""
+    """Code in the body of an error; 0 without an error."""
     retry_after: str = ""
     mark: Mark | None = None
 
@@ -96,13 +99,13 @@ class Reply:
 
 @dataclass(kw_only=True)
 class Visitor:
-    """One client with a key, and the replies that it had."""
+    """A client with a key, and the replies that it received."""
 
     client: httpx2.AsyncClient = field(repr=False)
     replies: list[Reply] = field(default_factory=list)
 
     async def ask(self, question: Question) -> Reply:
-        """One read; the reply is kept, too."""
+        """Send one read, record the reply and return it."""
         began = time.monotonic()
         try:
             answer = await self.client.get(
@@ -121,7 +124,7 @@ class Visitor:
     async def poll(
         self, questions: Iterator[Question], *, every_seconds: float, wait_seconds: float = 0.0
     ) -> None:
-        """Ask one question after the other at a steady pace, until cancelled."""
+        """Send one question after the other at a steady pace, until cancelled."""
         due = time.monotonic() + wait_seconds
         for question in questions:
             await asyncio.sleep(max(0.0, due - time.monotonic()))
@@ -131,7 +134,7 @@ class Visitor:
 
 @asynccontextmanager
 async def visitor(url: str, key: str, spreadsheet: str) -> AsyncIterator[Visitor]:
-    """A client that notes its replies."""
+    """Yield a client that records its replies."""
     async with client_of(url, key, spreadsheet) as client:
         yield Visitor(client=client)
 
@@ -150,14 +153,14 @@ def _reply(path: str, began: float, answer: httpx2.Response) -> Reply:
 
 SPREADSHEET = "reads"
 OWN_SPREADSHEET = "own"
-"""One that only the first key may read beside the other."""
+"""A second spreadsheet, which only the first key can read."""
 KEEPING: Mapping[str, object] = {
     "cache.rows_ttl_seconds": 5.0,
     "cache.max_stale_seconds": 3600.0,
     "google.reads_per_minute": NO_LIMIT,
     "google.writes_per_minute": NO_LIMIT,
 }
-"""Settings of a gateway that keeps what it read as usual, and that no budget holds back."""
+"""Gateway settings with the default cache times and without quota."""
 NAMES_AND_AMOUNTS = "name,group,amount\n" + "".join(
     f"name {row:05},group {row % 7},{row * 37 % 1000}\n" for row in range(100)
 )
@@ -169,10 +172,10 @@ class Scenery:
 
     worksheets: int
     text: str = NAMES_AND_AMOUNTS
-    """The contents of each worksheet, as a CSV."""
+    """Contents of each worksheet, as CSV."""
     latency_ms: int = 300
     reads_per_minute: int = 60
-    """Google's limit of reads and of writes; 0: none."""
+    """Google's quota of reads and of writes per minute; 0 means no quota."""
     keys: int = 1
     settings: Tables = field(default_factory=dict)
 
@@ -183,7 +186,7 @@ class Scenery:
 
 @dataclass(frozen=True, kw_only=True)
 class Google:
-    """The emulator, and who watches it."""
+    """The emulator and its witness, which records the calls."""
 
     url: str
     watch: Witness
@@ -193,7 +196,7 @@ class Google:
         return answer
 
     async def answer_with(self, *faults: Mapping[str, object]) -> None:
-        """From now on calls go wrong like this; without faults, all is well again."""
+        """Make the next calls fail with these faults; without arguments remove all faults."""
         async with httpx2.AsyncClient(base_url=self.url) as client:
             (await client.post("/_emulator/faults", json=faults)).raise_for_status()
 
@@ -209,14 +212,14 @@ class Stage:
 
     @asynccontextmanager
     async def visitor(self, number: int = 0) -> AsyncIterator[Visitor]:
-        """A client with the key of this number."""
+        """Yield a client with the key at position `number`."""
         async with visitor(self.url, self.keys[number], SPREADSHEET) as client:
             yield client
 
 
 @asynccontextmanager
 async def set_up(folder: Path, scenery: Scenery) -> AsyncIterator[Stage]:
-    """All of it for the time of the block, in an empty folder."""
+    """Start emulator and gateway for the time of the block, in an empty folder."""
     worksheets = dict.fromkeys(scenery.titles, scenery.text)
     write_seed(folder / "seed", dict.fromkeys((SPREADSHEET, OWN_SPREADSHEET), worksheets))
     with google(folder, latency_ms=scenery.latency_ms, per_minute=scenery.reads_per_minute) as (

@@ -1,7 +1,7 @@
-"""Problems of readers' answers and of the number of calls to Google, and their reports.
+"""Find problems in readers' answers and in the number of calls to Google.
 
 Rules
-- Pure: replies and times of calls go in, a line per problem comes out.
+- Pure: the functions take replies and times of calls, and yield one line per problem.
 """
 
 from collections import Counter
@@ -18,41 +18,42 @@ RETURN_SECONDS = 10.0
 ROUNDING_SECONDS = 0.2
 AT_ONCE_SECONDS = 2.0
 PROBED_SECONDS = 25.0
-"""What is sent to see whether Google is back may hang until the deadline of a read."""
+"""Longest time of a call that probes whether Google is back: the deadline of a read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """Condition under which an outage is noticed: a number of failed calls within a time.
+    """Condition under which the gateway must notice an outage: `calls` failed in `seconds`.
 
-    Calls may be running by then, or be sent before the last one has failed.
+    `most_calls` allows for calls that are already running, or start before the last one failed.
     """
 
     calls: int
     seconds: float = 1.0
     most_calls: int = 12
     refusal_seconds: float = AT_ONCE_SECONDS
-    """How long it may take from then on to refuse what needs Google."""
+    """Time from then on within which requests that need Google get an error."""
 
 
 BREAKER = Opening(calls=5, seconds=2.0)
 HANGING = Opening(calls=5, seconds=25.0, most_calls=40)
-"""Calls that get no answer fail after the deadline of a read."""
+"""Condition if calls get no answer and fail at the deadline of a read."""
 REFUSING = Opening(calls=1, refusal_seconds=11.0)
-"""A 429 says it at once; who needs Google may wait until its budget is back."""
+"""Condition for status 429: one answer is enough; requests can wait for quota first."""
 
 
 def unserved(replies: Sequence[Reply], share: float = SERVED_SHARE) -> Iterator[str]:
-    """Fewer than this share of the reads were answered 200."""
+    """Yield a problem if fewer than this share of the reads got 200."""
     others = Counter((each.status, each.code) for each in replies if each.status != 200)
     if others.total() > (1 - share) * len(replies):
         yield f"{others.total()} of {len(replies)} reads were not answered 200: {dict(others)}"
 
 
 def mismarked(replies: Sequence[Reply], *, gone: float, ttl_seconds: float) -> Iterator[str]:
-    """Answers given while Google was gone, whose marks do not say so.
+    """Yield answers during the outage whose headers do not show their true age.
 
-    `gone` is when it went. A life may have been stretched to twice the ttl by then.
+    `gone` is the start of the outage. Later than twice `ttl_seconds` every answer must be marked as
+    stale.
     """
     for reply in (each for each in replies if each.status == 200 and each.began >= gone):
         mark, seconds = reply.mark, reply.began - gone
@@ -67,7 +68,7 @@ def mismarked(replies: Sequence[Reply], *, gone: float, ttl_seconds: float) -> I
 
 
 def crowded(calls: Sequence[float], opening: Opening) -> Iterator[str]:
-    """Calls too close to each other, after those by which a Google that has gone was noticed."""
+    """Yield a problem for too many calls before the outage is noticed, or for close calls after."""
     since = noticed(calls, opening)
     before = sum(at <= since for at in calls)
     if before > opening.most_calls:
@@ -79,7 +80,7 @@ def crowded(calls: Sequence[float], opening: Opening) -> Iterator[str]:
 
 
 def noticed(calls: Sequence[float], opening: Opening) -> float:
-    """Latest time at which the outage must be noticed; never if it need not be."""
+    """Return the latest time at which the gateway must notice the outage; infinity if never."""
     if len(calls) < opening.calls:
         return float("inf")
     return calls[opening.calls - 1] + opening.seconds
@@ -88,9 +89,10 @@ def noticed(calls: Sequence[float], opening: Opening) -> float:
 def unrefused(
     replies: Sequence[Reply], *, probes: int, seconds: float = AT_ONCE_SECONDS
 ) -> Iterator[str]:
-    """Reads that could not be answered without Google, and were not refused in time and rightly.
+    """Yield a problem if more than `probes` reads got a wrong answer or waited too long.
 
-    `probes` of them may have been what asked Google whether it is back.
+    Right answers are an error within `seconds`, or a fresh answer from the cache. `probes` is the
+    number of reads that can be slower, because they probe whether Google is back.
     """
     wrong = [
         f"{each.path}: {each.status}, code {each.code}, Retry-After {each.retry_after!r}, "
@@ -106,7 +108,7 @@ def unrefused(
 def unrecovered(
     replies: Sequence[Reply], paths: Sequence[str], *, back: float, within_seconds: float
 ) -> Iterator[str]:
-    """Worksheets of which nothing read after Google's return was served in time."""
+    """Yield worksheets without a fresh answer within `within_seconds` after Google's return."""
     for path, seconds in recovery_seconds(replies, paths, back=back).items():
         if seconds > within_seconds:
             yield f"{path} was fresh {seconds:.1f} s after Google's return"
@@ -115,7 +117,7 @@ def unrecovered(
 def recovery_seconds(
     replies: Sequence[Reply], paths: Sequence[str], *, back: float
 ) -> Mapping[str, float]:
-    """Time from Google's return until each worksheet was served with fresh data."""
+    """Return the seconds from Google's return to the first fresh answer, by path."""
     found = dict.fromkeys(paths, float("inf"))
     for reply in replies:
         ended = reply.began + reply.seconds
@@ -128,7 +130,7 @@ def recovery_seconds(
 def starved(
     refreshes: Mapping[str, int], ages: Mapping[str, int], *, most_seconds: float
 ) -> Iterator[str]:
-    """Worksheets that were refreshed far less than others, or served too old."""
+    """Yield worksheets that were refreshed far less than others, or served too old."""
     fewest, most = min(refreshes.values()), max(refreshes.values())
     if fewest < 1 or most > 2 * fewest + 1:
         yield f"some worksheets were read {fewest} times, others {most} times: {dict(refreshes)}"
@@ -138,7 +140,7 @@ def starved(
 
 
 def percentile(replies: Sequence[Reply], share: float) -> float:
-    """The time within which this share of the replies came, in seconds."""
+    """Return the seconds within which this share of the replies came."""
     ordered = sorted(each.seconds for each in replies)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
@@ -149,12 +151,12 @@ def _is_refusal(reply: Reply, seconds: float) -> bool:
 
 
 def reported(lines: Sequence[str], problems: Iterable[str]) -> Report:
-    """The report of a campaign of readers."""
+    """Return the report of a campaign of readers."""
     return Report(lines=lines, problems=[Problem(kind="reads", detail=each) for each in problems])
 
 
 def described(name: str, replies: Sequence[Reply]) -> str:
-    """Some replies in one line: what they were, how long they took, and how old they were."""
+    """Return one line about replies: number, response times and ages."""
     statuses = Counter(
         f"{each.status}/{each.code}" if each.code else f"{each.status}" for each in replies
     )

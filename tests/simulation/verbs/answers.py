@@ -1,13 +1,13 @@
-"""Answers, held against the worksheet as it was when they were given.
+"""Check answers of writes against the versions of the worksheet.
 
 Rules
-- What an answer tells of its rows is true at their commit. If Google's answer was lost, or people
-  moved the end of the sheet above the rows that it shows, the rows were looked for later: then a
-  number is true at some moment up to the answer. A row that an upsert left as it is was there at
-  the look for keys: only rows that change are looked at again.
-- A refusal, and an answer that nothing matched, is true at some moment of its request.
-- The second answer to a key is the first one, unless the gateway removed its rows or rows above
-  them since: then it is 4094. That of a delete always is the first one.
+- Row numbers in an answer are true at the commit. If Google's answer was lost, or people moved the
+  end of the sheet above the rows in the answer, the gateway searches the rows later: then a number
+  is true at some time before the answer. A row that an upsert left unchanged was there when the
+  gateway read the keys, because it rereads only rows that change.
+- An error, or an answer that no row matched, is true at some time during the request.
+- A repeated request with the same Idempotency-Key gets the first answer, or 4094 if the gateway has
+  removed its rows or rows above. A repeated delete always gets the first answer.
 """
 
 import re
@@ -27,13 +27,13 @@ from tests.simulation.verbs.written import KNOWN_SECONDS, Commit, Commits, as_fi
 NUMBER_UNKNOWN, ROWS_MOVED, UPSTREAM = 4094, 4095, 5020
 METADATA_FULL = 5034
 FULL_SECONDS = 2.0
-"""So long a gateway may take the metadata to be full that was."""
+"""Seconds for which a gateway can assume full metadata after the metadata was full."""
 RENAMED = "the worksheet was renamed"
 WORKSHEET_NOT_FOUND = 105
 NOT_FOUND, TOO_MANY, DUPLICATE_KEY, PRECONDITION = 103, 4005, 4092, 4120
 COUNT = re.compile(r"(\d+) rows match")
 SETTLING_SECONDS = 6.0
-"""So long after Google failed, numbers may still be unknown."""
+"""Seconds after a failure of Google in which row numbers can be unknown."""
 
 SawFailure = Callable[[float, float], bool]
 
@@ -44,7 +44,7 @@ def problems_of_answers(
     commits: Commits,
     saw_failure: SawFailure,
 ) -> Iterator[Problem]:
-    """What is wrong with what clients were told."""
+    """Yield the wrong answers to writes."""
     for entry in entries:
         tabs = candidates(courses, entry.worksheet, entry.asked_at, entry.answered_at)
         if entry.answer.complaint:
@@ -72,9 +72,10 @@ def problems_of_full_metadata(
     saw_lost_write: SawFailure,
     courses: Collection[Course],
 ) -> Iterator[Problem]:
-    """Full metadata has an error of its own, which comes at no other time.
+    """Yield wrong uses of the error for full metadata.
 
-    Google also refuses a write whose tab people rename meanwhile.
+    While the metadata is full, rejected writes get this error, and at no other time. Google also
+    rejects a write to a tab that people rename meanwhile.
     """
     for entry in entries:
         answer = entry.answer
@@ -97,7 +98,7 @@ def _of_kind(kind: str, entry: Entry, found: Iterator[str]) -> Iterator[Problem]
 def _applied(
     entry: Entry, courses: Mapping[str, Course], made: Sequence[Commit]
 ) -> Iterator[Problem]:
-    """An error that says that the write was applied: people moved rows or tabs meanwhile."""
+    """Yield wrong errors with the outcome `applied`: people must have moved rows or tabs."""
     answer, kind, detail = entry.answer, "answer", ""
     if answer.code == ROWS_MOVED:
         if not entry.operation.is_conditional or is_false_alarm(entry, courses, made):
@@ -113,7 +114,7 @@ def _applied(
 
 
 def _told(entry: Entry, commit: Commit) -> Iterator[str]:
-    """The rows of an operation that wrote cells."""
+    """Yield wrong rows in the answer to an operation that wrote cells."""
     operation, answer = entry.operation, entry.answer
     is_direct = commit.is_direct
     if operation.kind == "update where":
@@ -126,7 +127,7 @@ def _told(entry: Entry, commit: Commit) -> Iterator[str]:
     for place, record in enumerate(answer.results):
         body = operation.bodies[place]
         effects = commit.effects.get(place, ())
-        if not effects:  # an upsert left the row as it is
+        if not effects:  # an upsert left the row unchanged
             is_true = any(
                 look.row(record["rowIndex"]).get(KEY) == body[KEY]
                 for look in commit.course.first_looks(commit.batch)
@@ -150,7 +151,7 @@ def _told_directly(body: Texts, effect: Effect, record: Mapping[str, Any]) -> It
 def _numbers_since(
     entry: Entry, commit: Commit, effects: Sequence[Effect]
 ) -> Sequence[list[int | None]]:
-    """The numbers of the rows of an update by filter at all moments up to the answer."""
+    """Return the possible row numbers of an update by filter, from commit to answer."""
     indexes = commit.course.indexes(commit.batch.at, entry.answered_at)
     return [
         [commit.course.followed(effect.row, commit.batch.index, end) for effect in effects]
@@ -159,7 +160,10 @@ def _numbers_since(
 
 
 def _places(entry: Entry, commit: Commit, body: Texts, effect: Effect) -> set[int | None]:
-    """Where the row was at any moment up to the answer, or where it would be but for people."""
+    """Return the row numbers that were true at any time up to the answer.
+
+    Includes the numbers that would be true without the moves of people.
+    """
     course = commit.course
     indexes = course.indexes(commit.batch.at, entry.answered_at)
     identity = {name: body[name] for name in ("id", KEY) if name in body} or {"note": body["note"]}
@@ -173,7 +177,10 @@ def _places(entry: Entry, commit: Commit, body: Texts, effect: Effect) -> set[in
 
 
 def _told_nothing(entry: Entry, tabs: Sequence[Course]) -> Iterator[str]:
-    """An operation that wrote no cell: at some moment it had nothing to write."""
+    """Yield wrong answers of an operation that wrote no cell.
+
+    At some time of the request there must have been nothing to write.
+    """
     operation, answer = entry.operation, entry.answer
     versions = _versions(tabs, entry)
     if operation.shared is not None:
@@ -189,12 +196,12 @@ def _told_nothing(entry: Entry, tabs: Sequence[Course]) -> Iterator[str]:
 
 
 def _versions(tabs: Sequence[Course], entry: Entry) -> Sequence[Version]:
-    """All that the worksheet of an entry was from its request to its answer."""
+    """Return all versions of an entry's worksheet from request to answer."""
     return [version for each in tabs for version in each.between(entry.asked_at, entry.answered_at)]
 
 
 def _has_keys(entry: Entry, version: Version) -> bool:
-    """True if the keys of an upsert are in the rows that its answer tells."""
+    """True if the rows in the answer have the keys of the upsert."""
     return all(
         version.row(record["rowIndex"]).get(KEY) == body[KEY]
         for body, record in zip(entry.operation.bodies, entry.answer.results, strict=True)
@@ -202,7 +209,7 @@ def _has_keys(entry: Entry, version: Version) -> bool:
 
 
 def _refused(entry: Entry, courses: Mapping[str, Course]) -> Iterator[str]:
-    """A refusal for what the worksheet holds: it held that at some moment."""
+    """Yield errors that contradict every version of the worksheet during the request."""
     operation, answer = entry.operation, entry.answer
     since = entry.asked_at - LOOK_SECONDS
     if answer.code == WORKSHEET_NOT_FOUND:
@@ -227,9 +234,9 @@ def _refused(entry: Entry, courses: Mapping[str, Course]) -> Iterator[str]:
 
 
 def _hidden_rows(entry: Entry, courses: Mapping[str, Course]) -> Sequence[Texts]:
-    """The whole rows that a tag may be of, if its client sees some columns only.
+    """Return the whole rows that can have the ETag of a client with limited columns.
 
-    The tag may be of another tab, which had the title then.
+    The ETag can come from another tab that had the title at that time.
     """
     operation = entry.operation
     if not operation.is_limited:
@@ -278,7 +285,7 @@ _REASONS: Mapping[int, Callable[[Operation, Version, str], bool]] = {
 def _replayed(
     entry: Entry, course: Course, made: Sequence[Commit], saw_failure: SawFailure
 ) -> Iterator[str]:
-    """The second answer to the same key."""
+    """Yield wrong answers to a repeated request with the same Idempotency-Key."""
     repeat = entry.repeat
     if repeat is None:
         return

@@ -1,18 +1,21 @@
-"""Operations of all kinds on a few worksheets, while Google fails, and people edit the rows.
+"""Send operations of all kinds to a few worksheets, while Google fails and people edit rows.
 
 Rules
-- What counts is what the emulator applied: all versions of the worksheets, and the gateways'
-  batches between them. No gateway is asked.
-- A person changes rows at any time, also between a batch and the look that it was planned on. So a
-  batch is judged by the states of that time; what only its gateway changed is one state.
-- The writes that a killed gateway leaves open are in its store, but for creates without a key: the
-  next one settles them before it writes to their rows.
-- Between two waves a person moves a column. Nothing is under way at Google then, since a late
-  effect would land in the columns of before, and no gateway is killed until each knows the header.
-- Columns may be filled down: rows of these alone are no records. Then each new row has them, too.
-- Options add what is rarer: tabs that get each other's names, slow looks, full metadata, rows that
-  are emptied in place of being removed, a key that sees some columns, edits on the way of a write.
-- Scenarios (fire, shared_sheet, overwritten) are settings of this campaign.
+- The check uses the emulator's record: all versions of the worksheets and the gateways' batches
+  between them. It does not ask a gateway.
+- People change rows at any time, also between a batch and the read (look) on which the batch was
+  planned. So a batch is checked against the versions of that time. If only its own gateway changed
+  rows, there is one such version.
+- Open writes of a killed gateway are in its store, except creates without a key. The next gateway
+  finds out their outcome before it writes to the same rows.
+- Between two waves of operations a person moves a column. No write is running at Google then,
+  because a late effect would hit the old columns, and no gateway is killed until each knows the new
+  header.
+- Columns can be filled down: rows with values only in these columns are not records. Every new row
+  then has these values, too.
+- Options add rarer events: exchanged tab titles, slow reads, full metadata, deletes that only clear
+  rows, keys with limited columns, and edits just before a write.
+- Other scenarios (fire, shared_sheet, overwritten) are settings of this campaign.
 """
 
 import asyncio
@@ -81,14 +84,14 @@ from tests.simulation.verbs.verdict import judge
 from tests.simulation.witness import Witness
 
 OPERATIONS = 1000
-"""A spreadsheet has no more: the fences of three minutes would fill its metadata."""
+"""Maximum operations on one spreadsheet; more would fill the metadata in three minutes."""
 ANSWER_SECONDS = 60.0
 LONGEST_ROW = 1000
 WINDOW_ABOVE_CELLS = 100
 FILLED_ROWS = 200
-"""Rows below the records in which columns are filled down; people use up some."""
+"""Rows below the records that contain only filled-down columns; people use some of them."""
 TAG_READ = "read for a tag: "
-"""Precedes the status of failed reads among the outcomes of a report; 0: no answer came."""
+"""Prefix of the status of failed reads of an ETag in a report; 0 means no answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,73 +100,73 @@ class Verbs:
 
     operations: int = OPERATIONS
     seconds: float = 0.0
-    """Duration, in place of a number of operations; 0: they count."""
+    """Duration, used instead of the number of operations; 0 to use the number."""
     worksheets: int = 4
     gateways: int = 1
-    """Each with a store of its own; several are not killed."""
+    """Number of gateways, each with its own store; several gateways are not killed."""
     clients: int = 8
     """Number of clients of each worksheet at each gateway."""
     waves: int = 1
-    """Between two of them a person moves a column."""
+    """Number of waves; between two waves a person moves a column."""
     fault_share: float = 0.05
     latest_ms: int = 4500
     kill_seconds: float = 8.0
-    """Between two kills, on average; 0: none."""
+    """Average seconds between two kills; 0 means none."""
     visit_seconds: float = 0.4
-    """Between two edits of people, on average; 0: none."""
+    """Average seconds between two edits of people; 0 means none."""
     read_share: float = 0.3
-    """So many operations are followed by a read."""
+    """Share of the operations that a read follows."""
     rest_seconds: float = 0.0
-    """A client rests so long before each operation, at most."""
+    """Longest pause of a client before each operation."""
     read_pause_seconds: float = 0.0
-    """Between the read and the write of a condition, at most."""
+    """Longest pause between the read of an ETag and the write with this ETag."""
     moves_columns: bool = False
-    """At any time, not only between waves; writes may go to another column then."""
+    """True if people move columns at any time, so that writes can go to another column."""
     swaps_tabs: bool = False
-    """People give worksheets each other's names, and one more worksheet that no client names."""
+    """True if people exchange titles of worksheets, also with a worksheet that no client uses."""
     slowest_look_ms: int = 0
-    """Slow looks take half a second at least, and so long at most; 0: there are none."""
+    """Longest delay of a slow read in milliseconds, at least 500; 0 means no slow reads."""
     look_share: float = 0.1
-    """So many reads are slow looks."""
+    """Share of the reads that are slow."""
     trip_share: float = 0.0
-    """So many writes meet an edit of a person between their look and their effect."""
+    """Share of the writes that meet an edit of a person between their read and their effect."""
     partial_keys: float = 0.0
-    """So many conditional updates and deletes have a key that sees some columns."""
+    """Share of conditional updates and deletes with a key for only some columns."""
     clears: bool = False
-    """Deletes empty rows."""
+    """True if a delete clears the row and does not remove it."""
     full_seconds: float = 0.0
-    """Between two times at which others fill the metadata, on average; 0: never."""
+    """Average seconds between two times when other programs fill the metadata; 0 means never."""
     has_windows: bool = False
-    """Worksheets are read in windows soon."""
+    """True if the gateway reads even small worksheets in windows."""
     header_ttl_seconds: float = HEADER_TTL_SECONDS
     rows_ttl_seconds: float = 1.0
     latency_ms: int = 20
     more_rows: int = 0
-    """Rows of each worksheet before all operations, beside its usual ones."""
+    """Additional rows of each worksheet before all operations."""
     title_rows: int = 0
-    """Rows above the header of each worksheet, which the settings of the gateways name."""
+    """Rows above the header of each worksheet; the gateways' settings name the header row."""
     native_table: bool = False
-    """The rows of each worksheet are a native table, below which people append some."""
+    """True if the rows of each worksheet are a native table, below which people append rows."""
     filled_down: bool = False
-    """Two columns are filled down below the records; people use these rows, and no scripts."""
+    """True if two columns are filled down below the records; people use these rows."""
     writes_per_minute: int = NO_LIMIT
-    """The gateway's quota."""
+    """The gateway's quota of writes."""
     look_seconds: float = LOOK_SECONDS
-    """A look is at most so old when its batch comes to Google."""
+    """Maximum age of the read on which a batch was planned, when the batch reaches Google."""
     has_repeatable_ids: bool = False
-    """Ids of metadata may be used again, so that waits get long."""
+    """True if Google reuses metadata IDs; the gateway then waits longer after lost answers."""
     asks: int = 60
-    """A client sends a write with a key so many times, at most."""
+    """Maximum number of requests for one write with an Idempotency-Key."""
     longest_pause: float = 1.0
-    """A client waits so many seconds between two of these requests, at most."""
+    """Longest pause in seconds between two requests for one write."""
     seed: int = 1
     end_seconds: float = 600.0
-    """After so long the clients are given up."""
+    """Seconds after which the campaign gives up waiting for its clients."""
     mixture: Mixture = field(default_factory=Mixture)
     habits: Mapping[str, int] = field(default_factory=lambda: HABITS)
-    """Weights of the edits of people."""
+    """Weights of the kinds of edits of people."""
     leaves_blank: frozenset[str] = frozenset()
-    """Fields that half of the rows of people do not have."""
+    """Fields that are empty in half of the rows that people add."""
 
     @property
     def patience(self) -> Patience:
@@ -206,7 +209,7 @@ class Verbs:
 
 @dataclass(kw_only=True)
 class Scene:
-    """All that takes part in a campaign."""
+    """The parts of a running campaign: emulator, witness, gateways, clients and people."""
 
     campaign: Verbs
     folder: Path
@@ -216,10 +219,10 @@ class Scene:
     history: History
     person: Person
     full: list[Span] = field(default_factory=list)
-    """When the metadata was full."""
+    """Time spans in which the metadata was full."""
     kills: list[float] = field(default_factory=list)
     calm: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """While it is locked, no gateway is killed and people change nothing."""
+    """While this lock is held, no gateway is killed and people change nothing."""
     clerks: list[Clerk] = field(default_factory=list)
     last_reads: list[ListRead] = field(default_factory=list)
 
@@ -228,9 +231,9 @@ class Scene:
 
 
 def run(folder: Path, campaign: Verbs, defect: Defect | None = None) -> Report:
-    """All operations on a new spreadsheet, in an empty folder.
+    """Run all operations on a new spreadsheet, in an empty folder.
 
-    With a `defect` the gateways serve in this process, and are not killed; `folder / "log"` is
+    With a `defect` the gateways run in this process and are not killed, and `folder / "log"` is
     their log.
     """
     seeds = seed_texts(
@@ -287,7 +290,7 @@ def run(folder: Path, campaign: Verbs, defect: Defect | None = None) -> Report:
 
 
 def run_parts(folder: Path, campaign: Verbs) -> Report:
-    """The operations on one spreadsheet after the other; prints a report for each."""
+    """Run the operations on one spreadsheet after the other; print a report for each."""
     parts = [
         replace(
             campaign,
@@ -341,7 +344,7 @@ async def _run(scene: Scene, defect: Defect | None) -> None:
 
 
 async def _work(scene: Scene, wave: int) -> None:
-    """The operations of a wave; before each but the first a person moves a column."""
+    """Run the operations of a wave; before each wave but the first a person moves a column."""
     campaign, clerks = scene.campaign, scene.clerks
     left = campaign.operations // campaign.waves
     if wave:
@@ -360,7 +363,7 @@ async def _work(scene: Scene, wave: int) -> None:
 
 @asynccontextmanager
 async def _gateway(scene: Scene, number: int, defect: Defect | None) -> AsyncIterator[None]:
-    """A gateway with a store of its own, and its clerks."""
+    """Run a gateway with its own store and its clients."""
     campaign = scene.campaign
     own = scene.folder / f"gateway-{number}"
     own.mkdir()
@@ -416,7 +419,7 @@ async def _gateway(scene: Scene, number: int, defect: Defect | None) -> AsyncIte
 
 
 def _name_header_rows(config: Path, campaign: Verbs) -> None:
-    """Add the header row of each worksheet, whichever tab has its title, to a configuration."""
+    """Add the header row of each worksheet to a configuration, for every title."""
     with config.open("a") as file:
         for title in (*titles(campaign.worksheets), ARCHIVE):
             file.write(

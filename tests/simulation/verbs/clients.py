@@ -1,11 +1,11 @@
-"""Clients that send operations of all kinds, read now and then, and write down what they are told.
+"""Clients that send operations of all kinds, read sometimes, and record all answers.
 
 Rules
-- With its Idempotency-Key an operation is asked for until it is settled. Without one it is sent
-  again only if it surely was not applied, and the answer says when.
-- A condition is the tag of a row that the client read just before, with the same key. If that read
-  fails, the operation is left out and the read is counted.
-- What is sent once more when it was done comes later, so that rows move meanwhile.
+- An operation with an Idempotency-Key is sent until its outcome is known. An operation without a
+  key is sent again only if it was certainly not applied and the answer has `Retry-After`.
+- The ETag of a conditional write comes from a read just before, with the same key. If that read
+  fails, the operation is omitted and the read is counted.
+- An operation that is repeated after success is repeated later, so that rows move meanwhile.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ from tests.simulation.verbs.entries import NO_ANSWER, Answer, Entry, ListRead, R
 from tests.simulation.verbs.operations import HEADER, LIMITED_FIELDS, Draw, Operation, Texts
 
 MOST_ROWS = 1000
-"""A list has no more rows."""
+"""Maximum number of rows of a list."""
 ORDERED_SHARE = 0.3
-"""So many lists are sorted, which takes the values as they are typed."""
+"""Share of the lists that are sorted, which needs typed values."""
 LONGEST_PAUSE_SECONDS = 1.0
-"""Between the read and the write of a client with a limited key."""
+"""Longest pause between read and write of a client with a limited key."""
 FEWEST_DUE = 4
-"""So many entries wait for their repetition, until all operations are done."""
+"""Minimum number of entries that wait for their repetition while operations remain."""
 
 
 @dataclass(kw_only=True)
@@ -36,36 +36,36 @@ class Clerk:
 
     client: httpx2.AsyncClient
     limited_client: httpx2.AsyncClient
-    """A client with a key that sees some fields only."""
+    """A client with a key that can access only some fields."""
     worksheet: str
     patience: Patience
     is_up: asyncio.Event
     draw: Draw
     read_share: float
-    """So many operations are followed by a read of all rows."""
+    """Share of the operations that a read of all rows follows."""
     rest_seconds: float = 0.0
-    """Before each operation, at most."""
+    """Longest pause before each operation."""
     pause_seconds: float = 0.0
-    """Between the read and the write of a condition, at most."""
+    """Longest pause between the read of an ETag and the write with this ETag."""
     last_row: int = 2
-    """As far as the clerk knows."""
+    """Number of the last row, as far as this client knows."""
     like_others: Sequence[int] = ()
-    """Rows without a cell that the limited key sees."""
+    """Rows whose cells are all empty in the fields of the limited key."""
     entries: list[Entry] = field(default_factory=list)
     due: list[int] = field(default_factory=list)
-    """The entries that are to be repeated."""
+    """Indexes of the entries that will be repeated."""
     reads: list[ListRead] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     stale_reads: int = 0
     failed_reads: Counter[int] = field(default_factory=Counter)
-    """Reads for a tag that failed, by status; 0: no answer came."""
+    """Number of failed reads of an ETag by status; 0 means no answer."""
 
     @property
     def path(self) -> str:
         return f"/v2/sheets/{self.worksheet}"
 
     async def work(self, operations: Iterable[object]) -> None:
-        """One operation for each item that is left."""
+        """Perform one operation for each item of the shared iterator."""
         for _ in operations:
             await asyncio.sleep(self.rest_seconds * self.draw.chance.random())
             operation = await self._drawn()
@@ -79,7 +79,7 @@ class Clerk:
             await self._repeat()
 
     async def read(self, *, no_cache: bool = False) -> ListRead | None:
-        """Read all rows; None if that fails, or if the answer is marked as stale."""
+        """Read all rows. Returns None if the read fails or the answer is marked as stale."""
         headers = {"Cache-Control": "no-cache"} if no_cache else {}
         is_ordered = self.draw.chance.random() < ORDERED_SHARE
         parameters = {"limit": str(MOST_ROWS), **({"order": "note"} if is_ordered else {})}
@@ -108,7 +108,7 @@ class Clerk:
         return read
 
     async def _drawn(self) -> Operation | None:
-        """The next operation; None if it needs a tag and the read for that tag failed."""
+        """Return the next operation, or None if the read of its ETag failed."""
         operation = self.draw.operation(self.last_row)
         if operation.kind not in ("update", "delete") or not self.draw.wants_tag():
             return operation
@@ -139,7 +139,7 @@ class Clerk:
         self.last_row = max([self.last_row, *entry.answer.rows])
 
     async def _repeat(self) -> None:
-        """Send once more what was done before."""
+        """Send an operation again that already succeeded."""
         index = self.due.pop(self.draw.chance.randrange(len(self.due)))
         again = await self._settled(self.entries[index].operation)
         repeat = Repeat(answer=again.answer, asked_at=again.asked_at, answered_at=again.answered_at)
@@ -183,7 +183,7 @@ class Clerk:
         *,
         client: httpx2.AsyncClient | None = None,
     ) -> httpx2.Response | None:
-        """The answer, whatever its status; None if the connection failed."""
+        """Return the answer with any status, or None if the connection failed."""
         await self.is_up.wait()
         try:
             return await (client or self.client).get(
@@ -197,11 +197,11 @@ class Clerk:
 
 
 def texts_of(record: Mapping[str, object]) -> Texts:
-    """The cells of a record that are not blank."""
+    """Return the cells of a record that are not blank."""
     return {name: str(record[name]) for name in HEADER if name and record.get(name) is not None}
 
 
 async def work_all(clerks: Sequence[Clerk], operations: Iterable[object], clients: int) -> None:
-    """So many clients of each clerk perform what there is, whoever is free."""
+    """Perform the operations with `clients` tasks per clerk."""
     waiting = iter(operations)
     await asyncio.gather(*(clerk.work(waiting) for clerk in clerks for _ in range(clients)))

@@ -1,7 +1,7 @@
-"""Planted bugs: what a gateway might do wrong.
+"""Planted bugs of a gateway, which the check must find.
 
-A gateway with a bug serves in this process. Where no seam leads to the place of the bug, a function
-of the gateway is replaced for that time.
+A gateway with a bug runs in this process. If no argument allows to plant the bug, a function of the
+gateway is replaced for that time.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ class Gateway(Protocol):
 
 @dataclass(kw_only=True)
 class InProcess:
-    """A gateway that is up until the end."""
+    """A gateway that runs until the end of the campaign."""
 
     url: str
     is_up: asyncio.Event = field(default_factory=asyncio.Event)
@@ -85,9 +85,9 @@ def _same(anything: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Defect:
-    """A gateway with this bug has this application in place of its own, and this `Sheets`.
+    """Replacements that plant a bug: the application, the class `Sheets`, or functions.
 
-    `planted` replaces functions of it for the time of its block.
+    `planted` is a context manager that replaces functions of the gateway.
     """
 
     app: Callable[[ASGIApp], ASGIApp] = _same
@@ -97,7 +97,7 @@ class Defect:
 
 
 def keeping_numbers_of_rows() -> Defect:
-    """Kept rows stay where they are when rows above them go."""
+    """Cached rows keep their numbers when rows above are deleted."""
 
     def all_rows(table: Table, _: Sequence[int]) -> Work[Table]:
         yield 1
@@ -107,12 +107,12 @@ def keeping_numbers_of_rows() -> Defect:
 
 
 def keeping_numbers_of_records() -> Defect:
-    """Answers are replayed with the numbers that they had, though their rows moved."""
+    """Repeated answers have the old row numbers, although the rows moved."""
     return Defect(planted=lambda: patch.object(BatchRows, "moves", lambda *_: False))
 
 
 def matching_old_rows() -> Defect:
-    """Every second time filters and keys are looked for in the rows of the time before."""
+    """Every second filter or key is matched against the rows of the previous read."""
     kept: dict[object, tuple[int, Snapshot]] = {}
     read_in_turn = Worksheet.read_in_turn
 
@@ -129,17 +129,17 @@ def matching_old_rows() -> Defect:
 
 
 def deleting_top_down() -> Defect:
-    """The rows of a batch are deleted from the top, so that those below move before their turn."""
+    """A batch deletes its rows from the top, so that the later rows have already moved."""
     return Defect(sheets=lambda inner: cast(Sheets, _Altered(inner, batch=_top_down)))
 
 
 def deleting_again() -> Defect:
-    """A delete forgets its Idempotency-Key, and answers as if it had not."""
+    """A delete ignores its Idempotency-Key, but the answer looks like a repeated one."""
     return Defect(app=_without_keys_of_deletes)
 
 
 def reading_by_title() -> Defect:
-    """The rows of writes by filter are read by the title of their worksheet, not by its id."""
+    """Writes by filter read rows by the title of the worksheet, not by its sheet ID."""
 
     async def by_title(
         sheets: Sheets, worksheet: WorksheetId, area: Any, **how: Any
@@ -151,7 +151,7 @@ def reading_by_title() -> Defect:
 
 
 def counting_age_from_answers() -> Defect:
-    """A look is as old as its answer, so that the time of a slow one does not count."""
+    """The age of a read counts from its answer, so the time of a slow read is ignored."""
 
     def plan(**fields: Any) -> Plan:
         return Plan(**{**fields, "looked_at": time.monotonic()})
@@ -160,7 +160,7 @@ def counting_age_from_answers() -> Defect:
 
 
 def deleting_young_fences() -> Defect:
-    """The next batch deletes all fences of those before it, though copies of them may arrive."""
+    """Each batch deletes all earlier fences, although late copies of them can arrive."""
 
     async def all_left(fences: Fences, spreadsheet: str, *, needed: int = 0) -> Sequence[int]:
         return [*fences._left.get(spreadsheet, ())]
@@ -169,7 +169,7 @@ def deleting_young_fences() -> Defect:
 
 
 def tagging_visible_cells() -> Defect:
-    """The tag of a row is of the cells that the key sees, so that others have the same one."""
+    """The ETag of a row covers only the cells that the key can access."""
 
     def tag(
         view: View, _row: int, displayed: Sequence[object], _typed: Sequence[object] | None = None
@@ -184,7 +184,7 @@ def tagging_visible_cells() -> Defect:
 
 
 def taking_edits_for_moves() -> Defect:
-    """A cell that people change beside a removed row makes it another record."""
+    """An edited cell next to a removed row makes that row count as another record."""
 
     def suspected(*about: Any) -> Any:
         found = passed(*about)
@@ -195,18 +195,18 @@ def taking_edits_for_moves() -> Defect:
 
 
 def overlooking_moves() -> Defect:
-    """The rows beside a removed one are not looked at."""
+    """The rows next to a removed row are not compared."""
     found = moved_rows._Passed(is_another=False)
     return Defect(planted=lambda: patch.object(moved_rows, "_passed", lambda *_: found))
 
 
 def overwriting() -> Defect:
-    """Rows are written into the cells below the last known row, not appended."""
+    """Rows are written into the cells below the last known row instead of appended."""
     return Defect(sheets=lambda inner: cast(Sheets, _Altered(inner, batch=_written_below)))
 
 
 def copying_constants() -> Defect:
-    """All cells of a filled-down row are copied to a created row, not only its formulas."""
+    """All cells of a filled-down row are copied to a created row, not only formulas."""
 
     def copied(batch: Batch) -> Batch:
         changes = [
@@ -219,38 +219,38 @@ def copying_constants() -> Defect:
 
 
 def trusting_the_look() -> Defect:
-    """Created rows are taken to be directly below the last record, whatever is around them."""
+    """Created rows are assumed to be directly below the last record."""
     return Defect(planted=lambda: patch.object(applied, "is_below_records", lambda *_: True))
 
 
 def guessing_numbers() -> Defect:
-    """New rows are taken to be just below the last known row, wherever the answer shows them."""
+    """New rows are assumed to be below the last known row, whatever the answer shows."""
     return Defect(sheets=lambda inner: cast(Sheets, _Altered(inner, view=_moved_up)))
 
 
 def ignoring_tables() -> Defect:
-    """New rows go below all rows of the sheet, whatever native table the header is of."""
+    """New rows go below all rows of the sheet, and not into the native table."""
     return Defect(sheets=lambda inner: cast(Sheets, _Altered(inner, batch=_below_tables)))
 
 
 def ignoring_tags() -> Defect:
-    """Updates are sent without a comparison of the tag that they demand."""
+    """Updates are sent without comparing the ETag of If-Match."""
     return Defect(app=_without_conditions)
 
 
 def failing_reads() -> Defect:
-    """Reads of a single row are answered 503; reads of all rows succeed."""
+    """Reads of a single row get 503; reads of all rows succeed."""
     return Defect(app=_without_reads_of_rows)
 
 
 def waiting_after_looks(writes_per_minute: int) -> Defect:
-    """Writes wait for this quota after their read, however old it is then."""
+    """Writes wait for quota after their read, without limit of the read's age."""
 
     @asynccontextmanager
     async def opened(settings: GoogleSettings) -> AsyncIterator[Sheets]:
         settings = settings.model_copy(update={"writes_per_minute": writes_per_minute})
         async with open_client(settings) as client:
-            client._clock = lambda: 0.0  # no look seems old where it is sent
+            client._clock = lambda: 0.0  # no read seems old when its batch is sent
             budgets = {MAIN_ACCOUNT: open_budget(settings)}
             yield assemble({MAIN_ACCOUNT: client}, budgets, turn_seconds=None).sheets
 
@@ -261,7 +261,7 @@ def waiting_after_looks(writes_per_minute: int) -> Defect:
 def gateway_with(
     defect: Defect, folder: Path, google_url: str, settings: Tables
 ) -> Iterator[Gateway]:
-    """A gateway in this process for the time of the block."""
+    """Run a gateway with a bug in this process during the block."""
     own = {
         "google.endpoint": google_url,
         "access.database": str(folder / KEYS),
@@ -281,7 +281,7 @@ def gateway_with(
 
 
 class _Altered:
-    """A `Sheets` that changes batches before they are sent, and their answers."""
+    """A `Sheets` that changes batches before they are sent, or their answers."""
 
     def __init__(
         self,
@@ -337,7 +337,7 @@ def _new_rows(batch: Batch) -> list[Any]:
 
 
 def _last_row(batch: Batch) -> int:
-    """The last row that the gateway knew, from which on the answer shows the worksheet."""
+    """Return the last row that the gateway knew, where the shown part of the answer begins."""
     found = LAST_ROW.search(batch.ranges[-1])
     return int(found[1]) if found else 0
 

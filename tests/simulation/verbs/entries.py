@@ -1,4 +1,4 @@
-"""What clients were told of their operations and reads."""
+"""Records of operations and reads with their answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from tests.simulation.asking import FAILURES, IN_PROGRESS
 from tests.simulation.verbs.operations import Operation
 
 Outcome = Literal["done", "applied", "not_applied", "unknown"]
-"""`applied` is that of an error: the write was applied, but its result cannot be shown."""
+"""Outcome of an operation; `applied` is an error whose write was applied."""
 OUTCOMES: Mapping[str, Outcome] = {
     "applied": "applied",
     "not_applied": "not_applied",
@@ -21,7 +21,7 @@ NEVER = float("inf")
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What an answer says; `results` are its records, of a write by filter the row numbers."""
+    """The content of an answer; `results` are its records, or row numbers for a write by filter."""
 
     outcome: Outcome
     status: int = 0
@@ -30,7 +30,7 @@ class Answer:
     results: Sequence[Mapping[str, Any]] = ()
     is_replayed: bool = False
     complaint: str = ""
-    """What of the answer itself is wrong."""
+    """Why the answer itself is invalid, or ""."""
 
     @property
     def rows(self) -> Sequence[int]:
@@ -42,7 +42,7 @@ NO_ANSWER = Answer(outcome="unknown")
 
 @dataclass(frozen=True, kw_only=True)
 class Repeat:
-    """The answer of a request that was sent again after it was done, and its times."""
+    """Answer and times of a request that was sent again after success."""
 
     answer: Answer
     asked_at: float
@@ -51,7 +51,7 @@ class Repeat:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """An operation and the last answer to it; the times of the first request and that answer."""
+    """An operation and its last answer, with the times of first request and last answer."""
 
     worksheet: str
     operation: Operation
@@ -72,7 +72,7 @@ class Entry:
 
     @property
     def ends_at(self) -> float:
-        """Its effect, if any, comes before."""
+        """Latest time of the operation's effect; infinity if the outcome is unknown."""
         return NEVER if self.outcome == "unknown" else self.answered_at
 
     def __str__(self) -> str:
@@ -99,7 +99,7 @@ class ListRead:
 
 
 def read_answer(operation: Operation, answer: httpx2.Response) -> Answer:
-    """What an answer to an operation says."""
+    """Parse the answer to an operation."""
     is_replayed = "Idempotent-Replayed" in answer.headers
     if answer.status_code == httpx2.codes.NO_CONTENT:
         is_wrong = operation.kind != "delete" or bool(answer.content)
@@ -146,7 +146,7 @@ def _done(operation: Operation, status: int, body: Any, *, is_replayed: bool) ->
 def _complaint(
     operation: Operation, status: int, body: Any, results: Sequence[Mapping[str, Any]]
 ) -> str:
-    """What of a good answer cannot be, whatever the worksheet holds."""
+    """Return why a success answer is invalid for every worksheet, or ""."""
     if operation.filter is not None:
         if body["count"] != len(results) or any([*each] != ["rowIndex"] for each in results):
             return f"count and results: {body}"

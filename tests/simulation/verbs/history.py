@@ -1,16 +1,16 @@
-"""What was done to the worksheets: all their versions, and the gateway's batches between them.
+"""Record of all versions of the worksheets, and of the gateways' batches between them.
 
 Rules
-- A change that brings a new fence is the gateway's, any other is a person's. So late effects count
-  when they come.
-- A batch is known by the rows before and after it. Row objects are shared and never modified: one
-  that is the same object was not touched. Of equal blank rows in a row the batch's own requests
-  tell which went, and which blank ones it emptied: a batch that changes no row at all makes a
-  version, too. A burnt fence is of a batch that was not applied.
-- Candidates for the state that a batch was planned on are the version before it and, as long as
-  only others came in between or what commutes with the batch, earlier ones, down to the age at
-  which a look is thrown away. Others are people, and gateways with another store.
-- A worksheet is known by its first title, here its tab, whatever its title is later.
+- A change that creates a new fence (metadata entry of a batch) is the gateway's; any other change
+  is a person's. So a late effect counts when it happens.
+- A batch is known by the rows before and after. Row objects are shared and never modified, so an
+  identical object is an untouched row. Among adjacent equal blank rows the batch's requests show
+  which rows were deleted or cleared. A batch that changes no row makes a version, too. A burnt
+  fence, whose ID has another token, belongs to a batch that was not applied.
+- A batch can be planned on the version before it. It can also be planned on earlier versions, back
+  to the maximum age of a read (look), if only others changed rows in between, or batches that
+  commute with it. Others are people, and gateways with another store.
+- A worksheet is identified by its first title, here called tab, whatever its title is later.
 """
 
 import json
@@ -45,15 +45,15 @@ MARK = re.compile(r"note:(\d+)")
 FENCE = "createDeveloperMetadata"
 FROM_ROW = re.compile(r"!A(\d+):")
 LOOK_SECONDS = 1.75
-"""A look is at most so old when its batch is sent: the second that is promised, and slack."""
+"""Maximum age of a read when its batch is sent: the guaranteed second, and tolerance."""
 SHOWN_BELOW = 3
-"""Rows below inserted ones that an answer shows."""
+"""Number of rows below inserted rows that an answer shows."""
 SEED = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Version:
-    """A worksheet from a moment on; `fence` is that of the batch that made it, if one did."""
+    """A worksheet from a time on; `fence` is the metadata ID of the batch that made it, if any."""
 
     since: float
     sheet: Sheet
@@ -68,31 +68,31 @@ class Version:
 
     @cached_property
     def last_row(self) -> int:
-        """The last row that is not blank."""
+        """Number of the last row that is not blank."""
         return max((row for row, texts in enumerate(self.rows, start=1) if texts), default=0)
 
     @property
     def body(self) -> range:
-        """The rows of the body of the native table, if there is one."""
+        """Row numbers of the body of the native table, if there is one."""
         boxes = [table.body for table in self.sheet.tables]
         return range(boxes[0].top + 1, boxes[0].bottom + 1) if boxes else range(0)
 
     @property
     def end(self) -> int:
-        """The last row with data in the body of the native table; without one the last row."""
+        """Last row with data in the native table's body, or in the sheet without a table."""
         boxes = [table.body for table in self.sheet.tables]
         return self.sheet.data_end(boxes[0]) if boxes else self.last_row
 
     @cached_property
     def numbers(self) -> Counter[str]:
-        """How often each record is there, by the number that it has for good."""
+        """How often each record exists, by its permanent number."""
         return record_numbers(self.records().values())
 
     def row(self, row: int) -> Texts:
         return self.rows[row - 1] if 0 < row <= len(self.rows) else {}
 
     def records(self) -> Mapping[int, Texts]:
-        """The rows that are served, by their numbers."""
+        """Return the rows that the gateway serves, by row number."""
         return {row: self.row(row) for row in range(self.header_row + 1, self.last_row + 1)}
 
     def matching(self, filter_: Filter) -> Sequence[int]:
@@ -104,9 +104,9 @@ class Version:
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """A row that a batch wrote; `number` is that of its mark, None without one.
+    """A row that a batch wrote; `number` is the number in its mark, or None without a mark.
 
-    `row` is its number in the batch's own worksheet, `was` what the row held before.
+    `row` is the row number in the batch's worksheet, and `was` the previous cells.
     """
 
     row: int
@@ -114,41 +114,42 @@ class Effect:
     was: Texts
     now: Texts
     is_below: bool
-    """It came below the last row, of the sheet or of the table that it went to."""
+    """True if the row came below the last row of the sheet, or of its native table."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """A batch of the gateway. `index` is that of the version after it.
+    """A batch of the gateway; `index` is the index of the version after it.
 
-    `removed` are row numbers of before. `is_late`: the gateway was killed while it was under way.
+    `removed` are row numbers before the batch. `is_late`: the gateway was killed before the batch
+    took effect.
     """
 
     index: int
     at: float
     sent_at: float
     key: str = ""
-    """The key of its fences, by which batches of several gateways are told apart."""
+    """Metadata key of its fences, which identifies the gateway."""
     is_lost: bool = False
     is_late: bool = False
     removed: tuple[int, ...] = ()
     cleared: frozenset[int] = frozenset()
-    """Those of the removed rows that were emptied where they are."""
+    """Removed rows that were only cleared."""
     emptied: frozenset[int] = frozenset()
-    """All rows that it emptied where they are, blank ones, too."""
+    """All rows that the batch cleared, also blank rows."""
     effects: tuple[Effect, ...] = ()
     answer_from: int = 0
-    """Its answer shows the rows from here on, if it added any."""
+    """First row that the answer shows, if the batch added rows; else 0."""
     inserted: range = range(0)
-    """The numbers of rows that it inserted, or by which a native table grew."""
+    """Numbers of the inserted rows, or of the rows by which a native table grew."""
     is_misplaced: bool = False
-    """True if it inserted rows elsewhere than directly below the last record, or copied formulas
-    from a row without.
+    """True if rows were inserted elsewhere than below the last record.
 
-    People moved rows after the look. Native tables grow at their own end.
+    Also true if formulas were copied from a row without formulas. The cause is that people moved
+    rows after the read. Native tables grow at their own end.
     """
     shows_it: bool = False
-    """True if the answer, which has the rows next to the inserted ones, shows that."""
+    """True if the answer, which has the rows next to the inserted ones, shows `is_misplaced`."""
     complaint: str = ""
 
     @property
@@ -157,7 +158,7 @@ class Batch:
 
     @property
     def is_outside(self) -> bool:
-        """True if new rows came above those that its answer shows: people moved the end up."""
+        """True if new rows are above the rows in the answer, because people moved the end up."""
         return any(each.is_below and each.row < self.answer_from for each in self.effects)
 
     @property
@@ -166,16 +167,16 @@ class Batch:
 
     @property
     def gone(self) -> frozenset[int]:
-        """The rows that it removed or emptied, blank ones, too."""
+        """The rows that the batch deleted or cleared, also blank rows."""
         return self.emptied.union(self.removed)
 
     @property
     def rows(self) -> frozenset[int]:
-        """The rows that it changed where they are."""
+        """The rows that the batch changed in place."""
         return self.cleared.union(each.row for each in self.effects)
 
     def moved(self, row: int) -> int | None:
-        """The number of a row after it; None if it is not there any more."""
+        """Return the number of a row after the batch, or None if the row is deleted."""
         if row in self.removed:
             return None
         if self.inserted and row >= self.inserted.start:
@@ -185,16 +186,16 @@ class Batch:
 
 @dataclass(kw_only=True)
 class History:
-    """All versions of the worksheets of one spreadsheet, as far as their rows changed."""
+    """All versions of the worksheets of one spreadsheet that differ in their rows."""
 
     versions: dict[str, list[Version]] = field(default_factory=dict)
-    """By tab."""
+    """Versions by tab."""
     tabs: dict[int, str] = field(default_factory=dict)
-    """By sheet id."""
+    """Tabs by sheet ID."""
     titles: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
-    """The titles of each tab, each from a moment on."""
+    """Times and titles of each tab."""
     idle: list[tuple[float, int, Workbook]] = field(default_factory=list)
-    """What changed no row but brought metadata: its moment, its first fence, the spreadsheet."""
+    """Batches that changed no row but created metadata: time, first fence, and spreadsheet."""
     workbook: Workbook | None = None
     header_row: int = 1
     slowest_look_seconds: float = 0.0
@@ -204,7 +205,7 @@ class History:
     renamings: int = 0
 
     def watch(self, emulator: Emulator, spreadsheet: str) -> None:
-        """Note from now on what the emulator does to a spreadsheet."""
+        """Record from now on what the emulator does to a spreadsheet."""
         self.workbook = follow(emulator, spreadsheet, self.note)
         sheets = self.workbook.sheets
         self.tabs = {sheet.sheet_id: sheet.title for sheet in sheets}
@@ -215,7 +216,7 @@ class History:
         return Version(since=since, sheet=sheet, fence=fence, header_row=self.header_row)
 
     def note(self, before: Workbook, after: Workbook, moment: float) -> None:
-        """Note a change of the spreadsheet."""
+        """Record a change of the spreadsheet."""
         known = {each.metadata_id for each in before.metadata}
         new = [each for each in after.metadata if each.metadata_id not in known]
         fence = new[0].metadata_id if new else None
@@ -240,7 +241,7 @@ class History:
     def courses(
         self, sent: Mapping[int, SentBatch], kills: Sequence[float] = ()
     ) -> Mapping[str, "Course"]:
-        """The course of each tab; `sent` are the batches by their fences."""
+        """Return the course of each tab; `sent` are the batches by their fences."""
         all_versions = {tab: [*versions] for tab, versions in self.versions.items()}
         for moment, fence, workbook in self.idle:
             sheet = workbook.numbered(_sheet_id(sent[fence])) if fence in sent else None
@@ -267,18 +268,18 @@ class History:
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """What became of a worksheet, version by version; `titles` count from their moments on."""
+    """All versions of a worksheet with their batches; `titles` are valid from their times on."""
 
     tab: str
     titles: Sequence[tuple[float, str]]
     versions: Sequence[Version]
     batches: Sequence[Batch]
     slowest_look_seconds: float = 0.0
-    """So long before its answer a look may have seen the rows."""
+    """Longest time by which a read can have seen the rows before its answer."""
     kept_seconds: float = 1.0
-    """So long a gateway serves rows that it read."""
+    """Maximum age of cached rows that a gateway serves."""
     look_seconds: float = LOOK_SECONDS
-    """A look is at most so old when its batch comes to Google."""
+    """Maximum age of a read when its batch reaches Google."""
 
     @property
     def has_formulas(self) -> bool:
@@ -297,7 +298,7 @@ class Course:
         return self.versions[batch.index]
 
     def indexes(self, since: float, until: float) -> range:
-        """Of the versions that there were at any moment between two."""
+        """Return the indexes of the versions that existed at any time between two times."""
         first = bisect_right(self.versions, since, key=attrgetter("since")) - 1
         end = bisect_right(self.versions, until, key=attrgetter("since"))
         return range(max(first, 0), end)
@@ -306,7 +307,7 @@ class Course:
         return [self.versions[index] for index in self.indexes(since, until)]
 
     def had(self, title: str, since: float, until: float) -> bool:
-        """True if this was its title at any moment between two."""
+        """True if the worksheet had this title at any time between two times."""
         ends = [*(begin for begin, _ in self.titles[1:]), float("inf")]
         return any(
             name == title and begin <= until and end >= since
@@ -315,7 +316,7 @@ class Course:
 
     @property
     def moves(self) -> int:
-        """How many rows got another number by people, each time counted."""
+        """Number of changes of row numbers by people."""
         return sum(
             places.get(id(row), place) != place
             for before, after in pairwise(self.versions)
@@ -338,11 +339,14 @@ class Course:
         return any(since <= at <= until for at, _ in self.titles[1:])
 
     def looks(self, batch: Batch) -> Sequence[Version]:
-        """The states that a batch may have been planned on, the last one first."""
+        """Return the versions that a batch can be planned on, newest first."""
         return self._looks(batch, self.look_seconds)
 
     def first_looks(self, batch: Batch) -> Sequence[Version]:
-        """The states in which its rows may have been found; they are looked at again if old."""
+        """Return the versions in which the gateway can have found the batch's rows.
+
+        The gateway rereads old rows before it sends the batch.
+        """
         return self._looks(batch, self.look_seconds + 2 * self.slowest_look_seconds)
 
     def _looks(self, batch: Batch, longest_seconds: float) -> Sequence[Version]:
@@ -358,9 +362,10 @@ class Course:
         return found
 
     def tagged(self, operation: Operation) -> Sequence[Texts]:
-        """The whole rows that the tag of an operation may be of.
+        """Return the whole rows that can have the ETag of an operation.
 
-        Other columns than those of the key count: a record that looks the same is another one.
+        The ETag covers all columns, not only those of the key: a record that looks the same is
+        another one.
         """
         if operation.named is None:
             return []
@@ -381,9 +386,9 @@ class Course:
         return found if operation.named else [*found, {}]
 
     def followed(self, row: int, start: int, end: int) -> int | None:
-        """The number that the record of a row has after the gateway's removals; None if it went.
+        """Return the number of a row's record after the gateway's removals, or None if removed.
 
-        Those count that made a version after `start`, up to `end`.
+        Counts the batches with an index after `start`, up to `end`.
         """
         for batch in self.batches:
             if start < batch.index <= end and batch.removed:
@@ -395,28 +400,28 @@ class Course:
 
 
 def record_numbers(records: Iterable[Texts]) -> Counter[str]:
-    """Numbers of records, without those that were there before all operations."""
+    """Return the counts of records' numbers, without the initial records."""
     numbers = (each.get("id", "").removesuffix(CORRECTED) for each in records)
     return Counter(each for each in numbers if each not in ("", "id:seed"))
 
 
 def is_alike(look: Version, others: Sequence[Version], rows: Iterable[int]) -> bool:
-    """True if one of the others shows these rows as a look does."""
+    """True if one of `others` has the same cells in these rows as `look`."""
     return any(all(each.row(row) == look.row(row) for row in rows) for each in others)
 
 
 def candidates(
     courses: Mapping[str, Course], title: str, since: float, until: float
 ) -> Sequence[Course]:
-    """The tabs that had a title at any moment between two."""
+    """Return the tabs that had a title at any time between two times."""
     return [course for course in courses.values() if course.had(title, since, until)]
 
 
 def _commutes(batch: Batch, other: Batch) -> bool:
-    """True if the other batch may land between the look and the effect of this one.
+    """True if the other batch can take effect between the read and the effect of this one.
 
-    That is so if the outcome of one of them was open when the other one came, and if it is in
-    nobody's way. What a killed gateway left is known to nobody.
+    That is allowed if the outcome of one batch was unknown when the other one came, and both write
+    different rows. A new gateway does not know the batches of a killed one.
     """
     if other.is_late:
         return not other.moves_rows
@@ -460,7 +465,7 @@ def _batch(
         effect = _effect(before, row, after.row(place))
         effect = replace(effect, row=row or place, is_below=place > end)
         if not effect.now:
-            cleared.add(row)  # emptied in place of being removed
+            cleared.add(row)  # cleared instead of deleted
         elif removed or place <= before.header_row or effect.number is None:
             complaints.append(f"row {row} {effect.was} became {effect.now} in row {place}")
         else:
@@ -487,23 +492,20 @@ def _batch(
 
 
 def _has_others_beside(after: Version, inserted: Sequence[int]) -> bool:
-    """True if inserted rows are below a blank row, or just above others; the header counts."""
+    """True if inserted rows are below a blank row, or just above other rows or the header."""
     first, last = (inserted[0], inserted[-1]) if inserted else (0, 0)
     below = range(last + 1, last + 1 + SHOWN_BELOW)
     return not after.row(first - 1) or any(map(after.row, below))
 
 
 def _fence_key(requests: Sequence[Mapping[str, Any]]) -> str:
-    """The metadata key of the first fence."""
+    """Return the metadata key of the first fence."""
     fences = [each["createDeveloperMetadata"] for each in requests if FENCE in each]
     return str(fences[0]["developerMetadata"]["metadataKey"]) if fences else ""
 
 
 def _kept_rows(requests: Sequence[Mapping[str, Any]], height: int) -> list[int]:
-    """The rows of before that stay, in order, by the requests carried out one after the other.
-
-    0 stands for a row that is inserted.
-    """
+    """Return the old row numbers in their new order, after the requests; 0 for inserted rows."""
     rows = [*range(1, height + 1)]
     for request in requests:
         if "deleteDimension" in request:
@@ -517,7 +519,7 @@ def _kept_rows(requests: Sequence[Mapping[str, Any]], height: int) -> list[int]:
 
 
 def _is_untouched(was: Row, now: Row) -> bool:
-    """True if cells are the same objects, but for formulas: these change where rows move."""
+    """True if all changed cells are formulas, which change when rows move."""
     if was is now:
         return True
     changed = [pair for pair in zip(was, now, strict=False) if pair[0] is not pair[1]]
@@ -526,13 +528,13 @@ def _is_untouched(was: Row, now: Row) -> bool:
 
 
 def _model(requests: Sequence[Mapping[str, Any]], inserted: int) -> int:
-    """The row of before from which formulas are copied to so many inserted rows; 0 if none is."""
+    """Return the old row whose formulas are copied to the inserted rows; 0 if there is none."""
     copies = [each["copyPaste"] for each in requests if "copyPaste" in each]
     return max((1 + each["source"]["startRowIndex"] - inserted for each in copies), default=0)
 
 
 def _unfilled(version: Version, row: int) -> list[str]:
-    """The filled-down fields that a row lacks."""
+    """Return a line if a row lacks its filled-down fields, else []."""
     header = row_texts(version.sheet.rows[version.header_row - 1])
     cells = [*map(whole, version.sheet.rows[row - 1])] if 0 < row <= len(version.sheet.rows) else []
     held = {name: cell for name, cell in zip(header, cells, strict=False) if name in FILLED_DOWN}
@@ -544,7 +546,10 @@ def _unfilled(version: Version, row: int) -> list[str]:
 
 
 def _emptied_rows(requests: Sequence[Mapping[str, Any]]) -> frozenset[int]:
-    """The rows of which a batch empties all cells; an update writes a mark into each row."""
+    """Return the rows of which a batch clears all cells.
+
+    An update writes a mark into each row, so it clears no row.
+    """
     emptied = set()
     for request in requests:
         update = request.get("updateCells")
@@ -555,7 +560,7 @@ def _emptied_rows(requests: Sequence[Mapping[str, Any]]) -> frozenset[int]:
 
 
 def _answer_from(body: Mapping[str, Any]) -> int:
-    """The row from which the answer to a batch shows the rows that it appends; 0 without any."""
+    """Return the first row that the answer to a batch shows, or 0 if it appends no rows."""
     if not any("appendCells" in request for request in body["requests"]):
         return 0
     first = FROM_ROW.search("".join(body.get("responseRanges", ())[-1:]))
@@ -563,7 +568,7 @@ def _answer_from(body: Mapping[str, Any]) -> int:
 
 
 def _sheet_id(sent: SentBatch) -> int:
-    """The tab of a batch; -1 if it has only fences."""
+    """Return the sheet ID of a batch, or -1 if the batch contains only fences."""
     for request in json.loads(sent.body)["requests"]:
         for change in request.values():
             place = change.get("range") or change.get("start") or change
@@ -573,7 +578,7 @@ def _sheet_id(sent: SentBatch) -> int:
 
 
 def _effect(before: Version, row: int, now: Texts) -> Effect:
-    """A row that was written, with the mark of who wrote it."""
+    """Return the effect of a batch on a row, with the number in its mark."""
     was = before.row(row)
     note = now.get("note", "")
     mark = MARK.fullmatch(note) if note != was.get("note") else None
@@ -587,7 +592,7 @@ def _effect(before: Version, row: int, now: Texts) -> Effect:
 
 
 def _by_name(header: Sequence[str], cells: Sequence[str]) -> Texts:
-    """Cells by field; those without a name by their column."""
+    """Return the cells by field name, or by column if the field has no name."""
     return {
         (header[at] if at < len(header) else "") or f"column {at + 1}": text
         for at, text in enumerate(cells)

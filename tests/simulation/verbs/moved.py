@@ -1,17 +1,17 @@
-"""The error 4095 of conditional writes, held against the rows as they were looked at, and as met.
+"""Check error 4095 of conditional writes: "the write changed another record than planned".
 
 Rules
-- A write met another record if a row that it changed or removed was not as at its look, by one of
-  the looks that it may have been planned on. A removed row is the same one if people added a word.
-- An answer cannot show a row that it removed. The rows beside it decide, `BESIDE` on each side, up
-  to one that the batch writes, too. One that was blank at the look shows nothing, and no cell of a
-  formula does. The header and the rows above it are not beside any.
-- The error for a record that stayed is false if more of the rows beside stayed than not, and all
-  but one did. Otherwise the answer did not decide it, and the error is right: two records that
-  people deleted below look the same if the row itself was one of them.
-- A removal of another record without the error is a fault if no row beside it stayed, and two or
-  more changed, one of them above. Otherwise the answer did not decide it: where only rows below
-  moved, people may have deleted the next one.
+- A write met another record if a row that it changed or deleted differs from the read (look) on
+  which the write was planned. A deleted row counts as the same record if people added a word.
+- An answer cannot show a deleted row. The rows next to it decide: `BESIDE` rows on each side, up to
+  a row that the batch also writes. Rows that were blank at the look, cells with formulas, the
+  header and the rows above it do not count.
+- The error is false for a record that stayed if more than half of the rows next to it stayed, and
+  at most one of them did not. Otherwise the answer cannot decide, and the error is right: two
+  deleted records below look the same as the deleted row itself and one below.
+- A missing error is a fault if no row next to the deleted one stayed, and two or more changed, at
+  least one of them above. Otherwise the answer cannot decide: where only rows below moved, people
+  can have deleted the next one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,17 +28,17 @@ BESIDE = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Removal:
-    """A batch that may have removed the rows of a delete, and a look that it may be planned on."""
+    """A batch that can have deleted the rows of a delete, and a read that it can be planned on."""
 
     batch: Batch
     look: Version
     before: Version
-    """The worksheet as the batch met it."""
+    """The worksheet just before the batch."""
     rows: Sequence[int]
 
     @property
     def met_others(self) -> Sequence[int]:
-        """The rows that were another record when the batch came."""
+        """The rows that held another record when the batch came."""
         return [
             row
             for row in self.rows
@@ -46,7 +46,7 @@ class Removal:
         ]
 
     def stayed(self, row: int) -> tuple[Sequence[bool], Sequence[bool]]:
-        """For the rows above and below that were not blank, the nearest first: if they stayed."""
+        """Return whether the rows above and below stayed, nearest first, without blank rows."""
         gone, header_row = self.batch.gone, self.look.header_row
         first = last = row
         while first - 1 in gone:
@@ -68,12 +68,12 @@ class Removal:
 
 
 def _constants(row: Texts) -> Texts:
-    """The cells without formulas."""
+    """Return the cells without formulas."""
     return {name: text for name, text in row.items() if name != FILLED_DOWN[-1]}
 
 
 def is_false_alarm(entry: Entry, courses: Mapping[str, Course], made: Sequence[Commit]) -> bool:
-    """True for the error of a write that met the records that it was planned on, plain to see."""
+    """True if a write got error 4095 although it clearly met the planned records."""
     if made:
         return not any(
             look.row(effect.row) != effect.was
@@ -90,7 +90,7 @@ def is_false_alarm(entry: Entry, courses: Mapping[str, Course], made: Sequence[C
 
 
 def silent_removals(entries: Sequence[Entry], courses: Mapping[str, Course]) -> Iterator[Problem]:
-    """Deletes that removed another record, plain to see, and were answered as done."""
+    """Yield deletes that clearly removed another record and got a success answer."""
     for entry in entries:
         operation, answer = entry.operation, entry.answer
         if entry.outcome != "done" or answer.is_replayed or not operation.is_conditional:
@@ -118,7 +118,7 @@ def _shows_another(stayed: tuple[Sequence[bool], Sequence[bool]]) -> bool:
 
 
 def _removals(entry: Entry, courses: Mapping[str, Course]) -> Iterator[Removal]:
-    """All batches that may have carried out a delete, by all looks."""
+    """Yield all batches and reads that can have carried out a delete."""
     since, until = entry.asked_at, entry.answered_at
     for course in candidates(courses, entry.worksheet, since - LOOK_SECONDS, until):
         for batch in course.batches:
@@ -133,7 +133,7 @@ def _removals(entry: Entry, courses: Mapping[str, Course]) -> Iterator[Removal]:
 def _planned(
     operation: Operation, course: Course, batch: Batch
 ) -> Iterator[tuple[Version, Sequence[int]]]:
-    """The looks that a batch may be planned on, and the rows that the operation meant then."""
+    """Yield the reads that a batch can be planned on, with the rows that matched then."""
     where = operation.filter
     tagged: Sequence[Texts] = course.tagged(operation)
     for look in course.looks(batch):

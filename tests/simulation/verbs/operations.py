@@ -1,11 +1,11 @@
-"""Operations of all kinds on a worksheet, each with marks of its own in what it writes.
+"""Operations of all kinds on a worksheet, each with unique marks in the text that it writes.
 
 Rules
-- An operation has a number for each row of its body. New rows have it in "id:17", all rows that are
-  written in "note:17". People write no mark.
-- Keys of upserts, and groups for filters, are drawn from a few, so that operations meet.
-- Shared rows have a mark that several creates write. Sparse rows have their mark to the right of
-  the blank column only, so that what looks for the table at A1 finds its end above them.
+- An operation has a number for each row of its body. New rows have it in "id:17", and all written
+  rows have it in "note:17". People write no marks.
+- Keys of upserts, and groups for filters, come from a few values, so that operations collide.
+- A shared row has a mark that several creates write. A sparse row has its mark only to the right of
+  the blank column, so Google's search for the table at A1 ends above it.
 """
 
 import csv
@@ -25,27 +25,27 @@ Texts = Mapping[str, str]
 
 HEADER = ("id", "name", "", "note", "group", "key")
 FILLED_DOWN = ("done", "mark")
-"""Fields of worksheets with columns that are filled down: a checkbox, and a formula of the note."""
+"""Filled-down fields: a checkbox, and a formula that refers to the note."""
 KEY = "key"
-"""The field of all upserts' keys."""
+"""The field that identifies rows in upserts."""
 SEEDS: Sequence[Sequence[Sequence[str]]] = (
     (("id:seed", "name:seed", "", "note:seed", "group:0", "key:0"),),
     (),
     (("id:seed", "", "", "", "group:1", ""), ("",) * 6, ("", "", "", "note:seed", "", "")),
 )
-"""The rows below the header of the worksheets by turns."""
+"""Initial rows below the header; worksheets get these values in turn."""
 KEYS, GROUPS = 8, 6
 LONGEST_LIST = 5
 ARCHIVE = "Archive"
 FIRST_SHARED = 1_000_000_000
 SHARED_CONTENTS = 5
 LIMITED_FIELDS = ("note", "group")
-"""All that the limited key sees. Rows of people often have neither."""
+"""All fields that the limited key can access. Rows of people often have neither."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """Rows whose `field` holds one of `texts`, or without a field the rows of a range."""
+    """Rows whose `field` has one of `texts`; without a field, the rows of a range."""
 
     field: str = ""
     texts: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Filter:
 
     @property
     def where(self) -> Mapping[str, object]:
-        """As it is sent."""
+        """The filter as a JSON object of the API."""
         if not self.field:
             return {"rowIndex": {"$gte": self.rows.start, "$lt": self.rows.stop}}
         is_one = len(self.texts) == 1
@@ -65,12 +65,12 @@ class Filter:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """A request. `bodies` are what it writes: a row each, or by filter one for all rows.
+    """A request. `bodies` are the rows to write; a write by filter has one for all rows.
 
-    `rows` are the row numbers that it names. `tag` is the state that it demands, `named` the row
-    that had it, as the client saw it, `tagged` the times of the request for it and of the answer.
-    `is_repeated`: it is sent once more when it was done, as if the answer were lost. `is_limited`:
-    it is sent with the key that sees some fields only.
+    `rows` are the row numbers in the request. `tag` is the ETag for If-Match, `named` the row with
+    this ETag as the client saw it, and `tagged` the times of request and answer of that read.
+    `is_repeated`: the request is sent again after success, as after a lost answer. `is_limited`:
+    the request uses the key with limited fields.
     """
 
     kind: Kind
@@ -88,17 +88,17 @@ class Operation:
     is_repeated: bool = False
     is_limited: bool = False
     shared: int | None = None
-    """The mark of its row, which other creates have, too."""
+    """Number in the mark that other creates write, too; None for a unique mark."""
 
     @property
     def is_conditional(self) -> bool:
-        """True if the gateway found its rows by cells, or compared them with a tag."""
+        """True if the gateway finds the rows by their cells, or compares an ETag."""
         is_found = self.filter is not None and bool(self.filter.field)
         return self.tag is not None or is_found or self.kind == "upsert"
 
     @property
     def numbers(self) -> range:
-        """Those of its bodies that it shares with no other; a delete has none."""
+        """Numbers in the unique marks of its bodies; empty for a delete or a shared row."""
         if self.shared is not None:
             return range(0)
         return range(self.number, self.number + len(self.bodies))
@@ -113,7 +113,7 @@ class Operation:
 
     @property
     def suffix(self) -> str:
-        """Of the path of the worksheet."""
+        """Path after the path of the worksheet."""
         return f"/{self.rows[0]}" if self.kind in ("update", "delete") else ""
 
     @property
@@ -141,7 +141,7 @@ class Operation:
 
     @property
     def body(self) -> object:
-        """As JSON; None without a body."""
+        """JSON body, or None without a body."""
         if self.kind == "update rows":
             pairs = zip(self.rows, self.bodies, strict=True)
             return [{"rowIndex": row, **texts} for row, texts in pairs]
@@ -152,7 +152,7 @@ class Operation:
 
 @dataclass(frozen=True, kw_only=True)
 class Mixture:
-    """Weights of the kinds; shares of those with a key, a condition and so on."""
+    """Weights of the kinds of operations, and shares of their variants."""
 
     creates: float = 20
     updates: float = 22
@@ -163,24 +163,24 @@ class Mixture:
     upserts: float = 20
     keyed: float = 0.6
     repeated: float = 0.3
-    """Of those with a key."""
+    """Share of the operations with an Idempotency-Key that are repeated after success."""
     conditional: float = 0.4
-    """Of the updates and deletes by number."""
+    """Share of the updates and deletes by row number that have If-Match."""
     arrays: float = 0.25
     ignoring: float = 0.3
-    """Of the upserts."""
+    """Share of the upserts that leave existing rows unchanged."""
     limited: float = 0.15
-    """Of the writes by filter: those that may change two rows at most."""
+    """Share of the writes by filter that are allowed to change at most two rows."""
     partial_keys: float = 0.0
-    """Of those with a condition: those with a key that sees some columns."""
+    """Share of the conditional operations that use the key with limited fields."""
     shared: float = 0.0
-    """Of the creates: those of a row that others create, too."""
+    """Share of the creates whose row other creates write, too."""
     sparse: float = 0.0
-    """Of the other rows: those with cells to the right of the blank column only."""
+    """Share of the other rows with cells only to the right of the blank column."""
 
     @classmethod
     def of(cls, **shares: float) -> "Mixture":
-        """A mixture of these kinds and shares only, without limits."""
+        """Return a mixture of only these kinds and shares, without limits."""
         return cls(**{**_NOTHING, **shares})
 
     @property
@@ -204,7 +204,7 @@ USUAL = Mixture()
 
 @dataclass(kw_only=True)
 class Draw:
-    """Draws operations of a worksheet; `last_row` is about how many rows it has."""
+    """Draws random operations; `last_row` is the approximate number of rows."""
 
     chance: random.Random
     mixture: Mixture = USUAL
@@ -269,7 +269,7 @@ class Draw:
         return {KEY: f"key:{key}", **body} if kind == "upsert" else body
 
     def _rows(self, kind: Kind, last_row: int, size: int) -> tuple[int, ...]:
-        """Rows that are there, most often."""
+        """Return row numbers, most of which exist."""
         if kind not in ("update", "delete", "update rows"):
             return ()
         header_row = self.header_row
@@ -296,7 +296,7 @@ def titles(worksheets: int) -> Sequence[str]:
 
 
 def mark_of(row: int) -> str:
-    """The formula of a filled-down field, with the number of its row."""
+    """Return the formula of a filled-down field in this row."""
     return f'=IF(D{row}="","",D{row}&"!")'
 
 
@@ -308,10 +308,10 @@ def seed_texts(
     title_rows: int = 0,
     filled_rows: int = 0,
 ) -> Mapping[str, str]:
-    """The worksheets before all operations, as CSV by title; no operation names the archive.
+    """Return the initial worksheets as CSV by title; no operation uses the archive.
 
-    The first of so many rows above the header is a title, the others are blank. So many rows below
-    the records have only fields that are filled down.
+    `title_rows` rows are above the header: a title and blank rows. `filled_rows` rows below the
+    records have only filled-down fields.
     """
     above = [("A title", *("",) * 5), *[("",) * 6] * title_rows][:title_rows]
     more = [("id:seed", f"name:seed {number}", "", "", "", "") for number in range(more_rows)]
@@ -332,7 +332,7 @@ def seed_texts(
 
 
 def native_tables(seeds: Mapping[str, str], *, header_row: int) -> list[Mapping[str, object]]:
-    """The requests that make a native table of the rows of each worksheet."""
+    """Return the requests that make a native table of each worksheet's rows."""
     requests: list[Mapping[str, object]] = []
     for sheet_id, (_, text) in enumerate(sorted(seeds.items())):
         place = {

@@ -1,12 +1,14 @@
-"""Deletes, held against the rows that the gateway's batches removed.
+"""Check deletes against the rows that the gateway's batches removed.
 
 Rules
-- A delete leaves no mark. By number: a row of a batch within its time that had its number, and is
-  the record of its tag, if it has one. By filter: the rows of a batch that matched; several filters
-  of one batch share its rows, and none matches a row of another.
-- Every delete that was acknowledged has a removal of its own, every removal a delete; one whose
-  outcome is unknown may have one. Both hold if each of them can be held (Mendelsohn and Dulmage).
-- A batch has deletes by number or by filter. Where both could be, what explains more holds.
+- A delete leaves no mark. A delete by number explains a removed row with its number, if a batch
+  removed the row within its time, and the row has its ETag. A delete by filter explains the rows of
+  a batch that matched; several filters of one batch share its rows, and no row matches two of them.
+- Every acknowledged delete has its own removal, and every removal has a delete. A delete with
+  unknown outcome can have one. Both conditions hold if each can hold alone (Mendelsohn and
+  Dulmage).
+- The deletes of a batch are all by number or all by filter. If both are possible, the explanation
+  that explains more counts.
 """
 
 from bisect import bisect_left
@@ -20,10 +22,10 @@ from tests.simulation.verbs.entries import Entry
 from tests.simulation.verbs.history import LOOK_SECONDS, Batch, Course, Version, is_alike
 
 MOST_FILTERS = 4
-"""Of one batch."""
+"""Maximum number of deletes by filter in one batch."""
 
 Removal = tuple[int, int]
-"""A batch, by its index, and the number of a row before it."""
+"""Index of a batch, and the number of a row before it."""
 
 Left = TypeVar("Left")
 Right = TypeVar("Right")
@@ -31,37 +33,37 @@ Right = TypeVar("Right")
 
 @dataclass(frozen=True, kw_only=True)
 class Cover:
-    """Deletes by filter that together removed the rows of a batch; each with its rows."""
+    """Deletes by filter that together removed the rows of a batch."""
 
     rows: Mapping[int, Sequence[int]]
-    """By the number of the operation."""
+    """The rows of each delete, by the number of its operation."""
 
 
 @dataclass(kw_only=True)
 class Explanation:
-    """Which batches had deletes by filter."""
+    """A choice of the deletes that explain each batch's removals."""
 
     course: Course
     deletes: Sequence[Entry]
     by_filter: Mapping[int, Entry]
-    """By the number of the operation."""
+    """Deletes by filter, by the number of the operation."""
     covers: Mapping[int, Sequence[Cover]]
-    """By the index of the batch."""
+    """Possible covers of each batch, by the index of the batch."""
     options: Mapping[int, Sequence[Removal]]
-    """The rows that each delete by number may have removed, by its number."""
+    """The rows that each delete by number can have removed, by the number of the operation."""
     doubtful: frozenset[int] = frozenset()
-    """The numbers of acknowledged deletes that may have removed none of these rows."""
+    """Numbers of acknowledged deletes that might have removed rows of another tab."""
     chosen: dict[int, Cover] = field(default_factory=dict)
 
     def problems(self) -> list[Problem]:
-        """All that is not explained."""
+        """Return everything that the choice does not explain."""
         return [*self._by_filter(), *self._by_number()]
 
     def choose(self) -> None:
-        """Choose an explanation of each batch, so that as few problems as possible are left.
+        """Choose a cover for each batch, so that few problems remain.
 
-        As many batches as possible get a delete of their own; then the other explanations of each
-        batch are tried, and those of each two, while that explains more.
+        First as many batches as possible get their own delete. Then the other covers of each batch,
+        and of each two batches, are tried while that reduces the problems.
         """
         alone = {
             index: {min(each.rows): each for each in covers if len(each.rows) == 1}
@@ -91,7 +93,7 @@ class Explanation:
                     self.chosen = before
 
     def acknowledged(self) -> Iterator[tuple[float, int]]:
-        """When deletes were acknowledged, and the first version that may be after each."""
+        """Yield the time of each acknowledged delete, and the first version that can follow it."""
         for entry in self.deletes:
             rows = self.options[entry.operation.number]
             if entry.outcome == "done" and rows:
@@ -159,9 +161,9 @@ class Explanation:
 def explain(
     course: Course, entries: Sequence[Entry], doubtful: frozenset[int] = frozenset()
 ) -> Explanation:
-    """Explain the removals of a worksheet by the deletes of its entries.
+    """Explain the removals in a worksheet by the deletes in its entries.
 
-    `doubtful` are the numbers of those that may have been for another tab.
+    `doubtful` are the operation numbers of deletes that might belong to another tab.
     """
     possible = [each for each in entries if each.outcome != "not_applied"]
     blank = {each.operation.number for each in possible if _may_have_been_blank(course, each)}
@@ -192,7 +194,7 @@ def explain(
 
 
 def _may_be(course: Course, entry: Entry, removal: Removal) -> bool:
-    """True if a delete by number may have removed this row."""
+    """True if a delete by number can have removed this row."""
     batch = course.by_index[removal[0]]
     operation = entry.operation
     if removal[1] not in operation.rows or not _is_around(course, entry, batch):
@@ -204,14 +206,14 @@ def _may_be(course: Course, entry: Entry, removal: Removal) -> bool:
 
 
 def _is_around(course: Course, entry: Entry, batch: Batch) -> bool:
-    """True if a batch came within the time of a delete, in a tab of its name."""
+    """True if a batch came during a delete, in a tab with the title of the delete."""
     return entry.asked_at <= batch.at <= entry.ends_at and course.had(
         entry.worksheet, batch.sent_at - LOOK_SECONDS, batch.at
     )
 
 
 def _may_have_been_blank(course: Course, entry: Entry) -> bool:
-    """True if a delete had nothing to empty, where rows are emptied."""
+    """True if deletes only clear rows, and the rows of this delete were blank already."""
     rows = entry.operation.rows or entry.answer.rows
     return any(batch.emptied for batch in course.batches) and any(
         not any(version.row(row) for row in rows)
@@ -220,7 +222,7 @@ def _may_have_been_blank(course: Course, entry: Entry) -> bool:
 
 
 def _covers(course: Course, batch: Batch, entries: Mapping[int, Entry]) -> Iterator[Cover]:
-    """The deletes by filter whose rows are those of a batch, and whose answers are true of it."""
+    """Yield the sets of deletes by filter that match a batch's rows and have true answers."""
     around = {number: each for number, each in entries.items() if _is_around(course, each, batch)}
     looks, before = course.looks(batch), course.before(batch)
     for look in course.first_looks(batch):
@@ -248,9 +250,9 @@ def _covers(course: Course, batch: Batch, entries: Mapping[int, Entry]) -> Itera
 
 
 def _gone(batch: Batch, look: Version, before: Version, rows: Sequence[int]) -> Sequence[int]:
-    """Those of the rows that go: where rows are emptied, blank ones stay as they are.
+    """Return the rows that the batch removes; if rows are only cleared, without blank rows.
 
-    People may have made some blank between the look and the batch.
+    People can have cleared rows between the read and the batch.
     """
     return rows if batch.moves_rows else [row for row in rows if look.row(row) and before.row(row)]
 
@@ -261,7 +263,7 @@ def _is_true(
     meant: Mapping[int, Sequence[int]],
     entries: Mapping[int, Entry],
 ) -> bool:
-    """True if the answers told these rows, in some order of the deletes."""
+    """True if the row numbers in the answers are right in some order of the deletes."""
     for order in permutations(chosen):
         before: list[int] = []
         for number in order:
@@ -277,7 +279,7 @@ def _is_true(
 
 
 def _matching(options: Mapping[Left, Sequence[Right]]) -> dict[Left, Right]:
-    """A largest matching (augmenting paths); the most demanding come first."""
+    """Return a maximum matching (augmenting paths); earlier entries have priority."""
     taken: dict[Right, Left] = {}
 
     def place(one: Left, seen: set[Right]) -> bool:

@@ -1,13 +1,13 @@
-"""The verdict on a campaign: all that is wrong, and how much was judged.
+"""Check a whole campaign, and count how much was checked.
 
 Rules
-- While nobody but the gateway writes, and it knows what it wrote, a list is the worksheet of one
-  moment, with all writes that had been acknowledged when it was asked for.
-- Kept rows may lack what people did in the last seconds: such lists are not judged so.
-- Every list shows each record once at most, and each that was there all the time: also one of kept
-  rows that people sorted meanwhile. A removal that met such rows leaves no sign; then a record may
-  be missing for a while.
-- A list of a worksheet whose name another tab had within this time is judged less.
+- While only the gateway writes, and it knows the outcomes, a list shows the worksheet at one time,
+  with all writes that were acknowledged before the request.
+- Cached rows can lack edits of the last seconds, so such lists are not checked for that.
+- Every list shows each record at most once, and each record that existed all the time. That also
+  holds for cached rows that people sorted meanwhile. An exception: a removal that met moved rows
+  leaves no sign, so a record can be missing for a while.
+- A list of a worksheet whose title another tab had within this time gets fewer checks.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,12 +32,12 @@ from tests.simulation.verbs.removals import Explanation, explain
 from tests.simulation.verbs.written import Commit, Commits, commits_of, problems_of_writes
 
 Acknowledged = Sequence[tuple[float, int]]
-"""When writes to a worksheet were acknowledged, each with an index of a version that has it."""
+"""Times of acknowledged writes, each with the index of a version that contains the write."""
 
 
 @dataclass(kw_only=True)
 class JudgedReads:
-    """How many lists were judged, and what is wrong with them."""
+    """Number of checked lists, and their problems."""
 
     count: int = 0
     problems: list[Problem] = field(default_factory=list)
@@ -50,7 +50,7 @@ def judge_reads(
     *,
     kept_seconds: float,
 ) -> JudgedReads:
-    """Judge the lists that were read; rows are kept for so long."""
+    """Check the lists that clients read; a gateway caches rows for `kept_seconds`."""
     judged = JudgedReads()
     for read in reads:
         since = read.asked_at - kept_seconds - _slowest_seconds(courses)
@@ -78,7 +78,7 @@ def _slowest_seconds(courses: Mapping[str, Course]) -> float:
 
 
 def _mixed(read: ListRead, tabs: Sequence[Course], since: float) -> Iterator[Problem]:
-    """Records that a list shows twice, or lacks though they were there all the time."""
+    """Yield records that a list shows twice, or lacks although they existed all the time."""
     about = f"{read.worksheet} at {read.asked_at:.3f} to {read.answered_at:.3f}"
     shown = record_numbers(texts_of(each) for each in read.records)
     versions = [each.numbers for tab in tabs for each in tab.between(since, read.answered_at)]
@@ -92,7 +92,7 @@ def _mixed(read: ListRead, tabs: Sequence[Course], since: float) -> Iterator[Pro
 
 
 def _may_lack(course: Course, since: float, until: float) -> bool:
-    """True if rows were removed within the time which people had moved after the look."""
+    """True if rows were removed during this time, after people moved rows since the read."""
     return any(
         batch.removed and since - LOOK_SECONDS <= batch.at <= until and len(course.looks(batch)) > 1
         for batch in course.batches
@@ -100,7 +100,7 @@ def _may_lack(course: Course, since: float, until: float) -> bool:
 
 
 def _is_calm(course: Course, since: float, until: float) -> bool:
-    """True if all versions of the time but the first are of batches with a good answer."""
+    """True if all changes in this time are batches with a success answer."""
     for index in course.indexes(since, until)[1:]:
         batch = course.by_index.get(index)
         if batch is None or batch.is_lost:
@@ -119,7 +119,7 @@ def _named(texts: Texts) -> Texts:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """`exact_batches` were judged on a single state."""
+    """Result of the check; `exact_batches` were checked against a single version."""
 
     problems: Sequence[Problem]
     batches: int
@@ -137,10 +137,10 @@ def judge(
     saw_failure: SawFailure,
     kept_seconds: float,
 ) -> Verdict:
-    """Hold what clients were told against what took effect.
+    """Check answers against the effects at Google.
 
-    `last_reads` are made after everything, past all caches. `kept_seconds`: how long the gateway
-    keeps rows.
+    `last_reads` are reads after all operations, without cache. `kept_seconds` is the time for which
+    the gateway caches rows.
     """
     commits = commits_of(entries, courses)
     explanations = {tab: _explained(course, entries, courses) for tab, course in courses.items()}
@@ -171,7 +171,7 @@ def judge(
 def _explained(
     course: Course, entries: Sequence[Entry], courses: Mapping[str, Course]
 ) -> Explanation:
-    """The removals of a tab, by the deletes of all that may have been for it."""
+    """Explain the removals in a tab by all deletes that can belong to it."""
     own: list[Entry] = []
     doubtful: set[int] = set()
     for entry in entries:
@@ -186,7 +186,7 @@ def _explained(
 def _unexplained(
     entries: Sequence[Entry], commits: Commits, saw_failure: SawFailure
 ) -> Iterator[Problem]:
-    """Answers that do not know, though Google answered, and the client was not cut off."""
+    """Yield unclear outcomes although Google answered and the connection stayed open."""
     for entry in entries:
         code = entry.answer.code
         is_told = code == ROWS_MOVED or RENAMED in entry.answer.message
@@ -199,7 +199,7 @@ def _unexplained(
 
 
 def _at_the_end(reads: Sequence[ListRead], courses: Mapping[str, Course]) -> Iterator[Problem]:
-    """Worksheets that are not served as they are; keys of upserts that several rows have."""
+    """Yield worksheets that are served wrong, and upsert keys that several rows have."""
     by_title = {read.worksheet: read for read in reads}
     for course in courses.values():
         title, last = course.titles[-1][1], course.versions[-1]

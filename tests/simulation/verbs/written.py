@@ -1,17 +1,17 @@
-"""Operations that write cells, held against the batches that have their marks.
+"""Check operations that write cells against the batches that contain their marks.
 
 Rules
-- Every changed row of a batch is one that an operation was to change, as a whole and in no other
-  cell; every new row is below all others. All that an operation wrote is in one batch.
-- Which rows were meant is judged by a state that the batch may have been planned on. If that state
-  is old, the rows were the same within the age that a look may have.
-- It is in a tab that had the name of its worksheet: at the commit, if Google's answer came, since
-  that answer shows the name.
-- Such an answer shows the rows, too: if another record was hit than the condition meant, the client
-  hears of it.
-- In a row with a formula a blank cell shows nothing: it may be the formula's.
-- No late copy of an update comes over an acknowledged one that was sent after its answer.
-- Rows with a mark that several creates write count all together.
+- Every row that a batch changed belongs to an operation, which changed these cells and no other;
+  every new row is below all others. All that an operation wrote is in one batch.
+- The intended rows follow from a version that the batch can be planned on. If that version is old,
+  the rows were the same within the maximum age of a read (look).
+- The batch is in a tab that had the title of its worksheet: at the commit if Google's answer
+  arrived, because that answer shows the title.
+- Google's answer shows the rows, too: if the write met another record than the condition meant, the
+  client gets an error.
+- In a row with a formula a blank cell proves nothing, because it can belong to the formula.
+- No late copy of an update overwrites an acknowledged update that was sent after its answer.
+- Only the total number of rows with a shared mark is checked.
 """
 
 from collections import Counter, defaultdict
@@ -32,12 +32,12 @@ from tests.simulation.verbs.history import (
 from tests.simulation.verbs.operations import KEY, Texts
 
 KNOWN_SECONDS = 12.0
-"""So long a create may go by the name that a tab had when its header was seen."""
+"""Seconds for which a create can use the title that a tab had when its header was read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Commit:
-    """What a batch wrote for one entry, by the places of the rows in its body."""
+    """What a batch wrote for one entry, by the index of the row in the request body."""
 
     entry: Entry
     course: Course
@@ -50,13 +50,13 @@ class Commit:
 
     @property
     def is_direct(self) -> bool:
-        """True if its client was answered by Google's answer to the batch."""
+        """True if the client's answer comes from Google's answer to the batch."""
         is_lost = self.batch.is_lost or self.batch.is_outside
         return not self.entry.answer.is_replayed and not is_lost
 
     @property
     def is_in_its_tab(self) -> bool:
-        """True if the tab had the name of the worksheet when the gateway knew it last."""
+        """True if the tab had the worksheet's title when the gateway last read it."""
         batch, title = self.batch, self.entry.worksheet
         is_sure = self.entry.outcome == "done" and self.is_direct
         age_seconds = KNOWN_SECONDS if self.entry.operation.kind == "create" else LOOK_SECONDS
@@ -66,18 +66,18 @@ class Commit:
 
 @dataclass(frozen=True, kw_only=True)
 class Commits:
-    """All commits by the numbers of their operations, and what is wrong with those of nobody."""
+    """All commits by operation number, and the problems of writes without an operation."""
 
     by_number: Mapping[int, Sequence[Commit]]
     problems: Sequence[Problem]
     shared: Mapping[int, int] = field(default_factory=dict)
-    """How many rows of each shared mark were made."""
+    """Number of rows written for each shared mark."""
 
     def of(self, entry: Entry) -> Sequence[Commit]:
         return self.by_number.get(entry.operation.number, ())
 
     def acknowledged(self, tab: str) -> Iterator[tuple[float, int]]:
-        """When writes to a tab were acknowledged, and the versions after them."""
+        """Yield the time of each acknowledged write to a tab, and the version after it."""
         for each in self.by_number.values():
             for commit in each:
                 if commit.course.tab == tab and commit.entry.outcome == "done":
@@ -85,7 +85,7 @@ class Commits:
 
 
 def commits_of(entries: Sequence[Entry], courses: Mapping[str, Course]) -> Commits:
-    """Find out which batch wrote what for whom."""
+    """Assign the effects of batches to operations."""
     owners = {number: each for each in entries for number in each.operation.numbers}
     shared: dict[int | None, Texts] = {
         each.operation.shared: each.operation.bodies[0]
@@ -122,7 +122,7 @@ def commits_of(entries: Sequence[Entry], courses: Mapping[str, Course]) -> Commi
 
 
 def problems_of_writes(entries: Sequence[Entry], commits: Commits) -> Iterator[Problem]:
-    """What is wrong with the effects of all operations that write cells."""
+    """Yield wrong effects of all operations that write cells."""
     yield from commits.problems
     yield from _shared_rows(entries, commits)
     yield from _overtaken(entries, commits)
@@ -139,7 +139,7 @@ def problems_of_writes(entries: Sequence[Entry], commits: Commits) -> Iterator[P
 
 
 def _shared_rows(entries: Sequence[Entry], commits: Commits) -> Iterator[Problem]:
-    """Rows of equal content that are too many or too few for all answers."""
+    """Yield shared rows that are too many or too few for the answers."""
     told: dict[int, Counter[str]] = defaultdict(Counter)
     for entry in entries:
         if entry.operation.shared is not None:
@@ -155,7 +155,7 @@ def _shared_rows(entries: Sequence[Entry], commits: Commits) -> Iterator[Problem
 
 
 def _overtaken(entries: Sequence[Entry], commits: Commits) -> Iterator[Problem]:
-    """Updates whose late copy came over an acknowledged one that was sent after their answer."""
+    """Yield updates whose late copy overwrote an acknowledged update sent after their answer."""
     acknowledged: dict[tuple[str, int], list[Entry]] = defaultdict(list)
     updates = [each for each in entries if each.operation.kind in ("update", "update rows")]
     for entry in updates:
@@ -184,7 +184,7 @@ def _miscounted(entry: Entry, made: Sequence[Commit]) -> Iterator[Problem]:
 
 
 def _may_change_nothing(entry: Entry) -> bool:
-    """True if its answer is one of an operation that had nothing to write, or nothing by marks."""
+    """True if the answer fits an operation that had nothing to write."""
     operation = entry.operation
     match operation.kind:
         case "delete" | "delete where":
@@ -222,7 +222,7 @@ def _wrong(commit: Commit) -> Iterator[tuple[str, str]]:
 
 
 def _silent(commit: Commit) -> Iterator[tuple[str, str]]:
-    """Rows of a conditional write that were another record when it came, which its answer hides."""
+    """Yield rows of a conditional write that met another record without an error."""
     operation = commit.entry.operation
     for place, effects in commit.effects.items():
         body = operation.bodies[place]
@@ -233,7 +233,10 @@ def _silent(commit: Commit) -> Iterator[tuple[str, str]]:
 
 
 def _is_new(commit: Commit, place: int, effect: Effect) -> bool:
-    """True if a row was added. An upsert may have found its row, which people removed meanwhile."""
+    """True if a row was added.
+
+    An upsert can also have found its row, which people removed meanwhile.
+    """
     operation, answer = commit.entry.operation, commit.entry.answer
     if not effect.is_below or operation.kind not in ("create", "upsert"):
         return False
@@ -247,7 +250,7 @@ def _is_new(commit: Commit, place: int, effect: Effect) -> bool:
 
 
 def _is_meant(commit: Commit, body: Texts, effect: Effect) -> bool:
-    """True if the cells beside the written ones are those of a record that was meant."""
+    """True if the cells that were not written are those of a record that was meant."""
     operation = commit.entry.operation
     if operation.tag is not None:
         tagged = commit.course.tagged(operation)
@@ -269,18 +272,18 @@ def _beside(texts: Texts, body: Texts) -> Texts:
 
 
 def identity_of(texts: Texts) -> tuple[str, str]:
-    """By what a record is known, whatever else is changed."""
+    """Return the fields that identify a record after changes of its other fields."""
     first = as_first_typed(texts)
     return first.get("id", ""), first.get(KEY, "")
 
 
 def as_first_typed(texts: Texts) -> Texts:
-    """A row without the words that people added to its cells."""
+    """Return a row without the words that people added to its cells."""
     return {name: text.removesuffix(CORRECTED) for name, text in texts.items()}
 
 
 def _is_written(effect: Effect, body: Texts, look: Version) -> bool:
-    """True if exactly the cells of a body were written; what the look showed need not be."""
+    """True if exactly the cells of a body were written; unchanged cells are optional."""
     seen = look.row(effect.row)
     return all(
         effect.now.get(name) == body.get(name, effect.was.get(name))
@@ -293,7 +296,7 @@ def _is_written(effect: Effect, body: Texts, look: Version) -> bool:
 
 
 def _created(commit: Commit, looks: Sequence[Version]) -> Iterator[tuple[str, str]]:
-    """All rows one below the other, below all others, of the table if there is one."""
+    """Yield created rows that are not adjacent, or not below all others of sheet or table."""
     before, after = commit.course.before(commit.batch), commit.course.after(commit.batch)
     last_row = before.end
     rows = [effect.row for place in sorted(commit.effects) for effect in commit.effects[place]]
@@ -313,7 +316,7 @@ def _created(commit: Commit, looks: Sequence[Version]) -> Iterator[tuple[str, st
 
 
 def _updated(commit: Commit, looks: Sequence[Version]) -> Iterator[tuple[str, str]]:
-    """The rows that were named, as the tag demanded."""
+    """Yield updated rows with another number, or another record than the ETag demands."""
     operation = commit.entry.operation
     rows = {place: [effect.row for effect in each] for place, each in commit.effects.items()}
     if rows != {place: [row] for place, row in enumerate(operation.rows)}:
@@ -326,7 +329,7 @@ def _updated(commit: Commit, looks: Sequence[Version]) -> Iterator[tuple[str, st
 
 
 def _updated_where(commit: Commit, looks: Sequence[Version]) -> Iterator[tuple[str, str]]:
-    """Exactly the rows that matched."""
+    """Yield updates of other rows than those that matched."""
     operation = commit.entry.operation
     assert operation.filter is not None
     first_looks = commit.course.first_looks(commit.batch)
@@ -342,7 +345,7 @@ def _updated_where(commit: Commit, looks: Sequence[Version]) -> Iterator[tuple[s
 
 
 def _upserted(commit: Commit, looks: Sequence[Version]) -> Iterator[tuple[str, str]]:
-    """Rows of a new key are added below all others, rows of a known one changed, if at all."""
+    """Yield new rows that are not below all others, and wrong changes of existing rows."""
     old = [
         each
         for each in commit.course.first_looks(commit.batch)

@@ -1,4 +1,4 @@
-"""Planted bugs of processes that share a spreadsheet; scenarios must detect each of them."""
+"""Planted bugs of gateway processes that share a spreadsheet; scenarios must detect each bug."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
@@ -19,7 +19,7 @@ Bug = Callable[[], AbstractContextManager[object]]
 
 
 def keeping_the_epoch() -> AbstractContextManager[object]:
-    """A write is answered before its epoch starts."""
+    """A write is answered before its epoch, the number that marks older cached rows, starts."""
 
     async def unchanged(_: SharedRows, state: SharedState) -> str | None:
         state.take_news()
@@ -38,7 +38,7 @@ def not_waiting() -> AbstractContextManager[object]:
 
 
 def not_checking_the_holder() -> AbstractContextManager[object]:
-    """A fence is stored without a check of who holds the row."""
+    """A fence, the mark of a running batch, is stored without a check of the lock's holder."""
 
     async def stored(
         connection: AsyncConnection, worksheet: WorksheetId, _: str, fence: OpenFence
@@ -53,14 +53,15 @@ def not_checking_the_holder() -> AbstractContextManager[object]:
 
 
 def leaving_open_fences() -> AbstractContextManager[object]:
-    """The open fence of an earlier holder is neither checked nor created to make its late
-    batch fail.
+    """The next holder of the lock ignores the open fence of an earlier holder.
+
+    The late batch of that holder can then still take effect.
     """
     return patch.object(PostgresWriteLock, "earlier", lambda *_: None)
 
 
 def publishing_under_any_epoch() -> AbstractContextManager[object]:
-    """Rows are stored under the current epoch, although they were read in an earlier one."""
+    """Rows read in an earlier epoch are stored under the current epoch."""
     return _scripts("if epoch ~= expected then", "if false then", ("PUBLISH",))
 
 
@@ -71,7 +72,7 @@ def believing_epochs_after_a_restart() -> AbstractContextManager[object]:
 
 
 def _scripts(right: str, wrong: str, names: tuple[str, ...]) -> AbstractContextManager[object]:
-    """Replace `right` with `wrong` in the scripts with these names."""
+    """Replace the text `right` by `wrong` in the Redis scripts with these names."""
     planted = ExitStack()
     for name in names:
         script = getattr(shared_rows, name)

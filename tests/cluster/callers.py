@@ -40,7 +40,7 @@ class Gateway:
         return self.cluster.world.now + 1000.0 * self.number
 
     async def entered(self, price: int = 1) -> RateLease | None:
-        """Start a request; None if the gateway rejects the request."""
+        """Start a request. Returns None if the gateway rejects the request."""
         caller = Caller(
             key_id="k1",
             name="n",
@@ -64,14 +64,14 @@ class Gateway:
         return lease
 
     async def send(self, price: int = 1) -> bool:
-        """Send a request that ends at once; False if the gateway rejects the request."""
+        """Send a request that ends at once. Returns False if the gateway rejects the request."""
         lease = await self.entered(price)
         if lease is not None:
             lease.leave()
         return lease is not None
 
     async def send_all(self, price: int = 1) -> int:
-        """Send requests until the gateway rejects one."""
+        """Send requests until the gateway rejects one. Returns the number of admitted requests."""
         count = 0
         while await self.send(price):
             count += 1
@@ -88,14 +88,14 @@ class Cluster:
     gateways: list[Gateway] = field(default_factory=list)
     admitted: list[tuple[float, int]] = field(default_factory=list)
     exchanges: bool = True
-    """Whether there are regular exchanges, not only those that requests wait for."""
+    """True if processes exchange their counts regularly, not only when requests need them."""
     tick: int = 0
 
     def __post_init__(self) -> None:
         self.world = World(self.redis)
 
     async def start(self, count: int) -> list[Gateway]:
-        """Add processes that know of each other."""
+        """Add processes, which all know each other."""
         first = len(self.gateways)
         self.gateways += [Gateway(self, number) for number in range(first, first + count)]
         for _ in range(8):
@@ -113,7 +113,7 @@ class Cluster:
             await each.shared.exchange()
 
     async def run(self, seconds: float, *, greedy: int = 0, price: int = 1) -> None:
-        """Let time pass, with as many requests as `greedy` processes admit."""
+        """Let time pass, while `greedy` processes send as many requests as they admit."""
         for _ in range(round(seconds / TICK_SECONDS)):
             self.world.now += TICK_SECONDS
             self.tick += 1
@@ -126,7 +126,7 @@ class Cluster:
             await asyncio.gather(*(each.send_all(price) for each in self.gateways[:greedy]))
 
     def most(self, seconds: float = 60.0) -> int:
-        """The most requests admitted in any minute."""
+        """Return the maximum number of requests admitted within `seconds`."""
         instants = sorted(at for at, _ in self.admitted)
         return max(
             (n + 1 - bisect_left(instants, at - seconds + 1e-6) for n, at in enumerate(instants)),

@@ -24,10 +24,10 @@ TEXTS: Mapping[str, bytes] = {
     "far future": FUTURE,
     "long": b"x" * 100_000,
 }
-"""Texts in place of any other."""
+"""Damaged texts by name, each of which can replace any stored text."""
 
 Spoil = Callable[[Any, str], Awaitable[object]]
-"""Puts garbage under a key, by a client."""
+"""Function that stores damaged data under a Redis key."""
 
 
 async def text(client: Any, key: str) -> None:
@@ -43,7 +43,7 @@ async def random_text(client: Any, key: str) -> None:
 
 
 async def items(client: Any, key: str) -> None:
-    """Put a list, which is also the type of the news of writes."""
+    """Store a Redis list, which is also the type of the changes of writes."""
     await client.rpush(key, "x", BYTES, b"", b"\n\n", b"9" * 400_000)
 
 
@@ -73,26 +73,26 @@ KINDS: tuple[Spoil, ...] = (
     fields,
     stream,
 )
-"""Values of every type."""
+"""One function for each Redis type."""
 
 ANY_KIND = pytest.mark.parametrize("spoil", KINDS)
 ANY_TEXT = pytest.mark.parametrize("garbage", TEXTS.values(), ids=TEXTS)
 
 
 async def put(client: Any, key: str, spoil: Spoil) -> None:
-    """Replace the value of a key by garbage without an expiry."""
+    """Replace the value of a key by damaged data without an expiry."""
     await client.delete(key)
     await spoil(client, key)
 
 
 def bomb(mib: int) -> bytes:
-    """A compressed value that grows to `mib` MiB."""
+    """Return a compressed value that decompresses to `mib` MiB."""
     packing = zlib.compressobj(9)
     return b"".join([*(packing.compress(bytes(PIECE)) for _ in range(mib)), packing.flush()])
 
 
 def body(*fields: object) -> bytes:
-    """A rendering in its stored format."""
+    """Return a rendering (all cells of a worksheet) in its stored format."""
     return zlib.compress(msgspec.msgpack.encode(fields))
 
 
@@ -115,14 +115,14 @@ BODIES: Mapping[str, bytes] = {
     "too many columns": body(1, GOOD_RANGE, [()] * 20_000, 100),
     "cells that are objects": body(1, GOOD_RANGE, ((["name"],),), 100),
 }
-"""Bodies of renderings that count as missing."""
+"""Damaged renderings by name; they count as missing."""
 
 
 HEADER = ["name", "state", "population", "note"]
 
 
 def told(*news: object) -> bytes:
-    """News of a write in their stored format."""
+    """Return the changes of a write in their stored format."""
     return msgspec.msgpack.encode((1, news))
 
 
@@ -141,4 +141,4 @@ NEWS: Mapping[str, bytes] = {
     "many wide rows": told((HEADER, 0, {2: ["x"] * 200} | {row: [] for row in range(3, 30_000)})),
     "values of another type": told((HEADER, 0, None, [(3, {0: 5}, {0: [1]})])),
 }
-"""News that count as missing."""
+"""Damaged changes of a write by name; they count as missing."""

@@ -21,7 +21,7 @@ PLAN = "[plans.paid]\nrequests_per_minute = 0\n"
 def clustered(
     folder: Path, postgres: PostgresServer, redis: RedisServer, *, settings: str = ""
 ) -> Iterator[Installation]:
-    """Configuration of a cluster with an emulator and its own migrated database."""
+    """Yield the configuration of a cluster with an emulator and its own migrated database."""
     redis.restart()
     seed = folder / "emulator"
     seed.mkdir()
@@ -54,7 +54,7 @@ def serving(installation: Installation, *options: str, name: str = "log") -> Ite
 
 
 def workers_of(process: Process) -> list[int]:
-    """Process IDs of the child processes."""
+    """Return the process IDs of the child processes."""
     pid = process.process.pid
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
     return sorted(int(word) for task in tasks for word in task.read_text().split())

@@ -1,7 +1,7 @@
-"""Processes in one event loop, each with connections of its own, over one fake spreadsheet.
+"""Simulated processes in one event loop, with separate connections and one fake spreadsheet.
 
-Clocks are real: Redis tells the age of what it keeps. Kept rows and headers live for so long that
-no test depends on the time that it takes.
+Clocks are real, because Redis reports the age of its data. Rows and headers are cached long enough
+that no test depends on its duration.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ KEPT_SECONDS = 600.0
 PATIENCE_SECONDS = 10.0
 POLL_SECONDS = 0.01
 STORE_TIMEOUT_SECONDS = 5.0
-"""A Redis that is there answers within it on any machine."""
+"""Timeout of Redis, long enough for a slow machine."""
 
 CUT_HOLDERS = (
     "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_locks "
@@ -76,7 +76,7 @@ class Peer:
         )
 
     async def created(self, name: str) -> int:
-        """Create a row, and give its number."""
+        """Create a row, and return its number."""
         (written,) = (await self.create(name)).results
         return written.row
 
@@ -96,7 +96,7 @@ class Peer:
         return (await self.listed()).names
 
     def cost(self) -> Cost:
-        """Number of the peer's calls since the last use of `cost`."""
+        """Return the numbers of this process's calls since the last use of `cost`."""
         return self.sheets.cost()
 
 
@@ -137,23 +137,23 @@ class Office:
                     gate.set()
 
     def gate(self) -> asyncio.Event:
-        """An event to hold a call up; set at the end, if it is not before."""
+        """Return an event that holds a call until it is set; the end of the block sets it."""
         self.gates.append(asyncio.Event())
         return self.gates[-1]
 
     def held_names(self) -> list[object]:
-        """The names that the worksheet has."""
+        """Return the names in the worksheet at Google."""
         return [line[0] for line in self.cities.lines()[1:]]
 
     async def settle_in(self, *peers: Peer) -> None:
-        """Have all processes cache the rows, and reset the counts of calls."""
+        """Make all processes cache the rows, and reset the counts of calls."""
         for peer in peers or self.peers:
             await peer.listed()
         for peer in self.peers:
             peer.cost()
 
     async def cut_holder(self) -> None:
-        """End the sessions that hold the lock of a worksheet."""
+        """End the PostgreSQL sessions that hold the lock of a worksheet."""
         await self.asked(CUT_HOLDERS)
 
     async def is_waiting(self) -> bool:
@@ -167,7 +167,7 @@ class Office:
 
     @asynccontextmanager
     async def held_records(self) -> AsyncIterator[None]:
-        """Block the storing of answers of keyed writes during the block."""
+        """Block the storing of answers of writes with an Idempotency-Key, during the block."""
         connection = await self._connection()
         try:
             async with connection.transaction():
@@ -177,7 +177,7 @@ class Office:
             await connection.close()
 
     async def row(self) -> Mapping[str, Any]:
-        """The worksheet's row in PostgreSQL."""
+        """Return the worksheet's row in PostgreSQL."""
         connection = await self._connection()
         try:
             return dict(await connection.fetchrow(f"SELECT * FROM {self._schema}.worksheets"))  # noqa: S608
@@ -185,7 +185,7 @@ class Office:
             await connection.close()
 
     async def asked(self, query: str) -> object:
-        """The first value that PostgreSQL answers."""
+        """Return the first value in PostgreSQL's answer to a query."""
         connection = await self._connection()
         try:
             return await connection.fetchval(query)
@@ -193,12 +193,12 @@ class Office:
             await connection.close()
 
     async def epoch(self) -> object:
-        """The worksheet's epoch, as Redis has it."""
+        """Return the worksheet's epoch in Redis, which changes when cached rows become outdated."""
         async with self.redis() as client:
             return await client.get(f"{{gateway}}:epoch:{WORKSHEET.spreadsheet}/{WORKSHEET.title}")
 
     async def reconnect(self) -> None:
-        """Let all processes reach a Redis that was gone."""
+        """Reconnect all processes to Redis after an outage."""
         for peer in self.peers:
             await peer.store._client.connection_pool.disconnect()
             await peer.store.probe(PROBE, ["x"])
@@ -206,7 +206,7 @@ class Office:
 
     @asynccontextmanager
     async def redis(self) -> AsyncIterator[Any]:
-        """A client of what the processes share."""
+        """Yield a client of the processes' Redis."""
         client = Redis.from_url(self.server.url)
         try:
             yield client
@@ -215,7 +215,7 @@ class Office:
 
     @property
     def _schema(self) -> str:
-        """The schema of the processes' tables, which is named as their user."""
+        """Name of the schema with the processes' tables; it equals their user name."""
         return self.database.url.get_secret_value().split("//")[1].split(":")[0]
 
     async def _connection(self) -> Any:
@@ -270,5 +270,5 @@ async def until(check: Callable[[], Awaitable[bool]]) -> None:
 
 
 def identity_of(name: str) -> WriteIdentity:
-    """Identity of the create of `name`, the same in each process for one Idempotency-Key."""
+    """Return the identity of the create of `name`, which is equal for one Idempotency-Key."""
     return WriteIdentity(scope=f"key of {name}", fingerprint=name, worksheet=WORKSHEET, key_id="")

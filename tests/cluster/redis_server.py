@@ -13,14 +13,14 @@ from redis.retry import Retry
 
 COMMAND = shutil.which("redis-server") or ""
 REQUIRED = "CI"
-"""Environment variable: without redis-server tests fail instead of being skipped."""
+"""Environment variable with which a missing redis-server fails tests instead of skipping them."""
 
 DUMP = "dump.rdb"
 PASSWORD = "not-to-be-logged"
 
 
 class RedisServer:
-    """`start` returns when it answers; `url` holds a password."""
+    """A Redis server. `start` returns when the server answers; `url` contains a password."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -51,7 +51,7 @@ class RedisServer:
         self._wait()
 
     def kill(self) -> None:
-        """Kill the server; it stores nothing."""
+        """Kill the server, which loses its data."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

@@ -1,6 +1,6 @@
-"""What must never happen between processes; each scenario returns the defects that it saw.
+"""Guarantees between processes; each scenario returns a line per violation.
 
-The planted bugs of `tests.cluster.bugs` show that they see them.
+The planted bugs in `tests.cluster.bugs` prove that the scenarios find violations.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ async def writes_are_at_google_one_at_a_time(office: Office) -> list[str]:
 
 
 async def a_holder_that_was_followed_writes_nothing(office: Office) -> list[str]:
-    """A process that was suspended before storing its fence, and replaced, changes nothing."""
+    """A process suspended before it stored its fence, and then replaced, changes nothing."""
     first, second, _ = office.peers
     await office.settle_in()
     gate = office.gate()
@@ -109,7 +109,7 @@ async def a_read_from_before_a_write_is_not_shared(office: Office) -> list[str]:
     await reader.sheets.begun("read_columns")
     await writer.created("Reno")
     gate.set()
-    await reading  # it was asked for before the write
+    await reading  # the read began before the write
     defects = []
     for word, peer in (("reader", reader), ("third process", third), ("writer", writer)):
         shown = await peer.names()
@@ -119,7 +119,7 @@ async def a_read_from_before_a_write_is_not_shared(office: Office) -> list[str]:
 
 
 async def a_restart_restores_no_epoch(office: Office) -> list[str]:
-    """Rows of an epoch from an older dump are not returned as fresh."""
+    """Rows of an epoch from an older Redis dump are not returned as fresh."""
     writer, *others = office.peers
     await office.settle_in()
     async with office.redis() as client:

@@ -30,7 +30,7 @@ async def working(redis: Redis) -> World:
 
 
 async def assert_goes_on(world: World) -> None:
-    """Assert that the quota is used and not exceeded, also after Redis is emptied."""
+    """Check that calls use the quota without exceeding it, also after Redis is emptied."""
     await world.run(60)
     assert len(world.sent_since(60)) >= 40
     await world.redis.flushall()
@@ -71,7 +71,7 @@ async def test_a_damaged_limit_is_ignored(redis: Redis, garbage: bytes) -> None:
 
 
 async def test_a_pause_is_learnt_despite_an_invalid_one(redis: Redis) -> None:
-    """A damaged pause until the year 2100 hides no real pause of another process."""
+    """A damaged pause until the year 2100 hides no valid pause that another process stored."""
     world = await working(redis)
     first, second = world.processes
     await redis.hset(QUOTA, mapping={"paused_until": TEXTS["far future"], "pause": "5000000"})
@@ -109,9 +109,7 @@ async def test_a_damaged_line_is_not_a_process(
 
 
 async def test_a_silent_process_with_a_damaged_name(redis: Redis) -> None:
-    """A damaged process ID counts as a dead process, and bytes that are no text count as
-    no process.
-    """
+    """A damaged process ID counts as a dead process; bytes that are not text count as none."""
     world = World(redis)
     await world.start(1)
     now = round(world.redis_time() * 1e6)
@@ -124,7 +122,7 @@ async def test_a_silent_process_with_a_damaged_name(redis: Redis) -> None:
 
 
 async def exhausted(redis: Redis) -> Cluster:
-    """Two processes at which the burst of a key is used up."""
+    """Two processes that have used up the burst of a key."""
     cluster = Cluster(redis)
     gateways = await cluster.start(2)
     for _ in range(BURST):

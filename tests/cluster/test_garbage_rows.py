@@ -1,4 +1,4 @@
-"""Tests of damaged Redis data of shared rows: epochs, news of writes, renderings and locks."""
+"""Tests of damaged Redis data of shared rows: epochs, changes of writes, renderings and locks."""
 
 import asyncio
 import tracemalloc
@@ -47,8 +47,9 @@ async def shown(office: Office) -> list[list[object]]:
 async def test_a_value_of_any_type_counts_as_missing(
     office: Office, key: str, spoil: Spoil
 ) -> None:
-    """With a value of a wrong type, reads and writes continue, each write is visible, and
-    Redis stays in use.
+    """With a value of a wrong type, reads and writes continue, and each write is visible.
+
+    The processes go on using Redis.
     """
     async with worked(office), office.redis() as client:
         await put(client, key, spoil)
@@ -89,8 +90,8 @@ async def test_a_damaged_body_is_read_again(office: Office, body: bytes) -> None
 
 
 @pytest.mark.parametrize("news", NEWS.values(), ids=NEWS)
-async def test_damaged_news_are_missing(office: Office, news: bytes) -> None:
-    """A process that cannot read the change of another process's write reads the worksheet."""
+async def test_damaged_changes_are_missing(office: Office, news: bytes) -> None:
+    """A process reads the worksheet if the stored change of another process's write is damaged."""
     writer, other, _ = office.peers
     await office.settle_in()
     await writer.created("Reno")
@@ -104,8 +105,8 @@ async def test_damaged_news_are_missing(office: Office, news: bytes) -> None:
 
 
 @pytest.mark.parametrize("link", [b"", b"x", b"\n", BYTES, b"9" * 400_000], ids=range(5))
-async def test_garbage_between_news_hides_no_write(office: Office, link: bytes) -> None:
-    """Damaged entries between changes in Redis hide no change of another write."""
+async def test_garbage_between_changes_hides_no_write(office: Office, link: bytes) -> None:
+    """Damaged entries between stored changes hide no change of another write."""
     writer, other, _ = office.peers
     await office.settle_in()
     await writer.created("Reno")

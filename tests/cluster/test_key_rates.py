@@ -16,7 +16,7 @@ from tests.cluster.callers import Cluster
 
 RATE, BURST = 600, 60
 MOST = 720
-"""1.2 x the rate."""
+"""Maximum requests in a minute: 1.2 times rate and burst."""
 
 
 async def most_under_load(redis: Redis, count: int, *, exchanges: bool, price: int = 1) -> int:
@@ -40,7 +40,7 @@ async def test_processes_admit_at_most_a_fifth_too_many(
 
 @pytest.mark.parametrize("seed", range(6))
 async def test_random_use_keeps_to_the_bound(redis: Redis, seed: int) -> None:
-    """The bound holds for random use, pauses and prices at several processes with a slow Redis."""
+    """The bound holds for random use, pauses and prices of requests, with a slow Redis."""
     chance = random.Random(seed)  # noqa: S311
     cluster = Cluster(redis, exchanges=seed % 3 > 0)
     gateways = await cluster.start(chance.choice([2, 3, 5]))
@@ -55,7 +55,7 @@ async def test_random_use_keeps_to_the_bound(redis: Redis, seed: int) -> None:
 
 
 async def test_expensive_requests_keep_to_the_bound(redis: Redis) -> None:
-    """The bound holds for requests for fresh data, which count as five each."""
+    """The bound holds for requests for fresh data, each of which counts as five requests."""
     assert await most_under_load(redis, 3, exchanges=True, price=FRESH_PRICE) <= MOST
 
 
@@ -134,9 +134,7 @@ async def test_an_idle_process_learns_of_the_use(redis: Redis) -> None:
 
 
 async def test_returned_prices_are_exchanged(redis: Redis) -> None:
-    """A returned price is exchanged: ten requests for fresh data count as 50 at other
-    processes, not 60.
-    """
+    """A returned price is exchanged: ten requests for fresh data count as 50, not as 60."""
     cluster = Cluster(redis)
     first, second = await cluster.start(2)
     for _ in range(10):
@@ -284,9 +282,7 @@ async def test_a_client_within_its_share_with_an_unreliable_redis(
 
 
 async def test_disconnected_processes_add_their_shares(redis: Redis) -> None:
-    """Two of three processes without Redis use 1/3 of the rate each, besides the process
-    that reaches Redis.
-    """
+    """Two processes without Redis add a third of the rate each to a third, connected process."""
     cluster = Cluster(redis)
     gateways = await cluster.start(3)
     for each in gateways[:2]:
@@ -313,6 +309,7 @@ FAULTS = ("cut", "flush", "full", "hang")
 
 
 async def begin(cluster: Cluster, fault: str) -> None:
+    """Start the named fault."""
     if fault == "flush":
         await cluster.redis.flushall()
     elif fault == "full":

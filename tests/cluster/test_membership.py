@@ -1,4 +1,4 @@
-"""Heartbeats: the number of processes, and the share of each without Redis."""
+"""Heartbeats: the number of processes, and each process's share of the rate without Redis."""
 
 import os
 import subprocess
@@ -52,9 +52,7 @@ async def test_a_new_process_has_what_the_others_leave(redis: Redis) -> None:
 
 
 async def test_a_share_shrinks_when_its_process_knows(redis: Redis) -> None:
-    """A process that has not heard of a third process can use a half, so the third
-    process gets less.
-    """
+    """A new third process gets less while another process still uses a half of the rate."""
     world = World(redis)
     await world.start(2)
     await world.run(5)
@@ -67,9 +65,7 @@ async def test_a_share_shrinks_when_its_process_knows(redis: Redis) -> None:
 
 
 async def test_an_empty_redis_waits_for_the_others(redis: Redis) -> None:
-    """After Redis lost its data, the first process has only its share until all others
-    had time to register.
-    """
+    """After Redis lost its data, the first process uses its share until others could register."""
     world = World(redis)
     await world.start(3)
     await world.run(5)
@@ -146,7 +142,7 @@ async def test_a_late_heartbeat_is_ignored(redis: Redis) -> None:
     """A heartbeat that a hanging Redis executes late does not register a process that gave up."""
     world = World(redis)
     (process,) = await world.start(1)
-    process.is_greedy = False  # its calls would find out first
+    process.is_greedy = False  # its calls would notice the fault before the heartbeat
     await world.run(5)
     world.hang()
     await world.run(0.5)

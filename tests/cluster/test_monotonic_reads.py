@@ -53,9 +53,11 @@ async def test_a_write_that_is_not_answered_yet(office: Office) -> None:
 
 
 async def test_an_edit_between_the_reads_of_a_search(office: Office) -> None:
-    """If a person edits between the two reads of a search, other processes do not return older
-    rows. The edit happens between the read of the types and the read of the rows, and again
-    after the search."""
+    """After an edit during a search, other processes do not return older rows.
+
+    The edit happens between the read of the types and the read of the rows, and again after the
+    search.
+    """
     first, second, _ = office.peers
     await first.listed(SEARCH)
     may_read_rows, may_have_types = office.gate(), office.gate()
@@ -72,7 +74,7 @@ async def test_an_edit_between_the_reads_of_a_search(office: Office) -> None:
     async def has_begun_an_epoch() -> bool:
         return await office.epoch() != before
 
-    await until(has_begun_an_epoch)  # by the rows
+    await until(has_begun_an_epoch)  # the read of the rows starts the epoch
     may_have_types.set()
     searched = await searching
     office.cities.type(2, "Bern")
@@ -108,7 +110,7 @@ async def test_a_search_after_an_edit_shares_both_renderings(office: Office) -> 
 
     assert first_cost == Cost(4, 0)
     assert [each.names for each in searched] == [["Basel", "Austin"]] * 3
-    # On a busy machine the types of the first one may be newer than its rows, or come later.
+    # On a busy machine the first process can read or store its types later than its rows.
     costs = [peer.cost() for peer in (second, third, first)]
     assert max(cost.reads for cost in costs) <= 1
     assert costs[2] == Cost(0, 0)
@@ -120,7 +122,7 @@ async def test_a_search_after_dropped_rows_reads_its_types_last(office: Office) 
     await first.listed(LARGE)
     await first.update(2, name="Reno")
     office.cities.type(2, "Rome")
-    await first.update(2, state="MA")  # what is kept shows another row there
+    await first.update(2, state="MA")  # cached types still contain another row 2
     first.cost()
 
     await first.listed(LARGE)

@@ -66,7 +66,7 @@ class Office:
             await asyncio.sleep(TEMPO.beat_seconds)
 
     async def call(self, number: int, key: str) -> None:
-        """Call as often as a key may."""
+        """Call Google as often as the quota allows."""
         while True:
             try:
                 await self.buckets[number].take(CallContext(key))
@@ -76,7 +76,7 @@ class Office:
                 self.sent.append((time.monotonic(), number))
 
     def excess(self) -> float:
-        """The calls beyond rate and burst in the worst of all spans of time."""
+        """Return the largest number of calls beyond rate and burst in any time span."""
         limit = configured_limit(PER_MINUTE)
         worst, owed, before = 0.0, 0.0, 0.0
         for at, _ in self.sent:
@@ -137,12 +137,12 @@ async def test_processes_under_load_keep_to_the_rate(
         count = len(office.sent)
         await asyncio.sleep(2.0)
 
-    assert office.excess() <= 1.0  # the clocks of both ends differ by the way between them
+    assert office.excess() <= 1.0  # the two ends measure times that differ by the network delay
     assert len(office.sent) - count >= 0.8 * 2.0 * PER_MINUTE / 60
 
 
-async def test_each_process_has_its_turn(server: RedisServer) -> None:
-    """Three processes that all wait get about a third of the quota each."""
+async def test_waiting_processes_get_equal_quota(server: RedisServer) -> None:
+    """Three processes that always wait get about a third of the quota each."""
     async with Office(server.url).opened(3) as office:
         await asyncio.sleep(5.0)
     counts: Sequence[int] = [*Counter(number for _, number in office.sent).values()]

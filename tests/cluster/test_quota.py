@@ -78,7 +78,7 @@ async def test_accounts_share_the_quota_of_their_project(redis: Redis) -> None:
     assert all(world.most(account) <= 60 for account in world.accounts)
 
 
-async def test_processes_take_turns(redis: Redis) -> None:
+async def test_waiting_processes_share_the_quota_equally(redis: Redis) -> None:
     """Three processes that always wait get a third of the quota each."""
     world = World(redis, tick_seconds=0.005)
     await world.start(3)
@@ -147,7 +147,7 @@ async def test_a_disconnected_process_has_its_share(redis: Redis) -> None:
 
 
 async def test_without_redis_nothing_is_sent_too_early(redis: Redis) -> None:
-    """A process uses its share only after other processes can know of the process."""
+    """A process uses its share only after other processes can know of this process."""
     world = World(redis)
     await world.start(3)
     await world.run(10)
@@ -160,10 +160,8 @@ async def test_without_redis_nothing_is_sent_too_early(redis: Redis) -> None:
     assert Counter(world.sent_since(2))[0] == 1
 
 
-async def test_a_process_that_never_reached_redis_takes_a_tenth(redis: Redis) -> None:
-    """A process that never reached Redis uses a tenth of the rate, because the number of
-    processes is unknown.
-    """
+async def test_a_process_that_never_reached_redis_uses_a_tenth(redis: Redis) -> None:
+    """A process that never reached Redis uses 1/10 of the rate: it knows no number of processes."""
     world = World(redis)
     world.hang()
     await world.start(1)
@@ -188,8 +186,8 @@ async def test_an_old_copy_of_redis_is_not_trusted(redis: Redis) -> None:
     assert world.most() <= 60
 
 
-async def test_a_permission_that_comes_late_is_not_used(redis: Redis) -> None:
-    """A permission that arrives late is not used, because the process might have been suspended."""
+async def test_a_late_permission_of_redis_is_not_used(redis: Redis) -> None:
+    """A process ignores a late permission for a call, because it might have been suspended."""
     world = World(redis)
     (process,) = await world.start(1)
     await world.run(10)

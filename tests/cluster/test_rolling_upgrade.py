@@ -43,7 +43,7 @@ pytestmark = pytest.mark.skipif(shutil.which("nginx") is None, reason="there is 
 
 @dataclass
 class Load:
-    """Clients that read, and that write with Idempotency-Keys as the client in the README."""
+    """Clients that read, and that write with an Idempotency-Key like the README's client."""
 
     proxy: Proxy
     key: str
@@ -87,7 +87,7 @@ class Load:
                     self.created.append(name)
 
     def _create(self, client: httpx2.Client, name: str) -> bool:
-        """Create a row, and repeat the request while the answer says that a repeat is safe."""
+        """Create a row. Repeats the request while the answer allows a repeat."""
         headers, ends = {"Idempotency-Key": str(uuid.uuid4())}, time.monotonic() + REPEATED_SECONDS
         while True:
             answer = client.post("New", json={"name": name}, headers=headers)

@@ -1,4 +1,4 @@
-"""Tests of rows that processes share: one read for all, updated with the news of each write."""
+"""Tests of rows that processes share: one process reads, and others apply the changes of writes."""
 
 import asyncio
 import zlib
@@ -83,10 +83,8 @@ async def test_writes_of_several_processes_are_applied_in_order(office: Office) 
 
 
 @pytest.mark.parametrize("is_edited", [False, True], ids=["as kept", "edited by a person"])
-async def test_rows_seen_for_an_update(office: Office, is_edited: bool) -> None:
-    """After an update that changes nothing, other processes read again only if their rows
-    differ.
-    """
+async def test_an_update_that_changes_nothing(office: Office, is_edited: bool) -> None:
+    """After an update without changes, other processes read again only if their rows differ."""
     writer, other, _ = office.peers
     await office.settle_in()
     if is_edited:
@@ -101,8 +99,8 @@ async def test_rows_seen_for_an_update(office: Office, is_edited: bool) -> None:
 
 
 @pytest.mark.parametrize("is_removed", [False, True], ids=["as kept", "removed by a person"])
-async def test_a_row_missed_by_an_update(office: Office, is_removed: bool) -> None:
-    """After one process answered a row as missing, no process returns the row."""
+async def test_an_update_of_a_missing_row(office: Office, is_removed: bool) -> None:
+    """After one process answered that a row is missing, no process returns the row."""
     writer, other, _ = office.peers
     await office.settle_in()
     if is_removed:
@@ -129,7 +127,7 @@ async def test_a_delete_causes_one_read(office: Office) -> None:
 
 @pytest.mark.parametrize(("count", "cost"), [(MAX_NEWS, NONE), (MAX_NEWS + 1, ONE_READ)])
 async def test_a_long_chain_is_read_instead(office: Office, count: int, cost: Cost) -> None:
-    """A process that missed more writes than Redis keeps reads the worksheet."""
+    """A process that missed more changes than Redis keeps reads the worksheet."""
     writer, other, _ = office.peers
     await office.settle_in()
     for number in range(count):
@@ -277,7 +275,7 @@ async def test_no_cache_uses_no_shared_rows(office: Office) -> None:
 
 
 async def test_a_read_that_differs_begins_an_epoch(office: Office) -> None:
-    """After one process answered a person's edit, all processes answer this edit."""
+    """After one process returned a person's edit, all processes return this edit."""
     first, second, third = office.peers
     await office.settle_in()
     office.cities.type(2, "Basel")
@@ -318,7 +316,7 @@ async def has_asked(office: Office, peer: Peer) -> None:
 
 
 async def calls(client: Any) -> int:
-    """Number of scripts that Redis has executed."""
+    """Return the number of scripts that Redis has executed."""
     statistics = await client.info("commandstats")
     return int(statistics["cmdstat_evalsha"]["calls"])
 

@@ -126,9 +126,7 @@ async def test_a_flush_while_a_batch_is_at_google(office: Office) -> None:
 async def test_each_process_reads_for_itself_without_redis(
     office: Office, leave: Fault, come_back: Fault
 ) -> None:
-    """Without Redis, answers are marked because writes of other processes might be
-    missing; with Redis the mark ends.
-    """
+    """Without Redis, answers are marked, because they can lack writes of other processes."""
     first, second, _ = office.peers
     await leave(office)
     alone = [await peer.listed() for peer in (first, second)]
@@ -195,9 +193,7 @@ async def test_a_write_to_a_full_redis_is_marked(office: Office) -> None:
 
 
 async def test_redis_gone_before_a_write_is_answered(office: Office) -> None:
-    """If Redis fails before a write is answered, the answer says that other processes do
-    not know the write.
-    """
+    """If Redis fails before a write is answered, the answer says so with `detail=alone`."""
     writer, other, _ = office.peers
     await office.settle_in()
     writer.sheets.after("apply", office.server.kill)
@@ -231,9 +227,7 @@ async def test_redis_gone_while_a_read_is_waited_for(office: Office) -> None:
 
 
 async def test_a_write_of_a_process_cut_off_alone(office: Office) -> None:
-    """A process that alone lost Redis stores its write when it reconnects, and all
-    processes see the write.
-    """
+    """A process that alone lost Redis stores its write when it reconnects; all see the write."""
     writer, other, _ = office.peers
     await office.settle_in()
     writer.store._lose(ConnectionError("cut"))

@@ -107,7 +107,7 @@ async def test_a_cancellation_is_not_lost_to_a_fault(store: Store, server: Redis
     await store.run(PROBE, ["x"])
     server.suspend()
     tasks = [asyncio.create_task(store.run(PROBE, ["x"])) for _ in range(20)]
-    is_asked = []  # False for a task that ended before, on a slow machine
+    is_asked = []  # False if the task ended early, on a slow machine
     for task in tasks:
         await asyncio.sleep(0.012)
         is_asked.append(task.cancel())

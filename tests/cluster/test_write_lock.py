@@ -94,9 +94,9 @@ async def test_the_lock_of_a_holder_that_hangs_is_freed(
 
 
 async def test_a_next_writer_needs_no_read(office: Office) -> None:
-    """The next holder gets the end, header and sheet ID from the last writer, without a read."""
+    """The next holder gets last row, header and sheet ID from the last writer, without a read."""
     first, second, _ = office.peers
-    for peer in (first, second):  # looks
+    for peer in (first, second):  # both cache the rows
         await peer.created("Oslo")
         peer.cost()
     rows, costs = [], []
@@ -182,7 +182,7 @@ async def test_an_applied_batch_of_a_dead_holder_is_found(office: Office) -> Non
     gate.set()
 
     assert (row, put, searched) == (6, 0, 1)
-    assert await writing == 5  # it was applied
+    assert await writing == 5  # the batch was applied
     assert office.held_names()[3:] == ["Reno", "Bern"]
     assert await first.created("Oslo") == 7
 
@@ -211,7 +211,7 @@ async def test_an_unapplied_batch_is_invalidated(office: Office) -> None:
 
 @pytest.mark.parametrize("is_applied", [True, False], ids=["applied", "not applied"])
 async def test_an_open_outcome_is_resolved_once(office: Office, is_applied: bool) -> None:
-    """A fence stays in the row until a process finds its outcome; later processes check nothing."""
+    """A fence stays open until one process finds its outcome; later processes check nothing."""
     first, second, third = office.peers
     leaves_open(first, is_applied=is_applied)
     with pytest.raises(WriteOutcomeUnknown):
@@ -272,7 +272,7 @@ async def test_a_rejected_write_leaves_no_open_fence(office: Office) -> None:
 
 
 def leaves_open(peer: Peer, *, is_applied: bool) -> None:
-    """Have the next batch end without an answer, and the next search for fences fail."""
+    """Make the next batch end without an answer, and the next search for fences fail."""
     play: Callable[..., None] = peer.sheets.after if is_applied else peer.sheets.before
     play("apply", LOST)
     peer.sheets.before("fence_tokens", Forbidden("no access"))
@@ -287,7 +287,7 @@ async def refused(write: "asyncio.Task[object]") -> None:
 
 
 async def test_the_last_row_is_that_of_the_latest_read(office: Office) -> None:
-    """The end of the rows comes from the latest read, because people can delete rows."""
+    """The last row comes from the latest read, because people can delete rows."""
     first, second, _ = office.peers
     await first.created("Reno")
     await second.created("Bern")
@@ -314,7 +314,7 @@ async def test_the_last_row_is_that_of_the_latest_read(office: Office) -> None:
     ],
 )
 async def test_a_damaged_fence_blocks_writes(office: Office, damage: str) -> None:
-    """With a damaged fence in the lock's row, writes get 503 until an operator repairs the row."""
+    """With a damaged fence in the database, writes get 503 until an operator repairs the fence."""
     first, second, _ = office.peers
     await first.created("Reno")
     first.cost()
@@ -334,7 +334,7 @@ async def test_a_damaged_fence_blocks_writes(office: Office, damage: str) -> Non
 
 
 async def test_a_damaged_last_row_is_read_again(office: Office) -> None:
-    """With a damaged end in the lock's row, the next holder reads the worksheet."""
+    """With a damaged last row in the lock's database row, the next holder reads the worksheet."""
     first, second, _ = office.peers
     for peer in (first, second):
         await peer.created("Oslo")
@@ -346,9 +346,7 @@ async def test_a_damaged_last_row_is_read_again(office: Office) -> None:
 
 
 async def test_only_removals_are_stored_in_row_removals(office: Office) -> None:
-    """A delete stores a note besides the fence in the lock's row; an update stores none,
-    because it moves no rows.
-    """
+    """A delete stores its removed rows in the lock's database row; an update stores none."""
     first, *_ = office.peers
     counts: list[int] = []
 

@@ -44,7 +44,9 @@ async def test_nothing_is_written_without_postgresql(office: Office) -> None:
 
     assert [type(each) for each in ends] == [RecordsUnavailable] * 4
     outcomes = [each.outcome for each in ends if isinstance(each, GatewayError)]
-    assert outcomes == ["not_applied"] * 3 + ["unknown"]  # its record cannot be read
+    assert outcomes == ["not_applied"] * 3 + [
+        "unknown"
+    ]  # the stored answer of the keyed write cannot be read
     assert costs == [Cost(0, 0)] * 2
     assert names == ["Boston", "Denver", "Austin"]
     assert rows == [5, 6]
@@ -101,9 +103,10 @@ async def test_postgresql_gone_at_the_end_of_a_write(office: Office) -> None:
     assert await third.names() == office.held_names()
 
 
-async def test_both_engines_gone_at_the_end_of_a_write(office: Office) -> None:
-    """If PostgreSQL and Redis fail after a batch, the answer is marked; all processes see
-    the write afterwards.
+async def test_postgresql_and_redis_gone_at_the_end_of_a_write(office: Office) -> None:
+    """If PostgreSQL and Redis fail after a batch, the answer says `detail=alone`.
+
+    All processes see the write afterwards.
     """
     first, second, _ = office.peers
     await office.settle_in()

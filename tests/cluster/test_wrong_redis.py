@@ -1,4 +1,4 @@
-"""A wrong or late Redis is reported by log, metrics, `check` and `/readyz`."""
+"""A wrong or late Redis is reported in the log, in metrics, by `check` and by `/readyz`."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -60,8 +60,9 @@ async def admin(server: RedisServer) -> AsyncIterator[Any]:
 async def test_a_failed_first_connection_has_a_reason(
     server: RedisServer, admin: Any, name: str, fault: StoreFault, advice: str
 ) -> None:
-    """A failed first connection is logged once with its reason; `check` says what to do,
-    and no text has the password.
+    """A failed first connection is logged once with its reason, and `check` says what to do.
+
+    No text contains the password.
     """
     told: list[str | None] = []
     with wrong_url(name, server) as url:
@@ -124,8 +125,8 @@ def test_each_reason_of_the_log_is_explained(fault: StoreFault) -> None:
     assert f"| `{fault}` |" in page
 
 
-async def test_another_reason_is_reported_as_well(server: RedisServer) -> None:
-    """A change of the reason is logged, as when Redis comes back with another password."""
+async def test_a_changed_reason_is_reported(server: RedisServer) -> None:
+    """A change of the reason is logged, such as another password after a restart of Redis."""
     told: list[str | None] = []
     async with open_store(server.url, changed=told.append) as store:
         store.returned()
@@ -178,8 +179,8 @@ def test_options_of_the_url_are_checked(options: str, is_right: bool) -> None:
     assert SECRET not in str(problems)
 
 
-def test_a_missing_file_of_certificates_is_named() -> None:
-    """The error of a missing certificate file names the file."""
+def test_a_missing_certificate_file_is_named() -> None:
+    """The error for a missing certificate file names the file."""
     with pytest.raises(ConfigError) as caught:
         check_url(f"rediss://:{SECRET}@host/0?ssl_ca_certs=/nowhere/ca.pem")
 
@@ -188,7 +189,7 @@ def test_a_missing_file_of_certificates_is_named() -> None:
 
 @pytest.mark.parametrize("count", [1, 3])
 async def test_without_redis_processes_share_by_their_sessions(redis: Redis, count: int) -> None:
-    """Without Redis, processes share the rate by the number of their PostgreSQL sessions."""
+    """Without Redis, processes divide the rate by the number of PostgreSQL sessions."""
     world = World(redis)
     begun = await world.start(count, is_cut=True)
     for _ in range(120):
@@ -218,7 +219,7 @@ async def test_a_process_that_lost_its_session_has_its_share(redis: Redis) -> No
     assert shares == [0.5, 1.0]
 
 
-async def test_a_process_that_knows_of_no_sessions_takes_a_tenth(redis: Redis) -> None:
+async def test_a_process_that_knows_of_no_sessions_uses_a_tenth(redis: Redis) -> None:
     """A process that knows neither Redis nor the PostgreSQL sessions uses a tenth of the rate."""
     world = World(redis)
     await world.start(1, is_cut=True)
@@ -227,10 +228,8 @@ async def test_a_process_that_knows_of_no_sessions_takes_a_tenth(redis: Redis) -
     assert 4 <= len(world.sent_since(60)) <= 6
 
 
-async def test_processes_that_start_while_redis_is_away_lower_the_shares(redis: Redis) -> None:
-    """Processes that start without Redis lower the shares of the processes that reached
-    Redis earlier.
-    """
+async def test_processes_that_start_without_redis_lower_the_shares(redis: Redis) -> None:
+    """Processes that start without Redis lower the shares of the earlier processes."""
     world = World(redis)
     first, second = await world.start(2)
     await world.run(5)
@@ -246,8 +245,8 @@ async def test_processes_that_start_while_redis_is_away_lower_the_shares(redis: 
     assert [round(each.usable_share, 3) for each in world.processes] == [0.25] * 4
 
 
-async def test_sessions_do_not_count_while_redis_is_there(redis: Redis) -> None:
-    """While Redis is available, PostgreSQL sessions do not count for the shares."""
+async def test_sessions_do_not_count_while_redis_is_available(redis: Redis) -> None:
+    """While Redis is available, PostgreSQL sessions do not change the shares."""
     world = World(redis)
     (process,) = await world.start(1)
     await world.run(5)
@@ -261,7 +260,7 @@ async def test_sessions_do_not_count_while_redis_is_there(redis: Redis) -> None:
 def installed(
     postgres: PostgresServer, any_redis: RedisServer, tmp_path: Path
 ) -> Iterator[Callable[[str], Installation]]:
-    """Makes a configuration with another URL of Redis."""
+    """Return a function that makes a configuration with another URL of Redis."""
     with clustered(tmp_path, postgres, any_redis, settings=METRICS) as installation:
 
         def changed(url: str) -> Installation:
@@ -280,11 +279,12 @@ def installed(
         pytest.param("silent", "no answer in time", id="silent"),
     ],
 )
-def test_a_gateway_with_a_wrong_redis_serves_and_says_so(
+def test_a_gateway_with_a_wrong_redis_serves_and_reports_redis(
     installed: Callable[[str], Installation], any_redis: RedisServer, name: str, error: str
 ) -> None:
-    """A gateway with a wrong Redis writes rows, and reports Redis in log, metric,
-    `/readyz` and `check` without the password.
+    """A gateway with a wrong Redis writes rows, and reports Redis in four ways.
+
+    They are the log, a metric, `/readyz` and `check`, all without the password.
     """
     with wrong_url(name, any_redis) as url:
         installation = installed(url)

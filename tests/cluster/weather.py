@@ -1,7 +1,7 @@
-"""Random faults for a `World`, a few hundred seconds of them, as a number decides.
+"""Random faults for a `World`, for a few hundred seconds, chosen by a seed.
 
-Left out are the cases that `gateway.cluster.membership` excludes: nobody is cut off for longer than
-two minutes, or while Redis loses what it knew of them.
+The faults omit cases that `gateway.cluster.membership` excludes: no process is disconnected for
+longer than two minutes, or while Redis loses its record of this process.
 """
 
 from random import Random
@@ -17,7 +17,7 @@ MOST_ISOLATED_SECONDS = 90
 
 
 async def storm(world: World, seed: int, seconds: float = 400) -> None:
-    """Run the processes of `world` through random faults for some 400 seconds."""
+    """Run the processes of `world` through random faults for about 400 seconds."""
     random = Random(seed)  # noqa: S311 - no secret
     await world.start(random.randint(1, 4))
     lost_at = -10.0

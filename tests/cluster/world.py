@@ -1,7 +1,7 @@
-"""Processes that share quota in a time of their own: real scripts in a real Redis, another clock.
+"""Simulated processes that share a quota: real scripts in a real Redis, with simulated time.
 
-The scripts get the time as two more arguments in place of Redis's TIME. Each process has its own
-clock, which says something else than the others'.
+The scripts get the time as two more arguments instead of Redis's TIME. Each process has its own
+clock, which differs from the other clocks.
 """
 
 import math
@@ -61,7 +61,7 @@ class Link:
 
 
 def _undecoded(answer: Any) -> Any:
-    """Answer with texts as bytes, as clients without decoding get them."""
+    """Return the answer with bytes instead of texts, as a client without decoding gets it."""
     if isinstance(answer, list):
         return [*map(_undecoded, answer)]
     return answer.encode() if isinstance(answer, str) else answer
@@ -69,7 +69,7 @@ def _undecoded(answer: Any) -> Any:
 
 @dataclass(eq=False)
 class Process:
-    """A simulated process; while `is_greedy`, it sends as many calls as it is allowed to."""
+    """A simulated process; while `is_greedy`, it sends all calls that the quota allows."""
 
     world: "World"
     number: int
@@ -124,7 +124,7 @@ class Process:
         self.link.is_cut = self.link.loses_answers = self.is_suspended = False
 
     def refused(self, account: str, *, limit: int | None = None) -> None:
-        """Google answers 429 to a call."""
+        """Handle a status 429 of Google."""
         now = self.clock()
         self.rates[account].refused(now, sent_at=now, limit=limit)
         self.calls[account].learnt()
@@ -151,7 +151,7 @@ class World:
         return self.skipped + self.now
 
     async def start(self, count: int, *, is_cut: bool = False) -> list[Process]:
-        """Add processes, which send their first heartbeats; those that are cut never reach it."""
+        """Add processes that send a first heartbeat; with `is_cut` it does not reach Redis."""
         first = len(self.processes)
         begun = [Process(self, number, self.accounts) for number in range(first, first + count)]
         self.processes += begun
@@ -193,7 +193,7 @@ class World:
             await self.redis.restore(key, 0, content)
 
     def most(self, account: str | None = None, seconds: float = 60.0) -> int:
-        """The maximum number of calls in any minute, of one account or of all."""
+        """Return the maximum number of calls within `seconds`, of one account or of all."""
         instants = [at for at, name, _ in self.sent if account in (None, name)]
         return max(
             (n + 1 - bisect_left(instants, at - seconds + 1e-6) for n, at in enumerate(instants)),
@@ -201,5 +201,5 @@ class World:
         )
 
     def sent_since(self, seconds: float) -> list[int]:
-        """The numbers of the processes that sent in the last seconds, for each call."""
+        """Return the process number of each call in the last seconds."""
         return [number for at, _, number in self.sent if at > self.now - seconds]

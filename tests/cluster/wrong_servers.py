@@ -1,4 +1,4 @@
-"""Servers that are not the expected Redis, and URLs that lead to them."""
+"""Servers that are not the expected Redis, and URLs for them."""
 
 import socket
 import threading
@@ -15,7 +15,7 @@ Answer = Callable[[socket.socket], object]
 
 @contextmanager
 def wrong_url(name: str, server: RedisServer) -> Iterator[str]:
-    """URL of a case: a Redis with other credentials, or a server that is not Redis."""
+    """Yield the URL of a case: a Redis with other credentials, or a server that is not Redis."""
     place = f"127.0.0.1:{server.port}"
     urls = {
         "password": f"redis://:{SECRET}@{place}/0",
@@ -38,12 +38,12 @@ def wrong_url(name: str, server: RedisServer) -> Iterator[str]:
 
 @contextmanager
 def listening(answer: Answer) -> Iterator[int]:
-    """Port of a server that answers each connection with `answer`."""
+    """Yield the port of a server that answers each connection with `answer`."""
     connections: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
-            with suppress(OSError):  # the end of the block
+            with suppress(OSError):  # the block ended and closed the socket
                 while True:
                     connections.append(listener.accept()[0])
                     answer(connections[-1])
@@ -60,7 +60,7 @@ def listening(answer: Answer) -> Iterator[int]:
 
 
 def free_port() -> int:
-    """A port at which nothing listens."""
+    """Return a port at which no server listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]

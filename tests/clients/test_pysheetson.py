@@ -134,13 +134,13 @@ def test_pysheetson_raises_the_errors_of_the_gateway(
     ("key", "words"), [("sgw_wrong", "401 Unauthorized.*4011"), ("free", "403 Forbidden.*4034")]
 )
 def test_missing_grant_is_reported(api: Api, key: str, words: str) -> None:
-    """A search with an invalid key gets 401, and a search on a plan without filters gets 403."""
+    """A search with an invalid key gets 401, and on a plan without filters 403."""
     with pytest.raises(RuntimeError, match=words):
         client_of(api, key).search_rows("Cities", where={"state": "Texas"})
 
 
 def test_pysheetson_deletes_a_row(api: Api) -> None:
-    """The row is deleted, but pysheetson raises JSONDecodeError because 204 has no body."""
+    """The gateway deletes the row, but pysheetson raises JSONDecodeError: 204 has no body."""
     with pytest.raises(requests.exceptions.JSONDecodeError):
         client_of(api, "deleter").delete_row("Cities", 3)
 

@@ -1,6 +1,6 @@
-"""The things that claim to be `Sheets`: the fake, and `GoogleSheets` on the emulator and on Google.
+"""Implementations of `Sheets`: the fake, and `GoogleSheets` on the emulator and on Google.
 
-Google is asked only where the environment names a scratch spreadsheet, see `place`.
+Tests call Google only if the environment names a test spreadsheet, see `place`.
 """
 
 import os
@@ -37,7 +37,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     scope="session", params=[FAKE, EMULATOR, pytest.param("google", marks=pytest.mark.google)]
 )
 def place(request: pytest.FixtureRequest) -> Place | None:
-    """The `Place` of the subject's spreadsheet; None for the fake in memory."""
+    """The `Place` of the tested spreadsheet; None for the fake in memory."""
     if request.param == FAKE:
         return None
     if request.param == EMULATOR:
@@ -66,8 +66,10 @@ async def spreadsheet(
 
 @pytest.fixture
 async def subject(spreadsheet: Spreadsheet | None) -> AsyncIterator[Subject]:
-    """The fake, or GoogleSheets on the emulator or Google; its
-    worksheets are deleted at the end."""
+    """Yield the fake, or GoogleSheets on the emulator or on Google.
+
+    Deletes its worksheets at the end.
+    """
     if spreadsheet is None:
         yield FakeSubject()
         return

@@ -1,6 +1,6 @@
-"""Questions about what nobody has recorded of Google, and what the emulator assumes.
+"""Questions about undocumented behaviour of Google, with the emulator's assumptions.
 
-Every fact is asked on a worksheet of its own, which is deleted afterwards.
+Each fact is tested on its own worksheet, which is deleted afterwards.
 """
 
 import operator
@@ -14,12 +14,12 @@ from gateway.google.sheets import Value
 from tests.contract.spreadsheet import Spreadsheet
 
 NOT_ASKED = "not asked, "
-"""The start of the answer to a question that the place is not prepared for."""
+"""Prefix of the answer if the spreadsheet lacks what a question needs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """A worksheet on which one fact is asked."""
+    """A worksheet on which one fact is tested."""
 
     spreadsheet: Spreadsheet
     title: str
@@ -45,9 +45,9 @@ class Bench:
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """A question to Google, on a worksheet of some lines, and what the emulator assumes.
+    """A question to Google on a small worksheet, and the answer that the emulator assumes.
 
-    `fits` says of an answer and `assumed` whether the one is what the other says.
+    `fits(answer, assumed)` is True if the answer agrees with the assumption.
     """
 
     question: str
@@ -60,7 +60,7 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """A fact and the answer of Google or the emulator."""
+    """A fact, and the answer of Google or the emulator."""
 
     fact: Fact
     answer: str
@@ -82,7 +82,7 @@ class Finding:
 
 
 async def ask(fact: Fact, spreadsheet: Spreadsheet) -> Finding:
-    """Ask a fact on its own worksheet; the text of a refusal is an answer, too."""
+    """Test a fact on its own worksheet; the text of an error is an answer, too."""
     async with _worksheet(fact, spreadsheet) as bench:
         try:
             answer = await fact.ask(bench)

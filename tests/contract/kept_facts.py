@@ -70,7 +70,7 @@ async def _rule(bench: Bench, cell: str) -> str:
 
 
 async def _readings(bench: Bench, cells: str) -> str:
-    """JSON of a range, formatted and unformatted."""
+    """Return the values of a range as JSON, formatted and unformatted."""
     texts = await bench.spreadsheet.values(bench.at(cells), "FORMATTED_VALUE")
     values = await bench.spreadsheet.values(bench.at(cells), "UNFORMATTED_VALUE")
     return f"{json.dumps(texts)} and {json.dumps(values)}"

@@ -1,4 +1,4 @@
-"""Requests about developer metadata, appended cells and tables, and readers of their answers."""
+"""Requests for developer metadata, appended cells and tables, and parsers of their answers."""
 
 import random
 from typing import Any
@@ -10,12 +10,12 @@ LARGEST_ID = 2**31 - 1
 
 
 def new_id() -> int:
-    """A random ID, which other test runs are unlikely to use."""
+    """Return a random ID, which other test runs are unlikely to use."""
     return random.randint(1, LARGEST_ID)  # noqa: S311 - only so that no two are the same
 
 
 def create(metadata_id: int, location: Answer, *, value: str = "", key: str = "contract") -> Answer:
-    """A createDeveloperMetadata request."""
+    """Return a createDeveloperMetadata request."""
     metadata = {
         "metadataId": metadata_id,
         "metadataKey": key,
@@ -27,32 +27,32 @@ def create(metadata_id: int, location: Answer, *, value: str = "", key: str = "c
 
 
 def by_id(metadata_id: int) -> Answer:
-    """Data filter for the metadata with this ID."""
+    """Return a data filter for the metadata with this ID."""
     return {"developerMetadataLookup": {"metadataId": metadata_id}}
 
 
 def delete(metadata_id: int) -> Answer:
-    """A deleteDeveloperMetadata request."""
+    """Return a deleteDeveloperMetadata request."""
     return {"deleteDeveloperMetadata": {"dataFilter": by_id(metadata_id)}}
 
 
 def row(sheet_id: int, index: int) -> Answer:
-    """The location of a row."""
+    """Return the metadata location of a row."""
     return _line(sheet_id, "ROWS", index)
 
 
 def column(sheet_id: int, index: int) -> Answer:
-    """The location of a column."""
+    """Return the metadata location of a column."""
     return _line(sheet_id, "COLUMNS", index)
 
 
 def rows_of(sheet_id: int, start: int, end: int) -> Answer:
-    """A DimensionRange of rows."""
+    """Return a DimensionRange of rows."""
     return {"sheetId": sheet_id, "dimension": "ROWS", "startIndex": start, "endIndex": end}
 
 
 def cells_of(sheet_id: int, top: int, left: int, bottom: int, right: int) -> Answer:
-    """A GridRange."""
+    """Return a GridRange; indexes count from 0."""
     return {
         "sheetId": sheet_id,
         "startRowIndex": top,
@@ -63,7 +63,7 @@ def cells_of(sheet_id: int, top: int, left: int, bottom: int, right: int) -> Ans
 
 
 def append(target: Answer, *lines: list[str]) -> Answer:
-    """An appendCells request of texts; the target has a `sheetId` or a `tableId`."""
+    """Return an appendCells request of texts; the target has a `sheetId` or a `tableId`."""
     rows = [
         {"values": [{"userEnteredValue": {"stringValue": text}} for text in line]} for line in lines
     ]
@@ -71,13 +71,13 @@ def append(target: Answer, *lines: list[str]) -> Answer:
 
 
 async def found(spreadsheet: Spreadsheet, *filters: Answer) -> list[Answer]:
-    """The metadata that a search finds. 1 read."""
+    """Return the metadata that a search finds. 1 read."""
     answer = await spreadsheet.post("/developerMetadata:search", {"dataFilters": filters})
     return [each["developerMetadata"] for each in answer.get("matchedDeveloperMetadata", [])]
 
 
 def shown(answer: Answer) -> list[list[list[str]]]:
-    """Displayed cells of each GridData of the only worksheet in an answer."""
+    """Return the displayed cells of each GridData of the only worksheet in an answer."""
     [sheet] = answer["sheets"]
     return [[_texts(line) for line in data.get("rowData", [])] for data in sheet["data"]]
 

@@ -80,7 +80,7 @@ async def _duplicate(bench: Bench) -> str:
 
 
 def _response(cells: str, *more: Callable[[Bench], Answer]) -> Callable[[Bench], Awaitable[str]]:
-    """Outcome of a batchUpdate with a response range: refused or answered, applied or not."""
+    """Return a question: is a batchUpdate with this response range answered, and applied?"""
 
     async def answered(bench: Bench) -> str:
         metadata_id = new_id()
@@ -107,7 +107,7 @@ def _fewer_rows(bench: Bench) -> Answer:
 
 
 def _append_under(cell: Answer) -> Callable[[Bench], Awaitable[str]]:
-    """Row that appendCells writes if a cell like `cell` is in row 4."""
+    """Return a question: which row does appendCells write if row 4 has a cell like `cell`?"""
 
     async def written(bench: Bench) -> str:
         repeat = {
@@ -130,7 +130,7 @@ async def _append_cells_growth(bench: Bench) -> str:
 
 
 def _table(bench: Bench) -> tuple[str, Answer]:
-    """ID of a table in A1:B2, and the request that adds the table."""
+    """Return the ID of a table in A1:B2, and the request that adds the table."""
     table_id = str(new_id())
     table = {
         "tableId": table_id,

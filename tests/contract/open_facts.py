@@ -1,8 +1,8 @@
-"""Facts about Google that are not recorded: `python -m tests.contract.open_facts`.
+"""Test undocumented behaviour of Google: `python -m tests.contract.open_facts`.
 
 Prints a line for each fact: the question, the answer, and whether the emulator assumes the same. If
-a line says DIFFERS, the emulator (and the fake in memory) must be changed, or the difference
-described in `docs/reference/emulator.md`.
+a line says DIFFERS, correct the emulator and the fake in memory, or describe the difference in
+`docs/reference/emulator.md`.
 """
 
 import argparse
@@ -164,7 +164,7 @@ FACTS = (
 async def ask_all(
     place: Place, tell: Callable[[str], None], facts: Sequence[Fact] = FACTS
 ) -> list[Finding]:
-    """Ask all facts in order, and pass each line to `tell` at once."""
+    """Test all facts in order, and pass each line to `tell` at once."""
     findings = []
     async with open_spreadsheet(place) as spreadsheet:
         for fact in facts:
@@ -174,7 +174,7 @@ async def ask_all(
 
 
 def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Exit status: 0 if all facts agree with the emulator, 1 if not, 2 without a spreadsheet."""
+    """Return the exit status: 0 if all facts agree, 1 if not, 2 without a spreadsheet."""
     place = _read_place(arguments, environment)
     try:
         findings = anyio.run(ask_all, place, lambda line: print(line, flush=True))

@@ -1,4 +1,4 @@
-"""Waiting for Google's quota, because a test run makes more calls than a minute allows."""
+"""Waits for Google's quota, because a test run makes more calls than a minute allows."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ USUAL_WAIT_SECONDS = 60
 
 
 async def patiently(call: Callable[[], Awaitable[T]], sleep: Sleep) -> T:
-    """Call, and once more after the wait that is told whenever the quota is spent.
+    """Call, and repeat after a wait if Google's quota is used up.
 
-    Google refuses such a call before it does anything, so a write may be sent again too. Raises
-    `QuotaSpent` if that is what the last attempt met.
+    A write can be repeated, because Google rejects such a call before any change. Raises
+    `QuotaSpent` if the last attempt fails for this reason.
     """
     for _ in range(MOST_ATTEMPTS - 1):
         try:
@@ -31,7 +31,7 @@ async def patiently(call: Callable[[], Awaitable[T]], sleep: Sleep) -> T:
 
 @dataclass(frozen=True, kw_only=True)
 class PatientSheets(ForwardingSheets):
-    """`Sheets` that waits and repeats a call if Google's quota is spent."""
+    """`Sheets` that waits and repeats a call if Google's quota is used up."""
 
     inner: Sheets
     sleep: Sleep

@@ -1,4 +1,4 @@
-"""Spreadsheets that the contract suite uses, at Google or on an emulator."""
+"""Spreadsheets for the contract suite, at Google or on an emulator."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,12 +13,12 @@ from sheets_emulator.app import EmulatorOptions, create_emulator
 
 CREDENTIALS = "SHEETS_GATEWAY_TEST_CREDENTIALS"
 SPREADSHEET = "SHEETS_GATEWAY_TEST_SPREADSHEET"
-"""Environment: a service account's key file, and the id of a scratch spreadsheet shared with it."""
+"""Environment variables: a service account's key file, and an ID of a spreadsheet shared with it."""
 
 GOOGLE = "https://sheets.googleapis.com"
 
 PROTECTED = "Protected"
-"""The title of a worksheet whose rows 2 and 3 only the spreadsheet's owner may edit."""
+"""Title of a worksheet in which only the spreadsheet's owner can edit rows 2 and 3."""
 
 PROTECTED_SHEET = [
     {"addSheet": {"properties": {"sheetId": 1, "title": PROTECTED}}},
@@ -32,8 +32,7 @@ PROTECTED_SHEET = [
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A spreadsheet behind the API, and the key file of an account that
-    can edit the spreadsheet."""
+    """A spreadsheet, the URL of its API, and the key file of an account that can edit it."""
 
     credentials: Path
     spreadsheet: str
@@ -44,7 +43,7 @@ class Place:
 
 
 def google_place(environment: Mapping[str, str]) -> Place | None:
-    """The scratch spreadsheet at Google that the environment names, or None."""
+    """Return the test spreadsheet at Google that the environment names, or None."""
     credentials, spreadsheet = environment.get(CREDENTIALS), environment.get(SPREADSHEET)
     if not credentials or not spreadsheet:
         return None

@@ -1,7 +1,7 @@
-"""One spreadsheet behind the API, at Google or an emulator: `Sheets`, and raw calls beside it.
+"""A spreadsheet at Google or on an emulator: `Sheets`, and raw calls.
 
-The raw calls set worksheets up and take them away, and give the whole answers of Google. All calls
-go over the client of `GoogleSheets`, and wait where Google's quota is spent.
+Raw calls create and delete worksheets, and return Google's whole answers. All calls use the client
+of `GoogleSheets`, and wait if Google's quota is used up.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Spreadsheet:
-    """A spreadsheet of a `Place`; calls raise the errors of `Sheets`."""
+    """A spreadsheet of a `Place`. Calls raise the errors of `Sheets`."""
 
     id: str
     settings: GoogleSettings
@@ -45,7 +45,7 @@ class Spreadsheet:
     sleep: Sleep
 
     def sheets(self) -> Sheets:
-        """`GoogleSheets` that waits for quota."""
+        """A `GoogleSheets` that waits for quota."""
         client = Client(self.settings, wire=self.wire, tokens=self.tokens, columns=known_columns())
         return PatientSheets(inner=GoogleSheets(client.make), sleep=self.sleep)
 
@@ -82,11 +82,11 @@ class Spreadsheet:
         return updates
 
     async def formulas(self, range_: str) -> list[list[Value]]:
-        """Formulas, or else entered values, of a range. 1 read."""
+        """Return the formula of each cell in a range, or its entered value. 1 read."""
         return await self.values(range_, "FORMULA")
 
     async def values(self, range_: str, rendering: str) -> list[list[Value]]:
-        """Cells of a range in one of Google's renderings. 1 read."""
+        """Return the cells of a range in one of Google's renderings. 1 read."""
         params: Any = {"valueRenderOption": rendering}
         answer = await self._call(lambda gspread: gspread.values_get(self.id, range_, params))
         values: list[list[Value]] = answer.get("values", [])
@@ -112,7 +112,7 @@ class Spreadsheet:
         )
 
     async def described(self, range_: str, fields: str) -> Answer:
-        """The spreadsheet resource, limited to a range and a field mask. 1 read."""
+        """Return the spreadsheet resource, limited to a range and a field mask. 1 read."""
         url = f"{SPREADSHEETS_API_V4_BASE_URL}/{self.id}"
         params: Any = {"ranges": range_}
         return await self._call(
@@ -146,9 +146,9 @@ class Spreadsheet:
 async def open_spreadsheet(
     place: Place, *, credentials: Credentials | None = None, sleep: Sleep = anyio.sleep
 ) -> AsyncIterator[Spreadsheet]:
-    """The spreadsheet of a place, for one event loop; `credentials` keep their token.
+    """Yield the spreadsheet of a place, for one event loop.
 
-    Raises `ConfigError` for a key file that cannot be used.
+    `credentials` can be passed to reuse their token. Raises `ConfigError` for an invalid key file.
     """
     settings = place.settings()
     async with open_wire(
@@ -166,5 +166,5 @@ async def open_spreadsheet(
 
 
 def load_credentials(place: Place) -> Credentials:
-    """Credentials of the key file of `place`."""
+    """Return the credentials in the key file of `place`."""
     return load_service_account(place.credentials, allow_insecure_endpoint=False)

@@ -1,7 +1,7 @@
-"""Requirements of the contract suite for its subjects.
+"""Interface of the implementations that the contract suite tests.
 
-Rules: a test creates its own worksheets and ignores others, because the spreadsheet at Google may
-contain more. A title has a number, so that no two tests collide.
+Rules: a test creates its own worksheets and ignores others, because the spreadsheet at Google can
+contain more. Titles contain a number, so that no two tests collide.
 """
 
 import random
@@ -52,9 +52,9 @@ class Subject(Protocol):
     def spreadsheet(self) -> str: ...
 
     async def worksheet(self, lines: Lines, *, rows: int = 0, title: str = TITLE) -> str:
-        """A worksheet with these cells; gives its title, which is `title` with a number in it.
+        """Create a worksheet with these cells. Returns its title, which is `title` and a number.
 
-        Its grid is as large as its cells, or has `rows`.
+        The grid has the size of the cells, or `rows` rows.
         """
         ...
 
@@ -98,12 +98,12 @@ class RemoteSubject:
 
 
 def at(title: str, cells: str) -> str:
-    """A1 range with the quoted title."""
+    """Return an A1 range with the quoted title."""
     return "'" + title.replace("'", "''") + f"'!{cells}"
 
 
 async def shown(subject: Subject, title: str) -> tuple[tuple[Value, ...], ...]:
-    """Displayed cells of a worksheet, row by row."""
+    """Return the displayed cells of a worksheet, row by row."""
     values = await subject.sheets.read_values(
         subject.spreadsheet, at(title, "A1:ZZZ"), render=Render.DISPLAYED
     )
@@ -111,7 +111,7 @@ async def shown(subject: Subject, title: str) -> tuple[tuple[Value, ...], ...]:
 
 
 async def properties(subject: Subject, title: str) -> WorksheetProperties:
-    """The listed properties of the worksheet."""
+    """Return the listed properties of the worksheet."""
     listed = await subject.sheets.list_worksheets(subject.spreadsheet)
     [found] = [each for each in listed if each.title == title]
     return found
@@ -129,7 +129,7 @@ async def apply(
     cells: str = "A2:ZZZ",
     forgotten: list[int] | None = None,
 ) -> SheetView:
-    """Apply a batch to a worksheet; the answer shows its header and these cells."""
+    """Apply a batch to a worksheet; the answer contains its header and these cells."""
     batch = Batch(
         sheet_id=(await properties(subject, title)).sheet_id,
         fence=mark or fence(),

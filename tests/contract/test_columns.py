@@ -29,7 +29,7 @@ async def read(
 async def rendering(
     subject: Subject, range_: str | SheetArea, *, render: Render = Render.DISPLAYED
 ) -> Rendering:
-    """`read_columns` without a known digest."""
+    """Return `read_columns` without a known digest."""
     found = await read(subject, range_, render=render)
     if found is None:
         raise LookupError("nothing was known")

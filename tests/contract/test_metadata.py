@@ -1,6 +1,6 @@
-"""Google's documentation of developer metadata, data filters, batchUpdate answers and tables.
+"""Tests of Google's documentation of metadata, data filters, batchUpdate answers and tables.
 
-Asked of Google and the emulator with raw calls; `metadata_facts` has what is not documented.
+The tests make raw calls to Google and the emulator. `metadata_facts` has undocumented behaviour.
 """
 
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ LINES = [["name", "price"], ["pen", "2"], ["ink", "9"]]
 
 @dataclass(frozen=True, kw_only=True)
 class Worksheet:
-    """A worksheet of five rows and three columns, with `LINES` in it."""
+    """A worksheet of five rows and three columns that contains `LINES`."""
 
     spreadsheet: Spreadsheet
     sheet_id: int
@@ -61,7 +61,7 @@ class Worksheet:
 
 @pytest.fixture
 async def worksheet(spreadsheet: Spreadsheet) -> AsyncIterator[Worksheet]:
-    """A worksheet with `LINES`, deleted with its metadata after the test."""
+    """Yield a worksheet with `LINES`; delete it with its metadata after the test."""
     title = f"Metadata_{new_id()}"
     sheet_id = await spreadsheet.add_worksheet(title, rows=5, columns=3)
     await spreadsheet.update(f"'{title}'!A1", LINES)

@@ -1,4 +1,4 @@
-"""Tests of the questions in `open_facts`, asked of the emulator instead of Google."""
+"""Tests of the questions in `open_facts` with the emulator instead of Google."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +20,7 @@ LATENCY_MS = 40  # so that calls overlap
 
 @pytest.fixture(scope="module")
 def slow_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A spreadsheet on an emulator with latency, so that calls overlap as at Google."""
+    """Yield a spreadsheet on an emulator with latency, so that calls overlap as at Google."""
     with serving_emulator(tmp_path_factory.mktemp("slow"), latency_ms=LATENCY_MS) as place:
         yield place
 
@@ -98,9 +98,7 @@ async def test_appends_that_do_not_overlap_differ(emulator: Place) -> None:
 def test_a_key_file_and_a_spreadsheet_are_required(
     named: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without both a key file and a spreadsheet the command ends with status 2 and says
-    what to name.
-    """
+    """Without key file or spreadsheet the command ends with status 2 and names what is missing."""
     with pytest.raises(SystemExit) as ended:
         main([], {named: "x"})
 

@@ -1,4 +1,4 @@
-"""The gateway whose /openapi.json generators read."""
+"""The gateway whose /openapi.json the code generators read."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.journeys.conftest import Api
 
 @pytest.fixture
 def api(gateway_of_package: Api) -> Api:
-    """The gateway on a freshly seeded emulator."""
+    """Return the gateway, with a newly seeded emulator."""
     gateway_of_package.emulator.reset()
     return gateway_of_package
 
@@ -20,7 +20,7 @@ TYPED = "?values=typed"
 
 
 def described(api: Api, key: str | None, folder: Path, query: str = "") -> Path:
-    """The file of the document that a key gets, or that in general."""
+    """Save the OpenAPI document for a key, or without a key, and return its file."""
     answer = api.get(f"/openapi.json{query}", key=key, spreadsheet=key and "demo")
     return written(answer.json(), folder)
 

@@ -1,8 +1,8 @@
-"""A client of /openapi.json that openapi-python-client makes, and what it does with the gateway.
+"""Tests of a client that openapi-python-client generates from /openapi.json.
 
-Rules: the generator is installed from its locked versions in an environment of its own, because it
-needs another typer than the gateway. Without a package index the tests are skipped, but fail with
-`CI` set.
+Rules: the generator is installed from locked versions into its own environment, because it needs
+another version of typer than the gateway. Without a package index the tests are skipped, but fail
+if `CI` is set.
 """
 
 import json
@@ -32,7 +32,7 @@ ALIKE = (
     worksheet("Error", "status"),
     worksheet("Städte 🏙", "type"),
 )
-"""Titles and fields that are equal, or nothing, as names of Python."""
+"""Worksheets whose titles and field names become equal or empty as Python names."""
 
 USE = """
 import json, sys
@@ -102,15 +102,15 @@ for row in (ink, changed, made):
 
 @dataclass(frozen=True, kw_only=True)
 class Generator:
-    """openapi-python-client in an environment of its own."""
+    """openapi-python-client in its own environment."""
 
     python: Path
 
     def make(self, document: Path) -> "subprocess.CompletedProcess[str]":
-        """Make the package `made` beside the document; a warning is a failure."""
+        """Generate the package `made` next to the document. A warning is a failure."""
         program = self.python.with_name("openapi-python-client")
         options = ("--meta", "none", "--output-path", "made", "--fail-on-warning")
-        path = f"{self.python.parent}{os.pathsep}{os.environ['PATH']}"  # where its formatter is
+        path = f"{self.python.parent}{os.pathsep}{os.environ['PATH']}"  # for the formatter
         return run(
             [str(program), "generate", "--path", str(document), *options],
             cwd=document.parent,
@@ -132,7 +132,7 @@ def generator(tmp_path_factory: pytest.TempPathFactory) -> Generator:
 
 
 def operations_of(document: Mapping[str, Any]) -> set[str]:
-    """The names of all operations, as modules of Python have them."""
+    """Return the names of all operations, as names of Python modules."""
     names = (
         item[method]["operationId"]
         for item in document["paths"].values()
@@ -143,14 +143,14 @@ def operations_of(document: Mapping[str, Any]) -> set[str]:
 
 
 def modules_in(folder: Path) -> set[str]:
-    """The generated functions: a module for each operation."""
+    """Return the names of the generated modules, one for each operation."""
     modules = folder.glob("made/api/*/*.py")
     return {each.stem.replace("_", "") for each in modules if each.stem != "__init__"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """A document, the package that was made of it beside it, and the generator's complaints."""
+    """A document, the package generated next to it, and the generator's output of problems."""
 
     document: Mapping[str, Any]
     folder: Path
@@ -178,13 +178,13 @@ def made(
     indirect=True,
 )
 def test_every_operation_is_generated(made: Made) -> None:
-    """Without a warning: parameters, bodies, answers and errors all have their types."""
+    """All operations are generated without a warning."""
     assert made.complaints == ""
     assert modules_in(made.folder) == operations_of(made.document)
 
 
-def test_names_that_look_alike_stay_apart(generator: Generator, tmp_path: Path) -> None:
-    """Worksheets and fields whose names Python cannot tell apart all have theirs."""
+def test_similar_names_stay_separate(generator: Generator, tmp_path: Path) -> None:
+    """Worksheets and fields whose Python names are equal all get their own modules and fields."""
     told = document(reach(plan=PlanSettings(deletes=True), may_delete=True), *ALIKE)
     done = generator.make(written(told, tmp_path))
     fields = (tmp_path / "made" / "models" / "my_sheet_field.py").read_text("utf-8")
@@ -197,7 +197,7 @@ def test_names_that_look_alike_stay_apart(generator: Generator, tmp_path: Path) 
 
 
 def test_two_schemas_of_one_title_are_found(generator: Generator, tmp_path: Path) -> None:
-    """The generator drops operations then, and the tests above would fail."""
+    """If two schemas have one title, the generator drops operations and fails."""
     told = document(reach(), worksheet("Cities", "name"))
     for name in ("CitiesRow", "CitiesFields"):
         told["components"]["schemas"][name]["title"] = "Cities"
@@ -208,7 +208,7 @@ def test_two_schemas_of_one_title_are_found(generator: Generator, tmp_path: Path
 
 
 def test_the_generated_client_reads_and_writes(generator: Generator, made: Made, api: Api) -> None:
-    """Pages, rows, upserts, writes by filter and errors come back as objects of their types."""
+    """Pages, rows, upserts, writes by filter and errors are objects of their types."""
     (made.folder / "use.py").write_text(USE)
     done = run([str(generator.python), "use.py", api.url, api.keys["paid"]], cwd=made.folder)
     assert done.returncode == 0, done.stderr
@@ -272,7 +272,7 @@ def test_the_generated_client_reads_and_writes(generator: Generator, made: Made,
 
 @pytest.mark.parametrize("made", [("paid", TYPED)], ids=["typed"], indirect=True)
 def test_a_typed_client_reads_and_writes(generator: Generator, made: Made, api: Api) -> None:
-    """Rows have numbers and dates, which are stored as such."""
+    """A generated client with typed values reads and stores numbers and dates."""
     (made.folder / "use.py").write_text(USE_TYPED)
     done = run([str(generator.python), "use.py", api.url, api.keys["paid"]], cwd=made.folder)
     assert done.returncode == 0, done.stderr
@@ -287,7 +287,7 @@ def test_a_typed_client_reads_and_writes(generator: Generator, made: Made, api: 
 
 
 def test_the_generator_is_locked() -> None:
-    """Each line is a version with hashes, and none names an index."""
+    """Each requirement has a version and hashes, and no line names an index."""
     text = REQUIREMENTS.read_text("utf-8").replace("\\\n", "")
     lines = [line for line in text.splitlines() if not line.startswith("#")]
 

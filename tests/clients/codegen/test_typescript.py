@@ -1,7 +1,7 @@
-"""Types of /openapi.json that openapi-typescript makes, compiled and used.
+"""Tests of types that openapi-typescript generates from /openapi.json.
 
-Rules: the tools come with `npm ci` from the locked versions beside this file. Without the registry
-of npm the tests are skipped, but fail with `CI` set.
+Rules: `npm ci` installs the tools from the locked versions next to this file. Without npm's
+registry the tests are skipped, but fail if `CI` is set.
 """
 
 import json
@@ -76,7 +76,7 @@ WRONG = {
 
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder whose `node_modules` have the generator and the compiler."""
+    """Return a folder whose `node_modules` contain generator and compiler."""
     folder = tmp_path_factory.mktemp("tools")
     for name in ("package.json", "package-lock.json"):
         shutil.copy(FOLDER / name, folder)
@@ -88,7 +88,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def make_types(tools: Path, file: Path) -> Path:
-    """The types of a document, in a module beside it."""
+    """Generate the types of a document into a module next to it, and return the module."""
     program = str(tools / "node_modules" / "openapi-typescript" / "bin" / "cli.js")
     types = file.with_name("api.ts")
     done = run([node(), program, str(file), "--output", str(types)], cwd=tools)
@@ -98,7 +98,7 @@ def make_types(tools: Path, file: Path) -> Path:
 
 
 def compiled(tools: Path, program: Path) -> str:
-    """The compiler's complaints."""
+    """Return the error messages of the compiler."""
     compiler = str(tools / "node_modules" / "typescript" / "bin" / "tsc")
     return run([node(), compiler, *STRICT, program.name], cwd=program.parent).stdout
 
@@ -109,7 +109,7 @@ def compiled(tools: Path, program: Path) -> str:
 def test_the_types_compile_strictly(
     tools: Path, api: Api, tmp_path: Path, key: str | None, query: str
 ) -> None:
-    """With an operation for each of the document."""
+    """The types compile, and contain each operation of the document."""
     file = described(api, key, tmp_path, query)
     types = make_types(tools, file)
     names = set(re.findall(r'"operationId": "(\w+)"', file.read_text()))
@@ -119,8 +119,8 @@ def test_the_types_compile_strictly(
     assert names == set(re.findall(r'operations\["(\w+)"\]', types.read_text("utf-8")))
 
 
-def test_names_that_look_alike_compile(tools: Path, tmp_path: Path) -> None:
-    """Whatever worksheets and fields are called."""
+def test_similar_names_compile(tools: Path, tmp_path: Path) -> None:
+    """The types compile although names of worksheets and fields are similar or unusual."""
     told = document(reach(plan=PlanSettings(deletes=True), may_delete=True), *ALIKE)
     types = make_types(tools, written(told, tmp_path))
 
@@ -129,7 +129,7 @@ def test_names_that_look_alike_compile(tools: Path, tmp_path: Path) -> None:
 
 
 def test_a_program_uses_the_types(tools: Path, api: Api, tmp_path: Path) -> None:
-    """It compiles, and finds what the types say in answers and errors of the gateway."""
+    """A program with the types compiles, and reads answers and errors of the gateway."""
     make_types(tools, described(api, "paid", tmp_path))
     program = tmp_path / "use.ts"
     program.write_text(START + RIGHT)
@@ -141,7 +141,7 @@ def test_a_program_uses_the_types(tools: Path, api: Api, tmp_path: Path) -> None
 
 
 def test_a_program_uses_typed_cells(tools: Path, api: Api, tmp_path: Path) -> None:
-    """They are texts, numbers or booleans, and the request must ask for them."""
+    """Cells are strings, numbers or booleans, and requests must have the parameter `values`."""
     make_types(tools, described(api, "paid", tmp_path, TYPED))
     program = tmp_path / "use.ts"
     program.write_text(START + USE_TYPED)
@@ -156,7 +156,7 @@ def test_a_program_uses_typed_cells(tools: Path, api: Api, tmp_path: Path) -> No
 
 
 def test_wrong_uses_do_not_compile(tools: Path, api: Api, tmp_path: Path) -> None:
-    """Each mistake is an error in its own line."""
+    """Each mistake in a program is a compiler error in its own line."""
     make_types(tools, described(api, "paid", tmp_path))
     program = tmp_path / "use.ts"
     program.write_text(START + "\n".join(WRONG.values()) + "\n")
@@ -168,7 +168,7 @@ def test_wrong_uses_do_not_compile(tools: Path, api: Api, tmp_path: Path) -> Non
 
 
 def test_the_tools_are_locked() -> None:
-    """Each package has its hash, and comes from whatever registry the reader has."""
+    """Each locked package has a hash, and none names a registry."""
     text = (FOLDER / "package-lock.json").read_text("utf-8")
     packages = [each for name, each in json.loads(text)["packages"].items() if name]
 

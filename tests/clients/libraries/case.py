@@ -1,11 +1,11 @@
-"""One behaviour of the client libraries: calls, faults on their way, and expected effects.
+"""Test cases of the client libraries: calls, faults, and expected effects.
 
 Rules
-- A case is in the words of the Python client. Each sender calls its own library, in its own words.
-- Answers are equal to the expectation. Members of an error that the expectation omits may differ.
-- Cells that the expectation omits stay as they are.
-- Of every case: all requests of a write have one key, which no other write has and which its
-  failure names; other requests have none.
+- A case uses the names of the Python client. Each sender calls its own library with its own names.
+- Answers must equal the expectation. An error can have members that the expectation omits.
+- Cells that the expectation omits must stay unchanged.
+- In every case all requests of a write have one Idempotency-Key. No other write has that key, and
+  the failure of the write names it. Other requests have no key.
 """
 
 import json
@@ -26,9 +26,9 @@ from tests.clients.outcomes import differences
 from tests.journeys.conftest import Api
 
 URL, OWN = "<url>", "<own>"
-"""Stand for the gateway's URL, and for the caller's own key of a write."""
+"""Placeholders for the gateway's URL, and for the Idempotency-Key that the caller passes."""
 CLOSED, CLOSED_BY_NAME = "<closed>", "<closed by name>"
-"""Stand for URLs where no server is, with an address and with a name."""
+"""Placeholders for URLs without a server, with an address and with a name."""
 
 PYTHON, TYPESCRIPT = ("sync", "async"), ("typescript",)
 SENDERS = (*PYTHON, *TYPESCRIPT)
@@ -39,7 +39,7 @@ WRITES = frozenset(
 
 @dataclass(frozen=True)
 class Of:
-    """A member of the answer to an earlier call, in options and in expectations."""
+    """A member of the answer to an earlier call, as an option or an expectation."""
 
     step: int
     member: str
@@ -47,28 +47,28 @@ class Of:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """Members of an error, and words of its message in Python and in TypeScript.
+    """Expected members of an error, and words of its message in Python and in TypeScript.
 
-    Words may be alternatives, with `|` between them.
+    `|` separates alternative words.
     """
 
     members: Mapping[str, Any]
     words: tuple[str, str]
     hides: str | None
-    """Words that no member of the error has."""
+    """Text that no member of the error contains."""
 
 
 Step = tuple[Call, Any]
-"""A call with its answer, or with its `Failure`."""
+"""A call with its expected answer, or with its expected `Failure`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """Calls one after the other, on a freshly seeded emulator.
+    """Calls in sequence, on a newly seeded emulator.
 
-    `client` are options of the client, `of_sheet` those of the worksheet. `google` are faults of
-    the emulator until the first wait. `sent` has values of a parameter by request, and the paths as
-    `path`. With `waits_really` there are waits, which take their time.
+    `client` are options of the client, `of_sheet` options of the worksheet. `google` are faults of
+    the emulator until the client first waits. `sent` are expected values of a request parameter, or
+    of `path`. With `waits_really` the waits take real time.
     """
 
     name: str
@@ -88,13 +88,13 @@ class Case:
 
 
 def case(name: str, *pairs: Any, steps: Sequence[Step] = (), **members: Any) -> Case:
-    """A case of steps; `pairs` are each a call and, behind it, what is expected of it."""
+    """Return a case of `steps`, then of `pairs`: alternately a call and its expectation."""
     own = zip(pairs[::2], pairs[1::2], strict=True)
     return Case(name=name, steps=[*steps, *own], **members)
 
 
 def with_its_senders(cases: Sequence[Case]) -> pytest.MarkDecorator:
-    """Parameters `case` and `sender` of a test: each case with each of its senders."""
+    """Parametrize `case` and `sender` of a test: each case with each of its senders."""
     pairs = [(case, sender) for case in cases for sender in case.senders]
     return pytest.mark.parametrize(
         ("case", "sender"), pairs, ids=[f"{sender}: {case.name}" for case, sender in pairs]
@@ -108,18 +108,18 @@ def call(method: str, *arguments: Any, **options: Any) -> Call:
 def fails(
     words: str = "", typescript: str | None = None, *, hides: str | None = None, **members: Any
 ) -> Failure:
-    """An answer that is an error, or no answer."""
+    """Expect an error answer, or no answer."""
     both = (words, words if typescript is None else typescript)
     return Failure(members=members, words=both, hides=hides)
 
 
 def mistake(words: str, typescript: str | None = None, *, hides: str | None = None) -> Failure:
-    """An argument that is refused; nothing is sent."""
+    """Expect an error for a wrong argument, before a request is sent."""
     return fails(words, typescript, hides=hides, kind="Mistake")
 
 
 def quoted(value: object, words: str) -> tuple[str, str]:
-    """Words behind a value, as Python and as TypeScript quote it."""
+    """Return words after a value, quoted as in Python and as in TypeScript."""
     return f"{value!r} {words}", f"{json.dumps(value)} {words}"
 
 
@@ -128,7 +128,7 @@ def row(row_index: int, fields: Mapping[str, Any], **members: Any) -> Mapping[st
 
 
 def tagged(row_index: int, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row with its tag."""
+    """Return a row with its ETag."""
     return row(row_index, fields, etag=ANY)
 
 
@@ -138,7 +138,7 @@ def page(*rows: Mapping[str, Any], more: bool = False, **members: Any) -> Mappin
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """A gateway on the emulator, and a faulty machine in front of it."""
+    """A gateway on the emulator, and a machine in front of it that makes faults."""
 
     api: Api
     machine: Machine
@@ -149,7 +149,7 @@ class Stage:
 
     @contextmanager
     def with_faults(self, faults: Sequence[Fault]) -> Iterator[Middlebox]:
-        """The faulty machine for the time of a case, which leaves the emulator as it was."""
+        """Yield the faulty machine of a case, and reset the emulator afterwards."""
         middlebox = self.machine.renewed()
         middlebox.fail(*faults)
         try:
@@ -160,7 +160,7 @@ class Stage:
                 self.api.emulator.reset()
 
     def filled(self, text: Any) -> Any:
-        """A text with its URLs and key; whatever else as it is."""
+        """Replace placeholders of URLs and keys in a string; return other values unchanged."""
         if not isinstance(text, str):
             return text
         own = {
@@ -177,7 +177,7 @@ class Stage:
 
 
 def complaints(case: Case, sender: Sender, stage: Stage) -> list[str]:
-    """What differs from the expectation of a case, for a person to read."""
+    """Return the differences from the expectation of a case, as lines of text."""
     stage, emulator = replace(stage, own_key=str(uuid4())), stage.api.emulator
     waits = Waits(is_real=case.waits_really)
     client = {"base_url": URL, "api_key": KEY, "spreadsheet_id": "demo", **case.client}
@@ -217,7 +217,7 @@ def _of_steps(case: Case, sender: Sender, stage: Stage, middlebox: Middlebox) ->
 
 
 def _filled_in(value: Any, outcomes: Sequence[Mapping[str, Any]]) -> Any:
-    """A value with the members of earlier answers in it."""
+    """Return a value in which members of earlier answers replace `Of`."""
     if isinstance(value, Of):
         return outcomes[value.step]["value"][value.member]
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Senders of the client libraries, and gateways behind a faulty machine."""
+"""Fixtures: senders of the client libraries, and gateways behind a faulty machine."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -25,7 +25,7 @@ SenderOf = Callable[[str], Sender]
 
 @pytest.fixture(scope="module")
 def sender_of(request: pytest.FixtureRequest) -> Iterator[SenderOf]:
-    """Gives the sender of a name, which is started once for all tests of a module."""
+    """Return a function that starts each named sender once per module."""
     with start_blocking_portal() as portal, ExitStack() as stack:
 
         @cache
@@ -46,7 +46,7 @@ def sender_of(request: pytest.FixtureRequest) -> Iterator[SenderOf]:
 
 @pytest.fixture(scope="module")
 def stage_of(start_gateway: OpenGateway, machine: Callable[[str], Machine]) -> StageOf:
-    """Gives the stage whose gateway has these settings, started once for all tests of a module."""
+    """Return a function that starts a gateway for each set of settings, once per module."""
     with bind("127.0.0.1", 0) as closed:
         closed_url = f"http://127.0.0.1:{closed.getsockname()[1]}"
 

@@ -1,4 +1,4 @@
-"""Lost, cut, replaced and late answers: tries, waits and errors."""
+"""Cases of lost, truncated, replaced and late answers: requests, waits and errors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ READ = case("get", call("get", 2), tagged(2, CITIES_LISTED[0]["fields"]))
 
 
 def refusal(name: str, code: int, status: int, **members: object) -> Mapping[str, object]:
-    """The body of an error of the gateway."""
+    """Return the body of an error of the gateway."""
     return {
         "type": "SheetsonError",
         "name": name,
@@ -38,7 +38,7 @@ def refusal(name: str, code: int, status: int, **members: object) -> Mapping[str
 
 
 def busy(seconds: int | str, status: int = 503) -> Fault:
-    """A proxy's refusal, with the time to wait."""
+    """Return an error answer of a proxy with `Retry-After`."""
     return Fault(status=status, headers={"Retry-After": str(seconds)})
 
 
@@ -62,13 +62,13 @@ FAULTS: Mapping[str, Fault] = {
 
 
 def read(name: str, expected: object = None, **members: Any) -> Case:
-    """A case that reads a row; without an expectation it succeeds."""
+    """Return a case that reads a row; without an expectation the read succeeds."""
     steps = READ.steps if expected is None else [(call("get", 2), expected)]
     return case(name, steps=steps, **members)
 
 
 def create(name: str, expected: object = None, **members: Any) -> Case:
-    """A case that creates a row; without an expectation it succeeds."""
+    """Return a case that creates a row; without an expectation the create succeeds."""
     steps = CREATE.steps if expected is None else [(call("create", AUSTIN), expected)]
     changes = AUSTIN_CELLS if expected is None else {}
     return Case(**{"name": name, "steps": steps, "changes": changes, **members})
@@ -135,7 +135,7 @@ _REPEATED: Sequence[Case] = [
     ),
     *[
         read(
-            f"a timeout of {seconds} s does not end at once",  # a timer of over 2**31 - 1 ms would
+            f"a timeout of {seconds} s does not end at once",  # longer than 2**31 - 1 ms
             senders=TYPESCRIPT,
             client={"timeout_seconds": seconds, **ONCE},
         )
@@ -209,7 +209,7 @@ _OTHERS: Sequence[tuple[str, Fault, str]] = [
         "redirects to https://example.org/",
     ),
     (
-        "a redirect to the same",  # followed, it would be an answer of the gateway
+        "a redirect to the same",  # a followed redirect would get an answer of the gateway
         Fault(status=302, headers={"Location": "/v2/sheets/Cities/2"}),
         "redirects to /v2/sheets/Cities/2",
     ),

@@ -1,4 +1,4 @@
-"""Usual mistakes: settings and arguments that are refused before anything is sent, and how."""
+"""Cases of common mistakes: wrong settings and arguments, which are errors before a request."""
 
 from collections import UserString
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ CIRCULAR.append(CIRCULAR)
 
 
 def refused(name: str, steps: Sequence[Step], **members: Any) -> Case:
-    """A case that sends nothing."""
+    """Return a case whose calls raise an error without a request."""
     return case(name, steps=steps, requests=0, **members)
 
 
@@ -39,7 +39,10 @@ def unusable(
     *,
     hides: str | None = None,
 ) -> Case:
-    """A setting that is named when the client is made, without the words that it hides."""
+    """Return a case of an invalid setting, which is an error when the client is created.
+
+    The message does not contain `hides`.
+    """
     expected = mistake(words, typescript, hides=hides)
     return refused(f"{client} is refused", [(call("get", 2), expected)], client=client)
 

@@ -1,4 +1,4 @@
-"""Reads: pages, all rows, exports, worksheets and schemas."""
+"""Cases of reads: pages, all rows, exports, worksheets and schemas."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -42,17 +42,17 @@ NOT_THE_GATEWAYS = fails(kind="SheetsError", code=0, status=200)
 
 
 def numbers(first: int = 1, last: int = 130) -> list[Mapping[str, Any]]:
-    """Rows of the worksheet `Long`."""
+    """Return the expected rows of the worksheet `Long`."""
     return [row(number + 1, {"number": str(number)}) for number in range(first, last + 1)]
 
 
 def answered(body: object, status: int = 200) -> Fault:
-    """An answer in place of the gateway's."""
+    """Return an answer that replaces the gateway's answer."""
     return Fault(status=status, headers=JSON, text=json.dumps(body))
 
 
 def old_page(*, more: bool) -> Fault:
-    """The answer of a gateway that ignores `cursor`."""
+    """Return the answer of an old gateway that ignores `cursor`."""
     return answered({"results": [{"rowIndex": 2, "number": "1"}], "hasNextPage": more})
 
 
@@ -229,7 +229,7 @@ _EXPORTS: Sequence[Case] = [
             f"an export in {export_format} with fewer rows than its header says is cut",
             call("export", export_format, skip=1, limit=2),
             whole,
-            senders=TYPESCRIPT,  # Node takes a body that a proxy ended for a whole one
+            senders=TYPESCRIPT,  # Node accepts a body that a proxy truncated
             sheet="Long",
             faults=[
                 Fault(

@@ -1,7 +1,7 @@
-"""The client libraries, called alike: Python without and with an event loop, TypeScript in Node.
+"""One interface to call the client libraries: Python (sync and asyncio), and TypeScript in Node.
 
-Rules: a call is in the words of the Python client, an outcome in JSON and the words of the
-TypeScript client. Absent members are left out. A refused argument is an error of the kind Mistake.
+Rules: a call uses the names of the Python client. An outcome is JSON with the names of the
+TypeScript client, without absent members. An error for a wrong argument has the kind Mistake.
 """
 
 import asyncio
@@ -30,13 +30,13 @@ class Call:
 
 @dataclass
 class Waits:
-    """Time that passes only while a client waits; `on_wait` is what happens then."""
+    """Simulated time, which passes only while a client waits; `on_wait` runs at each wait."""
 
     now: float = 1000.0
     seconds: list[float] = field(default_factory=list)
     on_wait: Callable[[], None] = lambda: None
     is_real: bool = False
-    """True if the time passes elsewhere too."""
+    """True if waits take real time."""
 
     def sleep(self, seconds: float) -> None:
         self.seconds.append(seconds)
@@ -50,7 +50,7 @@ class Waits:
 
 @dataclass(kw_only=True)
 class PythonSender:
-    """A client of this module, with an event loop if it has a portal."""
+    """A client of this module; with a portal it runs in an event loop."""
 
     module: ModuleType
     portal: BlockingPortal | None = None
@@ -60,7 +60,7 @@ class PythonSender:
     is_typescript = False
 
     def open(self, options: Mapping[str, Any], waits: Waits) -> None:
-        """Close the last client; the next call makes another one."""
+        """Close the current client; the next call creates a client with these options."""
         self.close()
         self.options, self.waits = options, waits
 
@@ -70,7 +70,7 @@ class PythonSender:
         self.client = None
 
     def outcome(self, sheet: Any, of_sheet: Mapping[str, Any], call: Call) -> Mapping[str, Any]:
-        """The `value`, or the members of an `error`."""
+        """Return `{"value": …}`, or `{"error": …}` with the error's members."""
         try:
             self.client = self.client or self._made()
             is_of_client = hasattr(self.client, call.method)
@@ -102,7 +102,7 @@ class PythonSender:
 
 @dataclass(kw_only=True)
 class NodeSender:
-    """A client of this module, in a process of Node that runs `run.mjs`."""
+    """A client of this module in a Node process that runs `run.mjs`."""
 
     process: Popen[str]
     module: Path
@@ -121,13 +121,13 @@ class NodeSender:
                 self.process.stdin.close()
 
     def open(self, options: Mapping[str, Any], waits: Waits) -> None:
-        """The next calls are of a client with these options."""
+        """Use these options for the client of the next calls."""
         named = {camel(name): each for name, each in options.items() if name != "retry"}
         retry = {camel(name): each for name, each in options.get("retry", {}).items()}
         self.options, self.waits = {**named, **({"retry": retry} if retry else {})}, waits
 
     def outcome(self, sheet: Any, of_sheet: Mapping[str, Any], call: Call) -> Mapping[str, Any]:
-        """The `value`, or the members of an `error`."""
+        """Return `{"value": …}`, or `{"error": …}` with the error's members."""
         named = {camel(name): each for name, each in call.options.items()}
         arguments = [*call.arguments, *([named] if named else [])]
         found = self._asked(
@@ -142,7 +142,7 @@ class NodeSender:
         )
         while "wait" in found:
             self.waits.sleep(found["wait"])
-            found = self._asked({})  # any line ends the wait
+            found = self._asked({})  # any line ends the wait in Node
         return {name: _plain(each) for name, each in found.items()}
 
     def _asked(self, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,7 +172,7 @@ async def _finished(found: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value of either client as JSON; None stays in the fields of a row and in lists."""
+    """Return a client's value as JSON. None stays in fields of rows and in lists."""
     if is_dataclass(value):
         value = {camel(each.name): getattr(value, each.name) for each in fields(value)}
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Every case of the client libraries, sent by each of them on the real gateway."""
+"""Every case of the client libraries, sent with each library to the real gateway."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,12 +20,12 @@ of_each_sender = pytest.mark.parametrize("sender", SENDERS)
 
 @with_its_senders(CASES)
 def test_a_case(case: Case, sender: str, sender_of: SenderOf, stage_of: StageOf) -> None:
-    """Answers, errors, cells, requests and waits are as expected."""
+    """Answers, errors, cells, requests and waits of a case are as expected."""
     assert complaints(case, sender_of(sender), stage_of(case.settings)) == []
 
 
 def answers(sheet: str, asked: Sequence[Call], sender: Sender, stage: Stage) -> list[Any]:
-    """The answers to these calls of a typed client."""
+    """Return the answers to these calls of a client with typed values."""
     api = stage.api
     options = {"base_url": api.url, "api_key": api.keys["paid"], "spreadsheet_id": "demo"}
     sender.open({**options, "values": "typed"}, Waits())
@@ -34,7 +34,7 @@ def answers(sheet: str, asked: Sequence[Call], sender: Sender, stage: Stage) -> 
 
 @of_each_sender
 def test_worksheets_are_listed(sender: str, sender_of: SenderOf, stage_of: StageOf) -> None:
-    """In tab order, with the fields that the key sees and its rights; `rows` after a read."""
+    """Worksheets are in tab order with the key's fields and rights; `rows` is set after a read."""
     stage = stage_of({})
     _, found = answers("Cities", [call("list"), call("worksheets")], sender_of(sender), stage)
     cities = next(each for each in found["sheets"] if each["name"] == "Cities")
@@ -55,7 +55,7 @@ def test_worksheets_are_listed(sender: str, sender_of: SenderOf, stage_of: Stage
 
 @of_each_sender
 def test_a_schema_describes_typed_rows(sender: str, sender_of: SenderOf, stage_of: StageOf) -> None:
-    """Its fields have the order of the columns, and all typed rows conform to it."""
+    """A schema's fields are in column order, and all typed rows conform to the schema."""
     asked = [call("schema"), call("list")]
     schema, page = answers("Orders", asked, sender_of(sender), stage_of({}))
     due = schema["properties"]["due"]

@@ -1,4 +1,4 @@
-"""Bugs planted in copies of the libraries: the cases find each."""
+"""The cases find each bug that is planted in a copy of the libraries."""
 
 import importlib
 import shutil
@@ -21,7 +21,7 @@ SOURCE = Path(sheets_gateway_client.__file__).parent
 
 
 Bug = tuple[str, str, str]
-"""A file, a text in it, and the text in its place."""
+"""File name, original text, and the text that replaces it."""
 
 CREATED_ONCE = "a row is created once although twice the answer is lost"
 WAIT, RIGHT_WAIT = "retry.py", "seconds = max(backoff, retry_after or 0.0)"
@@ -80,11 +80,11 @@ BUGS: Mapping[str, tuple[str, Bug | None, Bug]] = {
         ("client.js", '"manual"', '"follow"'),
     ),
 }
-"""The case that finds a bug, and the bug in Python and in TypeScript."""
+"""Name of the case that finds each bug, and the bug in Python and in TypeScript."""
 
 
 def planted(source: Path, folder: Path, bug: Bug) -> Path:
-    """A copy of a library with the bug."""
+    """Return a copy of a library with the bug."""
     file, old, new = bug
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns("__pycache__"))
     text = (folder / file).read_text("utf-8")
@@ -94,7 +94,7 @@ def planted(source: Path, folder: Path, bug: Bug) -> Path:
 
 
 def imported(folder: Path) -> ModuleType:
-    """The Python library in this folder, beside the one that is imported already."""
+    """Import the Python library of a folder next to the one that is already imported."""
 
     def taken() -> dict[str, ModuleType]:
         own = [name for name in sys.modules if name.partition(".")[0] == NAME]
@@ -122,7 +122,7 @@ def imported(folder: Path) -> ModuleType:
 def test_a_planted_bug_is_found(
     found_by: str, sender: str, bug: Bug, sender_of: SenderOf, stage_of: StageOf, tmp_path: Path
 ) -> None:
-    """The case that is meant for it has complaints, and none without the bug."""
+    """The case of each bug has complaints with the bug, and none without it."""
     (case,) = [each for each in CASES if each.name == found_by]
     real = sender_of(sender)
     buggy: Sender

@@ -1,4 +1,4 @@
-"""Refusals of the real gateway that take seconds: a rate, and writes of unknown outcome."""
+"""Cases of errors of the real gateway that take seconds: rate limits and unknown outcomes."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ CASES: Sequence[Case] = [
         case(
             "a key over its rate waits, and then all of its rows are written once",
             senders=(sender,),
-            settings={"plans.paid.requests_per_minute": rate},  # each has a gateway of its own
+            settings={"plans.paid.requests_per_minute": rate},  # each case has its own gateway
             waits_really=True,
             steps=[
                 (call("create", {"name": str(number)}), tagged(12 + number, {"name": str(number)}))
@@ -42,5 +42,5 @@ CASES: Sequence[Case] = [
 
 @with_its_senders(CASES)
 def test_a_case(case: Case, sender: str, sender_of: SenderOf, stage_of: StageOf) -> None:
-    """Answers, errors, cells, requests and waits are as expected."""
+    """Answers, errors, cells, requests and waits of a case are as expected."""
     assert complaints(case, sender_of(sender), stage_of(case.settings)) == []

@@ -1,4 +1,4 @@
-"""Writes, keys of writes, and typed values."""
+"""Cases of writes, Idempotency-Keys and typed values."""
 
 from collections.abc import Mapping, Sequence
 from csv import DictReader
@@ -27,14 +27,14 @@ AUSTIN = {"name": "Austin", "population": 961855}
 AUSTIN_SHOWN = {"name": "Austin", "population": "961855"}
 AUSTIN_CELLS: Mapping[str, object] = {"Cities!12.1": "Austin", "Cities!12.4": 961855}
 LOST = Fault(is_forwarded=True)
-"""The gateway gets the request, and its answer is lost."""
+"""Fault: the gateway gets the request, and its answer is lost."""
 
 
 _CITIES = [(*each.values(),) for each in DictReader(CITIES.splitlines())]
 
 
 def moved_up(*deleted: int) -> dict[str, object]:
-    """The changes to `Cities` when these rows are deleted."""
+    """Return the changed cells of `Cities` after these rows are deleted."""
     left = [cells for at, cells in enumerate(_CITIES, 2) if at not in deleted]
     after = [*left, *[(None,) * 4] * len(deleted)]
     return {
@@ -148,7 +148,7 @@ _PLAIN: Sequence[Case] = [
 
 
 def conflict(existing: Mapping[str, object], etag: object) -> Failure:
-    """The error of an old tag: it has the row as it is, with its tag."""
+    """Expect the error for an outdated ETag, with the current row and its ETag."""
     return fails(
         kind="SheetsError",
         name="PreconditionFailed",

@@ -1,4 +1,4 @@
-"""The gateway of the Python client."""
+"""The gateway for tests of the Python client."""
 
 import pytest
 
@@ -7,6 +7,6 @@ from tests.journeys.conftest import Api
 
 @pytest.fixture
 def api(gateway_of_package: Api) -> Api:
-    """The gateway on a freshly seeded emulator."""
+    """Return the gateway, with a newly seeded emulator."""
     gateway_of_package.emulator.reset()
     return gateway_of_package

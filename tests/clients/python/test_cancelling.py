@@ -1,4 +1,4 @@
-"""Calls that the caller gives up."""
+"""Calls that the caller cancels."""
 
 import anyio
 import pytest
@@ -10,7 +10,7 @@ from tests.journeys.conftest import Api
 
 
 async def test_a_cancelled_call_ends_at_once(api: Api, middlebox: Middlebox) -> None:
-    """The task ends although no answer came, and nothing is sent again."""
+    """A cancelled task ends without waiting for the answer, and sends no further request."""
     middlebox.fail(Fault(is_held=True))
     async with AsyncSheets(middlebox.url, api.keys["paid"]) as sheets:
         with anyio.fail_after(10):
@@ -26,7 +26,7 @@ async def test_a_cancelled_call_ends_at_once(api: Api, middlebox: Middlebox) -> 
 
 
 async def test_a_wait_can_be_cancelled(api: Api, middlebox: Middlebox) -> None:
-    """A timeout of the caller's ends the wait for `Retry-After` too."""
+    """A timeout of the caller also ends the wait for `Retry-After`."""
     middlebox.fail(Fault(status=503, headers={"Retry-After": "50"}))
     async with AsyncSheets(middlebox.url, api.keys["paid"]) as sheets:
         with pytest.raises(TimeoutError):

@@ -1,4 +1,4 @@
-"""Rows as a pandas DataFrame."""
+"""Tests of rows as a pandas DataFrame."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from tests.journeys.conftest import Api
 
 
 def frame(rows: Sequence[Mapping[str, object]], keys: str | Sequence[str] | None = None) -> Any:
-    """Of rows from row 2 on."""
+    """Return the DataFrame of rows, which start at row 2."""
     return data_frame([Row(row_index=at, fields=row) for at, row in enumerate(rows, 2)], keys)
 
 
@@ -42,12 +42,12 @@ COLUMNS = {
     "empty": ([None, None], "object", [pandas.NA, pandas.NA]),
     "empty as a text": ([1, ""], "Int64", [1, pandas.NA]),
 }
-"""Cells of a column, its kind in pandas, and its values there."""
+"""Cells of a column, its pandas type, and its values in pandas."""
 
 
 @pytest.mark.parametrize(("cells", "kind", "values"), COLUMNS.values(), ids=COLUMNS)
-def test_a_column_has_a_kind(cells: Sequence[object], kind: str, values: Sequence[object]) -> None:
-    """That of its cells, if all have the same; what is missing is NA."""
+def test_a_column_has_a_type(cells: Sequence[object], kind: str, values: Sequence[object]) -> None:
+    """A column has the type of its cells if all have one type, and NA for missing cells."""
     column = frame([{"x": cell} for cell in cells])["x"]
 
     assert str(column.dtype) == kind
@@ -55,7 +55,7 @@ def test_a_column_has_a_kind(cells: Sequence[object], kind: str, values: Sequenc
 
 
 def test_a_frame_has_rows_by_their_number() -> None:
-    """Fields keep their order, and a field that a row omits is NA."""
+    """The index is the row number, fields keep their order, and omitted fields are NA."""
     found = frame([{"b": 1, "a": "x"}, {"b": 2, "c": True}])
 
     assert (found.index.name, list(found.index), list(found)) == (
@@ -69,8 +69,8 @@ def test_a_frame_has_rows_by_their_number() -> None:
 @pytest.mark.parametrize(
     ("keys", "columns"), [(None, []), ("a", ["a"]), (["b", "a"], ["b", "a"])], ids=str
 )
-def test_a_frame_without_rows_has_the_fields_asked_for(keys: Any, columns: Sequence[str]) -> None:
-    """So that a program which uses a column works on an empty day, too."""
+def test_a_frame_without_rows_has_the_requested_fields(keys: Any, columns: Sequence[str]) -> None:
+    """Without rows the columns in `keys` exist, so programs that use them do not fail."""
     found = frame([], keys)
 
     assert (len(found), list(found)) == (0, columns)
@@ -78,7 +78,7 @@ def test_a_frame_without_rows_has_the_fields_asked_for(keys: Any, columns: Seque
 
 @pytest.fixture(params=["sync", "async"])
 def frame_of(request: pytest.FixtureRequest, api: Api, middlebox: Middlebox) -> Callable[..., Any]:
-    """Reads a worksheet with one of the clients, whose other calls give displayed texts."""
+    """Return a function that reads a worksheet with a client whose other calls return text."""
     settings = (middlebox.url, api.keys["paid"], "demo")
 
     async def read(name: str, options: Mapping[str, Any]) -> Any:
@@ -95,15 +95,15 @@ def frame_of(request: pytest.FixtureRequest, api: Api, middlebox: Middlebox) -> 
 
 
 def test_a_frame_has_all_pages(frame_of: Callable[..., Any], middlebox: Middlebox) -> None:
-    """Filter, order and fields are those of the list, which comes page by page."""
+    """A frame has the rows of all pages, with filter, order and fields of the list."""
     found = frame_of("Cities", where={"state": "Texas"}, order="-name", keys=["name"], page_size=2)
 
     assert found["name"].to_dict() == {8: "San Antonio", 5: "Houston", 10: "Dallas"}
     assert len(middlebox.arrived) == 2
 
 
-def test_a_frame_has_the_kinds_of_the_columns(frame_of: Callable[..., Any]) -> None:
-    """Also of a client with displayed texts."""
+def test_a_frame_has_typed_columns(frame_of: Callable[..., Any]) -> None:
+    """Columns have typed values even if the client is set to displayed text."""
     found = frame_of("Orders")
 
     assert [str(kind) for kind in found.dtypes] == [
@@ -115,7 +115,7 @@ def test_a_frame_has_the_kinds_of_the_columns(frame_of: Callable[..., Any]) -> N
 
 
 def test_without_pandas_the_error_says_how_to_install_it() -> None:
-    """Before any request: no gateway is at this address."""
+    """Without pandas, `to_dataframe` raises the error before a request."""
     program = (
         "import sys\n"
         "sys.modules['pandas'] = None\n"

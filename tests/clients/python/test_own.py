@@ -1,4 +1,4 @@
-"""What only the Python client has: blocks, tracebacks' texts, copies of failures."""
+"""Behaviour of only the Python client: `with` blocks, texts of errors, copies of errors."""
 
 import copy
 import pickle
@@ -21,7 +21,7 @@ from tests.journeys.conftest import Api
 
 
 def test_a_block_closes_the_client(api: Api) -> None:
-    """`with` gives the client, and closes its connections."""
+    """`with` returns the client, and closes its connections at the end."""
     with Sheets(api.url, api.keys["paid"]) as sheets:
         row = sheets.sheet("Cities").get(2)
 
@@ -31,7 +31,7 @@ def test_a_block_closes_the_client(api: Api) -> None:
 
 
 async def test_an_async_block_closes_the_client(api: Api) -> None:
-    """The same with `async with`, in the caller's own loop."""
+    """`async with` returns the client, and closes its connections at the end."""
     async with AsyncSheets(api.url, api.keys["paid"]) as sheets:
         rows = [row async for row in sheets.sheet("Cities").rows(page_size=4)]
 
@@ -41,7 +41,7 @@ async def test_an_async_block_closes_the_client(api: Api) -> None:
 
 
 def test_a_page_is_iterable(api: Api) -> None:
-    """Its rows, and their number."""
+    """A page and a list of worksheets can be iterated and have a length."""
     with Sheets(api.url, api.keys["paid"]) as sheets:
         page = sheets.sheet("Cities").list(limit=2)
         worksheets = sheets.worksheets()
@@ -52,7 +52,7 @@ def test_a_page_is_iterable(api: Api) -> None:
 
 
 def test_an_unknown_field_of_a_row_is_named() -> None:
-    """With the fields that the row has."""
+    """The KeyError names the unknown field and the fields of the row."""
     row = Row(row_index=7, fields={"name": "Austin", "state": None})
     with pytest.raises(KeyError, match=r"Row 7 has no field 'nmae'\. Its fields are 'name', 's"):
         row["nmae"]
@@ -61,7 +61,7 @@ def test_an_unknown_field_of_a_row_is_named() -> None:
 
 
 def test_an_error_prints_its_status_and_code(api: Api) -> None:
-    """As the last line of a traceback."""
+    """The text of an error has status, name, code and message."""
     with Sheets(api.url, api.keys["paid"]) as sheets, pytest.raises(SheetsError) as raised:
         sheets.sheet("Cities").create({"nmae": "b"})
 
@@ -78,7 +78,7 @@ def test_an_error_prints_its_status_and_code(api: Api) -> None:
 def test_failures_can_be_copied(
     api: Api, middlebox: Middlebox, fault: Fault, duplicate: Callable[[Any], Any]
 ) -> None:
-    """Processes of a pool pass them on, with all members."""
+    """Copied and pickled errors keep their text and all attributes."""
     middlebox.fail(fault)
     with (
         Sheets(middlebox.url, api.keys["paid"], retry=RetryOptions(tries=1)) as sheets,

@@ -1,4 +1,4 @@
-"""The client as a package of its own."""
+"""Tests of the client as a separate package."""
 
 import ast
 import os
@@ -24,7 +24,7 @@ with Sheets({url!r}, {key!r}, "demo") as sheets:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built without a network."""
+    """Return the wheel, built without a network."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(  # noqa: S603 - our own package
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
@@ -38,7 +38,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_has_the_package_its_types_and_its_license(wheel: Path) -> None:
-    """All modules, the mark of types, and no test."""
+    """The wheel contains all modules, `py.typed` and the license, but no tests."""
     names = set(zipfile.ZipFile(wheel).namelist())
     modules = {f"sheets_gateway_client/{file.name}" for file in PACKAGE.glob("*/*.py")}
 
@@ -50,7 +50,7 @@ def test_the_wheel_has_the_package_its_types_and_its_license(wheel: Path) -> Non
 
 
 def test_the_wheel_works_alone(wheel: Path, tmp_path: Path, api: Any) -> None:
-    """A program elsewhere imports it from the wheel, and reads a row."""
+    """A program outside the checkout imports the wheel and reads a row."""
     program = tmp_path / "use.py"
     program.write_text(USE.format(url=api.url, key=api.keys["paid"]))
     done = subprocess.run(  # noqa: S603 - our own program
@@ -67,7 +67,7 @@ def test_the_wheel_works_alone(wheel: Path, tmp_path: Path, api: Any) -> None:
 
 
 def test_modules_import_nothing_else() -> None:
-    """Only the standard library, httpx2 and the client itself; pandas only when it is used."""
+    """Modules import only the standard library, httpx2 and the client; pandas only on use."""
     trees = [ast.parse(file.read_text("utf-8")) for file in PACKAGE.glob("*/*.py")]
     nodes = [node for tree in trees for node in tree.body]
     names = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
@@ -77,8 +77,8 @@ def test_modules_import_nothing_else() -> None:
     assert roots - sys.stdlib_module_names == {"httpx2", "sheets_gateway_client"}
 
 
-def test_the_client_without_an_event_loop_is_generated() -> None:
-    """It has the text that the script writes from the client for asyncio."""
+def test_the_synchronous_client_is_generated() -> None:
+    """`client.py` has the text that the script generates from `async_client.py`."""
     script = PACKAGE.parents[1] / "scripts" / "sync_client.py"
     done = subprocess.run(  # noqa: S603 - our own script
         [sys.executable, str(script), "--check"],
@@ -91,26 +91,26 @@ def test_the_client_without_an_event_loop_is_generated() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_only_dependency_is_the_gateways_too() -> None:
-    """The same versions, so that one environment can have both."""
+def test_the_only_dependency_has_the_gateways_version() -> None:
+    """The client needs the gateway's version of httpx2, so one environment can have both."""
     assert len(PROJECT["dependencies"]) == 1
     assert PROJECT["dependencies"][0] in GATEWAY["dependencies"]
 
 
 def test_the_extra_is_tested_in_its_versions() -> None:
-    """The tests run with the pandas that the extra installs."""
+    """The development environment has the pandas version that the extra installs."""
     (wanted,) = PROJECT["optional-dependencies"]["pandas"]
 
     assert wanted in GATEWAY["optional-dependencies"]["dev"]
 
 
 def test_the_license_is_the_gateways() -> None:
-    """MIT, in the same words."""
+    """The license file equals the gateway's license file."""
     assert (PACKAGE / "LICENSE").read_bytes() == (PACKAGE.parents[1] / "LICENSE").read_bytes()
 
 
 def test_a_wrong_use_does_not_type_check(tmp_path: Path) -> None:
-    """mypy --strict knows the results of both clients, and finds wrong arguments."""
+    """`mypy --strict` finds wrong arguments and wrong uses of results of both clients."""
     program = tmp_path / "use.py"
     program.write_text(
         "from sheets_gateway_client import AsyncSheets, Row, Sheets\n"

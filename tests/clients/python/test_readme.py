@@ -1,4 +1,4 @@
-"""The README's samples run one by one, also twice, after the demo's own commands."""
+"""The examples of the README run one by one, each twice, against the demo."""
 
 import os
 import subprocess
@@ -21,14 +21,14 @@ PATIENCE_SECONDS = 60
 
 @pytest.fixture(scope="module")
 def meant() -> Iterator[Mapping[str, str]]:
-    """A reader's values in place of the examples, after the commands that the demo prints."""
+    """Yield the values that replace placeholders, after the demo's printed commands have run."""
     with running_demo(bind("127.0.0.1", 0), {}) as demo:
         run_own_commands(demo)
         yield {"http://127.0.0.1:8000": demo.url}
 
 
 def output_of(text: str, folder: Path) -> list[str]:
-    """The lines that a program prints; the error's text if it fails."""
+    """Return the lines that a program prints, or its error text if it fails."""
     program = folder / "sample.py"
     program.write_text(text)
     done = subprocess.run(  # noqa: S603 - our own page
@@ -45,7 +45,7 @@ def output_of(text: str, folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_a_sample_runs_twice(block: Block, meant: Mapping[str, str], tmp_path: Path) -> None:
-    """Each prints what its comments say, both times."""
+    """Each example prints what its comments say, both times."""
     expected = [each["said"] for each in PYTHON.prints.finditer(block.text)]
     program = filled_in(block.text, meant)
 
@@ -56,14 +56,14 @@ def test_a_sample_runs_twice(block: Block, meant: Mapping[str, str], tmp_path: P
 
 
 def test_a_mistake_in_a_sample_is_found(meant: Mapping[str, str], tmp_path: Path) -> None:
-    """A wrong method does not pass."""
+    """An example with a wrong method fails."""
     program = filled_in(BLOCKS[1].replaced("update_many", "update_all").text, meant)
 
     assert "update_all" in "\n".join(output_of(program, tmp_path))
 
 
 def test_every_method_is_in_the_table() -> None:
-    """The table has all methods of both sheets."""
+    """The table of the README has all methods of `Sheet` and `AsyncSheet`."""
     from_table = {line.partition("(")[0].strip("| `") for line in README.splitlines()}
     names = {name for name in vars(Sheet) if not name.startswith("_")}
 

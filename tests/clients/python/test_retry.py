@@ -1,4 +1,4 @@
-"""The decision after each try, without a network."""
+"""Tests of the decision after each request, without a network."""
 
 import json
 from dataclasses import replace
@@ -24,14 +24,14 @@ UNSENT = Broken(error=OSError("refused"), was_sent=False, url=URL)
 
 
 def error(code: int = 5041, **members: Any) -> Answer:
-    """An error of the gateway; members of the body, and `headers`."""
+    """Return an error answer of the gateway, with members of the body and `headers`."""
     headers = members.pop("headers", {})
     body = {"type": "SheetsonError", "code": code, "status": 504, "retryable": False, **members}
     return Answer(status=body["status"], headers=headers, text=json.dumps(body), url=URL)
 
 
 def step(result: Answer | Broken, tries: Tries = TRIES, call: Any = WRITE, **when: Any) -> Any:
-    """The next step; an error is returned, not raised."""
+    """Return the decision after a result; errors are returned, not raised."""
     try:
         return next_step(call, tries, result, replace(INSTANT, **when))
     except (SheetsError, ConnectionFailed) as raised:
@@ -54,8 +54,8 @@ def step(result: Answer | Broken, tries: Tries = TRIES, call: Any = WRITE, **whe
         ),
     ],
 )
-def test_the_outcome_is_that_of_all_tries(results: list[Answer | Broken], outcome: str) -> None:
-    """Only an answer that covers the open try settles it."""
+def test_the_outcome_covers_all_requests(results: list[Answer | Broken], outcome: str) -> None:
+    """After a lost answer, only the answer to that write makes the outcome known."""
     tries = replace(TRIES, options=RetryOptions(tries=len(results)))
     for result in results[:-1]:
         tries = step(result, tries).tries
@@ -68,7 +68,7 @@ def test_the_outcome_is_that_of_all_tries(results: list[Answer | Broken], outcom
     [(0, 1.0, 0.5), (0, 0.0, 0.25), (1, 1.0, 1.0), (2, 0.5, 1.5), (3, 1.0, 4.0), (30, 1.0, 60.0)],
 )
 def test_waits_grow_with_jitter(count: int, chance: float, seconds: float) -> None:
-    """They double up to the limit, and chance takes up to half."""
+    """Waits double up to the limit, and the random jitter subtracts up to half."""
     options = RetryOptions(tries=99)
     tries = replace(TRIES, count=count, options=options)
 
@@ -94,13 +94,13 @@ def test_waits_grow_with_jitter(count: int, chance: float, seconds: float) -> No
     ],
 )
 def test_retry_after_is_a_number_or_a_date(given: str, seconds: float | None) -> None:
-    """Anything else counts as absent."""
+    """`Retry-After` is a number of seconds or a date; any other value counts as absent."""
     answer = Answer(status=503, headers={"retry-after": given}, text="", url=URL)
 
     assert retry_after_seconds(answer, NOW) == seconds
 
 
 @pytest.mark.parametrize(("now", "is_repeated"), [(279.5, True), (279.6, False)])
-def test_all_tries_have_a_limit(now: float, is_repeated: bool) -> None:
-    """No try starts after the total time."""
+def test_all_requests_have_a_time_limit(now: float, is_repeated: bool) -> None:
+    """No request starts after the total time."""
     assert isinstance(step(SENT, now=now), Wait) is is_repeated

@@ -1,7 +1,8 @@
 """The TypeScript client, compiled in a copy of its folder.
 
-Rules: the checkout is left as it is. The compiler comes from the checkout's `node_modules` if it is
-there, else `npm ci` fetches it into the copy. Without it tests are skipped, but fail with `CI` set.
+Rules: the checkout stays unchanged. The compiler comes from the checkout's `node_modules` if they
+exist, else `npm ci` installs it into the copy. Without a compiler the tests are skipped, but fail
+if `CI` is set.
 """
 
 import os
@@ -23,7 +24,7 @@ PATIENCE_SECONDS = 120
 
 @dataclass(frozen=True, kw_only=True)
 class Package:
-    """A compiled copy, at a folder whose `node_modules` have the compiler."""
+    """A compiled copy of the client; the `node_modules` of `folder` contain the compiler."""
 
     folder: Path
 
@@ -37,7 +38,7 @@ class Package:
 
 
 def make_package(folder: Path) -> Package:
-    """Copy and compile; the compiler is the checkout's, unless it has to be fetched."""
+    """Copy and compile the client, with the checkout's compiler or an installed one."""
     ignored = shutil.ignore_patterns("node_modules", "dist")
     shutil.copytree(SOURCE, folder, ignore=ignored)
     _add_compiler(folder)
@@ -58,7 +59,7 @@ def node() -> str:
 
 
 def unavailable(reason: str) -> Any:
-    """Skip the test; with `CI` set it fails."""
+    """Skip the test, or fail it if `CI` is set."""
     if os.environ.get("CI"):
         pytest.fail(reason)
     pytest.skip(reason)

@@ -30,7 +30,7 @@ ABORT = Path(__file__).with_name("abort.mjs")
 def test_an_aborted_call_ends_at_once(
     package: Package, api: Api, middlebox: Middlebox, fault: Fault, abort_ms: int, requests: int
 ) -> None:
-    """It rejects with the signal's reason, nothing is sent again, and Node can exit."""
+    """An aborted call rejects with the signal's reason, sends no request, and Node can exit."""
     middlebox.fail(fault)
     options = {"baseUrl": middlebox.url, "apiKey": api.keys["paid"], "retry": PATIENT}
     given = {"module": package.module, "options": options, "abortMs": abort_ms}

@@ -1,4 +1,4 @@
-"""What only a program in JavaScript can do: values, objects and answers that Python has not."""
+"""Behaviour of only the TypeScript client: JavaScript values, objects and answers."""
 
 import json
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ USES = (
 
 
 def results(package: Package, url: str, key: str, *expressions: str) -> list[str]:
-    """The results of expressions as JSON, or the names and messages of their errors."""
+    """Return the results of expressions as JSON, or names and messages of their errors."""
     program = f"""
         const {{ Sheets }} = await import({json.dumps(package.module)});
         const options = {json.dumps({"baseUrl": url, "apiKey": key, "spreadsheetId": "demo"})};
@@ -45,8 +45,10 @@ def results(package: Package, url: str, key: str, *expressions: str) -> list[str
     return done.stdout.splitlines()
 
 
-def test_a_value_that_no_cell_takes_is_named(package: Package, middlebox: Middlebox) -> None:
-    """With its field; nothing is sent. As JSON it would be another value, or none."""
+def test_an_invalid_cell_value_is_named_with_its_field(
+    package: Package, middlebox: Middlebox
+) -> None:
+    """Values that JSON would change or drop are errors that name the field; nothing is sent."""
     asked = [(f"sheet.{use}".replace("VALUE", value), value) for value in VALUES for use in USES]
     found = results(package, middlebox.url, "x", *(expression for expression, _ in asked))
     pairs = zip(found, (VALUES[value] for _, value in asked), strict=True)
@@ -55,8 +57,8 @@ def test_a_value_that_no_cell_takes_is_named(package: Package, middlebox: Middle
     assert middlebox.arrived == []
 
 
-def test_functions_of_a_class_are_no_fields(package: Package, api: Api) -> None:
-    """As in JSON, own functions of an object of a class are left out; a `URL` is a base URL."""
+def test_methods_of_an_object_are_not_fields(package: Package, api: Api) -> None:
+    """Functions of an object of a class are omitted, and a `URL` object can be the base URL."""
     of_url = "new Sheets({ ...options, baseUrl: new URL(options.baseUrl) }).sheet('Cities')"
     created, row = results(
         package,
@@ -70,8 +72,8 @@ def test_functions_of_a_class_are_no_fields(package: Package, api: Api) -> None:
 
 
 @pytest.mark.parametrize("url", ["http://u:p@host/", "http://host/?x", "ftp://host/"])
-def test_an_unusable_url_is_named_as_its_text_is(package: Package, url: str) -> None:
-    """An object of the class `URL` is checked like a text."""
+def test_an_invalid_url_object_is_an_error(package: Package, url: str) -> None:
+    """A `URL` object gets the same error as its text."""
     made = "new Sheets({ ...options, baseUrl: GIVEN })"
     given = (f"new URL('{url}')", f"'{url}'")
     of_object, of_text = results(
@@ -82,15 +84,15 @@ def test_an_unusable_url_is_named_as_its_text_is(package: Package, url: str) -> 
     assert of_text.startswith("TypeError The base URL ")
 
 
-def test_a_client_without_options_is_refused(package: Package) -> None:
-    """The first of them is named."""
+def test_a_client_without_options_is_an_error(package: Package) -> None:
+    """The error for missing options names `apiKey`."""
     (found,) = results(package, "http://host", "x", "new Sheets()")
 
     assert found.startswith("TypeError apiKey is missing")
 
 
 def test_the_last_page_has_a_cursor_of_null(package: Package, api: Api) -> None:
-    """A page that is not asked for one has none."""
+    """The last page by cursor has the cursor null; a page without `cursor` has no cursor."""
     last = "sheet.list({ cursor: '', limit: 1, where: { name: 'Dallas' }, keys: ['name'] })"
     other = "sheet.list({ limit: 1, where: { name: 'Dallas' }, keys: ['name'] })"
     rows = '{"rows":[{"rowIndex":10,"fields":{"name":"Dallas"}}],"hasNextPage":false'

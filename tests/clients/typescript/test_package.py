@@ -1,4 +1,4 @@
-"""The client as a package of its own, and what the compiler says about its use."""
+"""Tests of the client as a separate package, and of compiler errors for wrong uses."""
 
 import json
 import os
@@ -104,7 +104,7 @@ WRONG = {
 
 @pytest.fixture
 def types(package: Package, api: Api) -> str:
-    """The output of `sheets-gateway-types` for a key."""
+    """Return the output of `sheets-gateway-types` for a key."""
     program = str(package.folder / "bin" / "types.mjs")
     done = run([node(), program, f"{api.url}/", api.keys["paid"], "demo"])
     assert done.returncode == 0, done.stderr
@@ -119,7 +119,7 @@ def project(package: Package, tmp_path: Path, types: str) -> Path:
 
 
 def test_the_source_compiles_strictly(package: Package) -> None:
-    """The settings of the package are strict, and a wrong type is found with them."""
+    """The source compiles with strict settings, and a wrong type is found."""
     options = json.loads((SOURCE / "tsconfig.json").read_text("utf-8"))["compilerOptions"]
     sound = package.tsc("--noEmit")
     wrong = package.folder / "src" / "wrong.ts"
@@ -133,7 +133,7 @@ def test_the_source_compiles_strictly(package: Package) -> None:
 
 
 def test_types_have_all_worksheets_and_fields(types: str) -> None:
-    """Names are written as they are, whatever characters they have."""
+    """The types have all names of worksheets and fields unchanged."""
     assert '  "Cities": {\n    "name": string | null;\n    "state": string | null;' in types
     assert '  "My Sheet": {' in types
     assert '    "x%2Cy": string | null;' in types
@@ -141,7 +141,7 @@ def test_types_have_all_worksheets_and_fields(types: str) -> None:
 
 
 def test_a_right_use_compiles(package: Package, project: Path) -> None:
-    """Rows, fields, filters and changes have the types of the worksheet."""
+    """A program with rows, fields, filters and changes of the worksheet compiles."""
     (project / "use.ts").write_text(START + RIGHT)
     done = package.tsc(*STRICT, "--exactOptionalPropertyTypes", "use.ts", cwd=project)
 
@@ -149,7 +149,7 @@ def test_a_right_use_compiles(package: Package, project: Path) -> None:
 
 
 def test_wrong_uses_do_not_compile(package: Package, project: Path) -> None:
-    """Each mistake is an error in its own line."""
+    """Each mistake in a program is a compiler error in its own line."""
     (project / "use.ts").write_text(START + "\n".join(WRONG.values()) + "\n")
     done = package.tsc(*STRICT, "use.ts", cwd=project)
     found = {int(line) for line in re.findall(r"^use\.ts\((\d+),", done.stdout, re.MULTILINE)}
@@ -161,7 +161,7 @@ def test_wrong_uses_do_not_compile(package: Package, project: Path) -> None:
 
 
 def test_a_page_of_typed_rows_compiles(package: Package, project: Path) -> None:
-    """It lists, creates and updates rows with numbers, booleans and dates, in all strictness."""
+    """A program with numbers, booleans and dates compiles with all strict options."""
     (project / "use.ts").write_text(TYPED)
     done = package.tsc(*STRICT, "--exactOptionalPropertyTypes", "use.ts", cwd=project)
 
@@ -169,7 +169,7 @@ def test_a_page_of_typed_rows_compiles(package: Package, project: Path) -> None:
 
 
 def test_wrong_uses_of_typed_rows_do_not_compile(package: Package, project: Path) -> None:
-    """Each mistake is an error in its own line."""
+    """Each mistake with typed values is a compiler error in its own line."""
     (project / "use.ts").write_text(TYPED + "\n".join(WRONG_TYPED.values()) + "\n")
     done = package.tsc(*STRICT, "use.ts", cwd=project)
     found = {int(line) for line in re.findall(r"^use\.ts\((\d+),", done.stdout, re.MULTILINE)}
@@ -185,7 +185,7 @@ def test_wrong_uses_of_typed_rows_do_not_compile(package: Package, project: Path
 def test_types_say_what_empty_cells_are(
     package: Package, start_gateway: Any, empty_cell: str, line: str
 ) -> None:
-    """As the operator has configured them."""
+    """The types follow the operator's setting `api.empty_cell`."""
     api = start_gateway({"api.empty_cell": empty_cell})
     program = str(package.folder / "bin" / "types.mjs")
     done = run([node(), program, api.url, api.keys["paid"]])
@@ -203,10 +203,10 @@ def test_types_say_what_empty_cells_are(
         ("", ["{key}"], True),
     ],
 )
-def test_the_key_may_be_in_the_environment(
+def test_the_key_can_be_in_the_environment(
     package: Package, api: Api, types: str, key: str, arguments: list[str], is_right: bool
 ) -> None:
-    """There other users of the machine do not see it; a lone argument is the spreadsheet."""
+    """`SHEETS_GATEWAY_KEY` replaces the argument KEY; one further argument is the spreadsheet."""
     program = str(package.folder / "bin" / "types.mjs")
     key, *given = (each.format(key=api.keys["paid"]) for each in (key, *arguments))
     environ = {**os.environ, "SHEETS_GATEWAY_KEY": key}
@@ -228,10 +228,10 @@ def test_the_key_may_be_in_the_environment(
     ],
     ids=["nothing", "key", "path", "scheme", "v2", "down", "page"],
 )
-def test_types_are_refused_in_words(
+def test_errors_of_the_types_command_name_the_cause(
     package: Package, api: Api, arguments: list[str], words: str
 ) -> None:
-    """URL and cause are named, but no key; nothing is printed that would be taken for types."""
+    """Errors name URL and cause but no key, and the output is empty."""
     own = {"url": api.url, "host": api.url.removeprefix("http://"), "key": api.keys["paid"]}
     given = [each.format(**own) for each in arguments]
     done = run([node(), str(package.folder / "bin" / "types.mjs"), *given])
@@ -241,8 +241,8 @@ def test_types_are_refused_in_words(
     assert api.keys["paid"] not in done.stderr
 
 
-def test_the_package_has_what_a_reader_needs(package: Package) -> None:
-    """The published files are the compiled client with its types, its program and its pages."""
+def test_the_package_has_all_published_files(package: Package) -> None:
+    """The package contains the compiled client with types, its command, README and license."""
     npm = NPM or unavailable("npm is not installed")
     done = run([npm, "pack", "--dry-run", "--json", "--ignore-scripts"], cwd=package.folder)
     (packed,) = json.loads(done.stdout)
@@ -256,7 +256,7 @@ def test_the_package_has_what_a_reader_needs(package: Package) -> None:
 
 
 def test_the_manifest_is_ready_to_publish() -> None:
-    """Name, license, engine and the absence of run-time dependencies."""
+    """`package.json` has name, license and Node version, and no run-time dependencies."""
     wanted: Mapping[str, Any] = {
         "name": "sheets-gateway-client",
         "license": "MIT",
@@ -270,7 +270,7 @@ def test_the_manifest_is_ready_to_publish() -> None:
 
 
 def test_the_lock_names_no_host() -> None:
-    """Each package has its hash, and comes from whatever registry the reader has."""
+    """Each locked package has a hash, and none names a registry."""
     lock = json.loads((SOURCE / "package-lock.json").read_text("utf-8"))
     packages = [each for name, each in lock["packages"].items() if name]
 

@@ -1,4 +1,4 @@
-"""The README's samples run one by one, also twice, after the demo's own commands."""
+"""The examples of the README run one by one, each twice, against the demo."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ _METHOD = re.compile(r"^  (?:async )?\*?(\w+)[<(]", re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def demo() -> Iterator[Demo]:
-    """The demo, after the commands that it prints."""
+    """Start the demo, and run the commands that it prints."""
     with running_demo(bind("127.0.0.1", 0), {}) as running:
         run_own_commands(running)
         yield running
@@ -27,7 +27,7 @@ def demo() -> Iterator[Demo]:
 
 @pytest.fixture
 def project(package: Package, demo: Demo, tmp_path: Path) -> Path:
-    """A reader's project: the client, and the types of the worksheets."""
+    """Return a project folder with the client and the types of the worksheets."""
     make_project(tmp_path, package)
     types = run([node(), str(package.folder / "bin" / "types.mjs"), demo.url, demo.full_key])
     assert types.returncode == 0, types.stderr
@@ -42,12 +42,12 @@ def make_project(folder: Path, package: Package) -> None:
 
 
 def meant(demo: Demo) -> Mapping[str, str]:
-    """A reader's values in place of the examples."""
+    """Return the values that replace placeholders in the examples."""
     return {"http://127.0.0.1:8000": demo.url}
 
 
 def output_of(package: Package, project: Path, language: str, text: str) -> list[str]:
-    """The lines that a program prints; a sample in TypeScript is compiled first."""
+    """Return the lines that a program prints; an example in TypeScript is compiled first."""
     program = project / f"sample.{language}"
     program.write_text(text)
     if language == "ts":
@@ -60,7 +60,7 @@ def output_of(package: Package, project: Path, language: str, text: str) -> list
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_a_sample_runs_twice(block: Block, package: Package, demo: Demo, project: Path) -> None:
-    """Each prints what its comments say, both times."""
+    """Each example prints what its comments say, both times."""
     expected = [each["said"] for each in JAVASCRIPT.prints.finditer(block.text)]
     text = filled_in(block.text, meant(demo))
 
@@ -71,14 +71,14 @@ def test_a_sample_runs_twice(block: Block, package: Package, demo: Demo, project
 
 
 def test_a_mistake_in_a_sample_is_found(package: Package, demo: Demo, project: Path) -> None:
-    """A wrong method does not pass."""
+    """An example with a wrong method fails."""
     text = filled_in(BLOCKS[1].replaced("updateMany", "updateAll").text, meant(demo))
 
     assert "updateAll" in "\n".join(output_of(package, project, "js", text))
 
 
 def test_every_method_is_in_the_table() -> None:
-    """The table has all methods of a sheet, the text above it those of a client, and no others."""
+    """The table has exactly the methods of a sheet, and the text above it those of a client."""
     from_table = set(re.findall(r"^\| `(\w+)\(", README, re.MULTILINE))
     from_text = set(re.findall(r"`sheets\.(\w+)\(", README))
     sheet, client = (

@@ -1,4 +1,4 @@
-"""A page of typed rows: types from the gateway, compiled strictly, run on the gateway."""
+"""A program with typed rows: types from the gateway, compiled strictly, run against the gateway."""
 
 from pathlib import Path
 
@@ -47,8 +47,8 @@ def types(package: Package, api: Api) -> str:
     return done.stdout
 
 
-def test_types_are_the_kinds_of_the_columns(types: str) -> None:
-    """Prices and results of formulas are numbers, checkboxes booleans, dates and texts strings."""
+def test_types_follow_the_columns(types: str) -> None:
+    """Prices and formula results are numbers, checkboxes booleans, dates and texts strings."""
     assert (
         """\
   "Orders": {
@@ -64,8 +64,8 @@ def test_types_are_the_kinds_of_the_columns(types: str) -> None:
     assert '"done": boolean | null;' in types
 
 
-def test_a_file_of_types_is_made_of_interfaces(api: Api, types: str) -> None:
-    """The interface of an endpoint is a module of its own."""
+def test_types_equal_the_interfaces_of_the_endpoint(api: Api, types: str) -> None:
+    """The command prints the same fields as the schema endpoint with `format=typescript`."""
     own = api.get("Orders/schema?format=typescript").text.splitlines()
 
     assert own[1] == "export interface Orders {"
@@ -76,7 +76,7 @@ def test_a_file_of_types_is_made_of_interfaces(api: Api, types: str) -> None:
 def test_a_page_lists_creates_and_updates_typed_rows(
     package: Package, api: Api, types: str, source: str, tmp_path: Path
 ) -> None:
-    """Numbers and dates are what the types say, and the sheet holds them as such."""
+    """Numbers and dates have the declared types, and the sheet stores numbers and dates."""
     make_project(tmp_path, package)
     if source == "endpoint":
         titles = ("Orders", "Tasks")

@@ -1,4 +1,4 @@
-"""The types that `sheets-gateway-types` prints, of a gateway that is not to be trusted."""
+"""Tests of `sheets-gateway-types` with a malicious or wrong gateway."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ STRICT = ["--strict", "--module", "nodenext", "--target", "es2022", "--types", "
 
 @contextmanager
 def serving(*answers: Fault) -> Iterator[Middlebox]:
-    """A server that gives these answers, one after the other, instead of a gateway."""
+    """Run a server that gives these answers in order, instead of a gateway."""
     with running_machine("http://127.0.0.1:1") as machine:
         machine.newest.fail(*answers)
         yield machine.newest
@@ -38,7 +38,7 @@ def answer(body: object) -> Fault:
 
 
 def document(names: Sequence[str], cell_type: object) -> Fault:
-    """A description with worksheets of these names, which have fields of these names."""
+    """Return an OpenAPI document with worksheets and fields of these names."""
     row = {"properties": {name: {"type": cell_type} for name in names}}
     page = {"properties": {"results": {"items": row}}}
     success = {"content": {"application/json": {"schema": page}}}
@@ -67,11 +67,11 @@ for (let run = 0; run < count; run += 1) {
 process.exitCode = 0;
 process.stdout.write(JSON.stringify(runs));
 """
-"""Runs the program several times, and writes status, output and errors of each."""
+"""JavaScript that runs the command several times, and prints the results as JSON."""
 
 
 def refusals(package: Package, url: str, count: int, *options: str) -> list[str]:
-    """The errors of so many runs, which print nothing that would be taken for types."""
+    """Return the errors of `count` runs, and check that their output is empty."""
     program = (package.folder / "bin" / "types.mjs").as_uri()
     command = [node(), "--input-type=module", "-e", IN_ONE_PROCESS, "--", program, str(count)]
     done = run([*command, *options, url, "sgw_secret"])
@@ -91,10 +91,10 @@ def refusals(package: Package, url: str, count: int, *options: str) -> list[str]
     ],
     ids=["usual", "code", "object"],
 )
-def test_no_name_breaks_out(
+def test_names_cannot_insert_code(
     package: Package, tmp_path: Path, cell_type: object, as_printed: str
 ) -> None:
-    """Whatever names there are, the types compile to nothing, and all their characters are seen."""
+    """With any names the types compile to an empty module, and have no invisible characters."""
     with serving(document(NASTY, cell_type)) as gateway:
         done = printed(package, gateway.url)
     (tmp_path / "package.json").write_text('{"type": "module"}')
@@ -108,7 +108,7 @@ def test_no_name_breaks_out(
 
 
 def test_a_lone_surrogate_is_escaped(package: Package) -> None:
-    """JSON may hold one in a name; as a character no file could."""
+    """A lone surrogate in a JSON name is escaped, because no file can contain the character."""
     body = document(["a"], "string").text.replace('{"a": {"type"', '{"\\ud800": {"type"')
     with serving(answer(body)) as gateway:
         done = printed(package, gateway.url)
@@ -128,7 +128,7 @@ export interface ABC {
 
 
 def test_typed_fields_are_those_of_the_schemas(package: Package) -> None:
-    """One request lists the worksheets; each that has fields is asked for its interface."""
+    """One request lists the worksheets, and one more per worksheet with fields gets its types."""
     with serving(answer(LISTED), answer(INTERFACE)) as gateway:
         done = printed(package, gateway.url, "--typed")
 
@@ -158,8 +158,8 @@ OTHER_LINES = [
 ]
 
 
-def test_an_interface_of_another_shape_is_refused(package: Package) -> None:
-    """No code of the gateway is printed."""
+def test_an_interface_with_other_code_is_an_error(package: Package) -> None:
+    """If the gateway's interface contains other code, the command fails and prints none of it."""
     texts = [INTERFACE.replace('"name": string | null;', line) for line in OTHER_LINES]
     with serving(*(answer(each) for text in texts for each in (LISTED, text))) as gateway:
         errors = refusals(package, gateway.url, len(texts), "--typed")
@@ -169,8 +169,8 @@ def test_an_interface_of_another_shape_is_refused(package: Package) -> None:
     ] == []
 
 
-def test_a_list_of_another_shape_is_refused(package: Package) -> None:
-    """The error says so."""
+def test_an_invalid_list_of_worksheets_is_an_error(package: Package) -> None:
+    """An answer that is not a list of worksheets is an error."""
     bodies = ["{}", '{"sheets": 1}', "<html>", '{"sheets": [null]}']
     with serving(*map(answer, bodies)) as gateway:
         errors = refusals(package, gateway.url, len(bodies), "--typed")
@@ -179,7 +179,7 @@ def test_a_list_of_another_shape_is_refused(package: Package) -> None:
     assert len(gateway.arrived) == len(bodies)
 
 
-def test_typed_names_are_seen(package: Package, tmp_path: Path) -> None:
+def test_invisible_characters_in_typed_names_are_escaped(package: Package, tmp_path: Path) -> None:
     """Names of worksheets and fields with invisible characters are escaped, and compile."""
     listed = {"sheets": [{"name": name, "fields": [1]} for name in NASTY]}
     names = "\n".join(f"  {json.dumps(name, ensure_ascii=True)}: string | null;" for name in NASTY)
@@ -196,7 +196,7 @@ def test_typed_names_are_seen(package: Package, tmp_path: Path) -> None:
 
 
 def test_a_redirect_is_not_followed(package: Package) -> None:
-    """The key does not go to another host; the error names its address."""
+    """The command does not follow a redirect with the key, and names the target in its error."""
     with serving(*[document(["a"], "string")] * 5) as other:
         place = {"Location": f"{other.url}/openapi.json"}
         redirects = [Fault(status=each, headers=place) for each in (301, 302, 303, 307, 308)]

@@ -13,7 +13,7 @@ from sheets_emulator.app import EmulatorOptions, create_emulator
 
 CREDENTIALS = "SHEETS_GATEWAY_TEST_CREDENTIALS"
 SPREADSHEET = "SHEETS_GATEWAY_TEST_SPREADSHEET"
-"""Environment variables: a service account's key file, and an ID of a spreadsheet shared with it."""
+"""Environment variables: a service account's key file, and a spreadsheet ID shared with it."""
 
 GOOGLE = "https://sheets.googleapis.com"
 

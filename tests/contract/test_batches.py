@@ -23,7 +23,7 @@ LINES: Lines = [["a", "b"], ["1", 2], ["x", True]]
 
 
 async def test_a_view_has_texts_and_values(subject: Subject) -> None:
-    """`read_sheet` returns blocks of displayed and typed values, with the number of the first row."""
+    """`read_sheet` returns blocks of displayed and typed values, with their first row numbers."""
     title = await subject.worksheet([["a", "b"], [Typed("50%", 0.5, "50%"), True], ["", 7]], rows=9)
 
     view = await subject.sheets.read_sheet(

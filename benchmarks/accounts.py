@@ -1,11 +1,11 @@
-"""How many reads a minute a spreadsheet has with 1 and with 3 accounts, and a key that is revoked.
+"""Reads per minute of a spreadsheet with 1 and with 3 Google accounts, and after a revoked key.
 
 Usage: python -m benchmarks.accounts [--seconds 90]
 
-The emulator stands in for Google, with 300 ms a call, 60 reads a minute per account and 300 per
-project. Clients ask for one worksheet after the other, of which nothing is kept; those that wait
-go into one read. In the first 30 seconds the burst is spent, and the gateway learns what its
-accounts reach; then reads are counted. In the last run one of three accounts is revoked.
+The emulator replaces Google, with 300 ms per call, 60 reads a minute per account and 300 per
+project. Clients read one worksheet after the other, without a cache; waiting clients share a read.
+The first 30 seconds use up the burst, and the gateway learns the rate of its accounts; then the
+reads are counted. In the last run the key of one of three accounts is revoked.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 @contextmanager
 def stage(accounts: int) -> Iterator[tuple[Running, Running, Site]]:
-    """Emulator and gateway with so many accounts."""
+    """Run an emulator, and a gateway with this number of accounts."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for number in range(WORKSHEETS):
@@ -73,7 +73,7 @@ def stage(accounts: int) -> Iterator[tuple[Running, Running, Site]]:
             site = make_site(
                 folder, google.url, cache=f"rows_ttl_seconds = 0\nmax_stale_seconds = 0\n{tables}"
             )
-            # Clients wait for their read, however long, instead of getting a 503.
+            # Clients wait for their read without a limit instead of getting a 503.
             os.environ["GATEWAY_GOOGLE__MAX_WAITING_SECONDS"] = "60"
             with gateway(site) as running:
                 yield google, running, site
@@ -82,7 +82,7 @@ def stage(accounts: int) -> Iterator[tuple[Running, Running, Site]]:
 async def load(
     google: Running, running: Running, site: Site, seconds: float, *, revokes: bool
 ) -> tuple[Counter[int], int]:
-    """The statuses of the answers of the measured time, and Google's count of reads."""
+    """Return the statuses of the measured answers, and the number of reads that Google counted."""
     numbers, statuses = count(), Counter[int]()
     before = 0
     began = time.monotonic() + WARM_UP_SECONDS

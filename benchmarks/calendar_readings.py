@@ -1,9 +1,9 @@
-"""Displays of random numbers read as moments.  Usage: python -m benchmarks.calendar_readings
+"""Check how the gateway reads displayed dates.  Usage: python -m benchmarks.calendar_readings
 
-Numbers at random, hard ones among them, are displayed by the emulator in each format of
-tests/table/number_formats.py, and read. A table by kind of format has the cells, the wrong readings
-and the microseconds for one; each wrong one is printed, and the status is 1 if there is one. Those
-that another kind of cell displays as well (`TWINS`) are counted apart, as listed.
+The emulator displays random and difficult numbers in each format of tests/table/number_formats.py,
+and the gateway parses the displayed text. The table has the cells, wrong results and microseconds
+per cell, by kind of format. Each wrong result is printed, and the exit status is then 1. Texts that
+cells of another kind display, too (`TWINS`), are counted separately.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from gateway.table.moments import displayed_moment
 from tests.table.number_formats import FORMATS, drawn_number, is_twin
 
 CELLS = 1_600
-"""Of each format."""
+"""Number of cells for each format."""
 TITLES = ("kind", "formats", "cells", "listed", "wrong", "µs a cell")
 
 

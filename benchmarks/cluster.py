@@ -1,9 +1,10 @@
-"""What several processes cost at Google, and what they answer.  Usage: python -m benchmarks.cluster
+"""Google calls and speed of several processes.  Usage: python -m benchmarks.cluster
 
-The processes share a PostgreSQL and a Redis that the script starts. The emulator stands in for
-Google, with 300 ms a call, and 60 reads and 60 writes a minute where calls are counted. wrk asks
-for another page of a warm list each time, on one core, of the servers in turn; each ratio is the
-median of the rounds' ratios. On a machine with other load, core time says more than the ratio.
+The processes share a PostgreSQL and a Redis, which the script starts. The emulator replaces Google,
+with 300 ms per call, and with 60 reads and 60 writes a minute where calls are counted. wrk runs on
+one core and requests pages of a cached list from the servers in turn. Each ratio is the median of
+the rounds' ratios. On a machine with other load, CPU time is more reliable than the ratio of
+requests.
 """
 
 import argparse
@@ -57,14 +58,14 @@ MOST_READ_CALLS = 2
 MOST_WRITES = 40
 ARRIVALS = 10
 MOST_WRITES_RATIO = 1.5
-"""Beyond it, creates that wait at several processes should go together."""
+"""Goal: largest ratio of Google writes of several processes to one process."""
 LEAST_RATIO = 1.6
 MOST_LATER_SECONDS = 0.001
 LIMIT = 60
 LIMITS = ("--reads-per-minute", f"{LIMIT}", "--writes-per-minute", f"{LIMIT}")
 LATENCY = ("--latency-ms", "300")
 WARM_REQUESTS = 100
-"""Each on a connection of its own, so that every worker gets some."""
+"""Number of requests, each on a new connection, so that every worker gets some of them."""
 CALM_REQUESTS = 200
 CALM_PAUSE_SECONDS = 0.01
 ONE, ONE_OF_CLUSTER, WORKERS = "one process", "one process of a cluster", "--workers 2"
@@ -74,7 +75,7 @@ def main() -> None:
     """Print the table."""
     options = _options()
     find_wrk()
-    os.umask(0o077)  # configurations with passwords have to be private
+    os.umask(0o077)  # files with passwords must be private
     print(f"{surroundings()}; {options.rounds} rounds, load {os.getloadavg()[0]:.1f}\n")
     print_header(("what", "figure", "goal", "reached"))
     with ExitStack() as stack:
@@ -89,7 +90,7 @@ def main() -> None:
 
 
 def report_reads(folder: Path, engines: Engines, rounds: int) -> None:
-    """The calls of concurrent reads, of another worksheet in each round."""
+    """Print the calls for concurrent reads, with another worksheet in each round."""
     own = _folder(folder, "reads")
     for number in range(rounds):
         write_csv(own / "seed" / SPREADSHEET / f"{WORKSHEET}{number}.csv", make_cities(1000))
@@ -109,7 +110,10 @@ def report_reads(folder: Path, engines: Engines, rounds: int) -> None:
 
 
 async def read_at_once(running: Sequence[Running], site: Site, worksheet: str) -> None:
-    """Ask all processes for a worksheet, with filters and sorts. SystemExit for a bad answer."""
+    """Read a worksheet with filters and orders from all processes at the same time.
+
+    Raises SystemExit for a wrong answer.
+    """
     limits = httpx2.Limits(max_connections=READS)
     async with httpx2.AsyncClient(headers=site.headers, limits=limits, timeout=60) as client:
 
@@ -124,10 +128,10 @@ async def read_at_once(running: Sequence[Running], site: Site, worksheet: str) -
 
 
 def report_creates(folder: Path, engines: Engines) -> None:
-    """Creates at one process of a cluster, and at all.
+    """Print the figures of creates at one process, and at all processes of a cluster.
 
-    Clients that wait for their answers need more writes at several processes: at each wait fewer.
-    Clients that come at their own pace do not: all processes together send one batch at a time.
+    Clients that wait for each answer need more Google writes with several processes, because fewer
+    creates wait together. Clients at a fixed rate do not, because only one batch runs at a time.
     """
     for clients, pace in (("by 96 clients", 0), (f"{ARRIVALS} a second", ARRIVALS)):
         found: dict[int, Figures] = {}
@@ -141,7 +145,10 @@ def report_creates(folder: Path, engines: Engines) -> None:
 
 
 def report_writes(what: str, found: Mapping[int, Figures], most: int) -> None:
-    """The lines of the same creates at one process and at all; `most`: Google writes."""
+    """Print the figures of the same creates at one and at all processes.
+
+    `most` is the goal for the number of Google writes.
+    """
     share = found[PROCESSES].writes / found[1].writes
     _line(
         f"{what}: Google writes, {PROCESSES} processes / 1",
@@ -165,7 +172,7 @@ def report_writes(what: str, found: Mapping[int, Figures], most: int) -> None:
 def report_speed(
     folder: Path, engines: Engines, cities: Sequence[City], options: argparse.Namespace
 ) -> None:
-    """Answers a second and waiting times of a warm list, of one process and of workers."""
+    """Print requests per second and latency of a cached list, for one process and for workers."""
     own = _folder(folder, "speed")
     write_csv(own / "seed" / SPREADSHEET / f"{WORKSHEET}.csv", cities)
     effort = Effort(rounds=options.rounds, seconds=options.seconds, folder=own)
@@ -198,7 +205,7 @@ def report_speed(
 
 
 def report_ratios(speeds: Mapping[str, Sequence[Speed]], waits: Mapping[str, float]) -> None:
-    """The lines of the warm list; those with a goal compare workers with one process."""
+    """Print the figures of the cached list; lines with a goal compare workers with one process."""
     for name, found in speeds.items():
         _line(f"warm list, {name}: answers a second", per_second(rate(found)))
         _line(f"warm list, {name}: p50 at low load", milliseconds(waits[name]))
@@ -223,7 +230,7 @@ def report_ratios(speeds: Mapping[str, Sequence[Speed]], waits: Mapping[str, flo
 
 
 def calm_seconds(running: Running, site: Site, paths: Sequence[str], rounds: int) -> float:
-    """The median time of an answer to one client that asks now and then."""
+    """Return the median latency in seconds for one client with pauses between requests."""
     connection = HTTPConnection(running.url.removeprefix("http://"))
     seconds = []
     try:
@@ -242,7 +249,7 @@ def calm_seconds(running: Running, site: Site, paths: Sequence[str], rounds: int
 def processes(
     folder: Path, engines: Engines, *, count: int = PROCESSES
 ) -> Iterator[tuple[Running, Sequence[Running], Site]]:
-    """The emulator, and so many processes of a new cluster."""
+    """Run the emulator, and `count` processes of a new cluster."""
     with ExitStack() as stack:
         google = stack.enter_context(emulator(folder, *LIMITS, *LATENCY))
         site = cluster_site(folder, google, engines)
@@ -250,7 +257,7 @@ def processes(
 
 
 def cluster_site(folder: Path, google: Running, engines: Engines, cache: str = "") -> Site:
-    """A configuration with a new database and an empty Redis."""
+    """Return a configuration with a new database and an empty Redis."""
     engines.flush()
     database = engines.postgres.new_database().url.get_secret_value()
     tables = (
@@ -262,7 +269,7 @@ def cluster_site(folder: Path, google: Running, engines: Engines, cache: str = "
 
 @contextmanager
 def pinned(core: int) -> Iterator[None]:
-    """Whatever this process starts in the block keeps to one core."""
+    """Pin processes that start in the block to one CPU core."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:
@@ -272,7 +279,7 @@ def pinned(core: int) -> Iterator[None]:
 
 
 def has_workers() -> bool:
-    """Whether this version serves with several processes by itself."""
+    """True if this version of the gateway has `serve --workers`."""
     command = [*COMMAND, "serve", "--help"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
     return "--workers" in shown.stdout
@@ -285,7 +292,7 @@ def stats(google: Running) -> Mapping[str, int]:
 
 
 def _folder(above: Path, name: str, credentials: Path | None = None) -> Path:
-    """A new folder; with the emulator's credentials of another one, if that is given."""
+    """Create a folder; copy the emulator's credentials from the folder `credentials` if given."""
     folder = above / name
     folder.mkdir()
     if credentials is not None:

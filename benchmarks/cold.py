@@ -1,4 +1,4 @@
-"""What reads cost when nothing is kept: a page from Google's bytes, a row over the wire."""
+"""Cost of reads without a cache: a page from Google's bytes, and a row over HTTP."""
 
 import statistics
 import time
@@ -40,14 +40,14 @@ UNBOUNDED = 2**40
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """Google's two answers that hold a whole worksheet by column, as bytes."""
+    """Google's two answers with a whole worksheet by column, as bytes."""
 
     displayed: bytes
     typed: bytes
 
 
 class Elsewhere(HTTPAdapter):
-    """Sends what is meant for Google to another base URL."""
+    """HTTP adapter that sends requests for Google to another base URL."""
 
     def __init__(self, base: str) -> None:
         super().__init__()
@@ -59,10 +59,10 @@ class Elsewhere(HTTPAdapter):
 
 
 def page_lines(folder: Path, google: Running, cities: Sequence[City]) -> Sequence[Line]:
-    """From Google's bytes to a page, beside the decoding of the same bytes, in this process.
+    """Compare building a page from Google's bytes with only decoding the same bytes.
 
-    All are seconds of the processor. The event loop runs between two blocks of the work, so the
-    longest holds it.
+    Both run in this process and are in seconds of CPU time. The event loop can run between two
+    blocks of the work, so the longest block delays other requests.
     """
     answers = _fetch_answers(_stock_gspread(folder / "account.json", google.url))
     populations = sorted(city.population for city in cities)
@@ -93,9 +93,9 @@ def page_lines(folder: Path, google: Running, cities: Sequence[City]) -> Sequenc
 
 
 def row_line(folder: Path, rounds: int) -> Line:
-    """A row of a worksheet that was never read, beside the same call of gspread's.
+    """Compare reading a row of an uncached worksheet with the same call by gspread.
 
-    The first worksheet is read untimed: both sign in and connect with it.
+    The first worksheet is read untimed, so that both have signed in and connected.
     """
     titles = [f"Small {number}" for number in range(rounds + 1)]
     for title in titles:
@@ -120,7 +120,7 @@ def row_line(folder: Path, rounds: int) -> Line:
 def _row_pairs(
     running: Running, site: Site, client: HTTPClient, titles: Sequence[str]
 ) -> Iterator[tuple[float, float]]:
-    """Seconds of the call made directly, and of the gateway's answer that takes that call."""
+    """Yield the seconds of the direct call, and of the gateway's answer that needs this call."""
     for title in titles:
         range_, parameters = a1.rows_from(title, 1), _parameters(Render.DISPLAYED)
         path = f"/v2/sheets/{quote(title)}/7"
@@ -131,7 +131,7 @@ def _row_pairs(
 
 
 def _stock_gspread(account: Path, google: str) -> HTTPClient:
-    """gspread's own client, of which only the host that it speaks to is another."""
+    """Return gspread's own client, which only connects to another host."""
     credentials = Credentials.from_service_account_file(  # type: ignore[no-untyped-call]
         str(account), scopes=SCOPES
     )
@@ -141,7 +141,7 @@ def _stock_gspread(account: Path, google: str) -> HTTPClient:
 
 
 def _fetch_answers(client: HTTPClient) -> Answers:
-    """The bytes of both renderings, as the gateway asks for them."""
+    """Return the bytes of both renderings, requested like the gateway does."""
     url = f"{GOOGLE}/v4/spreadsheets/{SPREADSHEET}/values/{quote(a1.rows_from(WORKSHEET, 1))}"
     displayed, typed = (
         bytes(client.request("get", url, params=_parameters(render)).content) for render in Render
@@ -156,20 +156,20 @@ def _parameters(render: Render) -> MutableMapping[str, Any]:
 
 
 def _range_query(low: int, high: int) -> Query:
-    """A range, sorted by its own column."""
+    """Return a range query that is sorted by the same column."""
     least = Comparison("population", "$gte", (make_operand(low),))
     most = Comparison("population", "$lte", (make_operand(high),))
     return Query(where=AllOf((least, most)), order=(SortTerm("population", descending=True),))
 
 
 def _decoding(answers: Answers) -> float:
-    """Seconds of the processor that msgspec takes to decode both answers."""
+    """Return the CPU seconds in which msgspec decodes both answers."""
     decode = msgspec.json.decode
     return _core_seconds(lambda: (decode(answers.displayed), decode(answers.typed)))
 
 
 def _page(answers: Answers, query: Query) -> Work[bytes]:
-    """From the bytes to the encoded records of a page."""
+    """Compute the encoded rows of a page from the bytes."""
     known = known_columns()
     displayed = yield from _rendering(answers.displayed, known)
     typed = yield from _rendering(answers.typed, known)
@@ -182,7 +182,7 @@ def _page(answers: Answers, query: Query) -> Work[bytes]:
 
 
 def _rendering(body: bytes, known: KnownColumns) -> Work[Rendering]:
-    """What an answer's bytes hold; its digest is taken while they arrive."""
+    """Compute the content of an answer; its digest is computed while the bytes arrive."""
     answer = Answer(status=200, headers={}, body=body, digest=b"")
     half = yield from read_rendering(answer, None, Limits(UNBOUNDED, UNBOUNDED, known))
     if half is None:
@@ -191,7 +191,7 @@ def _rendering(body: bytes, known: KnownColumns) -> Work[Rendering]:
 
 
 def _longest_block(work: Work[object]) -> float:
-    """Seconds of the processor that the longest block takes."""
+    """Return the CPU seconds of the longest block of the work."""
     longest, started = 0.0, time.thread_time()
     for _ in work:
         longest = max(longest, time.thread_time() - started)

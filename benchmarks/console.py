@@ -1,8 +1,8 @@
-"""Pages of the console with the use of 1,000 keys in each hour of 30 days.
+"""Latency of the console's pages with the usage of 1,000 keys in each hour of 30 days.
 
-`python -m benchmarks.console` prints the median and p95 of each page, and the p99 of small lists of
-another client beside it; it exits with 1 if the overview's p95 exceeds its limit. The key
-store is a SQLite file with 864,000 rows of use.
+`python -m benchmarks.console` prints median and p95 of each page, and the p99 of small lists of
+another client at the same time. The exit status is 1 if the overview's p95 exceeds its limit. The
+key store is a SQLite file with 864,000 rows of usage.
 """
 
 import argparse
@@ -46,7 +46,7 @@ PAGES: Mapping[str, str] = {
 
 
 def use(ids: Sequence[str], present: datetime) -> Iterator[tuple[object, ...]]:
-    """Rows of use: each key in each hour, one in five of them refused at times."""
+    """Yield rows of usage for each key and hour; one key in five has rejected requests."""
     for ago in range(HOURS):
         hour = (present - timedelta(hours=ago)).isoformat()
         for number, key_id in enumerate(ids):
@@ -56,7 +56,7 @@ def use(ids: Sequence[str], present: datetime) -> Iterator[tuple[object, ...]]:
 
 
 def fill(database: Path) -> None:
-    """Add keys and their use to a key store."""
+    """Add keys and their usage to a key store."""
     with contextlib.closing(sqlite3.connect(database)) as connection:
         columns = [row[1] for row in connection.execute("PRAGMA table_info(api_keys)")]
         (known,) = connection.execute("SELECT * FROM api_keys").fetchall()
@@ -73,7 +73,7 @@ def fill(database: Path) -> None:
 
 
 def admin_key(site: Site) -> str:
-    """A new admin key."""
+    """Create an admin key."""
     command = [*COMMAND, "admin", "create", "--name", "benchmark", "--config", str(site.config)]
     done = subprocess.run(command, capture_output=True, check=True, text=True)  # noqa: S603
     return str(re.findall(r"sga_\w+", done.stdout)[0])
@@ -85,7 +85,7 @@ def percentile(seconds: Sequence[float], part: float) -> float:
 
 @contextlib.contextmanager
 def beside(url: str, site: Site) -> Iterator[list[float]]:
-    """The times of another client's small lists during the block."""
+    """Measure another client's small lists during the block, in seconds."""
     times: list[float] = []
     is_over = threading.Event()
 
@@ -124,7 +124,7 @@ def main() -> None:
 
 
 def measure(url: str, api: str, site: Site, key: Mapping[str, str], rounds: int) -> int:
-    """Print a line for each page; returns 1 if the overview is too slow."""
+    """Print a line for each page. Returns 1 if the overview is too slow, else 0."""
     p95 = 0.0
     for name, path in PAGES.items():
         seconds = []

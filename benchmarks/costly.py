@@ -1,9 +1,9 @@
-"""A worksheet that is costly to query, and the costliest queries that the limits let through.
+"""A worksheet with difficult columns, and the most expensive queries within the gateway's limits.
 
 Rules
-- Each column has a weakness: one value in 99 of 100 rows, a different one in each, mixed kinds.
-- A shape makes a different query for each number, so that no answer is cached. Its `where` takes
-  4 KiB and 50 conditions at most and is 8 deep at most; its URL takes 8 KiB.
+- Each column has a difficulty: the same value in 99 of 100 rows, unique values, or mixed types.
+- A shape generates a different query for each number, so no answer is cached. Its `where` has at
+  most 4 KiB, 50 conditions and 8 levels; its URL has at most 8 KiB.
 - A new shape is one line of `SHAPES`; its name begins with the number of its group.
 """
 
@@ -24,10 +24,10 @@ _WHERE_BYTES = 4_096
 _URL_BYTES = 8_192
 _CONDITIONS = 50
 _UNESCAPED = "\"'{}[],:;$!*()@/?<=>|^`"
-"""What a URL need not escape; escaped, 4 KiB of JSON would not fit into it."""
+"""Characters that stay unescaped in URLs, so that 4 KiB of JSON fit."""
 
 _RARE = 100
-"""One row in so many does not have the usual value."""
+"""One of this many rows has another than the usual value."""
 _SAME_DAY = "2024-05-06"
 _FIRST_DAY, _DAYS = date(1950, 1, 1), 40_000
 _SERIAL_DAY = 36_526
@@ -39,12 +39,12 @@ _KINDS: Sequence[Callable[[int], str]] = (
     lambda row: f"'00{row}",
     lambda row: f"'{row}.5",
 )
-"""The cells of the mixed column in turn, as typed; an apostrophe makes a text of a number."""
+"""Functions that make the mixed column's cells in turn; an apostrophe makes a number a text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column: what is typed into each row, and what a number stands for in a change of a row."""
+    """A column: the text typed into each row, and the value that an update writes."""
 
     name: str
     typed: Callable[[int], object]
@@ -52,7 +52,10 @@ class Column:
 
 
 def _mostly(usual: Iterable[str], rare: Callable[[int], object]) -> Callable[[int], object]:
-    """One of the usual values, which are alike to a query, in 99 of 100 rows."""
+    """Return a function that gives one of the usual values in 99 of 100 rows.
+
+    A query cannot distinguish the usual values.
+    """
     values = tuple(usual)
     return lambda row: values[row % len(values)] if row % _RARE else rare(row)
 
@@ -117,11 +120,11 @@ _USUAL: Mapping[str, str] = {
     "same_case": '"alike"',
     "same_share": "0.07",
 }
-"""The operand that 99 of 100 rows equal."""
+"""Operands that 99 of 100 rows equal, by column."""
 
 
 def write_worksheet(path: Path, rows: int) -> None:
-    """The seed of a worksheet with so many rows below its header."""
+    """Write the CSV of a worksheet with `rows` rows below its header."""
     path.parent.mkdir(parents=True, exist_ok=True)
     columns = _columns(rows)
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -131,38 +134,38 @@ def write_worksheet(path: Path, rows: int) -> None:
 
 
 def changed_row(number: int) -> bytes:
-    """The body of an update that changes a cell of each column, differently for each number."""
+    """Return the body of an update that changes a cell of each column, with values of `number`."""
     cells = {column.name: column.changed(number) for column in _columns(1)}
     return json.dumps(cells).encode()
 
 
 def small_query(number: int, rows: int) -> str:
-    """The path of a query that is cheap: a row by its unique text."""
+    """Return the path of a cheap query, which finds a row by its unique text."""
     return _path({"where": json.dumps({"code": _code(number * 7919 % rows)}), "limit": "1"})
 
 
 def count_query(number: int) -> str:
-    """The path of a query of everyday size: it counts the rows that meet two conditions."""
+    """Return the path of a typical query, which counts the rows that meet two conditions."""
     where = {"few": "vwxyz"[number % 5], "serial": {"$gt": number}}
     return _path({"where": json.dumps(where), "count": "true", "limit": "1"})
 
 
 def plain_query() -> str:
-    """The path of a query that needs the rows anew with the types of their cells, and no index."""
+    """Return the path of a query that makes the gateway reread the typed rows, without an index."""
     return _path({"where": '{"rowIndex":2}', "no-cache": "true"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """A kind of costly query; `make` gives the parameters by a number and the rows there are."""
+    """A kind of expensive query; `make` returns the query parameters of a number."""
 
     name: str
     make: Callable[[int, int], Mapping[str, str]]
     is_quick: bool = False
-    """Whether it belongs to a quick run."""
+    """True if a quick run includes the shape."""
 
     def path(self, number: int, rows: int, *, has_total: bool) -> str:
-        """The path of the query of a number, perhaps with the number of all matching rows."""
+        """Return the path of a number's query; with `has_total` it also counts all matches."""
         parameters = dict(self.make(number, rows))
         return _path(parameters | ({"count": "true"} if has_total else {}))
 
@@ -172,7 +175,7 @@ def _code(number: int) -> str:
 
 
 def _clock(number: int) -> str:
-    """Minutes and seconds, different for each number."""
+    """Return minutes and seconds, different for each number."""
     return f"{number // 60:02d}:{number % 60:02d}"
 
 
@@ -187,7 +190,7 @@ def _path(parameters: Mapping[str, str]) -> str:
 
 
 def _filled(room: int, items: Iterable[str]) -> str:
-    """As many of the items, separated by commas, as fit into a room."""
+    """Join as many items with commas as fit into `room` characters."""
     taken: list[str] = []
     for item in items:
         room -= len(item) + 1
@@ -198,7 +201,7 @@ def _filled(room: int, items: Iterable[str]) -> str:
 
 
 def _listed(field: str, operator: str, items: Iterable[str]) -> str:
-    """A condition whose list of operands is as long as may be."""
+    """Return a condition with the longest possible list of operands."""
     opening, end = f'{{"{field}":{{"{operator}":[', "]}}"
     return f"{opening}{_filled(_WHERE_BYTES - len(opening) - len(end), items)}{end}"
 
@@ -206,14 +209,17 @@ def _listed(field: str, operator: str, items: Iterable[str]) -> str:
 def _list_of(
     field: str, operator: str, items: Callable[[int], Iterable[str]], **others: str
 ) -> Callable[[int, int], Mapping[str, str]]:
-    """Queries with a long list of operands."""
+    """Return a maker of queries with a long list of operands."""
     return lambda number, rows: {"where": _listed(field, operator, items(number)), **others}
 
 
 def _many_of(
     combinator: str, condition: Callable[[int, int], str], most: int = _CONDITIONS, **others: str
 ) -> Callable[[int, int], Mapping[str, str]]:
-    """Queries with many conditions, each made of its own number and the query's."""
+    """Return a maker of queries with many conditions.
+
+    `condition` gets the number of the condition and of the query.
+    """
     opening, end = f'{{"{combinator}":[', "]}"
     room = _WHERE_BYTES - len(opening) - len(end)
 
@@ -225,7 +231,7 @@ def _many_of(
 
 
 def _again(operand: str) -> Callable[[int], Iterator[str]]:
-    """One operand on and on, after one that no row has."""
+    """Return a function that yields a new operand, and then endlessly `operand`."""
 
     def operands(number: int) -> Iterator[str]:
         yield str(10**9 + number)
@@ -235,7 +241,7 @@ def _again(operand: str) -> Callable[[int], Iterator[str]]:
 
 
 def _exponents(number: int) -> Iterator[str]:
-    """Texts of the number 10 ** 20 with exponents, the shortest first."""
+    """Yield texts of the number 10 ** 20 with exponents, the shortest first."""
     yield f'"1{number:04d}e16"'
     for zeros in count():
         for sign in ("e", "E", "e+", "E+"):
@@ -244,17 +250,17 @@ def _exponents(number: int) -> Iterator[str]:
 
 
 def _integers(number: int) -> Iterator[str]:
-    """Texts of integers that have the same double as 10 ** 20."""
+    """Return texts of integers that have the same double as 10 ** 20."""
     return (f'"{10**20 + number + step}"' for step in range(1_000))
 
 
 def _overflows(number: int) -> Iterator[str]:
-    """Texts of numbers beyond every double, the usual one first."""
+    """Return texts of numbers that exceed every double, the usual one first."""
     return (f'"1e{exponent}"' for exponent in (400, *range(401 + number, 2_000)))
 
 
 def _moments(number: int) -> Iterator[str]:
-    """Texts of the same day: with fractions below a millisecond, and with offsets."""
+    """Yield texts of one day, with fractions of milliseconds and with time offsets."""
     yield f'"2022-01-01T00:{_clock(number)}"'
     yield f'"{_SAME_DAY}"'
     for clock in (" 00:00", "T00:00", " 00:00:00", "T00:00:00"):
@@ -264,7 +270,7 @@ def _moments(number: int) -> Iterator[str]:
 
 
 def _ordered(terms: Iterable[str], **others: str) -> Callable[[int, int], Mapping[str, str]]:
-    """Queries for neighbouring pages of an order."""
+    """Return a maker of queries for neighbouring pages of an order."""
     order = ",".join(terms)
     return lambda number, rows: {"order": order, "skip": str(number), **others}
 
@@ -274,7 +280,7 @@ def _skipping(number: int, rows: int) -> Mapping[str, str]:
 
 
 def _deep(number: int, rows: int) -> Mapping[str, str]:
-    """Combinators in each other, each level with conditions that most rows meet, or hardly any."""
+    """Return nested combinators, with conditions that most rows meet, or almost none."""
     levels = (
         f'{{"same_text":{{"$ne":"s"}},"day":{{"$lt":"20{number % 100:02d}-01-01"}}}}',
         f'{{"same_number":{{"$nin":[7,{number},8]}},"mixed":{{"$gte":"item 1"}}}}',
@@ -291,7 +297,7 @@ def _deep(number: int, rows: int) -> Mapping[str, str]:
 
 
 def _everything(number: int, rows: int) -> Mapping[str, str]:
-    """Each column, and as many of the operators as there may be conditions."""
+    """Return a query with all columns, and as many operators as conditions are allowed."""
     conditions = (
         '"{field}":{{"$ne":"none {number}"}}',
         '"{field}":{{"$nin":[{number}.5,"no"]}}',
@@ -304,7 +310,7 @@ def _everything(number: int, rows: int) -> Mapping[str, str]:
     )
     made = [
         conditions[at % len(conditions)].format(
-            # each round of the columns begins one later, so that they meet other operators
+            # shift the columns in each round, so that each gets all operators
             field=COLUMNS[(at + at // len(COLUMNS)) % len(COLUMNS)],
             number=number,
             clock=_clock(number),
@@ -315,14 +321,17 @@ def _everything(number: int, rows: int) -> Mapping[str, str]:
 
 
 def _usual(at: int, number: int) -> str:
-    """A skewed column that has not its usual value."""
+    """Return a condition that excludes the usual value of a skewed column."""
     field = list(_USUAL)[at % len(_USUAL)]
     operand = _USUAL[field]
     return f'{{"{field}":{{"$nin":[{operand},"{number} {at}"]}}}}'
 
 
 def _keys(opening: str, end: str, mark: str) -> Callable[[int, int], Mapping[str, str]]:
-    """Queries for as many fields as a URL names: one that there is, others that there are not."""
+    """Return a maker of queries for as many fields as a URL can name.
+
+    One field exists, and the others do not.
+    """
 
     def make(number: int, rows: int) -> Mapping[str, str]:
         names = (f"{mark}{each}{mark}" for each in cycle(["few", *"abcdefghijklmnopqrstuvw"]))

@@ -1,4 +1,4 @@
-"""The same question in the query language of each server, and the names in its answer."""
+"""The same question in the query language of each server, and the names in the answer."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,13 +16,13 @@ DATABASE = "bench"
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """How a server is asked, and what its answers hold."""
+    """Functions that build the path of a question and parse the rows of an answer."""
 
     path: Callable[[Question], str]
     rows: Callable[[bytes], Sequence[Mapping[str, object]]]
 
     def names(self, body: bytes) -> list[str]:
-        """The names of the cities in an answer, in their order."""
+        """Return the names of the cities in an answer, in order."""
         return [str(row["name"]) for row in self.rows(body)]
 
 
@@ -56,9 +56,9 @@ def _gateway_rows(body: bytes) -> Sequence[Mapping[str, object]]:
 
 
 def _datasette_path(question: Question) -> str:
-    """A question in SQL, which Datasette answers about twice as fast as the table's own API.
+    """Return a question as SQL, which Datasette answers twice as fast as its table API.
 
-    The values are literals: with parameters it looks for their names first.
+    Values are literals, because Datasette searches for the names of parameters first.
     """
     tests = question.tests if question.row is None else (Test("id", "eq", question.row),)
     choices = " or ".join(f"({_condition(choice)})" for choice in question.choices)
@@ -119,13 +119,13 @@ _JSON_SERVER: Mapping[Operator, str] = {"eq": "", "gte": "_gte", "lte": "_lte", 
 
 
 def _bare_rows(body: bytes) -> Sequence[Mapping[str, object]]:
-    """The rows of an array, or the one row that an answer is."""
+    """Return the rows of a JSON array, or a single JSON object as one row."""
     answer: Sequence[Mapping[str, object]] | Mapping[str, object] = json.loads(body)
     return [answer] if isinstance(answer, Mapping) else answer
 
 
 def _with_parameters(path: str, parameters: Iterable[tuple[str, str]]) -> str:
-    """The path with those parameters that have a value."""
+    """Return the path with the parameters that have a value."""
     query = urlencode([each for each in parameters if each[1]], quote_via=quote)
     return f"{path}?{query}" if query else path
 

@@ -1,8 +1,8 @@
-"""How fast the emulator answers, in ratios of one run.  Usage: python benchmarks/emulator.py
+"""Speed of the emulator, as ratios within one run.  Usage: python benchmarks/emulator.py
 
-A process serves one worksheet of 100,000 rows and 10 columns over the loopback; the figure that
-its times are measured by is the time that msgspec takes to encode the same answer. Times are
-medians, memory is the most that the process ever held.
+A process serves one worksheet of 100,000 rows and 10 columns on the loopback. Its times are divided
+by the time in which msgspec encodes the same answer. Times are medians, and memory is the maximum
+of the process.
 """
 
 import random
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def write_seed(directory: Path, rows: int) -> None:
-    """Whole and broken numbers, texts that repeat and texts that do not, booleans."""
+    """Write the CSV of a worksheet with integers, decimals, texts and booleans."""
     chance = random.Random(1)  # noqa: S311 - the same worksheet in each run
     path = directory / "book" / "Data.csv"
     path.parent.mkdir(parents=True)
@@ -55,7 +55,7 @@ def write_seed(directory: Path, rows: int) -> None:
 
 @contextmanager
 def serving(directory: Path) -> Iterator[tuple["subprocess.Popen[str]", str, AuthorizedSession]]:
-    """The emulator as a process of its own, and a session with its credentials."""
+    """Run the emulator as a process, and yield it with its URL and an authorized session."""
     credentials = directory / "credentials.json"
     command = [sys.executable, "-m", "gateway", "emulator", "--port", "0"]
     options = ["--seed", str(directory / "seed"), "--credentials", str(credentials)]
@@ -67,7 +67,7 @@ def serving(directory: Path) -> Iterator[tuple["subprocess.Popen[str]", str, Aut
 
 
 def report_reads(session: AuthorizedSession, url: str) -> None:
-    """Everything, uncompressed and not indented, over HTTP, against the encoding alone."""
+    """Print the time to read all cells over HTTP, and its ratio to encoding them."""
     for rendering in RENDERINGS:
         for dimension in DIMENSIONS:
             query = {"valueRenderOption": rendering, "majorDimension": dimension}
@@ -83,7 +83,7 @@ def report_reads(session: AuthorizedSession, url: str) -> None:
 def time_read(
     session: AuthorizedSession, url: str, query: dict[str, str]
 ) -> tuple[float, float, int]:
-    """Seconds of a read, seconds of encoding its answer, and the answer's bytes."""
+    """Return seconds of a read, seconds to encode its answer, and the bytes of the answer."""
     headers = {"Accept-Encoding": "identity"}
     start = time.perf_counter()
     body = session.get(url, params={**query, "prettyPrint": "false"}, headers=headers).content
@@ -95,7 +95,7 @@ def time_read(
 
 
 def report_appends(session: AuthorizedSession, url: str) -> None:
-    """One row under the table, again and again."""
+    """Print the time to append one row below the table."""
     for option in ("OVERWRITE", "INSERT_ROWS"):
         query = {"valueInputOption": "RAW", "insertDataOption": option, "prettyPrint": "false"}
         times = [time_append(session, url, query) for _ in range(50)]
@@ -103,14 +103,14 @@ def report_appends(session: AuthorizedSession, url: str) -> None:
 
 
 def time_append(session: AuthorizedSession, url: str, query: dict[str, str]) -> float:
-    """Seconds of an append."""
+    """Return the seconds of an append."""
     start = time.perf_counter()
     session.post(url, params=query, data=b'{"values": [["Oslo", "Norway", 1]]}').raise_for_status()
     return time.perf_counter() - start
 
 
 def peak_megabytes(pid: int) -> float:
-    """The most memory that a process ever held."""
+    """Return the maximum memory of a process in megabytes."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     found = re.search(r"VmHWM:\s+(\d+) kB", status)
     return int(found[1]) / 1024 if found else float("nan")

@@ -1,10 +1,9 @@
-"""Exports of 100,000 rows of 10 columns: their speed, the gateway's memory, and others' waits.
+"""Exports of 100,000 rows with 10 columns: speed, memory, and latency of other clients.
 
-`python -m benchmarks.exports` prints a line for each format: megabytes a second (the best of the
-rounds), the growth of the memory above that of lists, and the p99 of small lists of another client
-beside it. The p99 without an export, in the same run, is for comparison. curl takes the exports, so
-that their client takes no time of the others. Clients that export at once share keys, as far as a
-key may have several exports.
+`python -m benchmarks.exports` prints a line for each format: megabytes per second (the best round),
+the memory growth beyond that of lists, and the p99 of another client's small lists at the same
+time. For comparison it prints the p99 without an export. curl downloads the exports in its own
+process. Clients that export at once share keys, if a key is allowed several exports.
 """
 
 import argparse
@@ -53,12 +52,12 @@ EXPORTS: Mapping[str, tuple[str, int]] = {
     "csv, gzip": ("format=csv", 1),
     "4 x ndjson": ("format=ndjson", 4),
 }
-"""Parameters, and how many clients export at once."""
+"""Query parameters, and number of clients that export at once, by format."""
 
 
 @dataclass(kw_only=True)
 class Beside:
-    """What is seen of the gateway meanwhile."""
+    """Measurements of the gateway during an export."""
 
     peak_megabytes: float = 0.0
     seconds: list[float] = field(default_factory=list)
@@ -86,7 +85,7 @@ def main() -> None:
 
 @contextmanager
 def stage(folder: Path, rows: int) -> Iterator[tuple[Running, Sequence[Site]]]:
-    """A gateway on the emulator, whose plan allows all rows, and the site of each client."""
+    """Run a gateway on the emulator with a plan for all rows; yield the site of each client."""
     write_csv(folder / "seed" / "book" / f"{WORKSHEET}.csv", make_cities(rows))
     with emulator(folder) as google:
         site = make_site(folder, google.url, cache="rows_ttl_seconds = 3600")
@@ -98,7 +97,7 @@ def stage(folder: Path, rows: int) -> Iterator[tuple[Running, Sequence[Site]]]:
 
 
 def report(running: Running, sites: Sequence[Site], what: str, path: str, rounds: int) -> None:
-    """Print the figures of an export; the first round warms up, and counts for the memory."""
+    """Print the figures of an export. The first round is a warm-up and counts only for memory."""
     coding = ("--header", "Accept-Encoding: gzip") if "gzip" in what else ()
     best, growth, p99 = 0.0, 0.0, 0.0
     for number in range(rounds + 1):
@@ -123,7 +122,7 @@ def mark(is_reached: bool) -> str:
 def export(
     running: Running, sites: Sequence[Site], path: str, coding: Sequence[str]
 ) -> tuple[int, float]:
-    """The bytes of all exports, and the seconds until all were there."""
+    """Run all exports at once. Returns their bytes, and the seconds until all are complete."""
     command = [CURL, "-sSf", *coding, "-o", "/dev/null", "-w", "%{size_download}"]
     headers = [
         [part for pair in site.headers.items() for part in ("--header", ": ".join(pair))]
@@ -142,7 +141,7 @@ def export(
 
 @contextmanager
 def watched(running: Running, site: Site) -> Iterator[Beside]:
-    """Small lists of another client, and the memory, until the end of the block."""
+    """Measure another client's small lists, and the memory, until the block ends."""
     beside, is_over = Beside(), threading.Event()
 
     def ask_on() -> None:

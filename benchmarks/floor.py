@@ -1,4 +1,4 @@
-"""The floor that speeds are ratios of: bare Starlette that answers whatever it was last given.
+"""Bare Starlette server, the reference for ratios of speed. GET returns the bytes of the last PUT.
 
 Usage: python -m benchmarks.floor PORT
 """
@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 
 def make_app() -> Starlette:
-    """PUT gives the bytes that every GET is answered with."""
+    """Return an app whose PUT sets the bytes that every GET returns."""
     ready = [b""]
 
     async def put(request: Request) -> Response:

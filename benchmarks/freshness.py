@@ -1,17 +1,17 @@
-"""How old served rows are, with 10,000 spreadsheets and 1 to 300 accounts. A simulation.
+"""Simulation of the age of served rows, with 10,000 spreadsheets and 1 to 300 Google accounts.
 
 Usage: python -m benchmarks.freshness [--seconds 3600]
 
-Requests arrive at random, 100 a second, for spreadsheets of one worksheet whose popularity follows
-Zipf's law; people edit as often as others read a hundredth of it. Each spreadsheet is shared with
-one account, accounts in projects of five. The gateway's own ttl and quota decide what is read
-again. Two ways to hear of edits:
-- by time: rows are read again after 5 s, or later where the quota is short;
-- by report: a script in the sheet reports edits, at most once in 2 s, and the ttl is 10 minutes.
+100 requests per second arrive at random, for spreadsheets of one worksheet whose popularity follows
+Zipf's law. People edit a hundredth as often as clients read. Each spreadsheet is shared with one
+account, and five accounts are in one project. The gateway's own TTL and quota decide what it reads
+again. Two ways to notice edits are compared:
+- by time: rows are reread after 5 s, or later if quota is missing;
+- by report: a script in the sheet reports edits, at most once in 2 s, and the TTL is 10 minutes.
 
-`behind` is the time since the first edit that a served answer does not show; 0 if it shows all.
-Reads wait for the quota in turn, 10 s at most; requests for rows that were never read are refused
-then, others get the older rows.
+`behind` is the time since the first edit that a served answer lacks; 0 if it lacks none. Reads wait
+at most 10 s for quota. Then requests for rows that were never read fail, and other requests get the
+older rows.
 """
 
 import argparse
@@ -38,7 +38,7 @@ REPORTED_TTL_SECONDS = 600.0
 REPORT_SECONDS = 2.0
 MAX_WAITING_SECONDS = 10.0
 WARM_UP = 0.25
-"""Share of the time that is not measured."""
+"""Share of the time at the start that is not measured."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Sheet:
     read_at: float = -math.inf
     edited_at: float = -math.inf
     unseen_at: float = math.inf
-    """The first edit since the last read."""
+    """Time of the first edit since the last read; infinity without one."""
     is_reported: bool = False
     is_waiting: bool = False
 
@@ -78,7 +78,7 @@ class Result:
 
 
 def of(values: list[float], part: float) -> float:
-    """A quantile."""
+    """Return a quantile of the values."""
     return sorted(values)[int(part * (len(values) - 1))] if values else math.nan
 
 
@@ -110,7 +110,7 @@ class Simulation:
         )
         self._cumulative = list(accumulate(1 / rank**ZIPF for rank in range(1, SPREADSHEETS + 1)))
         self._waiting: dict[str, deque[tuple[float, Sheet]]] = {name: deque() for name in names}
-        """Reads that wait for the quota, and since when."""
+        """Reads that wait for quota by account, each with its start time."""
 
     def run(self, seconds: float) -> Result:
         self._measured_from = WARM_UP * seconds
@@ -154,7 +154,7 @@ class Simulation:
             self.result.behind.append(max(0.0, self.now - sheet.unseen_at))
 
     def _wait(self, sheet: Sheet) -> bool:
-        """Have a read wait for the quota; False if that would take too long."""
+        """Queue a read for quota. Returns False if the wait would be too long."""
         waiting, rates = self._waiting[sheet.account], self._rates[sheet.account]
         if sheet.is_waiting:
             return True
@@ -167,7 +167,7 @@ class Simulation:
         return True
 
     def _read_waiting(self, account: str) -> None:
-        """Carry out the reads whose turn has come."""
+        """Carry out the waiting reads for which quota is available."""
         waiting, rates = self._waiting[account], self._rates[account]
         while waiting:
             at, sheet = waiting[0]

@@ -1,12 +1,13 @@
-"""Connections held on purpose: memory, and service for others.
+"""Connections that attackers keep open: memory, and service for other clients.
 
 Usage: python -m benchmarks.held_connections
 
-Three attacks without a key, on the loopback, each bounded in time. Clients of 64 addresses send 64
-pipelined heads on each of 4,096 connections and do not read the answer to the first: how much the
-gateway's process grows. Then one address opens as many connections as it can and sends half a head
-on each, to the gateway and to the nginx of docs/how-to/reverse-proxy.md in front of it: how another
-address is served meanwhile. The status is 1 if a goal is missed.
+Three attacks without a key, on the loopback, with limited duration. First, clients of 64 addresses
+send 64 pipelined requests on each of 4,096 connections, and do not read the first answer. The table
+shows the growth of the gateway's process. Then one address opens as many connections as possible
+and sends half a request head on each, first to the gateway, and then to nginx with the
+configuration in docs/how-to/reverse-proxy.md. The table shows the service for another address. The
+exit status is 1 if a goal is missed.
 """
 
 import argparse
@@ -50,23 +51,23 @@ PIPELINED = 64
 LINES = 96
 RECEIVE_BYTES = 4_096
 SETTLE_SECONDS = 5.0
-"""After the last byte is sent: what has come is parsed by then."""
+"""Time after the last sent byte in which the gateway parses what has arrived."""
 MOST_GROWTH_MEGABYTES = 300
 PAUSE_SECONDS = 0.02
-"""Between two requests of the client that is to be served."""
+"""Pause between two requests of the other client."""
 PATIENCE_SECONDS = 2.0
 MOST_P99_SECONDS = 1.0
-"""While the attacker, too, opens connections as fast as it can, on the same machine."""
+"""Goal for the other client's p99, while the attacker uses the same machine."""
 SPARE_FILES = 512
 HELD_SECONDS = 1.0
-"""A connection that is open for so long was not refused."""
+"""Time after which an open connection counts as accepted."""
 AGAIN_SECONDS = 5.0
-"""Before an attacker opens a connection again that was closed."""
+"""Time before an attacker reopens a closed connection."""
 AT_ONCE = 64
-"""Connections of an attacker that are being opened."""
+"""Number of connections that an attacker opens at the same time."""
 
 LARGE = b"GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: gateway\r\n\r\n"
-"""An answer of 1.7 MB, for which no key is needed."""
+"""Request for an answer of 1.7 MB that needs no key."""
 HEAD = b"GET /v2/sheets/Cities HTTP/1.1\r\nHost: gateway\r\n" + b"%b\r\n"
 HALF_HEAD = b"GET /v2/sheets/Cities HTTP/1.1\r\nHost: gateway\r\nX-Slow: "
 HEADS: Mapping[str, bytes] = {
@@ -77,7 +78,7 @@ HEADS: Mapping[str, bytes] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Attack:
-    """Half heads of one address, each opened again when it is closed."""
+    """Half request heads from one address; each closed connection is reopened."""
 
     address: str
     port: int
@@ -88,14 +89,14 @@ class Attack:
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """What another client met: the seconds of each good answer, and how many others there were."""
+    """Results of the other client: seconds of good answers, and number of other results."""
 
     good: Sequence[float]
     failures: int
 
 
 def main() -> None:
-    """Print the tables; the status is 1 if a goal is missed."""
+    """Print the tables. The exit status is 1 if a goal is missed."""
     options = _options()
     allow_files(options.connections)
     print(f"{surroundings()}; {options.connections:,} connections\n")
@@ -107,7 +108,7 @@ def main() -> None:
 
 @contextmanager
 def installed() -> Iterator[Running]:
-    """A gateway that trusts a proxy on this machine's own address."""
+    """Run a gateway that trusts a proxy on this machine's own address."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         write_csv(folder / "seed" / SPREADSHEET / "Cities.csv", make_cities(10))
@@ -122,7 +123,7 @@ def installed() -> Iterator[Running]:
 
 
 def report_memory(connections: int) -> Iterator[bool]:
-    """Whether the process grew little enough, for each kind of head."""
+    """Yield for each kind of head whether the memory growth is within its goal."""
     print_header(["64 pipelined heads", "connections", "bytes sent", "growth", "goal", "reached"])
     for name, head in HEADS.items():
         sent = LARGE + head * PIPELINED
@@ -143,19 +144,19 @@ def report_memory(connections: int) -> Iterator[bool]:
 
 
 def opened(clients: ExitStack, running: Running, address: str, sent: bytes) -> socket.socket:
-    """A connection from an address, with all of this on its way."""
+    """Open a connection from an address, and send as much of the bytes as fits."""
     client = clients.enter_context(socket.socket())
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
     client.bind((address, 0))
     client.connect((HOST, urlsplit(running.url).port))
     client.settimeout(SETTLE_SECONDS)
-    with contextlib.suppress(TimeoutError):  # the rest stays in the system's buffers
+    with contextlib.suppress(TimeoutError):  # the buffers of the system are full
         client.sendall(sent)
     return client
 
 
 def is_answered(client: socket.socket) -> bool:
-    """Whether the first answer has begun to come."""
+    """True if the first bytes of an answer have arrived."""
     with contextlib.suppress(OSError):
         return client.recv(13, socket.MSG_PEEK) == b"HTTP/1.1 200 "
     return False
@@ -165,7 +166,7 @@ def is_answered(client: socket.socket) -> bool:
 
 
 def report_service(connections: int, seconds: float) -> Iterator[bool]:
-    """Whether another address was served throughout, directly and through nginx."""
+    """Yield whether the other client was served, directly and through nginx."""
     titles = ["one address holds", "half heads at once", "others asked", "failed", "p50", "p99"]
     print_header([*titles, "goal (p99, none failed)", "reached"])
     with installed() as running:
@@ -213,7 +214,7 @@ def report_attack(
 def served(
     connect: Callable[[], http.client.HTTPConnection], is_over: Callable[[], bool]
 ) -> Service:
-    """A client that asks again and again, each time on a new connection."""
+    """Request repeatedly, each time on a new connection, and return the results."""
     good, failures = [], 0
     while not is_over():
         time.sleep(PAUSE_SECONDS)
@@ -237,7 +238,7 @@ def connection_from(
     context: ssl.SSLContext | None,
     patience: float = PATIENCE_SECONDS,
 ) -> http.client.HTTPConnection:
-    """A connection from an address, to be opened by its first request."""
+    """Return a connection from an address, which its first request opens."""
     source = (address, 0)
     if context is None:
         return http.client.HTTPConnection(HOST, port, timeout=patience, source_address=source)
@@ -247,7 +248,7 @@ def connection_from(
 
 
 def hold(attack: Attack) -> int:
-    """Half heads for so long; returns how many were held at once at most."""
+    """Run the attack. Returns the maximum number of connections held at once."""
     allow_files(attack.most)
     return asyncio.run(_hold(attack))
 

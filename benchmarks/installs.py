@@ -1,8 +1,8 @@
-"""The servers that the gateway is compared with: installed apart, given the rows, started.
+"""The servers that the gateway is compared with: installation, data and start.
 
-Each is set up as its documentation says for speed: Datasette opens an immutable SQLite file with
-indexes and its row counts known beforehand, ROAPI keeps the table in memory, json-server does so
-always. Datasette is left the time that its slowest query takes.
+Each server is configured for speed, as its documentation says. Datasette opens an immutable SQLite
+file with indexes and known row counts. ROAPI and json-server keep the table in memory. Datasette
+has a time limit long enough for its slowest query.
 """
 
 import json
@@ -26,14 +26,14 @@ INDEXED = ("name", "population", "area", "elevation")
 
 @dataclass(frozen=True, kw_only=True)
 class Peer:
-    """A server: how it is asked, given the rows and started, and what it can answer."""
+    """A server to compare: its query language, data, command, and supported kinds of questions."""
 
     dialect: Dialect
     kinds: frozenset[Kind]
     write_data: Callable[[Path, Path, Sequence[City]], None]
-    """Takes the folder of the installation, one for data, and the rows."""
+    """Writes the rows; arguments are the installation folder, a data folder and the rows."""
     command: Callable[[Path, Path, int], Sequence[str]]
-    """Takes the two folders and a port."""
+    """Returns the start command; arguments are both folders and a port."""
     ready_path: str
 
 
@@ -41,7 +41,7 @@ class Peer:
 def serving_peer(
     peer: Peer, installed: Path, data: Path, cities: Sequence[City]
 ) -> Iterator[Running]:
-    """A peer with the rows, as a process of its own."""
+    """Run a server with the rows as a process."""
     peer.write_data(installed, data, cities)
     port = free_port()
     command = peer.command(installed, data, port)
@@ -50,7 +50,7 @@ def serving_peer(
 
 
 def install(folder: Path) -> None:
-    """Install all peers into a folder, unless they are there."""
+    """Install all servers into a folder, unless they exist there."""
     if not (folder / "venv").exists():
         _run(sys.executable, "-m", "venv", str(folder / "venv"))
         _run(str(folder / "venv/bin/pip"), "install", "--quiet", "datasette", "roapi")
@@ -59,7 +59,7 @@ def install(folder: Path) -> None:
 
 
 def versions(folder: Path) -> str:
-    """What the installed servers call themselves."""
+    """Return the versions of the installed servers."""
     said = [_run(str(folder / "venv/bin" / name), "--version") for name in ("datasette", "roapi")]
     return ", ".join([*said, f"json-server {_run(str(_json_server(folder)), '--version')}"])
 

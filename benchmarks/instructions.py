@@ -1,9 +1,9 @@
-"""Instructions of a request, in ratios of one run.  Usage: python -m benchmarks.instructions
+"""CPU instructions of a request, as ratios.  Usage: python -m benchmarks.instructions
 
-Gateway and floor run under callgrind, which counts the instructions of their processes (not those
-of the kernel) while one connection asks, one request after the other. A count hardly depends on
-the machine's load: tests/benchmarks compares it with the limits of `TASKS`. Needs valgrind. By time
-of a core: benchmarks/reads.py.
+The gateway and bare Starlette (the floor) run under callgrind, which counts the instructions of
+their processes, without the kernel, while one connection sends requests one after the other. Counts
+hardly depend on the machine's load; tests/benchmarks compares them with the limits in `TASKS`.
+Needs valgrind. benchmarks/reads.py measures CPU time instead.
 """
 
 import argparse
@@ -38,18 +38,18 @@ from benchmarks.sheet import make_cities, write_csv
 
 TITLES = ("request", "floor", "gateway", "ratio", "goal", "reached", "limit")
 GROUP, GROUPS = 5, 32
-"""Requests counted together, and how many such groups."""
+"""Number of requests that are counted together, and number of such groups."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A kind of request, and the most instructions that it may take, in ratios to the floor."""
+    """A kind of request, and the largest ratio of its instructions to the floor's."""
 
     what: str
     kind: Kind
     goal: float
     limit: float | None = None
-    """The tests fail above it."""
+    """Ratio above which the tests fail; None for no limit."""
 
 
 TASKS = (
@@ -64,7 +64,7 @@ TASKS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Count:
-    """Instructions of one request."""
+    """Instructions of one request, of the floor and of the gateway."""
 
     floor: float
     gateway: float
@@ -76,7 +76,7 @@ class Count:
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """A server under callgrind, and the file whose name its dumps begin with."""
+    """A server under callgrind, and the prefix of its dump files."""
 
     server: Running
     dumps: Path
@@ -106,14 +106,14 @@ def main() -> None:
 
 
 def is_possible() -> bool:
-    """True where valgrind is installed."""
+    """True if valgrind is installed."""
     return shutil.which("valgrind") is not None and shutil.which("vgdb") is not None
 
 
 def measure(tasks: Sequence[Task], *, rows: int, warm: int) -> Iterator[tuple[Task, Count]]:
-    """The instructions of each task's requests, after `warm` others.
+    """Yield the instructions of each task's requests, after `warm` other requests.
 
-    SystemExit if an answer is wrong.
+    Raises SystemExit for a wrong answer.
     """
     cities = make_cities(rows)
     with ExitStack() as stack:
@@ -124,7 +124,7 @@ def measure(tasks: Sequence[Task], *, rows: int, warm: int) -> Iterator[tuple[Ta
         bare_dumps, dumps = folder / "floor.callgrind", folder / "gateway.callgrind"
         bare = stack.enter_context(floor(folder, tool=_callgrind(bare_dumps)))
         running = stack.enter_context(gateway(site, tool=_callgrind(dumps)))
-        # A range needs both renderings: the other kinds find a whole snapshot then.
+        # A range query loads both renderings, so that later kinds need no further read.
         get(running, site, GATEWAY.path(*first("range", cities, 1)))
         for task in tasks:
             (question,) = first(task.kind, cities, 1)
@@ -144,15 +144,15 @@ def measure(tasks: Sequence[Task], *, rows: int, warm: int) -> Iterator[tuple[Ta
 
 
 def _callgrind(dumps: Path) -> Sequence[str]:
-    """The command before an interpreter's that counts from `instrumentation on`."""
+    """Return the command that runs an interpreter under callgrind; counting starts later."""
     return ("valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={dumps}")
 
 
 def _count(counted: Counted, paths: Sequence[str], headers: Mapping[str, str]) -> float:
-    """Instructions of a request, after all paths but the last `GROUPS` of `GROUP`.
+    """Return the instructions per request, after a warm-up with the first paths.
 
-    The lower quartile of the groups: timers (ticks, keys that are looked up again) and collections
-    of garbage only add, and take part in the more requests the slower the machine is.
+    The last `GROUPS` groups of `GROUP` paths are counted, and the result is their lower quartile.
+    Timers and garbage collections only add instructions, and more so on slow machines.
     """
     process = f"--pid={counted.server.pid}"
     warm = len(paths) - GROUPS * GROUP
@@ -174,7 +174,7 @@ def _connection(server: Running) -> HTTPConnection:
 
 
 def _ask(connection: HTTPConnection, paths: Sequence[str], headers: Mapping[str, str]) -> None:
-    """Ask for the paths, one after the other; SystemExit if an answer is no good one."""
+    """Request the paths one after the other. Raises SystemExit for a status other than 200."""
     for path in paths:
         connection.request("GET", path, headers=dict(headers))
         answer = connection.getresponse()
@@ -184,12 +184,12 @@ def _ask(connection: HTTPConnection, paths: Sequence[str], headers: Mapping[str,
 
 
 def _control(*words: str) -> None:
-    """A command to callgrind in a process."""
+    """Send a command to callgrind in a process."""
     subprocess.run(["vgdb", *words], capture_output=True, check=True, timeout=START_SECONDS)  # noqa: S603, S607
 
 
 def _take_total(dumps: Path) -> int:
-    """The instructions in the one dump, which is deleted; dumps are numbered."""
+    """Return the instructions in the only dump file, and delete the file."""
     (dump,) = dumps.parent.glob(f"{dumps.name}.*")
     (total,) = re.findall(r"^totals: (\d+)$", dump.read_text(encoding="utf-8"), re.MULTILINE)
     dump.unlink()

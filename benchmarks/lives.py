@@ -1,4 +1,4 @@
-"""A gateway from its start to its first page of the large worksheet: time, memory, loop."""
+"""A gateway from its start to the first page of the large worksheet: time, memory, event loop."""
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ from benchmarks.sheet import City
 
 @dataclass(frozen=True, kw_only=True)
 class Life:
-    """What is seen of one gateway."""
+    """Measurements of one gateway process."""
 
     start_seconds: float
     idle_megabytes: float
@@ -23,12 +23,12 @@ class Life:
 
 
 def live(site: Site, cities: Sequence[City]) -> Life:
-    """Start a gateway and read the large worksheet, both halves, while its loop is probed."""
+    """Start a gateway and read both renderings of the large worksheet, while its loop is probed."""
     (question,) = first("range", cities, 1)
     path = GATEWAY.path(question)
     with gateway(site) as running:
         idle = resident_megabytes(running.pid)
-        # The token, the connections and what is imported late are no part of the worksheet.
+        # A first small read loads the token, the connections and lazily imported modules.
         get(running, site, path.replace(WORKSHEET, SMALL_WORKSHEET))
         before = resident_megabytes(running.pid)
         with probing(running.url) as probe:
@@ -45,7 +45,7 @@ def live(site: Site, cities: Sequence[City]) -> Life:
 
 
 def life_lines(lives: Sequence[Life]) -> Iterator[Line]:
-    """The medians of several lives."""
+    """Yield the lines with the medians of several gateways."""
     for what, figure, shown, most in _FIGURES:
         median = statistics.median(map(figure, lives))
         yield Line(

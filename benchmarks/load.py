@@ -1,7 +1,7 @@
-"""How many requests a second a server answers: wrk with 32 connections, one thread.
+"""Requests per second of a server: wrk with 32 connections and one thread.
 
-wrk sends paths that were written to a file before, so that a question costs it the same whatever
-it asks. A run in which any request fails is no figure.
+wrk reads the paths from a file, so that each kind of question costs wrk the same time. A run with a
+failed request has no result.
 """
 
 import shutil
@@ -22,7 +22,7 @@ from benchmarks.sheet import City
 CONNECTIONS = 32
 TIMEOUT_SECONDS = 60
 SPARE_SECONDS = 30
-"""How long wrk may take beside its run."""
+"""Additional time that wrk can take besides its run."""
 
 QUESTIONS_PER_SECOND: Mapping[Kind, int] = {
     "again": 1,
@@ -34,13 +34,13 @@ QUESTIONS_PER_SECOND: Mapping[Kind, int] = {
     "other order": 10_000,
     "fifty": 2_000,
 }
-"""More than any server answers: questions of a range are to differ within a run."""
+"""More questions than a server answers per second, so that they differ within a run."""
 
 _SCRIPT = Path(__file__).with_name("load.lua")
 
 
 class Outcome(msgspec.Struct):
-    """What wrk says of a run."""
+    """The result of a run of wrk."""
 
     requests: int
     seconds: float
@@ -49,7 +49,7 @@ class Outcome(msgspec.Struct):
 
 @dataclass(frozen=True, kw_only=True)
 class Speed:
-    """Answers a second, and the time of a core that the server took for each."""
+    """Answers per second, and CPU seconds of the server per answer."""
 
     rate: float
     core_seconds: float
@@ -57,27 +57,27 @@ class Speed:
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A server under load: where it is, how it is asked, what it is told in every request."""
+    """A server under load, its query language, and the headers of every request."""
 
     server: Running
     dialect: Dialect
     headers: Mapping[str, str] = field(default_factory=dict)
     may_repeat: bool = False
-    """Whether a question may come twice in a run."""
+    """True if a run can contain the same question twice."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How long everything is measured."""
+    """Number and duration of the measurements."""
 
     rounds: int
     seconds: int
     folder: Path
-    """Where the files of paths are put."""
+    """Folder for the files of paths."""
 
 
 def find_wrk() -> str:
-    """Where wrk is; SystemExit that says how to get it."""
+    """Return the path of wrk. Raises SystemExit with install instructions if wrk is missing."""
     found = shutil.which("wrk")
     if found is None:
         raise SystemExit("wrk is missing: apt install wrk (or brew install wrk).")
@@ -87,7 +87,7 @@ def find_wrk() -> str:
 def race(
     kind: Kind, targets: Mapping[str, Target], cities: Sequence[City], effort: Effort
 ) -> dict[str, list[Speed]]:
-    """The speed of each target, all of them in each round, which has its own questions."""
+    """Return the speeds of each target; each round measures all targets with new questions."""
     speeds: dict[str, list[Speed]] = {name: [] for name in targets}
     for number in range(effort.rounds):
         files: dict[int, Path] = {}
@@ -104,21 +104,21 @@ def race(
 
 
 def rate(speeds: Sequence[Speed]) -> float:
-    """The median of answers a second."""
+    """Return the median of answers per second."""
     return statistics.median(speed.rate for speed in speeds)
 
 
 def ratio(ours: Sequence[Speed], theirs: Sequence[Speed]) -> float:
-    """How many times as many answers we give: the median of the rounds' ratios.
+    """Return the median of the rounds' ratios of our answers per second to theirs.
 
-    What slows the machine down for a while slows both of a round.
+    A temporary slowdown of the machine affects both sides of a round.
     """
     pairs = zip(ours, theirs, strict=True)
     return statistics.median(our.rate / their.rate for our, their in pairs)
 
 
 def core_ratio(ours: Sequence[Speed], theirs: Sequence[Speed]) -> float:
-    """The same by the core's time for an answer, which others on the machine hardly touch."""
+    """Return the median ratio by CPU time per answer, which other load hardly changes."""
     pairs = zip(ours, theirs, strict=True)
     return statistics.median(their.core_seconds / our.core_seconds for our, their in pairs)
 
@@ -132,12 +132,12 @@ def _run(target: Target, kind: Kind, paths: Path, seconds: int) -> Speed:
     most = QUESTIONS_PER_SECOND[kind] * seconds
     if kind != "again" and not target.may_repeat and outcome.requests > most:
         raise SystemExit(f"{kind}: questions came twice; raise QUESTIONS_PER_SECOND.")
-    answers = max(outcome.requests, 1)  # one is taken for granted, so that ratios can be made
+    answers = max(outcome.requests, 1)  # at least one, so that ratios are defined
     return Speed(rate=answers / outcome.seconds, core_seconds=taken / answers)
 
 
 def _drive(target: Target, paths: Path, seconds: int) -> Outcome:
-    """Ask for the paths of a file in turn for so long."""
+    """Request the paths of a file in turn for `seconds`."""
     given = (("-H", f"{name}: {value}") for name, value in target.headers.items())
     headers = [part for header in given for part in header]
     numbers = ["-t", "1", "-c", str(CONNECTIONS), "-d", f"{seconds}s"]

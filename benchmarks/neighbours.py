@@ -1,9 +1,8 @@
-"""How long other clients wait beside a query: another key's small queries and counts, and /livez.
+"""Latency of other clients during a query: small queries and counts of another key, and /livez.
 
-They ask in a process of their own, so that nothing that is measured takes their time: each on a
-connection of its own, at most once in its pause. The p99 counts what a client would have seen that
-goes on asking at that pace while its answer is late: a wait of a second is one of 0.98 seconds as
-well, one of 0.96, and so on.
+The clients run in their own process, each on its own connection with a fixed pause between
+requests. The p99 includes the requests that a client with this pause would have sent while an
+answer was late: a wait of 1 second also counts as waits of 0.98 s, 0.96 s, and so on.
 """
 
 import http.client
@@ -20,27 +19,27 @@ from benchmarks.costly import count_query, small_query
 
 PAUSE_SECONDS = 0.02
 COUNT_PAUSE_SECONDS = 0.5
-"""Between two counts: each walks all rows, and is not to keep a core busy."""
+"""Pause between two counts, because each count reads all rows."""
 TIMEOUT_SECONDS = 120.0
 WARM_UP_SECONDS = 0.2
 DIFFERENT = 5_000
-"""Small queries before the first one comes again."""
+"""Number of different small queries before they repeat."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Waits:
-    """How long a client waited for its answers; what is not answered yet counts too."""
+    """Waiting times of a client, including the current wait for an answer."""
 
     asked: int
     failed: int
-    """Answers that were no 200, and connections that broke."""
+    """Number of answers other than 200, and of broken connections."""
     p99_seconds: float
     slowest_seconds: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """What the other clients saw."""
+    """The waiting times of all other clients."""
 
     small: Waits
     count: Waits
@@ -49,7 +48,7 @@ class Observed:
 
 @dataclass(frozen=True, kw_only=True)
 class Neighbour:
-    """A client: where it asks, and what, over and over."""
+    """A client: its URL, headers, paths and pause."""
 
     url: str
     paths: Sequence[str]
@@ -58,24 +57,24 @@ class Neighbour:
 
 
 class Neighbours:
-    """The process's other end."""
+    """Control of the process in which the other clients run."""
 
     def __init__(self, pipe: "Connection[bool, Observed]") -> None:
         self._pipe = pipe
 
     def begin(self) -> None:
-        """Forget what was seen until now."""
+        """Discard the measurements so far."""
         self._pipe.send(True)
 
     def end(self) -> Observed:
-        """What was seen since the beginning."""
+        """Return the measurements since `begin`."""
         self._pipe.send(False)
         return self._pipe.recv()
 
 
 @contextmanager
 def neighbours(url: str, headers: Mapping[str, str], rows: int) -> Iterator[Neighbours]:
-    """Clients that ask for the time of the block."""
+    """Run the other clients during the block."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     small = [small_query(number, rows) for number in range(DIFFERENT)]
@@ -88,7 +87,7 @@ def neighbours(url: str, headers: Mapping[str, str], rows: int) -> Iterator[Neig
     process = context.Process(target=_observe, args=(there, clients), daemon=True)
     process.start()
     try:
-        here.recv()  # it is there
+        here.recv()  # the process is ready
         yield Neighbours(here)
     finally:
         process.terminate()
@@ -111,7 +110,7 @@ def _observe(pipe: "Connection[Observed | None, bool]", neighbours: Sequence[Nei
 
 
 class _Client:
-    """Asks on one thread; another one begins and reads."""
+    """Sends requests in one thread; other threads start and read the measurement."""
 
     def __init__(
         self, neighbour: Neighbour, clock: Callable[[], float] = time.perf_counter
@@ -125,7 +124,7 @@ class _Client:
         self._begun_at = clock()
 
     def begin(self) -> None:
-        """Forget all answers; a wait that has begun counts from now."""
+        """Discard all answers; a running wait counts from now on."""
         with self._lock:
             self._seconds, self._failed = [], 0
             self._begun_at = self._clock()
@@ -178,7 +177,7 @@ class _Client:
 
 
 def _p99(seconds: Sequence[float], pause_seconds: float) -> float:
-    """The p99 of the answers, and of those that were not asked for while one was late."""
+    """Return the p99 of the waits, including requests that a late answer prevented."""
     waits = sorted(
         wait - late * pause_seconds
         for wait in seconds

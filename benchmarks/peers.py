@@ -1,9 +1,9 @@
-"""How fast other servers answer the same about the same rows.  Usage: python -m benchmarks.peers
+"""Speed of the gateway and of other servers with the same rows.  Usage: python -m benchmarks.peers
 
-All run at once on the loopback, and in each round all are asked in turn by wrk, with questions in
-each one's own language for the same pages; their answers are checked before. `--peers DIR` names a
-folder where they are installed, or are to be and to stay; without it they are installed for the
-run only. Needs wrk, pip and npm.
+All servers run at once on the loopback. In each round wrk measures all of them in turn, with
+questions for the same pages in each server's query language; the answers are checked before.
+`--peers DIR` names a folder in which the servers are installed permanently; without it they are
+installed for this run only. Needs wrk, pip and npm.
 """
 
 import argparse
@@ -22,18 +22,18 @@ from benchmarks.report import per_second, print_header, print_row, surroundings,
 from benchmarks.sheet import City, make_cities, write_csv
 
 CHECKED = 3
-"""Questions of each kind whose answers are looked at before anything is timed."""
+"""Questions of each kind whose answers are checked before the measurement."""
 US = "gateway"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PeerLine:
-    """A kind of question, and how many times as fast as each peer the gateway is to be."""
+    """A kind of question, and the goals: how many times as fast the gateway must be."""
 
     what: str
     kind: Kind
     least: Mapping[str, float] = field(default_factory=dict)
-    """1 for a peer that is not named."""
+    """Goal by server; 1 for a server that is not named."""
 
 
 LINES = (
@@ -50,7 +50,7 @@ LINES = (
 
 
 def main() -> None:
-    """Print the table: requests a second, and how many times as many the gateway answers."""
+    """Print the table of requests per second, and the gateway's ratio to each server."""
     options = _options()
     find_wrk()
     cities = make_cities(options.rows)
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def serve_gateway(stack: ExitStack, folder: Path, cities: Sequence[City]) -> Target:
-    """The gateway in front of the emulator, which it asks once."""
+    """Run the gateway in front of the emulator; the gateway reads the worksheet once."""
     write_csv(folder / "seed" / SPREADSHEET / f"{WORKSHEET}.csv", cities)
     google = stack.enter_context(emulator(folder))
     site = make_site(folder, google.url, cache=LONG_LIFE)
@@ -84,7 +84,7 @@ def serve_gateway(stack: ExitStack, folder: Path, cities: Sequence[City]) -> Tar
 
 
 def check(kind: Kind, targets: Mapping[str, Target], cities: Sequence[City]) -> None:
-    """SystemExit unless all answer right."""
+    """Raise SystemExit unless all servers answer correctly."""
     for question in first(kind, cities, CHECKED):
         right = right_answer(question, cities)
         for name, target in targets.items():
@@ -109,7 +109,7 @@ def report(
 
 
 def _able(targets: Mapping[str, Target], kind: Kind) -> dict[str, Target]:
-    """Those that can be asked such a question in their own language."""
+    """Return the servers whose query language can express this kind of question."""
     return {
         name: target for name, target in targets.items() if name == US or kind in PEERS[name].kinds
     }

@@ -1,10 +1,10 @@
-"""A newcomer beside a crowd that pipelines.  Usage: python -m benchmarks.pipelines
+"""Latency of a new client during pipelined load.  Usage: python -m benchmarks.pipelines
 
-One address opens 1,000 connections and sends 400 small requests on each, all at once, without a
-key; then the same crowd sends each request when the answer to the one before has come. Another
-address asks meanwhile, each time on a new connection: how long it waits. The gateway is asked
-directly, and through the nginx of docs/how-to/reverse-proxy.md. The status is 1 if a goal is
-missed.
+Without a key, one address opens 1,000 connections and sends 400 small requests on each, all at
+once. Then the same connections send each request after the answer to the one before. Meanwhile
+another address sends requests, each on a new connection, and its latency is measured, directly and
+through nginx with the configuration in docs/how-to/reverse-proxy.md. The exit status is 1 if a goal
+is missed.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from tests.docs.proxies import running_nginx
 CROWD = "127.0.2.1"
 NEWCOMER = "127.0.2.2"
 PAUSE_SECONDS = 0.02
-"""Between two requests of the newcomer."""
+"""Pause between two requests of the new client."""
 PATIENCE_SECONDS = 60.0
 MOST_SECONDS = 1.0
 REQUEST = b"GET /livez HTTP/1.1\r\nHost: sheets.example.org\r\n\r\n"
@@ -43,7 +43,7 @@ REQUEST = b"GET /livez HTTP/1.1\r\nHost: sheets.example.org\r\n\r\n"
 
 @dataclass(frozen=True, kw_only=True)
 class Crowd:
-    """Connections of one address, and how many requests each sends before it waits."""
+    """Connections of one address, and the number of requests that each sends before it waits."""
 
     port: int
     is_tls: bool
@@ -53,7 +53,7 @@ class Crowd:
 
 
 def main() -> None:
-    """Print the table; the status is 1 if a goal is missed."""
+    """Print the table. The exit status is 1 if a goal is missed."""
     options = _options()
     allow_files(options.connections)
     print(f"{surroundings()}; {options.connections:,} connections of one address\n")
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def report(connections: int, requests: int) -> Iterator[bool]:
-    """Whether the newcomer was served in time, directly and through nginx."""
+    """Yield whether the new client was served in time, directly and through nginx."""
     with installed() as running, ExitStack() as proxies:
         port = urlsplit(running.url).port or 0
         servers: dict[str, tuple[int, ssl.SSLContext | None]] = {"the gateway": (port, None)}
@@ -107,7 +107,7 @@ def report_crowd(name: str, crowd: Crowd, tls: ssl.SSLContext | None) -> bool:
 def asked(
     port: int, tls: ssl.SSLContext | None, is_over: Callable[[], bool]
 ) -> tuple[Sequence[float], int]:
-    """The seconds of each good answer, and how many others there were."""
+    """Return the seconds of each good answer, and the number of other results."""
     waits, failures = [], 0
     while not is_over():
         time.sleep(PAUSE_SECONDS)
@@ -128,7 +128,7 @@ def asked(
 
 
 def gather(crowd: Crowd) -> int:
-    """Ask on all connections at once; the number of answers."""
+    """Send requests on all connections at once. Returns the number of answers."""
     allow_files(crowd.connections)
     return uvloop.run(_gather(crowd))
 
@@ -154,7 +154,7 @@ async def _gather(crowd: Crowd) -> int:
 
 
 class Member(asyncio.Protocol):
-    """One connection of the crowd."""
+    """One connection of the pipelined load."""
 
     def __init__(self, crowd: Crowd, end: "asyncio.Future[None]") -> None:
         self._crowd = crowd

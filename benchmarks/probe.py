@@ -1,8 +1,8 @@
-"""How long a server's event loop is held: the worst answer to a question that costs nothing.
+"""Measures how long a server's event loop is blocked, with requests that cost almost nothing.
 
-A thread of this process asks on a connection of its own, the next time a millisecond after each
-answer. What the server does for others delays the answer by as long as its loop is held; an idle
-machine adds some tenths of a millisecond.
+A thread of this process sends requests on one connection, each a millisecond after the last answer.
+A blocked event loop delays the answer by the same time. An idle machine adds some tenths of a
+millisecond.
 """
 
 import http.client
@@ -19,7 +19,7 @@ TIMEOUT_SECONDS = 30.0
 
 @dataclass
 class Probe:
-    """The times of answers so far."""
+    """The latencies so far."""
 
     path: str = "/livez"
     seconds: list[float] = field(default_factory=list)
@@ -37,10 +37,10 @@ class Probe:
 
 @contextmanager
 def probing(url: str) -> Iterator[Probe]:
-    """Ask for the time of the block."""
+    """Probe a server during the block."""
     probe, stop = Probe(), threading.Event()
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=TIMEOUT_SECONDS)
-    probe.ask(connection)  # the connection is made before anything is measured
+    probe.ask(connection)  # connect before the measurement
     probe.seconds.clear()
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""The servers as processes: emulator, gateway and floor, each on a free port of the loopback."""
+"""The servers as processes: emulator, gateway and bare Starlette, each on a free loopback port."""
 
 import http.client
 import json
@@ -16,9 +16,9 @@ from pathlib import Path
 COMMAND = (sys.executable, "-m", "gateway")
 SPREADSHEET = "book"
 LONG_LIFE = "rows_ttl_seconds = 3600"
-"""What is warm stays warm for a whole run."""
+"""Cache setting with which rows stay cached for a whole run."""
 START_SECONDS = 180.0
-"""Longest wait for a first answer, with room for a process under valgrind."""
+"""Longest wait for a first answer, long enough for a process under valgrind."""
 STOP_SECONDS = 10.0
 HOST = "127.0.0.1"
 _ROOT = Path(__file__).resolve().parent.parent
@@ -26,17 +26,17 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True, kw_only=True)
 class Running:
-    """A server that answers."""
+    """A server process that answers."""
 
     url: str
     pid: int
     start_seconds: float
-    """From the start of the process to its first good answer."""
+    """Seconds from the start of the process to its first good answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """What gateways are started with: their configuration and a key for the worksheet."""
+    """Configuration of a gateway, and a key for its worksheet."""
 
     config: Path
     key: str
@@ -49,7 +49,7 @@ class Site:
 
 @contextmanager
 def emulator(folder: Path, *options: str) -> Iterator[Running]:
-    """The emulator with the seed of a folder, into which it writes its credentials."""
+    """Run the emulator with the CSV files of a folder, into which it writes its credentials."""
     port = free_port()
     files = ("--seed", str(folder / "seed"), "--credentials", str(folder / "account.json"))
     command = [*COMMAND, "emulator", "--port", str(port), *files, *options]
@@ -58,7 +58,7 @@ def emulator(folder: Path, *options: str) -> Iterator[Running]:
 
 
 def make_site(folder: Path, google: str, *, cache: str = "") -> Site:
-    """A configuration as a user writes it, and a key; `cache` is what it says under [cache]."""
+    """Write a configuration like a user's, and create a key; `cache` is the text of [cache]."""
     config = folder / "config.toml"
     config.write_text(
         f'[google]\nendpoint = "{google}"\ncredentials = "account.json"\n[cache]\n{cache}\n'
@@ -69,7 +69,7 @@ def make_site(folder: Path, google: str, *, cache: str = "") -> Site:
 
 
 def make_key(config: Path) -> str:
-    """A key for the spreadsheet, which may be made before the gateway is started."""
+    """Create a key for the spreadsheet, also before the gateway starts."""
     options = ("--name", "benchmark", "--spreadsheet", SPREADSHEET, "--json")
     made = subprocess.run(  # noqa: S603 - our own command
         [*COMMAND, "keys", "create", *options, "--config", str(config)],
@@ -83,7 +83,7 @@ def make_key(config: Path) -> str:
 
 @contextmanager
 def gateway(site: Site, *options: str, tool: Sequence[str] = ()) -> Iterator[Running]:
-    """The gateway as a user starts it, with its log in a file; `tool` runs its interpreter."""
+    """Run the gateway as a user does, with its log in a file; `tool` runs its interpreter."""
     port = free_port()
     given = ("--config", str(site.config), "--port", str(port), *options)
     command = [*tool, *COMMAND, "serve", *given]
@@ -93,7 +93,7 @@ def gateway(site: Site, *options: str, tool: Sequence[str] = ()) -> Iterator[Run
 
 @contextmanager
 def floor(folder: Path, *, tool: Sequence[str] = ()) -> Iterator[Running]:
-    """Bare Starlette; `tool` runs its interpreter."""
+    """Run bare Starlette; `tool` runs its interpreter."""
     port = free_port()
     command = [*tool, sys.executable, "-m", "benchmarks.floor", str(port)]
     with serving(command, port, "/", log=folder / "floor.log") as running:
@@ -102,7 +102,7 @@ def floor(folder: Path, *, tool: Sequence[str] = ()) -> Iterator[Running]:
 
 @contextmanager
 def serving(command: Sequence[str], port: int, path: str, *, log: Path) -> Iterator[Running]:
-    """A command that serves on a port, from its first good answer at a path to the block's end."""
+    """Run a server command during the block, and yield after its first good answer."""
     started = time.perf_counter()
     with (
         log.open("ab") as file,
@@ -122,7 +122,7 @@ def _wait(process: "subprocess.Popen[bytes]", port: int, path: str, log: Path) -
         try:
             if fetch(f"http://{HOST}:{port}", path)[0] == 200:
                 return
-        except OSError:  # nobody listens yet
+        except OSError:  # the server does not listen yet
             time.sleep(0.005)
     raise SystemExit(f"{process.args!r} did not start; its log is\n{log.read_text()[-2000:]}")
 
@@ -139,7 +139,7 @@ def fetch(
     url: str, path: str, headers: Mapping[str, str] | None = None, *, method: str = "GET",
     body: bytes | None = None,
 ) -> tuple[int, bytes]:  # fmt: skip
-    """Status and body of one request on a connection of its own."""
+    """Return status and body of one request on a new connection."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=START_SECONDS)
     try:
         connection.request(method, path, body=body, headers=dict(headers or {}))
@@ -150,7 +150,7 @@ def fetch(
 
 
 def get(running: Running, site: Site, path: str) -> bytes:
-    """The body of the gateway's answer; SystemExit if it is no good one."""
+    """Return the body of the gateway's answer. Raises SystemExit for a status other than 200."""
     status, body = fetch(running.url, path, site.headers)
     if status != 200:
         raise SystemExit(f"{path} was answered {status}: {body[:500]!r}")
@@ -164,14 +164,14 @@ def free_port() -> int:
 
 
 def resident_megabytes(pid: int) -> float:
-    """What a process holds of the machine's memory now."""
+    """Return the current memory of a process in megabytes."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     found = re.search(r"VmRSS:\s+(\d+) kB", status)
     return int(found[1]) / 1024 if found else float("nan")
 
 
 def core_seconds(pid: int) -> float:
-    """How long a process has kept cores busy, with all its threads and processes below it."""
+    """Return the CPU seconds of a process, with all its threads and child processes."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     below = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()

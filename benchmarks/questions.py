@@ -1,4 +1,4 @@
-"""What is asked of the worksheet, in no server's language, and what the right answer is."""
+"""Questions about the worksheet in no server's query language, and their right answers."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ Operator = Literal["eq", "gte", "lte", "text"]
 
 @dataclass(frozen=True)
 class Test:
-    """A comparison of one field; `text` is a part of it, whatever the case."""
+    """A comparison of one field; `text` searches a part of the text, ignoring case."""
 
     field: str
     operator: Operator
@@ -32,26 +32,26 @@ class Test:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """One row by its number, or a page of those that meet all tests and one of the choices."""
+    """One row by its number, or a page of the rows that meet all tests and one of the choices."""
 
     row: int | None = None
     tests: tuple[Test, ...] = ()
     choices: tuple[tuple[Test, ...], ...] = ()
     falling: str | None = None
-    """The field that they are sorted by, the greatest first; None is the worksheet's order."""
+    """Field to sort by, in descending order; None for the order of the worksheet."""
     skip: int = 0
     is_typed: bool = False
-    """True for values in place of displayed texts."""
+    """True for typed values instead of displayed text."""
 
 
 def ask(kind: Kind, cities: Sequence[City], *, seed: int) -> Iterator[Question]:
-    """Questions of a kind, without end, as different as the kind allows."""
+    """Yield endless questions of a kind, as different as the kind allows."""
     chance = random.Random(f"{kind} {seed}")  # noqa: S311 - the same questions in each run
     return _KINDS[kind](cities, chance)
 
 
 def right_answer(question: Question, cities: Sequence[City]) -> list[str]:
-    """The names of the cities that answer a question, in their order."""
+    """Return the names of the cities that answer a question, in order."""
     if question.row is not None:
         return [cities[question.row - FIRST_ROW].name]
     found = [city for city in cities if _meets(city, question)]
@@ -95,7 +95,7 @@ def _row(cities: Sequence[City], chance: random.Random) -> Iterator[Question]:
 
 
 def _other_order(_: Sequence[City], chance: random.Random) -> Iterator[Question]:
-    """Ranges of every width, from some ten rows in 100,000 to all of them."""
+    """Yield ranges of all widths, from about ten rows in 100,000 to all rows."""
     while True:
         width = int(MOST_POPULATION * 10 ** chance.uniform(-4, 0))
         low = chance.randrange(MOST_POPULATION - width + 1)
@@ -103,7 +103,7 @@ def _other_order(_: Sequence[City], chance: random.Random) -> Iterator[Question]
 
 
 def _fifty(_: Sequence[City], chance: random.Random) -> Iterator[Question]:
-    """Fifty conditions, one of them of text, that some 70 of 100,000 rows meet."""
+    """Yield fifty conditions, one with a text search, which about 70 of 100,000 rows meet."""
     while True:
         populations = [chance.randrange(MOST_POPULATION) for _ in range(12)]
         areas = [chance.randrange(MOST_AREA) for _ in range(12)]
@@ -160,5 +160,5 @@ _OPERATORS: Mapping[Operator, Callable[..., bool]] = {
 
 
 def first(kind: Kind, cities: Sequence[City], count: int, *, seed: int = 0) -> list[Question]:
-    """The first questions of a kind."""
+    """Return the first `count` questions of a kind."""
     return list(islice(ask(kind, cities, seed=seed), count))

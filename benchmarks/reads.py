@@ -1,11 +1,10 @@
-"""How fast rows are read, in ratios of one run.  Usage: python -m benchmarks.reads
+"""Speed of reads, as ratios within one run.  Usage: python -m benchmarks.reads
 
-The gateway is a process in front of the emulator, as a user runs it, with its log in a file. The
-floor is bare Starlette that answers the gateway's own bytes; wrk asks both in turn, with the same
-paths and headers. Each figure is a median of rounds, each ratio the median of the rounds' ratios.
-Goals are ratios by core time, which a busy machine hardly changes. Instructions:
-benchmarks/instructions.py.
-Other servers with the same rows: benchmarks/peers.py.
+The gateway runs as a process in front of the emulator, as for a user, with its log in a file. The
+reference (floor) is bare Starlette that returns the gateway's own bytes. wrk measures both in turn,
+with the same paths and headers. Each figure is a median of rounds, and each ratio the median of the
+rounds' ratios. Goals are ratios of CPU time, which a busy machine hardly changes. See also
+benchmarks/instructions.py for instructions, and benchmarks/peers.py for other servers.
 """
 
 import argparse
@@ -49,17 +48,17 @@ from benchmarks.report import (
 from benchmarks.sheet import City, make_cities, write_csv
 
 HARD_QUESTIONS = 20
-"""Hard questions of a round, asked one after the other while the loop is probed."""
+"""Expensive questions per round, sent one after the other while the loop is probed."""
 HARD_SEED = 1_000
 MOST_HELD_SECONDS = 0.05
 IDLE_SECONDS = 1.0
 CHECKED = 5
-"""Questions of each kind whose answers are looked at before anything is timed."""
+"""Questions of each kind whose answers are checked before the measurement."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A kind of question, and its goal: the least ratio to the floor by core time."""
+    """A kind of question, and the goal: the smallest ratio to the floor by CPU time."""
 
     what: str
     kind: Kind
@@ -103,7 +102,7 @@ def main() -> None:
 
 
 def measure_warm(folder: Path, site: Site, cities: Sequence[City], effort: Effort) -> None:
-    """All that one gateway answers from memory."""
+    """Measure all answers of one gateway from its cache."""
     with gateway(site) as running, floor(folder) as bare:
         check(running, site, cities)
         for task in TASKS:
@@ -116,8 +115,8 @@ def measure_warm(folder: Path, site: Site, cities: Sequence[City], effort: Effor
 
 
 def check(running: Running, site: Site, cities: Sequence[City]) -> None:
-    """SystemExit unless the gateway's answers are right."""
-    # A question that needs both halves comes first: the plain ones find a whole snapshot then.
+    """Raise SystemExit unless the gateway's answers are right."""
+    # A question that needs both renderings is first, so that later questions find both cached.
     for task in sorted(TASKS, key=lambda task: task.kind != "range"):
         for question in first(task.kind, cities, CHECKED):
             found = GATEWAY.names(get(running, site, GATEWAY.path(question)))
@@ -133,7 +132,7 @@ def rate_line(
     cities: Sequence[City],
     effort: Effort,
 ) -> Line:
-    """Requests a second beside the floor's, which answers the bytes of such an answer."""
+    """Compare requests per second with the floor, which returns the bytes of one answer."""
     (question,) = first(task.kind, cities, 1)
     fetch(bare.url, "/", method="PUT", body=get(running, site, GATEWAY.path(question)))
     targets = {
@@ -157,7 +156,7 @@ def rate_line(
 def held_line(
     task: Task, running: Running, site: Site, cities: Sequence[City], rounds: int
 ) -> Line:
-    """The longest that any question of a round holds the loop."""
+    """Return the line with the longest block of the event loop by a question of a round."""
     worst: list[float] = []
     for number in range(rounds):
         questions = first(task.kind, cities, HARD_QUESTIONS, seed=HARD_SEED + number)
@@ -175,7 +174,7 @@ def held_line(
 
 
 def probe_line(running: Running) -> Line:
-    """What the probe sees of a loop that does nothing else."""
+    """Return the line with the probe's result for an idle event loop."""
     with probing(running.url) as probe:
         time.sleep(IDLE_SECONDS)
     return Line("loop held by nothing", gateway=milliseconds(probe.worst_seconds))

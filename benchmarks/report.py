@@ -1,4 +1,4 @@
-"""The lines of the tables, as Markdown, each printed as soon as it is known."""
+"""Lines of the tables, as Markdown, each printed as soon as its figures are known."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ PACKAGES = ("sheets-gateway", "uvicorn", "starlette", "msgspec")
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the table of reads; what does not apply to it stays blank."""
+    """A line of the table of reads; cells without a value stay blank."""
 
     what: str
     floor: str = ""
@@ -52,7 +52,7 @@ def milliseconds(seconds: float) -> str:
 
 
 def surroundings() -> str:
-    """The date, the machine and the versions that figures belong to."""
+    """Return the date, the machine and the versions of the measurement."""
     versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
     today = datetime.now(UTC).date().isoformat()
     return f"{today}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}"

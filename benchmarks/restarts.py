@@ -1,9 +1,10 @@
 """Restarts under load on an inherited socket.  Usage: python benchmarks/restarts.py
 
-This process holds the listening socket, as systemd would. 64 clients with keep-alive ask on and on,
-while the gateway is told to stop and its successor is started, 20 times: the successor waits for
-the lock until the old one has answered its last requests, new connections wait in the socket. A
-request fails if it has no answer, or one that is not 200. The emulator stands in for Google.
+This process owns the listening socket, as systemd would. 64 clients with persistent connections
+send requests continuously, while the gateway is stopped and replaced 20 times. The new gateway
+waits for the lock until the old one has answered its last requests; new connections wait in the
+socket. A request fails if it gets no answer, or another status than 200. The emulator replaces
+Google.
 """
 
 import asyncio
@@ -33,14 +34,14 @@ RESTARTS = 20
 CLIENTS = 64
 LEAST_REQUESTS = 100_000
 ROW_EVERY = 50
-"""Of so many requests one reads a row; the others are answered without Google."""
+"""One of this many requests reads a row; the others need no call to Google."""
 PATIENCE_SECONDS = 30.0
 COMMAND = (sys.executable, "-m", "gateway", "serve")
 
 
 @dataclass
 class Tally:
-    """What came of the requests."""
+    """Counts of the requests and their results."""
 
     answered: int = 0
     failed: Counter[str] = field(default_factory=Counter)
@@ -49,7 +50,7 @@ class Tally:
 
 
 def main() -> None:
-    """Print the figures; the status is 1 if a request failed."""
+    """Print the figures. The exit status is 1 if a request failed."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         emulator = create_emulator(EmulatorOptions(seed=SAMPLE))
@@ -61,7 +62,7 @@ def main() -> None:
         (folder / "config.toml").write_text(
             f"[google]\nendpoint = {json.dumps(base_url(emulator_socket))}\n"
             'credentials = "service-account.json"\n'
-            "[plans.paid]\nrequests_per_minute = 0\nmax_concurrent = 0\n"  # one key is all clients
+            "[plans.paid]\nrequests_per_minute = 0\nmax_concurrent = 0\n"  # for all clients
         )
         settings = load_settings(folder / "config.toml", {})
         listening = stack.enter_context(bind("127.0.0.1", 0))
@@ -83,7 +84,7 @@ def main() -> None:
 async def restart_under_load(
     folder: Path, settings: Settings, listening: socket.socket, log: int, tally: Tally
 ) -> None:
-    """Serve, ask, and restart until there were enough of both."""
+    """Serve, send requests, and restart, until there are enough requests and restarts."""
     key = await make_key(settings)
     gateway = await start(folder, listening.fileno(), log)
     stop = asyncio.Event()
@@ -105,7 +106,7 @@ async def restart_under_load(
 
 
 async def start(folder: Path, fd: int, log: int) -> asyncio.subprocess.Process:
-    """A gateway on the socket, from when it says that it serves."""
+    """Start a gateway on the socket, and return its process when it serves."""
     process = await asyncio.create_subprocess_exec(
         *COMMAND,
         *("--fd", str(fd), "--config", str(folder / "config.toml")),
@@ -122,7 +123,7 @@ async def start(folder: Path, fd: int, log: int) -> asyncio.subprocess.Process:
 async def ask(
     address: tuple[str, int], key: str, number: int, tally: Tally, stop: asyncio.Event
 ) -> None:
-    """One client: requests in a row, on a connection for as long as the gateway keeps it."""
+    """Run one client, which sends requests on a connection until the gateway closes it."""
     request = f"GET /livez HTTP/1.1\r\nHost: {address[0]}\r\n\r\n".encode()
     row = (
         f"GET {CITIES.path}/2 HTTP/1.1\r\nHost: {address[0]}\r\n"
@@ -141,7 +142,7 @@ async def ask(
 async def ask_once(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes, tally: Tally
 ) -> bool:
-    """Whether the connection may be used again after this request."""
+    """Send one request. Returns True if the connection can be used again."""
     began = time.perf_counter()
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -161,7 +162,7 @@ async def ask_once(
 
 
 async def make_key(settings: Settings) -> str:
-    """A key for the rows of the sample."""
+    """Create a key for the rows of the sample."""
     async with KeyStore.open(settings.access.database) as store:
         _, key = await create_key(
             KeyRequest(name="restarts", grants=Grants(spreadsheets=frozenset({DEMO_SPREADSHEET}))),

@@ -1,4 +1,4 @@
-"""The worksheet that all servers are asked about: the same cells in each run.
+"""The worksheet of all servers, with the same cells in each run.
 
 Names, populations and areas are unique, so that every question has one right answer.
 """
@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 FIRST_ROW = 2
-"""The row of a worksheet that the first city is in."""
+"""Row number of the first city in the worksheet."""
 
 _SYLLABLES = ("bar", "den", "kel", "lo", "mir", "nu", "ros", "ta", "vel", "zor")
 _STATES, _COUNTRIES, _MAYORS = 50, 20, 5_000
@@ -20,7 +20,7 @@ _FIRST_DAY, _DAYS = date(1900, 3, 1), 44_000
 
 @dataclass(frozen=True, kw_only=True)
 class City:
-    """A row: texts that repeat and that do not, whole and broken numbers, a date, a boolean."""
+    """A row: repeated and unique texts, integers, decimals, a date and a boolean."""
 
     name: str
     state: str
@@ -37,7 +37,7 @@ class City:
 FIELDS = tuple(field.name for field in fields(City))
 WORDS = tuple(first + second + third for first in _SYLLABLES for second in _SYLLABLES
               for third in _SYLLABLES[:3])  # fmt: skip
-"""The words of the notes; a note holds three of them."""
+"""The words of the notes; a note contains three of them."""
 
 MOST_POPULATION = 10_000_000
 MOST_AREA = 100_000
@@ -45,7 +45,7 @@ MOST_ELEVATION = 5_000
 
 
 def make_cities(count: int) -> Sequence[City]:
-    """So many cities, the same ones each time."""
+    """Return `count` cities, the same in each run."""
     chance = random.Random(7)  # noqa: S311 - the same worksheet in each run
     populations = chance.sample(range(1_000, MOST_POPULATION), count)
     areas = chance.sample(range(100, MOST_AREA * 100), count)
@@ -67,7 +67,7 @@ def make_cities(count: int) -> Sequence[City]:
 
 
 def write_csv(path: Path, cities: Iterable[City]) -> None:
-    """The cities under a line with the names of their fields."""
+    """Write the cities as CSV, with a header."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
@@ -76,7 +76,7 @@ def write_csv(path: Path, cities: Iterable[City]) -> None:
 
 
 def write_numbered_csv(path: Path, cities: Iterable[City]) -> None:
-    """The same with a field `id` before the others: the number of the row in the worksheet."""
+    """Write the cities as CSV with `id` as first field: the row number in the worksheet."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(("id", *FIELDS))

@@ -1,9 +1,8 @@
 """Clients that are slow on purpose, and how long a server keeps their sockets.
 
-A crowd is one process of its own, so that it takes no time of those who are measured. Each client
-goes on with its bits until its connection is cut: it never closes it of its own will. How long a
-socket was kept is looked up in the system's table, where an inode says that a process holds it;
-what the client notices would come later.
+The clients run in one process, so that they take no CPU time of the measured server. Each client
+sends its bytes slowly until the server closes the connection. The system's table of sockets shows
+how long a server process held a socket; the client would notice the end later.
 """
 
 import asyncio
@@ -17,19 +16,19 @@ from pathlib import Path
 
 HOST = "127.0.0.1"
 BIT_SECONDS = 1.0
-"""Between two bits of a client."""
+"""Seconds between two pieces that a client sends."""
 LOOK_SECONDS = 0.2
 PATIENCE_SECONDS = 90.0
-"""For how long a crowd stays at most."""
+"""Maximum duration of a run."""
 RECEIVE_BYTES = 4_096
-"""The receiving buffer of a client: answers stay with the server."""
+"""Size of a client's receive buffer, so small that answers stay in the server."""
 _SPARE_FILES = 256
 _TABLE = Path("/proc/net/tcp")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Habit:
-    """What a client sends at first, and what it sends each second after that."""
+    """The bytes that a client sends first, and the bytes that it sends each second after that."""
 
     name: str
     opening: bytes
@@ -38,7 +37,7 @@ class Habit:
 
 @dataclass(frozen=True, kw_only=True)
 class Fate:
-    """How long the socket of a client was kept; None if the crowd left before its end."""
+    """How long a client's socket was kept; None if the run ended first."""
 
     habit: str
     held_seconds: float | None
@@ -46,17 +45,17 @@ class Fate:
 
 @dataclass(kw_only=True)
 class Watch:
-    """When each client's connection began, and when it was last held, by the client's port."""
+    """Start of each client's connection, and the time when it was last open, by client port."""
 
     port: int
     began: dict[int, tuple[str, float]] = field(default_factory=dict)
     held: dict[int, float] = field(default_factory=dict)
     present: set[int] = field(default_factory=set)
-    """Those that were held when it looked last."""
+    """Ports that were open at the last look."""
     are_gone: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def look(self, count: int) -> None:
-        """Look until each of so many connections has been held and is held no more."""
+        """Look until `count` connections have been opened and closed."""
         ends = time.monotonic() + PATIENCE_SECONDS
         while (len(self.held) < count or self.present) and time.monotonic() < ends:
             await asyncio.sleep(LOOK_SECONDS)
@@ -65,7 +64,7 @@ class Watch:
         self.are_gone.set()
 
     def fates(self) -> Sequence[Fate]:
-        """What became of all, once the look is over."""
+        """Return the result of each client, after `look`."""
         return [
             Fate(habit=name, held_seconds=self._held_seconds(port, began))
             for port, (name, began) in self.began.items()
@@ -78,7 +77,7 @@ class Watch:
 
 
 def crowd(port: int, habits: Mapping[str, Habit], count: int) -> Sequence[Fate]:
-    """So many clients at once, each habit as often as the others, until all are cut off."""
+    """Run `count` clients at once, evenly divided among the habits, until all are closed."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(count + _SPARE_FILES, hard), hard))
     return asyncio.run(_crowd(port, [*habits.values()], count))
@@ -100,7 +99,7 @@ async def _be_slow(habit: Habit, watch: Watch) -> None:
         client.setblocking(False)
         await loop.sock_connect(client, (HOST, watch.port))
         watch.began[client.getsockname()[1]] = (habit.name, time.monotonic())
-        with contextlib.suppress(ConnectionError):  # it was cut off
+        with contextlib.suppress(ConnectionError):  # the server closed the connection
             await loop.sock_sendall(client, habit.opening)
             while not watch.are_gone.is_set():
                 await asyncio.sleep(BIT_SECONDS)
@@ -109,7 +108,7 @@ async def _be_slow(habit: Habit, watch: Watch) -> None:
 
 
 def held_ports(port: int) -> set[int]:
-    """The clients' ports of the connections that a process on this port of the loopback holds."""
+    """Return the client ports of connections that a local process on this port holds."""
     local = f"{socket.inet_aton(HOST)[::-1].hex().upper()}:{port:04X}"
     rows = (line.split() for line in _TABLE.read_text("ascii").splitlines())
     return {

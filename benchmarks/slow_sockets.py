@@ -1,9 +1,9 @@
-"""A good client beside a thousand slow ones.  Usage: python -m benchmarks.slow_sockets
+"""One normal client beside a thousand slow clients.  Usage: python -m benchmarks.slow_sockets
 
-The gateway is a process in front of the emulator, as a user runs it, with its own deadlines. A
-third of the slow clients sends a head byte by byte, a third a body, a third asks for much and reads
-nothing; one good client asks for a page on and on, before them and beside them. The status is 1 if
-a goal is missed: a p99 of the good client, and sockets that are freed at their deadlines.
+The gateway runs as a process in front of the emulator, as for a user, with its default deadlines. A
+third of the slow clients sends a request head byte by byte, a third a body, and a third requests
+large answers and reads nothing. The normal client requests a page continuously, before and during
+that load. The exit status is 1 if a goal is missed: its p99, and the deadlines of the slow sockets.
 """
 
 import argparse
@@ -47,30 +47,32 @@ from gateway.settings.model import ServerSettings
 ROWS = 1_000
 PAGE = f"/v2/sheets/{WORKSHEET}"
 PAUSE_SECONDS = 0.005
-"""Between an answer to the good client and its next request."""
+"""Pause between an answer to the normal client and its next request."""
 TIMEOUT_SECONDS = 30.0
 PIPELINED = 4
-"""Whole worksheets, of 250 KB each, that a client asks for who reads nothing."""
+"""Number of whole worksheets, of 250 KB each, that a client without reading requests."""
 SENDING_BYTES = 65_536
-"""The system's sending buffer of a connection: on a loopback it would hold 2.6 MB, which no network
-makes it do, and what lies in it is not the gateway's to free."""
+"""Size of the server's send buffer of a connection.
+
+The loopback's default of 2.6 MB is larger than on a network, and the gateway cannot free its
+content.
+"""
 MOST_P99_SECONDS = 0.1
 SWEEP_SECONDS = 0.1
 LATE_SECONDS = 4 * SWEEP_SECONDS + LINGER_SECONDS + 2 * LOOK_SECONDS
-"""Who was refused may read the refusal for a while; the end of that, too, may come two sweeps late.
-"""
+"""Allowed delay after a deadline: the client can read the error, and sweeps can be late."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Slowness:
-    """A habit, and the deadline that ends it."""
+    """A habit of a slow client, and the deadline that ends its connection."""
 
     habit: Habit
     deadline_seconds: float
 
 
 def main() -> None:
-    """Print the tables; the status is 1 if a goal is missed."""
+    """Print the tables. The exit status is 1 if a goal is missed."""
     options = _options()
     print(f"{surroundings()}; {options.sockets:,} slow sockets\n")
     with installed() as (site, running):
@@ -94,14 +96,14 @@ def main() -> None:
 
 @contextmanager
 def installed() -> Iterator[tuple[Site, Running]]:
-    """A gateway that has read its worksheet, and whose one key may have many requests at once."""
+    """Run a gateway with a cached worksheet, and a key without a limit of concurrent requests."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         write_csv(folder / "seed" / SPREADSHEET / f"{WORKSHEET}.csv", make_cities(ROWS))
         google = stack.enter_context(emulator(folder))
         site = make_site(folder, google.url, cache=LONG_LIFE)
         with site.config.open("a", encoding="utf-8") as file:
-            # Of the plan, which is the file's last table.
+            # These settings belong to the plan, the last table of the file.
             file.write(f"max_concurrent = 0\nmax_limit = {ROWS}\n")
         running = stack.enter_context(serving(site))
         get(running, site, PAGE)
@@ -110,7 +112,7 @@ def installed() -> Iterator[tuple[Site, Running]]:
 
 @contextmanager
 def serving(site: Site) -> Iterator[Running]:
-    """The gateway on a socket that it inherits, whose connections have small buffers."""
+    """Run the gateway on an inherited socket whose connections have small buffers."""
     with ExitStack() as stack:
         listening = stack.enter_context(bind(HOST, 0))
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SENDING_BYTES)
@@ -126,7 +128,9 @@ def serving(site: Site) -> Iterator[Running]:
             )
         )
         stack.callback(process.terminate)
-        status, _ = fetch(base_url(listening), "/readyz")  # waits in the socket until it is served
+        status, _ = fetch(
+            base_url(listening), "/readyz"
+        )  # the request waits in the socket until the gateway serves
         if status != 200:
             raise SystemExit(f"The gateway is not ready: {status}.")
         seconds = time.perf_counter() - began
@@ -134,7 +138,7 @@ def serving(site: Site) -> Iterator[Running]:
 
 
 def slownesses(site: Site) -> Mapping[str, Slowness]:
-    """The three ways to be slow."""
+    """Return the three kinds of slow clients by name."""
     server = ServerSettings()
     lines = "".join(f"{name}: {value}\r\n" for name, value in site.headers.items())
     get_all = f"GET {PAGE}?limit={ROWS} HTTP/1.1\r\nHost: gateway\r\n{lines}"
@@ -154,9 +158,9 @@ def slownesses(site: Site) -> Mapping[str, Slowness]:
 
 
 class Good:
-    """A client that keeps its connection and asks for a page; `seconds` are those of its answers.
+    """The normal client, with one connection; `seconds` are the latencies of its answers.
 
-    A request that fails ends the run.
+    A failed request ends the run.
     """
 
     def __init__(self, site: Site, running: Running) -> None:
@@ -167,7 +171,7 @@ class Good:
         self.seconds: list[float] = []
 
     def times(self, is_over: Callable[[], bool]) -> Sequence[float]:
-        """The times of its answers until it is over."""
+        """Request pages until `is_over`, and return the latencies in seconds."""
         self.seconds = []
         while not is_over():
             time.sleep(PAUSE_SECONDS)
@@ -185,7 +189,7 @@ class Good:
 
 
 def report_times(phases: Mapping[str, Sequence[float]]) -> bool:
-    """Whether all phases were quick enough."""
+    """Print the latencies of each phase. Returns True if all phases reach the goal."""
     print_header(["a good request", "asked", "p50", "p99", "worst", "goal (p99)", "reached"])
     reached = []
     for name, seconds in phases.items():
@@ -198,7 +202,7 @@ def report_times(phases: Mapping[str, Sequence[float]]) -> bool:
 
 
 def report_fates(kinds: Mapping[str, Slowness], fates: Sequence[Fate]) -> bool:
-    """Whether all sockets were freed at their deadline."""
+    """Print how long sockets were kept. Returns True if all deadlines were kept."""
     print()
     print_header(["slow", "sockets", "deadline", "freed after", "never", "goal", "reached"])
     reached = []

@@ -1,7 +1,7 @@
-"""What writes to many rows cost at Google, beside one call for each row.
+"""Google calls of writes to many rows, compared with one call for each row.
 
-Part of `python -m benchmarks.writes`. The naive way is a script that reads the worksheet once where
-it has to find rows, then makes one call for each of them, one after the other.
+Part of `python -m benchmarks.writes`. The comparison is a script that reads the worksheet once if
+it has to find rows, and then makes one call for each row, one after the other.
 """
 
 import asyncio
@@ -15,9 +15,9 @@ from urllib.parse import quote
 import httpx2
 
 ROWS = 40
-"""Rows that each operation changes."""
+"""Number of rows that each operation changes."""
 NEW = 10
-"""Rows of the upsert that are new."""
+"""Number of new rows of the upsert."""
 FIRST_ROW = 2
 
 Ask = Callable[[httpx2.AsyncClient], Awaitable[Any]]
@@ -37,7 +37,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Naive:
-    """A script at Google, with one call for each row."""
+    """A script that calls Google once for each row."""
 
     values: str
     batch_update: str
@@ -72,7 +72,7 @@ class Naive:
 
 
 def ours(url: str) -> Mapping[str, Ask]:
-    """The operations by the gateway, each as one request but the deletes by number."""
+    """Return the operations with the gateway, each as one request except deletes by number."""
     where = quote(json.dumps({"note": "old"}))
     updates = [{"rowIndex": FIRST_ROW + at, "note": "new"} for at in range(ROWS)]
     upserts = [{"number": number_of(ROWS + NEW + at), "note": "new"} for at in range(ROWS)]
@@ -92,7 +92,7 @@ def ours(url: str) -> Mapping[str, Ask]:
 
 
 def one_by_one(naive: Naive) -> Sequence[Ask]:
-    """The same operations by a script, in the same order."""
+    """Return the same operations with a script, in the same order."""
 
     async def delete(client: httpx2.AsyncClient) -> None:
         for _ in range(ROWS):
@@ -130,14 +130,14 @@ def number_of(at: int) -> str:
 
 
 def seed_rows(header: Sequence[str]) -> str:
-    """A worksheet as a CSV that all operations find their rows in."""
+    """Return a worksheet as CSV with rows for all operations."""
     notes = ["old"] * ROWS + ["kept"] * ROWS
     lines = [header, *((number_of(at), f"name {at}", note) for at, note in enumerate(notes))]
     return "".join(f"{','.join(line)}\n" for line in lines)
 
 
 def measure(google: str, operation: Ask, headers: Mapping[str, str]) -> Cost:
-    """Carry out an operation on the worksheet as it was seeded."""
+    """Carry out an operation on the initial worksheet, and return its cost."""
     httpx2.post(f"{google}/_emulator/reset").raise_for_status()
     start = time.perf_counter()
     asyncio.run(_carried_out(operation, headers))

@@ -1,24 +1,28 @@
-"""Other keys beside the costliest queries.  Usage: python -m benchmarks.worst_queries
+"""Latency of other keys during the most expensive queries.
+
+Usage: python -m benchmarks.worst_queries
 
     --rows 10000 100000 500000, --shapes 1 4-order-up, --quick: see --help
 
-The gateway is a process in front of the emulator, as a user runs it, started anew for each shape.
-One key sends the queries of `benchmarks/costly.py`; another key's small query and /livez are asked
-50 times a second each, from a process of their own, and twice a second a count of that other key,
-which walks all rows and has no goal. Each shape is asked
-- cold: once, right after the rows were read, when the indexes of those queries are there alone;
-- warm: once more with other operands, so that nothing but the answer has to be made;
-- in a burst: 40 at once, all different; a second time on a plan with `max_concurrent = 40` if the
-  plans' default lets fewer through;
-and, warm and in a burst, with `count=true`. Refusals of a query that is too costly (400 code 4006)
-and of too many at once (429) are good answers. Memory is the most that the process held meanwhile,
-less what it held before. What a cold query builds and keeps is part of it; after the first lines of
-a shape, memory that the process has not given back hides some of it.
+The gateway runs as a process in front of the emulator, as for a user, and is restarted for each
+shape (kind of query). One key sends the queries of `benchmarks/costly.py`. Another process sends a
+small query of another key and /livez 50 times a second each. Twice a second it sends a count of
+that key, which reads all rows and has no goal. Each shape is measured
+- cold: once, just after the rows were read, without indexes or with only its own;
+- warm: once more with other operands, so that only the answer must be computed;
+- in a burst: 40 different queries at once, and again on a plan with `max_concurrent = 40` if the
+  default allows fewer;
+- warm and in a burst with `count=true`.
 
-What follows a query that is not answered within `--timeout` is left out, and so is a burst after a
-query that took longer than `--burst-after` seconds. The two lines that begin a table have no costly
-query: nothing at all, and rows that are read anew after a change. The status is 1 if a goal is
-missed.
+Errors for a too expensive query (400 code 4006) and for too many requests at once (429) are good
+answers. Memory is the maximum of the process during the queries, minus the memory before. It
+includes what a cold query builds and keeps; after the first lines of a shape, memory that the
+process has not returned hides a part.
+
+After a query without an answer within `--timeout` the rest of a shape is omitted. After a query of
+more than `--burst-after` seconds its burst is omitted. The first two lines of a table have no
+expensive query: an idle gateway, and rows that are reread after a change. The exit status is 1 if a
+goal is missed.
 """
 
 import argparse
@@ -67,15 +71,15 @@ from gateway.settings.model import load_settings
 ROWS = (10_000, 100_000, 500_000)
 BURST = 40
 MANY_ROWS = 100_000
-"""Up to so many rows, one query may delay others by less than a burst may."""
+"""Up to this number of rows, a single query has a stricter goal than a burst."""
 MOST_SECONDS, MOST_SECONDS_OF_MUCH = 0.1, 0.25
 MOST_LIVEZ_SECONDS = 1.0
 MOST_MEGABYTES = 100.0
 TOO_COSTLY = 4006
 SETTLING_SECONDS = 0.5
-"""How long others are watched at least, and how long they have to fill caches of their own."""
+"""Minimum time to watch the other clients, in which they fill their caches."""
 AGAIN_SECONDS = 0.5
-"""Between two tries to have the rows read anew: the gateway does so once in a while."""
+"""Pause between two requests to reread the rows, because the gateway limits such reads."""
 SET_UP_SECONDS = 300.0
 TITLES = (
     "shape", "rows", "how", "answers", "time", "others: slowest", "p99", "asked", "count: slowest",
@@ -100,12 +104,12 @@ requests_per_minute = 1000000000
 requests_per_minute = 1000000000
 max_concurrent = 40
 """
-"""Room for 500,000 rows of 16 columns, and no limit of rates: it is not what is to protect."""
+"""Settings with memory for 500,000 rows of 16 columns, and without rate limits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """How a costly query ended: a status and, of an error, a code; 0 if there was no answer."""
+    """Result of an expensive query: status and error code; status 0 without an answer."""
 
     status: int
     code: int | None
@@ -123,7 +127,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What was seen while costly queries were under way."""
+    """Measurements while expensive queries run."""
 
     answers: Sequence[Answer]
     seconds: float
@@ -132,11 +136,11 @@ class Outcome:
 
     @property
     def is_over(self) -> bool:
-        """Whether all were answered, so that nothing is under way any more."""
+        """True if all queries were answered."""
         return all(answer.status for answer in self.answers)
 
     def misses(self, most_seconds: float) -> Sequence[str]:
-        """The goals that were missed."""
+        """Return the names of the missed goals."""
         small, livez = self.observed.small, self.observed.livez
         found = {
             "answers": not all(answer.is_good for answer in self.answers),
@@ -149,7 +153,7 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """How a shape is asked: with which key, and the queries of which numbers at once."""
+    """How a shape is sent: the key, and the numbers of the queries that are sent at once."""
 
     name: str
     site: Site
@@ -162,7 +166,7 @@ class Way:
 
 @dataclass(frozen=True, kw_only=True)
 class Keys:
-    """Three keys: that of the costly queries, one of a plan for bursts, and the other clients'."""
+    """Three keys: for expensive queries, for bursts with another plan, and for other clients."""
 
     costly: Site
     burst: Site
@@ -170,11 +174,11 @@ class Keys:
 
     @property
     def max_concurrent(self) -> int:
-        """How many requests a key may have under way by default, 0 for any number."""
+        """Number of requests that a key can run at once by default; 0 for no limit."""
         return load_settings(self.costly.config, {}).plans["paid"].max_concurrent
 
     def ways(self, *, has_total: bool) -> Iterator[Way]:
-        """In their order: the first warms the next."""
+        """Yield the ways in order; the first fills the caches for the next."""
         if not has_total:
             yield Way(name="cold", site=self.costly, numbers=range(1))
         yield Way(name="warm", site=self.costly, numbers=range(1, 2))
@@ -185,7 +189,7 @@ class Keys:
 
 
 class Stage:
-    """A gateway with the rows in memory, and the others beside it."""
+    """A gateway with the rows in memory, and the other clients."""
 
     def __init__(self, keys: Keys, google: str, rows: int, timeout_seconds: float) -> None:
         self.keys = keys
@@ -198,7 +202,7 @@ class Stage:
         self._neighbours: Neighbours
 
     def start(self) -> None:
-        """A new gateway that has read the rows and is warm to others; the older one is stopped."""
+        """Replace the gateway by a new one that has read the rows and served other clients."""
         self.stop()
         self._running = self._stack.enter_context(gateway(self.keys.costly))
         self._set_up("GET", plain_query())
@@ -212,28 +216,28 @@ class Stage:
         self._stack.close()
 
     def read_anew(self) -> None:
-        """Have a cell of each column changed, and the rows read anew."""
+        """Change a cell of each column, and make the gateway reread the rows."""
         self._changes += 1
         self._set_up("PATCH", f"{PATH}/2", changed_row(self._changes))
         reads = self._reads()
         self._set_up("GET", plain_query())
-        while self._reads() < reads + 2:  # as it displays itself, and with types
+        while self._reads() < reads + 2:  # displayed and typed
             time.sleep(AGAIN_SECONDS)
             self._set_up("GET", plain_query())
         time.sleep(SETTLING_SECONDS)
 
     def ask(self, way: Way, shape: Shape, *, has_total: bool) -> Sequence[Answer]:
-        """The answers to queries that are all asked at once."""
+        """Send queries at once, and return their answers."""
         paths = [shape.path(number, self.rows, has_total=has_total) for number in way.numbers]
         with ThreadPoolExecutor(len(paths)) as pool:
             return [*pool.map(lambda path: self._answer(way.site, path), paths)]
 
     def observe(self, act: Callable[[], Sequence[Answer] | None]) -> Outcome:
-        """What others see, and what the gateway takes, while something is done."""
-        time.sleep(SETTLING_SECONDS)  # what went before may still be in others' way
+        """Measure other clients and the gateway's memory while `act` runs."""
+        time.sleep(SETTLING_SECONDS)  # earlier queries can still delay the other clients
         pid = self._running.pid
         before = resident_megabytes(pid)
-        Path(f"/proc/{pid}/clear_refs").write_text("5", "ascii")  # forgets the peak
+        Path(f"/proc/{pid}/clear_refs").write_text("5", "ascii")  # resets the maximum
         self._neighbours.begin()
         began = time.perf_counter()
         answers = act() or ()
@@ -265,7 +269,7 @@ class Stage:
 
 
 def main() -> None:
-    """Print the tables; the status is 1 if a goal is missed."""
+    """Print the tables. The exit status is 1 if a goal is missed."""
     options = _options()
     ends = time.monotonic() + options.minutes * 60
     print(f"{surroundings()}, {options.timeout:.0f} s for an answer, {len(COLUMNS)} columns")
@@ -284,7 +288,7 @@ def main() -> None:
 
 
 def report_all(stage: Stage, options: argparse.Namespace, ends: float) -> int:
-    """The lines of all shapes for which there is time; how many of them miss a goal."""
+    """Print the lines of all shapes until `ends`. Returns the number that miss a goal."""
     print_header(TITLES)
     stage.start()
     report(stage, "0-nothing", "", stage.observe(lambda: None))
@@ -300,7 +304,7 @@ def report_all(stage: Stage, options: argparse.Namespace, ends: float) -> int:
 
 
 def report_shape(stage: Stage, shape: Shape, burst_after_seconds: float) -> int:
-    """The lines of a shape; how many of them miss a goal."""
+    """Print the lines of a shape. Returns the number that miss a goal."""
     missed, alone_seconds = 0, 0.0
     stage.start()
     for has_total in (False, True):
@@ -317,7 +321,10 @@ def report_shape(stage: Stage, shape: Shape, burst_after_seconds: float) -> int:
 
 
 def report(stage: Stage, name: str, how: str, outcome: Outcome) -> bool:
-    """The line of an outcome; whether it misses a goal. Without queries there is none."""
+    """Print the line of an outcome. Returns True if it misses a goal.
+
+    Without queries there is no goal.
+    """
     observed = outcome.observed
     is_hard = len(outcome.answers) > 1 or stage.rows > MANY_ROWS
     most_seconds = MOST_SECONDS_OF_MUCH if is_hard else MOST_SECONDS
@@ -346,7 +353,7 @@ def report(stage: Stage, name: str, how: str, outcome: Outcome) -> bool:
 
 @contextmanager
 def installed(rows: int) -> Iterator[tuple[Keys, str]]:
-    """An emulator with a worksheet, and the keys for it."""
+    """Run an emulator with a worksheet, and yield the keys for it and its URL."""
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
         write_worksheet(folder / "seed" / SPREADSHEET / f"{WORKSHEET}.csv", rows)
@@ -360,7 +367,7 @@ def installed(rows: int) -> Iterator[tuple[Keys, str]]:
 
 @contextmanager
 def emulating(folder: Path) -> Iterator[str]:
-    """The URL of an emulator, which may take minutes to read its seed."""
+    """Run an emulator, which can need minutes to read its CSV files, and yield its URL."""
     port = free_port()
     url = f"http://{HOST}:{port}"
     files = ("--seed", str(folder / "seed"), "--credentials", str(folder / "account.json"))
@@ -374,7 +381,7 @@ def emulating(folder: Path) -> Iterator[str]:
             while process.poll() is None and time.monotonic() < ends:
                 try:
                     ask(url, "GET", "/_emulator/stats", {}, SET_UP_SECONDS)
-                except OSError:  # nobody listens yet
+                except OSError:  # the emulator does not listen yet
                     time.sleep(AGAIN_SECONDS)
                 else:
                     break
@@ -384,7 +391,7 @@ def emulating(folder: Path) -> Iterator[str]:
 
 
 def make_site(config: Path, plan: str, *rights: str) -> Site:
-    """A new key of a plan, with rights such as `--delete`."""
+    """Create a key with a plan, and with rights such as `--delete`."""
     options = ("--name", plan, "--plan", plan, "--spreadsheet", SPREADSHEET, "--json", *rights)
     made = subprocess.run(  # noqa: S603 - our own command
         [*COMMAND, "keys", "create", *options, "--config", str(config)],
@@ -403,7 +410,10 @@ def ask(
     timeout_seconds: float,
     body: bytes | None = None,
 ) -> tuple[int, bytes]:
-    """Status and body of one request on a connection of its own; OSError if there is no answer."""
+    """Return status and body of one request on a new connection.
+
+    Raises OSError without an answer.
+    """
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=timeout_seconds)
     try:
         connection.request(method, path, body=body, headers=dict(headers))
@@ -414,7 +424,7 @@ def ask(
 
 
 def _shapes(chosen: Sequence[str], *, is_quick: bool) -> Sequence[Shape]:
-    """The shapes that are called so, or whose names begin with such a number."""
+    """Return the shapes with these names or group numbers; all if none is named."""
     found = [
         shape
         for shape in SHAPES

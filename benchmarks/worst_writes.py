@@ -1,16 +1,16 @@
-"""Other keys beside the largest writes.  Usage: python -m benchmarks.worst_writes
+"""Latency of other keys during the largest writes.  Usage: python -m benchmarks.worst_writes
 
     --shapes patch-8mib upsert-16-keys, --at-once 1 12: see --help
 
-The gateway is a process in front of the emulator, as a user runs it, started anew for each shape.
-One key sends a write at its limits, once and 12 times at once; another key's small query and /livez
-are asked 50 times a second each, from a process of their own. The worksheets: `Wide` has 900
-columns and 500 rows, `Long` 4 columns and 100,000 rows, `Full` 900 columns of texts of 100
-characters, `Numbers` 16 columns of numbers.
+The gateway runs as a process in front of the emulator, as for a user, and is restarted for each
+shape (kind of write). One key sends a write at the gateway's limits, once and 12 times at once.
+Another process sends a small query of another key and /livez 50 times a second each. The
+worksheets: `Wide` has 900 columns and 500 rows, `Long` 4 columns and 100,000 rows, `Full` 900
+columns of texts of 100 characters, `Numbers` 16 columns of numbers.
 
-A refusal is a good answer: 400, 413, 429 or 503, never 500, and never 409: the writes here meet
-nobody else. Memory is the most that the process held meanwhile, less what it held before; the rows
-are in memory before. The status is 1 if a goal is missed.
+The errors 400, 413, 429 and 503 are good answers. 500 is never good, and neither is 409, because no
+other client writes these rows. Memory is the maximum of the process during the writes, minus the
+memory before, when the rows are already cached. The exit status is 1 if a goal is missed.
 """
 
 import argparse
@@ -72,7 +72,7 @@ deletes = true
 
 @dataclass(frozen=True)
 class Write:
-    """A request at its limits; `make` gives query and body by a number, for different requests."""
+    """A write at the gateway's limits; `make` returns query and body for a number."""
 
     name: str
     method: str
@@ -80,10 +80,10 @@ class Write:
     make: Callable[[int], tuple[str, object]]
     delete: str = "shift"
     is_keyed: bool = False
-    """Whether it has an Idempotency-Key."""
+    """True if the request has an Idempotency-Key."""
 
     def request(self, number: int) -> tuple[str, bytes | None, Mapping[str, str]]:
-        """Path, body and headers."""
+        """Return path, body and headers of the request with this number."""
         query, body = self.make(number)
         encoded = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         key = {"Idempotency-Key": f"write-{number}"} if self.is_keyed else {}
@@ -91,7 +91,7 @@ class Write:
 
 
 def wide(number: int) -> str:
-    """The name of a column, as short as possible: a body holds more cells then."""
+    """Return the shortest possible name of a column, so that a body holds more cells."""
     return LETTERS[number // 31] + LETTERS[number % 31]
 
 
@@ -101,7 +101,7 @@ KEY_NAMES = [f"k{at}" for at in range(KEYS)]
 
 
 def texts(bytes_: int, columns: int, mark: object) -> dict[str, str]:
-    """Fields of the first columns that take so many bytes as JSON."""
+    """Return fields of the first columns that take this number of bytes as JSON."""
     length = max(1, bytes_ // columns - 8)
     return {wide(at): f"{mark}{'x' * length}"[:length] for at in range(columns)}
 
@@ -111,12 +111,12 @@ def where(**conditions: object) -> str:
 
 
 def group(number: int) -> str:
-    """100 rows of `Wide`, by the column that no shape writes."""
+    """Return a filter for 100 rows of `Wide`, by the column that no shape writes."""
     return where(**{LAST: f"g{number % 5}"})
 
 
 def listed(rows: int, columns: int, mark: int, *, step: int = 1) -> list[dict[str, object]]:
-    """Updates of rows that take a body, in every so many columns."""
+    """Return updates of rows that fill a body, with every `step`-th column."""
     length = max(1, BODY_BYTES // rows // columns - 8)
     texts_ = [f"{mark}{row}{'y' * length}"[:length] for row in range(rows)]
     return [
@@ -126,7 +126,7 @@ def listed(rows: int, columns: int, mark: int, *, step: int = 1) -> list[dict[st
 
 
 def tiny(mark: int) -> object:
-    """As many cells as a body holds."""
+    """Return as many cells as a body can hold."""
     columns = (BODY_BYTES - 20 * WIDE_ROWS) // WIDE_ROWS // len('"aa":1,')
     return [
         {"rowIndex": 2 + row} | {wide(at): mark % 10 for at in range(columns)}
@@ -135,7 +135,7 @@ def tiny(mark: int) -> object:
 
 
 def keyed(number: int, *, is_mixed: bool) -> object:
-    """Upserts by 16 numbers; mixed, each has another pattern of numbers and texts."""
+    """Return upserts by 16 fields of numbers; with `is_mixed` each also has texts."""
     rows = []
     for row in range(500):
         keys = [(number * 1500) + row * 3 + at for at in range(KEYS)]
@@ -161,7 +161,7 @@ def upsert_wide(number: int) -> tuple[str, object]:
 
 
 def upsert_names(number: int) -> tuple[str, object]:
-    """More names than are allowed, none of which the rows have."""
+    """Return an upsert with more field names than allowed, none of which exists."""
     return f"?on_conflict={','.join(map(wide, range(900)))}", [{"v": number}] * 500
 
 
@@ -205,7 +205,7 @@ SHAPES: Sequence[Write] = (
 
 
 def write_worksheets(folder: Path) -> None:
-    """The seeds of the worksheets."""
+    """Write the CSV files of the worksheets."""
     write_worksheet(folder / f"{WORKSHEET}.csv", SMALL_ROWS)
     names = [wide(at) for at in range(WIDE_COLUMNS)]
     between = ["cell"] * (WIDE_COLUMNS - 2)
@@ -226,7 +226,7 @@ def write_worksheets(folder: Path) -> None:
 
 
 def main() -> None:
-    """Print the table; the status is 1 if a goal is missed."""
+    """Print the table. The exit status is 1 if a goal is missed."""
     options = _options()
     print(f"{surroundings()}; body {BODY_BYTES:,} bytes")
     missed = 0
@@ -239,7 +239,7 @@ def main() -> None:
 
 
 def report_shape(shape: Write, at_once: Sequence[int]) -> int:
-    """The lines of a shape; how many of them miss a goal."""
+    """Print the lines of a shape. Returns the number that miss a goal."""
     missed = number = 0
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         folder = Path(directory)
@@ -272,7 +272,7 @@ def report_shape(shape: Write, at_once: Sequence[int]) -> int:
 
 
 def _warm(running: Running, site: Site, shape: Write) -> None:
-    """Have the rows in memory with their types, so that only the write is seen."""
+    """Read the typed rows into the cache, so that only the write is measured."""
     path = f"/v2/sheets/{shape.sheet.partition('/')[0]}?limit=1&where=%7B%22rowIndex%22%3A2%7D"
     status, body = ask(running.url, "GET", path, site.headers, TIMEOUT_SECONDS)
     if status != 200:
@@ -285,7 +285,7 @@ def _answer(
     method: str,
     asked: tuple[str, bytes | None, Mapping[str, str]],
 ) -> tuple[int, str]:
-    """Status and code of an answer."""
+    """Return status and error code of an answer."""
     path, body, key = asked
     headers = site.headers | {"Content-Type": "application/json", **key}
     status, answer = ask(running.url, method, path, headers, TIMEOUT_SECONDS, body)
@@ -300,7 +300,7 @@ def report(
     observed: Observed,
     megabytes: float,
 ) -> bool:
-    """The line of an outcome; whether it misses a goal."""
+    """Print the line of an outcome. Returns True if it misses a goal."""
     small, livez = observed.small, observed.livez
     found = {
         "answers": any(status >= 300 and status not in REFUSED for status, _ in answers),

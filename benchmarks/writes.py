@@ -1,11 +1,11 @@
-"""What writes cost at Google: 600 creates from 96 clients, and writes to many rows.
+"""Google calls of writes: 600 creates from 96 clients, and writes to many rows.
 
 Usage: python -m benchmarks.writes
 
-The emulator stands in for Google, with 300 ms a call and 60 reads and 60 writes a minute; the
-gateway is a process in front of it. Beside it, in the same run, a naive proxy: it knows the header
-and appends once per request, with the options that gspread's `append_row` has by default. Clients
-send each create once and never again.
+The emulator replaces Google, with 300 ms per call and 60 reads and 60 writes a minute. The gateway
+is a process in front of it. The same run measures a naive proxy, which knows the header and appends
+once per request, with the default options of gspread's `append_row`. Clients send each create only
+once.
 """
 
 import asyncio
@@ -45,18 +45,18 @@ WORKSHEET = "Data"
 MANY = "Many"
 HEADER = ("number", "name", "note")
 FIRST_NEW = 3
-"""The worksheet has one row below its header."""
+"""Row number of the first created row."""
 SCOPES = ["https://www.googleapis.com/auth/spreadsheets"]
 TIMEOUT_SECONDS = 120.0
 COMMAND = (sys.executable, "-m", "gateway")
 
 Answer = tuple[int, int]
-"""The number of a create and the row that its 201 named, 0 for any other answer."""
+"""The number of a create and the row number in its 201; row 0 for any other answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What came of the creates, with how many calls."""
+    """Results of the creates, and the number of calls."""
 
     created: int
     writes: int
@@ -66,7 +66,7 @@ class Figures:
     rows: int
     gaps: int
     elsewhere: int
-    """Creates whose row is not where their 201 said, or nowhere."""
+    """Number of creates whose row is not where their 201 says."""
 
 
 def main() -> None:
@@ -92,7 +92,7 @@ def main() -> None:
 
 
 def verb_lines(folder: Path, google: str, url: str, key: str) -> list[tuple[str, str, str]]:
-    """The cost of each operation by the gateway and one by one."""
+    """Return the cost of each operation with the gateway and with one call per row."""
     ours = {"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": SPREADSHEET}
     base = f"{google}/v4/spreadsheets/{SPREADSHEET}"
     theirs = {"Authorization": f"Bearer {token(folder)}"}
@@ -125,9 +125,9 @@ LINES: Sequence[tuple[str, Callable[[Figures], str]]] = (
 
 
 def measure(google: str, urls: Sequence[str], key: str, per_second: float = 0) -> Figures:
-    """Send all creates to an API in front of a fresh worksheet, and look at what it made of it.
+    """Send all creates to an API with a fresh worksheet, and check the worksheet.
 
-    It has several URLs if it is several processes. `per_second`: as in `create_all`.
+    Several URLs are several processes of one API. For `per_second` see `create_all`.
     """
     httpx2.post(f"{google}/_emulator/reset").raise_for_status()
     start = time.perf_counter()
@@ -152,7 +152,7 @@ def measure(google: str, urls: Sequence[str], key: str, per_second: float = 0) -
 
 
 def is_at(rows: Sequence[tuple[str, ...]], place: int, number: int) -> bool:
-    """Is the row of a create, and of no other, at this place?"""
+    """True if this place has the row of the create, and of no other create."""
     index = place - FIRST_NEW
     return 0 <= index < len(rows) and rows[index][:3] == tuple(record(number).values())
 
@@ -162,10 +162,10 @@ def record(number: int) -> dict[str, str]:
 
 
 async def create_all(urls: Sequence[str], key: str, per_second: float = 0) -> list[Answer]:
-    """The answers to all creates, each client sending its next one after the last was answered.
+    """Send all creates, and return their answers.
 
-    A client keeps to one URL. With `per_second` each create has a client, and so many come in a
-    second, however long the answers take.
+    Each client uses one URL, and sends its next create after the last answer. With `per_second`
+    each create has its own client, and creates start at this rate, however long answers take.
     """
     numbers = iter(range(CREATES))
     clients = CREATES if per_second else CLIENTS
@@ -195,7 +195,7 @@ async def create_all(urls: Sequence[str], key: str, per_second: float = 0) -> li
 
 
 def write_seed(directory: Path) -> None:
-    """A worksheet with a header and one row, and one with many rows."""
+    """Write a worksheet with a header and one row, and one with many rows."""
     path = directory / SPREADSHEET / f"{WORKSHEET}.csv"
     path.parent.mkdir(parents=True)
     path.write_text(f"{','.join(HEADER)}\nnumber,name,note\n", encoding="utf-8")
@@ -204,7 +204,7 @@ def write_seed(directory: Path) -> None:
 
 @contextmanager
 def emulator(folder: Path) -> Iterator[str]:
-    """The emulator as a process of its own, as slow and as strict as Google; its URL."""
+    """Run the emulator with Google's latency and limits, and yield its URL."""
     files = ("--seed", str(folder / "seed"), "--credentials", str(folder / "account.json"))
     with process("emulator", *files, "--latency-ms", str(LATENCY_MS), *LIMITS) as url:
         yield url
@@ -212,7 +212,7 @@ def emulator(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def gateway(folder: Path, google: str) -> Iterator[tuple[str, str]]:
-    """The gateway as a process of its own, with its defaults; its URL and a key."""
+    """Run the gateway with default settings, and yield its URL and a key."""
     config = folder / "config.toml"
     config.write_text(
         f'[google]\nendpoint = "{google}"\ncredentials = "account.json"\n'
@@ -231,7 +231,7 @@ def gateway(folder: Path, google: str) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def process(*arguments: str) -> Iterator[str]:
-    """A command that serves on a free port; its URL."""
+    """Run a server command on a free port, and yield its URL."""
     command = [*COMMAND, *arguments, "--port", "0"]
     with subprocess.Popen(  # noqa: S603 - our own command
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -244,7 +244,7 @@ def process(*arguments: str) -> Iterator[str]:
 
 @contextmanager
 def naive_proxy(folder: Path, google: str) -> Iterator[str]:
-    """A proxy that hands every create on as an append of its own; its URL."""
+    """Run a proxy that makes one append for each create, and yield its URL."""
     client = httpx2.AsyncClient(
         headers={"Authorization": f"Bearer {token(folder)}"}, timeout=TIMEOUT_SECONDS
     )
@@ -254,7 +254,7 @@ def naive_proxy(folder: Path, google: str) -> Iterator[str]:
 
 
 def token(folder: Path) -> str:
-    """An access token of the account."""
+    """Return an access token of the account."""
     credentials: Any = Credentials.from_service_account_file(  # type: ignore[no-untyped-call]
         str(folder / "account.json"), scopes=SCOPES
     )
@@ -265,7 +265,7 @@ def token(folder: Path) -> str:
 def appending(
     client: httpx2.AsyncClient, google: str
 ) -> Callable[[Request], Awaitable[JSONResponse]]:
-    """The proxy's only endpoint."""
+    """Return the only endpoint of the proxy."""
     append = f"{google}/v4/spreadsheets/{SPREADSHEET}/values/{quote(WORKSHEET)}!A1:append"
 
     async def create(request: Request) -> JSONResponse:

@@ -1,11 +1,11 @@
-"""The pages of docs/, made ready for the generator of the site: as they stand, GitHub shows them.
+"""Prepare the pages of docs/ for the site generator; GitHub shows the same pages unchanged.
 
 Usage: python scripts/docs_pages.py FOLDER    writes FOLDER/zensical.toml and FOLDER/pages/.
 
-Rules: docs/index.md has the navigation. A page may link to any file of the checkout; what is not
-in docs/ comes into the folder `project` of the site. The words after a block's language are for
-the tests. Markdown of Python needs a blank line before a list, and four blanks within
-an item; GitHub's does not.
+Rules: docs/index.md contains the navigation. A page can link to any file of the checkout; files
+outside docs/ are copied into the site's folder `project`. Words after a code block's language are
+for tests. Python's Markdown needs a blank line before a list, and four spaces within an item;
+GitHub's does not.
 """
 
 import json
@@ -19,12 +19,12 @@ from pathlib import Path, PurePosixPath
 TOP = Path(__file__).parents[1]
 DOCS = TOP / "docs"
 OUTSIDE = "project"
-"""The folder of the site for files that are not in docs/."""
+"""Folder of the site for files outside docs/."""
 
 _LINK = re.compile(
     r"(?P<text>\]\(|\bsrc(?:set)?=\")(?!\w+:|#)(?P<target>[^)\"#\s]+)(?P<rest>(?:#[^)\s]*)?[)\"])"
 )
-"""A link or a picture, also one in HTML."""
+"""Matches a link or an image, also in HTML."""
 _LISTED = re.compile(r"^- \[(?P<title>[^\]]+)\]\((?P<page>[^)#]+\.md)\)", re.MULTILINE)
 _FENCE = re.compile(r"^(?P<fence> *```\S*).*$")
 _ITEM = re.compile(r"^(?:- |\d+\. )")
@@ -78,7 +78,7 @@ def main(folder: Path) -> None:
 
 
 def sources() -> Sequence[Path]:
-    """The pages of docs/, and the files outside of it that these and their targets link to."""
+    """Return the pages of docs/, and the other files that these pages and files link to."""
     found = dict.fromkeys(sorted(DOCS.rglob("*.md")))
     waiting = list(found)
     while waiting:
@@ -90,7 +90,7 @@ def sources() -> Sequence[Path]:
 
 
 def navigation() -> Iterator[tuple[str, str | Mapping[str, str]]]:
-    """The lists of docs/index.md, by their headings up to the colon."""
+    """Yield the entries of docs/index.md by heading, which ends at its colon."""
     start, *lists = (DOCS / "index.md").read_text("utf-8").split("\n## ")
     yield start.splitlines()[0].removeprefix("# "), "index.md"
     yield "README", f"{OUTSIDE}/README.md"
@@ -101,7 +101,7 @@ def navigation() -> Iterator[tuple[str, str | Mapping[str, str]]]:
 
 
 def place_of(path: Path) -> PurePosixPath:
-    """The place of a file of the checkout among the pages; a configuration becomes a page."""
+    """Return the path of a file in the site; a configuration file becomes a page."""
     if path.is_relative_to(DOCS):
         return PurePosixPath(path.relative_to(DOCS).as_posix())
     place = PurePosixPath(OUTSIDE, path.relative_to(TOP).as_posix())
@@ -109,7 +109,7 @@ def place_of(path: Path) -> PurePosixPath:
 
 
 def page_of(path: Path, place: PurePosixPath) -> str:
-    """The text of a page with the links of the site, blocks without notes, and lists apart."""
+    """Return the text of a page with the site's links, plain code blocks and separate lists."""
     text = path.read_text("utf-8")
     if path.suffix == ".toml":
         return f"# {path.name}\n\n```toml\n{text}```\n"
@@ -130,7 +130,7 @@ def _targets_in(path: Path) -> Iterator[Path]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Lines of a page in Python's Markdown, where four blanks lead to what belongs to an item."""
+    """Yield the lines of a page in Python's Markdown, where list items need four spaces."""
     block, before = "", ""
     for line in text.split("\n"):
         fence = _FENCE.match(line)
@@ -148,7 +148,7 @@ def _is_deep(line: str) -> bool:
 
 
 def _continues(before: str) -> bool:
-    """True if a line belongs to a list already, so that the next item needs no blank line."""
+    """True if a line already belongs to a list, so the next item needs no blank line."""
     return bool(_ITEM.match(before)) or before.startswith(" ")
 
 

@@ -23,7 +23,7 @@ TITLES = ("kind", "formats", "cells", "listed", "wrong", "µs a cell")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cells", type=int, default=CELLS, help="of each format")
+    parser.add_argument("--cells", type=int, default=CELLS, help="number of cells for each format")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     random = Random(asked.seed)  # noqa: S311 - cases, not secrets

@@ -306,10 +306,12 @@ def _line(what: str, figure: str, goal: str = "", *, is_reached: bool | None = N
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="What several processes cost and answer.")
-    parser.add_argument("--rows", type=int, default=10_000, help="of the warm list")
-    parser.add_argument("--rounds", type=int, default=5, help="measurements of each figure")
-    parser.add_argument("--seconds", type=int, default=2, help="of each run of wrk")
-    parser.add_argument("--core", type=int, default=1, help="the core of wrk")
+    parser.add_argument("--rows", type=int, default=10_000, help="rows of the cached list")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="number of measurements of each figure"
+    )
+    parser.add_argument("--seconds", type=int, default=2, help="duration of each run of wrk")
+    parser.add_argument("--core", type=int, default=1, help="CPU core of wrk")
     return parser.parse_args()
 
 

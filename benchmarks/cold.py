@@ -175,7 +175,7 @@ def _page(answers: Answers, query: Query) -> Work[bytes]:
     typed = yield from _rendering(answers.typed, known)
     table = yield from make_table(displayed.columns).with_typed(typed.columns)
     if table.is_mixed:
-        raise SystemExit("The halves are of different states.")
+        raise SystemExit("The two renderings are from different versions of the worksheet.")
     view = table.header.whole
     page = yield from evaluate(table, query, view)
     return msgspec.json.encode([*table.row_objects(page.rows, view.names, None)])
@@ -186,7 +186,7 @@ def _rendering(body: bytes, known: KnownColumns) -> Work[Rendering]:
     answer = Answer(status=200, headers={}, body=body, digest=b"")
     half = yield from read_rendering(answer, None, Limits(UNBOUNDED, UNBOUNDED, known))
     if half is None:
-        raise SystemExit("An answer was taken for one that is known.")
+        raise SystemExit("A new answer counted as unchanged.")
     return half
 
 

@@ -302,7 +302,12 @@ def allow_files(connections: int) -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.held_connections")
     parser.add_argument("--connections", type=int, default=4_096)
-    parser.add_argument("--seconds", type=float, default=20.0, help="of each attack of half heads")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=20.0,
+        help="duration of each attack with half request heads",
+    )
     return parser.parse_args()
 
 

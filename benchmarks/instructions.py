@@ -198,8 +198,8 @@ def _take_total(dumps: Path) -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Instructions of a request.")
-    parser.add_argument("--rows", type=int, default=100_000, help="of the worksheet")
-    parser.add_argument("--warm", type=int, default=4_800, help="requests before those counted")
+    parser.add_argument("--rows", type=int, default=100_000, help="rows of the worksheet")
+    parser.add_argument("--warm", type=int, default=4_800, help="requests before the counted ones")
     return parser.parse_args()
 
 

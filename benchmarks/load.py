@@ -80,7 +80,7 @@ def find_wrk() -> str:
     """Return the path of wrk. Raises SystemExit with install instructions if wrk is missing."""
     found = shutil.which("wrk")
     if found is None:
-        raise SystemExit("wrk is missing: apt install wrk (or brew install wrk).")
+        raise SystemExit("wrk is missing. Install it with apt install wrk, or brew install wrk.")
     return found
 
 
@@ -131,7 +131,7 @@ def _run(target: Target, kind: Kind, paths: Path, seconds: int) -> Speed:
         raise SystemExit(f"{kind}: {outcome.failed} requests failed at {target.server.url}.")
     most = QUESTIONS_PER_SECOND[kind] * seconds
     if kind != "again" and not target.may_repeat and outcome.requests > most:
-        raise SystemExit(f"{kind}: questions came twice; raise QUESTIONS_PER_SECOND.")
+        raise SystemExit(f"{kind}: questions repeated within a run. Raise QUESTIONS_PER_SECOND.")
     answers = max(outcome.requests, 1)  # at least one, so that ratios are defined
     return Speed(rate=answers / outcome.seconds, core_seconds=taken / answers)
 

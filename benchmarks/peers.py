@@ -117,10 +117,14 @@ def _able(targets: Mapping[str, Target], kind: Kind) -> dict[str, Target]:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="How fast other servers answer the same.")
-    parser.add_argument("--peers", type=Path, help="folder where they are, or are to stay")
-    parser.add_argument("--rows", type=int, default=100_000, help="of the worksheet")
-    parser.add_argument("--rounds", type=int, default=5, help="measurements of each figure")
-    parser.add_argument("--seconds", type=int, default=2, help="of each run of wrk")
+    parser.add_argument(
+        "--peers", type=Path, help="folder of the installed servers, created if missing"
+    )
+    parser.add_argument("--rows", type=int, default=100_000, help="rows of the worksheet")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="number of measurements of each figure"
+    )
+    parser.add_argument("--seconds", type=int, default=2, help="duration of each run of wrk")
     return parser.parse_args()
 
 

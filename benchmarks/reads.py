@@ -182,9 +182,11 @@ def probe_line(running: Running) -> Line:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="How fast rows are read.")
-    parser.add_argument("--rows", type=int, default=100_000, help="of the large worksheet")
-    parser.add_argument("--rounds", type=int, default=5, help="measurements of each figure")
-    parser.add_argument("--seconds", type=int, default=2, help="of each run of wrk")
+    parser.add_argument("--rows", type=int, default=100_000, help="rows of the large worksheet")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="number of measurements of each figure"
+    )
+    parser.add_argument("--seconds", type=int, default=2, help="duration of each run of wrk")
     return parser.parse_args()
 
 

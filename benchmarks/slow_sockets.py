@@ -220,8 +220,8 @@ def report_fates(kinds: Mapping[str, Slowness], fates: Sequence[Fate]) -> bool:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.slow_sockets")
-    parser.add_argument("--sockets", type=int, default=1_000, help="slow clients")
-    parser.add_argument("--calm", type=float, default=5.0, help="seconds without them")
+    parser.add_argument("--sockets", type=int, default=1_000, help="number of slow clients")
+    parser.add_argument("--calm", type=float, default=5.0, help="seconds without slow clients")
     return parser.parse_args()
 
 

@@ -8,7 +8,7 @@ The gateway runs as a process in front of the emulator, as for a user, and is re
 shape (kind of query). One key sends the queries of `benchmarks/costly.py`. Another process sends a
 small query of another key and /livez 50 times a second each. Twice a second it sends a count of
 that key, which reads all rows and has no goal. Each shape is measured
-- cold: once, just after the rows were read, without indexes or with only its own;
+- cold: once, just after the rows were read, when only the other key's queries have indexes;
 - warm: once more with other operands, so that only the answer must be computed;
 - in a burst: 40 different queries at once, and again on a plan with `max_concurrent = 40` if the
   default allows fewer;
@@ -438,12 +438,21 @@ def _shapes(chosen: Sequence[str], *, is_quick: bool) -> Sequence[Shape]:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.worst_queries")
-    parser.add_argument("--rows", type=int, nargs="+", help="of the worksheets")
-    parser.add_argument("--shapes", nargs="+", default=(), help="names, or numbers of groups")
-    parser.add_argument("--quick", action="store_true", help="the worst shapes, not 500,000 rows")
-    parser.add_argument("--timeout", type=float, default=60.0, help="seconds for an answer")
-    parser.add_argument("--burst-after", type=float, default=5.0, help="seconds of one query")
-    parser.add_argument("--minutes", type=float, default=60.0, help="after which no shape begins")
+    parser.add_argument("--rows", type=int, nargs="+", help="rows of each worksheet")
+    parser.add_argument("--shapes", nargs="+", default=(), help="names of shapes, or group numbers")
+    parser.add_argument(
+        "--quick", action="store_true", help="only the worst shapes, and not 500,000 rows"
+    )
+    parser.add_argument("--timeout", type=float, default=60.0, help="maximum seconds for an answer")
+    parser.add_argument(
+        "--burst-after",
+        type=float,
+        default=5.0,
+        help="no burst if one query takes longer, in seconds",
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=60.0, help="no new shape starts after this time"
+    )
     options = parser.parse_args()
     options.rows = options.rows or (ROWS[:-1] if options.quick else ROWS)
     options.shapes = _shapes(options.shapes, is_quick=options.quick)

@@ -328,7 +328,9 @@ def report(
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.worst_writes")
     parser.add_argument("--shapes", nargs="+", default=(), choices=[each.name for each in SHAPES])
-    parser.add_argument("--at-once", type=int, nargs="+", default=(1, 12), help="requests")
+    parser.add_argument(
+        "--at-once", type=int, nargs="+", default=(1, 12), help="numbers of concurrent requests"
+    )
     return parser.parse_args()
 
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes .venv with the gateway installed from this checkout, unless it is there already. pip takes
-# files only whose hash is in the requirements; scripts/lock writes these.
-# Usage: EXTRAS=... ; . scripts/setup.sh     ("" or "[dev]"); sets VENV. Called from the checkout's top.
+# Creates .venv with the gateway of this checkout, if missing or outdated. pip installs only files
+# whose hash is in the requirements, which scripts/lock writes.
+# Usage: EXTRAS=... ; . scripts/setup.sh     ("" or "[dev]"); sets VENV. Run from the top of the checkout.
 set -eu
 VENV="$PWD/.venv"
 PYTHON="${PYTHON:-python3}"
@@ -9,25 +9,25 @@ SUM="$(cat pyproject.toml scripts/requirements.txt scripts/requirements-dev.txt 
 WANTED="$EXTRAS $SUM"
 
 if ! "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
-    echo "Python 3.11 or newer is needed; set PYTHON to its command." >&2
+    echo "Python 3.11 or newer is required. Set PYTHON to its command." >&2
     exit 1
 fi
 if [ ! -x "$VENV/bin/python" ]; then
-    echo "Making .venv ..." >&2
+    echo "Creating .venv ..." >&2
     "$PYTHON" -m venv "$VENV"
 fi
-# The stamp of the larger installation serves the smaller one too.
+# An installation with "[dev]" is sufficient for one without.
 STAMPS="$(cat "$VENV/installed" 2>/dev/null || true)"
 case "$STAMPS" in
     "$WANTED" | "[dev] $SUM") ;;
     *)
-        echo "Installing the gateway and what it needs ..." >&2
+        echo "Installing the gateway and its dependencies ..." >&2
         REQUIREMENTS=scripts/requirements.txt
         [ -z "$EXTRAS" ] || REQUIREMENTS=scripts/requirements-dev.txt
         "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
             --require-hashes -r "$REQUIREMENTS" >&2
-        # With --require-hashes pip takes no checkout. The build backend is installed: pip would
-        # fetch one without a hash.
+        # pip cannot install a checkout with --require-hashes. The build backend is already
+        # installed, because pip would download one without checking a hash.
         "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
             --no-deps --no-build-isolation -e . >&2
         echo "$WANTED" > "$VENV/installed"

@@ -19,7 +19,7 @@ Bug = Callable[[], AbstractContextManager[object]]
 
 
 def keeping_the_epoch() -> AbstractContextManager[object]:
-    """A write is answered before its epoch, the number that marks older cached rows, starts."""
+    """Bug: a write is answered before its epoch starts, which makes older cached rows invalid."""
 
     async def unchanged(_: SharedRows, state: SharedState) -> str | None:
         state.take_news()
@@ -29,7 +29,7 @@ def keeping_the_epoch() -> AbstractContextManager[object]:
 
 
 def not_waiting() -> AbstractContextManager[object]:
-    """A process does not wait for the lock of another process."""
+    """Bug: a process does not wait for the lock of another process."""
 
     async def connected(lock: PostgresWriteLock, _: WorksheetId) -> Any:
         return await lock._locks.connect()
@@ -38,7 +38,7 @@ def not_waiting() -> AbstractContextManager[object]:
 
 
 def not_checking_the_holder() -> AbstractContextManager[object]:
-    """A fence, the mark of a running batch, is stored without a check of the lock's holder."""
+    """Bug: a fence (mark of a running batch) is stored without a check of the lock's holder."""
 
     async def stored(
         connection: AsyncConnection, worksheet: WorksheetId, _: str, fence: OpenFence
@@ -53,7 +53,7 @@ def not_checking_the_holder() -> AbstractContextManager[object]:
 
 
 def leaving_open_fences() -> AbstractContextManager[object]:
-    """The next holder of the lock ignores the open fence of an earlier holder.
+    """Bug: the next holder of the lock ignores the open fence of an earlier holder.
 
     The late batch of that holder can then still take effect.
     """
@@ -61,12 +61,12 @@ def leaving_open_fences() -> AbstractContextManager[object]:
 
 
 def publishing_under_any_epoch() -> AbstractContextManager[object]:
-    """Rows read in an earlier epoch are stored under the current epoch."""
+    """Bug: rows of an earlier epoch, which a write made invalid, are stored as current rows."""
     return _scripts("if epoch ~= expected then", "if false then", ("PUBLISH",))
 
 
 def believing_epochs_after_a_restart() -> AbstractContextManager[object]:
-    """Epochs stay valid after a restart of Redis."""
+    """Bug: epochs stay valid after a restart of Redis."""
     run_id = "string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')"
     return _scripts(run_id, "'any'", ("EPOCHS", "BEGIN", "LOOK", "PUBLISH"))
 

@@ -18,7 +18,7 @@ from tests.cluster.redis_server import RedisServer
 
 
 def layouts(**rows: int) -> Layouts:
-    """Layouts with these header rows by worksheet title."""
+    """Return layouts with these header rows by worksheet title."""
     return Layouts(
         [
             WorksheetSettings(spreadsheet="book", title=title, header_row=row)
@@ -28,7 +28,7 @@ def layouts(**rows: int) -> Layouts:
 
 
 def ending(**settings: Any) -> Layouts:
-    """Layout of the worksheet `Orders` with these settings."""
+    """Return layouts with these settings of the worksheet `Orders`."""
     return Layouts([WorksheetSettings(spreadsheet="book", title="Orders", **settings)])
 
 

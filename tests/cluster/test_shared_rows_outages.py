@@ -77,7 +77,7 @@ async def test_rows_are_read_again_after_a_loss(office: Office, lose: Fault) -> 
 
 @LOSING
 async def test_a_write_before_a_loss_is_seen_by_all(office: Office, lose: Fault) -> None:
-    """Other processes see a write before the loss, although they never read its epoch."""
+    """Other processes see a write before the loss, although they never read its new epoch."""
     writer, *others = office.peers
     await office.settle_in()
     await writer.created("Reno")

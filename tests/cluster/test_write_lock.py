@@ -26,9 +26,7 @@ COUNT = "SELECT count(*) FROM row_removals"
 
 
 async def test_concurrent_creates_get_different_rows(office: Office) -> None:
-    """Creates of all processes get different rows with correct numbers, and no two
-    batches run at the same time.
-    """
+    """Creates of all processes get different rows, and no two batches run at the same time."""
     names = [f"{peer}-{number}" for peer in range(3) for number in range(5)]
     rows = await asyncio.gather(*(office.peers[int(name[0])].created(name) for name in names))
     lines = office.cities.lines()
@@ -137,7 +135,7 @@ async def test_a_successor_of_a_delete_appends_at_the_end(office: Office) -> Non
 
 
 async def test_a_lost_session_without_a_next_writer(office: Office) -> None:
-    """A holder whose session was cut keeps the row if no other process took it."""
+    """A holder whose PostgreSQL session was cut keeps the lock if no other process took it."""
     first, second, _ = office.peers
     gate = office.gate()
     first.sheets.after("read_sheet", gate)
@@ -246,7 +244,7 @@ async def test_a_writer_that_cannot_resolve_a_fence_sends_nothing(office: Office
 
 
 async def test_a_process_resolves_its_own_open_fence(office: Office) -> None:
-    """The next write of the same process checks the fence that an earlier write left."""
+    """The next write of a process checks the fence (mark of an open batch) of its earlier write."""
     first, second, _ = office.peers
     leaves_open(first, is_applied=False)
     with pytest.raises(WriteOutcomeUnknown):

@@ -1,6 +1,6 @@
-"""Creates and updates under faults and kills: nothing acknowledged is lost, doubled or misplaced.
+"""Creates and updates under faults and kills lose, double or misplace no acknowledged row.
 
-The long form is `python -m tests.simulation.fire --fires 10`.
+The long run is `python -m tests.simulation.fire --fires 10`.
 """
 
 import random
@@ -32,9 +32,7 @@ SHORT = Fire(creates=120, worksheets=4, clients=3, waves=2, longest_pause=1.0, e
 
 
 def test_a_plan_has_every_kind_of_fault_about_equally_often() -> None:
-    """The plan has the requested share of faults, all kinds, and enough reads without
-    fault between.
-    """
+    """A plan has the requested share of faults, all kinds, and successful reads between faults."""
     chance = random.Random(1)  # noqa: S311 - no secret
     faults = plan(chance, WEATHER, batches=5000, reads=5000)
     batches = [fault for fault in faults if fault["call"] == BATCH]
@@ -49,7 +47,8 @@ def test_a_plan_has_every_kind_of_fault_about_equally_often() -> None:
 
 
 def burn(campaign: Fire) -> Callable[[int, Path], Report]:
-    defect = None if campaign.kill_seconds else Defect()  # in this process, which starts sooner
+    """Return a function that runs the campaign with a seed in a folder."""
+    defect = None if campaign.kill_seconds else Defect()  # a gateway in this process starts sooner
     return lambda seed, folder: run(folder, replace(campaign, seed=seed).verbs, defect)
 
 
@@ -72,14 +71,14 @@ BUSY = replace(SHORT, kill_seconds=0.0, faults=0.03, latest_ms=2000)
 def test_creates_with_more_disturbances(
     tmp_path: Path, campaign: Fire, figures: tuple[str, ...]
 ) -> None:
-    """All answers are true with renamed tabs, slow reads, sorting people and full metadata."""
+    """Answers are true with renamed tabs, slow reads, sorting people and full metadata."""
     report = run_with(burn(campaign), tmp_path, *figures)
 
     assert report.problems == [], str(report)
 
 
 def test_creates_with_faults_and_kills(tmp_path: Path) -> None:
-    """All answers are true with every fault, kill -9 every few seconds and people's edits."""
+    """Answers are true with every fault, kill -9 every few seconds and people's edits."""
     campaign = replace(
         SHORT, creates=200, worksheets=8, faults=0.1, latest_ms=4500, visit_seconds=0.3
     )

@@ -1,6 +1,6 @@
-"""Several processes on one store, under disturbances of all sorts, keep what they say.
+"""Several gateway processes with one store give true answers under all disturbances.
 
-The long form is `python -m tests.simulation.fleet --creates 2000 --runs 50`.
+The long run is `python -m tests.simulation.fleet --creates 2000 --runs 50`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -55,16 +55,19 @@ SORTS_OF_DISTURBANCES = 11
 
 @dataclass(kw_only=True)
 class Story:
-    """A create acknowledged at 2 s, an update at 5 s, and reads. `spans` are disturbances."""
+    """An invented history: a create acknowledged at 2 s, an update at 5 s, and reads.
+
+    `spans` are the disturbances.
+    """
 
     log: Log = field(default_factory=Log)
     made: list[tuple[float, int, bool]] = field(default_factory=list)
-    """Batches: time of effect in seconds, row number, and whether the batch was the update."""
+    """Batches: time of effect in seconds, row number, and True if the batch is the update."""
     spans: tuple[Span, ...] = ()
     failures: tuple[float, ...] = ()
     peaks: dict[str, int] = field(default_factory=dict)
     unnoted: tuple[Cells, ...] = ()
-    """Rows of the last state that the recorded history does not have."""
+    """Rows at the end that the recorded history does not contain."""
 
     def created(self, *, at: float = 1.5, row: int = ROW) -> None:
         """Add the effect of the create."""
@@ -174,12 +177,12 @@ class Story:
         )
 
     def kinds(self) -> set[str]:
-        """The kinds of the problems."""
+        """Return the kinds of problems that the check finds."""
         return {problem.kind for problem in judge(self.evidence)}
 
 
 def whole() -> Story:
-    """A history without a problem, with reads of it."""
+    """Return a history without a problem, with reads of the row."""
     story = Story()
     story.created()
     story.told()
@@ -198,7 +201,7 @@ def create_only() -> Story:
 
 
 def updated_alone() -> Story:
-    """A history in which the epoch could not be set after the update."""
+    """Return a history whose update was answered with `detail=alone`: Redis had failed."""
     story = create_only()
     story.updated()
     story.told_of_update(is_alone=True)
@@ -288,9 +291,7 @@ BUGS = [
 
 
 def test_a_true_history_has_no_problems() -> None:
-    """A history whose rows are present once and shown after their acknowledgement has no
-    problems.
-    """
+    """A history has no problems if its rows exist once and are shown after acknowledgement."""
     assert whole().kinds() == set()
 
 
@@ -319,8 +320,8 @@ def test_a_false_outcome_is_found(outcome: Outcome, is_made: bool, kind: str) ->
     assert story.kinds() == {kind}
 
 
-def test_a_read_marked_alone_may_show_older_rows() -> None:
-    """A read marked `detail=alone` may be stale and does not affect later reads."""
+def test_a_read_marked_alone_can_show_older_rows() -> None:
+    """A read with `detail=alone` can be stale, and does not affect the check of later reads."""
     story = whole()
     story.read(FIRST, 7.0, is_alone=True)
     story.read(SECOND, 8.0)
@@ -328,8 +329,8 @@ def test_a_read_marked_alone_may_show_older_rows() -> None:
     assert story.kinds() == set()
 
 
-def test_a_write_marked_alone_may_be_missing_in_reads() -> None:
-    """Reads may lack a write that was answered alone, even after they showed it."""
+def test_a_write_marked_alone_can_be_missing_in_reads() -> None:
+    """Reads can lack a write that was answered with `detail=alone`, even after they showed it."""
     story = updated_alone()
     story.read(SECOND, 6.0)
     story.read(FIRST, 7.0)
@@ -338,7 +339,7 @@ def test_a_write_marked_alone_may_be_missing_in_reads() -> None:
 
 
 def test_a_write_marked_alone_does_not_hide_older_writes() -> None:
-    """Reads show what was acknowledged before a write that was answered alone."""
+    """Reads must show what was acknowledged before a write answered with `detail=alone`."""
     story = updated_alone()
     story.read(ABSENT, 7.0)
 
@@ -346,8 +347,9 @@ def test_a_write_marked_alone_does_not_hide_older_writes() -> None:
 
 
 def test_a_client_never_goes_back() -> None:
-    """A client that saw an unacknowledged write must see it in later reads; other clients
-    need not.
+    """Later reads of a client that saw an unacknowledged write must show this write.
+
+    Reads of other clients need not show it.
     """
     story = create_only()
     story.updated()
@@ -367,7 +369,7 @@ def test_a_client_never_goes_back() -> None:
     ids=["a kill", "Google failed"],
 )
 def test_unknown_outcomes_need_a_disturbance(spans: tuple[Span, ...]) -> None:
-    """An outcome may be unknown soon after a disturbance or a failure of Google."""
+    """An outcome can be unknown only soon after a disturbance or a failure of Google."""
     story = whole()
     unknown_in_peace(story)
     story.spans = spans
@@ -376,8 +378,8 @@ def test_unknown_outcomes_need_a_disturbance(spans: tuple[Span, ...]) -> None:
     assert story.kinds() == set()
 
 
-def test_a_repeated_request_in_progress_may_be_unknown() -> None:
-    """A repeated request may get `unknown` while the first request is still running."""
+def test_a_repeated_request_in_progress_can_be_unknown() -> None:
+    """A repeated request can get `unknown` while the first request is still running."""
     story = whole()
     unknown_in_peace(story)
     (attempt,) = story.log.attempts
@@ -386,8 +388,8 @@ def test_a_repeated_request_in_progress_may_be_unknown() -> None:
     assert story.kinds() == set()
 
 
-def test_processes_that_just_started_may_refuse() -> None:
-    """Without engines, a process that was killed shortly before may refuse reads."""
+def test_processes_that_just_started_can_reject_reads() -> None:
+    """Without PostgreSQL and Redis, a process that was just restarted can reject reads."""
     story = whole()
     refused_without_engines(story)
     story.spans += (Span(kind=KILL, since=6.5, until=7.0, process=2),)
@@ -396,7 +398,7 @@ def test_processes_that_just_started_may_refuse() -> None:
 
 
 def test_a_chronicle_lists_the_events_of_a_problem() -> None:
-    """The chronicle of a doubled row has its requests, effects and disturbances in order."""
+    """The event log of a doubled row has its requests, effects and disturbances in order."""
     story = whole()
     doubled_by_another_process(story)
     story.spans = (Span(kind=KILL, since=1.2, until=3.0, process=0),)

@@ -1,4 +1,4 @@
-"""The proxy between a process and an engine carries, cuts, refuses or delays connections."""
+"""The proxy before PostgreSQL or Redis carries, cuts, refuses or delays connections."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @asynccontextmanager
 async def before_an_echo() -> AsyncIterator[Proxy]:
-    """A proxy in front of an echo server."""
+    """Yield a proxy in front of an echo server."""
     server = await asyncio.start_server(_echo, HOST, 0)
     async with proxied(server.sockets[0].getsockname()[1]) as proxy:
         yield proxy

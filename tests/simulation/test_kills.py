@@ -1,7 +1,7 @@
-"""Gateways that are killed while they write: no acknowledged write is overwritten, writes go on.
+"""Killed gateways: no acknowledged write is overwritten, and writes continue.
 
-The long forms are `python -m tests.simulation.kills --cases 200` and
-`python -m tests.simulation.kills.crash_loop --seconds 600`.
+The long runs are `python -m tests.simulation.kills --cases 200` and `python -m
+tests.simulation.kills.crash_loop --seconds 600`.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ LATE: Sequence[tuple[Instant, float]] = (("sent", 2.5),)
 
 
 def test_every_write_is_killed_at_each_instant() -> None:
-    """The 200 cases have all writes, with and without a key, at all instants of a kill."""
+    """The 200 cases have all kinds of writes, with and without a key, at all steps of a write."""
     cases = [case for life in lives_of(Kills()) for case in life]
     sorts = {(each.verb.name, each.is_keyed, each.instant, each.late_seconds) for each in cases}
 

@@ -1,4 +1,4 @@
-"""Clients that read and update the same rows at once see one order of all that happened."""
+"""Concurrent reads and updates of the same rows are linearizable."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""Walks by cursors through gateways as processes lose no row while a script edits the worksheet.
+"""Paging by cursor through gateway processes loses no row while a script edits the worksheet.
 
-The long form is `python -m tests.simulation.live_paging --seconds 60 --gateways 2`.
+The long run is `python -m tests.simulation.live_paging --seconds 60 --gateways 2`.
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ SHORT = LivePaging(seconds=5.0, most_seconds=0.2)
     ("gateways", "skew_ms"), [(1, 0), (1, 60), (2, 0)], ids=["one", "slow reads", "two"]
 )
 def test_walks_under_edits_lose_no_row(tmp_path: Path, gateways: int, skew_ms: int) -> None:
-    """Walks have no problem, few end with 410, and with two gateways pages come from both."""
+    """Reads of all pages miss no row, and few end with 410; both gateways return pages."""
     report = run_live(tmp_path, replace(SHORT, gateways=gateways, skew_ms=skew_ms))
     changes = report.figures["pages of another gateway than the one before"]
     lost = sum(times for name, times in report.outcomes.items() if "410" in name)
@@ -29,7 +29,7 @@ def test_walks_under_edits_lose_no_row(tmp_path: Path, gateways: int, skew_ms: i
 
 
 def test_pages_by_number_lose_rows(tmp_path: Path) -> None:
-    """Planted bug: with pages by row number, rows are given twice or are missing."""
+    """Planted bug: paging by row number repeats or misses rows."""
     report = run_live(tmp_path, replace(SHORT, seconds=2.0, is_planted=True))
 
     assert {"twice", "missing"} <= report.kinds

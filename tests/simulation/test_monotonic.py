@@ -1,6 +1,6 @@
-"""No client is shown something older than it was shown before.
+"""No client gets an older value than it got before.
 
-The long form is `python -m tests.simulation.monotonic --seconds 60`, or with `--windows`.
+The long run is `python -m tests.simulation.monotonic --seconds 60`, or with `--windows`.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ def answer(
     last_row: int | None = None,
     is_stale: bool = False,
 ) -> Answer:
-    """An answer that shows one counter, or no counter."""
+    """Return an answer that shows one counter, or no counter."""
     cells = {} if counter is None else {(row, name): counter}
     return Answer(client=client, kind="list", cells=cells, last_row=last_row, is_stale=is_stale)
 
@@ -45,7 +45,7 @@ def answer(
     ],
 )
 def test_allowed_answers(answers: Sequence[Answer]) -> None:
-    """Rising counters, other cells and clients, and stale-marked answers are not reported."""
+    """Rising counters, other cells and clients, and answers marked as stale are not reported."""
     assert list(regressions(answers)) == []
 
 
@@ -77,7 +77,7 @@ def test_overlaps_are_counted() -> None:
 
 @pytest.mark.parametrize("has_windows", [False, True], ids=["whole", "windows"])
 def test_no_read_goes_back_in_time(tmp_path: Path, has_windows: bool) -> None:
-    """Next to writers and a person, each client sees only rising counters."""
+    """While clients and a person write, each client sees only rising counters."""
     campaign = Monotonic(seconds=5.0, has_windows=has_windows)
 
     def overlapped(report: Report) -> bool:

@@ -1,4 +1,4 @@
-"""The verdict on error 4095, and on removals of another record that are answered as done."""
+"""The check of error 4095, and of deletes that removed another record without this error."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -44,7 +44,7 @@ NAMED = {"id": "id:3", "note": "note:3", "group": "group:0"}
 def emptied(
     row_number: int, *then: Cells, rows: Sequence[Cells] = ROWS, above: Sequence[Cells] = ()
 ) -> Story:
-    """A batch at 5 s empties a row; people left the rows `then` at 4.95 s."""
+    """Return a story: people leave the rows `then` at 4.95 s, and a batch at 5 s clears a row."""
     now, at = [*then], row_number - 2 - len(above)
     now[at : at + 1] = [EMPTY] * (at < len(then))
     story = begun(*rows, above=above).add(4.95, *then)
@@ -52,7 +52,7 @@ def emptied(
 
 
 def third(story: Story, *, is_told: bool) -> Entry:
-    """A delete with the tag of the third record; `is_told` if answered with 4095."""
+    """Return a delete with the ETag of the third record; `is_told` if it got error 4095."""
     records = story.history.versions[TITLE][0].records()
     (at,) = [row for row, texts in records.items() if texts.get("id") == NAMED["id"]]
     told = deleted(at, tag="t", named=NAMED, outcome="applied", code=4095)
@@ -115,14 +115,12 @@ def test_errors_about_removed_rows(story: Story, kinds: set[str]) -> None:
     ],
 )
 def test_silent_removals_of_other_records(story: Story, kinds: set[str]) -> None:
-    """A removal of another record answered as success is reported if the rows next to it
-    show it.
-    """
+    """A removal of another record without an error is reported if the next rows show it."""
     assert kinds_of(story, third(story, is_told=False)) == kinds
 
 
 def test_a_filtered_delete_without_a_match() -> None:
-    """A removal belongs to the delete that was answered with 4095, not to one without a match."""
+    """A removal belongs to the delete with error 4095, not to a delete without a match."""
     story = emptied(4, FIVE, FOUR, TWO, row(6), ONE)
     where = Filter(field="note", texts=("note:3",))
     told = deleted_where(filter=where, outcome="applied", code=4095)
@@ -139,7 +137,7 @@ def test_a_filtered_delete_without_a_match() -> None:
     ],
 )
 def test_a_blank_row_emptied_by_a_filter(filter_: Filter, kinds: set[str]) -> None:
-    """A batch that emptied an inserted blank row justifies 4095, though no row changed."""
+    """Clearing a blank row that people inserted justifies 4095, though no row changed."""
     story = begun(ONE, TWO).add(4.95, EMPTY, ONE, TWO)
     story.add(5.0, EMPTY, ONE, TWO, fence=1, emptied=[2], is_idle=True)
     told = deleted_where(filter=filter_, outcome="applied", code=4095)
@@ -165,7 +163,7 @@ def test_a_false_4095_of_an_update() -> None:
     ],
 )
 def test_a_burnt_fence_is_no_batch(token: str, count: int) -> None:
-    """A batch that only adds a fence counts as a batch, unless its fence is burnt."""
+    """A batch that only adds a fence counts, unless the fence is burnt: marked as cancelled."""
     before = Workbook(spreadsheet_id="demo", title="Demo", sheets=[])
     fence = DeveloperMetadata(
         metadata_id=1, key="gw", value=token, visibility="DOCUMENT", project="p"

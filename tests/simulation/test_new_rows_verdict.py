@@ -1,4 +1,4 @@
-"""The verdict on new rows above other rows: each kind has its own place."""
+"""The check of new rows above other rows: each kind of row has its own place."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +27,7 @@ def insertion(row: int) -> Request:
 
 
 def added(request: Request, *rows: Cells, table_rows: int) -> Story:
-    """A table of two rows above a third row, and a batch with this request at 5 s."""
+    """Return a story: two table rows above a third row, and a batch with this request at 5 s."""
     story = Story().add(0.0, ONE, TWO, THREE, table_rows=2)
     return story.add(5.0, *rows, fence=1, table_rows=table_rows, adding=[request])
 
@@ -56,7 +56,7 @@ def added(request: Request, *rows: Cells, table_rows: int) -> Story:
     ],
 )
 def test_new_rows_above_other_rows(story: Story, at_row: int, kinds: set[str]) -> None:
-    """Native tables get rows at their end; other rows are inserted directly below all records."""
+    """New rows go to the end of a native table, else directly below all records."""
     assert kinds_of(story, created(at_row)) == kinds
 
 
@@ -67,7 +67,7 @@ def test_new_rows_above_other_rows(story: Story, at_row: int, kinds: set[str]) -
 def test_a_record_added_below_the_new_row(blank_rows: int, is_told: bool, kinds: set[str]) -> None:
     """Error 4094 is expected only if the answer showed the record that people added below.
 
-    The worksheet has no filled-down column, so the verdict also has `overwritten`.
+    The worksheet has no filled-down column, so the check also reports `overwritten`.
     """
     below = (*[("",) * 6] * blank_rows, THREE)
     story = begun(ONE, TWO).add(4.95, ONE, TWO, *below)

@@ -1,6 +1,6 @@
 """`If-Match` prevents overwriting an edit, however long writes wait for quota.
 
-The long form is `python -m tests.simulation.overwritten --seconds 60`.
+The long run is `python -m tests.simulation.overwritten --seconds 60`.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.simulation.verbs.defects import failing_reads
 
 
 def waited(report: Report) -> bool:
-    """True if conditions held and failed, and a write waited for more than a second."""
+    """True if conditions matched and failed, and a write waited for more than a second."""
     figures = report.figures
     return (
         min(figures["conditions that held"], figures["conditions that did not hold"]) > 0
@@ -21,7 +21,7 @@ def waited(report: Report) -> bool:
 
 
 def test_no_edit_before_the_read_is_overwritten(tmp_path: Path) -> None:
-    """While writes wait for quota, each outdated tag gets 412."""
+    """While writes wait for quota, each outdated ETag gets 412."""
     report = run_until_met(
         lambda seed, folder: run_overwriting(folder, Overwriting(seconds=6.0, seed=seed)),
         waited,
@@ -40,7 +40,7 @@ def test_a_wait_between_read_and_write_is_found(tmp_path: Path) -> None:
 
 
 def test_failing_reads_of_tags_are_found(tmp_path: Path) -> None:
-    """If reads of tags fail, no update is sent, and the report has a problem."""
+    """If reads of ETags fail, no update is sent, and the report has a problem."""
     report = run_overwriting(tmp_path, Overwriting(seconds=3.0), failing_reads())
 
     assert report.kinds == {"answer"}, str(report)

@@ -1,6 +1,6 @@
-"""Walks by cursors lose no row while people edit.
+"""Paging by cursor loses no row while people edit.
 
-The long form is `python -m tests.simulation.paging --walks 1000`.
+The long run is `python -m tests.simulation.paging --walks 1000`.
 """
 
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.simulation.paging import Paging, run_paging
 
 
 def test_walks_under_edits_lose_no_row(tmp_path: Path) -> None:
-    """Walks over pages miss no row while people edit, and few walks end with 410."""
+    """Reads of all pages miss no row while people edit, and few end with 410."""
     report = run_paging(tmp_path, Paging(walks=24))
 
     whole = sum(times for name, times in report.outcomes.items() if name.endswith("whole"))
@@ -18,7 +18,7 @@ def test_walks_under_edits_lose_no_row(tmp_path: Path) -> None:
 
 
 def test_pages_by_number_lose_rows(tmp_path: Path) -> None:
-    """Planted bug: with pages by row number, rows are given twice or are missing."""
+    """Planted bug: paging by row number repeats or misses rows."""
     report = run_paging(tmp_path, Paging(walks=8, is_planted=True))
 
     assert {"twice", "missing"} <= report.kinds

@@ -1,4 +1,4 @@
-"""Freshness of reads: cached rows have a ttl, and fresh data may be requested."""
+"""Freshness of reads: cached rows have a TTL, and clients can request fresh data."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ from tests.simulation.reads.outage import ALWAYS
 from tests.simulation.reads.stage import KEEPING, Mark, Question, read_mark, visitor
 
 FORCED_SECONDS = 10.0
-"""Time between two forced reads of a worksheet."""
+"""Minimum time between two reads of a worksheet that clients force with `no-cache`."""
 WISHES = [
     pytest.param("no-cache=true", {}, id="parameter"),
     pytest.param("", {"Cache-Control": "no-cache"}, id="header"),
@@ -36,7 +36,7 @@ def mark_of(answer: httpx2.Response) -> Mark:
 
 
 def insisting(api: Api, path: str, parameter: str, headers: Mapping[str, str]) -> httpx2.Response:
-    """A read that requests fresh data by parameter or header."""
+    """Send a read that requests fresh data by parameter or header."""
     joint = "&" if "?" in path else "?"
     return api.get(f"{path}{joint}{parameter}", headers=headers)
 
@@ -70,8 +70,8 @@ def test_an_edit_is_seen_after_the_ttl(open_gateway: OpenGateway) -> None:
     assert first_name(api) == "Renamed"
 
 
-def test_an_edit_may_be_hidden_within_the_ttl(open_gateway: OpenGateway) -> None:
-    """Within the ttl, the gateway serves cached rows without a call."""
+def test_an_edit_can_be_hidden_within_the_ttl(open_gateway: OpenGateway) -> None:
+    """Within the TTL, the gateway serves cached rows without a call."""
     api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 60.0})
     assert first_name(api) == "New York"
     make(api.emulator, writing(api.emulator, "Cities", 2, 1, "Renamed"))
@@ -109,7 +109,7 @@ def test_fresh_data_on_request(
 
 
 def test_fresh_data_is_cached_for_all_clients(open_gateway: OpenGateway) -> None:
-    """Rows of a forced read are served to later requests of other clients."""
+    """Rows of a read with `no-cache` are served to later requests of other clients."""
     api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 60.0})
     api.get("Cities")
     make(api.emulator, writing(api.emulator, "Cities", 2, 1, "Renamed"))
@@ -121,7 +121,7 @@ def test_fresh_data_is_cached_for_all_clients(open_gateway: OpenGateway) -> None
 
 
 def test_fresh_data_is_limited_per_worksheet(open_gateway: OpenGateway) -> None:
-    """A worksheet has one forced read in ten seconds; other such requests get cached rows."""
+    """A worksheet has one `no-cache` read in ten seconds; others get cached rows."""
     api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 60.0})
     forced = time.monotonic()
     answers = [api.get("Cities", params={"no-cache": "true", "limit": str(n)}) for n in range(20)]
@@ -137,7 +137,7 @@ def test_fresh_data_is_limited_per_worksheet(open_gateway: OpenGateway) -> None:
 
 
 def test_fresh_data_of_another_worksheet(open_gateway: OpenGateway) -> None:
-    """The limit of forced reads counts per worksheet."""
+    """The limit of `no-cache` reads counts per worksheet."""
     api = open_gateway(KEEPING)
     for title in ("Cities", "Long", "Cities", "Long"):
         api.get(title, params={"no-cache": "true"})
@@ -163,9 +163,7 @@ def test_a_request_for_fresh_data_gets_no_stale_data(
 
 
 def test_fresh_data_without_quota_gets_a_retry_time(open_gateway: OpenGateway) -> None:
-    """With the read quota spent, cached rows are served, and fresh data gets 503 with
-    `Retry-After`.
-    """
+    """Without read quota, cached rows are served, and `no-cache` gets 503 with `Retry-After`."""
     budget = {"google.reads_per_minute": 54, "google.max_waiting_seconds": 0.1}
     api = open_gateway({**KEEPING, **budget})
     api.get("Cities")

@@ -13,7 +13,7 @@ from tests.simulation.reads.stage import KEEPING, Question, Reply, Visitor, visi
 
 READERS = 200
 JOINED_SECONDS = 0.2
-"""Time in which a request that was sent joins the running call."""
+"""Time in which a sent request joins the running call to Google."""
 SLOW = {"call": "values.get", "times": 100, "delay_ms": 500}
 PLAIN = [
     Question(path="Cities", parameters={"skip": str(number % 10), "limit": str(number % 7)})
@@ -30,7 +30,7 @@ SEARCHES = [
 
 @pytest.fixture
 def api(open_gateway: OpenGateway) -> Api:
-    """A gateway with an empty cache and no quota limit."""
+    """Run a gateway with an empty cache and no quota limit."""
     return open_gateway(KEEPING)
 
 
@@ -41,7 +41,7 @@ async def visiting(api: Api) -> AsyncIterator[Visitor]:
 
 
 async def at_once(api: Api, questions: Sequence[Question]) -> list[Reply]:
-    """Replies to questions that are all sent before the first answer."""
+    """Return the replies to questions that are all sent before the first answer."""
     async with visiting(api) as client:
         return await asyncio.gather(*(client.ask(question) for question in questions))
 
@@ -88,7 +88,7 @@ async def test_each_reader_has_its_own_answer(api: Api) -> None:
 async def test_a_reader_that_leaves_does_not_affect_others(
     api: Api, parameters: dict[str, str], leaver: int
 ) -> None:
-    """If one of ten readers of a shared call leaves, the other nine get their answer."""
+    """If one of ten clients of a shared call disconnects, the other nine get their answer."""
     api.emulator.faults(SLOW)
     question = Question(path="Cities", parameters=parameters)
     async with visiting(api) as client:
@@ -106,7 +106,7 @@ async def test_a_reader_that_leaves_does_not_affect_others(
 
 
 async def test_after_all_readers_leave_the_next_is_answered(api: Api) -> None:
-    """After all readers of a call left, the next reader costs at most one more call."""
+    """After all clients of a call disconnected, the next one costs at most one more call."""
     api.emulator.faults(SLOW)
     async with visiting(api) as client:
         tasks = [asyncio.create_task(client.ask(Question(path="Cities"))) for _ in range(5)]

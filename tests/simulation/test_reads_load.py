@@ -1,6 +1,6 @@
-"""Many who poll, and one who asks for far too much: Google refuses nothing, and all are served.
+"""Polling clients and a greedy client: Google rejects no call, and all clients are served.
 
-The long forms are `python -m tests.simulation.reads polling`, `abuse` and `aging`.
+The long runs are `python -m tests.simulation.reads polling`, `abuse` and `aging`.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.simulation.reads.polling import run as polled
 async def test_polling_clients_are_served_within_the_limits(tmp_path: Path) -> None:
     """Twenty clients poll five worksheets faster than the quota allows, and all are answered.
 
-    With a ttl of one second they would cost 600 reads a minute; Google allows 60.
+    With a TTL of one second they would cost 600 reads a minute; Google allows 60.
     """
     report = await polled(tmp_path, Polling(seconds=12.0, rows_ttl_seconds=1.0))
 

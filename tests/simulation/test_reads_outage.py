@@ -1,6 +1,6 @@
 """Google is unavailable: cached rows are served and marked, and few calls are made.
 
-The long form is `python -m tests.simulation.reads outage --seconds 600 --phases 503,hole`.
+The long run is `python -m tests.simulation.reads outage --seconds 600 --phases 503,hole`.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from tests.simulation.stage import NO_LIMIT
 
 KNOWN = ("Cities", "Long", "Mixed")
 COLD = ("New", "Texts", "Totals", "Commas", "Spaced", "BlankRow", "Duplicates", "RowIndex")
-"""More worksheets than failures that open the circuit breaker."""
+"""Uncached worksheets, more than the failures that open the circuit breaker."""
 AWAY = {"call": "*", "times": ALWAYS, "status": 503}
 SETTINGS: Mapping[str, object] = {
     **KEEPING,
@@ -57,7 +57,7 @@ async def test_cached_worksheets_are_served_during_an_outage(
 
 @pytest.fixture
 def without_google(open_gateway: OpenGateway) -> Api:
-    """A gateway with three cached worksheets and an open circuit breaker."""
+    """Run a gateway with three cached worksheets and an open circuit breaker."""
     api = open_gateway(SETTINGS)
     for title in KNOWN:
         assert api.get(title, params={"order": "rowIndex"}).status_code == 200
@@ -168,9 +168,7 @@ def test_a_missing_row_during_an_outage(without_google: Api) -> None:
 
 @pytest.mark.parametrize("times", [1, ALWAYS], ids=["once", "a storm"])
 def test_a_429_without_retry_after(open_gateway: OpenGateway, times: int) -> None:
-    """After a 429 without `Retry-After` Google is not called for seconds; cached rows are
-    served.
-    """
+    """After a 429 without `Retry-After`, Google is not called for seconds, and rows are cached ones."""
     api = open_gateway(SETTINGS)
     api.get("Cities")
     api.emulator.faults({"call": "*", "times": times, "status": 429})

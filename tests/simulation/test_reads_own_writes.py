@@ -33,7 +33,7 @@ FIND = {"where": '{"population":{"$gte":709037,"$lt":709038}}'}
 
 @pytest.fixture
 def api(open_gateway: OpenGateway) -> Api:
-    """A gateway without a quota limit and with long ttls."""
+    """Run a gateway without a quota limit and with long TTLs."""
     return open_gateway(
         {**KEEPING, "cache.rows_ttl_seconds": 60.0, "cache.header_ttl_seconds": 60.0}
     )
@@ -61,7 +61,7 @@ def test_a_create_is_seen_without_a_call(api: Api, known: Mapping[str, str]) -> 
     assert created["rowIndex"] == 12
     assert (listed[-1], read, found) == (row, row, [row])
     assert len(listed) == 11
-    assert plain_reads == reads + 1  # the create's own look
+    assert plain_reads == reads + 1  # the create's own read
     assert api.emulator.calls()[0] == reads + 1 + (not known)
 
 
@@ -170,7 +170,7 @@ def test_a_running_read_does_not_hide_a_write(
 def test_a_write_is_shown_during_an_outage(
     open_gateway: OpenGateway, write: Callable[[Api], httpx2.Response]
 ) -> None:
-    """During an outage a list shows an acknowledged write, or is refused."""
+    """During an outage a list shows an acknowledged write, or gets an error."""
     api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 0.2, "cache.header_ttl_seconds": 60.0})
     api.get("Cities", params={"order": "name"})
     assert write(api).is_success
@@ -194,7 +194,7 @@ def test_a_write_is_shown_during_an_outage(
 def test_a_write_is_shown_without_quota(
     open_gateway: OpenGateway, write: Callable[[Api], httpx2.Response]
 ) -> None:
-    """With the read quota spent, a list shows the write or gets 503."""
+    """Without read quota, a list shows the write or gets 503."""
     api = open_gateway(
         {
             **KEEPING,
@@ -250,7 +250,7 @@ async def test_writers_see_their_own_writes_among_pollers(tmp_path: Path) -> Non
 
 @asynccontextmanager
 async def polled(stage: Stage) -> AsyncIterator[Visitor]:
-    """Six clients poll both worksheets during the block."""
+    """Run six clients that poll both worksheets during the block."""
     questions = [
         Question(path=title, parameters=parameters)
         for title in stage.titles
@@ -272,7 +272,7 @@ def repeat_from(questions: list[Question], first: int) -> list[Question]:
 
 
 async def write_and_look(client: httpx2.AsyncClient, title: str, number: int) -> list[str]:
-    """Create and update alternately. Returns what later reads lacked."""
+    """Create and update alternately. Returns the answers that lack a written value."""
     unseen: list[str] = []
     path = f"/v2/sheets/{title}"
     for each in range(ROUNDS):
@@ -290,7 +290,7 @@ async def write_and_look(client: httpx2.AsyncClient, title: str, number: int) ->
 async def missing(
     client: httpx2.AsyncClient, path: str, row: int, body: Mapping[str, object]
 ) -> list[str]:
-    """Answers (list, search, row) that lack the written value."""
+    """Return the answers (list, search, row) that lack the written value."""
     wanted = {"rowIndex": row, **{name: str(value) for name, value in body.items()}}
     read = (await client.get(f"{path}/{row}")).json()
     where = f'{{"amount":{body["amount"]}}}'

@@ -1,4 +1,4 @@
-"""The checks of the reading journeys find what is wrong, and nothing else."""
+"""The checks of read campaigns find each problem, and report no correct behaviour."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -158,7 +158,7 @@ def test_reads_that_could_not_be_answered() -> None:
 
 
 def test_the_time_until_all_is_fresh_again() -> None:
-    """The recovery time ends with the first answer from a read after the outage."""
+    """The recovery time ends with the first answer of a read after the outage."""
     replies = [
         reply(GONE - 1.0),
         reply(GONE + 1.0, stale(20)),
@@ -175,7 +175,7 @@ def test_the_time_until_all_is_fresh_again() -> None:
 
 
 def test_worksheets_that_starve() -> None:
-    """A worksheet that is read far less than others, or served too old, is reported."""
+    """A worksheet that is refreshed far less than others, or served too old, is reported."""
     ages = {"Reads0": 40, "Reads1": 50}
 
     assert list(starved({"Reads0": 2, "Reads1": 4}, ages, most_seconds=60.0)) == []

@@ -1,4 +1,4 @@
-"""Explanations of removed rows by deletes by filter of which several could have removed them."""
+"""Removed rows that several deletes by filter could have removed are explained as a whole."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -9,7 +9,7 @@ from tests.simulation.verbs.removals import Cover, Explanation
 
 
 def explanation(covers: dict[int, list[int]]) -> Explanation:
-    """An explanation with the deletes that can have removed the only row of each batch."""
+    """Return an explanation with the deletes that can have removed the only row of each batch."""
     batches = [SimpleNamespace(index=index, removed=[2], at=0.0) for index in covers]
     nothing = SimpleNamespace(row=lambda _: "")
     course = SimpleNamespace(

@@ -1,6 +1,6 @@
-"""Two gateways and a script on one worksheet: no row is overwritten, moved or taken for another.
+"""Two gateways and a script on one worksheet overwrite, move or confuse no row.
 
-The long form is `python -m tests.simulation.shared_sheet --operations 20000`.
+The long run is `python -m tests.simulation.shared_sheet --operations 20000`.
 """
 
 from collections.abc import Callable

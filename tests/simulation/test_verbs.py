@@ -1,6 +1,6 @@
-"""Writes of all kinds under faults, kills and edits by people: all that is told is true.
+"""Writes of all kinds under faults, kills and edits by people get true answers.
 
-The long form is `python -m tests.simulation.verbs --operations 100000`.
+The long run is `python -m tests.simulation.verbs --operations 100000`.
 """
 
 from collections.abc import Callable
@@ -44,12 +44,12 @@ CALM = Verbs(
 
 
 def perform(campaign: Verbs) -> Callable[[int, Path], Report]:
-    defect = None if campaign.kill_seconds else Defect()  # in this process, which starts sooner
+    defect = None if campaign.kill_seconds else Defect()  # a gateway in this process starts sooner
     return lambda seed, folder: run(folder, replace(campaign, seed=seed), defect)
 
 
 def test_all_verbs_with_faults_and_kills(tmp_path: Path) -> None:
-    """All answers are true with every fault, kill -9 every few seconds and people's edits."""
+    """Answers are true with every fault, kill -9 every few seconds and people's edits."""
     campaign = Verbs(operations=240, kill_seconds=4.0, latest_ms=2000)
     report = run_with(
         perform(campaign),
@@ -115,7 +115,7 @@ SEEING_SOME = "conditions of the key that sees some columns"
 def test_all_verbs_with_more_disturbances(
     tmp_path: Path, campaign: Verbs, figures: tuple[str, ...]
 ) -> None:
-    """All answers are true with renamed tabs, slow reads, emptied rows and restricted keys."""
+    """Answers are true with renamed tabs, slow reads, cleared rows and restricted keys."""
     report = run_with(perform(campaign), tmp_path, *figures)
 
     assert report.problems == [], str(report)
@@ -131,7 +131,7 @@ def test_all_verbs_above_filled_down_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("native_table", [False, True], ids=["plain", "native table"])
 def test_all_verbs_without_disturbances(tmp_path: Path, native_table: bool) -> None:
-    """Control: without a planted bug, the calm campaign has no problems."""
+    """Without a planted bug and without disturbances the campaign has no problems."""
     report = run(tmp_path, replace(CALM, native_table=native_table), Defect())
 
     assert report.problems == [], str(report)

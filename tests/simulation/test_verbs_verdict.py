@@ -1,4 +1,4 @@
-"""What is judged of writes of all kinds: true histories pass, every broken promise is found."""
+"""The check of writes: correct histories have no problems, and every violation is found."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -92,7 +92,7 @@ def test_verdict_on_creates(story: Story, entries: list[Entry], kinds: set[str])
 def test_created_rows_above_the_rows_of_the_answer(
     answer_from: int, kinds: tuple[set[str], set[str]]
 ) -> None:
-    """If people moved the end of the sheet up, the number of the created row may be unknown."""
+    """If people moved the end of the sheet up, the created row's number can be unknown."""
     story = begun(ONE, TWO).add(4.95, ONE).add(5.0, ONE, NEW_ROW, fence=1, answer_from=answer_from)
     story.add(5.1, ONE, TWO, NEW_ROW)
 
@@ -157,7 +157,7 @@ SHARED_ROW = row(1_000_000_000)
 
 
 def shared(number: int, at_row: int = 4, **more: Any) -> Entry:
-    """A create of a row that other creates also write."""
+    """Return a create of a row that other creates also write."""
     told = [{"rowIndex": at_row, **SHARED[0]}]
     return entry("create", SHARED, told=told, number=number, shared=1_000_000_000, **more)
 
@@ -188,7 +188,7 @@ def test_equal_rows_are_counted(
 
 
 def late_copy(arrives_at: float) -> Story:
-    """Row 2 is updated by operation 8, and by a delayed batch of operation 7."""
+    """Return a story: operation 8, and a delayed batch of operation 7, update row 2."""
     copies = sorted([(arrives_at, 7), (8.5, 8)])
     story = begun(ONE, TWO)
     for fence, (at, number) in enumerate(copies, start=1):
@@ -285,7 +285,7 @@ SORTED_BEFORE = begun(ONE, TWO).add(2.0, TWO, ONE).add(5.0, row(2, "group:1", no
     ],
 )
 def test_verdict_on_updates(story: Story, entries: list[Entry], kinds: set[str]) -> None:
-    """An update must change only its cells of its row, in the state of its tag."""
+    """An update must change only its own cells of its row, if the row has its ETag."""
     assert kinds_of(story, *entries) == kinds
 
 
@@ -346,7 +346,7 @@ def test_verdict_on_updates_by_filter(story: Story, entries: list[Entry], kinds:
 
 
 def gone(*removed: int, rows: Sequence[Cells] = (ONE, TWO, THREE)) -> Story:
-    """A batch at 5 s that removes these row numbers."""
+    """Return a story in which a batch at 5 s removes these row numbers."""
     left = [cells for at, cells in enumerate(rows, start=2) if at not in removed]
     return begun(*rows).add(5.0, *left, fence=1, removed=removed)
 
@@ -405,12 +405,12 @@ IN_GROUP_1 = Filter(field="group", texts=("group:1",))
     ],
 )
 def test_verdict_on_deletes(story: Story, entries: list[Entry], kinds: set[str]) -> None:
-    """Each acknowledged delete must remove its own row, and no other row may disappear."""
+    """Each acknowledged delete must remove its own row, and no other row must disappear."""
     assert kinds_of(story, *entries) == kinds
 
 
 def test_a_delete_of_unknown_outcome_explains_one_row_at_most() -> None:
-    """A delete of unknown outcome may have removed one row, not two."""
+    """A delete of unknown outcome can have removed one row, not two."""
     story = gone(3).add(7.0, ONE, fence=2, removed=[3])
     unknown = deleted(3, outcome="unknown")
 
@@ -489,7 +489,7 @@ def test_verdict_on_upserts(story: Story, entries: list[Entry], kinds: set[str])
 def repeated(
     first: Entry, *told: Mapping[str, Any], code: int = 0, is_replayed: bool = True
 ) -> Entry:
-    """An entry whose request was repeated at 8 s."""
+    """Return an entry whose request was repeated at 8 s."""
     answer = Answer(
         outcome="applied" if code else "done",
         status=409 if code else 200,
@@ -513,7 +513,7 @@ ITS_DELETE = deleted(2, number=8, answered_at=7.5)
     ],
 )
 def test_replays_of_rows_that_moved(again: Entry, kinds: set[str]) -> None:
-    """The replay for a row that moved must be 4094, without a row number."""
+    """The repeated answer for a row that moved must be error 4094, without a row number."""
     assert kinds_of(AFTER_A_DELETE, again, ITS_DELETE) == kinds
 
 
@@ -532,12 +532,12 @@ def test_replays_of_rows_that_moved(again: Entry, kinds: set[str]) -> None:
     ],
 )
 def test_verdict_on_replays(again: Entry, kinds: set[str]) -> None:
-    """A replay must equal the first answer."""
+    """The repeated answer must equal the first answer."""
     assert kinds_of(at_5(ONE, TWO, NEW_ROW), again) == kinds
 
 
 def test_a_replay_without_a_number_needs_a_reason() -> None:
-    """A replay may lack the row number only if rows were removed or Google failed."""
+    """A repeated answer can lack the row number only if rows were removed or Google failed."""
     again = repeated(created(), code=4094)
 
     assert kinds_of(at_5(ONE, TWO, NEW_ROW), again) == {"replay"}
@@ -560,8 +560,8 @@ def test_verdict_on_lists(rows: Sequence[Cells], kinds: set[str]) -> None:
     assert kinds_of(at_5(ONE, TWO, NEW_ROW), created(), reads=[read]) == kinds
 
 
-def test_an_edit_by_a_person_may_be_missing_in_a_list() -> None:
-    """A list of cached rows may lack a recent edit of a person."""
+def test_an_edit_by_a_person_can_be_missing_in_a_list() -> None:
+    """A list of cached rows can lack a recent edit of a person."""
     story = at_5(ONE, TWO, NEW_ROW).add(6.0, TWO, NEW_ROW)
     shown = story.history.versions[TITLE][1]
     read = ListRead(worksheet=TITLE, asked_at=6.1, answered_at=6.2, records=records_of(shown))
@@ -588,7 +588,7 @@ def test_a_late_update_of_a_killed_gateway(key: str | None) -> None:
 
 
 def renamed(at: float, story: Story) -> Story:
-    """The history with a tab that was renamed at this time."""
+    """Return the history with a tab that was renamed at this time."""
     story.history.titles[TITLE] = [(0.0, TITLE), (at, "Archive")]
     return story
 
@@ -650,7 +650,7 @@ REGROUPED_EARLY = (
     ],
 )
 def test_rows_of_a_slow_read_are_read_again(story: Story, kinds: set[str]) -> None:
-    """An old read may find rows, but the gateway must read them again before the write."""
+    """An old read can find rows, but the gateway must reread them before the write."""
     assert kinds_of(story, updated_where(2)) == kinds
 
 
@@ -664,7 +664,7 @@ LOOKS_ALIKE = ("id:2", "", "", "note:9", "", "")
     [pytest.param(True, {"lost", "removed"}, id="limited"), pytest.param(False, set(), id="all")],
 )
 def test_records_that_look_alike_to_a_limited_key(is_limited: bool, kinds: set[str]) -> None:
-    """The tag of a restricted key covers hidden cells, so a similar record does not match."""
+    """The ETag of a restricted key covers hidden cells, so a similar record does not match."""
     rows = (HIDDEN, TWO) if is_limited else (("", *HIDDEN[1:]), TWO)
     then = (LOOKS_ALIKE, TWO) if is_limited else rows
     story = begun(*rows).add(3.0, *then).add(5.0, TWO, fence=1, removed=[2])
@@ -684,7 +684,7 @@ UNSEEN: Cells = ("id:9", "", "", "", "", "")
     ],
 )
 def test_a_tag_of_another_tab_with_the_title(had_title_until: float, kinds: set[str]) -> None:
-    """After a swap of tabs, a tag can be of the other tab, so 412 is justified."""
+    """After a swap of titles, an ETag can come from the other tab, so 412 is justified."""
     story = begun(("",) * 6, TWO).add(2.0, ("",) * 6, TWO)
     history = story.history
     history.versions["Old"] = [
@@ -713,14 +713,14 @@ EMPTY: Cells = ("",) * 6
     ],
 )
 def test_deletes_that_empty_rows(entries: list[Entry], kinds: set[str]) -> None:
-    """An emptied row keeps its position, and emptying a blank row changes nothing."""
+    """A cleared row keeps its position, and clearing a blank row changes nothing."""
     story = begun(ONE, TWO, THREE).add(5.0, ONE, EMPTY, THREE, fence=1)
 
     assert kinds_of(story, *entries) == kinds
 
 
 def test_rows_that_people_made_blank_before_they_were_emptied() -> None:
-    """4095 is justified if a person moved a matched row before the batch emptied it."""
+    """Error 4095 is justified if a person moved a matched row before the batch cleared it."""
     moved = begun(ONE, TWO, THREE).add(4.95, ONE, TWO, EMPTY, THREE)
     story = moved.add(5.0, EMPTY, TWO, EMPTY, THREE, fence=1, emptied=[2, 4])
     answered = deleted_where(filter=IN_GROUP_0, outcome="applied", code=4095)

@@ -238,7 +238,7 @@ class Case:
 
     @property
     def stranger(self) -> str:
-        """The note that the stranger writes."""
+        """The note that the second client (stranger) of this case writes."""
         return f"stranger:{self.number}"
 
     def __str__(self) -> str:

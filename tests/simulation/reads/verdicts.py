@@ -151,7 +151,7 @@ def _is_refusal(reply: Reply, seconds: float) -> bool:
 
 
 def reported(lines: Sequence[str], problems: Iterable[str]) -> Report:
-    """Return the report of a campaign of readers."""
+    """Return a report with `lines` as its figures."""
     return Report(lines=lines, problems=[Problem(kind="reads", detail=each) for each in problems])
 
 

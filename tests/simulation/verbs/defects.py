@@ -97,7 +97,7 @@ class Defect:
 
 
 def keeping_numbers_of_rows() -> Defect:
-    """Cached rows keep their numbers when rows above are deleted."""
+    """Bug: cached rows keep their numbers when rows above are deleted."""
 
     def all_rows(table: Table, _: Sequence[int]) -> Work[Table]:
         yield 1
@@ -107,12 +107,12 @@ def keeping_numbers_of_rows() -> Defect:
 
 
 def keeping_numbers_of_records() -> Defect:
-    """Repeated answers have the old row numbers, although the rows moved."""
+    """Bug: repeated answers have the old row numbers, although the rows moved."""
     return Defect(planted=lambda: patch.object(BatchRows, "moves", lambda *_: False))
 
 
 def matching_old_rows() -> Defect:
-    """Every second filter or key is matched against the rows of the previous read."""
+    """Bug: every second filter or key is matched against the rows of the previous read."""
     kept: dict[object, tuple[int, Snapshot]] = {}
     read_in_turn = Worksheet.read_in_turn
 
@@ -129,17 +129,17 @@ def matching_old_rows() -> Defect:
 
 
 def deleting_top_down() -> Defect:
-    """A batch deletes its rows from the top, so that the later rows have already moved."""
+    """Bug: a batch deletes its rows from the top, so that the later rows have already moved."""
     return Defect(sheets=lambda inner: cast(Sheets, _Altered(inner, batch=_top_down)))
 
 
 def deleting_again() -> Defect:
-    """A delete ignores its Idempotency-Key, but the answer looks like a repeated one."""
+    """Bug: a delete ignores its Idempotency-Key, but the answer looks like a repeated one."""
     return Defect(app=_without_keys_of_deletes)
 
 
 def reading_by_title() -> Defect:
-    """Writes by filter read rows by the title of the worksheet, not by its sheet ID."""
+    """Bug: writes by filter read rows by the title of the worksheet, not by its sheet ID."""
 
     async def by_title(
         sheets: Sheets, worksheet: WorksheetId, area: Any, **how: Any
@@ -151,7 +151,7 @@ def reading_by_title() -> Defect:
 
 
 def counting_age_from_answers() -> Defect:
-    """The age of a read counts from its answer, so the time of a slow read is ignored."""
+    """Bug: the age of a read counts from its answer, so the time of a slow read is ignored."""
 
     def plan(**fields: Any) -> Plan:
         return Plan(**{**fields, "looked_at": time.monotonic()})
@@ -160,7 +160,7 @@ def counting_age_from_answers() -> Defect:
 
 
 def deleting_young_fences() -> Defect:
-    """Each batch deletes all earlier fences, although late copies of them can arrive."""
+    """Bug: each batch deletes all earlier fences, although late copies of them can arrive."""
 
     async def all_left(fences: Fences, spreadsheet: str, *, needed: int = 0) -> Sequence[int]:
         return [*fences._left.get(spreadsheet, ())]
@@ -169,7 +169,7 @@ def deleting_young_fences() -> Defect:
 
 
 def tagging_visible_cells() -> Defect:
-    """The ETag of a row covers only the cells that the key can access."""
+    """Bug: the ETag of a row covers only the cells that the key can access."""
 
     def tag(
         view: View, _row: int, displayed: Sequence[object], _typed: Sequence[object] | None = None
@@ -184,7 +184,7 @@ def tagging_visible_cells() -> Defect:
 
 
 def taking_edits_for_moves() -> Defect:
-    """An edited cell next to a removed row makes that row count as another record."""
+    """Bug: an edited cell next to a removed row makes that row count as another record."""
 
     def suspected(*about: Any) -> Any:
         found = passed(*about)
@@ -195,18 +195,18 @@ def taking_edits_for_moves() -> Defect:
 
 
 def overlooking_moves() -> Defect:
-    """The rows next to a removed row are not compared."""
+    """Bug: the rows next to a removed row are not compared."""
     found = moved_rows._Passed(is_another=False)
     return Defect(planted=lambda: patch.object(moved_rows, "_passed", lambda *_: found))
 
 
 def overwriting() -> Defect:
-    """Rows are written into the cells below the last known row instead of appended."""
+    """Bug: rows are written into the cells below the last known row instead of appended."""
     return Defect(sheets=lambda inner: cast(Sheets, _Altered(inner, batch=_written_below)))
 
 
 def copying_constants() -> Defect:
-    """All cells of a filled-down row are copied to a created row, not only formulas."""
+    """Bug: all cells of a filled-down row are copied to a created row, not only formulas."""
 
     def copied(batch: Batch) -> Batch:
         changes = [
@@ -219,32 +219,32 @@ def copying_constants() -> Defect:
 
 
 def trusting_the_look() -> Defect:
-    """Created rows are assumed to be directly below the last record."""
+    """Bug: created rows are assumed to be directly below the last record."""
     return Defect(planted=lambda: patch.object(applied, "is_below_records", lambda *_: True))
 
 
 def guessing_numbers() -> Defect:
-    """New rows are assumed to be below the last known row, whatever the answer shows."""
+    """Bug: new rows are assumed to be below the last known row, whatever the answer shows."""
     return Defect(sheets=lambda inner: cast(Sheets, _Altered(inner, view=_moved_up)))
 
 
 def ignoring_tables() -> Defect:
-    """New rows go below all rows of the sheet, and not into the native table."""
+    """Bug: new rows go below all rows of the sheet, and not into the native table."""
     return Defect(sheets=lambda inner: cast(Sheets, _Altered(inner, batch=_below_tables)))
 
 
 def ignoring_tags() -> Defect:
-    """Updates are sent without comparing the ETag of If-Match."""
+    """Bug: updates are sent without comparing the ETag of If-Match."""
     return Defect(app=_without_conditions)
 
 
 def failing_reads() -> Defect:
-    """Reads of a single row get 503; reads of all rows succeed."""
+    """Bug: reads of a single row get 503; reads of all rows succeed."""
     return Defect(app=_without_reads_of_rows)
 
 
 def waiting_after_looks(writes_per_minute: int) -> Defect:
-    """Writes wait for quota after their read, without limit of the read's age."""
+    """Bug: writes wait for quota after their read, without limit of the read's age."""
 
     @asynccontextmanager
     async def opened(settings: GoogleSettings) -> AsyncIterator[Sheets]:

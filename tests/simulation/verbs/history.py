@@ -189,7 +189,7 @@ class History:
     """All versions of the worksheets of one spreadsheet that differ in their rows."""
 
     versions: dict[str, list[Version]] = field(default_factory=dict)
-    """Versions by tab."""
+    """Versions by tab, which is the first title of a worksheet."""
     tabs: dict[int, str] = field(default_factory=dict)
     """Tabs by sheet ID."""
     titles: dict[str, list[tuple[float, str]]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-// What pages do through XMLHttpRequest, on which jQuery and axios stand; browsers only.
+// Requests of pages with XMLHttpRequest, which jQuery and axios use; only for browsers.
 
 /** One request; status 0 is all that a page learns of an answer that it may not read. */
 export function request(method, url, { headers = {}, body = null, withCredentials = false } = {}) {

@@ -1,4 +1,4 @@
-// Runs the samples in Node: the site comes as JSON on standard input, the outcomes leave likewise.
+// Runs the samples in Node. Reads the site as JSON from standard input, and prints the results as JSON.
 import { runAll } from "./samples.mjs";
 
 let given = "";

@@ -1,5 +1,5 @@
-// What pages and programs in JavaScript do with the API, in `fetch` alone: the same in Node and in a
-// browser. Each sample takes the site (base URL, keys, spreadsheet id) and gives what it was told.
+// Typical uses of the API by JavaScript with only `fetch`, equal in Node and in a browser. Each
+// sample takes the site (base URL, keys, spreadsheet ID) and returns the answers.
 
 const TEXAS = { state: "Texas" };
 const JSON_TYPE = { "Content-Type": "application/json" };

@@ -168,7 +168,7 @@ def test_a_missing_row_during_an_outage(without_google: Api) -> None:
 
 @pytest.mark.parametrize("times", [1, ALWAYS], ids=["once", "a storm"])
 def test_a_429_without_retry_after(open_gateway: OpenGateway, times: int) -> None:
-    """After a 429 without `Retry-After`, Google is not called for seconds, and rows are cached ones."""
+    """After a 429 without `Retry-After`, Google is not called for seconds; reads use the cache."""
     api = open_gateway(SETTINGS)
     api.get("Cities")
     api.emulator.faults({"call": "*", "times": times, "status": 429})

@@ -1,12 +1,12 @@
-// Calls of the client in Node, one after the other. Each line of standard input is a call as JSON:
-// the module, the options of client and worksheet, the method and its arguments. A line of standard
-// output is its result, its error, or a wait, which ends with the next line of standard input.
+// Runs calls of the client in Node, one after the other. Each line of standard input is a call as
+// JSON: module, options of client and worksheet, method and arguments. Each line of standard output
+// is a result, an error, or a wait, which ends with the next line of standard input.
 import { createInterface } from "node:readline";
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const say = (what) => process.stdout.write(`${JSON.stringify(what)}\n`);
 
-/** Clocks that pass only while the client waits. */
+/** Returns clocks on which time passes only while the client waits. */
 function timingOf() {
   let now = 0;
   return {

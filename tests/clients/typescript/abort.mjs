@@ -1,4 +1,4 @@
-// A call that its caller ends: standard input has the module, the options and when to abort.
+// Aborts a call. Standard input has the module, the options and the time of the abort as JSON.
 let text = "";
 for await (const part of process.stdin) text += part;
 const { module, options, abortMs } = JSON.parse(text);

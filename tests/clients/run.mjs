@@ -1,4 +1,4 @@
-// Runs the samples in Node. Reads the site as JSON from standard input, and prints the results as JSON.
+// Runs the samples in Node. Reads the site as JSON from standard input, and prints the results.
 import { runAll } from "./samples.mjs";
 
 let given = "";

@@ -1,7 +1,7 @@
 """Killed gateways: no acknowledged write is overwritten, and writes continue.
 
-The long runs are `python -m tests.simulation.kills --cases 200` and `python -m
-tests.simulation.kills.crash_loop --seconds 600`.
+The long runs are `python -m tests.simulation.kills --cases 200` and
+`python -m tests.simulation.kills.crash_loop --seconds 600`.
 """
 
 from collections.abc import Sequence

@@ -229,7 +229,7 @@ class AsyncSheet:
     async def get(
         self, row_index: int, *, keys: Names | None = None, no_cache: bool = False
     ) -> Row:
-        """Return one row; `keys` are the fields to return, and `no_cache` skips the cache."""
+        """Return one row; `keys` are the fields to return, and `no_cache` asks for fresh rows."""
         return await self._do(calls.get_row(self.name, row_index, keys=keys, no_cache=no_cache))
 
     @overload

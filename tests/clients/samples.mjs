@@ -141,7 +141,7 @@ export const samples = {
     ),
 };
 
-/** What all samples were told, one after another; an exception becomes its text. */
+/** Returns the results of all samples, run one after another; an exception becomes its text. */
 export async function runAll(site) {
   const outcomes = {};
   for (const [name, sample] of Object.entries(samples)) {

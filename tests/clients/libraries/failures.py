@@ -76,7 +76,7 @@ def create(name: str, expected: object = None, **members: Any) -> Case:
 
 _REPEATED: Sequence[Case] = [
     *[
-        create(f"a row is created once although twice {name}", faults=[fault] * 2, requests=3)
+        create(f"a row is created once, although twice {name}", faults=[fault] * 2, requests=3)
         for name, fault in FAULTS.items()
     ],
     *[
@@ -84,12 +84,12 @@ _REPEATED: Sequence[Case] = [
         for name, fault in FAULTS.items()
     ],
     read(
-        "a wait is as long as the answer says, and grows otherwise",
+        "a wait follows Retry-After, and grows without this header",
         faults=[Fault(), busy(7, 429), Fault()],
         waits=[0.5, 7, 2],
     ),
     create(
-        "answers until the first request is done are no tries",
+        "answers 4090 while the first request runs do not count as tries",
         client={"retry": {"tries": 2}},
         faults=[LOST, *[UNDER_WAY] * 9],
         waits=[0.5, *[1.0] * 9],
@@ -115,21 +115,21 @@ _REPEATED: Sequence[Case] = [
         for seconds, requests in (("60", 2), ("61", 1), ("3600", 1), ("1" * 10, 1))
     ],
     create(
-        "the last try's failure says that the row may be there",
+        "the error of the last request says that the row might exist",
         fails(kind="ConnectionFailed", outcome="unknown", mayBeApplied=True, idempotencyKey=ANY),
         client={"retry": {"tries": 3}},
         faults=[Fault()] * 9,
         requests=3,
     ),
     read(
-        "no try starts after the total time",
+        "no request starts after the total time",
         fails(code=0, status=503),
         client={"retry": {"tries": 9, "total_seconds": 50}},
         faults=[busy(20)] * 9,
         waits=[20, 20],
     ),
     create(
-        "a try without an answer in time counts as a broken connection",
+        "a timeout counts as a broken connection",
         client={"timeout_seconds": 0.5},
         faults=[Fault(is_forwarded=True, is_held=True)],
     ),
@@ -186,7 +186,7 @@ _REPEATED: Sequence[Case] = [
         requests=1,
     ),
     read(
-        "a short Retry-After does not take the growth away",
+        "a short Retry-After does not shorten the growing wait",
         faults=[*[Fault()] * 3, busy(1)],
         waits=[0.5, 1, 2, 4],
     ),
@@ -241,7 +241,7 @@ _ODD_SUCCESSES = [
 ]
 _ERRORS: Sequence[Case] = [
     case(
-        "an error has code, name, message, status, outcome, request ID and places",
+        "an error has code, name, message, status, outcome, request ID and pointers",
         call("create", [{"name": "a"}, {"nmae": "b"}]),
         fails(
             'its fields are "name"',
@@ -256,13 +256,13 @@ _ERRORS: Sequence[Case] = [
         ),
     ),
     case(
-        "a failed read has neither outcome nor key",
+        "a failed read has no outcome and no key",
         call("get", 99),
         fails(code=103, outcome=None, idempotencyKey=None),
     ),
     *[
         case(
-            f"{name} is named as the answer of another server to {asked.method}",
+            f"{name} is reported as another server's answer to {asked.method}",
             asked,
             fails(
                 words,
@@ -280,7 +280,7 @@ _ERRORS: Sequence[Case] = [
         for asked, outcome in ((call("get", 2), None), (call("create", AUSTIN), "unknown"))
     ],
     case(
-        "a message has URL, status and beginning of another server's page",
+        "the message about another server's page has URL, status and excerpt",
         call("get", 2),
         fails(
             f"The answer from {URL}/v2/sheets/Cities/2 is not from a sheets-gateway: status 200. "
@@ -292,14 +292,14 @@ _ERRORS: Sequence[Case] = [
         faults=[Fault(status=200, text="<html>\n<title>Sign in</title>")],
     ),
     create(
-        "a refusal does not count for an earlier request whose answer was lost",
+        "a later error does not settle the outcome of a request whose answer was lost",
         fails(code=4290, outcome="unknown", mayBeApplied=True),
         changes=AUSTIN_CELLS,
         client={"retry": {"tries": 2}},
         faults=[LOST, LIMITED],
     ),
     case(
-        "without a connection a write is certainly not applied",
+        "without a connection the outcome of a write is not_applied",
         call("get", 2),
         fails("at try 5", kind="ConnectionFailed", outcome=None, mayBeApplied=False),
         call("create", AUSTIN),
@@ -308,7 +308,7 @@ _ERRORS: Sequence[Case] = [
     ),
     *[
         case(
-            f"a gateway that is down at {url} is named, without a query, which may hold cells",
+            f"a gateway that is down at {url} is named in the error, without the query",
             client={"base_url": url, **ONCE},
             steps=[
                 (asked, fails(*words))
@@ -325,7 +325,7 @@ _ERRORS: Sequence[Case] = [
         for url in (CLOSED, CLOSED_BY_NAME)
     ],
     case(
-        "members of an error that have another shape count as absent",
+        "members of an error with an unexpected type count as absent",
         client=ONCE,
         faults=[
             answered(
@@ -359,7 +359,7 @@ _ERRORS: Sequence[Case] = [
         requests=len(_ODD_ERRORS),
     ),
     case(
-        "a result that the API does not have leaves the outcome open",
+        "a success without the API's members leaves the outcome unknown",
         client=ONCE,
         faults=[Fault(status=200, text=text) for _, text in _ODD_SUCCESSES],
         steps=[

@@ -44,13 +44,13 @@ def unusable(
     The message does not contain `hides`.
     """
     expected = mistake(words, typescript, hides=hides)
-    return refused(f"{client} is refused", [(call("get", 2), expected)], client=client)
+    return refused(f"{client} is an error", [(call("get", 2), expected)], client=client)
 
 
 _SETTINGS: Sequence[Case] = [
     *[
         case(
-            f"{client} may be pasted carelessly",
+            f"{client} is accepted with blanks, slashes or capitals",
             client=client,
             steps=READ.steps,
             sent={"path": ["/v2/sheets/Cities/2"]},
@@ -129,7 +129,7 @@ _SETTINGS: Sequence[Case] = [
 ]
 _NAMES: Sequence[Case] = [
     refused(
-        f"{name!r} names no worksheet",
+        f"{name!r} is not a worksheet name",
         [(call("list"), mistake(*quoted(name, "cannot be the name of a worksheet.")))],
         sheet=name,
     )
@@ -139,7 +139,7 @@ _WRONG_ON: Sequence[Any] = (None, "", [])
 _ROW, _UPSERT = "row number", "An upsert needs `on`"
 _ARGUMENTS: Sequence[Case] = [
     refused(
-        "a wrong row number is refused",
+        "a wrong row number is an error",
         [
             (asked, mistake(_ROW))
             for asked in (
@@ -151,14 +151,14 @@ _ARGUMENTS: Sequence[Case] = [
         ],
     ),
     refused(
-        "a float is no row number of Python", [(call("get", 2.0), mistake(_ROW))], senders=PYTHON
+        "a float is not a row number in Python", [(call("get", 2.0), mistake(_ROW))], senders=PYTHON
     ),
     refused(
-        "an upsert without the fields that identify a row is refused",
+        "an upsert without `on` is an error",
         [(call("upsert", {"name": "x"}, on=on), mistake(_UPSERT)) for on in _WRONG_ON],
     ),
     refused(
-        "what is no row or filter is named",
+        "a value that is not a row or filter is named",
         [
             *[
                 (asked, mistake(kind, "A row must be an object"))
@@ -184,7 +184,7 @@ _ARGUMENTS: Sequence[Case] = [
         ],
     ),
     refused(
-        "what is missing is named",
+        "a missing argument is named",
         [
             (call("update", 2), mistake("", "A row must be an object")),
             (call("delete"), mistake("", _ROW)),
@@ -195,7 +195,7 @@ _ARGUMENTS: Sequence[Case] = [
         senders=TYPESCRIPT,
     ),
     refused(
-        "an unknown option is named, without which other rows would be read or written",
+        "an unknown option, which would change the affected rows, is named",
         [
             (
                 asked,
@@ -263,7 +263,7 @@ _VALUES: Sequence[Case] = [
         )
     ],
     refused(
-        "what names no field is named",
+        "an invalid field name is named",
         [
             (call(method, {name: "x"}), mistake(f"{name!r} is not the name of a field"))
             for name in (("a", "b"), None, True, b"a")
@@ -272,7 +272,7 @@ _VALUES: Sequence[Case] = [
         senders=PYTHON,
     ),
     case(
-        "a date as a text is stored as that text, and found by a filter",
+        "a date as a string is stored as this text, and found by a filter",
         call("create", {"name": "x", "country": "2026-01-02"}),
         tagged(12, {"name": "x", "country": "2026-01-02"}),
         call("list", where={"country": {"$gte": "2026-01-02", "$lt": "2026-01-03"}}, keys=["name"]),

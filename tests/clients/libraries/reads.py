@@ -58,7 +58,7 @@ def old_page(*, more: bool) -> Fault:
 
 _PAGES: Sequence[Case] = [
     case(
-        "filter, order, fields, limit, skip and count have their effects together",
+        "filter, order, fields, limit, skip and count work together",
         call(
             "list",
             where={"population": {"$gte": 1_300_000}},
@@ -78,13 +78,13 @@ _PAGES: Sequence[Case] = [
         sent={"no-cache": ["true"]},
     ),
     case(
-        "a page without options has all fields, and nothing is counted",
+        "a page without options has all fields and no total",
         call("list"),
         page(*CITIES_LISTED),
         sent={"where": [None], "count": [None], "limit": [None]},
     ),
     case(
-        "a row is read with the fields asked for, and with the tag of the whole row",
+        "a row has the requested fields and the ETag of the whole row",
         call("get", 2),
         tagged(2, CITIES_LISTED[0]["fields"]),
         call("get", 2, keys=["name"], no_cache=True),
@@ -93,7 +93,7 @@ _PAGES: Sequence[Case] = [
     ),
     *[
         case(
-            f"all rows come once in pages of {page_size}, also if the plan has smaller ones",
+            f"all rows come once in pages of {page_size}, also if the plan has smaller pages",
             call("rows", page_size=page_size),
             numbers(),
             sheet="Long",
@@ -130,14 +130,14 @@ _PAGES: Sequence[Case] = [
 ]
 _CURSORS: Sequence[Case] = [
     case(
-        "all rows go on with the cursor of each page",
+        "reading all rows continues with the cursor of each page",
         call("rows", order="number", page_size=50),
         numbers(),
         sheet="Long",
         sent={"cursor": ["", *[ANY] * 2], "order": ["number"] * 3, "skip": [None] * 3},
     ),
     case(
-        "a page has the cursor of the next, the last page none",
+        "a page has the next page's cursor, and the last page has none",
         call("list", limit=100, cursor=""),
         page(*numbers(1, 100), more=True, cursor=ANY),
         call("list", limit=100, cursor=Of(0, "cursor")),
@@ -147,7 +147,7 @@ _CURSORS: Sequence[Case] = [
         sheet="Long",
     ),
     case(
-        "a row deleted above moves no page by cursor, as it does by position",
+        "a row deleted above moves pages by position, but not pages by cursor",
         call("list", limit=50, cursor=""),
         page(*numbers(1, 50), more=True, cursor=ANY),
         call("delete", 10),
@@ -160,14 +160,14 @@ _CURSORS: Sequence[Case] = [
         changes={**{f"Long!{at}.1": at for at in range(10, 131)}, "Long!131.1": None},
     ),
     case(
-        "all rows from a position come without a cursor",
+        "all rows from a position are read without a cursor",
         call("rows", skip=20, page_size=60),
         numbers(21),
         sheet="Long",
         sent={"skip": ["20", "80"], "cursor": [None, None]},
     ),
     case(
-        "a lost cursor is an error of its own, and the client does not begin again",
+        "a lost cursor raises CursorLost, and the client does not start again",
         call("rows", page_size=50),
         fails("Begin again", kind="CursorLost", name="CursorLost", code=4101),
         sheet="Long",
@@ -175,7 +175,7 @@ _CURSORS: Sequence[Case] = [
         requests=1,
     ),
     case(
-        "the first page of a gateway that ignores cursors is not taken for the next",
+        "an old gateway's first page is not accepted as the next page",
         call("rows", page_size=1),
         fails("older than this client", kind="SheetsFailure"),
         sheet="Long",
@@ -183,14 +183,14 @@ _CURSORS: Sequence[Case] = [
         requests=1,
     ),
     case(
-        "a gateway that ignores cursors gives what one page holds",
+        "an old gateway that ignores cursors returns one page",
         call("rows"),
         numbers(1, 1),
         sheet="Long",
         faults=[old_page(more=False)],
     ),
     case(
-        "a page size without rows is refused",
+        "a page size of 0 is an error",
         steps=[
             (call("rows", page_size=size), mistake("page_size", "pageSize"))
             for size in (0, -1, None)
@@ -205,14 +205,14 @@ _EXPORTS: Sequence[Case] = [
         "rowIndex,name\r\n8,San Antonio\r\n5,Houston\r\n10,Dallas\r\n",
     ),
     case(
-        "an export is NDJSON, typed if the client is",
+        "an export is NDJSON, with typed values if the client is typed",
         call("export", "ndjson", keys=["population"], limit=2),
         '{"rowIndex":2,"population":8804190}\n{"rowIndex":3,"population":3898747}\n',
         client={"values": "typed"},
     ),
     *[
         case(
-            f"a cut export in {export_format} is tried again, wherever it ends",
+            f"a cut export in {export_format} is retried, wherever it ends",
             call("export", *given),
             text,
             sheet="Long",
@@ -226,7 +226,7 @@ _EXPORTS: Sequence[Case] = [
     ],
     *[
         case(
-            f"an export in {export_format} with fewer rows than its header says is cut",
+            f"an export in {export_format} with fewer rows than its header says counts as cut",
             call("export", export_format, skip=1, limit=2),
             whole,
             senders=TYPESCRIPT,  # Node accepts a body that a proxy truncated
@@ -268,14 +268,14 @@ _EXPORTS: Sequence[Case] = [
         faults=[Fault(kept_bytes=100)],
     ),
     case(
-        "a page of a gateway without exports is not an export",
+        "an old gateway's page is not accepted as an export",
         call("export"),
         NOT_THE_GATEWAYS,
         sheet="Long",
         faults=[old_page(more=True)],
     ),
     case(
-        "an unknown format of exports is refused",
+        "an unknown export format is an error",
         steps=[
             (
                 call("export", name),
@@ -286,7 +286,7 @@ _EXPORTS: Sequence[Case] = [
         requests=0,
     ),
     case(
-        "the rows of an export come with one request",
+        "the rows of an export are read with one request",
         call("export_rows", skip=1),
         numbers(2),
         senders=PYTHON,
@@ -294,7 +294,7 @@ _EXPORTS: Sequence[Case] = [
         requests=1,
     ),
     case(
-        "rows of an export that stays cut are an error, and none is given",
+        "an export that stays cut raises an error and yields no row",
         call("export_rows"),
         fails(kind="ConnectionFailed"),
         senders=PYTHON,
@@ -324,7 +324,7 @@ _ODD_SCHEMAS: Sequence[object] = [
 ]
 _WORKSHEETS: Sequence[Case] = [
     case(
-        "worksheets and schemas are asked for without values",
+        "requests for worksheets and schemas have no parameter `values`",
         call("worksheets"),
         ANY,
         call("schema"),
@@ -350,7 +350,7 @@ _WORKSHEETS: Sequence[Case] = [
         sheet="Nowhere",
     ),
     case(
-        "another list is not one of worksheets",
+        "a list of something else is not a list of worksheets",
         faults=[answered(body) for body in _ODD_LISTS],
         steps=[(call("worksheets"), NOT_THE_GATEWAYS) for _ in _ODD_LISTS],
     ),

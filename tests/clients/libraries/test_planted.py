@@ -23,7 +23,7 @@ SOURCE = Path(sheets_gateway_client.__file__).parent
 Bug = tuple[str, str, str]
 """File name, original text, and the text that replaces it."""
 
-CREATED_ONCE = "a row is created once although twice the answer is lost"
+CREATED_ONCE = "a row is created once, although twice the answer is lost"
 WAIT, RIGHT_WAIT = "retry.py", "seconds = max(backoff, retry_after or 0.0)"
 NODE_WAIT, RIGHT_NODE_WAIT = "retry.js", "Math.max(backoff, atLeastSeconds);"
 SHORT, SHORT_NODE = "options.max_wait_seconds", "options.maxWaitSeconds"
@@ -40,7 +40,7 @@ BUGS: Mapping[str, tuple[str, Bug | None, Bug]] = {
         ("calls.js", '"Idempotency-Key": idempotencyKey,', ""),
     ),
     "Retry-After ignored": (
-        "a wait is as long as the answer says, and grows otherwise",
+        "a wait follows Retry-After, and grows without this header",
         (WAIT, RIGHT_WAIT, "seconds = backoff"),
         (NODE_WAIT, RIGHT_NODE_WAIT, "backoff;"),
     ),
@@ -55,27 +55,27 @@ BUGS: Mapping[str, tuple[str, Bug | None, Bug]] = {
         ("retry.js", 'body.retryable || body.outcome === "unknown"', "true"),
     ),
     "an open try forgotten": (
-        "a refusal does not count for an earlier request whose answer was lost",
+        "a later error does not settle the outcome of a request whose answer was lost",
         ("retry.py", "is_open=tries.is_open or is_open", "is_open=is_open"),
         ("retry.js", "isOpen: tries.isOpen || isOpen", "isOpen"),
     ),
     "tries without a limit": (
-        "the last try's failure says that the row may be there",
+        "the error of the last request says that the row might exist",
         ("retry.py", " and tries.count < options.tries", ""),
         ("retry.js", " && count < options.tries", ""),
     ),
     "waits for the first request counted": (
-        "answers until the first request is done are no tries",
+        "answers 4090 while the first request runs do not count as tries",
         ("retry.py", "tries.count + is_further", "tries.count + 1"),
         ("retry.js", "tries.count + Number(isFurther)", "tries.count + 1"),
     ),
     "any key but one with DEL": (
-        "{'api_key': 'sgw a'} is refused",
+        "{'api_key': 'sgw a'} is an error",
         ("connection.py", r'r"[\x21-\x7e]+"', r'r"[^\x7f]+"'),
         ("client.js", r"/^[\x21-\x7e]+$/", r"/^[^\x7f]+$/"),
     ),
     "redirects followed": (
-        "a redirect to the same is named as the answer of another server to get",
+        "a redirect to the same is reported as another server's answer to get",
         None,
         ("client.js", '"manual"', '"follow"'),
     ),

@@ -9,7 +9,7 @@ from tests.clients.libraries.failures import create
 CASES: Sequence[Case] = [
     *[
         case(
-            "a key over its rate waits, and then all of its rows are written once",
+            "a client over its rate waits, and then all its rows are written once",
             senders=(sender,),
             settings={"plans.paid.requests_per_minute": rate},  # each case has its own gateway
             waits_really=True,
@@ -23,7 +23,7 @@ CASES: Sequence[Case] = [
     ],
     *[
         create(
-            f"an unknown outcome is settled by the key, {name}",
+            f"an unknown outcome is resolved by the key: {name}",
             senders=senders,
             settings={"google.read_timeout_seconds": 1.0},
             google=[
@@ -33,8 +33,8 @@ CASES: Sequence[Case] = [
             waits=[10],
         )
         for name, is_done, senders in (
-            ("done", True, ("async", "typescript")),
-            ("not done", False, ("sync",)),
+            ("applied", True, ("async", "typescript")),
+            ("not applied", False, ("sync",)),
         )
     ],
 ]

@@ -49,7 +49,7 @@ CREATE = case("create", call("create", AUSTIN), tagged(12, AUSTIN_SHOWN), change
 EACH_WRITE: Sequence[Case] = [
     CREATE,
     case(
-        "create many, which keep their order and have no tags",
+        "create many rows in order, without ETags",
         call("create", (AUSTIN, {"name": "Waco"})),
         [row(12, AUSTIN_SHOWN), row(13, {"name": "Waco"})],
         changes={**AUSTIN_CELLS, "Cities!13.1": "Waco"},
@@ -61,7 +61,7 @@ EACH_WRITE: Sequence[Case] = [
         changes={"Cities!2.1": "x"},
     ),
     case(
-        "update many, which keep their order",
+        "update many rows in order",
         call("update_many", [{"rowIndex": 3, "name": "x"}, {"rowIndex": 2, "state": "y"}]),
         [row(3, {"name": "x"}), row(2, {"state": "y"})],
         changes={"Cities!3.1": "x", "Cities!2.2": "y"},
@@ -73,7 +73,7 @@ EACH_WRITE: Sequence[Case] = [
         changes={"Cities!10.4": 1},
     ),
     case(
-        "upsert many, some of them new",
+        "upsert existing and new rows",
         call("upsert", [AUSTIN, {"name": "Dallas", "country": "TX"}], on=["name"]),
         [
             row(12, AUSTIN_SHOWN, created=True),
@@ -107,7 +107,7 @@ _PLAIN: Sequence[Case] = [
         for each in EACH_WRITE
     ],
     case(
-        "an upsert leaves existing rows as they are",
+        "an upsert with ignore_existing leaves existing rows unchanged",
         call(
             "upsert",
             {"name": "Dallas", "state": "Texas", "population": 3},
@@ -128,7 +128,7 @@ _PLAIN: Sequence[Case] = [
         )
     ],
     case(
-        "None empties a cell, and finds empty ones in a filter",
+        "None empties a cell, and finds empty cells in a filter",
         call("create", {"name": "Austin", "state": None}),
         tagged(12, {"name": "Austin", "state": None}),
         call("update", 12, {"name": None, "country": "USA"}),
@@ -138,7 +138,7 @@ _PLAIN: Sequence[Case] = [
         changes={"Cities!12.3": "USA"},
     ),
     case(
-        "a refresh is accepted, and asks for no values",
+        "a refresh is accepted, without the parameter `values`",
         call("refresh"),
         None,
         client={"values": "typed"},
@@ -161,7 +161,7 @@ def conflict(existing: Mapping[str, object], etag: object) -> Failure:
 
 _TAGS: Sequence[Case] = [
     case(
-        "the tag of each answer serves the next update",
+        "each answer's ETag is valid for the next update",
         call("create", AUSTIN),
         tagged(12, AUSTIN_SHOWN),
         call("update", 12, {"population": 964_000}, if_match=Of(0, "etag")),
@@ -174,7 +174,7 @@ _TAGS: Sequence[Case] = [
     ),
     *[
         case(
-            f"{asked.method} with an old tag gets the row as it is, and writes nothing",
+            f"{asked.method} with an outdated ETag gets the current row, and writes nothing",
             call("get", 2),
             ANY,
             call("update", 2, {"population": 1}, if_match=Of(0, "etag")),
@@ -189,7 +189,7 @@ _TAGS: Sequence[Case] = [
         )
     ],
     case(
-        "a row is deleted on its tag, which protects the row that moves to its number",
+        "a delete with the ETag protects the row that moved to the same number",
         call("get", 3),
         ANY,
         call("delete", 3, if_match=Of(0, "etag")),
@@ -201,7 +201,7 @@ _TAGS: Sequence[Case] = [
 ]
 _KEYS: Sequence[Case] = [
     case(
-        "a key of the caller makes two calls one write",
+        "two calls with one key of the caller write once",
         call("create", AUSTIN, idempotency_key=OWN),
         tagged(12, AUSTIN_SHOWN),
         call("create", AUSTIN, idempotency_key=OWN),
@@ -214,7 +214,7 @@ _KEYS: Sequence[Case] = [
         changes={"Cities!12.1": "x", "Cities!13.1": "x"},
     ),
     case(
-        "a key that is null is none, and each write has its own",
+        "a null key counts as absent, and each write has its own key",
         senders=TYPESCRIPT,
         steps=[
             (call("create", {"name": "x"}, idempotency_key=None), tagged(at, {"name": "x"}))
@@ -260,7 +260,7 @@ _VALUES: Sequence[Case] = [
 ]
 _TYPED: Sequence[Case] = [
     case(
-        "typed rows are read and written, and a date is stored as one",
+        "typed rows are read and written, and a date is stored as a date",
         call("get", 2),
         tagged(
             2, {"item": "Pen", "price": 1250.5, "due": "2024-01-02", "total": 2501, "note": None}
@@ -290,7 +290,7 @@ _TYPED: Sequence[Case] = [
         client={"values": "typed"},
     ),
     case(
-        "one worksheet of a typed client is displayed",
+        "one worksheet of a typed client has displayed values",
         call("get", 2, keys=["price"]),
         tagged(2, {"price": "$1,250.50"}),
         sheet="Orders",
@@ -298,7 +298,7 @@ _TYPED: Sequence[Case] = [
         of_sheet={"values": "displayed"},
     ),
     case(
-        "a change that the display hides counts, and the conflict shows the typed row",
+        "a change hidden by the display is a conflict, with the typed row",
         call("get", 2),
         ANY,
         call("update", 2, {"price": 1250.501}),

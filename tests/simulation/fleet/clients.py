@@ -2,8 +2,9 @@
 
 Rules
 - A client sends one request at a time, and each retry to another process.
-- A client creates rows and updates only its own rows. A create has an Idempotency-Key and is
-  repeated until its outcome is known; an update has the ETag that another process just returned.
+- A client creates rows and updates only its own rows. Each write has an Idempotency-Key and is
+  repeated until its outcome is known. An update also has the ETag that another process just
+  returned.
 - Some updates use a key that can access only the field `note`.
 - After an acknowledged write the client reads the row from a process other than the writing one.
 """

@@ -83,9 +83,7 @@ def first_fields(answer: RawAnswer) -> list[str]:
 
 
 def all_cells(emulator: EmulatorControl) -> dict[str, object]:
-    """Return the formula or value of each filled cell by worksheet, row and column:
-    `Cities!2.1`.
-    """
+    """Return the formula or value of each filled cell by `worksheet!row.column`: `Cities!2.1`."""
     return {
         f"{title}!{row}.{column}": cell["formula"] or cell["value"]
         for title, rows in emulator.everything().items()

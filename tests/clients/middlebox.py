@@ -24,9 +24,7 @@ _PER_CONNECTION = ("connection", "content-length", "host", "keep-alive", "transf
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """Fault of one answer. Without `status` and `kept_bytes` the connection closes
-    without an answer.
-    """
+    """A fault of one answer; without `status` and `kept_bytes` the connection closes first."""
 
     is_forwarded: bool = False
     """True if the gateway gets the request."""
@@ -82,9 +80,7 @@ class Machine:
     newest: Middlebox
 
     def renewed(self) -> Middlebox:
-        """Return a new middlebox without faults and requests, and release answers held by
-        the previous one.
-        """
+        """Return a new middlebox, and release the answers that the previous middlebox holds."""
         self.newest.release()
         self.newest = Middlebox(url=self.url, gateway=self.gateway)
         return self.newest

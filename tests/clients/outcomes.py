@@ -11,15 +11,11 @@ from gateway.storage.key_store import Grants
 from tests.journeys.conftest import DEMO, EmulatorControl
 
 SETTINGS: Mapping[str, object] = {"plans.free.requests_per_minute": 1}
-"""Settings of the gateway for the samples. A key on the plan `free` exceeds its rate
-after 10 requests.
-"""
+"""Settings of the gateway, with which a key on plan `free` exceeds its rate after 10 requests."""
 
 
 def keys_of_site(page_origin: str) -> Mapping[str, KeyRequest]:
-    """Return the keys for the samples, including one for pages of this origin and one for
-    another origin.
-    """
+    """Return the keys for the samples; two are limited to this origin and to another one."""
     elsewhere = frozenset({"https://app.example.org"})
     return {
         "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO | {"other"})),

@@ -21,9 +21,7 @@ PEN = {"item": "Pen", "price": "$1,250.50", "due": "2024-01-02", "total": "$2,50
 
 
 def keyed(name: str, *headers: tuple[str, str], query: str = "", key: str = "two") -> Case:
-    """Return a list with credentials in these headers or parameters only. Its key has two
-    spreadsheets.
-    """
+    """Return a list with only these credentials, for a key with two spreadsheets."""
     return sent(name, f"Cities?limit=2{query}", headers=headers, key=key, names=FIRST_TWO)
 
 

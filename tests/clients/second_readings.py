@@ -19,9 +19,7 @@ def listing(name: str, query: str, names: Sequence[str], sheet: str = "Cities") 
 
 
 def plainly(name: str, query: str, names: Sequence[str], sheet: str = "Cities") -> Case:
-    """Return a list that looks encoded twice or similar, but is answered without lenient
-    decoding.
-    """
+    """Return a list that looks encoded twice, but is answered without lenient decoding."""
     return sent(name, f"{sheet}?{query}", names=names)
 
 

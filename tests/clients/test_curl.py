@@ -17,8 +17,9 @@ Curl = Callable[..., tuple[int, Any]]
 
 @pytest.fixture
 def curl(api: Api) -> Curl:
-    """Return a function that runs curl on a path below `/v2/sheets/`, and returns status
-    and JSON.
+    """Return a function that runs curl on a path below `/v2/sheets/`.
+
+    The function returns status and parsed JSON.
     """
     program = shutil.which("curl") or pytest.skip("curl is not installed")
 
@@ -48,8 +49,9 @@ def test_curl_lists_rows_with_the_key_in_the_url(curl: Curl, api: Api) -> None:
 
 
 def test_missing_g_option_is_reported(curl: Curl, api: Api) -> None:
-    """Without `-G` curl posts the credentials as a form; the error says "add -G" and
-    nothing is written.
+    """Without `-G` curl posts the credentials as a form; the error says "add -G".
+
+    Nothing is written.
     """
     before = api.emulator.everything()
     words = ["--data-urlencode", f"apiKey={api.keys['paid']}"]

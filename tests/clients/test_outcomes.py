@@ -19,7 +19,5 @@ from tests.clients.outcomes import ANY, differences
     ids=["more", "another", "nothing", "any", "not any", "longer", "inside"],
 )
 def test_differences_are_found(expected: object, told: object, found: int) -> None:
-    """Additional members are not differences; other values, missing members and other
-    lengths are.
-    """
+    """Other values, missing members and other lengths are differences; added members are not."""
     assert len(differences(expected, told)) == found

@@ -117,9 +117,7 @@ def test_pysheetson_sends_a_whole_record_back(client: Any, api: Api) -> None:
 def test_pysheetson_raises_the_errors_of_the_gateway(
     client: Any, api: Api, act: Any, words: list[str]
 ) -> None:
-    """pysheetson's exception has the status and body of the gateway's error, and nothing
-    is written.
-    """
+    """pysheetson's exception has status and body of the gateway's error; nothing is written."""
     before = api.emulator.everything()
     with pytest.raises(RuntimeError) as raised:
         act(client)

@@ -27,6 +27,4 @@ CLIENTS_WORKBOOK: Mapping[str, Mapping[str, str]] = {
     },
     "other": {"Cities": "name\nElsewhere\n"},
 }
-"""Worksheets by file name of the seed, which is percent-encoded once. `Real%2520Sheet`
-names the worksheet `Real%20Sheet`.
-"""
+"""Worksheets by file name, which is percent-encoded: `Real%2520Sheet` means `Real%20Sheet`."""

@@ -1,6 +1,7 @@
 """Guarantees between processes; each scenario returns a line per violation.
 
-The planted bugs in `tests.cluster.bugs` prove that the scenarios find violations.
+The planted bugs in `tests.cluster.bugs` prove that the scenarios find violations. A fence is a
+metadata entry that each batch creates; an epoch names a version of the rows in Redis.
 """
 
 import asyncio

@@ -1,6 +1,4 @@
-"""Header rows of worksheets: a process with header rows that differ from the running ones
-does not start.
-"""
+"""A process with other header rows of worksheets than the running processes does not start."""
 
 from pathlib import Path
 from typing import Any
@@ -54,8 +52,9 @@ OTHERS = {
 async def test_processes_with_the_same_header_rows_join(
     server: RedisServer, running: Layouts, joining: Layouts
 ) -> None:
-    """Processes share rows if their header rows are equal, whatever the order of tables
-    or the Unicode form of a title.
+    """Processes share rows if their header rows are equal.
+
+    The order of tables and the Unicode form of a title do not matter.
     """
     async with (
         open_store(server.url) as store,
@@ -73,8 +72,9 @@ async def test_processes_with_the_same_header_rows_join(
 async def test_a_process_with_other_header_rows_does_not_join(
     server: RedisServer, running: Layouts, joining: Layouts
 ) -> None:
-    """A process with different header rows does not start, and `check` names the setting;
-    the running process continues.
+    """A process with different header rows does not start, and `check` names the setting.
+
+    The running process continues.
     """
     async with open_store(server.url) as store, open_agreement(store, running):
         async with open_store(server.url) as other:
@@ -93,9 +93,7 @@ async def test_a_process_with_other_header_rows_does_not_join(
 async def test_the_agreement_expires_after_the_last_process(
     server: RedisServer, redis: Redis
 ) -> None:
-    """The stored settings expire after the last process stopped, so that a start with
-    other settings succeeds.
-    """
+    """After the last process stopped, the stored settings expire, and other settings can start."""
     async with open_store(server.url) as store, open_agreement(store, DEFAULT_LAYOUTS):
         pass
 
@@ -128,9 +126,7 @@ async def test_a_process_starts_without_redis(tmp_path: Path) -> None:
 
 
 async def test_keys_of_shared_rows_have_the_header_row(server: RedisServer) -> None:
-    """Redis keys of shared rows contain a configured header row, so that processes with
-    another header row do not use the rows.
-    """
+    """Redis keys of shared rows contain a configured header row, so that others do not use them."""
     async with open_store(server.url) as store:
         plain, titled = SharedRows(store), SharedRows(store, layouts=layouts(Orders=3))
         orders, cities = (WorksheetId("book", title) for title in ("Orders", "Cities"))

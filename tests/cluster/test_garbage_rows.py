@@ -1,4 +1,7 @@
-"""Tests of damaged Redis data of shared rows: epochs, changes of writes, renderings and locks."""
+"""Tests of damaged Redis data of shared rows: epochs, changes of writes, renderings and locks.
+
+A rendering is all cells of a worksheet, displayed or typed. An epoch names a version of the rows.
+"""
 
 import asyncio
 import tracemalloc
@@ -60,9 +63,7 @@ async def test_a_value_of_any_type_counts_as_missing(
 async def test_a_damaged_rendering_hides_no_rows(
     office: Office, field: str, garbage: bytes
 ) -> None:
-    """With a damaged rendering in Redis, all processes return the rows of Google and
-    later writes.
-    """
+    """With a damaged rendering in Redis, all processes return Google's rows and later writes."""
     first, second, third = office.peers
     await first.names()
     async with office.redis() as client:
@@ -120,9 +121,7 @@ async def test_garbage_between_changes_hides_no_write(office: Office, link: byte
 
 
 async def test_a_damaged_rendering_begins_an_epoch(office: Office) -> None:
-    """A damaged rendering starts a new epoch, so that older cached rows are not returned
-    as fresh.
-    """
+    """A damaged rendering starts a new epoch, so that older cached rows are not fresh."""
     first, second, third = office.peers
     async with office.redis() as client:
         await client.flushall()
@@ -135,9 +134,7 @@ async def test_a_damaged_rendering_begins_an_epoch(office: Office) -> None:
 
 
 def test_decompression_is_limited() -> None:
-    """A value that decompresses to 256 MiB uses only the memory of the largest allowed
-    rendering.
-    """
+    """A value that decompresses to 256 MiB uses only the memory of the largest rendering."""
     packed = bomb(256)
     tracemalloc.start()
     found = decoded(msgspec.msgpack.Decoder(), packed, max_inflated_bytes=MAX_SHARED_BYTES)

@@ -32,9 +32,7 @@ async def most_under_load(redis: Redis, count: int, *, exchanges: bool, price: i
 async def test_processes_admit_at_most_a_fifth_too_many(
     redis: Redis, count: int, exchanges: bool
 ) -> None:
-    """However many processes a key uses, a minute admits at least rate and burst, at most
-    1.2 times their sum.
-    """
+    """In a minute any number of processes admit at least rate and burst, at most 1.2 times."""
     assert RATE + BURST - 2 <= await most_under_load(redis, count, exchanges=exchanges) <= MOST
 
 
@@ -87,9 +85,7 @@ async def test_a_planted_bug_breaks_the_bound(redis: Redis) -> None:
 
 @pytest.mark.parametrize("slow_seconds", [0.0, 0.2], ids=["fast", "slow"])
 async def test_a_client_of_one_process_keeps_its_limits(redis: Redis, slow_seconds: float) -> None:
-    """With three processes, a client of one process is admitted whenever a single process
-    would admit it.
-    """
+    """With three processes, one process admits its client whenever a single process would."""
     cluster = Cluster(redis)
     gateway, *_ = await cluster.start(3)
     gateway.link.slow_seconds = slow_seconds
@@ -119,9 +115,7 @@ async def test_a_client_can_use_its_burst_at_all_processes(redis: Redis) -> None
 
 
 async def test_an_idle_process_learns_of_the_use(redis: Redis) -> None:
-    """An idle process admits its share of the burst at most, and after the exchange knows
-    that the burst is used.
-    """
+    """An idle process admits its share of the burst at most, and no request after an exchange."""
     cluster = Cluster(redis)
     first, second, _ = await cluster.start(3)
     assert await first.send_all() == BURST
@@ -194,8 +188,9 @@ async def test_running_requests_count_for_all_processes(redis: Redis) -> None:
 
 
 async def test_running_requests_of_a_killed_process_are_forgotten(redis: Redis) -> None:
-    """Running requests of a killed process stop counting after three seconds; those of a
-    live process count until they end.
+    """Running requests of a killed process stop counting after three seconds.
+
+    Those of a live process count until they end.
     """
     cluster = Cluster(redis, PlanSettings(max_concurrent=1))
     first, second = await cluster.start(2)
@@ -211,9 +206,7 @@ async def test_running_requests_of_a_killed_process_are_forgotten(redis: Redis) 
 
 
 async def test_without_redis_each_process_has_its_share(redis: Redis) -> None:
-    """Without Redis, each of three processes has a third of burst, rate and running
-    requests, until Redis is back.
-    """
+    """Without Redis, each of three processes has a third of burst, rate and running requests."""
     cluster = Cluster(redis, PlanSettings(max_concurrent=6))
     gateways = await cluster.start(3)
     for each in gateways:
@@ -264,9 +257,7 @@ async def test_the_bound_holds_with_an_unreliable_redis(redis: Redis, is_cut: bo
 async def test_a_client_within_its_share_with_an_unreliable_redis(
     redis: Redis, is_cut: bool
 ) -> None:
-    """A third of the rate at one process is always admitted, although Redis fails again
-    and again.
-    """
+    """One process always admits a third of the rate, although Redis fails repeatedly."""
     cluster = Cluster(redis)
     gateway, *_ = await cluster.start(3)
     answers = []
@@ -293,9 +284,7 @@ async def test_disconnected_processes_add_their_shares(redis: Redis) -> None:
 
 
 async def test_each_disconnected_process_can_send(redis: Redis) -> None:
-    """With a small plan, a process without Redis admits at least one request, also one
-    for fresh data.
-    """
+    """With a small plan, a process without Redis admits at least one request, also a fresh read."""
     cluster = Cluster(redis, PlanSettings(requests_per_minute=60, max_concurrent=1))
     gateways = await cluster.start(5)
     for each in gateways:

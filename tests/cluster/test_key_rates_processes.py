@@ -24,9 +24,7 @@ def installed(
 
 
 def test_gateways_count_the_requests_of_a_key_together(installed: Installation) -> None:
-    """After one gateway admitted the burst, the other admits at most half of the burst
-    and the recovered requests.
-    """
+    """After one gateway admitted the burst, another admits at most half of it and the recovery."""
     key = installed.create_key("--plan", "free", "--spreadsheet", "demo")["key"]
     with serving(installed, name="a") as first, serving(installed, name="b") as second:
         began = time.monotonic()

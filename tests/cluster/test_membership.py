@@ -40,9 +40,7 @@ async def test_each_process_has_an_equal_share(redis: Redis) -> None:
 
 
 async def test_a_new_process_has_what_the_others_leave(redis: Redis) -> None:
-    """A new process gets no share until the other processes know of it, so that all
-    shares never exceed the rate.
-    """
+    """A new process has no share until the others know it, so that all shares keep to the rate."""
     world = World(redis)
     await world.start(2)
     await world.run(5)
@@ -83,9 +81,7 @@ async def test_an_empty_redis_waits_for_the_others(redis: Redis) -> None:
 
 
 async def test_a_heartbeat_without_an_answer_delays_calls(redis: Redis) -> None:
-    """A process whose heartbeat got no answer uses nothing while other processes might
-    count it as present.
-    """
+    """A process whose heartbeat got no answer makes no calls while others might count it."""
     world = World(redis)
     process, _ = await world.start(2)
     await world.run(5)
@@ -124,9 +120,7 @@ async def test_a_dead_process_is_forgotten_after_two_minutes(redis: Redis) -> No
 
 
 async def test_a_dead_process_of_this_machine_is_forgotten_at_once(redis: Redis) -> None:
-    """A dead process of the same machine stops counting at once, because its process ID
-    does not exist.
-    """
+    """A dead process of the same machine stops counting at once: its process ID does not exist."""
     world = World(redis)
     await world.start(1)
     await world.run(5)

@@ -1,4 +1,7 @@
-"""Tests that no process returns older rows as fresh than another process returned before."""
+"""Tests that no process returns older rows as fresh than another process returned before.
+
+An answer with `detail=alone` does not count as fresh: it can lack writes of other processes.
+"""
 
 import asyncio
 
@@ -31,9 +34,7 @@ async def test_an_edit_seen_by_another_during_a_write(office: Office) -> None:
 
 
 async def test_a_write_that_is_not_answered_yet(office: Office) -> None:
-    """Until the answer of an applied batch is stored, the writer's answers with the new
-    row have `detail=alone`.
-    """
+    """Answers with a new row have `detail=alone` until the answer of its batch is stored."""
     writer, other, _ = office.peers
     await office.settle_in()
     gate = office.gate()

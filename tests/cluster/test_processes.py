@@ -127,9 +127,7 @@ async def cut(server: RedisServer) -> None:
 async def test_processes_under_load_keep_to_the_rate(
     server: RedisServer, fault: Callable[[RedisServer], Awaitable[None]]
 ) -> None:
-    """In any minute all processes together stay below the rate of one process, whatever
-    happens to Redis.
-    """
+    """All processes together keep to the rate of one process, whatever happens to Redis."""
     async with Office(server.url).opened(3) as office:
         await asyncio.sleep(2.0)
         await fault(server)

@@ -116,9 +116,7 @@ async def test_faults_do_not_exceed_the_quota(
 
 
 async def test_without_redis_each_process_has_its_share(redis: Redis) -> None:
-    """Without Redis each of three processes has a third of the rate, also if only one
-    makes calls.
-    """
+    """Without Redis each of three processes has a third of the rate, even if only one calls."""
     world = World(redis)
     await world.start(3)
     await world.run(10)
@@ -201,9 +199,7 @@ async def test_a_late_permission_of_redis_is_not_used(redis: Redis) -> None:
 
 
 async def test_a_pause_applies_to_all_processes(redis: Redis) -> None:
-    """After a 429 of one process, no process makes calls for five seconds, and then one
-    at a time.
-    """
+    """After a 429 no process makes calls for five seconds, and then one at a time."""
     world = World(redis)
     for each in await world.start(3):
         each.is_greedy = False
@@ -243,9 +239,7 @@ async def test_a_pause_outlives_redis(
 
 
 async def test_a_learnt_limit_applies_to_all_processes(redis: Redis) -> None:
-    """After a 429 with a limit of 20, all processes together make 18 calls a minute for
-    ten minutes.
-    """
+    """After a 429 with a limit of 20, all processes make 18 calls a minute for ten minutes."""
     world = World(redis)
     await world.start(3)
     await world.run(5)

@@ -174,7 +174,7 @@ def nginx_for(fleet: Fleet) -> Block:
 def test_no_request_fails_while_gateways_are_killed_and_upgraded(
     fleet: Fleet, tmp_path: Path
 ) -> None:
-    """Reads and keyed writes succeed all the time, and each write makes exactly one row."""
+    """Reads and writes with keys succeed all the time, and each write makes exactly one row."""
     key = fleet.installation.create_key("--spreadsheet", "demo")["key"]
     slow = {"call": "spreadsheets.batchUpdate", "times": 1_000_000, "delay_ms": 300}
     fleet.installation.emulator.faults(slow)

@@ -1,4 +1,8 @@
-"""Tests of rows that processes share: one process reads, and others apply the changes of writes."""
+"""Tests of rows that processes share: one process reads, and others apply the changes of writes.
+
+A rendering is all cells of a worksheet, displayed or typed. An epoch names a version of the rows in
+Redis; cached rows are fresh only while their epoch is current.
+"""
 
 import asyncio
 import zlib
@@ -188,9 +192,7 @@ async def test_a_write_waits_for_no_reader_of_another_process(office: Office) ->
 
 
 async def test_a_write_by_filter_reads_its_own_tab(office: Office) -> None:
-    """A write by filter changes the worksheet that now has the title, not the renamed one
-    whose sheet ID was cached.
-    """
+    """A write by filter changes the worksheet that has the title now, not the renamed one."""
     writer, other, _ = office.peers
     await writer.update(2, name="Bern")
     office.cities.title = "Archive"
@@ -242,9 +244,7 @@ async def test_a_shared_read_ends_with_both_renderings(office: Office) -> None:
 
 
 async def test_too_large_rows_are_not_shared(office: Office) -> None:
-    """Renderings and changes above the size limit are not shared, and each process reads
-    correct rows.
-    """
+    """Renderings and changes above the size limit are not shared, and all rows are correct."""
     first, second, _ = office.peers
     long, count = "x" * 50_000, MAX_SHARED_BYTES // 50_000 + 1
     for row in range(5, 5 + count):

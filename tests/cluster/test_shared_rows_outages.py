@@ -1,4 +1,8 @@
-"""Tests of shared rows while Redis loses data, restarts or is unavailable."""
+"""Tests of shared rows while Redis loses data, restarts or is unavailable.
+
+An epoch names a version of the rows in Redis; cached rows are fresh only while their epoch is
+current. A marked answer has `detail=alone`: it can lack writes of other processes.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -155,9 +159,7 @@ async def test_cached_rows_are_served_without_redis(office: Office) -> None:
 
 
 async def test_a_write_without_redis_is_marked(office: Office) -> None:
-    """Without Redis the writer sees its write, and other processes see the write when
-    Redis is back.
-    """
+    """Without Redis the writer sees its write, and others see the write after the outage."""
     writer, other, _ = office.peers
     await office.settle_in()
     await kill(office)
@@ -178,9 +180,7 @@ async def test_a_write_without_redis_is_marked(office: Office) -> None:
 
 
 async def test_a_write_to_a_full_redis_is_marked(office: Office) -> None:
-    """If Redis is full, the answer of a write is marked; when Redis has space, all
-    processes see the write.
-    """
+    """If Redis is full, the answer of a write is marked; all see the write when Redis has space."""
     writer, other, _ = office.peers
     await office.settle_in()
     await fill(office)

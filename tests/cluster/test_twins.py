@@ -41,9 +41,7 @@ async def test_simultaneous_repeats_create_one_row(office: Office) -> None:
 
 
 async def test_repeats_cost_few_reads(office: Office) -> None:
-    """A repeat at the same process causes no read; the first repeat at another process
-    causes one read, later ones none.
-    """
+    """Repeats cost no read at the same process, and one read in all at another process."""
     writer, other, reader = office.peers
     await office.settle_in()
     await writer.create("Reno", IDENTITY)
@@ -76,8 +74,9 @@ async def test_a_repeat_waits_for_a_running_write(office: Office) -> None:
 
 
 async def test_a_repeat_that_started_too_early_gets_409(office: Office) -> None:
-    """A repeat that started before the first record was stored gets 409 and sends
-    nothing; later repeats get the answer.
+    """A repeat that started before the first record was stored gets 409 and sends nothing.
+
+    Later repeats get the answer.
     """
     first, second, third = office.peers
     gate = office.gate()
@@ -101,8 +100,9 @@ async def test_a_repeat_that_started_too_early_gets_409(office: Office) -> None:
 
 
 async def test_a_simultaneous_repeat_of_a_delete_gets_409(office: Office) -> None:
-    """A second delete with the same key, which finds the row gone, gets 409 with outcome
-    `unknown`; a later repeat gets the answer.
+    """A simultaneous second delete with the same key gets 409 with outcome `unknown`.
+
+    A later repeat gets the answer.
     """
     first, second, third = office.peers
     gate = office.gate()
@@ -214,9 +214,7 @@ async def test_a_key_with_another_body_is_refused_by_all(office: Office) -> None
 
 
 async def test_a_replayed_write_is_published(office: Office) -> None:
-    """A process without Redis writes a row; after another process repeats the answer, all
-    processes see the row.
-    """
+    """A write of a process without Redis is visible to all after another process repeats it."""
     first, second, third = office.peers
     await office.settle_in()
     first.store._lose(ConnectionError("cut"))

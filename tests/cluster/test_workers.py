@@ -113,9 +113,7 @@ def test_a_killed_worker_is_replaced(installed: Installation) -> None:
 
 
 def test_a_worker_that_cannot_be_replaced(installed: Installation) -> None:
-    """If a killed worker cannot be replaced, the other worker gets all connections until
-    a start succeeds.
-    """
+    """While a killed worker cannot be replaced, the other worker gets all connections."""
     config = installed.folder / "config.toml"
     text = config.read_text()
     with serving(installed, "--workers", "2") as gateway:
@@ -229,9 +227,7 @@ def test_workers_need_a_cluster(tmp_path: Path, setting: str) -> None:
 
 
 def test_workers_that_cannot_start_end_the_parent(installed: Installation) -> None:
-    """If workers cannot start, the reason is printed once, and the status is that of the
-    workers.
-    """
+    """If workers cannot start, the reason is printed once; the status is the workers' status."""
     (installed.folder / "pepper").write_text("another-pepper-than-before")
     (installed.folder / "pepper").chmod(0o644)
     config = str(installed.folder / "config.toml")

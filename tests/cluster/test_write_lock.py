@@ -1,4 +1,8 @@
-"""Tests of the write lock: one process writes at a time, and uses the state of the last writer."""
+"""Tests of the write lock: one process writes at a time, and uses the state of the last writer.
+
+The holder is the process with the lock. A fence is a metadata entry that each batch creates; the
+stored fence is open until the outcome of its batch is known.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -225,9 +229,7 @@ async def test_an_open_outcome_is_resolved_once(office: Office, is_applied: bool
 
 
 async def test_a_writer_that_cannot_resolve_a_fence_sends_nothing(office: Office) -> None:
-    """A process that cannot check an open fence gets an error, and the next process finds
-    the fence.
-    """
+    """A process that cannot check an open fence gets an error; the next process finds the fence."""
     first, second, third = office.peers
     leaves_open(first, is_applied=True)
     with pytest.raises(WriteOutcomeUnknown):

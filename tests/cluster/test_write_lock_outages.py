@@ -1,4 +1,8 @@
-"""Tests of the write lock while PostgreSQL is unavailable."""
+"""Tests of the write lock while PostgreSQL is unavailable.
+
+The holder is the process with the lock. A fence is a metadata entry that each batch creates, and
+that PostgreSQL stores before the batch is sent.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -64,9 +68,7 @@ async def test_rows_are_read_without_postgresql(office: Office) -> None:
 
 
 async def test_postgresql_gone_before_the_fence_is_stored(office: Office) -> None:
-    """If PostgreSQL fails before the fence is stored, the batch is not sent and the write
-    gets an error.
-    """
+    """If PostgreSQL fails before the fence is stored, no batch is sent; the write gets an error."""
     first, second, _ = office.peers
     first.sheets.after("read_sheet", office.postgres.stop)
     with pytest.raises(RecordsUnavailable) as refused:
@@ -81,9 +83,7 @@ async def test_postgresql_gone_before_the_fence_is_stored(office: Office) -> Non
 
 
 async def test_postgresql_gone_at_the_end_of_a_write(office: Office) -> None:
-    """If PostgreSQL fails after a batch, the write is answered, and the next holder finds
-    the fence.
-    """
+    """If PostgreSQL fails after a batch, the write succeeds; the next holder finds the fence."""
     first, second, third = office.peers
     await office.settle_in()
     first.sheets.after("apply", office.postgres.stop)
@@ -127,9 +127,7 @@ async def test_postgresql_and_redis_gone_at_the_end_of_a_write(office: Office) -
 
 
 async def test_a_keyed_write_whose_answer_was_not_stored(office: Office) -> None:
-    """If the answer of a keyed write could not be stored, a repeat at another process
-    returns the answer.
-    """
+    """If the answer of a write with a key was not stored, another process repeats the answer."""
     first, second, _ = office.peers
     identity = identity_of("Reno")
     first.sheets.after("apply", office.postgres.stop)

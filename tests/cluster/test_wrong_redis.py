@@ -79,8 +79,9 @@ async def test_a_failed_first_connection_has_a_reason(
 
 
 async def test_a_name_with_several_addresses_has_a_reason() -> None:
-    """If no address of a Redis host listens, the error has the reason, although asyncio
-    joins the errors.
+    """If no address of a Redis host listens, the error has the reason.
+
+    asyncio joins the errors of several addresses, which must not hide the reason.
     """
     make: Any = Connection
     connection = make(host=None, port=free_port())  # both loopback addresses
@@ -165,9 +166,7 @@ async def test_check_accepts_the_right_redis(server: RedisServer) -> None:
     ],
 )
 def test_options_of_the_url_are_checked(options: str, is_right: bool) -> None:
-    """Wrong options in the URL of Redis are an error of the configuration, not a
-    traceback at the connection.
-    """
+    """Wrong options in the URL of Redis are an error of the configuration, not a traceback."""
     problems: list[str] = []
     try:
         check_url(f"rediss://:{SECRET}@host/0{options}")

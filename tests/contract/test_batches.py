@@ -63,8 +63,7 @@ async def test_rows_are_appended_below_the_last_row(subject: Subject, rows: int)
 
 
 async def test_number_formats(subject: Subject) -> None:
-    """A written format stays after later values; appended cells without one
-    get the automatic format."""
+    """A written format stays after later values; cells appended without one are automatic."""
     title = await subject.worksheet([["a", "b"], ["1", 2]], rows=9)
     day, clock = NumberFormat("DATE", "d mmm yyyy"), NumberFormat("TIME", "[h]:mm")
     rows: list[list[Value]] = [[46054.0, "x"], ["y", 1.5]]

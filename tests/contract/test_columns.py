@@ -37,8 +37,9 @@ async def rendering(
 
 
 async def test_trailing_blanks_are_left_out(subject: Subject) -> None:
-    """Blank cells at the end of a column and blank columns at the end are omitted, others
-    are returned.
+    """Blank cells at the end of a column and blank columns at the end are omitted.
+
+    Other blank cells are returned.
     """
     title = await subject.worksheet([["a", "", "c", ""], [], [None, "", "2"]], rows=6)
 
@@ -60,8 +61,9 @@ async def test_a_blank_worksheet_has_no_columns(subject: Subject, render: Render
 
 
 async def test_both_renderings(subject: Subject) -> None:
-    """DISPLAYED returns displayed texts; TYPED returns text, number or boolean, and a
-    date as its serial number.
+    """DISPLAYED returns displayed texts; TYPED returns text, number or boolean.
+
+    A typed date is its serial number.
     """
     date = Typed("2020-01-01", 43831, "2020-01-01")
     title = await subject.worksheet([["n", "007", date], [2, True, 0.5]])

@@ -173,8 +173,9 @@ async def test_an_answer_has_the_cells_after_the_updates(worksheet: Worksheet, c
 
 
 async def test_cells_are_appended_under_the_last_row_with_data(worksheet: Worksheet) -> None:
-    """Appended cells go below the last row with data in any column; the grid grows, and
-    text stays text.
+    """Appended cells go below the last row with data in any column.
+
+    The grid grows, and text stays text.
     """
     await worksheet.spreadsheet.update(worksheet.at("C5"), [["x"]])
 

@@ -59,9 +59,7 @@ async def test_another_answer_differs(emulator: Place) -> None:
 
 
 async def test_a_question_without_its_worksheet_is_skipped(emulator: Place) -> None:
-    """Without protected rows, the assumption about them is skipped and does not count as
-    a difference.
-    """
+    """Without protected rows, their assumption is skipped and is not a difference."""
     [fact] = [each for each in FACTS if "two protected rows" in each.question]
     told: list[str] = []
     async with open_spreadsheet(emulator) as spreadsheet:

@@ -71,9 +71,7 @@ def test_google_tests_run_on_demand(
 
 @pytest.mark.parametrize("environment", UNNAMED)
 def test_the_script_needs_both_variables(environment: Mapping[str, str]) -> None:
-    """Without a key file or a spreadsheet, `against-google` names the missing setting and
-    ends with status 2.
-    """
+    """Without key file or spreadsheet, `against-google` names the setting; its status is 2."""
     done = run("scripts/against-google", environment=environment)
 
     missing = CREDENTIALS if CREDENTIALS not in environment else SPREADSHEET

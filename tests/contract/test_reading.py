@@ -64,8 +64,9 @@ async def test_titles_are_quoted_where_needed(
 
 
 async def test_trailing_blanks_are_left_out(subject: Subject) -> None:
-    """Blank cells at the end of a row and blank rows at the end are omitted, others are
-    returned.
+    """Blank cells at the end of a row and blank rows at the end are omitted.
+
+    Other blank cells are returned.
     """
     title = await subject.worksheet([["a", "", "c", ""], [], [None, "2"]], rows=6)
 
@@ -102,8 +103,9 @@ async def test_a_blank_range_has_no_values(subject: Subject) -> None:
 async def test_a_cell_has_a_text_and_a_value(
     subject: Subject, content: str | float | bool | Typed, value: str | float | bool, text: str
 ) -> None:
-    """DISPLAYED returns displayed texts; TYPED returns text, number or boolean, and a
-    date as its serial number.
+    """DISPLAYED returns displayed texts; TYPED returns text, number or boolean.
+
+    A typed date is its serial number.
     """
     title = await subject.worksheet([[content]])
 
@@ -156,9 +158,7 @@ async def test_a_missing_worksheet_is_an_unparsable_range(
 
 
 async def test_several_ranges_are_read_in_order(subject: Subject) -> None:
-    """Ranges of several worksheets, also overlapping ones, are returned as displayed and
-    in order.
-    """
+    """Ranges of several worksheets, even overlapping ones, are returned displayed and in order."""
     first = await subject.worksheet([["a", 1], ["b", True]])
     second = await subject.worksheet(ABC, title="My rows {}")
 

@@ -27,9 +27,7 @@ def test_every_write_is_killed_at_each_instant() -> None:
 
 
 def test_no_acknowledged_write_is_overwritten_after_a_kill(tmp_path: Path) -> None:
-    """A batch that arrives after the kill of its gateway changes no acknowledged row of
-    another client.
-    """
+    """A batch that arrives after the kill of its gateway changes no row acknowledged to others."""
     report = run(tmp_path, Kills(cases=2 * len(VERBS), instants=LATE))
 
     assert report.problems == [], str(report)
@@ -38,9 +36,7 @@ def test_no_acknowledged_write_is_overwritten_after_a_kill(tmp_path: Path) -> No
 
 
 def test_a_late_copy_that_google_accepts_is_found(tmp_path: Path) -> None:
-    """Planted bug: with another fence ID, Google accepts the late batch, which overwrites
-    a write.
-    """
+    """Planted bug: with another fence ID, Google accepts a late batch that overwrites a write."""
     report = run(tmp_path, Kills(cases=5, instants=LATE, has_new_ids=True))
 
     assert "overwritten" in report.kinds, str(report)

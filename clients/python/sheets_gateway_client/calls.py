@@ -324,7 +324,9 @@ def _encoded(value: Any) -> str:
 def _plain(value: Any, name: str, levels: int) -> Any:
     """Convert mappings to dicts and sequences to lists; `name` is the field for error messages."""
     if levels == 0:
-        raise ValueError(f"{name!r}: the value contains itself, or has over {_MAX_LEVELS} levels.")
+        raise ValueError(
+            f"{name!r}: the value contains itself, or has over {_MAX_LEVELS} nested levels."
+        )
     if isinstance(value, Mapping):
         fields = ((key, name if _name(key).startswith("$") else _name(key)) for key in value)
         return {key: _plain(value[key], field, levels - 1) for key, field in fields}

@@ -86,7 +86,7 @@ class GatewayError(Exception):
         retryable: bool | None = None,
         outcome: Outcome | None = None,
     ) -> None:
-        """Set attributes of an error class; a None is inherited from the base class.
+        """Set attributes of an error class. It inherits an attribute that is None here.
 
         The default of `name` is the name of the topmost base class that has a code.
         """
@@ -134,7 +134,7 @@ class GatewayError(Exception):
 
     @classmethod
     def description(cls) -> str:
-        """Return cause and remedy: the first paragraph of the class docstring, in one line."""
+        """Return the first paragraph of the class docstring in one line: cause and remedy."""
         return " ".join((cls.__doc__ or "").partition("\n\n")[0].split())
 
 
@@ -181,7 +181,9 @@ class InvalidQuery(BadRequest, code=4002):
 
 
 class InvalidPath(BadRequest, code=4003):
-    """The worksheet name or the row number in the path is invalid."""
+    """The worksheet name or the row number in the path is invalid. The message says what is
+    allowed.
+    """
 
 
 class Forbidden(GatewayError, status=403): ...
@@ -376,7 +378,7 @@ class QuotaSpent(TemporarilyUnavailable, code=5030):
         self.is_of_spreadsheet = bool(limit_name) and not limit_name.endswith(
             ("PerProject", "PerUser")
         )
-        """True if the limit is neither the account's nor the project's, so the spreadsheet's."""
+        """True if the limit is the spreadsheet's, not the account's or the project's."""
 
 
 class CircuitOpen(TemporarilyUnavailable, code=5030):
@@ -422,9 +424,9 @@ class ShuttingDown(TemporarilyUnavailable, code=5032):
 
 
 class MetadataFull(TemporarilyUnavailable, code=5034, name="MetadataFull"):
-    """The spreadsheet's developer metadata is full, so the gateway cannot mark this write, and
-    nothing was written. Send the write again after as many seconds as `Retry-After` says; if that
-    does not help, other programs fill the metadata, and the operator's command `check` names them.
+    """The developer metadata of the spreadsheet is full, so nothing was written. Send the write
+    again after as many seconds as `Retry-After` says; if that fails too, ask the gateway's operator
+    to run the command `check`, which shows what fills the metadata.
     """
 
 
@@ -460,13 +462,13 @@ class QueryTooCostly(BadRequest, code=4006):
 
 class ChallengeFailed(BadRequest, code=4037):
     """The key needs Cloudflare Turnstile, and the field `cf-turnstile-response` is missing, wrong,
-    already used or older than 5 minutes. Nothing was written.
+    already used or older than 5 minutes. Nothing was written; send the form with a new token.
     """
 
 
 class TooManyRowsAffected(BadRequest, code=4005):
     """A write by filter matches more rows than `max-affected` or the plan allows. Nothing was
-    written.
+    written; send a narrower `where`.
     """
 
 
@@ -552,9 +554,10 @@ class IdempotencyKeyReused(GatewayError, code=4220, status=422):
 
 
 class PreconditionFailed(GatewayError, code=4120, status=412):
-    """The row does not have an ETag of `If-Match`. `existing` is the current row.
+    """The ETag of the row is not in `If-Match`, usually because the row has changed. Nothing was
+    written: compare with `existing`, the current row, and send the ETag of this answer.
 
-    `existing` is the current record, and `tag` is its ETag.
+    `tag` is the ETag of the record `existing`.
     """
 
     def __init__(
@@ -593,8 +596,8 @@ class HeaderChanged(GatewayError, code=4091, status=409, outcome="applied"):
 
 
 class DuplicateKey(GatewayError, code=4092, status=409):
-    """Several rows of the worksheet have the same key as a row of the upsert. Nothing was written;
-    the message lists these rows.
+    """Several rows of the worksheet have the same key as a row of the upsert, so nothing was
+    written. Delete or change the rows that the message lists, then send the upsert again.
     """
 
 

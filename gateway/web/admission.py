@@ -1,17 +1,16 @@
-"""Admission: authenticate, charge and authorise a request before anything else of it is parsed.
+"""Admission: authenticate, charge and authorise a request before the rest of it is parsed.
 
 Rules
-- Admission makes no call to Google. A valid key is charged for its request before any other
-  refusal, whatever the result.
-- Credentials are trimmed, an empty value is absent. Every place is read: two places with different
-  values are an error, so that no proxy or log attributes a request to another key.
-- A create-only key is refused here for every request but a create. `gateway.web.create_only`
-  answers its creates.
-- Authorised reads are cached. An entry is valid for one head: identical credentials, worksheet and
-  origin. It holds the caller and their read access, and no rates: each request is charged.
-- Entries are keyed by a digest with a random key of the process, so that no API key is stored.
-- An entry is valid until the active keys have to be refreshed or a change of keys is signalled, so
-  that it delays no revocation.
+- Admission makes no call to Google. A request with a valid key is charged before any later error.
+- Credentials are trimmed. An empty value counts as absent. All headers and parameters for
+  credentials are read. Two different values are an error, so that no proxy or log attributes a
+  request to another key.
+- A create-only key can send only creates, which `gateway.web.forms` answers.
+- Authorised reads are cached. The cache key is a digest of credentials, worksheet and origin, with
+  a random secret of the process, so that no API key is stored. An entry has the caller and the read
+  access, but no rates: each request is charged.
+- An entry expires when the active keys must be refreshed, or when a change of keys is signalled. So
+  it delays no revocation.
 """
 
 import secrets
@@ -50,20 +49,20 @@ class Admitted(msgspec.Struct, frozen=True):
     target: Target
     lease: RateLease
     asked: bytes
-    """The parameters of the operation, still encoded."""
+    """Query parameters of the operation, still percent-encoded."""
     unknown: tuple[str, ...]
-    """Names of unknown parameters, none of which may be a field."""
+    """Names of unknown parameters. The request fails if one of these names is a field."""
     is_typed: bool = False
-    """True if answers have typed cells, by the request or by the operator's default."""
+    """True if answers have typed cells, by `values` or by the operator's default."""
     credentials: bytes = b""
-    """The parameters of the URL for credentials, still encoded."""
+    """Query parameters for credentials, still percent-encoded."""
 
 
 @dataclass(frozen=True)
 class Admission:
-    """Admits the requests of one gateway.
+    """Authenticates, charges and authorises requests.
 
-    `identify` is a method of `Gatekeeper`; `proxies` are trusted to name their clients.
+    `identify` is a method of `Gatekeeper`. `proxies` are the trusted reverse proxies.
     """
 
     identify: Callable[[str | None, WhereFrom], Awaitable[Caller]]
@@ -115,10 +114,10 @@ class Admission:
         return Admitted(caller, target, lease, asked, unknown, is_typed, credentials)
 
     async def has_right(self, request: Request, right: Callable[[Caller], bool]) -> bool:
-        """True if the request has a key with this right, or a create-only key, which is refused.
+        """True if the request has a key with this right, or a create-only key.
 
-        Charges and records nothing: without the right, the answer is the same for every request.
-        Raises KeysUnavailable.
+        The request is not charged. Admission later refuses the create-only key. Raises
+        KeysUnavailable.
         """
         scope = request.scope
         try:
@@ -136,9 +135,10 @@ class Admission:
     async def recognise(
         self, request: Request, parameters: Sifted, operation: Signature
     ) -> tuple[Caller, str | None, RateLease]:
-        """Authenticate and charge a request, check its origin, and refuse wrong parameters.
+        """Authenticate and charge a request. Raises an error for its origin or wrong parameters.
 
-        Returns the caller, the requested spreadsheet if any, and the rate-limit lease.
+        Returns the caller, the ID of the spreadsheet that the request names or None, and the
+        rate-limit lease.
         """
         head, scope, is_write = request.head, request.scope, operation.is_write
         key, spreadsheet = find_credentials(head, parameters.credentials)
@@ -172,8 +172,7 @@ class Admission:
         try:
             lease.enter()
         except errors.RateLimited:
-            # The request may cost more than others; it is charged again later, with the wait for
-            # the whole price.
+            # A request with `no-cache` has a higher price, which sets the seconds to wait.
             may_be_fresh = asks_for_fresh(request.head) or b"no-cache=" in parameters.asked
             if may_be_fresh and request.event.method in ("GET", "HEAD"):
                 lease.charge(FRESH_PRICE)
@@ -184,9 +183,9 @@ class Admission:
 def _authorised(
     caller: Caller, spreadsheet: str | None, title: str, writes: Sequence[Right]
 ) -> tuple[Target, str]:
-    """Authorise a worksheet by its title, or by another decoding of it.
+    """Authorise access to a worksheet by its title, or by another decoding of the title.
 
-    Returns the target, and the name of the decoding, "" for the title itself.
+    Returns the target and the name of the decoding, which is "" for the title as it is.
     """
     try:
         return authorise(caller, spreadsheet=spreadsheet, worksheet=title, writes=writes), ""
@@ -198,14 +197,14 @@ def _authorised(
 
 
 class Credentials(NamedTuple):
-    """Key and spreadsheet ID of a request; None if absent."""
+    """API key and spreadsheet ID of a request. An absent one is None."""
 
     key: str | None
     spreadsheet: str | None
 
 
 def find_credentials(head: Head, parameters: bytes) -> Credentials:
-    """Find the API key and spreadsheet ID in headers and in `parameters` of the URL."""
+    """Find API key and spreadsheet ID in headers and in the query `parameters`."""
     key = _find_key(head, parameters)
     spreadsheets = _in_headers(head, SPREADSHEET_HEADERS)
     if parameters:
@@ -236,7 +235,7 @@ SPREADSHEET_HEADERS: Mapping[bytes, Callable[[str], str]] = {
 
 
 def _in_headers(head: Head, places: Mapping[bytes, Callable[[str], str]]) -> list[str]:
-    """Parsed values of these headers."""
+    """Return the values of these headers, each parsed by its function, without empty values."""
     found: list[str] = []
     for name, read in places.items():
         for value in head.lines.get(name, ()):
@@ -251,7 +250,7 @@ def _in_url(parameters: bytes, name: str) -> list[str]:
 
 
 def _only(values: Sequence[str], what: str) -> str | None:
-    """Return the one value, or None if there is none. Equal repetitions are allowed."""
+    """Return the only value, or None without a value. Raises an error for different values."""
     if not values:
         return None
     if len(values) > 1 and len(set(values)) > 1:
@@ -261,30 +260,29 @@ def _only(values: Sequence[str], what: str) -> str | None:
 
 MAX_KEPT = 4096
 LONGEST_TITLE = 256
-"""Maximum characters of a cached title; Google's titles are shorter."""
+"""Maximum characters of a cached title. Titles in Google Sheets are shorter."""
 
 _CREDENTIAL_HEADERS = frozenset((*KEY_HEADERS, *SPREADSHEET_HEADERS, b"origin"))
-"""Headers that can change what a read is allowed to see. They are part of the cache key."""
+"""Headers that can change the rights of a read. They are part of the cache key."""
 
 _DIGEST_BYTES = 16
 
 
 class CachedCaller(NamedTuple):
-    """An authorised caller and worksheet, with the expiry of this entry."""
+    """Cache entry: an authorised caller and worksheet. `until_seconds` is the entry's expiry."""
 
     caller: Caller
     target: Target
     until_seconds: float
     reading: str
-    """Name of the lenient decoding of the worksheet's title, "" for none."""
+    """Name of the lenient decoding of the worksheet's title; "" for the plain title."""
 
 
 @dataclass(frozen=True)
 class AuthCache:
     """Cache of authorised reads.
 
-    `fresh_until` returns the time at which the active keys have to be refreshed, by the same clock
-    as `timer`.
+    `fresh_until` returns the time when the active keys must be refreshed, in seconds of `timer`.
     """
 
     fresh_until: Callable[[], float]
@@ -295,10 +293,10 @@ class AuthCache:
     def find(
         self, head: Head, credentials: bytes, segment: str
     ) -> tuple[bytes, CachedCaller | None]:
-        """Return the cache key of a head, and its valid entry.
+        """Return the cache key of a request, and its valid entry or None.
 
-        The key is made from the URL's `credentials`, the worksheet's `segment`, and headers. Header
-        lines and URLs cannot contain the separators.
+        `credentials` are query parameters, `segment` is the worksheet's segment of the path. Header
+        lines and URLs cannot contain the separators of the digested bytes.
         """
         parts = [self._secret, credentials, segment.encode("latin-1", "replace")]
         for name, values in head.lines.items():
@@ -310,7 +308,7 @@ class AuthCache:
         return key, found if is_valid else None
 
     def put(self, key: bytes, caller: Caller, target: Target, reading: str = "") -> None:
-        """Cache the authorisation of this head, unless its key has an expiry."""
+        """Cache an authorised read, unless its API key has an expiry."""
         if caller.expires or len(target.worksheet.title) > LONGEST_TITLE:
             return
         if len(self._kept) >= MAX_KEPT:

@@ -1,8 +1,8 @@
-"""Success answers: records as JSON bytes, and reads from bytes that may be cached with a snapshot.
+"""Success answers: JSON of records, header lines of reads and writes.
 
 Rules for `Age` and `Cache-Status` (RFC 9211): `hit` means a cached answer, even after a failed call
-to Google; `fwd` means rows read for the request. Times are whole seconds, rounded down: no answer
-claims to be more than a second younger than it is. Stale answers have a negative `ttl`.
+to Google. `fwd` means that rows were read for the request. Times are whole seconds, rounded down.
+Stale answers have a negative `ttl`.
 """
 
 import json
@@ -31,10 +31,10 @@ CACHING = "private, no-cache"
 CACHE = "sheets-gateway"
 _DETAIL_ALONE = "; detail=alone"
 ALONE = f"{CACHE}; fwd=method{_DETAIL_ALONE}"
-"""`Cache-Status` of a write that other processes may miss, or of an error without their writes."""
+"""`Cache-Status` if processes might not see each other's writes, for example without Redis."""
 
 VARY = (b"vary", b"Accept, Accept-Encoding")
-"""Headers that choose among the representations of rows, beside `Origin`."""
+"""`Vary` line of answers with rows. The frame adds `Origin`."""
 _CACHING = (b"cache-control", CACHING.encode("ascii"))
 _JSON = (b"content-type", JSON_TEXT.encode("ascii"))
 
@@ -45,23 +45,20 @@ _LONGEST_NAME = 50
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """Answer of a handler, without the header lines that the frame adds to every answer."""
+    """Answer of a handler, without the header lines that `Frame` adds to every answer."""
 
     status: int
     headers: HeaderLines
     body: bytes | Sequence[bytes] | AsyncGenerator[bytes] = b""
-    """The body in one part, in parts shared with other answers, or in generated parts.
-
-    A failure of a generator cuts the connection, because such a body has no mark at its end.
-    """
+    """The body: bytes, a list of parts, or a generator, whose errors close the connection."""
     may_be_compressed: bool = False
     """True if compression is allowed: the body has no strong ETag."""
     rows: int = 0
-    """Number of rows in the body, or of written rows; an export counts its rows itself."""
+    """Number of rows in the body, or of written rows; 0 for an export, which counts its rows."""
 
 
 def written_headers(settled: Settled) -> dict[str, str]:
-    """Headers of a write's answer about its result."""
+    """Return headers of a write's answer: ignored fields, missing Redis, replayed answer."""
     ignored = dict.fromkeys(chain.from_iterable([row.ignored for row in settled.results]))
     headers = {"X-Ignored-Fields": listed(tuple(ignored))} if ignored else {}
     if settled.is_alone:
@@ -95,10 +92,10 @@ def header_lines(headers: Mapping[str, str]) -> HeaderLines:
 
 @dataclass(frozen=True, eq=False)
 class JsonEncoder:
-    """Encoder of rows and pages. There is one encoder for each representation of cells."""
+    """Encoder of rows and pages as JSON. There is one encoder for each JSON value of cells."""
 
     empty: object
-    """The value of an empty cell; UNSET to leave it out."""
+    """The value of an empty cell; UNSET leaves the field out."""
     is_typed: bool = False
     """True if cells are typed values (`gateway.table.typed`), not displayed texts."""
 
@@ -106,7 +103,7 @@ class JsonEncoder:
         return [*map(_encode, rows)]
 
     def page(self, rows: Bodies, paging: Paging, cursor: str | None = None) -> Encoded:
-        """Encode a page of rows, with a weak ETag, because it covers only the page."""
+        """Encode a page of rows with a weak ETag. `cursor` is "" on the last page, or None."""
         end = b'],"hasNextPage":true' if paging.has_next else b'],"hasNextPage":false'
         if cursor is not None:
             end += b',"cursor":' + (b'"%b"' % cursor.encode("ascii") if cursor else b"null")
@@ -129,7 +126,7 @@ TYPED_ENCODERS: Final[Mapping[EmptyCell, JsonEncoder]] = {
 
 
 def shaped(record: Record, empty_cell: EmptyCell) -> Record:
-    """Return the record with its empty cells (None) as in the setting `api.empty_cell`."""
+    """Return the record with its empty cells (None) replaced as `api.empty_cell` demands."""
     if empty_cell == "null":
         return record
     if empty_cell == "":
@@ -138,9 +135,9 @@ def shaped(record: Record, empty_cell: EmptyCell) -> Record:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Encode names for a header line, each as a JSON string in ASCII. A long list is cut.
+    """Encode names for a header line, each as a JSON string in ASCII. Cuts long names and lists.
 
-    A client cannot read an answer with a head that is too large, and would repeat its write.
+    Without the limit, a client could not read the head of an answer, and would repeat its write.
     """
     return ", ".join(json.dumps(name[:_LONGEST_NAME]) for name in names[:_MOST_NAMES])
 
@@ -155,7 +152,7 @@ def read_answer(
 ) -> Answer:
     """Return the answer to a read, or 304 without a body if `If-None-Match` has its ETag.
 
-    Bytes that are not from a sheet have no age.
+    Only a `Served` answer gets `Age` and `Cache-Status`.
     """
     if isinstance(served, Served):
         encoded, freshness = served.encoded, served.freshness
@@ -174,7 +171,7 @@ def read_answer(
 
 
 def weakly_tagged(body: bytes) -> Encoded:
-    """Return a body with a weak ETag, which allows compression."""
+    """Return a body with its weak ETag, which allows compression."""
     return Encoded(body, f"W/{opaque_tag(body)}")
 
 

@@ -1,9 +1,9 @@
 """Bodies of writes: from bytes to checked values.
 
-Rules: an invalid body is refused as a whole, with a pointer to every problem, before any call to
-Google. Credentials in a body are dropped, and so is `rowIndex`, except in a list of updates, where
-it selects the row. A body that begins with `{` or `[` is JSON, whatever its type. Long bodies are
-parsed in a thread.
+Rules: an invalid body is refused as a whole, with a pointer to each problem, before any call to
+Google. Credentials in a body are dropped. `rowIndex` is dropped too, except in a list of updates,
+where `rowIndex` selects the row. A body that begins with `{` or `[` is JSON, whatever its media
+type. Long bodies are parsed in a thread.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ from gateway.worksheets.writes import Fields, FormFields
 
 JSON_STARTS = (b"{", b"[")
 _NO_TYPES = ("", "text/plain")
-"""Media types that do not describe the body."""
+"""Media types of clients that do not describe their body; it is parsed as JSON."""
 _NO_FIELD = "The object contains no field to write."
 _BLANK_FORM = (
     "The body was read as a form, and none of its fields has a value. A new row needs at least "
@@ -51,11 +51,11 @@ _UNREAD = {
     "multipart/form-data": "multipart/form-data is not supported. In a web page, send new "
     "URLSearchParams(new FormData(form)), or JSON with Content-Type: application/json."
 }
-"""Refused media types, with advice."""
+"""Error messages of common media types that are not supported."""
 _ESCAPED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _BLANKS = b" \t\r\n" + BOM_UTF8
 _MOST_BLANK_BYTES = 1024
-"""Maximum number of blanks read before a list, because this read precedes authentication."""
+"""Maximum number of blanks read before a list. This read precedes authentication."""
 LAST_ROW = 99_999_999
 """Maximum row number in a body, the same as in paths."""
 
@@ -63,23 +63,23 @@ T = TypeVar("T")
 
 
 class Form(Pairs):
-    """Fields of a form as written; each value is a text."""
+    """Fields of a form as pairs of name and text, including repeated names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowsBody:
-    """Rows to create, at least one. `is_array` is True if body and answer are lists."""
+    """One or more rows to create. `is_array` is True if the body, and so the answer, is a list."""
 
     rows: tuple[Fields, ...]
     is_array: bool
 
 
 Updates = tuple[tuple[int, Fields], ...]
-"""Rows to update, each once, with their fields."""
+"""Row number and fields of each row to update. No row occurs twice."""
 
 
 async def read_body(request: Request, key_id: str, parse: Callable[[bytes, str], T]) -> T:
-    """Parse the body and its media type, in a thread if the body is long."""
+    """Read the body, and parse it with its media type, in a thread if the body is long."""
     body, content_type = await _read(request)
     if content_type == FORM and not body.lstrip().startswith(JSON_STARTS):
         body = without_override(request, body)
@@ -109,12 +109,12 @@ async def begins_list(request: Request) -> bool:
 
 
 def parse_fields(body: bytes, content_type: str) -> Fields:
-    """Parse and check the fields of a JSON object or a form; at least one must be written."""
+    """Parse and check the fields of a JSON object or a form. Raises InvalidBody without fields."""
     return _object_fields(_decoded(body, content_type))
 
 
 def parse_rows(body: bytes, content_type: str) -> RowsBody:
-    """Parse up to 500 rows of a JSON list of objects, otherwise one row as `parse_fields`."""
+    """Parse a JSON list of at most 500 objects, or one row as `parse_fields` does."""
     decoded = _decoded(body, content_type)
     if isinstance(decoded, list) and not isinstance(decoded, Pairs):
         rows = tuple(fields for _, fields in _listed_rows(decoded, "create"))
@@ -125,7 +125,7 @@ def parse_rows(body: bytes, content_type: str) -> RowsBody:
 
 
 def form_fields(form: Form) -> Fields:
-    """Check the fields of a form; at least one must have a value."""
+    """Check the fields of a form. Raises InvalidBody if all values are empty."""
     fields = _object_fields(form)
     if all(value == "" for value in fields.values()):
         raise invalid_body(_BLANK_FORM)
@@ -133,7 +133,7 @@ def form_fields(form: Form) -> Fields:
 
 
 def parse_updates(body: bytes, content_type: str) -> Updates:
-    """Parse up to 500 rows of a JSON list of objects, each with `rowIndex` and a field to write."""
+    """Parse a JSON list of at most 500 objects, each with `rowIndex` and a field to write."""
     decoded = _decoded(body, content_type)
     if not isinstance(decoded, list) or isinstance(decoded, Pairs):
         raise _of_another_shape(decoded, "a JSON list of objects, each with its rowIndex")
@@ -141,7 +141,7 @@ def parse_updates(body: bytes, content_type: str) -> Updates:
 
 
 def _decoded(body: bytes, content_type: str) -> object:
-    """Decode a JSON body or a form; objects and forms become `Pairs`, which keep repeated names."""
+    """Decode a JSON body or a form. Objects and forms become `Pairs`, with repeated names."""
     is_json_type = content_type == JSON or content_type.endswith("+json")
     is_json = body.lstrip().startswith(JSON_STARTS)
     if is_json or is_json_type or content_type in _NO_TYPES:
@@ -163,7 +163,7 @@ def _of_another_shape(decoded: object, wanted: str) -> InvalidBody:
 
 
 def _object_fields(decoded: object) -> Fields:
-    """The checked fields of an object that are stored, at least one."""
+    """Check an object, and return its fields to store. Raises InvalidBody without a field."""
     if not isinstance(decoded, Pairs):
         raise _of_another_shape(decoded, "a JSON object of fields and values")
     fields, problems = checked_fields(decoded)
@@ -176,7 +176,7 @@ def _object_fields(decoded: object) -> Fields:
 
 
 def _listed_rows(elements: Sequence[object], verb: Literal["create", "update"]) -> Updates:
-    """Check the rows of a list. Returns (row number, fields), with row number 0 for a create.
+    """Check the rows of a list. Returns row number (0 for a create) and fields of each row.
 
     Raises InvalidBody. The check stops at the maximum number of problems.
     """
@@ -212,7 +212,7 @@ def _listed_rows(elements: Sequence[object], verb: Literal["create", "update"]) 
 
 
 def _row_number(fields: Fields, taken: Collection[int]) -> tuple[int, str | None]:
-    """Return the `rowIndex` of an update; if it is not valid, 0 and the problem."""
+    """Return the `rowIndex` of an update and None, or 0 and the problem of an invalid one."""
     value = fields.get(ROW_INDEX)
     if value is None:
         return 0, f"{ROW_INDEX} is missing. It is the number of the row to update."
@@ -231,9 +231,9 @@ def _stored(fields: Fields) -> Fields:
 
 
 async def _read(request: Request) -> tuple[bytes, str]:
-    """Read the body, and its media type without parameters, in lower case.
+    """Return the body, and its media type in lower case without parameters.
 
-    Compressed bodies are refused: they can expand to any size.
+    Raises an error for compressed bodies, because they can expand to any size.
     """
     head, settings = request.head, request.state["server"]
     if (head.first(b"content-encoding") or "").strip().lower() not in ("", "identity"):
@@ -275,7 +275,7 @@ def _decode_text(body: bytes) -> str:
 
 
 def parse_form(body: bytes) -> Iterator[tuple[str, str]]:
-    """Parse a form (WHATWG URL, 5.1) of percent-encoded UTF-8; any other `%` stays."""
+    """Yield the names and values of a form (WHATWG URL, 5.1) of percent-encoded UTF-8."""
     text = _decode_text(body)
     if MULTIPART.match(text):
         raise invalid_body(_UNREAD["multipart/form-data"])

@@ -1,17 +1,18 @@
 """Client address of a request, also behind proxies.
 
 Rules:
-- It is the socket's address, unless that is a trusted proxy's. Then it is the last hop in the
-  proxy's header that is not a trusted proxy; earlier hops may be forged by the client.
-- The peer of a Unix socket has no address; it is trusted if "unix" is configured.
-- A hop that is not an address ends the search: the last proxy counts.
-- X-Forwarded-For and Forwarded (RFC 7239) are equivalent. A proxy that writes one may pass the
-  other through unchanged, so a header that names no client is ignored if the other names one.
-- If both name different clients, one of them is forged, and the address of the proxy counts for
-  wrong keys. The limit of concurrent requests counts both, apart from other requests: a client can
-  neither avoid its own limit nor exhaust the limit of another.
-- A request with a header that names no client counts for the proxy, because a client may have
-  damaged the header. A request without these headers is the proxy's own.
+- The client address is the socket's address, unless the socket's peer is a trusted proxy. Then it
+  is the last address in the proxy's header that is not a trusted proxy. A client can forge earlier
+  addresses.
+- The peer of a Unix socket has no address. The peer is trusted if "unix" is configured.
+- The search ends at a text that is not an address, and finds the last proxy before this text.
+- X-Forwarded-For and Forwarded (RFC 7239) have the same meaning. A proxy that writes one header can
+  pass the other unchanged. So a header that names no client is ignored if the other names a client.
+- If both headers name different clients, one header is forged. Wrong keys then count for the
+  proxy's address. The limit of concurrent requests counts both clients, separate from their other
+  requests: a client can neither avoid its own limit nor exhaust another client's limit.
+- A request whose header names no client counts for the proxy, because a client can damage the
+  header. A request without these headers is the proxy's own.
 """
 
 import re
@@ -26,7 +27,7 @@ from gateway.web.head import head_of
 
 MAX_HOPS = 32
 _LONGEST_HOP = 100
-"""Maximum length of a hop: an IPv6 address with zone, port and blanks around it."""
+"""Maximum length of an address in a header: IPv6 with zone, port and blanks around."""
 _KEPT = 1024
 """Maximum number of cached addresses."""
 
@@ -35,7 +36,7 @@ _WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 
 
 def client_address(scope: Scope, proxies: Sequence[Proxy]) -> str:
-    """The client's address; blank if unknown, as for the peer of a Unix socket."""
+    """Return the client's address, or "" if unknown, as for the peer of a Unix socket."""
     peer = _peer(scope)
     if not is_from_proxy(scope, proxies):
         return peer
@@ -46,9 +47,9 @@ def client_address(scope: Scope, proxies: Sequence[Proxy]) -> str:
 
 
 def counted_addresses(scope: Scope, proxies: Sequence[Proxy]) -> Collection[str]:
-    """Addresses that a request from a trusted proxy counts for.
+    """Return the addresses for which a trusted proxy's request counts in limits.
 
-    Empty for a request of the proxy itself; two if the headers contradict each other.
+    Empty for a request of the proxy itself; two addresses if the headers contradict each other.
     """
     peer, hop_lists = _peer(scope), _hop_lists(scope)
     clients = _clients(hop_lists, peer, proxies)
@@ -57,7 +58,7 @@ def counted_addresses(scope: Scope, proxies: Sequence[Proxy]) -> Collection[str]
 
 
 def is_from_proxy(scope: Scope, proxies: Sequence[Proxy]) -> bool:
-    """True if the socket's peer is a trusted proxy; only the scope's addresses are used."""
+    """True if the socket's peer is a trusted proxy. Reads only `client` and `server` of `scope`."""
     if not proxies:
         return False
     peer = _peer(scope)
@@ -74,7 +75,7 @@ def _peer(scope: Scope) -> str:
 
 
 def _hop_lists(scope: Scope) -> Sequence[Sequence[str]]:
-    """The last hops in each of the two headers that the request has."""
+    """Return the last `MAX_HOPS` addresses of each header for proxies that the request has."""
     head = head_of(scope)
     listed = [hop for line in head.values(b"x-forwarded-for") for hop in line.split(",")]
     forwarded = [hop for line in head.values(b"forwarded") for hop in _hops(line)]
@@ -82,13 +83,13 @@ def _hop_lists(scope: Scope) -> Sequence[Sequence[str]]:
 
 
 def _clients(hop_lists: Sequence[Sequence[str]], peer: str, proxies: Sequence[Proxy]) -> set[str]:
-    """Addresses of the client in the headers, without trusted proxies."""
+    """Return the client's address by each list of addresses, without trusted proxies."""
     found = {_last_hop(hops, peer, proxies) for hops in hop_lists} - {peer}
     return {each for each in found if not _is_proxy(_address(each), proxies)}
 
 
 def _last_hop(hops: Sequence[str], peer: str, proxies: Sequence[Proxy]) -> str:
-    """The last hop that is not a trusted proxy."""
+    """Return the last address that is not a trusted proxy's, else the last proxy reached."""
     last = peer
     for hop in reversed(hops):
         address = _address(hop)
@@ -107,9 +108,10 @@ def _is_proxy(address: IPv4Address | IPv6Address | None, proxies: Sequence[Proxy
 
 
 def _hops(line: str) -> Sequence[str]:
-    """The `for` of each hop of a line, blank if missing; a single blank if the line is malformed.
+    """Return the `for` of each element of a Forwarded line; [""] for a malformed line.
 
-    A comma within quotes does not separate hops: the proxy may quote a host that the client chose.
+    An element without `for` is "". A comma within quotes does not separate elements: the proxy can
+    quote a host that the client chose.
     """
     hops, at = [""], 0
     while (pair := _PAIR.match(line, at)) is not None:
@@ -132,7 +134,7 @@ def _address(hop: str) -> IPv4Address | IPv6Address | None:
 
 @lru_cache(_KEPT)
 def _parsed(text: str) -> IPv4Address | IPv6Address | None:
-    """An address with or without a port; IPv4 in IPv6 form becomes IPv4."""
+    """Parse an address with or without a port. An IPv4-mapped IPv6 address becomes IPv4."""
     match = _WITH_PORT.fullmatch(text.strip())
     try:
         address = ip_address((match[1] or match[2]) if match else text.strip())

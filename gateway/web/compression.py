@@ -1,10 +1,10 @@
-"""gzip of bodies, for clients that take it.
+"""gzip of bodies, for clients that accept gzip.
 
 Rules
-- A body with a strong tag is not compressed, because the tag identifies its bytes. Lists, schemas
-  and the description have weak tags, exports have none.
-- Short bodies are compressed at once and cached (LRU). Long ones are compressed in a thread, and
-  exports part by part, so that no other request waits.
+- A body with a strong ETag is not compressed, because the ETag identifies its bytes. Lists,
+  schemas and the API description have weak ETags, exports have none.
+- Short bodies are compressed on the event loop and cached (LRU). Long bodies are compressed in a
+  thread, exports part by part, so that no other request waits.
 """
 
 import asyncio
@@ -19,21 +19,21 @@ from msgspec.structs import replace as replaced
 from gateway.web.answers import Answer
 
 MIN_BYTES: Final = 1_024
-"""Minimum size of compressed bodies."""
+"""Bodies up to this size in bytes are not compressed."""
 
 _AT_ONCE_BYTES = 32_768
-"""Maximum size compressed on the event loop, which takes half a millisecond."""
+"""Maximum size of bodies compressed on the event loop, which takes half a millisecond."""
 _KEPT = 64
 _LEVEL = 1
-"""Compression level: rows shrink to a fifth; level 6 would save a fifth of that."""
+"""Compression level. Rows shrink to a fifth; level 6 would save another fifth."""
 BEST = 9
 _WITH_GZIP_HEADER = 31
-"""zlib's `wbits` for gzip."""
+"""Argument `wbits` of zlib that selects the gzip format."""
 _ENCODING = (b"content-encoding", b"gzip")
 
 
 async def compressed_answer(answer: Answer) -> Answer:
-    """Compress the body of an answer with gzip, unless the body is short."""
+    """Return the answer with its body in gzip. A short body stays uncompressed."""
     body = answer.body
     headers = [line for line in answer.headers if line[0] != b"content-length"]
     if isinstance(body, AsyncGenerator):

@@ -35,7 +35,7 @@ _TWO_SLASHES = " The path has two slashes in a row. Send only one."
 
 
 def error_answer(request: Request, error: errors.GatewayError) -> Answer:
-    """Make the answer to a failed request, and put the error code into its log line."""
+    """Return the answer to a failed request. Sets the error code of the request's log line."""
     event = request.event
     event.code = error.code
     if error.__cause__ is not None and error.status >= 500:
@@ -61,13 +61,13 @@ def error_answer(request: Request, error: errors.GatewayError) -> Answer:
 def error_members(
     error: errors.GatewayError, event: RequestEvent, state: State
 ) -> dict[str, object]:
-    """The JSON object that describes an error."""
+    """Return the members of an error's JSON object, by name."""
     outcome = None if event.method in _READING else errors.write_outcome(error)
     members: dict[str, object] = {
         "type": ERROR_TYPE,
         "name": error.name,
         "code": error.code,
-        # The message might quote a client's text with a lone surrogate.
+        # The message can quote a client's text with a lone surrogate, which UTF-8 cannot encode.
         "message": error.message.encode("utf-8", "replace").decode("utf-8"),
         "status": error.status,
         "requestId": event.id,
@@ -129,6 +129,6 @@ def missing_method(request: Request, methods: Collection[str]) -> Answer:
 
 
 def missing_route(request: Request) -> errors.RouteNotFound:
-    """Make the error for an unknown path."""
+    """Return the error for an unknown path."""
     hint = _TWO_SLASHES if b"//" in request.scope["raw_path"] else ""
     return errors.RouteNotFound(f"{_NO_ROUTE}{hint}")

@@ -1,12 +1,11 @@
-"""Exports: all rows that match, as CSV, as JSON lines, or as the JSON of a list.
+"""Exports: all matching rows as CSV, as JSON lines, or as the JSON of a list.
 
 Rules
-- The request is refused before the first byte, or answered whole: nothing is cut silently. A
-  failure after the first byte cuts the connection.
-- In CSV a text that spreadsheet programs would read as a formula gets an apostrophe
-  (`gateway.table.formulas`), also a field name. JSON is the same as in lists.
-- An export has no entity tag: one over visible cells alone would need all of them encoded before
-  the first byte.
+- An export fails before its first byte, or is complete. An error after the first byte closes the
+  connection, so that the client sees a cut answer.
+- In CSV, a text or field name that spreadsheet programs would read as a formula gets an apostrophe
+  (`gateway.table.formulas`). JSON is the same as in lists.
+- An export has no ETag, because all cells would have to be encoded before the first byte.
 """
 
 import csv
@@ -44,12 +43,12 @@ from gateway.worksheets.access import Target
 from gateway.worksheets.exports import Cells, Export
 
 ROWS_PER_REQUEST = 1_000
-"""Number of exported rows that are charged as one request."""
+"""Number of exported rows that cost one request more."""
 PART_BYTES = 65_536
-"""Maximum size of a part; a client that takes less in `answer_timeout_seconds` is cut off."""
+"""Size of a part in bytes. A client must take a part within `answer_timeout_seconds`."""
 
 RAW = "raw"
-"""Value of `formulas` that turns the guard off."""
+"""Value of the parameter `formulas`: CSV without apostrophes before formulas."""
 _TEXTS = frozenset({str, type(None)})
 _EXPOSED = "Content-Disposition"
 _CONTENT_TYPES = {"csv": CSV_TEXT, "ndjson": NDJSON_TEXT, "json": JSON_TEXT}
@@ -58,10 +57,10 @@ _LONGEST_FILE_NAME = 100
 
 
 class ExportAsked(msgspec.Struct, frozen=True):
-    """A parsed export."""
+    """Parsed parameters of an export."""
 
     query: Query
-    """Query of the rows. Its limit is at most one above the plan's, to detect too many rows."""
+    """Query of the rows. Its limit is at most one above the plan's limit, to find an excess."""
     no_cache: bool
     format: str
     is_raw: bool
@@ -114,7 +113,7 @@ _kept_export = lru_cache(parameters.KEPT_TEXTS)(_parse_export)
 
 
 async def run_export(request: Request, admitted: Admitted, target: Target, asked: Asked) -> Export:
-    """Run an export, and charge its rows to the key."""
+    """Find the rows of an export, and charge them to the key."""
     parsed: ExportAsked = asked.parameters
     admitted.lease.begin_export()
     export = await request.state["rows"].export_rows(
@@ -133,14 +132,14 @@ async def run_export(request: Request, admitted: Admitted, target: Target, asked
 
 
 def exported(request: Request, target: Target, asked: Asked, export: Export) -> answers.Answer:
-    """The answer to an export, whose body is encoded while it is sent."""
+    """Return the answer to an export. Its body is encoded while the client receives it."""
     event, freshness, parsed = request.event, export.freshness, asked.parameters
     event.cache = "stale" if freshness.reason else "hit" if freshness.is_hit else "miss"
     headers = {
         "Cache-Control": answers.CACHING,
         "Content-Type": _CONTENT_TYPES[parsed.format],
         "X-Total-Count": str(export.total),
-        # A further line of the header that all answers to pages have: only exports have a file.
+        # `Frame` adds a line with the headers of all answers; only exports have a file name.
         "Access-Control-Expose-Headers": _EXPOSED,
     }
     if parsed.format == "csv":
@@ -168,7 +167,7 @@ def exported(request: Request, target: Target, asked: Asked, export: Export) -> 
 
 
 async def made_body(export: Export, lines: "Lines", event: RequestEvent) -> AsyncGenerator[bytes]:
-    """Encode the body in parts; counts the rows."""
+    """Yield the encoded body in parts. Counts its rows in the event of the request."""
     event.rows = 0
     ahead = lines.begin
     async for count, block in export.blocks(lines.block):
@@ -183,7 +182,7 @@ async def made_body(export: Export, lines: "Lines", event: RequestEvent) -> Asyn
 
 @dataclass(frozen=True, kw_only=True)
 class Lines:
-    """Encoding of an export: a function for a block of rows, and the bytes around the blocks."""
+    """Encoding of an export: a function that encodes some rows, and the bytes around them."""
 
     block: Callable[[Export, Sequence[int], Cells], Work[bytes]]
     begin: bytes = b""
@@ -192,7 +191,7 @@ class Lines:
 
 
 def _csv_block(export: Export, rows: Sequence[int], cells: Cells, *, is_raw: bool) -> Work[bytes]:
-    """CSV (RFC 4180) in UTF-8."""
+    """Encode some rows as CSV (RFC 4180) in UTF-8."""
     columns: list[Sequence[object]] = []
     for column, shown in cells.items():
         yield 2 * len(rows)
@@ -211,13 +210,13 @@ def csv_lines(lines: Iterable[Sequence[object]]) -> bytes:
 def _guarded(
     export: Export, column: int, rows: Sequence[int], shown: Sequence[Any]
 ) -> Sequence[object]:
-    """Cells of a column, with an apostrophe before texts that look like formulas."""
+    """Return the cells of a column, with an apostrophe before texts that look like formulas."""
     kinds = {*map(type, shown)} if export.is_typed else _TEXTS
     texts = shown if kinds <= _TEXTS else [cell for cell in shown if isinstance(cell, str)]
     if not has_sign(filter(None, texts)):
         return shown
     if export.table.typed is None:
-        values = shown  # none of them is a formula, whatever its class (`may_hold_formulas`)
+        values = shown  # the column has no formulas (`may_hold_formulas`)
     else:
         values = export.table.picker(rows)(column_at(export.table.typed, column))
     return [
@@ -227,7 +226,7 @@ def _guarded(
 
 
 def _plain(cells: Sequence[object]) -> Sequence[object]:
-    """Typed values as texts, spelled as in JSON; errors and null are empty."""
+    """Convert booleans to `true` and `false`, and errors to empty cells."""
     kinds = {*map(type, cells)}
     if bool not in kinds and msgspec.Raw not in kinds:
         return cells
@@ -245,7 +244,7 @@ def _json_block(
     encoder: answers.JsonEncoder,
     is_list: bool,
 ) -> Work[bytes]:
-    """Encode records as members of a JSON list, or as JSON lines."""
+    """Encode some rows as elements of a JSON list, or as JSON lines."""
     yield 2 * len(rows) * (1 + len(cells))
     found = export.table.row_objects(rows, export.selected, encoder.empty, cells=cells)
     records = encoder.rows(found)
@@ -253,7 +252,7 @@ def _json_block(
 
 
 def disposition(title: str, suffix: str) -> str:
-    """`Content-Disposition` of a file (RFC 6266); titles beyond ASCII are in `filename*`."""
+    """Return `Content-Disposition` (RFC 6266) for a file that is named after the title."""
     name = title[:_LONGEST_FILE_NAME] + suffix
     plain = _NOT_IN_FILE_NAMES.sub("_", name)
     extended = "" if plain == name else f"; filename*=UTF-8''{urllib.parse.quote(name, safe='')}"

@@ -1,11 +1,11 @@
-"""Pages for visitors who sent a form of a static page: thanks, and errors.
+"""HTML answers to visitors who sent a form of a static page: thanks, and errors.
 
 Rules
-- A page answers only a browser's form, whose key is not in a header; other requests get JSON. Page
-  and JSON have the same status and text.
-- A page has no script, nothing external, and one inline style that the policy names by its hash.
-  Every text is escaped.
-- The link back goes to `Referer` if that is of the page's own `Origin`.
+- Only a browser's form, whose key is not in a header, gets HTML. Other requests get JSON. Both have
+  the same status and text.
+- A page has no script, no external file, and one inline style, whose hash is in the
+  Content-Security-Policy. All texts are escaped.
+- The link back leads to `Referer` if its origin is `Origin`.
 """
 
 from base64 import b64encode
@@ -38,7 +38,7 @@ POLICY: Final = (
 
 FORM_TYPES = (FORM, MULTIPART)
 _SENT_BY_BROWSERS = (*FORM_TYPES, "text/plain")
-"""The encodings of HTML forms."""
+"""The media types in which browsers send HTML forms."""
 _TITLES: Mapping[Outcome, str] = {
     "not_applied": "Your form was not stored",
     "unknown": "It is not known whether your form was stored",
@@ -52,7 +52,7 @@ _ADVICE: Mapping[Outcome, str] = {
 
 
 def is_browser_form(request: Request) -> bool:
-    """True if a browser sends a form to a worksheet, and displays the answer."""
+    """True if a browser sends an HTML form to a worksheet, and displays the answer as a page."""
     lines = request.head.lines
     return (
         request.event.method == "POST"
@@ -65,7 +65,7 @@ def is_browser_form(request: Request) -> bool:
 
 
 def thanks_page(request: Request, headers: Mapping[str, str], rows: int) -> Answer:
-    """The page after a form was stored."""
+    """Return the HTML page for a stored form, with these headers."""
     text = "<p>Your form was received. You can close this page.</p>"
     return _answer(201, "Thank you", [text, _link_back(request)], headers, rows)
 
@@ -106,7 +106,7 @@ def _answer(
 
 
 def _link_back(request: Request) -> str:
-    """A link to the page with the form; "" if it is not known."""
+    """Return an HTML link to the page with the form, or "" if that page is unknown."""
     found = web_url(request.head.first(b"referer") or "")
     origin = normal_origin(request.head.first(b"origin") or "")
     if found is None or found[0] != origin:

@@ -1,25 +1,26 @@
-"""Submissions: creates of create-only keys, as forms of static pages send them.
+"""Submissions: creates with create-only keys, as forms of static pages send them.
 
 Rules
-- Three fields of a form are never stored: `_next`, `_gotcha`, `_id`. In JSON they are as any other.
-- `_next` is a whole URL whose origin is one of the key's; any other is refused, and nothing is
-  written. A relative one would be one of the gateway.
-- A form with a filled `_gotcha`, which people do not see, gets the answer of a stored form.
-- `_id` with the fields is the idempotency key: a double click is one row, another text another one.
-  A repetition waits for the first submission, because the browser displays its answer.
-- Limits are for forms, and for all requests of a create-only key with origins, which is in a page:
-  requests per address, also those that are refused, and writes to Google, which submissions share.
-  Cloudflare's token is needed for all creates of its key. JSON is not exempt.
-- Cloudflare accepts a token for 5 minutes. A repetition may come later: the process remembers the
-  accepted token of each submission. Another token is checked, also with the same fields: without
-  one of a person, no answer shows which submissions there are.
-- In `multipart/form-data` a part with a file name is refused, an empty one too: cells hold no
-  files. A body that ends before its last boundary is refused, so that no cut text is stored. In
-  names, `"`, CR and LF are sent as `%22`, `%0D` and `%0A`.
-- No answer has anything of the sheet: it has the sent fields that were stored, with the values as
-  sent, and no number, path or tag of the row. Whatever fails once the request was parsed may quote
-  the sheet. Its text is replaced by a fixed one; of its problems only the names that the client
-  sent remain.
+- Three fields of a form are never stored: `_next`, `_gotcha`, `_id`. In JSON they are stored.
+- `_next` must be an absolute URL with an origin of the key. With another URL nothing is written. A
+  relative URL would lead to the gateway.
+- People do not see the field `_gotcha`. If a program fills it, the form is not written, and the
+  program gets the answer of a stored form.
+- `_id` and the fields together are the idempotency key: a double click creates one row, another
+  text creates another row. A repetition waits for the first submission, because the browser
+  displays only the answer to the repetition.
+- Limits count forms, and all requests of a create-only key with origins, because pages contain this
+  key: requests per address, refused ones too, and writes to Google. If the key needs a Turnstile
+  token, all its creates need one, JSON too.
+- Cloudflare accepts a token for 5 minutes, but a repetition can come later. So the process stores
+  the accepted token of each submission. Another token is checked even with the same fields:
+  otherwise answers could reveal submissions to programs.
+- In `multipart/form-data` a part with a file name is an error, because cells hold no files. A body
+  without its last boundary is an error, so that no cut text is stored. Browsers send `"`, CR and LF
+  in names as `%22`, `%0D` and `%0A`.
+- No answer contains data of the sheet: it has only the stored fields with the values of the client,
+  without number, path or ETag of the row. Error messages that could quote the sheet are replaced by
+  fixed texts. Of the problems, only names that the client sent remain.
 """
 
 import asyncio
@@ -64,32 +65,32 @@ from gateway.worksheets.writes import Fields
 
 NEXT, GOTCHA, ID = "_next", "_gotcha", "_id"
 CHALLENGE = "cf-turnstile-response"
-"""The field that Turnstile's widget adds to a form."""
+"""The field with the token that Turnstile's widget adds to a form."""
 
 Run = Callable[[], Awaitable[tuple[object, object, Settled]]]
-"""Carries out the create."""
+"""Function that creates the row. The last item of its result is the result of the write."""
 
 MAX_PACED = 1000
 """Maximum number of worksheets whose writes of submissions are counted."""
 
 MAX_PASSED = 10_000
 PASSED_SECONDS = 86_400.0
-"""Maximum number of submissions with remembered tokens; lifetime, as of the record of a write."""
+"""Maximum number of submissions with stored tokens, and seconds to store them: a day."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
-    """The row that a create-only key creates.
-
-    `next_url` is where a browser goes after it; `key` identifies its repetitions.
-    `is_discarded`: it is answered, and not written. `not_before` is the instant of its write.
-    """
+    """The row that a create-only key creates."""
 
     fields: Fields
     next_url: str
+    """URL of the page that the browser opens next; "" for the gateway's own page."""
     key: str | None = None
+    """Idempotency key, or None."""
     is_discarded: bool = False
+    """True if the client gets the answer of a stored form, but nothing is written."""
     not_before: float = 0.0
+    """Earliest time of the write; 0 means at once."""
 
 
 class Forms:
@@ -113,13 +114,13 @@ class Forms:
         self._paces: OrderedDict[WorksheetId, _Pace] = OrderedDict()
         self._turns = WeakValueDictionary[str, asyncio.Lock]()
         self._passed: TTLCache[str, bool] = TTLCache(MAX_PASSED, PASSED_SECONDS, timer=timer)
-        """Digests of submissions with the tokens that Cloudflare accepted for them."""
+        """Digests of a submission and the token that Cloudflare accepted; values are True."""
 
     def count(self, request: Request, caller: Caller, lease: RateLease) -> None:
-        """Count a request of a create-only key for its address, if limited. Raises RateLimited.
+        """Count a create-only key's request for its client address. Raises RateLimited.
 
-        A request beyond the limit is not charged to the key: an address cannot use up the rate of
-        all others.
+        A request beyond the limit is not charged to the key, so that one address cannot use up the
+        key's rate.
         """
         if not _is_limited(request, caller):
             return
@@ -133,10 +134,10 @@ class Forms:
             )
 
     async def check_person(self, token: str, repetition: str | None) -> None:
-        """Raises ChallengeFailed or ChallengeUnavailable.
+        """Check a Turnstile token. Raises ChallengeFailed or ChallengeUnavailable.
 
-        A used token passes again for an equal submission, which has the digest `repetition`: here,
-        and until it expires also at Cloudflare, for another process.
+        `repetition` is the digest of a submission with an idempotency key, else None. A used token
+        is valid again for the same digest: in this process, and with Cloudflare for 5 minutes.
         """
         if self._turnstile is None:
             raise unavailable() from LookupError("turnstile.secret is not configured")
@@ -149,13 +150,13 @@ class Forms:
             self._passed[passed] = True
 
     def turn(self, submission: Submission) -> AbstractAsyncContextManager[None]:
-        """Lock for equal submissions. One at a time runs, so that the next one finds its record."""
+        """Return a lock for equal submissions, so that a repetition waits for the first one."""
         if submission.key is None:
             return nullcontext()
         return self._turns.setdefault(submission.key, asyncio.Lock())
 
     def not_before(self, worksheet: WorksheetId) -> float:
-        """Time of the timer at which waiting submissions are written together; 0 means at once."""
+        """Return the timer's time of the next common write of submissions; 0 means at once."""
         now, paces = self._timer(), self._paces
         pace = paces.setdefault(worksheet, _Pace())
         paces.move_to_end(worksheet)
@@ -172,7 +173,7 @@ class Forms:
 
 @dataclass
 class _Pace:
-    """Number of recent writes of submissions to a worksheet, and time of the next write."""
+    """Rate of the writes of submissions to a worksheet, and timer's time of the next write."""
 
     gcra: Gcra = field(default_factory=Gcra)
     due: float = -math.inf
@@ -181,8 +182,8 @@ class _Pace:
 async def read_submission(request: Request, admitted: Admitted) -> Submission:
     """Read and check a submission.
 
-    Raises OriginNotAllowed, InvalidBody, UnsupportedMediaType, InvalidIdempotencyKey,
-    ChallengeFailed and ChallengeUnavailable.
+    Raises OriginNotAllowed, CreateOnlyKey, InvalidBody, UnsupportedMediaType,
+    InvalidIdempotencyKey, ChallengeFailed and ChallengeUnavailable.
     """
     forms, caller = request.state["forms"], admitted.caller
     grants = caller.grants
@@ -213,7 +214,7 @@ async def read_submission(request: Request, admitted: Admitted) -> Submission:
 
 
 async def submit(request: Request, submission: Submission, run: Run) -> Answer:
-    """Store a submission with `run`. Returns JSON, or the next page for a browser's form."""
+    """Store a submission with `run`. Returns JSON, or for a browser a redirect or a page."""
     stored, rows = submission.fields, 0
     headers: Mapping[str, str] = {}
     if not submission.is_discarded:
@@ -239,9 +240,9 @@ _FIELD = "The key cannot write this field, or the field does not accept this val
 
 
 async def create_only(sent: Fields, run: Run) -> tuple[Fields, Mapping[str, str]]:
-    """Create the sent row by `run`. Raises errors without rows.
+    """Create the row with `run`. Raises errors without data of the worksheet.
 
-    Returns the stored fields, and headers of the answer.
+    Returns the stored fields and the headers of the answer.
     """
     try:
         *_, settled = await run()
@@ -264,14 +265,14 @@ async def create_only(sent: Fields, run: Run) -> tuple[Fields, Mapping[str, str]
 
 
 def _is_limited(request: Request, caller: Caller) -> bool:
-    """True if the limit per address counts: for a form, and for a key with origins."""
+    """True if the limit per client address applies: to forms, and to keys with origins."""
     return bool(caller.grants.origins) or media_type_of(request.head) in FORM_TYPES
 
 
 def _parse(
     body: bytes, content_type: str, *, request: Request, has_challenge: bool
 ) -> tuple[Fields, Mapping[str, str]]:
-    """Return the fields to store, and the control fields (`_next` and others).
+    """Return the fields to store, and the control fields such as `_next`.
 
     Raises CreateOnlyKey for a list.
     """
@@ -293,12 +294,12 @@ def _parse(
         if name in names:
             own[name] = value
         else:
-            form.append((name, value.replace("\r\n", "\n")))  # browsers end lines so
+            form.append((name, value.replace("\r\n", "\n")))  # browsers send CR LF
     return form_fields(form), own
 
 
 def _checked_next(text: str, caller: Caller) -> str:
-    """The URL of `_next`. Raises InvalidBody."""
+    """Return the normal form of the URL in `_next`. Raises InvalidBody."""
     found = web_url(text)
     if found is None or found[0] not in caller.grants.origins:
         no_page = "The next page must be an absolute URL of an origin of the key, as in "
@@ -320,7 +321,7 @@ _BROKEN = "The form is not valid multipart/form-data. Send a form without an enc
 
 
 def as_urlencoded(body: bytes, content_type: str) -> bytes:
-    """Convert a form of `multipart/form-data` (RFC 7578; HTML, 4.10.21.8) to urlencoded.
+    """Convert a body of `multipart/form-data` (RFC 7578) to `x-www-form-urlencoded`.
 
     Raises InvalidBody, and UnsupportedMediaType for a file.
     """

@@ -1,12 +1,11 @@
-"""Frame around every request, and routing of path and method to a handler.
+"""ASGI application: common work for all requests, and routing to a handler.
 
 Rules
-- Every request gets an answer with the common header lines and one log line, and releases its
+- Each request gets an answer with the common header lines, writes one log line, and releases its
   rate-limit lease.
 - Paths are split before decoding.
-- CORS is open to every page, without credentials; keys may restrict origins. A preflight has no
-  key, so all get the same answer, whatever they ask for; the request itself is checked against its
-  key's origins. Other answers have the same CORS lines for every request.
+- CORS allows all origins, without credentials. A preflight has no key, so all preflights get the
+  same answer. Keys can restrict origins: the request after the preflight is checked.
 """
 
 import asyncio
@@ -42,11 +41,11 @@ EXPOSED = (
     "X-Request-Id, X-Total-Count"
 )
 METHODS = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"
-"""Methods that CORS allows, even without a route, so that pages can read the 405."""
+"""Methods that CORS allows at all paths, so that pages can read a 405."""
 PREFLIGHT_SECONDS = 86_400
 
 ANY_PROGRAM = [(b"vary", b"Origin")]
-"""Header lines of an answer to a request without `Origin`."""
+"""CORS lines of answers to requests without `Origin`."""
 
 _ANY_ORIGIN = (b"access-control-allow-origin", b"*")
 ANY_PAGE = [
@@ -54,7 +53,7 @@ ANY_PAGE = [
     (b"access-control-expose-headers", EXPOSED.encode("ascii")),
     (b"vary", b"Origin"),
 ]
-"""Header lines of an answer to a page, whatever its origin."""
+"""CORS lines of answers to requests with an `Origin`."""
 
 _OF_PREFLIGHTS = {b"origin", b"access-control-request-method"}
 _HEADERS_ASKED = b"access-control-request-headers"
@@ -66,7 +65,7 @@ _FOR_PREFLIGHTS = [
 ]
 
 CLIENT_GONE = 499
-"""Status, in the log only, for a client that disconnected before its answer."""
+"""Status in the log of a request whose client disconnected before the answer."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SAFETY = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
@@ -76,9 +75,9 @@ _KEPT_POLICIES = 64
 
 
 class Frame:
-    """An ASGI application; `respond` answers its requests.
+    """ASGI application that answers requests with `respond`.
 
-    With `is_private`, no answer allows pages of other origins to read it.
+    With `is_private`, answers have no CORS lines, so that pages of other origins cannot read them.
     """
 
     def __init__(
@@ -99,7 +98,7 @@ class Frame:
             await self.router(scope, receive, send)
             return
         started = time.perf_counter()
-        # A name may contain an encoded slash: the path is split before decoding.
+        # A worksheet's name can contain an encoded slash: the path is split before decoding.
         path = scope["path"] = scope["raw_path"].decode("latin-1").removesuffix("/") or "/"
         head: Head = scope.get(HEAD) or head_of(scope)
         given = head.first(b"x-request-id") if b"x-request-id" in head.lines else None
@@ -120,7 +119,7 @@ class Frame:
                     answer = Answer(204, ())
                 else:
                     url_bytes = len(scope["raw_path"]) + 1 + len(scope["query_string"])
-                    # Even a head that arrived in a single packet is refused above its limit.
+                    # The server does not limit a head that arrives in a single packet.
                     if url_bytes > (most := self._settings.max_url_bytes):
                         raise errors.UriTooLong(f"The URL is longer than {most} bytes.")
                     if url_bytes + head.byte_count > (most := self._settings.max_head_bytes):
@@ -132,13 +131,13 @@ class Frame:
             rows = answer.rows if event.method != "HEAD" else 0
         except ClientDisconnect:
             event.status = CLIENT_GONE
-        except asyncio.CancelledError:  # the server's time to stop is over
+        except asyncio.CancelledError:  # the server stops, and waits no longer for requests
             if not event.status:
                 stopping = errors.ShuttingDown(retry_after_seconds=5)
                 await _send(request, error_answer(request, stopping), send)
-        except Exception as error:  # the edge: full details go to the log, an error to the client
+        except Exception as error:  # the log gets all details, the client an error with the ID
             events.request_failed(event, error)
-            if event.status:  # the answer has begun, so that only its connection can end
+            if event.status:  # the answer has begun: the server closes the connection
                 event.code = errors.InternalError.code
             else:
                 await _send(request, error_answer(request, errors.InternalError()), send)
@@ -152,7 +151,7 @@ class Frame:
 async def _send(request: Request, answer: Answer, send: Send) -> int:
     """Send an answer with the common header lines.
 
-    Returns the size of its body in bytes, 0 for a body that is encoded while it is sent.
+    Returns the size of the body in bytes, or 0 for a generated body, whose size is in the event.
     """
     event, lines = request.event, request.head.lines
     is_asked = answer.may_be_compressed and b"accept-encoding" in lines
@@ -161,7 +160,7 @@ async def _send(request: Request, answer: Answer, send: Send) -> int:
     body, first = answer.body, b""
     # For an abstract class `isinstance` takes as long as ten conditions.
     if not isinstance(body, bytes) and isinstance(body, AsyncGenerator) and event.method != "HEAD":
-        try:  # what fails before the first byte is answered as any error
+        try:  # an error before the first byte gets an error answer
             first = await anext(body, b"")
         except errors.GatewayError as error:
             return await _send(request, error_answer(request, error), send)
@@ -192,7 +191,7 @@ async def _send(request: Request, answer: Answer, send: Send) -> int:
     elif event.method != "HEAD":
         event.bytes = 0
         async with aclosing(body):
-            while first:  # no part is empty, but for the only one
+            while first:  # only an empty body has an empty part
                 await send({"type": "http.response.body", "body": first, "more_body": True})
                 event.bytes += len(first)
                 first = await anext(body, b"")
@@ -201,7 +200,7 @@ async def _send(request: Request, answer: Answer, send: Send) -> int:
 
 
 def preflight_lines(head: Head) -> HeaderLines:
-    """CORS lines for a preflight. They list the requested headers, as `*` omits Authorization."""
+    """Return the CORS lines of a preflight, with all requested headers: `*` omits Authorization."""
     asked = head.lines.get(_HEADERS_ASKED, ())
     allowed = [(b"access-control-allow-headers", b", ".join(asked))] if asked else []
     return [*_FOR_PREFLIGHTS, *allowed]
@@ -219,11 +218,11 @@ _PAGES: Mapping[str, Callable[[Request], Awaitable[Answer]]] = {
     "/openapi.json": describe,
     "/readyz": readyz,
 }
-"""The handlers of `GET` requests by path."""
+"""Handlers of GET by path."""
 
 
 def respond(request: Request) -> Awaitable[Answer]:
-    """Route a request, and return its answer. Raises RouteNotFound and Gone at once."""
+    """Return the coroutine that answers a request. Raises RouteNotFound and Gone."""
     path, method = request.event.path, request.event.method
     handle: Callable[[Request], Awaitable[Answer]] | None
     match path.split("/"):
@@ -236,7 +235,7 @@ def respond(request: Request) -> Awaitable[Answer]:
         case ["", "v2", "sheets", title, row] if title and row:
             request.title, request.row = title, row
             return carry_out(request, OF_ROW)
-        # A path that ends with a slash lacks the name of a worksheet.
+        # A path with a slash at its end lacks the name of a worksheet.
         case ["", "v2", "sheets"] if not request.scope["raw_path"].endswith(b"/"):
             return carry_out(request, OF_SPREADSHEET)
         case ["", "v1", *_]:

@@ -1,14 +1,13 @@
-"""Request head: segments of the path, header lines, and conditions in them.
+"""Request head: segments of the path, header lines, conditional headers.
 
 Rules
 - The path is split before decoding, and each segment is decoded once: `A%2FB` is one worksheet.
-- Several headers of one name form one list, and a comma inside quotes is part of a tag.
-- A weak tag never fulfils `If-Match` (RFC 9110, 13.1.1). A malformed header names no tag: an update
-  then gets 412, since ignoring its condition could overwrite a change, and a read gets a full
-  answer.
-- A write refuses the conditions that it does not evaluate. It ignores `If-Unmodified-Since` beside
-  `If-Match`, and `If-Modified-Since`, which scripts send to bypass caches, as RFC 9110 demands
-  (13.1.4, 13.1.3).
+- Several headers with one name form one list. A comma inside quotes is part of an ETag.
+- A weak ETag never matches `If-Match` (RFC 9110, 13.1.1). A malformed header has no ETag: an update
+  gets 412, because without the condition it could overwrite a change. A read gets a full answer.
+- A write raises an error for other conditional headers. As RFC 9110 demands (13.1.4, 13.1.3), it
+  ignores `If-Unmodified-Since` if `If-Match` is present, and `If-Modified-Since`, which scripts
+  send to bypass caches.
 """
 
 import re
@@ -23,9 +22,9 @@ from gateway.table.header import IfMatch
 from gateway.table.quoting import quoted
 
 HEAD = "gateway.head"
-"""Key of the parsed head in a scope."""
+"""Key of the parsed head in the ASGI scope."""
 _LINE_BYTES = 4
-"""Bytes of a line besides name and value: colon, blank and line end."""
+"""Bytes of a header line besides name and value: colon, blank, CR and LF."""
 _ROW = re.compile(r"[1-9][0-9]{0,7}")
 _ANY = "*"
 _TAG = re.compile(r'(W/)?("[\x21\x23-\x7e\x80-\xff]*")')
@@ -34,27 +33,24 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.?)*"?')
 
 
 class Head(msgspec.Struct, frozen=True):
-    """Raw header values by lower-case name, and the size of the head.
-
-    A struct takes a quarter of a dataclass's time to create, and every request creates one.
-    """
+    """Raw header values by lower-case name, and the size of the headers in bytes."""
 
     lines: Mapping[bytes, Sequence[bytes]]
     byte_count: int
 
     def values(self, name: bytes) -> Sequence[str]:
-        """The values of all lines of this lower-case name."""
+        """Return the values of all headers with this lower-case name."""
         values = self.lines.get(name)
         return [value.decode("latin-1") for value in values] if values else ()
 
     def first(self, name: bytes) -> str | None:
-        """The value of the first line of this name, if any."""
+        """Return the value of the first header with this lower-case name, or None."""
         values = self.lines.get(name)
         return values[0].decode("latin-1") if values else None
 
 
 def head_of(scope: Scope) -> Head:
-    """Return the head of a request. It is parsed on first use and cached in the scope."""
+    """Return the head of a request. The first call parses the head and caches it in the scope."""
     kept: Head | None = scope.get(HEAD)
     if kept is None:
         kept = scope[HEAD] = read_head(scope["headers"])
@@ -62,7 +58,7 @@ def head_of(scope: Scope) -> Head:
 
 
 def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
-    """Parse raw header lines, whose names are in lower case as in ASGI."""
+    """Parse pairs of lower-case name and value, as in the ASGI scope."""
     lines: dict[bytes, list[bytes]] = {}
     byte_count = 0
     for name, value in headers:
@@ -75,14 +71,14 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
 
 
 def media_type_of(head: Head) -> str:
-    """The media type of the body, without parameters, in lower case; "" without one."""
+    """Return the body's media type in lower case without parameters; "" without the header."""
     return (head.first(b"content-type") or "").partition(";")[0].strip().lower()
 
 
 def read_condition(head: Head) -> IfMatch | None:
     """Return the ETags of `If-Match`; None without the header.
 
-    Raises InvalidRequest for other conditions, which writes do not evaluate.
+    Raises InvalidRequest for other conditional headers, which writes do not support.
     """
     lines = head.lines
     if b"if-none-match" in lines:
@@ -98,7 +94,7 @@ def read_condition(head: Head) -> IfMatch | None:
 
 
 def is_known(head: Head, tag: str) -> bool:
-    """True if `If-None-Match` has the ETag of an answer, so that 304 can be sent."""
+    """True if `If-None-Match` has the ETag of the answer, so that the client gets 304."""
     if b"if-none-match" not in head.lines:
         return False
     given = _given(head, b"if-none-match")
@@ -109,14 +105,14 @@ def is_known(head: Head, tag: str) -> bool:
 
 
 def asks_for_fresh(head: Head) -> bool:
-    """True if `Cache-Control` has the directive no-cache, in any case."""
+    """True if `Cache-Control` has the directive `no-cache`, in upper or lower case."""
     given = _given(head, b"cache-control")
     directives = _QUOTED.sub("", given.lower()).split(",")
     return any(directive.strip() == "no-cache" for directive in directives)
 
 
 def decode_title(segment: str) -> str:
-    """Decode a raw path segment to the name of a worksheet."""
+    """Decode a raw path segment to the name of a worksheet. Raises InvalidPath."""
     try:
         title = urllib.parse.unquote_to_bytes(segment).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -131,7 +127,7 @@ def encode_title(title: str) -> str:
 
 
 def parse_row(segment: str) -> int:
-    """Parse a raw path segment as a row number."""
+    """Parse a raw path segment as a row number. Raises InvalidPath."""
     text = urllib.parse.unquote(segment) if "%" in segment else segment
     if _ROW.fullmatch(text) is None:
         raise InvalidPath(
@@ -154,6 +150,6 @@ def _given(head: Head, name: bytes) -> str:
 
 
 def _listed(text: str) -> list[tuple[str, str]]:
-    """Parse a list of tags to pairs of `W/` or "" and the tag; empty if malformed."""
+    """Parse a list of ETags to pairs of `W/` or "" and ETag. A malformed list gives no pair."""
     is_list = not _TAG.sub("", text).strip(" \t,")
     return _TAG.findall(text) if is_list else []

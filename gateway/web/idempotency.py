@@ -1,4 +1,4 @@
-"""Idempotency-Key: scope and fingerprint of a request; mark of a replayed answer."""
+"""Idempotency-Key: scope and fingerprint of a write; header of replayed answers."""
 
 import hashlib
 import re
@@ -19,27 +19,27 @@ from gateway.worksheets.writes import Fields, FormFields, WriteIdentity
 IDEMPOTENCY_KEY = "Idempotency-Key"
 HEADER = IDEMPOTENCY_KEY.lower().encode()
 _OTHER_HEADER = b"x-idempotency-key"
-"""Header of other services, which is refused: if ignored, a repetition would write twice."""
+"""Header of other services. It is an error, because without it a repetition writes twice."""
 REPLAYED: Mapping[str, str] = {"Idempotent-Replayed": "true"}
-"""Header of a replayed answer."""
+"""Header of an answer that an earlier request with the same key got."""
 
 _QUOTED = re.compile(r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"')
-"""A string of structured fields (RFC 9651), as in the draft of this header."""
+"""A quoted key: a string of structured fields (RFC 9651)."""
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 _UPDATE = "PATCH"
-"""Method in the scope of all updates of a row; records hold digests of it."""
+"""Method in the scope of all updates of a row, because POST, PUT and PATCH do the same."""
 
 _MANY_FIELDS = 2000
-"""Number of fields above which a body is digested in a thread."""
+"""Maximum number of fields of a body that is digested on the event loop."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IdempotentRequest:
-    """Identity of an idempotent write, without its worksheet, whose title can have two decodings.
+    """A write with an Idempotency-Key, before its worksheet is known.
 
-    `row` is the row of an update or a delete, None for a write to others.
+    `row` is the row number in the path, or None. `texts` are the long texts of the body.
     """
 
     key: str
@@ -49,7 +49,7 @@ class IdempotentRequest:
     texts: frozenset[str] = frozenset()
 
     def identity(self, target: Target) -> WriteIdentity:
-        """Return the identity of the write for a worksheet."""
+        """Return the identity of the write, by which a repetition is recognised."""
         row = None if self.row is None else str(self.row)
         is_update = row is not None and self.method != "DELETE"
         method = _UPDATE if is_update else self.method
@@ -74,11 +74,11 @@ async def read_idempotent_request(
     asked: object = None,
     own_key: str | None = None,
 ) -> IdempotentRequest | None:
-    """Read the idempotent request; None without an Idempotency-Key. Raises InvalidIdempotencyKey.
+    """Read the Idempotency-Key, and digest the body. Returns None without a key.
 
-    `own_key` is a key outside the head, such as a form's. `asked` are the parameters that the write
-    depends on, as JSON. Typed and untyped requests have different fingerprints, and so have typed
-    forms and typed JSON.
+    `own_key` is the key of a form. `asked` are the other parameters of the write, in a type that
+    can be JSON. Typed and untyped requests have different fingerprints, typed forms and typed JSON
+    too. Raises InvalidIdempotencyKey.
     """
     given = request.head.values(HEADER)
     if _OTHER_HEADER in request.head.lines and request.head.values(_OTHER_HEADER) != given:
@@ -107,7 +107,7 @@ async def read_idempotent_request(
 
 
 def parse_key(values: Sequence[str]) -> str | None:
-    """Return the value of `Idempotency-Key` headers, without quotes; None if absent."""
+    """Return the key in the `Idempotency-Key` headers, without quotes; None without a header."""
     keys = {_parse(value.strip()) for value in values}
     if len(keys) > 1:
         raise InvalidIdempotencyKey(
@@ -117,7 +117,7 @@ def parse_key(values: Sequence[str]) -> str | None:
 
 
 def fingerprint(body: Fields | Sequence[Fields]) -> str:
-    """Digest of a body. The order of fields, and 1 or 1.0, make no difference."""
+    """Return the digest of a body. It ignores the order of fields, and 1 equals 1.0."""
     if isinstance(body, Mapping):
         return digest_of(_plain(body))
     return digest_of([_plain(fields) for fields in body])
@@ -136,7 +136,7 @@ def _parse(value: str) -> str:
 
 
 def _plain(fields: Fields) -> list[tuple[str, Stored]]:
-    """The fields in order, with numbers as one type: JSON does not distinguish 1 and 1.0."""
+    """Return the fields sorted by name, with all numbers as float: in JSON, 1 equals 1.0."""
     numbers = {
         name: value + 0.0  # -0.0 becomes 0.0
         for name, value in fields.items()

@@ -1,8 +1,8 @@
 """Explain why a text is not valid JSON, and how to correct it.
 
-Rules: the first rule that matches explains the error. Rules for the whole text come before rules
-for the position of the error. An explanation never quotes the client's text. Only texts that the
-JSON parser rejected are examined.
+Rules: the first matching test explains the error. Tests of the whole text precede tests of the
+position of the error. An explanation never quotes the client's text. Only texts that the JSON
+parser rejected are tested.
 """
 
 import json
@@ -16,7 +16,7 @@ _LOOKED_AT = 2000
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """Words for messages about one kind of text; `place` describes the position of an error."""
+    """Words for messages about a body or about `where`. `place` returns an error's position."""
 
     name: str
     example: str
@@ -58,7 +58,7 @@ _KINDS: Sequence[tuple[re.Pattern[str], str, str]] = (
     (re.compile(r"(?:\0[^\0]){2}|(?:[^\0]\0){2}", re.DOTALL), "it is UTF-16", "Encode it as UTF-8"),
     (re.compile(r"""\s*[^\s{}\[\]"'<>=&:,]+="""), "it is a form, such as name=Ann", ""),
 )
-"""Formats other than JSON: pattern of the start of the text, description, and advice."""
+"""Formats other than JSON: pattern of the start, description, and advice ("": `form_help`)."""
 
 _CURLY = "“”„‟«»‘’‚‛"
 _CURLY_END = re.compile(rf"[{_CURLY}]\s*(?:[,:\]}}]|\Z)")
@@ -71,7 +71,7 @@ _SIGNS: Mapping[str, tuple[str, str]] = {
     ".": ("a number without a digit before the decimal point", "Write 0.5 for .5"),
 }
 _POINT_BEHIND_DIGIT = (
-    "this number has no digits after the decimal point, or two points. Write 1.0 for 1., and "
+    "this number has two decimal points, or no digit after its point. Write 1.0 for 1., and "
     "write a text in double quotes"
 )
 _WORDS: Mapping[str, str] = {
@@ -97,7 +97,7 @@ _CONTROLS: Mapping[str, str] = {
 
 
 def explain(subject: Subject, text: str, error: json.JSONDecodeError) -> str:
-    """Return a message: one sentence about the mistake, and one with advice."""
+    """Return a message of two sentences: the mistake, and advice."""
     if not text.strip():
         found = "it contains only whitespace" if text else "it is empty"
         return f"{subject.name} is not JSON: {found}. Send JSON, such as {subject.example}."
@@ -137,7 +137,7 @@ def _fault(subject: Subject, text: str, error: json.JSONDecodeError) -> str:
 
 
 def _found_here(text: str, message: str, at: int) -> str:
-    """Describe the text at an error, where a name, value, colon or comma is missing."""
+    """Return mistake and advice for an error where a name, value, colon or comma is missing."""
     sign = text[at]
     if sign == "." and text[at - 1 : at].isdigit():
         return _POINT_BEHIND_DIGIT

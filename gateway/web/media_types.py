@@ -9,10 +9,10 @@ MULTIPART = "multipart/form-data"
 HTML = "text/html"
 
 _CHARSET = "; charset=utf-8"
-"""Charset of texts, without which some clients read Latin-1."""
+"""Parameter of text types. Without it, some clients decode texts as Latin-1."""
 
 JSON_TEXT = f"{JSON}{_CHARSET}"
-"""`Content-Type` of answers."""
+"""`Content-Type` of JSON answers."""
 HTML_TEXT = f"{HTML}{_CHARSET}"
 CSV_TEXT = f"{CSV}{_CHARSET}"
 NDJSON_TEXT = f"{NDJSON}{_CHARSET}"

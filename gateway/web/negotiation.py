@@ -1,10 +1,11 @@
-"""Content negotiation: headers whose members have weights (RFC 9110, 12.4.2 and 12.5).
+"""Content negotiation: choice by `Accept` and `Accept-Encoding` (RFC 9110, 12.4.2 and 12.5).
 
 Rules
 - A list is answered as JSON unless `Accept` names another format by its media type. A range such as
-  `text/*` does not count. At equal weight JSON wins if it is named.
+  `text/*` does not count. With equal weights JSON wins if `Accept` names it.
 - Answers to forms are HTML or JSON by the same rule.
-- gzip is used only if `Accept-Encoding` names it and prefers it to `identity`; `*` does not count.
+- gzip is used only if `Accept-Encoding` names gzip with at least the weight of `identity`; `*` does
+  not count.
 """
 
 import re
@@ -15,7 +16,7 @@ from typing import Final
 from gateway.web.media_types import CSV, HTML, JSON, NDJSON
 
 FORMATS: Final[Mapping[str, str]] = {"csv": CSV, "ndjson": NDJSON, "json": JSON}
-"""The media type of each format of an export."""
+"""The media type of each export format."""
 
 _KEPT = 256
 _LONGEST_KEPT = 512
@@ -26,19 +27,19 @@ _GZIP, _IDENTITY = "gzip", "identity"
 
 
 def accepted_format(accept: Sequence[bytes]) -> str:
-    """Return the export format that `Accept` prefers to JSON; "" for a list as JSON."""
+    """Return the export format that `Accept` prefers: `csv` or `ndjson`, or "" for JSON."""
     given = b",".join(accept)
     return (_kept_format if len(given) <= _LONGEST_KEPT else _format)(given)
 
 
 def prefers_page(accept: Sequence[bytes]) -> bool:
-    """True if `Accept` prefers HTML to JSON, as a browser's does after a form or a link."""
+    """True if `Accept` prefers HTML to JSON, as browsers do when they open a page."""
     weights = _weights(b",".join(accept))
     return _is_preferred_to_json(weights.get(HTML, 0.0), weights)
 
 
 def takes_gzip(accept_encoding: Sequence[bytes]) -> bool:
-    """True if `Accept-Encoding` prefers gzip."""
+    """True if the client prefers gzip to an uncompressed body, by its `Accept-Encoding` lines."""
     given = b",".join(accept_encoding)
     return (_kept_gzip if len(given) <= _LONGEST_KEPT else _gzip)(given)
 
@@ -48,7 +49,7 @@ def _format(given: bytes) -> str:
     named = {name: weight for name, weight in weights.items() if name in _NAMED}
     if not named:
         return ""
-    preferred = max(named, key=named.__getitem__)  # of equal ones the first
+    preferred = max(named, key=named.__getitem__)  # the first name with the highest weight
     return _NAMED[preferred] if _is_preferred_to_json(named[preferred], weights) else ""
 
 
@@ -69,7 +70,7 @@ _kept_gzip = lru_cache(_KEPT)(_gzip)
 
 
 def _weights(given: bytes) -> Mapping[str, float]:
-    """Weight of each member of a header; 1 for a member without a valid weight."""
+    """Return the weight of each member of a header: 0 to 1, and 1 without a valid weight."""
     weights: dict[str, float] = {}
     for member in given.decode("latin-1").lower().split(","):
         name, *parameters = member.split(";")

@@ -1,7 +1,7 @@
-"""The table of operations: everything that distinguishes one from another.
+"""Table of the operations on rows and worksheets: conditions, parameters and steps of each.
 
-Rules: the operations of a path and method are tried in the order of the table; the first one whose
-conditions hold is used. Operations without conditions come last.
+Rules: a request runs the first operation of its path and method whose conditions are true. So
+operations without conditions come last.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,8 @@ from gateway.web.signature import (
 
 _TO_WRITE_BY_FILTER = "To write to all matching rows, leave the rowIndex out of the path."
 _ALL_THAT_MATCH = (
-    "A write by filter changes all matching rows: narrow where, or send the rowIndex of each row."
+    "A write by filter changes all matching rows. Send a narrower where, or the rowIndex of each "
+    "row."
 )
 
 _read = partial(rows.RowOperation, methods=("GET",))
@@ -193,10 +194,10 @@ def _by_method(path: rows.PathKind) -> rows.ByMethod:
 
 
 OF_SPREADSHEET: Final = _by_method("spreadsheet")
-"""Operations at `/v2/sheets`."""
+"""Operations at `/v2/sheets`, by method."""
 OF_WORKSHEET: Final = _by_method("worksheet")
-"""Operations at `/v2/sheets/{title}`."""
+"""Operations at `/v2/sheets/{title}`, by method."""
 OF_SCHEMA: Final = _by_method("schema")
-"""Operations at `/v2/sheets/{title}/schema`."""
+"""Operations at `/v2/sheets/{title}/schema`, by method."""
 OF_ROW: Final = _by_method("row")
-"""Operations at `/v2/sheets/{title}/{row}`."""
+"""Operations at `/v2/sheets/{title}/{row}`, by method."""

@@ -1,13 +1,13 @@
 """Query parameters: split while encoded, then parsed into a `Query`; LRU cache by query string.
 
 Rules
-- Unknown parameters are dropped before the cache, so that they can neither miss it nor fill it.
-  Credentials are never part of a cache key of queries. Only unknown names are looked at
-  (`gateway.web.unknown_parameters`), so that correct requests pay nothing.
-- A query folded into the name of an unknown parameter is unfolded: its second reading.
-- An empty parameter is absent, and an invalid value is an error that names its place: no filter is
-  dropped silently. If the plain reading fails, lenient ones are tried (`gateway.web.lenient`).
-- The cache is bounded in entries and bytes of text. Errors are not cached.
+- The cache key contains neither unknown parameters nor credentials, so that random values do not
+  fill the cache. Only unknown names are examined (`gateway.web.unknown_parameters`), so that
+  correct requests pay nothing.
+- If a client encoded a whole query into the name of one parameter, this query is decoded again.
+- An empty parameter is absent. An invalid value is an error that names the parameter: no filter is
+  dropped silently. If the first decoding fails, others are tried (`gateway.web.lenient`).
+- The cache has a maximum of entries and of bytes of text. Errors are not cached.
 """
 
 import json
@@ -45,7 +45,7 @@ _METHOD = re.compile(
     rb"(?:_method|x[-_]http[-_]method(?:[-_]override)?|x[-_]method[-_]override)(?:\[\])?(?:=.*)?",
     re.IGNORECASE | re.DOTALL,
 )
-"""Method override in a query, such as `_method=DELETE`. The name `method` is not one."""
+"""Method override in a query, such as `_method=DELETE`. A parameter `method` is no override."""
 _CREDENTIALS = frozenset(map(str.encode, CREDENTIALS))
 _NAMES: Final = {name.encode(): name for name in (*PARAMETERS, *CREDENTIALS)}
 _KNOWN = b"|".join(re.escape(name.encode()) for name in sorted((*PARAMETERS, *CREDENTIALS)))
@@ -61,28 +61,28 @@ _TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
 _OF_PAGE: Final = re.compile(b"(?:^|&)(?:skip|cursor)[^&]*")
 """Parameters for paging."""
 _SAFE: Final = f"{string.ascii_letters}{string.digits}-._~!$&'()*+,;=:@/?%".encode()
-"""Characters that a query may have (RFC 3986, 3.4)."""
+"""Characters that a query can contain unescaped (RFC 3986, 3.4), as bytes."""
 _FREE = frozenset((CURSOR, "skip", "limit", "keys", "keys[]", "count", VALUES, "no-cache"))
-"""Parameters that may change from page to page."""
+"""Parameters that clients can change between the pages of a cursor."""
 _OF_TEXT = frozenset((b"where", b"order", b"keys"))
-"""Parameters whose values may contain any text."""
+"""Parameters whose values can contain `&`."""
 
 Parameters = Mapping[str, Sequence[str]]
-"""The values of each parameter by name, in order."""
+"""The decoded values of each parameter, by name, in the order of the query."""
 
 KEPT_TEXTS = 512
 LONGEST_KEPT_TEXT = 2048
-"""Maximum bytes of a cached text; lists and rows cache at most 1 MiB of text each."""
+"""Maximum size of a cached text in bytes; each cache has at most 1 MiB of text."""
 
 MAX_WHERE_BYTES = 4096
 MAX_ORDER_FIELDS = 16
 MAX_UNKNOWN = 50
-"""Maximum number of ignored names, since each waiting write keeps its own."""
+"""Maximum number of ignored names in a request, because each waiting write stores them."""
 _BYTE_ORDER_MARK = "\ufeff"
 _LONGEST_CHARACTER = 4
-"""Bytes of a character in UTF-8."""
+"""Maximum number of bytes of a character in UTF-8."""
 _LONGEST_ESCAPE = 3
-"""Characters of a percent-encoded byte."""
+"""Number of characters of a percent-encoded byte."""
 
 _COUNT_DIGITS = 15
 _MOST_DIGITS = 400
@@ -91,25 +91,25 @@ _VALUES = {"typed": True, "displayed": False}
 
 
 class Sifted(msgspec.Struct, frozen=True):
-    """Query string, split into parameters of the operation and credentials, still encoded."""
+    """A query string, split into the operation's parameters and credentials, still encoded."""
 
     asked: bytes
     credentials: bytes
     is_odd: bool = False
     """True if a parameter name contains a whole encoded query, or a parameter is refused."""
     refusal: str = ""
-    """The message for a parameter that must not be ignored."""
+    """Error message for a parameter that must not be ignored; "" without one."""
     unknown: tuple[str, ...] = ()
-    """Distinct names of unknown parameters that are ignored unless they are fields."""
+    """Distinct names of unknown parameters. They are ignored unless a field has the name."""
     method: bytes = b""
-    """All method overrides with their values, still encoded."""
+    """Method overrides in the query, such as `&_method=PUT`, still encoded."""
 
 
 _NOTHING: Final = Sifted(b"", b"")
 
 
 def sift(query_string: bytes, operation: Signature = ANY) -> Sifted:
-    """Split a raw query string by what the operation takes."""
+    """Split a raw query string into the operation's parameters, credentials, and unknown names."""
     if not query_string:
         return _NOTHING
     asked: list[bytes] = []
@@ -119,7 +119,7 @@ def sift(query_string: bytes, operation: Signature = ANY) -> Sifted:
     names, brackets = operation.names, operation.brackets
     for part in query_string.split(b"&"):
         name, _, value = part.partition(b"=")
-        if _PERCENT in name or _PLUS in name:  # clients may encode more of it than necessary
+        if _PERCENT in name or _PLUS in name:  # some clients encode names more than necessary
             name = unquote_plus(name.decode("latin-1")).encode("utf-8", "surrogatepass")
             if name in names:
                 part = name + b"=" + value
@@ -158,7 +158,7 @@ def sift(query_string: bytes, operation: Signature = ANY) -> Sifted:
 
 
 def is_given(name: str, query_string: bytes) -> bool:
-    """True if a query has this parameter, or a parameter that admission refuses."""
+    """True if the query has this parameter, or a parameter that admission refuses."""
     sifted = sift(query_string)
     given = (each.partition("[")[0] for each in asking_of(sifted.asked).parameters)
     return bool(sifted.refusal) or name in given
@@ -170,16 +170,15 @@ def is_filled(name: str, query_string: bytes) -> bool:
 
 
 class Leniency(msgspec.Struct, frozen=True):
-    """Parts to decode once more, because the fields that they name do not exist.
-
-    Whole parameters, or single names of `keys` while others are fields.
-    """
+    """What to decode once more, because the worksheet has no field with the decoded name."""
 
     parameters: frozenset[str] = frozenset()
+    """Names of parameters."""
     keys: frozenset[str] = frozenset()
+    """Names in the value of `keys`."""
 
     def with_unknown(self, parameter: str, names: Sequence[str]) -> "Leniency":
-        """Return a copy that also decodes a parameter, or these names of `keys`, twice."""
+        """Return a copy with one more parameter, or for `keys` with more of its names."""
         if parameter == "keys":
             return Leniency(self.parameters, self.keys | set(names))
         return Leniency(self.parameters | {parameter}, self.keys)
@@ -189,20 +188,20 @@ PLAIN: Final = Leniency()
 
 
 class ListAsked(msgspec.Struct, frozen=True):
-    """A parsed list request; `no_cache` asks for fresh data."""
+    """Parsed parameters of a list. With `no_cache` the rows are reread from Google."""
 
     query: Query
     no_cache: bool
     readings: tuple[str, ...] = ()
     """Names of the lenient decodings that were used."""
     others: bytes = b""
-    """The parameters that all pages have in common, as they were sent; safe in a header."""
+    """The parameters that all pages have, as they were sent, escaped for a header."""
     bound: bytes = b""
-    """`where` and `order` as sent; a cursor of the list is valid for these only."""
+    """`where` and `order` as they were sent, packed. A cursor is valid only with both unchanged."""
 
 
 class RowAsked(msgspec.Struct, frozen=True):
-    """A parsed request for a row; `no_cache` asks for fresh data."""
+    """Parsed parameters of a read of one row. With `no_cache` the row is reread from Google."""
 
     keys: Selection | None
     no_cache: bool
@@ -210,9 +209,9 @@ class RowAsked(msgspec.Struct, frozen=True):
 
 
 def list_asked(text: bytes, max_limit: int, again: Leniency = PLAIN) -> ListAsked:
-    """Parse the parameters of a list, on a plan with this maximum for `limit`.
+    """Parse the parameters of a list, and decode the ones in `again` once more.
 
-    The values of those in `again` are decoded once more.
+    `max_limit` is the plan's maximum of `limit`.
     """
     parse = _kept_list if len(text) <= LONGEST_KEPT_TEXT else _parse_list
     return parse(text, max_limit, again)
@@ -250,9 +249,9 @@ def _parse_row(text: bytes, again: Leniency) -> RowAsked:
 
 
 def asks_for_types(text: bytes) -> bool | None:
-    """True for `values=typed`, False for `values=displayed`; None if absent or empty.
+    """Return True for `values=typed`, False for `values=displayed`, None if absent or empty.
 
-    Raises InvalidQuery for anything else.
+    Raises InvalidQuery for another value.
     """
     parse = _kept_values if len(text) <= LONGEST_KEPT_TEXT else _parse_values
     return parse(text)
@@ -281,7 +280,7 @@ class Asking(msgspec.Struct, frozen=True):
     """Names of the parameters that are sent with brackets, without the brackets."""
     again: Leniency = PLAIN
     readings: list[str] = []
-    """The second readings that were used."""
+    """Names of the lenient decodings that were used."""
 
     def note(self, reading: str) -> None:
         if reading not in self.readings:
@@ -305,7 +304,7 @@ def asking_of(parameters: bytes, again: Leniency = PLAIN) -> Asking:
 
 
 def parse_query(asking: Asking, *, max_limit: int) -> Query:
-    """Parse the query of a list. A `limit` above the plan's maximum is reduced to it."""
+    """Parse the query of a list. Reduces `limit` to `max_limit`, the maximum of the plan."""
     given: Collection[str] = asking.parameters
     if asking.bracketed:
         given = {*given, *asking.bracketed}
@@ -332,10 +331,10 @@ def parse_query(asking: Asking, *, max_limit: int) -> Query:
 
 
 def parse_keys(asking: Asking) -> Selection | None:
-    """The field names of `keys`: comma-separated, or a JSON array; None for all fields.
+    """Parse `keys`: comma-separated field names, or a JSON array. Returns None for all fields.
 
-    Names that are still percent-encoded are marked as `checked`: if they are not fields, they are
-    decoded once more.
+    Names that are still percent-encoded are `checked` names: if a `checked` name is no field, the
+    caller decodes the name once more.
     """
     if "keys" in asking.bracketed:
         listed = bracketed_names(asking, "keys")
@@ -359,7 +358,7 @@ def parse_keys(asking: Asking) -> Selection | None:
 
 
 def parse_no_cache(parameters: Parameters) -> bool:
-    """True if fresh data is requested; other values are ignored, as unknown directives are."""
+    """True for `no-cache=true`. Invalid values are ignored, like unknown cache directives."""
     given = parameters.get("no-cache")
     return given is not None and any(_FLAGS.get(_folded(value)) for value in given)
 
@@ -370,7 +369,7 @@ def _decoded_text(encoded: bytes) -> str:
     text = encoded.replace(b"+", b" ")
     if _EQUALS in text or _RETURN in text or _LINE_FEED in text:
         return unquote_to_bytes(text).decode("utf-8", "replace")
-    # As quoted-printable, whose escapes begin with `=`: that takes a tenth of the time.
+    # The decoder of quoted-printable, whose escapes begin with `=`, takes a tenth of the time.
     found = a2b_qp(text.replace(b"%", b"="))
     if len(found) + 2 * text.count(b"%") != len(text):  # a `%` begins no escape
         found = unquote_to_bytes(text)
@@ -378,9 +377,9 @@ def _decoded_text(encoded: bytes) -> str:
 
 
 def _unfolded(part: bytes) -> bytes:
-    """Decode a part that was percent-encoded as a whole; its values stay encoded.
+    """Decode a query that a client percent-encoded as a whole; its values stay encoded.
 
-    If the part has a value of its own, only the name is known to be encoded twice.
+    If an encoded name has a value after a plain `=`, only the name is surely encoded twice.
     """
     name, _, value = part.partition(b"=")
     if value and not _FOLDED.match(part):
@@ -402,7 +401,7 @@ def _encoded(part: bytes) -> bytes:
 
 
 def single_text(asking: Asking, name: str) -> str | None:
-    """The only value of a parameter; None if absent or empty."""
+    """Return the only value of a parameter, or None if the parameter is absent or empty."""
     values = asking.parameters.get(name, ())
     if len(values) > 1:
         values = [*dict.fromkeys(filter(None, values))]
@@ -418,7 +417,7 @@ def single_text(asking: Asking, name: str) -> str | None:
 
 
 def bracketed_names(asking: Asking, name: str) -> list[str]:
-    """The names of a parameter with brackets."""
+    """Return the names in a parameter with brackets, such as `keys[]=a&keys[]=b`."""
     if single_text(asking, name) is not None:
         raise InvalidQuery(f"{name} is sent with and without brackets. Send only {name}=NAME,NAME.")
     asking.note(in_brackets(name))
@@ -426,7 +425,7 @@ def bracketed_names(asking: Asking, name: str) -> list[str]:
 
 
 def parse_count(asking: Asking, name: str) -> int | None:
-    """A whole number; None if absent or empty."""
+    """Parse a parameter as a whole number. Returns None if the parameter is absent or empty."""
     text = single_text(asking, name)
     if text is None:
         return None
@@ -438,7 +437,7 @@ def parse_count(asking: Asking, name: str) -> int | None:
 
 
 def _flag(asking: Asking, name: str) -> bool:
-    """Boolean of a parameter; False if absent or empty."""
+    """Parse a parameter as a boolean. Returns False if the parameter is absent or empty."""
     text = single_text(asking, name)
     if text is None:
         return False
@@ -453,7 +452,7 @@ def _folded(text: str) -> str:
 
 
 def _order(asking: Asking) -> tuple[tuple[SortTerm, ...], SortTerm | None]:
-    """Terms of `order`; with several names also the whole text as one term."""
+    """Parse `order` into terms. With several names, also returns the whole text as one term."""
     if "order" in asking.bracketed:
         return _parse_order("", bracketed_names(asking, "order"))
     text = single_text(asking, "order")
@@ -485,13 +484,13 @@ def _sort_term(term: str) -> SortTerm:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Names, comma-separated or as a JSON array."""
+    """Parse names that are comma-separated or a JSON array."""
     names = listed_names(text) if text.startswith("[") else None
     return tuple(name for name in text.split(",") if name.strip()) if names is None else names
 
 
 def listed_names(text: str) -> tuple[str, ...] | None:
-    """The names of a JSON array of strings; None for any other text."""
+    """Parse a JSON array of strings. Returns None for any other text."""
     try:
         names = json.loads(text)
     except (ValueError, RecursionError):
@@ -501,7 +500,7 @@ def listed_names(text: str) -> tuple[str, ...] | None:
 
 
 def parse_filter(asking: Asking) -> Condition | None:
-    """The condition of `where`; None if absent or empty."""
+    """Parse `where` into a condition. Returns None if `where` is absent or empty."""
     text = single_text(asking, "where")
     if "where" in asking.bracketed:
         if text is not None:
@@ -513,7 +512,7 @@ def parse_filter(asking: Asking) -> Condition | None:
     parse = _kept_where if len(text) <= LONGEST_KEPT_TEXT else _parse_where
     try:
         return parse(text)
-    except json.JSONDecodeError as error:  # only invalid JSON has other readings
+    except json.JSONDecodeError as error:  # only invalid JSON has other decodings
         return parse_where(_decoded_leniently(asking, text, error))
 
 
@@ -521,7 +520,7 @@ def _parse_where(text: str) -> Condition:
     return parse_where(_decoded_where(text))
 
 
-_kept_where = lru_cache(KEPT_TEXTS)(_parse_where)  # the pages of a list differ in `skip` alone
+_kept_where = lru_cache(KEPT_TEXTS)(_parse_where)  # many lists differ only in their page
 
 
 def _decoded_leniently(asking: Asking, text: str, plain: json.JSONDecodeError) -> object:
@@ -538,7 +537,7 @@ def _decoded_leniently(asking: Asking, text: str, plain: json.JSONDecodeError) -
 
 
 def _other_readings(text: str) -> Iterator[tuple[Sequence[str], str]]:
-    """Yield other decodings of `where`, with the names of the decodings."""
+    """Yield other decodings of `where`: names of the decodings, and the decoded text."""
     if len(text) > MAX_WHERE_BYTES * _LONGEST_ESCAPE:
         return
     if text.startswith(_BYTE_ORDER_MARK):
@@ -558,7 +557,7 @@ def _decoded_where(text: str) -> object:
         is_as_encoded = _encode(decoded) == text.encode()
     except (ValueError, OverflowError, RecursionError):
         is_as_encoded = False
-    if not is_as_encoded:  # a name may be repeated, a number odd
+    if not is_as_encoded:  # names can be repeated, numbers can be too long
         try:
             decoded = _where_decoder.decode(text)
         except RecursionError as error:
@@ -578,7 +577,7 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _distinct_members(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Make the dict of a JSON object. Raises an error for a repeated name."""
+    """Make the dict of a JSON object. Raises InvalidQuery for a repeated name."""
     members = dict(pairs)
     if len(members) < len(pairs):
         raise InvalidQuery("where has a name twice in one object. Join them with $and.")
@@ -586,7 +585,7 @@ def _distinct_members(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _integer(digits: str) -> int | float:
-    """Parse an integer. A very long one becomes infinity, because Python parses it slowly."""
+    """Parse an integer. A very long integer becomes infinity, because Python parses it slowly."""
     return int(digits) if len(digits) <= _MOST_DIGITS else math.inf
 
 

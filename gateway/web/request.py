@@ -1,4 +1,4 @@
-"""Request in the web layer."""
+"""The request, as the functions of this package pass it."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -17,9 +17,9 @@ HeaderLines = Sequence[tuple[bytes, bytes]]
 
 
 class Request(msgspec.Struct):
-    """The head of a request, and the results of its steps so far.
+    """An HTTP request, and the results of its routing and admission.
 
-    `event.path` is the raw path without a last slash.
+    `event.path` is the raw path without a slash at its end.
     """
 
     scope: Scope
@@ -28,10 +28,10 @@ class Request(msgspec.Struct):
     event: RequestEvent
     state: "State"
     cors: HeaderLines
-    """CORS lines of the answer."""
+    """CORS header lines of the answer."""
     title: str = ""
-    """Raw path segment of the worksheet, "" on other paths."""
+    """Raw path segment with the worksheet's name; "" if the path has none."""
     row: str = ""
-    """Raw path segment of the row, "" on other paths."""
+    """Raw path segment with the row number; "" if the path has none."""
     lease: RateLease | None = None
-    """Rate-limit lease, set at admission."""
+    """Rate-limit lease of the key; None until admission."""

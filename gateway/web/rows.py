@@ -1,22 +1,22 @@
 """Operations on rows: the selection of an operation, and its steps.
 
 Rules
-- The steps of every request: admission, `check`, price, `parse`, `run`, `answer`. The price of
-  `no-cache` is charged in `parse`, where it is known.
-- Lenient decoding: the plain reading comes first; only a missing field or worksheet allows another.
-  If that fails too, the first error counts.
-- A request without an operation gets the answer of a missing method: a delete without the right,
-  before its key is charged, and a `PATCH` that has neither a filter nor a list.
-- `If-Match` is the state of one row. A write to several rows refuses it, and is refused on a plan
-  that requires it. `*` is any state of existing rows: only an upsert, which may create rows,
-  refuses it.
-- A row of an answer has the ETag of its whole row only if the request named or created it alone.
+- The steps of every request: admission, `check`, price, `parse`, `run`, `answer`. `parse` charges
+  the price of `no-cache`, which is not known before.
+- Lenient decoding: a request is decoded once first. Only if a field or the worksheet does not
+  exist, the gateway tries other decodings. If all fail, the client gets the first error.
+- A request without an operation gets 405: a delete without the right, whose key is not charged, and
+  a `PATCH` that has neither a filter nor a list.
+- `If-Match` has ETags of one row, so a write to several rows refuses the header. A plan that
+  requires the header allows no such write. `*` matches all existing rows: only an upsert refuses
+  `*`, because an upsert can create rows.
+- An answer has the ETag of a row only if the request named or created this row alone.
 - A write by filter changes many rows, so no part of its filter is ignored. A missing or empty
   `where`, an empty object in it, and a filter that does not depend on the rows
   (`operators.verdict`) are errors.
-- Each row of an upsert has a value in each key field, and no two rows have values that could match
-  one cell, as far as this is known without the sheet. If the first row lacks a key field, the
-  header decides if that is an unknown field.
+- Each row of an upsert has a value in each key field. Two rows must not have values that could
+  match one cell. Both are tested without the sheet. If the first row lacks a key field, the header
+  decides whether this field is unknown.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
@@ -120,24 +120,24 @@ _FILTER_OF_ALL = (
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A parsed request without its worksheet."""
+    """A parsed request on rows, before its worksheet is read."""
 
     parameters: Any = None
-    """Parsed parameters that lenient decoding may change; None if there are none."""
+    """Parsed parameters, whose type depends on the operation; None if the operation has none."""
     again: Callable[[Leniency], Any] | None = None
-    """Parses `parameters` again, and decodes those in the `Leniency` once more."""
+    """Parses `parameters` again, and decodes the ones in the `Leniency` once more."""
     row: int = 0
     no_cache: bool = False
     make: Callable[..., Write] = Write
-    """Constructor of the write. The worksheet and the filter are added when the write runs."""
+    """Constructor of the write. `run_write` adds the filter and the worksheet."""
     idempotent: IdempotentRequest | None = None
     is_array: bool = False
     submission: Any = None
     """Row of a create-only key (`Submission`)."""
     format: str = ""
-    """Format of a schema."""
+    """Format of a schema: `json` or `typescript`."""
     applied: Mapping[str, str] = {}
-    """Headers of the answer about preferences."""
+    """Headers of the answer that name the applied preferences."""
     admitted: Any = None
     """Admission of a list (`Admitted`)."""
 
@@ -147,14 +147,14 @@ PathKind = Literal["spreadsheet", "worksheet", "schema", "row"]
 
 @dataclass(frozen=True, kw_only=True)
 class RowOperation(Signature):
-    """An operation: its conditions and its steps."""
+    """An operation: its conditions and its steps. A request must meet all conditions."""
 
     methods: tuple[str, ...]
     path: PathKind = "worksheet"
-    """Kind of resource at the end of its path."""
+    """Kind of resource that the path names."""
 
     row: str = ""
-    """Condition: this segment in place of a row number."""
+    """Condition: the path has this segment in place of a row number."""
     parameter: str = ""
     """Condition: the query has this parameter."""
     is_of_list: bool = False
@@ -162,11 +162,11 @@ class RowOperation(Signature):
     is_export: bool = False
     """Condition: `format` or `Accept` requests an export."""
     needs: Callable[[Caller], bool] | None = None
-    """Condition: the caller has this right."""
+    """Condition: the function returns True for the caller."""
 
     price: int = 1
     check: Callable[[Request, Admitted], None] | None = None
-    """Raises PlanLimit for an operation that the plan excludes, before its price is charged."""
+    """Raises an error if the plan or a header excludes the operation. Runs before the charge."""
     parse: Callable[[Request, Admitted], Awaitable[Asked]]
     run: Callable[[Request, Admitted, Target, Asked], Awaitable[Any]]
     answer: Callable[[Request, Target, Asked, Any], Answer]
@@ -175,18 +175,18 @@ class RowOperation(Signature):
 _FORMAT = FORMAT.encode()
 
 ByMethod = Mapping[str, Sequence[RowOperation]]
-"""The operations of a path by their method, in the order in which they are tried."""
+"""The operations of a path by method, in the order of `operations.py`."""
 
 
 async def carry_out(request: Request, operations: ByMethod) -> Answer:
-    """Carry out the first operation at this path whose conditions the request meets.
+    """Run the first operation whose conditions the request meets, and return the answer.
 
-    Without such an operation the method is missing; `Allow` lists operations without conditions.
+    Without one, raises MethodNotAllowed with the methods of operations without conditions.
     """
     admission, query = request.state["admission"], request.scope["query_string"]
     lines = request.head.lines
     for operation in operations.get(request.event.method, ()):
-        if operation.is_export:  # it has no other condition, and comes before most requests: lists
+        if operation.is_export:  # an export has no other condition, so lists pay for only this one
             is_named = query.find(_FORMAT) >= 0 and is_filled(FORMAT, query)
             if is_named or (b"accept" in lines and accepted_format(lines[b"accept"])):
                 break
@@ -229,7 +229,7 @@ async def run_as_meant(
 ) -> tuple[Target, Asked, Any]:
     """Run an operation, with lenient decoding if a field or the worksheet does not exist.
 
-    Returns the worksheet and the request as decoded, and the result.
+    Returns the worksheet, the request as decoded at last, and the result of the operation.
     """
     aliases, plain, plainly_asked = request.state["title_aliases"], admitted.target, asked
     target, title = plain, plain.worksheet.title
@@ -312,7 +312,7 @@ LONGEST_LINK = 2_048
 
 
 def listed_rows(request: Request, target: Target, asked: Asked, served: Served) -> Answer:
-    """A list, with `Link` to its other pages and `X-Total-Count`."""
+    """Return the answer to a list, with `Link` to its other pages and `X-Total-Count`."""
     parameters, admitted, encoded = asked.parameters, asked.admitted, served.encoded
     paging, kept, others = encoded.paging, encoded.links, parameters.others
     if admitted.credentials:
@@ -426,7 +426,7 @@ async def parse_update_rows(request: Request, admitted: Admitted) -> Asked:
 
 
 class FilterAsked(msgspec.Struct, frozen=True):
-    """Filter of a write, and the maximum number of matching rows that the client accepts."""
+    """Filter of a write, and the maximum number of matching rows that the client allows."""
 
     where: Condition
     max_affected: int | None
@@ -435,9 +435,9 @@ class FilterAsked(msgspec.Struct, frozen=True):
 
 
 def filter_asked(text: bytes, again: Leniency = PLAIN) -> FilterAsked:
-    """Parse the parameters of a write by filter. Raises InvalidQuery.
+    """Parse the parameters of a write by filter, and decode the ones in `again` once more.
 
-    Parameters in `again` are decoded once more.
+    Raises InvalidQuery.
     """
     asking = asking_of(text, again)
     where = parse_filter(asking)
@@ -463,7 +463,7 @@ def _has_empty(condition: Condition) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class UpsertBody(RowsBody):
-    """Rows to create or update, and the key fields that match existing rows."""
+    """Rows to create or update, and the names of the key fields."""
 
     keys: tuple[str, ...]
 
@@ -503,10 +503,10 @@ def _upsert_body(names: Selection, body: bytes, content_type: str) -> UpsertBody
 
 
 def _keys_in(fields: Fields, names: Selection) -> tuple[str, ...]:
-    """The key fields that `names` mean, among the fields of a row.
+    """Return the names of the key fields that `on_conflict` means, using the fields of a row.
 
-    The whole text is one name if the row has such a field. Names that are fields only after another
-    decoding are decoded once more.
+    The whole text is one name if the row has a field with this name. A name is decoded once more
+    if only the result is a field of the row.
     """
     find = _field_finder(fields)
     if names.whole and find(names.whole) is not None:
@@ -525,7 +525,7 @@ def _keys_in(fields: Fields, names: Selection) -> tuple[str, ...]:
 
 
 def _key_problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
-    """Problems of the key fields: at least the first `MAX_PROBLEMS`, and all of a row."""
+    """Return problems of the key fields. Stops after the row with problem `MAX_PROBLEMS`."""
     problems: list[Problem] = []
     seen: list[dict[Hashable, int]] = [{} for _ in keys]
     for number, fields in enumerate(body.rows):
@@ -544,7 +544,7 @@ def _key_problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
 
 
 def _field_finder(fields: Mapping[str, Stored]) -> Callable[[str], str | None]:
-    """Make a search for a field: by the exact name, without blanks around it, or unique in NFC."""
+    """Return a search for a field's name in a row: exact, else trimmed, else unique in NFC."""
     trimmed: dict[str, str] = {}
     by_form: dict[str, str | None] = {}
 
@@ -581,7 +581,7 @@ async def parse_upsert(request: Request, admitted: Admitted) -> Asked:
 
 
 async def parse_by_filter(request: Request, admitted: Admitted, *, is_update: bool) -> Asked:
-    """Parse a write of fields to all matching rows, or a delete of these rows."""
+    """Parse an update or delete of all matching rows."""
     caller, text = admitted.caller, admitted.asked
     parse = partial(filter_asked, text)
     asked = parse(PLAIN)
@@ -613,7 +613,7 @@ def run_write(
 def refuse_condition(
     request: Request, admitted: Admitted, *, may_create: bool = False, by_filter: bool = False
 ) -> None:
-    """Raise an error for a write to several rows with `If-Match`, or if the plan requires it."""
+    """Raise an error if a write to several rows has `If-Match`, or if the plan requires it."""
     if by_filter:
         check_filter(admitted.caller)
     check_unconditional(admitted.caller)
@@ -641,7 +641,7 @@ def updated(
     status: int = 200,
     location: str = "",
 ) -> Answer:
-    """Return the answer with the one written row, and with `location` if the row is new."""
+    """Return the answer with the only written row, and with `location` if the row is new."""
     (written,) = settled.results
     named = {"Location": location, "ETag": written.tag}
     headers = {**written_headers(settled), **{name: each for name, each in named.items() if each}}
@@ -669,7 +669,7 @@ def upserted(request: Request, target: Target, asked: Asked, settled: Settled) -
 
 
 def counted(_request: Request, _target: Target, asked: Asked, settled: Settled) -> Answer:
-    """Return the answer to a write by filter: the count and numbers of the matching rows."""
+    """Return the answer to a write by filter: count and row numbers of the matching rows."""
     results = [{ROW_INDEX: written.row} for written in settled.results]
     headers = {**written_headers(settled), **asked.applied}
     found = {"count": len(results), "results": results}

@@ -1,12 +1,12 @@
-"""`/v2/sheets`, the worksheets of a spreadsheet, and the schema of a worksheet's typed records.
+"""The list of a spreadsheet's worksheets, and the schema of a worksheet's typed records.
 
 Rules
-- Both contain only what a key sees: no hidden worksheet or column appears in them. A key that does
-  not see all columns gets no `x-column`, which would reveal the number of hidden ones.
-- A schema describes typed answers (`gateway.table.column_types`), with empty cells as configured.
-  Google enforces no types, so a record may differ.
-- A name in TypeScript is a JSON string with invisible characters escaped, so that it cannot end its
-  line.
+- List and schema have only worksheets and columns that the key can see. A key with hidden columns
+  gets no `x-column`, which would reveal the number of hidden columns.
+- A schema describes typed answers (`gateway.table.column_types`), with the setting
+  `api.empty_cell`. Google enforces no types, so a record can differ from its schema.
+- A name in TypeScript is a JSON string with escapes for invisible characters, so that no name
+  breaks its line.
 """
 
 import json
@@ -52,7 +52,7 @@ _ANY = ("string", "number", "boolean")
 
 
 def writable_names(view: View) -> Sequence[str]:
-    """The fields that a key may write."""
+    """Return the names of the fields that the key can write."""
     return [
         name
         for name, column in view.columns.items()
@@ -63,7 +63,7 @@ def writable_names(view: View) -> Sequence[str]:
 async def run_worksheets(
     request: Request, admitted: Admitted, target: Target, _asked: Asked
 ) -> Served:
-    """List the worksheets that the key sees. Costs as much as `Catalogue.read`."""
+    """Return the worksheets that the key can see, as JSON. Calls Google as `Catalogue.read`."""
     state, caller, access = request.state, admitted.caller, target.access
     spreadsheet, catalogue = target.worksheet.spreadsheet, state["catalogue"]
     contents, freshness = await catalogue.read(spreadsheet, key_id=caller.key_id)
@@ -117,7 +117,7 @@ async def parse_schema(_request: Request, admitted: Admitted) -> Asked:
 
 
 async def run_schema(request: Request, admitted: Admitted, target: Target, asked: Asked) -> Served:
-    """Make the schema of a worksheet. Costs as much as `Catalogue.read`.
+    """Return the schema of a worksheet in the format of `asked`. Calls Google as `Catalogue.read`.
 
     Raises WorksheetNotFound, NoHeaderRow, and InvalidQuery for a parameter with a field's name.
     """
@@ -160,9 +160,9 @@ def _json_schema(
 
 
 def json_schema_of(type_: ColumnType, empty: EmptyCell) -> dict[str, object]:
-    """JSON Schema of the typed cells of a column; null is an error or, if configured, empty.
+    """Return the JSON Schema of a column's typed cells. null is allowed for cells with errors.
 
-    `format` of a date-time or time means ISO 8601 without an offset.
+    Dates and times are ISO 8601 without an offset.
     """
     schema: dict[str, object] = {"type": [*_json_types(type_), "null"]}
     (only, *others) = type_.names or ("text",)
@@ -194,7 +194,7 @@ def _typescript(
 
 
 def _type_expression(type_: ColumnType, empty: EmptyCell) -> str:
-    """Type in TypeScript, such as `number | null`; a date is a string."""
+    """Return the type in TypeScript, such as `number | null`. A date is a string."""
     types = [*map(_quoted, type_.options)] or [*_json_types(type_)]
     if empty == "" and "string" not in types:
         types.append('""')
@@ -202,14 +202,14 @@ def _type_expression(type_: ColumnType, empty: EmptyCell) -> str:
 
 
 def _interface_name(title: str) -> str:
-    """Letters and digits of a title, words capitalised; so it is never a keyword."""
+    """Return a valid TypeScript name from a title, such as `OpenOrders`; never a keyword."""
     plain = "".join(each if f"a{each}".isidentifier() and each != "_" else " " for each in title)
     name = "".join(word[:1].upper() + word[1:] for word in plain.split())
     return name if name.isidentifier() else f"Worksheet{name}"
 
 
 def _quoted(value: object) -> str:
-    """A value as JSON, in which invisible characters of a text are escaped."""
+    """Return a value as JSON, with escapes for invisible characters."""
     text = json.dumps(value, ensure_ascii=False)
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
 

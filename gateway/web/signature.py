@@ -1,8 +1,8 @@
 """Signatures of operations: the rights, parameters and preferences of each.
 
-Rules: an operation takes the parameters of its signature, and those for credentials. A parameter of
-another operation is refused, before anything is read or written. `HEAD` is as `GET`. Other paths
-and `OPTIONS` ignore all parameters.
+Rules: an operation takes the parameters of its signature and the parameters for credentials. A
+parameter of another operation is an error, before rows are read or written. `HEAD` has the
+signatures of `GET`. `OPTIONS` and paths without operations ignore all parameters.
 """
 
 from dataclasses import dataclass, field
@@ -26,21 +26,21 @@ FORMULAS = "formulas"
 READ_PARAMETERS = (WHERE, "order", "skip", "limit", CURSOR, "keys", "count", VALUES, "no-cache")
 PARAMETERS: Final = (*READ_PARAMETERS, ON_CONFLICT, MAX_AFFECTED, FORMAT, FORMULAS)
 BRACKETED: Final = (WHERE, "order", "keys", ON_CONFLICT)
-"""Parameters that may have brackets behind their names."""
+"""Parameters that clients can also send with brackets, such as `keys[]=name`."""
 SELECTING: Final = (WHERE, ON_CONFLICT)
-"""Parameters that choose the rows of a write, which count even if they are empty."""
+"""Parameters that select the rows of a write. A write does not ignore them if they are empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Signature:
-    """The rights that an operation needs, and the names of its parameters and preferences."""
+    """Rights that an operation needs, and names of its parameters and preferences."""
 
     kind: RequestKind = "other"
     """Name of the operation in log and metrics."""
     noun: str
     """Name of the operation in messages."""
     writes: tuple[Right, ...] = ()
-    """The rights to write that it needs; every key but a create-only key may read."""
+    """Rights to write that the operation needs; empty for a read."""
     is_for_create_only: bool = False
     """True if a create-only key may use the operation."""
     parameters: tuple[str, ...] = ()
@@ -51,9 +51,9 @@ class Signature:
     """True if the operation, which returns no rows, ignores unknown parameters such as `page`."""
     is_write: bool = field(init=False)
     names: frozenset[bytes] = field(init=False)
-    """Encoded names of its parameters."""
+    """Names of the parameters, as bytes."""
     brackets: tuple[bytes, ...] = field(init=False)
-    """Prefixes of its parameters with brackets."""
+    """Beginnings of parameters with brackets, such as `where[`, as bytes."""
 
     def __post_init__(self) -> None:
         brackets = (f"{name}[" for name in self.parameters if name in BRACKETED)
@@ -62,8 +62,8 @@ class Signature:
         object.__setattr__(self, "brackets", tuple(map(str.encode, brackets)))
 
     def refusal(self, parameter: str) -> str:
-        """The message for a parameter of another operation."""
-        # Nearly all operations take `values`, so it is named only if there is no other.
+        """Return the message for a parameter of another operation."""
+        # Nearly all operations take `values`: the message names it only without other parameters.
         own = [each for each in self.parameters if each != VALUES] or self.parameters
         taken = " and ".join(filter(None, [", ".join(own[:-1]), *own[-1:]]))
         return (

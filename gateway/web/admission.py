@@ -209,7 +209,7 @@ def find_credentials(head: Head, parameters: bytes) -> Credentials:
     spreadsheets = _in_headers(head, SPREADSHEET_HEADERS)
     if parameters:
         spreadsheets += _in_url(parameters, SPREADSHEET_PARAMETER)
-    return Credentials(key, _only(spreadsheets, "spreadsheet ids"))
+    return Credentials(key, _only(spreadsheets, "spreadsheet IDs"))
 
 
 def _find_key(head: Head, parameters: bytes) -> str | None:
@@ -254,7 +254,7 @@ def _only(values: Sequence[str], what: str) -> str | None:
     if not values:
         return None
     if len(values) > 1 and len(set(values)) > 1:
-        raise errors.AmbiguousCredentials(f"The request has different {what}. Send one of them.")
+        raise errors.AmbiguousCredentials(f"The request has two different {what}. Send only one.")
     return values[0]
 
 

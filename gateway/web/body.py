@@ -42,7 +42,7 @@ from gateway.worksheets.writes import Fields, FormFields
 JSON_STARTS = (b"{", b"[")
 _NO_TYPES = ("", "text/plain")
 """Media types of clients that do not describe their body; it is parsed as JSON."""
-_NO_FIELD = "The object contains no field to write."
+_NO_FIELD = "The object contains no field to write. Send at least one."
 _BLANK_FORM = (
     "The body was read as a form, and none of its fields has a value. A new row needs at least "
     'one value; a JSON body looks like {"name": "Ann"}.'
@@ -99,7 +99,7 @@ async def begins_list(request: Request) -> bool:
                 start += message.get("body", b"")
                 more_body = message.get("more_body", False)
     except TimeoutError as error:
-        raise RequestTimeout("The body did not arrive in time.") from error
+        raise RequestTimeout("The body did not arrive in time. Send the request again.") from error
 
     async def receive_again() -> Message:
         return messages.pop(0) if messages else await receive()
@@ -181,7 +181,7 @@ def _listed_rows(elements: Sequence[object], verb: Literal["create", "update"]) 
     Raises InvalidBody. The check stops at the maximum number of problems.
     """
     if not elements:
-        raise invalid_body(f"The list contains no row to {verb}.")
+        raise invalid_body(f"The list contains no row to {verb}. Send at least one.")
     if len(elements) > MAX_ROWS:
         raise invalid_body(f"The list has more than {MAX_ROWS} rows. Send it in several requests.")
     rows: list[tuple[int, Fields]] = []
@@ -220,7 +220,7 @@ def _row_number(fields: Fields, taken: Collection[int]) -> tuple[int, str | None
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
         return 0, f"{ROW_INDEX} must be an integer, as the gateway returned it."
-    return (0, "The list contains this row twice.") if value in taken else (value, None)
+    return (0, "The list contains this row twice. Remove one.") if value in taken else (value, None)
 
 
 def _stored(fields: Fields) -> Fields:
@@ -259,7 +259,7 @@ async def _read(request: Request) -> tuple[bytes, str]:
                     raise _too_large(max_bytes)
                 chunks.append(chunk)
     except TimeoutError as error:
-        raise RequestTimeout("The body did not arrive in time.") from error
+        raise RequestTimeout("The body did not arrive in time. Send the request again.") from error
     return b"".join(chunks).removeprefix(BOM_UTF8), media_type_of(head)
 
 
@@ -280,7 +280,7 @@ def parse_form(body: bytes) -> Iterator[tuple[str, str]]:
     if MULTIPART.match(text):
         raise invalid_body(_UNREAD["multipart/form-data"])
     if text.count("&") >= MAX_FIELDS:
-        raise invalid_body(f"The form has more than {MAX_FIELDS} fields.")
+        raise invalid_body(f"The form has more than {MAX_FIELDS} fields. Send fewer.")
     for field in filter(None, text.split("&")):
         name, _, value = field.replace("+", " ").partition("=")
         yield _unescaped(name), _unescaped(value)
@@ -290,8 +290,8 @@ def _unescaped(text: str) -> str:
     try:
         return _ESCAPED.sub(lambda run: bytes.fromhex(run[0].replace("%", "")).decode(), text)
     except UnicodeDecodeError as error:
-        raise invalid_body("The form is not percent-encoded UTF-8.") from error
+        raise invalid_body("The form is not percent-encoded UTF-8. Encode it as UTF-8.") from error
 
 
 def _too_large(max_bytes: int) -> BodyTooLarge:
-    return BodyTooLarge(f"The body is larger than {max_bytes} bytes.")
+    return BodyTooLarge(f"The body is larger than {max_bytes} bytes. Send fewer rows at once.")

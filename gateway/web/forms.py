@@ -235,7 +235,7 @@ _OUTCOMES: Mapping[errors.Outcome, str] = {
     "Idempotency-Key: the row is not stored twice.",
 }
 _REFUSED = "Nothing was stored, because these fields were rejected."
-_NO_ACCESS = "The gateway cannot open this spreadsheet. Tell the operator of the gateway."
+_NO_ACCESS = "The gateway has no access to this spreadsheet. Tell the gateway's operator."
 _FIELD = "The key cannot write this field, or the field does not accept this value."
 
 
@@ -290,7 +290,7 @@ def _parse(
     form, own = Form(), {}
     for name, value in parse_form(body):
         if name in names and name in own:
-            raise unstorable([errors.Problem(pointer(name), "The field appears twice.")])
+            raise unstorable([errors.Problem(pointer(name), "The form has this field twice.")])
         if name in names:
             own[name] = value
         else:

@@ -121,7 +121,7 @@ class Frame:
                     url_bytes = len(scope["raw_path"]) + 1 + len(scope["query_string"])
                     # The server does not limit a head that arrives in a single packet.
                     if url_bytes > (most := self._settings.max_url_bytes):
-                        raise errors.UriTooLong(f"The URL is longer than {most} bytes.")
+                        raise errors.UriTooLong(f"The URL is longer than {most} bytes. Shorten it.")
                     if url_bytes + head.byte_count > (most := self._settings.max_head_bytes):
                         raise errors.HeadersTooLarge(f"The headers are longer than {most} bytes.")
                     answer = await self._respond(request)

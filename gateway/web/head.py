@@ -116,9 +116,12 @@ def decode_title(segment: str) -> str:
     try:
         title = urllib.parse.unquote_to_bytes(segment).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InvalidPath("The worksheet name in the path is not percent-encoded UTF-8.") from error
+        raise InvalidPath(
+            "The worksheet name in the path is not percent-encoded UTF-8. Encode it with "
+            "encodeURIComponent."
+        ) from error
     if "\0" in title:
-        raise InvalidPath("The worksheet name in the path contains a NUL character.")
+        raise InvalidPath("The worksheet name in the path contains a NUL character. Remove it.")
     return title
 
 

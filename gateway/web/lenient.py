@@ -1,12 +1,12 @@
-"""Lenient decoding: second readings of requests with unusual encodings.
+"""Lenient decoding: other decodings of requests with unusual encodings.
 
 Rules
-- A second reading is tried only if the plain one fails, so that existing names and values with such
-  a spelling are found. If both fail, the plain reading's error counts.
-- Each second reading has a name, which appears in the request's log line.
-- Text in, text out: this module does not know requests, worksheets or Google. Its callers:
-  `parameters` for a query folded into a name and for encodings of values, `rows` for missing fields
-  and worksheets, `body` for JSON of another type.
+- A lenient decoding is tried only if the plain decoding fails, because a field can really be named
+  `a%20b`. If both fail, the client gets the error of the plain decoding.
+- Each lenient decoding has a name, which appears in the log line of the request.
+- This module converts texts, and knows no request, worksheet or Google. Callers: `parameters` for
+  encodings of names and values, `rows` for missing fields and worksheets, `body` for JSON with
+  another media type.
 """
 
 import re
@@ -20,7 +20,7 @@ from gateway.query.where import COMBINATORS, LIST_OPERATORS
 from gateway.table.texts import composed
 
 Twice = Literal["where", "order", "keys", "on_conflict"]
-"""Parameters whose values may be percent-encoded twice."""
+"""Parameters whose values can be percent-encoded twice."""
 
 TWICE: Final[Sequence[Twice]] = get_args(Twice)
 QUERY_IN_NAME = "query-in-name"
@@ -48,12 +48,12 @@ _TREE_HELP = 'Send where as one JSON object, such as {"state":"California"}.'
 
 
 def twice(parameter: str) -> str:
-    """Name, in the log, of the lenient decoding that decodes a parameter twice."""
+    """Return the name in the log of the decoding that decodes a parameter twice."""
     return f"{parameter}-twice"
 
 
 def in_brackets(parameter: str) -> str:
-    """Name, in the log, of the lenient decoding that reads a parameter with brackets."""
+    """Return the name in the log of the decoding that parses a parameter with brackets."""
     return f"{parameter}-brackets"
 
 
@@ -68,12 +68,12 @@ def decoded_again(text: str) -> str:
 
 
 def json_of(text: str) -> str:
-    """Convert a text with single quotes or Python's words to JSON."""
+    """Convert single quotes and Python's True, False and None to JSON."""
     return _QUOTED_OR_WORD.sub(_as_json, text)
 
 
 def other_titles(title: str, titles: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield other decodings of a worksheet's name that are in `titles`: name of decoding, title."""
+    """Yield other decodings of a title that are in `titles`: name of the decoding, and title."""
     if "%" in title and is_escaped(title):
         try:
             once_more = unquote_to_bytes(title).decode("utf-8")
@@ -91,10 +91,10 @@ def other_titles(title: str, titles: Collection[str]) -> Iterator[tuple[str, str
 
 
 def where_of(parameters: Mapping[str, Sequence[str]], *, max_bytes: int) -> object:
-    """The tree of `where[field][$operator]=value`, with strings as values.
+    """Return `where[field][$operator]=value` as a JSON object with strings as values.
 
-    `[]` and numbers make lists; under `$and`, `$or`, `$in` and `$nin` only numbers are needed.
-    Raises InvalidQuery for contradictory or longer spellings.
+    Segments `[]` and `[0]` below `$and`, `$or`, `$in` and `$nin` make lists. Raises InvalidQuery
+    for contradictions, and for more than `max_bytes` bytes.
     """
     length = 0
     tree: dict[str, object] = {}
@@ -104,12 +104,12 @@ def where_of(parameters: Mapping[str, Sequence[str]], *, max_bytes: int) -> obje
             length += len(name.encode("utf-8", "replace")) + len(value.encode("utf-8", "replace"))
             _put(tree, segments, value, name)
     if length > max_bytes:
-        raise InvalidQuery(f"where is longer than {max_bytes} bytes.")
+        raise InvalidQuery(f"where is longer than {max_bytes} bytes. Shorten the condition.")
     return _shaped(tree, "where")
 
 
 def names_of(parameter: str, parameters: Mapping[str, Sequence[str]]) -> list[str]:
-    """The names of `keys[]=a&keys[]=b` or `keys[0]=a&keys[1]=b`, in order."""
+    """Return the values of `keys[]=a&keys[]=b` or `keys[0]=a&keys[1]=b`, in order."""
     named: list[tuple[int, str]] = []
     for name, values in _bracketed(parameter, parameters):
         segments = _segments(name, parameter)
@@ -124,7 +124,7 @@ def _as_json(found: re.Match[str]) -> str:
     if found["word"] or found["json"]:
         return _WORDS.get(found[0], found[0])
     if not found["end"].startswith("'"):
-        return found["single"]  # not closed
+        return found["single"]  # the quote is not closed
     inside = found["single"][1:-1]
     return f'"{_INSIDE_SINGLE.sub(lambda each: _UNESCAPED.get(each[0], each[0]), inside)}"'
 
@@ -136,7 +136,7 @@ def _bracketed(
 
 
 def _segments(name: str, parameter: str) -> list[str]:
-    """Texts in the brackets of a name."""
+    """Return the texts in the brackets of a parameter's name."""
     brackets = name.removeprefix(parameter)
     segments = brackets[1:-1].split("][")
     if _SEGMENTS.fullmatch(brackets) is None or len(segments) > _MOST_SEGMENTS:
@@ -145,7 +145,7 @@ def _segments(name: str, parameter: str) -> list[str]:
 
 
 def _put(tree: dict[str, object], segments: Sequence[str], value: str, name: str) -> None:
-    """Insert a value into the tree. An empty segment appends an item to a list."""
+    """Insert a value into nested dicts. An empty segment stands for the next number."""
     node = tree
     *inner, last = segments
     for segment in inner:
@@ -160,7 +160,7 @@ def _put(tree: dict[str, object], segments: Sequence[str], value: str, name: str
 
 
 def _shaped(node: object, name: str) -> object:
-    """Convert values of operators that take a list or boolean, at all depths below `name`."""
+    """Convert nested dicts: operands of operators to lists or booleans. `name` is the key."""
     if not isinstance(node, dict):
         return _FLAGS.get(str(node).lower(), node) if name in _FLAG_OPERATORS else node
     if name in _LISTS and all(map(str.isdecimal, node)):

@@ -1,8 +1,9 @@
-"""Method overrides: headers and `_method`, by which clients send one method as another.
+"""Method overrides: headers and `_method`, by which clients name another method than they send.
 
-Rules: a query may contain all of them, in any case, and with brackets. The gateway follows none. An
-override with the same effect as the request is ignored, such as PATCH for a POST to a row; any
-other is refused, because the request would do something else than the client means.
+Rules: overrides can be in headers, in the query (in upper or lower case, with brackets), and in
+forms. The gateway never uses another method. An override with the same effect as the request is
+ignored, such as PATCH for a POST to a row. Any other is an error, because the request would do
+something else than the client means.
 """
 
 import re
@@ -18,7 +19,7 @@ from gateway.web.signature import METHOD_PARAMETER
 _HEADERS = ("X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override")
 OVERRIDE, METHOD, OTHER_OVERRIDE = (name.lower().encode() for name in _HEADERS)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
-"""Values of `_method` that are overrides; others are values of a field or parameter."""
+"""Values of `_method` that are overrides. Another value belongs to a field or parameter."""
 _READS = {"GET", "HEAD"}
 _UPDATES = {"POST", "PUT", "PATCH"}
 """Methods with the same effect on a row."""
@@ -26,7 +27,7 @@ _FORM_FIELD = re.compile(rb"(?:^|&)(?:_|%5F)method(?:(?:\[|%5B)(?:\]|%5D))?=([^&
 
 
 def other_method(request: Request, parameters: bytes, kind: RequestKind) -> str:
-    """Return the message about a method override in the headers or parameters; "" for none."""
+    """Return the error message for a method override in headers or query, or ""."""
     head = request.head
     given = [(name, each) for name in _HEADERS for each in head.values(name.lower().encode())]
     for name, values in asking_of(parameters).parameters.items():

@@ -1,11 +1,11 @@
-"""Pages without a key: `/` and `/docs`, the files that they load, `/livez` and `/readyz`.
+"""Pages without a key: `/` and `/docs` with their files, `/livez` and `/readyz`.
 
 Until Google has accepted an account, `/readyz` sometimes requests tokens. Afterwards it does not
 depend on Google, because cached rows can be served during an outage of Google.
 
-Rules: no page reads or writes rows, and only `/` and `/readyz` use the key store. No part of a path
-reaches the file system: a table of all files is read at startup. Links are relative, so that a
-proxy may serve the gateway under any host or path; only the link to the console is absolute.
+Rules: no page reads or writes rows, and only `/` and `/readyz` use the key store. All files are
+read at startup, so that no path of a request reaches the file system. Links are relative, so that a
+proxy can serve the gateway under any host or path. Only the link to the console is absolute.
 """
 
 import asyncio
@@ -33,13 +33,13 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Content-Security-Policy: no external or inline content, and no frames.
+"""Content-Security-Policy without external or inline content, and without frames.
 
-The arrows in Swagger UI's style sheet are images in `data:`.
+The style sheet of Swagger UI needs images in `data:`.
 """
 
 CHUNK_BYTES = 64 * 1024
-"""Size of the pieces passed to a connection."""
+"""Size in bytes of the parts of a body that are sent one by one."""
 
 _MEDIA_TYPES: Mapping[str, str] = {
     ".css": "text/css; charset=utf-8",
@@ -52,13 +52,13 @@ _MEDIA_TYPES: Mapping[str, str] = {
 
 @dataclass(kw_only=True)
 class Asset:
-    """A file or page as an answer, which is compressed at the first request that takes gzip."""
+    """A file or page in memory. The first request that accepts gzip compresses the content."""
 
     content: Sequence[bytes]
-    """The content in chunks shared by all answers, so that slow readers do not hold copies."""
+    """The content in parts, which all answers share, so that slow clients need no copies."""
     headers: Sequence[tuple[bytes, bytes]]
     tag: str
-    """Weak tag, because it is the same for both encodings."""
+    """Weak ETag, because gzip and plain content have the same ETag."""
     _packed: Sequence[bytes] = field(default=(), init=False)
 
     async def answer(self, head: Head) -> Answer:
@@ -76,7 +76,7 @@ class Asset:
 
 
 def make_asset(content: bytes, suffix: str, headers: Mapping[str, str]) -> Asset:
-    """Make an asset; its file suffix gives the media type."""
+    """Make an asset. The file suffix, such as `.css`, selects the media type."""
     tag = f"W/{opaque_tag(content)}"
     own = {"Content-Type": _MEDIA_TYPES[suffix], "ETag": tag, "Vary": "Accept-Encoding"}
     return Asset(content=_chunks(content), headers=header_lines({**headers, **own}), tag=tag)
@@ -101,10 +101,10 @@ ASSETS: Mapping[str, Asset] = {
     Path(name).name: make_asset((_STATIC / name).read_bytes(), Path(name).suffix, _A_DAY)
     for name in _FILES
 }
-"""Files of the pages by their names below /docs/."""
+"""Files of the pages, by name below /docs/."""
 
 _VERSION = opaque_tag("".join(asset.tag for asset in ASSETS.values()).encode()).strip('"')
-"""Version in all file URLs, so that no page uses an older copy from a browser's cache."""
+"""Version in all file URLs, so that pages get no older file from a browser's cache."""
 
 _HOME = Template((_STATIC / "home.html").read_text("utf-8"))
 _DOCS = Template((_STATIC / "docs.html").read_text("utf-8"))
@@ -127,8 +127,8 @@ def _docs_page(root: str, docs_url: str) -> Asset:
 
 
 async def home(request: Request) -> Answer:
-    """Start page: name, readiness, links to the documentation and to the console."""
-    if len(request.scope["raw_path"]) > 1:  # two slashes, which the routes see as one
+    """Return the start page: readiness, links to the documentation and to the console."""
+    if len(request.scope["raw_path"]) > 1:  # `//`, which the frame shortens to `/`
         raise RouteNotFound("There is nothing at this path. The documentation is at /docs.")
     is_ready, found = await readiness(request)
     status = "Healthy: ready to serve." if is_ready else f"Not ready: {found['status']}."
@@ -144,7 +144,7 @@ async def home(request: Request) -> Answer:
 
 
 def _console_link(admin: AdminSettings, host: str) -> str:
-    """HTML link to the console. Without a public URL it is shown only to this machine."""
+    """Return an HTML link to the console. Without a public URL, only this machine gets the link."""
     url, listen = admin.public_url, admin.listen
     if listen and listen.port and not url and (host == "localhost" or is_loopback(host)):
         at = f"[{listen.host}]" if ":" in listen.host else listen.host
@@ -154,7 +154,7 @@ def _console_link(admin: AdminSettings, host: str) -> str:
 
 
 async def docs(request: Request) -> Answer:
-    """The documentation; a slash at the end of the path would change the base of its links."""
+    """Return the documentation page. If the path ends with a slash, links begin with `../`."""
     root = "../" if request.scope["raw_path"].endswith(b"/") else "./"
     return await _docs_page(root, request.state["api"].docs_url).answer(request.head)
 
@@ -167,7 +167,7 @@ async def docs_file(request: Request) -> Answer:
 
 
 PROBE_SECONDS = 0.8
-"""Time limit for key store and sign-in together; a probe of Kubernetes waits 1 s."""
+"""Time limit in seconds for key store and sign-in together. Kubernetes waits 1 s for a probe."""
 
 
 async def livez(_request: Request) -> Answer:
@@ -180,7 +180,7 @@ async def readyz(request: Request) -> Answer:
 
 
 async def readiness(request: Request) -> tuple[bool, Mapping[str, object]]:
-    """True if requests can be served, and details as JSON members."""
+    """Return whether requests can be served, and the JSON members of `/readyz`."""
     ends = asyncio.get_running_loop().time() + PROBE_SECONDS
     try:
         async with asyncio.timeout_at(ends):
@@ -189,7 +189,7 @@ async def readiness(request: Request) -> tuple[bool, Mapping[str, object]]:
         if not request.state["outlasts_outage"]():
             return False, {"status": "the key store does not answer"}
     is_accepted = False
-    with suppress(TimeoutError):  # a sign-in goes on, for the next probe
+    with suppress(TimeoutError):  # a sign-in continues, and the next probe sees its result
         async with asyncio.timeout_at(ends):
             is_accepted = await request.state["was_accepted"]()
     if not is_accepted:

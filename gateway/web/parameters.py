@@ -45,7 +45,7 @@ _METHOD = re.compile(
     rb"(?:_method|x[-_]http[-_]method(?:[-_]override)?|x[-_]method[-_]override)(?:\[\])?(?:=.*)?",
     re.IGNORECASE | re.DOTALL,
 )
-"""Method override in a query, such as `_method=DELETE`. A parameter `method` is no override."""
+"""Method override in a query, such as `_method=DELETE`. The parameter `method` is ignored."""
 _CREDENTIALS = frozenset(map(str.encode, CREDENTIALS))
 _NAMES: Final = {name.encode(): name for name in (*PARAMETERS, *CREDENTIALS)}
 _KNOWN = b"|".join(re.escape(name.encode()) for name in sorted((*PARAMETERS, *CREDENTIALS)))
@@ -170,7 +170,7 @@ def is_filled(name: str, query_string: bytes) -> bool:
 
 
 class Leniency(msgspec.Struct, frozen=True):
-    """What to decode once more, because the worksheet has no field with the decoded name."""
+    """Parameters to decode once more, because they name fields that do not exist."""
 
     parameters: frozenset[str] = frozenset()
     """Names of parameters."""
@@ -333,8 +333,8 @@ def parse_query(asking: Asking, *, max_limit: int) -> Query:
 def parse_keys(asking: Asking) -> Selection | None:
     """Parse `keys`: comma-separated field names, or a JSON array. Returns None for all fields.
 
-    Names that are still percent-encoded are `checked` names: if a `checked` name is no field, the
-    caller decodes the name once more.
+    `Selection.checked` are the names that are still percent-encoded. The caller decodes such a name
+    once more if the worksheet has no field with this name.
     """
     if "keys" in asking.bracketed:
         listed = bracketed_names(asking, "keys")
@@ -406,7 +406,7 @@ def single_text(asking: Asking, name: str) -> str | None:
     if len(values) > 1:
         values = [*dict.fromkeys(filter(None, values))]
         if len(values) > 1:
-            raise InvalidQuery(f"{name} appears more than once, with different values.")
+            raise InvalidQuery(f"{name} appears twice, with different values. Send only one.")
     if not values or not values[0]:
         return None
     text = values[0]
@@ -471,7 +471,7 @@ def _parse_order(
         whole = None if len(listed) == 1 and names is None else _sort_term(text)
     terms = dict.fromkeys(map(_sort_term, listed))
     if len(terms) > MAX_ORDER_FIELDS and len({each.field for each in terms}) > MAX_ORDER_FIELDS:
-        raise InvalidQuery(f"order names more than {MAX_ORDER_FIELDS} fields.")
+        raise InvalidQuery(f"order names more than {MAX_ORDER_FIELDS} fields. Send fewer.")
     return tuple(terms), whole
 
 
@@ -561,7 +561,7 @@ def _decoded_where(text: str) -> object:
         try:
             decoded = _where_decoder.decode(text)
         except RecursionError as error:
-            raise InvalidQuery("where is nested too deeply.") from error
+            raise InvalidQuery("where is nested too deeply. Send a simpler condition.") from error
     _check_length(text)
     return decoded
 
@@ -569,18 +569,18 @@ def _decoded_where(text: str) -> object:
 def _check_length(text: str) -> None:
     is_long = len(text) * _LONGEST_CHARACTER > MAX_WHERE_BYTES
     if is_long and len(text.encode("utf-8", "surrogatepass")) > MAX_WHERE_BYTES:
-        raise InvalidQuery(f"where is longer than {MAX_WHERE_BYTES} bytes.")
+        raise InvalidQuery(f"where is longer than {MAX_WHERE_BYTES} bytes. Shorten the condition.")
 
 
 def _refuse_constant(constant: str) -> NoReturn:
-    raise InvalidQuery(f"where contains {constant}, which is not JSON.")
+    raise InvalidQuery(f"where contains {constant}, which is not JSON. Send a number or null.")
 
 
 def _distinct_members(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Make the dict of a JSON object. Raises InvalidQuery for a repeated name."""
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise InvalidQuery("where has a name twice in one object. Join them with $and.")
+        raise InvalidQuery("where has a name twice in one object. Send two objects in $and.")
     return members
 
 

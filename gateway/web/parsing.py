@@ -1,13 +1,13 @@
-"""Parse bodies: JSON as written, and their fields; large ones in a thread, in fair turns.
+"""Parse bodies: JSON with repeated names, and the checks of its fields. Large ones in a thread.
 
 Rules
-- An invalid body is decoded only up to the reason: the first member or element too many, a list or
-  object as a long value, the maximum number of problems. Only parts after an invalid one are
-  skipped, so no incomplete body is accepted.
-- The two outer levels, which alone may be long, are parsed here; short objects and all values by
-  the scanner of the standard library, which does not release the interpreter lock.
+- Parsing an invalid body can stop at the first reason: too many members or elements, a long list or
+  object as a value, the maximum number of problems. Only text after an invalid part is skipped, so
+  that no incomplete body is accepted.
+- Only the two outer levels can be long, and this module parses them. The standard library parses
+  short objects and all values, and does not release the interpreter lock.
 - Large bodies have their own thread, so that bodies and queries do not wait for each other. Each
-  key has one body in its queue, so that no key waits for all bodies of another.
+  key has at most one body in the thread's queue, so that no key waits for all bodies of another.
 """
 
 import asyncio
@@ -33,21 +33,20 @@ MAX_INTEGER = 2**53
 
 _NESTED = "A value must be a string, a number, true, false or null, not an object or a list."
 _WRAPPERS = frozenset({"data", "fields", "items", "record", "records", "row", "rows", "values"})
-"""Members in which other services wrap rows."""
+"""Names of JSON members that contain the rows in bodies for other services."""
 
 
 def checked_fields(
     pairs: Sequence[tuple[str, object]], *, at: str = WHOLE_BODY
 ) -> tuple[Fields, list[Problem]]:
-    """The fields of the object that `at` points to, and their problems.
+    """Return the fields of an object, and their problems. `at` is the JSON pointer of the object.
 
-    If there are too many fields, none is checked. The check stops at the maximum number of
-    problems.
+    Too many fields are one problem. The check stops at the maximum number of problems.
     """
     fields: dict[str, Stored] = {}
     problems: list[Problem] = []
     if len(pairs) > MAX_FIELDS:
-        return fields, [Problem(at, f"There are more than {MAX_FIELDS} fields.")]
+        return fields, [Problem(at, f"The object has more than {MAX_FIELDS} fields. Send fewer.")]
     for name, value in pairs:
         fault = "The field appears twice." if name in fields else _fault(name, value)
         if fault is _NESTED and len(pairs) == 1:
@@ -61,7 +60,7 @@ def checked_fields(
 
 
 def unstorable(problems: Sequence[Problem]) -> InvalidBody:
-    """Return the error for at least one problem of fields. It lists the first problems."""
+    """Return the error that lists the first of these problems of fields."""
     first = problems[0]
     return InvalidBody(
         "The body has values that cannot be stored; nothing was written. First problem: "
@@ -71,12 +70,12 @@ def unstorable(problems: Sequence[Problem]) -> InvalidBody:
 
 
 def invalid_body(detail: str) -> InvalidBody:
-    """The error for an invalid body as a whole."""
+    """Return the error for a body that is invalid as a whole."""
     return InvalidBody(detail, problems=[Problem(WHOLE_BODY, detail)])
 
 
 def _fault(name: str, value: object) -> str | None:
-    """The reason why a value cannot be stored, if any."""
+    """Return the reason why a value cannot be stored, or None."""
     if not (name.isascii() or is_encodable(name)):
         return "The name contains a lone surrogate, which is not valid Unicode."
     if isinstance(value, str):
@@ -91,13 +90,13 @@ def _fault(name: str, value: object) -> str | None:
     if isinstance(value, int) and abs(value) > MAX_INTEGER:
         return "An integer beyond 2^53 would lose digits. Send it as a string."
     if isinstance(value, float) and not math.isfinite(value):
-        return "NaN and infinite numbers cannot be stored."
+        return "NaN and infinite numbers cannot be stored. Send null or a string."
     return None
 
 
 def _unwrapped(name: str, value: object) -> str:
-    """Advice for a body that wraps the row in one member, such as {"data": {…}}."""
-    is_list = type(value) is list  # an object is of a subclass
+    """Return advice for a body with the row in one member, such as {"data": {…}}, or ""."""
+    is_list = type(value) is list  # an object is a `Pairs`
     holds_objects = isinstance(value, list) and any(isinstance(each, Pairs) for each in value[:1])
     if name.lower() in _WRAPPERS or (is_list and holds_objects):
         return f" Send the {'list' if is_list else 'object'} itself, without an object around it."
@@ -105,51 +104,50 @@ def _unwrapped(name: str, value: object) -> str:
 
 
 MOST_BYTES = 32_768
-"""Maximum size of bodies parsed on the event loop; many small fields take about 5 ms."""
+"""Maximum bytes of a body parsed on the event loop. Many small fields take about 5 ms."""
 
 MAX_ROWS = 500
-"""Maximum number of rows in one create."""
+"""Maximum number of rows in one body."""
 
 NEAR = 8192
-"""Maximum characters of a value that is parsed whole; longer values are parsed in pieces."""
+"""Maximum characters that the standard library parses at once."""
 
 _skip_blanks = re.compile(r"[ \t\n\r]*").match
 
 T = TypeVar("T")
 Found = tuple[T, int | None]
-"""A parsed value, and the position after it; None as position if the rest was not parsed."""
+"""A parsed value, and the position after it, or None if the text was not parsed to its end."""
 
 
 class Parsing:
-    """Parses the bodies of one gateway; long ones in a thread."""
+    """Runs the parsing of bodies, of long bodies in one thread."""
 
     def __init__(self) -> None:
         self._limiter = anyio.CapacityLimiter(1)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def run(self, key_id: str, byte_count: int, work: Callable[[], T]) -> T:
-        """Run `work` for a body of `byte_count` bytes, in the thread if the body is long."""
+        """Run `work`, in the thread if the body has more than `MOST_BYTES` bytes."""
         if byte_count <= MOST_BYTES:
             return work()
         return await self.beside(key_id, work)
 
     async def beside(self, key_id: str, work: Callable[[], T]) -> T:
-        """Run the work in the thread, in fair turns of the keys."""
+        """Run `work` in the thread. Each key has at most one work in the queue of the thread."""
         turn = self._turns.setdefault(key_id, asyncio.Lock())
         async with turn:
             return await anyio.to_thread.run_sync(work, limiter=self._limiter)
 
 
 class Pairs(list[tuple[str, object]]):
-    """A JSON object as written, including repeated members."""
+    """A JSON object as pairs of name and value, including repeated names."""
 
 
 def decode_json(text: str) -> object:
-    """Decode JSON; objects become `Pairs`. Raises InvalidBody with the place of a syntax error.
+    """Decode JSON, with `Pairs` for objects. Raises InvalidBody with the position of an error.
 
-    NaN and infinities are accepted, so that a later error can name their field. Too many members or
-    elements are cut to the maximum plus one; a long list or object within a row becomes an empty
-    list.
+    Accepts NaN and infinities, so that a later error can name their field. Too many members or
+    elements are cut to the maximum plus one. A long list or object in a row becomes an empty list.
     """
     if len(text) <= NEAR and text.startswith("{"):
         with suppress(json.JSONDecodeError, RecursionError):  # reported below
@@ -166,12 +164,12 @@ def decode_json(text: str) -> object:
     except json.JSONDecodeError as error:
         raise invalid_body(explain(BODY, text, error)) from error
     except RecursionError as error:
-        raise invalid_body("The body is nested too deeply.") from error
+        raise invalid_body("The body is nested too deeply. Send an object of values.") from error
     return value
 
 
 def _element(text: str, at: int) -> Found[object]:
-    """Parse a JSON value from position `at`: the body, or an element of its list."""
+    """Parse the JSON value at position `at`: the body, or an element of its list."""
     if not text.startswith("{", at):
         return _value(text, at)
     if near := _near(text, at):
@@ -192,14 +190,14 @@ def _member(text: str, at: int) -> Found[tuple[str, object]]:
 
 
 def _value(text: str, at: int) -> Found[object]:
-    """Parse a value; a value that cannot be stored is parsed only if it is short."""
+    """Parse the value of a member. A long list or object becomes an empty list."""
     if not text.startswith(("{", "["), at) or len(text) - at <= NEAR:
         return _decoder.raw_decode(text, at)
     return _near(text, at) or ([], None)
 
 
 def _near(text: str, at: int) -> Found[object] | None:
-    """Parse the object or list at `at`; None if it is long or invalid."""
+    """Parse the object or list at `at`. Returns None if it is long or invalid."""
     try:
         value, end = _decoder.raw_decode(text[at : at + NEAR])
     except json.JSONDecodeError:
@@ -223,7 +221,7 @@ def _listed(
     most: int,
     is_fault: Callable[[T], bool],
 ) -> Found[list[T]]:
-    """Parse the items between the mark at `at` and the closing one; at most `most` plus one."""
+    """Parse at most `most` + 1 items between the bracket at `at` and the bracket `closing`."""
     found: list[T] = []
     faults = 0
     at = _after_blanks(text, at + 1)
@@ -249,5 +247,5 @@ def _after_blanks(text: str, at: int) -> int:
     return at if match is None else match.end()
 
 
-# For speed, a very long integer becomes another that is too large.
+# For speed, only the first 18 digits of an integer count: enough to find that it is too large.
 _decoder = json.JSONDecoder(object_pairs_hook=Pairs, parse_int=lambda digits: int(digits[:18]))

@@ -1,9 +1,9 @@
 """Preferences of a request: the header `Prefer` (RFC 7240).
 
 Rules: unknown preferences are ignored. An invalid value, a misspelt name, a preference of another
-operation, or a malformed header is refused, because the write could change other rows than the
-client means. The smallest of repeated numbers counts, otherwise the first value. Reads ignore the
-header.
+operation, or a malformed header is an error, because the write could change other rows than the
+client means. Of a repeated number the smallest counts, of another repeated preference the first.
+Reads ignore the header.
 """
 
 import re
@@ -17,10 +17,10 @@ from gateway.web.unknown_parameters import by_letters, misspelling
 
 PREFER = b"prefer"
 PREFERENCE_APPLIED = "Preference-Applied"
-"""Header of answers: the preference of the request that had an effect."""
+"""Header of answers: the preference that the gateway applied."""
 
 RESOLUTIONS: Mapping[str, bool] = {"merge-duplicates": True, "ignore-duplicates": False}
-"""Resolutions of an upsert; True for the one that updates existing rows."""
+"""Values of `resolution` for an upsert; True if existing rows are updated."""
 
 _NAMES = by_letters((MAX_AFFECTED, RESOLUTION))
 _PART = re.compile(
@@ -28,16 +28,16 @@ _PART = re.compile(
     r"""(?(name)[ \t]*+(?:=[ \t]*+(?:"(?P<text>(?:[^"\\]|\\.)*+)"|(?P<token>[^\s",;=]*+)))?+)"""
     r"""[ \t]*+(?P<end>[,;]|$)"""
 )
-"""A preference, or a parameter after it; both may be blank.
+"""A preference, or a parameter of a preference; both can be blank.
 
-All repetitions are possessive, to prevent quadratic backtracking on runs of blanks.
+All repetitions are possessive, to prevent quadratic backtracking on many blanks.
 """
 _ESCAPED = re.compile(r"\\(.)")
 _COUNT = re.compile(r"[0-9]{1,15}")
 
 
 def preferences(head: Head) -> Mapping[str, Sequence[str]]:
-    """Values by lower-case name, without parameters; "" for a preference without a value.
+    """Parse `Prefer`. Returns values by lower-case name; "" for a preference without a value.
 
     Raises InvalidRequest.
     """
@@ -57,8 +57,7 @@ def preferences(head: Head) -> Mapping[str, Sequence[str]]:
                 found.setdefault(name, []).append(value)
             elif name in _NAMES.values():
                 raise InvalidRequest(
-                    f"Prefer has {name} after a semicolon. Write a comma before it, because it is "
-                    "a preference of its own."
+                    f"Prefer has {name} after a semicolon. Write a comma instead of the semicolon."
                 )
             if mistake := misspelling(name, _NAMES):
                 raise InvalidRequest(f"Prefer has an unknown preference {mistake}")
@@ -67,10 +66,10 @@ def preferences(head: Head) -> Mapping[str, Sequence[str]]:
 
 
 def check_preferences(head: Head, operation: Signature) -> None:
-    """Raise InvalidRequest for a preference of another operation, or as `preferences`."""
+    """Raise InvalidRequest for a malformed header, or a preference of another operation."""
     found = preferences(head)
     if "rollback" in found.get("tx", ()):
-        raise InvalidRequest("Prefer has tx=rollback, but the gateway cannot roll back writes.")
+        raise InvalidRequest("The gateway cannot roll back writes. Remove tx=rollback from Prefer.")
     for name in _NAMES.values():
         if name in found and name not in operation.preferences:
             raise InvalidRequest(
@@ -81,7 +80,7 @@ def check_preferences(head: Head, operation: Signature) -> None:
 
 
 def preferred_max_affected(head: Head) -> int | None:
-    """The smallest number of `max-affected`; None without this preference."""
+    """Return the smallest `max-affected`, or None without this preference."""
     values = preferences(head).get(MAX_AFFECTED, ())
     for value in values:
         if _COUNT.fullmatch(value) is None:
@@ -93,7 +92,7 @@ def preferred_max_affected(head: Head) -> int | None:
 
 
 def preferred_resolution(head: Head) -> str | None:
-    """One of `RESOLUTIONS`; None without this preference."""
+    """Return the first `resolution`, a key of `RESOLUTIONS`, or None without this preference."""
     values = preferences(head).get(RESOLUTION, ())
     for value in values:
         if value not in RESOLUTIONS:
@@ -107,6 +106,6 @@ def applied(name: str, value: object) -> Mapping[str, str]:
     """Return the `Preference-Applied` header of a preference; empty if `value` is None."""
     if value is None:
         return {}
-    # A further line of the header that all answers to pages have: only these have the preference.
+    # `Frame` adds a line with the headers of all answers; only few answers have this header.
     exposed = {"Access-Control-Expose-Headers": PREFERENCE_APPLIED}
     return {PREFERENCE_APPLIED: f"{name}={value}", **exposed}

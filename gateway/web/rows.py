@@ -105,13 +105,13 @@ from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.writes import Fields, Write
 
 MAX_CONFLICT_FIELDS = 16
-_TOO_MANY_KEYS = f"{ON_CONFLICT} names more than {MAX_CONFLICT_FIELDS} fields."
+_TOO_MANY_KEYS = f"{ON_CONFLICT} names more than {MAX_CONFLICT_FIELDS} fields. Send fewer."
 _NO_FILTER = (
     "A write by filter needs a condition: send where as a percent-encoded JSON object, such as "
     '{"state":"done"}. To write to a single row, put its rowIndex into the path.'
 )
 _EMPTY_FILTER = (
-    "where has an empty object, which matches every row. A write by filter needs a condition."
+    "where has an empty object, which matches every row. Put a condition into the object."
 )
 _FILTER_OF_ALL = (
     'where matches every row, as {"name":{"$text":""}} does, so nothing was written. '

@@ -1,4 +1,4 @@
-"""Lifespan state, available in every request."""
+"""Lifespan state of the application: the objects that requests share."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypedDict
@@ -24,20 +24,20 @@ class State(TypedDict):
     forms: "Forms"
     store: KeyStore
     reread_keys: Callable[[], Awaitable[None]]
-    """Function that makes changes of keys active in this process now, unless the store fails."""
+    """Function that rereads the key store, so that this process uses all changes of keys."""
     sheets: Sheets
     flush_usage: Callable[[], Awaitable[None]]
-    """Function that stores the use of keys that was counted so far."""
+    """Function that writes the counted use of keys to the key store."""
     ready: Callable[[], Awaitable[None]]
-    """Function that raises an error if keys cannot be looked up now."""
+    """Function that raises an error if the key store does not answer."""
     outlasts_outage: Callable[[], bool]
-    """True if known keys are served without the key store."""
+    """Function that returns True if known keys still work without the key store."""
     is_redis_available: Callable[[], bool | None]
-    """True if Redis is available; None without Redis."""
+    """Function that returns True if Redis is available, None if no Redis is configured."""
     was_accepted: Callable[[], Awaitable[bool]]
-    """True if Google accepted an account since the start."""
+    """Function that returns True if Google has accepted an account since the start."""
     accounts: Accounts
-    """Google's accounts, with their quota."""
+    """The service accounts and their quotas."""
     title_aliases: TitleAliases
     rows: RowService
     cursors: Cursors

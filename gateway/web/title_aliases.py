@@ -1,11 +1,12 @@
-"""Aliases of worksheets that do not exist by their plain name, and the error without an alias.
+"""Aliases: existing titles for requested worksheet names in another encoding.
 
 Rules
-- An alias is tried if its title is in the list that lacks the plain name, and if the key may know
-  it. So it costs no additional call. All writes go to the queue of the real title.
-- An error names only worksheets that the caller may know.
+- If a worksheet is missing, the error has all titles of the spreadsheet. An alias is one of these
+  titles, so it costs no further call to Google. The key must have access to the title. Writes wait
+  in the queue of the existing title.
+- An error names only worksheets that the caller is allowed to see.
 - An alias is cached, because a missing worksheet costs two reads: for reads `REMEMBERED_SECONDS`,
-  for writes as long as a header is fresh. Keys with access to other worksheets share no entries.
+  for writes as long as a header is fresh. Only keys with the same worksheets share entries.
 """
 
 import time
@@ -25,24 +26,24 @@ from gateway.worksheets.access import Target, WorksheetId, worksheet_not_found
 REMEMBERED_SECONDS = 60.0
 MAX_REMEMBERED = 1000
 MAX_LISTED = 10
-"""Maximum number of worksheets that a message names in full."""
+"""Maximum number of worksheets of which a message names all."""
 MAX_NAMED = 3
 MAX_COMPARED = 200
-"""Maximum number of compared titles; the work per title is bounded too."""
+"""Maximum number of titles that are compared with the requested name."""
 
 _LONGEST = 40
 """Maximum number of compared characters of a title."""
 _MAX_WEIGHED = 8
-"""Maximum titles compared by order of characters: those that share most characters."""
+"""Maximum number of titles in the slow comparison, after a fast comparison of all titles."""
 _LIKE = 0.6
-"""Minimum similarity of near titles, at most 1.0, as in difflib."""
+"""Minimum similarity of a suggested title, from 0.0 to 1.0, as in difflib."""
 _KEPT = 64
 
 _Place = tuple[WorksheetId, frozenset[str] | None]
 
 
 class TitleAlias(NamedTuple):
-    """Real title for a requested name, name of the decoding, and time of the look-up in seconds."""
+    """Decoding's name, existing title, and timer's seconds when the title was found."""
 
     reading: str
     title: str
@@ -50,7 +51,7 @@ class TitleAlias(NamedTuple):
 
 
 class TitleAliases:
-    """Cache of title aliases; `write_seconds` is their lifetime for writes."""
+    """Cache of title aliases. Writes use an alias for `write_seconds`, reads for a minute."""
 
     def __init__(
         self, *, write_seconds: float, timer: Callable[[], float] = time.monotonic
@@ -62,14 +63,14 @@ class TitleAliases:
         )
 
     def find(self, target: Target, *, is_write: bool) -> TitleAlias | None:
-        """Return the cached alias of this name, or None."""
+        """Return the cached alias of the target's title, or None."""
         known = self._known.get(_place(target))
         if known is None or self._timer() - known.seen_seconds >= self._seconds[is_write]:
             return None
         return known
 
     def learn(self, target: Target, error: WorksheetNotFound) -> TitleAlias | None:
-        """Find and cache the alias of a missing name among the titles of the error."""
+        """Find an alias for a missing title among the titles of the error, and cache the alias."""
         titles = target.access.visible(error.titles)
         for reading, title in other_titles(target.worksheet.title, titles):
             alias = TitleAlias(reading, title, self._timer())
@@ -86,10 +87,7 @@ def _place(target: Target) -> _Place:
 
 
 def not_found_by(target: Target, error: WorksheetNotFound) -> WorksheetNotFound:
-    """Return the error with the titles that the key can see, or similar ones if there are many.
-
-    The spreadsheet can have more, so the text does not claim to be complete.
-    """
+    """Return the error with the titles that the key can see, or with similar titles of many."""
     visible = target.access.visible(error.titles)
     if len(visible) <= MAX_LISTED:
         words, names = "Worksheets:", visible
@@ -99,9 +97,9 @@ def not_found_by(target: Target, error: WorksheetNotFound) -> WorksheetNotFound:
     return worksheet_not_found(target.worksheet, error.titles, hint)
 
 
-@lru_cache(_KEPT)  # many requests may ask for the same title at once
+@lru_cache(_KEPT)  # many requests can ask for the same title at once
 def near_titles(title: str, visible: tuple[str, ...]) -> Sequence[str]:
-    """The most similar of the visible titles, ignoring case."""
+    """Return at most `MAX_NAMED` visible titles that are similar to the title, ignoring case."""
     matchers = {
         each: SequenceMatcher(None, _compared(each), _compared(title), autojunk=False)
         for each in visible[:MAX_COMPARED]

@@ -1,15 +1,15 @@
-"""Parameters that an operation does not take: refused with advice, or ignored.
+"""Parameters that an operation does not take: an error with advice, or ignored.
 
 Rules
-- Refused are parameters of other operations, misspelt ones, and other services' words for
-  parameters of this API. If ignored, the request would list or change other rows than meant.
-- A name is misspelt if a known one has the same letters: it differs in capitals, blanks, dashes and
-  other signs, is encoded once more, or follows an `&` that was escaped for HTML.
-- Names of fields are refused, too, once the header is known: `judge` returns the fields that
-  a name may mean. Operators of other services are cut off (`population_gte`, `state[eq]`). After a
+- Errors are parameters of other operations, misspelt parameters, and parameters of other services
+  for the same purpose. Without an error, the request would list or change other rows than meant.
+- A name is misspelt if it has the same letters as a known name, but other capitals, blanks, dashes
+  or signs, is encoded once more, or has `amp;` in front, from an `&` that was escaped for HTML.
+- Names of fields are errors too, which needs the header: `judge` returns the fields that a name can
+  mean. Operators of other services are cut off (`population_gte`, `state[eq]`). After a comparison
   sign, a value needs no `=` (`population>5`).
-- Cache busters are ignored, even if a field has that name. So are all other words, and names
-  without a value.
+- Cache busters are ignored, even if a field has the name. All other words and names without a value
+  are ignored too.
 """
 
 import re
@@ -24,7 +24,7 @@ from gateway.web.signature import BRACKETED, CREDENTIALS, CURSOR, PARAMETERS, SE
 CACHE_BUSTERS: Final = frozenset(
     {"_", "_ts", "ts", "t", "v", "cb", "nocache", "noCache", "no_cache"}
 )
-"""Parameters that pages send with random values; `nocache` is not a misspelt `no-cache`."""
+"""Parameters that pages send with random values. They include `nocache`, unlike `no-cache`."""
 
 _PAGE = "a list is paged with limit and skip, as in limit=20&skip=40."
 _CURSOR = "a list is paged with cursor: send cursor= first, then the cursor of each answer."
@@ -36,11 +36,11 @@ _UPSERT = "an upsert needs on_conflict with the fields that identify a row, as i
 _ROW = "a row is named in the path, as in /v2/sheets/Cities/7, or in where."
 _SHEET = "the worksheet is named in the path, as in /v2/sheets/Cities."
 _SPREADSHEET = "the spreadsheet is named with spreadsheetId, or with the header X-Spreadsheet-Id."
-_ROWS_ALONE = "a list cannot group rows or add related rows. Leave it out."
+_ROWS_ALONE = "a list cannot group rows or add related rows. Remove the parameter."
 _VALUES = "values=typed returns numbers, booleans and ISO dates; values=displayed returns texts."
 _EXPORT = "rows are exported with format, as in format=csv."
 _VALUE = "did you mean values, as in values=typed? To filter by a field of this name, use where."
-_OBJECTS = "rows are always JSON objects. Leave it out."
+_OBJECTS = "rows are always JSON objects. Remove the parameter."
 
 WORDS: Final[Mapping[str, str]] = {
     word: advice
@@ -81,22 +81,22 @@ WORDS: Final[Mapping[str, str]] = {
     }.items()
     for word in words.split()
 }
-"""Advice by the letters of words of SheetDB, Stein, sheet.best, PostgREST, json-server, Airtable,
-OData, Google, Strapi, Stripe and Firebase."""
+"""Advice by the letters of parameters of SheetDB, Stein, sheet.best, PostgREST, json-server,
+Airtable, OData, Google, Strapi, Stripe and Firebase."""
 
 _SPELLED = re.compile(r"(?P<escaped>amp;)?(?P<name>[^\[=]+)(?:\[[^\]=]*\]?)?")
-"""A name and its brackets; a value may follow within the name."""
+"""A name and its brackets at the beginning of a text."""
 
 
 def by_letters(names: Iterable[str]) -> Mapping[str, str]:
-    """Map each name by its letters and digits in lower case, to find other spellings."""
+    """Return the names by their letters and digits in lower case, to find other spellings."""
     return {letters(name): name for name in names}
 
 
 def misspelling(name: str, names: Mapping[str, str], bracketless: Collection[str] = ()) -> str:
-    """Describe the mistake in an unknown name, after "Unknown parameter "; "" for another word.
+    """Return a message's end that corrects a misspelt name, or "" if the name is not misspelt.
 
-    `names` is a result of `by_letters`. Names in `bracketless` are misspelt if they have brackets.
+    `names` is a result of `by_letters`. Names in `bracketless` are misspelt with brackets.
     """
     found = _SPELLED.match(unquote(name) if "%" in name else name)
     if found is None:
@@ -111,7 +111,7 @@ def misspelling(name: str, names: Mapping[str, str], bracketless: Collection[str
 _NAMES = by_letters((*PARAMETERS, *CREDENTIALS))
 _BRACKETLESS = frozenset((*PARAMETERS, *CREDENTIALS)) - frozenset(BRACKETED)
 _NAME = re.compile(r"(?:amp;)?(?P<base>[^\[=]*)[^=]*=?(?P<value>.*)", re.DOTALL)
-"""A name with its brackets, and a value within the name."""
+"""A name with its brackets, and a value after an encoded `=`."""
 _OPERATOR = re.compile(
     r"(?P<field>.+?)(?:[\[.:<>!~=]|->"
     r"|__?(?:eq|neq?|gte?|lte?|i?like|n?in|i?contains|i?starts_?with|i?ends_?with|i?exact"
@@ -119,17 +119,17 @@ _OPERATOR = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _COMPARED = re.compile(r"(?P<name>[^<>~!:=\[]+[<>~!:])[^=]", re.DOTALL)
-"""A condition without `=`, such as `population>5`: its name with the sign, and a value."""
+"""A condition without `=`, such as `population>5`: the name with the sign, then a value."""
 
 
 _IGNORED: Final = ("", ())
 
 
 def judge(name: str, operation: Signature, *, has_value: bool) -> tuple[str, tuple[str, ...]]:
-    """Judge a parameter that an operation does not take.
+    """Decide about a parameter that the operation does not take.
 
-    Returns the message of a refusal, or the fields that it may mean: it is refused if one of them
-    exists. Without both it is ignored.
+    Returns an error message or "", and names of fields. If the worksheet has one of these fields,
+    the parameter is an error. Otherwise the parameter is ignored.
     """
     if name in CACHE_BUSTERS or name.startswith("utm_"):
         return _IGNORED

@@ -16,7 +16,7 @@ def listing(page: Page) -> Locator:
 def give_key(page: Page, key: str, spreadsheet: str = "") -> None:
     """Enter a key and optionally a spreadsheet ID, and submit the form."""
     page.get_by_label("API key").fill(key)
-    page.get_by_label("Spreadsheet id").fill(spreadsheet)
+    page.get_by_label("Spreadsheet ID").fill(spreadsheet)
     page.get_by_role("button", name="Show my worksheets").click()
 
 

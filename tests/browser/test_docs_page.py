@@ -115,7 +115,7 @@ def test_a_missing_spreadsheet_id_is_requested_in_the_form(shared_page: Page, de
     refused = {"code": 101, "status": 400, "message": "Send its ID in the header"}
     shared_page.route("**/openapi.json", lambda route: route.fulfill(status=400, json=refused))
     give_key(shared_page, demo.full_key)
-    expect(message(shared_page)).to_contain_text("enter the id of one above")
+    expect(message(shared_page)).to_contain_text("Enter the ID of one of them above")
     give_key(shared_page, demo.full_key, "a b")
 
     expect(message(shared_page)).to_have_text("Send its ID in the header")

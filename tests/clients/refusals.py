@@ -23,7 +23,7 @@ _LISTS: Sequence[tuple[str, int, str, str]] = [
     (
         "key-in-both: another spreadsheet in the URL",
         4001,
-        "different spreadsheet ids",
+        "different spreadsheet IDs",
         "spreadsheetId=other",
     ),
     ("broken-where: the docs' cURL", 4002, "position", "where=%7B%22country%22%3A%22USA%7D"),

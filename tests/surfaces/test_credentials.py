@@ -394,7 +394,7 @@ def test_different_spreadsheet_ids(
         )
 
         assert code == (400, 4001)
-        assert "spreadsheet ids" in answer.json()["message"]
+        assert "spreadsheet IDs" in answer.json()["message"]
 
 
 @pytest.mark.parametrize(

@@ -254,7 +254,7 @@ def test_every_spelling_of_a_word_is_refused(
     ("word", "right"),
     [
         *(("page=2", "skip"), ("sort=name", "order"), ("q=x", "where"), ("fields=name", "keys")),
-        *(("distinct=a", "Leave it out"), ("sheet=x", "the path"), ("onConflict=a", "on_conflict")),
+        *(("distinct=a", "Remove the"), ("sheet=x", "the path"), ("onConflict=a", "on_conflict")),
         *(("on-conflict=a", "on_conflict"), ("limit[]=1", "limit"), ("rowIndex=2", "the path")),
         *(("spreadsheet=x", "spreadsheetId"), ("upsert=true", "on_conflict")),
         *(("typecast=true", "values=typed"), ("Values=typed", "values")),

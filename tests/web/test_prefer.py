@@ -91,7 +91,7 @@ def test_a_misspelt_preference(value: str) -> None:
 @pytest.mark.parametrize("value", ["return=minimal; max-affected=3", ";Resolution=x"])
 def test_a_semicolon_for_a_comma(value: str) -> None:
     """A preference after a semicolon gets 400, because it would be an ignored parameter."""
-    with pytest.raises(InvalidRequest, match="Write a comma before it"):
+    with pytest.raises(InvalidRequest, match="Write a comma instead"):
         preferences(head(value))
 
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document, in general or for a key's worksheets, and its endpoint."""
+"""`/openapi.json`: the OpenAPI document of the API in general, or of a key's worksheets."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -40,9 +40,9 @@ _OF_KEY = (
 
 
 async def describe(request: Request) -> Answer:
-    """The document for the request's key, or in general without a key.
+    """Answer with the document for the request's key, or without a key with the general document.
 
-    Cost with a key: as `Catalogue`, at most once a minute; without a key no call to Google.
+    With a key, calls Google as `Catalogue.read` does, at most once a minute.
     """
     state = request.state
     parameters = sift(request.scope["query_string"], DESCRIPTION)
@@ -67,7 +67,7 @@ async def describe(request: Request) -> Answer:
 
 
 def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
-    """Return the encoded document with its ETag. A document for a key has its worksheets."""
+    """Return the document as JSON with its ETag. Only a key's document has the worksheets."""
     places = [*places_of(listed, reach)] if reach.is_for_key else [Place(reach=reach)]
     kinds = ("health", *operations.operations_of(reach))
     errors = operations.error_components(kinds, has_pages=not reach.is_for_key)
@@ -109,4 +109,4 @@ def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
 
 
 general_document = lru_cache(_KEPT_GENERAL)(document_of)
-"""The document without a key."""
+"""Cached `document_of` for requests without a key."""

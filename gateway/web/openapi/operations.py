@@ -1,10 +1,10 @@
-"""Operations of the document, with their answers: the key's operations on rows, and health checks.
+"""Operations of the OpenAPI document, with their answers.
 
 Rules
 - Rights and parameters come from the table `OPERATIONS`. In this module an operation is a path with
   a method. It can have several lines in that table.
 - Descriptions of errors come from their classes, examples from `gateway.web.error_responses`. Every
-  error with a code is here, unless no operation of the document can return it.
+  error with a code is here, unless no operation of the document can return the error.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ from gateway.web.signature import KEY_PARAMETER
 from gateway.web.state import State
 
 OperationKind = RequestKind | Literal["health", "change"]
-"""Operations of the document: one for each path and method, with all forms of the operation."""
+"""Names of the document's operations, one for each path and method."""
 KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
     "list": ["list", "export"],
     "read": ["read"],
@@ -55,10 +55,10 @@ KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
     "worksheets": ["worksheets"],
     "schema": ["schema"],
 }
-"""Lines of the table of operations."""
+"""Lines of the table `OPERATIONS` for each operation of the document."""
 
 PAGE: Node = {HTML: {"schema": TEXT}}
-"""Content of an answer to a form as a browser sends it."""
+"""Content of an HTML answer to a browser's form."""
 
 
 def header(description: str, schema: Node = TEXT, **more: object) -> Node:
@@ -115,7 +115,7 @@ _OF_STATUSES: Mapping[int, Sequence[str]] = {
     412: ("ETag",),
     **dict.fromkeys((409, 429, 503, 504), ("Retry-After",)),
 }
-"""Additional headers of errors."""
+"""Additional headers of errors, by status."""
 
 
 def header_references(names: Iterable[str]) -> Node:
@@ -244,23 +244,23 @@ FAILURES: Mapping[OperationKind, Sequence[_Errors]] = {
     "refresh": (_OF_HTTP, _OF_KEYS, _OF_PARAMETERS),
     **dict.fromkeys(("worksheets", "schema"), (*_OF_ROWS, _OF_PARAMETERS)),
 }
-"""Errors of each kind of operation, in groups. Kinds with the same groups share an answer."""
+"""Errors of each operation, in groups. Operations with the same groups share error answers."""
 WRITES: frozenset[OperationKind] = frozenset(
     kind for kind, lines in KINDS.items() if "GET" not in OPERATIONS[lines[0]].methods
 )
-"""Operations whose errors have an outcome."""
+"""Operations that write. Their errors have the member `outcome`."""
 
 
 @lru_cache(len(FAILURES))
 def by_status(kind: OperationKind) -> Mapping[int, Sequence[type[GatewayError]]]:
-    """The errors of an operation by status."""
+    """Return the error classes of an operation, by status."""
     found = dict.fromkeys(chain.from_iterable(FAILURES[kind]))
     statuses = sorted({error.status for error in found})
     return {status: [each for each in found if each.status == status] for status in statuses}
 
 
 def error_references(kind: OperationKind, *, has_pages: bool = False) -> Node:
-    """The error answers of an operation, by status."""
+    """Return references to the error answers of an operation, by status."""
     return {
         str(status): ref(_answer_name(kind, status, has_pages), "responses")
         for status in by_status(kind)
@@ -268,12 +268,12 @@ def error_references(kind: OperationKind, *, has_pages: bool = False) -> Node:
 
 
 def error_name(kind: OperationKind, status: int) -> str:
-    """The schema's name of errors with this status."""
+    """Return the name of the schema of an operation's errors with this status."""
     return f"{_shared_by(kind, status).title().replace('_', '')}{status}Error"
 
 
 def error_answer(kind: OperationKind, status: int, *, has_pages: bool = False) -> Node:
-    """The answer with a status: its possible codes, and an example of each."""
+    """Return the answer component for errors with this status, with an example of each error."""
     found = by_status(kind)[status]
     headers = (
         *(OF_ALL if kind == "health" else OF_KEYS),
@@ -296,9 +296,9 @@ def error_answer(kind: OperationKind, status: int, *, has_pages: bool = False) -
 def error_components(
     kinds: tuple[OperationKind, ...], *, has_pages: bool = False
 ) -> Mapping[str, Nodes]:
-    """Schemas, responses and examples of the errors of these operations.
+    """Return components of errors by `schemas`, `responses` and `examples`, then by name.
 
-    `has_pages`: creates may be forms, whose errors are pages.
+    With `has_pages`, errors of creates can be HTML, because browsers can send forms.
     """
     schemas, responses, examples = {**_SCHEMAS}, dict[str, Node](), dict[str, Node]()
     for kind in kinds:
@@ -319,7 +319,7 @@ def error_components(
 
 @lru_cache(None)
 def _shared_by(kind: OperationKind, status: int) -> OperationKind:
-    """The first operation with the same answer for this status."""
+    """Return the first operation that has the same errors with this status."""
 
     def groups(kind: OperationKind) -> tuple[bool, Sequence[_Errors]]:
         have = [group for group in FAILURES[kind] if any(each.status == status for each in group)]
@@ -373,7 +373,7 @@ _VERBS: Mapping[tuple[OperationKind, str], str] = {
     ("update", "PATCH"): "patch",
     ("delete_where", "DELETE"): "remove",
 }
-"""First word of an operation ID, if it differs from the name of the operation."""
+"""First word of an operation ID, if it differs from the operation's name."""
 _LONGEST_EXAMPLE = 20
 
 _IN_HEADERS: Nodes = {
@@ -440,7 +440,7 @@ HEALTH_SCHEMAS: Nodes = {
 
 
 class _Described(NamedTuple):
-    """An operation in words, with its answers by status, and the content of its body."""
+    """Texts of an operation, its answers by status, and its body by media type."""
 
     summary: str
     description: str
@@ -449,13 +449,13 @@ class _Described(NamedTuple):
 
 
 def operations_of(reach: Reach) -> Mapping[OperationKind, Sequence[RequestKind]]:
-    """The operations that a key has, each with its lines of the table of operations."""
+    """Return the operations that the key can use, with their lines of the table `OPERATIONS`."""
     found = {kind: [line for line in lines if reach.has(line)] for kind, lines in KINDS.items()}
     return {kind: lines for kind, lines in found.items() if lines}
 
 
 def paths_of(place: Place) -> Nodes:
-    """The paths of a worksheet: its rows, one row, and reports of changes."""
+    """Return the path items of a worksheet, by path: rows, one row, reports, schema."""
     items: dict[str, dict[str, object]] = {}
     for kind, lines in operations_of(place.reach).items():
         if kind in ("create", "update", "change") and not place.is_writable:
@@ -487,7 +487,7 @@ def paths_of(place: Place) -> Nodes:
 
 
 def spreadsheet_paths(reach: Reach) -> dict[str, Node]:
-    """The path of a spreadsheet, which lists its worksheets."""
+    """Return the path item of `/v2/sheets`, which lists worksheets."""
     worksheets = _answer("The worksheets.", OF_READS, ref(WORKSHEETS))
     operation: Node = {
         "operationId": "worksheets",
@@ -531,7 +531,7 @@ def _read(place: Place) -> _Described:
 def _create(place: Place) -> _Described:
     has_upsert = place.reach.has("upsert")
     row = ref(f"{place.stem}Fields")
-    # Without the form: openapi-python-client fails at run time if a list is one of several types.
+    # No form here: code of openapi-python-client fails if one of several types is a list.
     body = _json({"oneOf": [row, list_of(row)]}, example=_create_example(place))
     about = (
         "Appends one or several rows after the last row. Send an object, a form, or a list of "
@@ -548,7 +548,7 @@ def _create(place: Place) -> _Described:
         ref(f"{place.stem}Upserts"),
         has_preference=True,
     )
-    # Clients take the first schema that fits, so that the narrower one comes first.
+    # Clients use the first schema that matches, so that narrower schemas come first.
     of_one = ["Fields"] if place.is_any else []
     names = ("Row", *(["Upserts"] if has_upsert else []), "Results", *of_one)
     created = _answer(
@@ -620,7 +620,7 @@ _OF_PLACES: Mapping[OperationKind, Callable[[Place], _Described]] = {
 
 
 def security(*, is_write: bool) -> Sequence[Node]:
-    """Ways to send a key. In the URL it is allowed only for reads and create-only keys."""
+    """Return the ways to send a key. Writes cannot send the key in the URL."""
     return [{name: []} for name in (_IN_HEADERS if is_write else SECURITY_SCHEMES)]
 
 
@@ -637,7 +637,7 @@ def _answer(
     own: Node = MappingProxyType({}),
     others: Node = MappingProxyType({}),
 ) -> Node:
-    """An answer as JSON and as `others`, with headers of its `own` that not all answers expose."""
+    """Return an answer with JSON and `others` (by media type), and with its `own` headers."""
     preference = {PREFERENCE_APPLIED: _PREFERENCE} if has_preference else {}
     return {
         "description": about,
@@ -691,11 +691,11 @@ _FIXED: Mapping[OperationKind, _Described] = {
         {"202": {"description": "The next request rereads the rows."}},
     ),
 }
-"""Operations that are described alike for all worksheets and keys."""
+"""Operations with the same description for all worksheets and keys."""
 
 
 def _create_example(place: Place) -> Node:
-    """Example of a create: a value in the first field, and empty values in the others."""
+    """Return an example of a new row: a value in the first field, null in the other fields."""
     if place.is_any:
         return {"name": "San Diego", "state": "California", "population": 1381162}
     first, *others = place.writable[:_LONGEST_EXAMPLE]
@@ -703,12 +703,12 @@ def _create_example(place: Place) -> Node:
 
 
 def _update_example(place: Place) -> Node:
-    """Example of an update: one field. From the schema, tools would fill in all fields."""
+    """Return an example with one field. Without an example, tools would fill in all fields."""
     return dict([*_create_example(place).items()][:1])
 
 
 def health_paths() -> dict[str, Node]:
-    """The paths that need no key."""
+    """Return the path items that need no key, by path: `/livez` and `/readyz`."""
     schemas = (_HEALTH, error_name("health", 503))
     not_ready: Node = {
         **error_answer("health", 503),

@@ -1,6 +1,6 @@
-"""Request parameters of the document: path, query, headers.
+"""Parameters in the OpenAPI document: of paths, queries and headers.
 
-Rules: the query parameters of an operation come from its lines in the table of operations.
+Rules: the query parameters of an operation come from its lines in the table `OPERATIONS`.
 """
 
 from collections.abc import Sequence
@@ -37,11 +37,11 @@ _SPREADSHEET = "Spreadsheet"
 LARGEST_ROW = 99_999_999
 _FLAG: Node = {"type": "boolean", "default": False}
 IDEMPOTENCY_KEYS = "^[!#-~][!-~]{0,254}$"
-"""Bare keys; quoted ones have the same meaning."""
+"""Pattern of an Idempotency-Key without quotes. Quotes around a key make no difference."""
 
 
 def _query(name: str, description: str, schema: Node, *, place: str = "query") -> Node:
-    """An optional parameter in the query."""
+    """Return an optional parameter of the query, or of another `place`."""
     return {"name": name, "in": place, "description": description, "schema": schema}
 
 
@@ -128,7 +128,7 @@ _FIXED: Nodes = {
         {"type": "string", "examples": [f"{MAX_AFFECTED}=10"]},
     ),
 }
-"""Components that are the same in every document; the others depend on its scope."""
+"""Parameter components that are the same in all documents."""
 _WHERE_EXAMPLES: Node = {
     "equal": {"summary": "One value", "value": '{"state":"California"}'},
     "range": {"summary": "A range", "value": '{"population":{"$gte":1000000,"$lt":2000000}}'},
@@ -152,13 +152,13 @@ _QUERY = {
     "no-cache": "NoCache",
     MAX_AFFECTED: "MaxAffected",
 }
-"""Query parameters in the order of the document; "" marks those that differ by worksheet."""
+"""Component of each query parameter, in the order of the document; "" if worksheets differ."""
 _OF_SCHEMA = {FORMAT: "SchemaFormat"}
 _PREFERENCES = {RESOLUTION: "Resolution", MAX_AFFECTED: "PreferMaxAffected"}
 
 
 def shared_parameters(reach: Reach) -> Nodes:
-    """Components shared by all worksheets."""
+    """Return the parameter components that all worksheets share, by name."""
     names = [
         *([] if reach.is_for_key else ["SheetName"]),
         *(["SpreadsheetId"] if reach.takes_spreadsheet else []),
@@ -175,7 +175,7 @@ def shared_parameters(reach: Reach) -> Nodes:
 
 
 def _of_reach(reach: Reach) -> Nodes:
-    """Components that depend on the scope of the document."""
+    """Return the parameter components that depend on the scope of the document, by name."""
     plan, must_match = reach.plan, reach.must_condition
     any_state = "Your plan requires it." if must_match else "`*` matches any state."
     of_limit: dict[str, object] = {**COUNT, "default": DEFAULT_LIMIT}
@@ -233,18 +233,18 @@ def _of_reach(reach: Reach) -> Nodes:
 
 
 def path_parameters(place: Place, *, has_row: bool) -> Sequence[Node]:
-    """Parameters of all operations of a path."""
+    """Return references to the parameters that all operations of a path have."""
     names = (["SheetName"] if place.is_any else []) + (["Row"] if has_row else [])
     return [*_shared(*names), *spreadsheet_parameters(place.reach)]
 
 
 def spreadsheet_parameters(reach: Reach) -> Sequence[Node]:
-    """Parameters of the path of a spreadsheet."""
+    """Return the reference to the parameter of the spreadsheet ID, if the document has one."""
     return _shared("SpreadsheetId") if reach.takes_spreadsheet else []
 
 
 def operation_parameters(place: Place, kinds: Sequence[RequestKind]) -> Sequence[Node]:
-    """Query parameters and headers of an operation of these kinds."""
+    """Return the query parameters and headers of an operation with these lines of `OPERATIONS`."""
     rows = [OPERATIONS[kind] for kind in kinds]
     names = {name for row in rows for name in row.parameters}
     if not place.reach.may_query:
@@ -269,7 +269,7 @@ def _shared(*names: str) -> Sequence[Node]:
 
 
 def spreadsheet_schemas(reach: Reach) -> Nodes:
-    """Return the schema of the spreadsheet ID, if the document has a parameter for it."""
+    """Return the schema of the spreadsheet ID by name; empty without a parameter for the ID."""
     if not reach.takes_spreadsheet:
         return {}
     if reach.spreadsheet is None:
@@ -279,7 +279,7 @@ def spreadsheet_schemas(reach: Reach) -> Nodes:
 
 
 def _of_worksheet(place: Place, kinds: Sequence[RequestKind]) -> Nodes:
-    """The query parameters that each worksheet has of its own."""
+    """Return the query parameters that differ between worksheets, by name."""
     is_list, field = "list" in kinds, ref(f"{place.stem}Field")
     where = _query(
         WHERE,

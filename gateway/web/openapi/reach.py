@@ -1,4 +1,4 @@
-"""Scope of a document: its operations, its audience, and the worksheets that they see."""
+"""Scope of an OpenAPI document: the rights, settings and worksheets that it describes."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,63 +24,63 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """Everything that a document depends on except the worksheets; the key of its cache."""
+    """Scope of a document: rights and settings. Documents are cached by this scope."""
 
     empty_cell: EmptyCell
     is_typed: bool = False
-    """True if it describes requests whose `values` are typed."""
+    """True if the document describes requests with typed values."""
     must_name_values: bool = False
-    """True if `values` is required, because the default of the gateway is the other one."""
+    """True if requests need the parameter `values`, because the gateway's default differs."""
     ignores_unknown: bool
-    """True if unknown fields are dropped instead of refused."""
+    """True if the gateway ignores unknown fields; False if they are an error."""
     is_for_key: bool = False
     """True for the worksheets of a key's spreadsheet, False for the API in general."""
     plan: PlanSettings | None = None
-    """The key's plan; None for any plan."""
+    """The key's plan; None in the general document."""
     rights: frozenset[str] = frozenset({"create", "update", "delete", "refresh"})
-    """The rights beside `read` that the key has, and its plan allows."""
+    """The rights except `read` that key and plan allow."""
     columns: ColumnGrant = ALL_COLUMNS
     worksheets: frozenset[str] | None = None
-    """The worksheets that the key was granted; None for all."""
+    """Titles of the worksheets that the key can use; None for all."""
     spreadsheet: str | None = None
-    """The spreadsheet that the request named, if any."""
+    """ID of the spreadsheet that the request names; None if it names no spreadsheet."""
     must_name: bool = False
     """True if the key has several spreadsheets, so that requests must name one."""
 
     def __hash__(self) -> int:
-        """Hash of the parts that differ between keys; hashing the plan would cost more."""
+        """Hash of the fields that differ between keys. Hashing the plan would be slow."""
         return hash((self.columns, self.worksheets, self.spreadsheet, self.rights))
 
     @property
     def may_write(self) -> bool:
-        """True if rows may be created or updated."""
+        """True if the key can create or update rows."""
         return not self.rights.isdisjoint(("create", "update"))
 
     @property
     def may_query(self) -> bool:
-        """True if lists may be filtered and sorted."""
+        """True if the plan allows `where` and `order`."""
         return self.plan is None or self.plan.where_and_order
 
     @property
     def must_condition(self) -> bool:
-        """True if updates and deletes require `If-Match`."""
+        """True if the plan requires `If-Match` for updates and deletes."""
         return self.plan is not None and self.plan.require_if_match
 
     @property
     def writes_by_filter(self) -> bool:
-        """True if all rows that match may be updated or deleted at once."""
+        """True if the key can update or delete rows by filter."""
         return self.has("update_where") or self.has("delete_where")
 
     @property
     def takes_spreadsheet(self) -> bool:
         """True if the document has the parameter for the spreadsheet ID.
 
-        A document for a key has it only if it describes one spreadsheet.
+        A key's document has the parameter only if the request named a spreadsheet.
         """
         return not self.is_for_key or self.spreadsheet is not None
 
     def has(self, kind: RequestKind) -> bool:
-        """True if the key and its plan have an operation."""
+        """True if the key and its plan allow the operation."""
         operation, plan = OPERATIONS[kind], self.plan or PlanSettings()
         if kind == "refresh":
             return "refresh" in self.rights
@@ -126,18 +126,18 @@ def reach_of(
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Location of rows: its path, and what is known about it."""
+    """A worksheet in the document, or any worksheet in the general document."""
 
     stem: str = ""
-    """Prefix of its components' names; "" for any worksheet."""
+    """Prefix of the names of the worksheet's components; "" for any worksheet."""
     path: str = "/v2/sheets/{sheetName}"
     reach: Reach
     title: str | None = None
-    """Title of the tab; None for any worksheet."""
+    """Title of the worksheet; None for any worksheet."""
     fields: Sequence[str] = ()
-    """Visible fields, in sheet order."""
+    """Names of the fields that the key can see, in the order of the columns."""
     types: Mapping[str, ColumnType] = field(default_factory=dict)
-    """The types of these fields."""
+    """Types of the fields, by name."""
     writable: Sequence[str] = ()
 
     @property
@@ -146,17 +146,17 @@ class Place:
 
     @property
     def ignored(self) -> Sequence[str]:
-        """Name of the header that lists ignored fields, if the gateway ignores unknown fields."""
+        """A list with the header for ignored fields; empty if unknown fields are an error."""
         return ["X-Ignored-Fields"] if self.reach.ignores_unknown else []
 
     @property
     def is_writable(self) -> bool:
-        """True if the key may write any field there."""
+        """True if the key can write a field of the worksheet."""
         return self.reach.may_write and (self.is_any or bool(self.writable))
 
 
 def places_of(listed: Sequence[Listed], reach: Reach) -> Iterator[Place]:
-    """The worksheets that a key sees, without those whose header names no field."""
+    """Yield the worksheets that the key can see and that have field names."""
     taken: dict[str, str] = {}
     for worksheet in listed:
         title = worksheet.title
@@ -176,16 +176,16 @@ def places_of(listed: Sequence[Listed], reach: Reach) -> Iterator[Place]:
 
 
 def _stem(title: str, taken: dict[str, str]) -> str:
-    """A unique component name from a title: letters and digits.
+    """Return a unique name from a title, with letters, digits and `_`.
 
-    Generators of clients make classes and modules of it, whose names have no case or no `_`.
+    Generators of clients derive class and module names, which can ignore case or `_`.
     """
     plain = _NOT_IN_NAMES.sub("_", title).strip("_")[:_LONGEST_STEM]
     return unique_name(plain if plain[:1].isalpha() else f"Worksheet{plain}", taken)
 
 
 def unique_name(start: str, taken: dict[str, str]) -> str:
-    """Return a name that differs from all in `taken` by more than case or `_`, and add it there."""
+    """Add a name to `taken` that differs from its names by more than case or `_`. Returns it."""
     number, name = 1, start
     while (folded := name.replace("_", "").upper()) in taken:
         number += 1

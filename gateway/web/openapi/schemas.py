@@ -1,4 +1,4 @@
-"""Schemas of the document: rows, bodies of writes, names of fields, the grammar of `where`."""
+"""Schemas of the OpenAPI document: rows, bodies of writes, field names, grammar of `where`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from gateway.web.parsing import MAX_FIELDS, MAX_INTEGER
 from gateway.web.schema import json_schema_of
 
 Node = Mapping[str, object]
-"""A JSON object of the document."""
+"""A JSON object in the document."""
 Nodes = Mapping[str, Node]
 
 CELL, VALUE, RECORD, NUMBERED, MATCHES = "Cell", "Value", "Record", "Numbered", "Matches"
@@ -28,7 +28,7 @@ _CREATED = "created"
 
 
 def ref(name: str, kind: str = "schemas") -> Node:
-    """A reference to a component, whose name needs no escaping."""
+    """Return a reference to a component. Its name must need no escaping."""
     return {"$ref": f"#/components/{kind}/{name}"}
 
 
@@ -39,9 +39,9 @@ def object_of(
     about: str = "",
     others: object = False,
 ) -> dict[str, object]:
-    """An object with these properties, of which all are required by default.
+    """Return the schema of an object with these properties. By default all are required.
 
-    `others` is the schema of further ones, False for none.
+    `others` is the schema of further properties, or False if they are not allowed.
     """
     return {
         "type": "object",
@@ -53,7 +53,7 @@ def object_of(
 
 
 def list_of(row: Node) -> Node:
-    """The schema of a list of rows in a body."""
+    """Return the schema of a list of rows in a body."""
     return {"type": "array", "items": row, "minItems": 1, "maxItems": MAX_ROWS}
 
 
@@ -88,7 +88,7 @@ _ROW_NUMBER: Node = {
 }
 _SIZES: Node = {"maxLength": MAX_CELL_CHARACTERS, "minimum": -MAX_INTEGER, "maximum": MAX_INTEGER}
 _PASSED_OVER: Node = {"not": {"type": ["object", "array"]}, **_SIZES}
-"""Schema of any value, without a type, because generators do not support two types."""
+"""Schema of any value. It has no list of types, which generators of clients do not support."""
 _VALUES: Mapping[bool, str] = {
     False: (
         "The value to store. A string is stored as text: `007` keeps its zeros. Numbers and "
@@ -101,7 +101,7 @@ _VALUES: Mapping[bool, str] = {
         "empty string empties any cell."
     ),
 }
-"""Descriptions of displayed and of typed values."""
+"""Descriptions of values in bodies: with displayed values, and with typed values (True)."""
 _MATCHES: Node = object_of(
     {
         "count": {**COUNT, "description": "Number of rows that matched."},
@@ -134,7 +134,7 @@ _WORKSHEET: Node = object_of(
 )
 _OF_ALL: Nodes = {
     RECORD: object_of(
-        {ROW_INDEX: {"type": "integer"}}, about="A row in an error.", others=ref(CELL)
+        {ROW_INDEX: {"type": "integer"}}, about="A row that an error shows.", others=ref(CELL)
     ),
     WORKSHEETS: object_of(
         {
@@ -155,7 +155,7 @@ _OF_ALL: Nodes = {
 
 
 def shared_schemas(reach: Reach) -> dict[str, Node]:
-    """Schemas shared by all worksheets: of their cells, and of conditions in filters."""
+    """Return the schemas that all worksheets share, by name: cells, and conditions of filters."""
     empty, cell = reach.empty_cell, CELLS[reach.empty_cell]
     if reach.is_typed:
         cell = {"type": _ANY_TYPE, "description": f"{_VALUE_OF_CELL}{_EMPTY_TYPED[empty]}"}
@@ -181,9 +181,9 @@ def shared_schemas(reach: Reach) -> dict[str, Node]:
 
 
 def worksheet_schemas(place: Place) -> Nodes:
-    """Components of a worksheet: its rows, the bodies of its writes, its fields and filters.
+    """Return the schemas of a worksheet, by name: rows, bodies of writes, fields and filters.
 
-    A generator of clients makes a class for each, and drops components with unsuitable names.
+    A generator of clients makes a class from each schema, and drops unsuitable names.
     """
     stem, reach, row = place.stem, place.reach, ref(f"{place.stem}Row")
     schemas = {f"{stem}Row": _row(place), f"{stem}Page": _page(row)}
@@ -203,7 +203,7 @@ def worksheet_schemas(place: Place) -> Nodes:
         term: Node = {"type": "string", "pattern": "^-?[^,-][^,]*$"}
     else:
         field = _enumeration([ROW_INDEX, *place.fields])
-        # A comma parts terms, and a minus in front turns one round.
+        # A comma separates terms, and a minus in front means descending order.
         named = (name for name in place.fields if "," not in name and name.strip()[:1] != "-")
         term = _enumeration([sign + name for name in (ROW_INDEX, *named) for sign in ("", "-")])
     schemas[f"{stem}Field"] = field
@@ -295,10 +295,9 @@ def _fields(place: Place) -> Node:
 
 
 def _enumeration(values: Sequence[str]) -> Node:
-    """Enumeration with names for the constants in generated clients.
+    """Return an enumeration with names for the constants in generated clients.
 
-    The generators' own names would be equal for `total sales` and `Total_Sales`, and a number for
-    `-name`.
+    Generators would give `total sales` and `Total_Sales` the same name, and `-name` only a number.
     """
     plain = [re.sub(r"\W+", "_", value).strip("_").upper() for value in values]
     names: dict[str, str] = {}
@@ -314,7 +313,7 @@ def _enumeration(values: Sequence[str]) -> Node:
 
 
 def _operator(name: str, description: str) -> Node:
-    """The schema of an operator's operand; a reference cannot have a description beside it."""
+    """Return the schema of an operand. `allOf` adds the description to a reference."""
     shape = OPERATORS[name].operand
     operand = {"type": shape.json_type} if shape.json_type else ref(OPERAND)
     if shape.is_list:

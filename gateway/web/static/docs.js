@@ -1,8 +1,8 @@
 // Shows the OpenAPI document: in general, or for the worksheets of a key.
 //
-// Rules: the key is only in the memory of this page. It is sent in a header of requests to this
-// origin, and never put into a URL, a cookie or the browser's storage. Texts of the server are
-// inserted as text, not as HTML.
+// Rules: the key is only in the memory of this page. The page sends it in a header to its own
+// origin, and never puts it into a URL, a cookie or the browser's storage. Texts from the server
+// are inserted as text, not as HTML.
 
 const DOCUMENT = new URL("../openapi.json", import.meta.url);
 const SPREADSHEET_HEADER = "X-Spreadsheet-Id";
@@ -81,13 +81,13 @@ async function load(key, spreadsheet, signal) {
     cache: "no-store",
     signal,
   }).catch((error) => {
-    throw signal.aborted ? error : new Error("The gateway does not answer. Is it reachable?");
+    throw signal.aborted ? error : new Error("The gateway does not answer. Try again later.");
   });
   const body = await answer.json().catch(() => null);
   if (answer.ok && body) return body;
   const { status, code } = BAD_SPREADSHEET;
   if (!spreadsheet && answer.status === status && body?.code === code) {
-    throw new Error("This key is for several spreadsheets: enter the id of one above.");
+    throw new Error("This key is for several spreadsheets. Enter the ID of one of them above.");
   }
   throw new Error(body?.message ?? `The answer with status ${answer.status} did not come from the gateway.`);
 }
@@ -98,7 +98,7 @@ function credentials(key, spreadsheet) {
     if (key) headers.set("Authorization", `Bearer ${key}`);
     if (spreadsheet) headers.set(SPREADSHEET_HEADER, spreadsheet);
   } catch {
-    throw new Error("The key or the spreadsheet id has invalid characters.");
+    throw new Error("The key or the spreadsheet ID has invalid characters. Copy it again.");
   }
   return headers;
 }
@@ -225,7 +225,7 @@ function summary(description) {
   return `Worksheets of this key: ${titles.slice(0, MOST_TITLES).join(", ")}${more}.`;
 }
 
-/** The titles in the paths of the document; those with a brace are patterns. */
+/** The titles of worksheets in the paths of the document. A path with a brace has no title. */
 function worksheets(description) {
   const segments = Object.keys(description.paths)
     .map((path) => /^\/v2\/sheets\/([^/{}]+)/.exec(path)?.[1])

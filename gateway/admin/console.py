@@ -1,13 +1,13 @@
 """Admin console and admin API: one ASGI application with its own listener.
 
-`OPERATIONS` is the table of routes. A row has a method, a path and a handler. A row of the API also
-has its query parameters and the type of its body, which this module checks before it calls the
+`OPERATIONS` is the table of routes: method, path and handler. For a route of the API, the table
+also has the query parameters and the type of the body, which this module checks before it calls the
 handler. A page and the route of the API with the same data share one function.
 
 Rules
 - Requests for unknown host names get 421, which prevents DNS rebinding.
-- An unsafe method needs `Sec-Fetch-Site: same-origin` or `none`. Without this header, a browser
-  needs the console's `Origin`, and a program needs `Authorization`. So forms need no CSRF token.
+- A write needs `Sec-Fetch-Site: same-origin` or `none`. Without this header, a browser needs the
+  console's `Origin`, and a program needs `Authorization`. So forms need no CSRF token.
 - Every path needs an admin key or a session, except the sign-in page, the style sheet and the
   script.
 - Below `/admin/v1` every answer is JSON, with the errors of the API. Unknown query parameters and
@@ -85,11 +85,11 @@ _OTHER_SITE = (
     "console in a browser, or send an admin key as 'Authorization: Bearer KEY'."
 )
 _NO_KEY = "This request needs an admin key. Sign in, or send it as 'Authorization: Bearer KEY'."
-_NO_STORE = "The key store does not answer. The gateway's log has the error."
+_NO_STORE = "The key store does not answer. Try again; the gateway's log has the reason."
 _MOST_FIELDS = 60_000
 """Maximum number of fields in a form: three for each column. Google allows 18,278 columns."""
 _MOST_UNSENT = 1_000
-"""Maximum number of fields in a form without a session, which any client can send."""
+"""Maximum number of fields in a form without a session, because any client can send one."""
 _LONGEST_DETAIL = 300
 _templates = Environment(
     loader=FileSystemLoader(_FOLDER / "templates"),
@@ -111,7 +111,7 @@ class NoBody(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Operation:
-    """Route: a method and a path, with its handler. `{id}` in the path matches any segment."""
+    """Route: method, path and handler. `{id}` in the path matches any segment."""
 
     method: str
     path: str
@@ -150,9 +150,9 @@ _PATHS = {each.path: re.compile(each.path.replace("{id}", "([^/]+)")) for each i
 
 
 def create_console(settings: Settings, *, api_url: str, check: RunCheck) -> Frame:
-    """Create the console of the gateway with the API at `api_url`, whose lifespan state it uses.
+    """Create the console of the gateway whose API has the URL `api_url`.
 
-    From now on, this process keeps the events of the latest `KEPT_REQUESTS` requests in memory.
+    Then this process keeps the events of the latest `KEPT_REQUESTS` requests in memory.
     """
     tallies.recent = deque(tallies.recent, KEPT_REQUESTS)
     pepper = load_pepper(settings.access)
@@ -198,7 +198,7 @@ class _Console:
                 raise errors.KeysUnavailable(_NO_STORE, outcome=outcome) from error
         except errors.GatewayError as error:
             if f"{event.path}/".startswith(f"{API}/"):
-                # The default setting keeps members that are null; they are not empty cells.
+                # A null in a key is no empty cell, so the setting `api.empty_cell` must not apply.
                 request.state = {**request.state, "api": ApiSettings()}
                 answer = error_answer(request, error)
                 return replaced(answer, headers=[*answer.headers, *header_lines(_ISOLATED)])
@@ -258,7 +258,7 @@ class _Console:
         )
 
     def _cookie_name(self, request: Request) -> str:
-        """Name of the session cookie, with the port, because ports of a host share cookies."""
+        """Return the cookie's name. It has the port, because all ports of a host share cookies."""
         if self.settings.admin.public_url:
             return f"__Host-{COOKIE}"
         _, port = request.scope["server"] or ("", 0)
@@ -278,7 +278,7 @@ class _Console:
         *,
         again: Sequence[tuple[str, str]] = (),
     ) -> Answer:
-        """Render the sign-in form, or a form to send its fields `again` after signing in."""
+        """Render the sign-in form, or with `again` a form that sends these fields once more."""
         path, query = request.event.path, request.scope["query_string"].decode("latin-1")
         is_page = request.event.method in ("GET", "HEAD") and path != _SIGN_IN
         target = f"{path}?{query}" if query else path
@@ -321,7 +321,7 @@ class _Console:
         shown = {"admin": None, "nav": "", **values}
         text = _templates.get_template(template).render(shown)
         headers = {**lines, "Content-Type": "text/html; charset=utf-8"}
-        # A cell or a client's text may contain a lone surrogate.
+        # The text of a cell or of a client can contain a lone surrogate.
         return _answer(status, text.encode("utf-8", "replace"), headers)
 
 
@@ -344,7 +344,7 @@ def _form(body: bytes, _content_type: str, *, most: int = _MOST_FIELDS) -> list[
 
 
 def _operation_at(method: str, path: str) -> tuple[Operation, str]:
-    """Find a route and the `{id}` in the path. Raises RouteNotFound or MethodNotAllowed."""
+    """Return route and `{id}` of a path. Raises RouteNotFound or MethodNotAllowed."""
     for pattern, form in _PATHS.items():
         found = form.fullmatch(path)
         if found is None:
@@ -368,21 +368,21 @@ def _check_head(request: Request, query: Sequence[tuple[str, str]], operation: O
             known = ", ".join(operation.parameters) or "none"
             raise errors.InvalidQuery(f"Unknown parameter {quoted(name)}; allowed: {known}.")
     if twice := next((name for name in names if names.count(name) > 1), ""):
-        raise errors.InvalidQuery(f"{twice} is given twice. Send it once.")
+        raise errors.InvalidQuery(f"The parameter {twice} appears twice. Send it once.")
     if operation.method in ("POST", "DELETE") and read_condition(request.head) is not None:
-        raise errors.InvalidRequest("Only PATCH supports If-Match here. Leave the header out.")
+        raise errors.InvalidRequest("Only PATCH supports If-Match here. Remove the header.")
     if difference := other_method(request, b"", "other"):
         raise errors.InvalidRequest(difference)
     if b"idempotency-key" in request.head.lines:
-        raise errors.InvalidRequest("The admin API has no Idempotency-Key. Leave the header out.")
+        raise errors.InvalidRequest("The admin API has no Idempotency-Key. Remove the header.")
 
 
 def _members(form: type[msgspec.Struct], body: bytes, _content_type: str) -> Mapping[str, Any]:
-    """Decode a JSON body, {} if empty, and check it against a struct type. Raises InvalidBody."""
+    """Decode a JSON body, and check it against a struct type. Raises InvalidBody."""
 
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
         if len(members := dict(pairs)) < len(pairs):
-            raise ValueError("a member is given twice")
+            raise ValueError("a member appears twice")
         return members
 
     try:
@@ -417,10 +417,10 @@ def _is_own_page(request: Request, settings: AdminSettings) -> bool:
 
 
 def _credentials(request: Request, cookie: str) -> tuple[str | None, str]:
-    """Returns the admin key in `Authorization`, or None, and the session in the cookie, or ""."""
+    """Return the admin key in `Authorization` or None, and the session in the cookie or ""."""
     lines = {*request.head.values(b"authorization")}
     if len(lines) > 1:
-        raise errors.AmbiguousCredentials("The request has different admin keys. Send one of them.")
+        raise errors.AmbiguousCredentials("The request has two different admin keys. Send one.")
     for given in lines:
         scheme, _, key = given.strip().partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
@@ -435,6 +435,6 @@ def _credentials(request: Request, cookie: str) -> tuple[str | None, str]:
 
 
 def _own_path(text: str) -> str:
-    """Returns a path of the console as it is, and `/` for any other text."""
+    """Return the text if it is a path of the console, else `/`."""
     is_own = text.startswith("/") and not text.startswith("//") and "\\" not in text
     return text if is_own and text.isascii() and text.isprintable() else "/"

@@ -1,7 +1,7 @@
 """Console pages of rows as a key sees them: a table with filter and order, and the form of a row.
 
 Rules
-- The URL of a page has all of its state: the API's query parameters, the key and the worksheet.
+- A page depends only on its URL: the API's query parameters, the key and the worksheet.
 - A form sends two texts for each field: the text that the page was rendered with, and the text when
   the user sent the form. The gateway writes only fields whose texts differ, with the row's ETag in
   If-Match. So a browser that normalises an unusual text changes no cell.
@@ -60,7 +60,7 @@ _LONG = 60
 
 @dataclass(frozen=True, kw_only=True)
 class _View:
-    """Worksheet that a page shows, and the caller that reads it. `sheet` can be {}."""
+    """Worksheet of a page, and the caller. `sheet` is an item of `GET /v2/sheets`, or {}."""
 
     asked: AdminRequest
     keys: Sequence[KeyRecord]
@@ -80,25 +80,22 @@ class _View:
         return {**given, "key": self.key_id, "spreadsheet": self.spreadsheet, "sheet": title}
 
     def check(self) -> Caller:
-        """Returns the caller. Raises RouteNotFound if the page has no caller or no worksheet."""
+        """Return the caller. Raises RouteNotFound if the page has no caller or no worksheet."""
         if self.caller is None or not self.sheet:
-            raise RouteNotFound(self.problem or "There is no such worksheet.")
+            raise RouteNotFound(self.problem or "This worksheet does not exist. Open Data again.")
         return self.caller
 
     def run(self, method: str, *path: str, **more: Any) -> Awaitable[Reply]:
-        """Run an API request to the worksheet as the caller.
-
-        Raises as `check`, and GatewayError.
-        """
+        """Run an API request to the worksheet as the caller. Raises GatewayError."""
         caller, title, spreadsheet = self.check(), self.sheet["name"], self.spreadsheet
         return self.asked.run(caller, method, title, *path, spreadsheet=spreadsheet, **more)
 
     def url(self, path: str = "/data", **changed: object) -> str:
-        """URL of the page with changed query parameters. None removes a parameter."""
+        """Return the URL of the page with changed query parameters. None removes a parameter."""
         return url(path, **{**self.parameters, **changed})
 
     def values(self) -> dict[str, object]:
-        """Template values of keys, spreadsheets and worksheets, without rows."""
+        """Return template values for the choice of key, spreadsheet and worksheet."""
         granted = () if self.caller is None else self.caller.grants.spreadsheets
         return {
             "view": self.parameters,
@@ -114,7 +111,7 @@ class _View:
 
 
 async def _view(asked: AdminRequest) -> _View:
-    """Find the key, spreadsheet and worksheet that the URL names, or by default the first of each.
+    """Find the key, spreadsheet and worksheet that the URL names, or by default the first ones.
 
     Costs as many Google calls as `GET /v2/sheets`. Raises RouteNotFound if the key is not active.
     """
@@ -142,7 +139,7 @@ async def _view(asked: AdminRequest) -> _View:
     sheet = next((each for each in sheets if each["name"] == title or not title), None)
     if sheet is None and title and caller is not None and not problem:
         problem = (
-            "This key sees no worksheet with this name. A new worksheet appears within a minute."
+            "This key can see no worksheet with this name. A new worksheet appears within a minute."
         )
         status = 404
     return _View(
@@ -159,7 +156,7 @@ async def _view(asked: AdminRequest) -> _View:
 
 
 async def data_page(asked: AdminRequest) -> Page | Redirect:
-    """Page with rows of a worksheet. Costs the Google calls of `GET /v2/sheets` and of the list."""
+    """Return the page with rows. Calls Google for `GET /v2/sheets`, and for the list of rows."""
     view = await _view(asked)
     if view.caller is None or not view.sheet:
         values = {**view.values(), "rows": None, "done": ""}
@@ -211,7 +208,7 @@ async def data_page(asked: AdminRequest) -> Page | Redirect:
 
 
 def _column(view: _View, field: Mapping[str, str], *, may_order: bool) -> Mapping[str, object]:
-    """Template values of a column's header, whose link sorts ascending, descending, or not."""
+    """Return template values of a column's header, whose link selects the next sort order."""
     name, order = field["name"], view.asked.asked("order")
     state = {name: "ascending", f"-{name}": "descending"}.get(order, "")
     following = {"": name, "ascending": f"-{name}", "descending": None}[state]
@@ -223,7 +220,7 @@ def _column(view: _View, field: Mapping[str, str], *, may_order: bool) -> Mappin
 
 
 def _with_condition(view: _View) -> str | None:
-    """Add the filter form's condition to `where`. Returns None if `where` is not an object."""
+    """Return `where` with the filter form's condition, or None if `where` is not an object."""
     asked = view.asked
     field, condition, text = (asked.asked(each) for each in ("field", "condition", "value"))
     types = {each["name"]: each["type"] for each in view.sheet["fields"]}
@@ -236,12 +233,12 @@ def _with_condition(view: _View) -> str | None:
     if known is None:
         return None
     where = {"$and": [known, added]} if field in known else {**known, **added}
-    # A lone surrogate is not UTF-8, and stays an escape.
+    # UTF-8 cannot encode a lone surrogate, which stays an escape.
     return json.dumps(where, ensure_ascii=False).encode(errors="backslashreplace").decode()
 
 
 async def row_page(asked: AdminRequest) -> Page:
-    """Page with the form of a row, or of a new row without the parameter `row`."""
+    """Return the page with the form of a row, or of a new row without the parameter `row`."""
     view, row = await _view(asked), asked.asked("row")
     record, tag = {}, ""
     if row:
@@ -260,7 +257,7 @@ async def _row_form(
     given: Mapping[str, str] | None = None,
     write_id: str = "",
 ) -> Page:
-    """Page with the form of a record. Texts in `given`, typed by the user, replace its values."""
+    """Return the page with a record's form. `given` has texts that the user typed, by field."""
     schema = await view.run("GET", "schema")
     values = view.values() | {
         "row": row,
@@ -281,14 +278,14 @@ async def _row_form(
 
 
 async def save_row(asked: AdminRequest) -> Page | Redirect:
-    """Create, update or delete the row of a form. Costs `GET /v2/sheets` and the write."""
+    """Create, update or delete the row of a form. Calls Google for `GET /v2/sheets` and a write."""
     view = await _view(asked)
     view.check()
     form = dict(asked.form)  # a checked box comes after a hidden field with the same name
     row, tag, write_id = asked.asked("row"), form.get("tag", ""), form.get("write_id", "")
     changes, texts = changed_values(form)
     is_delete = form.get("action") == "delete"
-    # A form that is sent twice is one write. A form with other texts, after "Back", is another.
+    # A form that is sent twice is one write. With other texts, after "Back", it is another write.
     text = msgspec.json.encode((is_delete, changes))
     write = f"{write_id}-{sha256(text).hexdigest()[:16]}" if write_id else ""
     headers = {"If-Match": tag, "Idempotency-Key": write}
@@ -312,7 +309,7 @@ async def save_row(asked: AdminRequest) -> Page | Redirect:
         if isinstance(error, PreconditionFailed):
             return await _row_form(view, row, error.existing, error.tag, error=error, given=texts)
         shown = {name[2:]: text for name, text in form.items() if name.startswith("o.")}
-        # If the write may have been applied, the next attempt has the same ID.
+        # If the write might have been applied, the next attempt has the same ID.
         same = write_id if error.status >= 500 else ""
         return await _row_form(view, row, shown, tag, error=error, given=texts, write_id=same)
     done = "deleted" if is_delete else "saved" if row else "created"
@@ -323,7 +320,7 @@ async def save_row(asked: AdminRequest) -> Page | Redirect:
 def _field(
     name: str, schema: Mapping[str, Any], value: object, given: Mapping[str, str]
 ) -> dict[str, object]:
-    """Template values of a form field. A text in `given`, typed by the user, replaces `value`."""
+    """Return template values of a form field. A text that the user typed replaces `value`."""
     column = schema.get("anyOf", [schema])[0]  # as with empty_cell = ""
     types, options = column.get("type", ()), column.get("enum", ())
     kind = column.get("format") or next((each for each in types if each in _FORMS), "text")
@@ -331,7 +328,7 @@ def _field(
     text = given.get(name, original)
     if original and kind in _FORMS and not _FORMS[kind].fullmatch(original):
         kind = "text"
-    if not original and kind == "boolean":  # an unchecked box would say FALSE
+    if not original and kind == "boolean":  # an unchecked box would mean FALSE
         options = [True, False]
     if text and kind in _FORMS and not _FORMS[kind].fullmatch(text):
         kind = "text"
@@ -364,7 +361,7 @@ def _text(value: object) -> str:
 
 
 def changed_values(form: Mapping[str, str]) -> tuple[dict[str, object], dict[str, str]]:
-    """Returns the JSON values and the texts of the fields that the user changed, by field name."""
+    """Return the JSON values and the texts of the fields that the user changed, by field name."""
     values: dict[str, object] = {}
     texts: dict[str, str] = {}
     for key, text in form.items():
@@ -373,14 +370,14 @@ def changed_values(form: Mapping[str, str]) -> tuple[dict[str, object], dict[str
             continue
         kind, original = form.get(f"k.{name}", "text"), form[f"o.{name}"]
         if _moment(kind, text) != _moment(kind, original):
-            # A number input takes spellings that JSON does not have.
+            # A number input accepts numbers that JSON does not, such as 007.
             plain = _ZEROS.sub(r"\1", text.strip()) if kind == "number" else text
             values[name], texts[name] = _typed(kind, plain), text
     return values, texts
 
 
 def _typed(kind: str, text: str) -> object:
-    """Convert a text to a JSON value of this kind. Returns a text in another format as it is."""
+    """Convert a text to a JSON value of this kind. Returns a text in another format unchanged."""
     if kind == "number" and _NUMBER.fullmatch(text.strip()):
         return json.loads(text.strip())
     if kind == "boolean" and text.upper() in ("TRUE", "FALSE"):

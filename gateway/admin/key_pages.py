@@ -1,11 +1,11 @@
 """Console pages of API keys: the list, and forms to create, change, rotate and revoke a key.
 
 Rules
-- A key is shown once, in the answer to the form that created it. No URL contains a key, and
-  `Cache-Control: no-store` keeps the page out of the browser's history.
+- A page shows a key once, in the answer to the form that created the key. No URL contains a key,
+  and `Cache-Control: no-store` keeps the page out of the browser's history.
 - The form of a new key contains the ID of the key. So a form that is sent twice creates one key.
-- A form contains a list as text, with one name per line. A list with unchanged text stays as it is,
-  even if a name contains a line break.
+- A form contains a list as text, with one name per line. If the user does not change the text, the
+  list stays unchanged, even if a name contains a line break.
 """
 
 import asyncio
@@ -32,23 +32,23 @@ _MOST_CHARACTERS = 300
 _LISTS = ("spreadsheets", "worksheets", "columns", "writableColumns", "origins")
 _ID = re.compile(rf"{issue.ID_PREFIX}[0-9A-Za-z]{{{issue.ID_DIGITS}}}")
 _OVERLAPS = {"86400": "in a day", "604800": "in a week", "3600": "in an hour", "0": "now"}
-"""Choices for the time that the old secret stays valid after a rotation: seconds and label."""
+"""Labels of the choices when the old secret ends after a rotation, by seconds."""
 _USE = timedelta(hours=24)
 _PATIENCE_SECONDS = 3.0
 _ENDS = {"revoke": keys.revoke_key, "end": keys.end_old_secret}
 _DONE = {
     "saved": "Saved. All processes use the change within 5 seconds.",
-    "made": "This form has already made this key, and showed its secret. If you did not copy the "
+    "made": "This form has already made this key and shown its secret. If you did not copy the "
     "secret, make another secret below.",
     "rotated": "This form was sent before, so it made no other secret. If you did not copy the new "
-    "secret, end the old secret when no program uses it, and then make another secret.",
+    "secret, end the old secret when no program uses it, then make another secret.",
     "end": "The old secret is no longer valid.",
     "revoke": "The key is revoked.",
 }
 
 
 async def keys_page(asked: AdminRequest) -> Page:
-    """Page with a list of keys: active keys first, and newer keys before older ones."""
+    """Return the page with the list of keys: active keys first, then by age, the newest first."""
     now, damaged = asked.now(), list[DamagedRow]()
     skip, text = keys.number_asked(asked, "skip", 0, most=keys.MOST_SKIPPED), asked.asked("find")
     found, has_next = await asked.store.page(
@@ -75,9 +75,9 @@ async def new_key_page(asked: AdminRequest) -> Page:
 
 
 async def save_new_key(asked: AdminRequest) -> Page | Redirect:
-    """Create a key from a form, and show it.
+    """Create a key from a form, and return the page that shows the key.
 
-    Costs the name check of `make_key`, and at most one `GET /v2/sheets`.
+    Calls Google as `make_key` does, and at most once as `GET /v2/sheets`.
     """
     form = dict(asked.form)
     key_id, texts = form.get("id", ""), _typed(form)
@@ -101,7 +101,7 @@ async def key_page(asked: AdminRequest) -> Page:
 
 
 async def save_key(asked: AdminRequest) -> Page | Redirect:
-    """Change, rotate or revoke a key, as the `action` of the form says."""
+    """Change, rotate or revoke a key by the `action` of the form, or end its old secret."""
     form, path = dict(asked.form), f"/keys/{asked.id}"
     action = form.get("action", "")
     if action in _ENDS:
@@ -139,7 +139,7 @@ async def _form(
     *,
     error: GatewayError | None = None,
 ) -> Page:
-    """Page with the form of a key. `texts` fill its fields; `record` is None for a new key."""
+    """Return the page with a key's form. `texts` fill the fields; a new key has no `record`."""
     plans, now = asked.settings.plans, asked.now()
     errors: dict[str, str] = {}
     for each in error.problems if error is not None else ():
@@ -180,11 +180,11 @@ async def _form(
 async def _made(
     asked: AdminRequest, record: KeyRecord, secret: str, warnings: Sequence[str] = ()
 ) -> Page:
-    """Page with a new secret and an example request. Costs the Google calls of `GET /v2/sheets`."""
+    """Return the page with a new secret and an example. Calls Google as `GET /v2/sheets`."""
     grants = record.grants
     spreadsheet, title = min(grants.spreadsheets or ("",)), min(grants.worksheets or ("",))
     if spreadsheet and not title and grants.may_read:
-        # The secret must reach the browser before its time-out, so this list has a limit of time.
+        # The page must reach the browser before its time-out, so this list has a time limit.
         with suppress(GatewayError, TimeoutError):
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 caller = asked.caller(record)
@@ -204,7 +204,7 @@ def _texts(members: Mapping[str, Any]) -> dict[str, str]:
     boxes |= {name: members[name] for name in ("mayRefresh", "turnstile")}
     return {
         **{name: members[name] or "" for name in ("name", "plan", "next")},
-        # As a browser sends them.
+        # Browsers send these line ends.
         **{name: re.sub("\r\n?", "\n", text) for name, text in lists.items()},
         **{name: "on" if is_set else "" for name, is_set in boxes.items()},
         "expiresAt": (members["expiresAt"] or "")[: len("2099-12-31T18:00:00")],
@@ -240,7 +240,7 @@ def _members(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _shown(record: KeyRecord, now: datetime) -> dict[str, Any]:
-    """Template values of a key. The text of its restrictions has at most `_MOST_CHARACTERS`."""
+    """Return template values of a key. Cuts the text of its limits to `_MOST_CHARACTERS`."""
     limits = "; ".join(issue.restrictions(record, now))
     if len(limits) > _MOST_CHARACTERS:
         limits = f"{limits[:_MOST_CHARACTERS]}…"

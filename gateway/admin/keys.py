@@ -1,9 +1,9 @@
 """Operations on API keys for the admin API and the console, as in `sheets-gateway keys`.
 
 Rules
-- The functions of the command line check requests here, too, but with the accounts of the gateway.
+- Requests are checked by the functions of the command line, but with the accounts of the gateway.
   So a check of spreadsheets, worksheets and fields counts against the gateway's quota.
-- A change is effective in this process before its answer is sent.
+- This process uses a change before it sends the answer.
 - Only the answers to a create and to a rotation contain the key itself.
 """
 
@@ -31,11 +31,11 @@ from gateway.web.parsing import unstorable
 from gateway.worksheets.access import Layouts
 
 MOST_LISTED = 500
-"""Maximum number of keys in one answer. To decode more would delay requests of the API."""
+"""Maximum number of keys in one answer. Decoding more keys would delay other requests."""
 MOST_SKIPPED = 999_999_999
 _DIGITS = re.compile("[0-9]{1,9}")
 _MOST_LOOKED_AT = 20
-"""Maximum number of spreadsheets that one request checks. Each costs 1 to 3 reads."""
+"""Maximum number of spreadsheets that one request checks. Each one costs 1 to 3 reads."""
 _LOOK_SECONDS = 20.0
 _MOST_SECONDS = 9999 * 86_400
 """Maximum seconds that an old secret stays valid, the same as in the command line."""
@@ -53,7 +53,7 @@ class Rotation(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def list_keys(asked: AdminRequest) -> dict[str, Any]:
-    """Page of keys, the oldest first, with the IDs of keys that are damaged in the store."""
+    """Return a page of keys as JSON, the oldest first, and the IDs of keys with damaged rows."""
     now, damaged = asked.now(), list[DamagedRow]()
     found, has_next = await asked.store.page(
         damaged.append,
@@ -69,7 +69,7 @@ async def list_keys(asked: AdminRequest) -> dict[str, Any]:
 
 
 def number_asked(asked: AdminRequest, name: str, default: int, *, most: int) -> int:
-    """Parse a query parameter as a number from 0 to `most`. Raises InvalidQuery."""
+    """Return a query parameter as a number from 0 to `most`, or `default`. Raises InvalidQuery."""
     text = asked.asked(name)
     if text and not (_DIGITS.fullmatch(text) and int(text) <= most):
         raise errors.InvalidQuery(f"{name} must be a number from 0 to {most}.")
@@ -138,8 +138,8 @@ async def make_key(
 ) -> tuple[KeyRecord, str, Sequence[str]]:
     """Create a key from members of `KeyBody`. Returns its record, the key itself, and warnings.
 
-    Costs as many Google calls as `check_grants`. Raises InvalidBody with a problem for each invalid
-    member, and IntegrityError if a key with this `key_id` exists.
+    Calls Google as `check_grants` does. Raises InvalidBody with a problem for each invalid member,
+    and IntegrityError if a key with this `key_id` exists.
     """
     plans = asked.settings.plans
     request, unchecked = await _checked(asked, given)
@@ -155,8 +155,8 @@ async def change_key(
 ) -> tuple[KeyRecord, Sequence[str]]:
     """Change a key by members of `KeyBody`. Returns its new record, and warnings.
 
-    Costs as many Google calls as `check_grants` if granted names change. Raises InvalidBody, and
-    PreconditionFailed if another edit changed the key after `before` was read.
+    Calls Google as `check_grants` does if names of spreadsheets, worksheets or fields change.
+    Raises InvalidBody, and PreconditionFailed if another edit changed the key meanwhile.
     """
     plans = asked.settings.plans
     request, unchecked = await _checked(asked, given, before)
@@ -171,8 +171,8 @@ async def change_key(
 async def give_secret(asked: AdminRequest, overlap_seconds: float) -> tuple[KeyRecord, str]:
     """Give the key a second secret. Returns its record and the new key.
 
-    The present secret stays valid for `overlap_seconds`. Raises InvalidRequest if an earlier secret
-    is still valid.
+    The old secret stays valid for `overlap_seconds`. Raises InvalidRequest if the key already has
+    two valid secrets.
     """
     record, overlap = await find_key(asked, is_open=True), timedelta(seconds=overlap_seconds)
     edit = _edit(asked)
@@ -192,7 +192,7 @@ async def end_old_secret(asked: AdminRequest) -> KeyRecord:
     edit = KeyEdit(key_id=asked.id, at=asked.now(), by=asked.author, action="ended")
     if not await asked.store.end_rotation(edit):
         await find_key(asked, is_open=True)
-        raise errors.RouteNotFound("This key has no old secret.")
+        raise errors.RouteNotFound("This key has no old secret, so there is nothing to end.")
     await asked.request.state["reread_keys"]()
     return await find_key(asked)
 
@@ -205,12 +205,12 @@ async def revoke_key(asked: AdminRequest) -> None:
 
 
 def _edit(asked: AdminRequest) -> dict[str, Any]:
-    """Keyword arguments for functions of `issue`: store, author and time of an edit."""
+    """Return keyword arguments for functions of `issue`: store, author and time of an edit."""
     return {"store": asked.store, "by": asked.author, "now": asked.now()}
 
 
 def tag_of(record: KeyRecord) -> str:
-    """ETag of the editable fields of a key. Use and rotation of the key do not change the ETag."""
+    """Return the ETag of a key's editable fields. Use and rotation do not change the ETag."""
     state = (record.id, issue.editable(record), record.revoked_at is not None)
     return opaque_tag(msgspec.json.encode(state))
 
@@ -218,7 +218,7 @@ def tag_of(record: KeyRecord) -> str:
 def other_state(
     asked: AdminRequest, record: KeyRecord, *, has_tags: bool = True
 ) -> errors.PreconditionFailed:
-    """Create the error for a key that another edit changed, with the key's current fields."""
+    """Return the error for a key that another edit changed, with the key's current fields."""
     existing = issue.key_members(record, asked.now())
     return errors.PreconditionFailed(existing, tag=tag_of(record), has_tags=has_tags, noun="key")
 
@@ -226,7 +226,7 @@ def other_state(
 async def _checked(
     asked: AdminRequest, given: Mapping[str, object], before: KeyRecord | None = None
 ) -> tuple[issue.KeyRequest, Sequence[str]]:
-    """Convert members to a request, and check it. Returns the request, and warnings.
+    """Convert members to a request, and check the request. Returns the request, and warnings.
 
     A warning names a spreadsheet that could not be checked. Raises InvalidBody.
     """
@@ -247,9 +247,9 @@ async def _checked(
 
 
 async def _look(asked: AdminRequest, grants: Grants) -> Looked:
-    """Check that granted names exist. Costs the Google calls of `find_names` per spreadsheet."""
+    """Check that the names in the grants exist. Calls Google as `find_names` per spreadsheet."""
     if len(grants.spreadsheets or ()) > _MOST_LOOKED_AT:
-        text = f"at most {_MOST_LOOKED_AT} spreadsheets can be checked; leave out this check"
+        text = f'at most {_MOST_LOOKED_AT} spreadsheets can be checked; send "check": false'
         return Looked(problems=[f"--spreadsheet: {text}"])
     sheets, layouts = asked.request.state["sheets"], Layouts(asked.settings.worksheets)
     with in_call_context(CallContext(asked.admin.key_id)):

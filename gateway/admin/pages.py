@@ -1,10 +1,10 @@
 """Requests to the console and the admin API, and the results that handlers return.
 
-Rules for requests to the API that a page runs with the grants and the plan of a key
+Rules for API requests that a page runs with the rights and the plan of a key
 - `AdminRequest.run` calls `gateway.web.frame.respond` in this process, as a request over HTTP does,
-  but with a given caller. So the console shows nothing that the key is not allowed to see.
-- The request is not charged to the rate of the key. The log line of the page counts its calls to
-  Google, and names the key and the administrator.
+  but with a known caller. So the console shows nothing that the key is not allowed to see.
+- The API request does not count for the rate of the key. The log line of the page has its calls to
+  Google, the key and the administrator.
 """
 
 import json
@@ -45,7 +45,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """Answer to `AdminRequest.run`: decoded JSON body, and headers with names in lower case."""
+    """Answer to `AdminRequest.run`: decoded JSON body or None, and headers by lower-case name."""
 
     body: Any
     headers: Mapping[str, str]
@@ -60,7 +60,7 @@ class AdminRequest:
     pepper: bytes = field(repr=False)
     admin: AdminSecret
     id: str
-    """Value of `{id}` in the path, or "" for a path without it."""
+    """Value of `{id}` in the path; "" if the path has no `{id}`."""
     query: Sequence[tuple[str, str]]
     form: Sequence[tuple[str, str]] = ()
     """Names and values of the form that a page sent."""
@@ -77,15 +77,15 @@ class AdminRequest:
 
     @property
     def author(self) -> str:
-        """Author to store with an edit of a key: name and ID of the admin key."""
+        """Author of edits in the key store: name and ID of the admin key."""
         return f"{self.admin.name} ({self.admin.key_id})"
 
     def asked(self, name: str) -> str:
-        """Returns the first value of a query parameter, or "" if the parameter is missing."""
+        """Return the first value of a query parameter, or "" if the parameter is missing."""
         return next((value for known, value in self.query if known == name), "")
 
     async def keys(self) -> Sequence[KeyRecord]:
-        """Returns at most `MOST_KEYS` active keys, the oldest first."""
+        """Return at most `MOST_KEYS` active keys, the oldest first."""
         now = self.now()
         found, _ = await self.store.page(lambda _: None, limit=MOST_KEYS, active_first_at=now)
         return [each for each in found if each.is_active(now)]
@@ -95,10 +95,10 @@ class AdminRequest:
         return datetime.now(UTC)
 
     def caller(self, record: KeyRecord) -> Caller:
-        """Returns the caller of a key. Raises PlanLimit if the key's plan is not configured."""
+        """Return the caller of a key. Raises PlanLimit if the key's plan is not configured."""
         caller = caller_of(record, self.settings.plans, row_tag_key(self.pepper))
         if caller is None:
-            raise PlanLimit(f"The plan '{record.plan}' of this key is not configured.")
+            raise PlanLimit(f"The plan '{record.plan}' of this key is not in the settings.")
         return caller
 
     async def run(
@@ -111,7 +111,7 @@ class AdminRequest:
         headers: Mapping[str, str] | None = None,
         body: object = None,
     ) -> Reply:
-        """Run a request below `/v2/sheets` as this caller. Raises the API's GatewayError."""
+        """Run an API request below `/v2/sheets` as this caller. Raises GatewayError."""
         page, sent = self.request, b"" if body is None else json.dumps(body).encode()
         raw_path = "/".join(["/v2/sheets", *(quote(each, safe="") for each in path)])
         lines = {"X-Spreadsheet-Id": spreadsheet, "Content-Type": "application/json"}
@@ -170,7 +170,7 @@ class Page:
 
 @dataclass(frozen=True, kw_only=True)
 class Json:
-    """JSON answer of the admin API. `content` is the body before encoding."""
+    """JSON answer of the admin API. `content` is the body, not yet encoded."""
 
     content: object
     status: int = 200
@@ -185,7 +185,7 @@ class Redirect:
 
 
 def url(path: str, **parameters: object) -> str:
-    """Build a URL of the console. Parameters that are "" or None are left out."""
+    """Return a URL of the console, without parameters that are "" or None."""
     given = {name: value for name, value in parameters.items() if value not in ("", None)}
     return f"{path}?{urlencode(given)}" if given else path
 

@@ -1,4 +1,4 @@
-"""Latest requests to this process, with the fields of the log, without cells and secrets."""
+"""Latest requests to this process: the members of their log lines, without cells and secrets."""
 
 import json
 import re
@@ -17,13 +17,13 @@ _SPANS = {"": "any time", "5m": "5 minutes", "1h": "1 hour", "24h": "24 hours"}
 
 
 async def requests(asked: AdminRequest, limit: int = PAGE_LINES) -> dict[str, Any]:
-    """Page of requests, the newest first. `next` has the parameters of the next page, or None."""
+    """Return requests as JSON, the newest first. `next` has the next page's parameters, or None."""
     now = asked.now()
     key_id, code, skip = asked.asked("key"), asked.asked("code"), asked.asked("skip") or "0"
     if not _NUMBER.fullmatch(code) and code not in ("", ANY):
         raise InvalidQuery("code must be the code of an error, 0 for successful requests, or any.")
     if not _NUMBER.fullmatch(skip):
-        raise InvalidQuery("skip must be a number of lines.")
+        raise InvalidQuery("skip must be a number of requests, 0 or more.")
     since, until = (instant(asked.asked(name) or "0s", now) for name in ("since", "until"))
     if not asked.asked("since"):
         since = datetime.min.replace(tzinfo=UTC)

@@ -1,7 +1,7 @@
-"""Code for the request of a page of rows: with curl, with fetch, and with both client libraries.
+"""Code that requests the rows of a page: with curl, with fetch, and with both client libraries.
 
-A worksheet's name and a filter can be any text, which the code quotes. The key is a placeholder,
-because the gateway does not store keys. Only `first_request` gets a key, which was just created.
+The code quotes the worksheet's name and the filter. The key is a placeholder, because the gateway
+does not store keys. Only `first_request` has a key, which was just created.
 """
 
 import json
@@ -15,7 +15,7 @@ _KEY = "YOUR_KEY"
 def snippets(
     api_url: str, spreadsheet: str, title: str, view: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """Returns code that lists rows, by language. `view` has the texts of `where` and `order`."""
+    """Return code that lists rows, by language. `view` has the texts of `where` and `order`."""
     given = {name: value for name, value in view.items() if value}
     path = f"{api_url}/v2/sheets/{quote(title, safe='')}"
     address = f"{path}?{urlencode(given)}" if given else path
@@ -53,10 +53,10 @@ def snippets(
 
 
 def first_request(api_url: str, key: str, spreadsheet: str, title: str, may_read: bool) -> str:
-    """Returns a curl command that tries a new key.
+    """Return a curl command that tries a new key.
 
-    A key that can read lists rows of the worksheet `title`, or all worksheets if `title` is "". Any
-    other key creates a row, with a placeholder for its field.
+    A key that can read lists rows of the worksheet `title`, or all worksheets if `title` is "".
+    Another key creates a row, with a placeholder for its field.
     """
     title, spreadsheet = title or ("" if may_read else "SHEET"), spreadsheet or "SPREADSHEET_ID"
     path = f"{api_url}/v2/sheets/{quote(title, safe='')}".removesuffix("/")

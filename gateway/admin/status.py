@@ -27,13 +27,13 @@ SHOWN_WORKSHEETS = 20
 Findings = Sequence[tuple[str, str]]
 """Findings of `check`: pairs of a level and a text."""
 RunCheck = Callable[[str | None, Mapping[str, Send]], Awaitable[Findings]]
-"""Function that runs `check` for a spreadsheet or None, with functions to read by account."""
+"""Function that runs `check`, for a spreadsheet ID or None, with a read function by account."""
 
 
 class Checks:
-    """Cached findings of `check`, which runs at most once in `CHECK_EVERY` to save quota.
+    """Runs `check`, at most once in `CHECK_EVERY` to save quota, and caches the findings.
 
-    The reads of `check` count against the quota of the gateway's accounts, and wait for quota.
+    The reads of `check` use the quota of the gateway's accounts, and wait for quota.
     """
 
     def __init__(self, run: RunCheck) -> None:
@@ -56,7 +56,7 @@ class Checks:
 
 
 async def status(asked: AdminRequest) -> dict[str, Any]:
-    """Quota, accounts, worksheets and findings as JSON. Only `check=true` calls Google."""
+    """Return quota, accounts, worksheets and findings as JSON. Only `check=true` calls Google."""
     state, checks = asked.request.state, asked.checks
     if asked.asked("check") not in ("", "false", "true"):
         raise InvalidQuery("check must be true or false.")
@@ -86,7 +86,7 @@ async def status(asked: AdminRequest) -> dict[str, Any]:
 
 
 def _use(account: str, kind: CallKind, bucket: Bucket) -> dict[str, int]:
-    """Calls of this process in the last minute, maximum calls per minute, and waiting calls."""
+    """Return calls of this process in the last minute, maximum per minute, and waiting calls."""
     used = tallies.calls_of_minute(account, kind)
     return {"used": used, "limit": bucket.max_per_minute, "waiting": bucket.waiting_count}
 
@@ -111,6 +111,6 @@ async def overview_page(asked: AdminRequest) -> Page:
 
 
 async def check_page(asked: AdminRequest) -> Redirect:
-    """Run `check`, and show the findings on the overview."""
+    """Run `check`, and redirect to the findings on the overview."""
     await asked.checks.run(asked)
     return Redirect("/#check")

@@ -18,11 +18,11 @@ MOST_GROUPS, SHOWN_GROUPS = 1_000, 100
 _KINDS = {"key": "By key", "sheet": "By worksheet", "code": "By code"}
 _SPANS = {"24h": "24 hours", "7d": "7 days", "30d": "30 days"}
 _HOURLY = timedelta(hours=48)
-"""Longest time for which a chart has a bar for each hour. A longer chart has a bar for each day."""
+"""Longest time of a chart with a bar for each hour. A longer chart has a bar for each day."""
 
 
 async def usage(asked: AdminRequest) -> dict[str, Any]:
-    """Sums by the hour, and of the `MOST_GROUPS` keys, worksheets or codes with most requests."""
+    """Return usage as JSON: sums by the hour, and by key, worksheet or code (the largest)."""
     by = asked.asked("by") or "key"
     if by not in BY:
         raise InvalidQuery(f"by must be one of {', '.join(BY)}.")
@@ -38,7 +38,7 @@ async def usage(asked: AdminRequest) -> dict[str, Any]:
 
 
 async def use_by_hour(asked: AdminRequest) -> dict[str, Any]:
-    """Sums of each hour from the parameter `since` on. Stores this process's counts before."""
+    """Return `since`, `total` and `hours`: sums since then, after storing this process's counts."""
     now = asked.now()
     since = first_hour(instant(asked.asked("since") or "24h", now), now)
     await asked.request.state["flush_usage"]()
@@ -51,16 +51,16 @@ async def use_by_hour(asked: AdminRequest) -> dict[str, Any]:
 
 
 def first_hour(since: datetime, now: datetime) -> datetime:
-    """Returns the first hour that began at `since` or later, within the stored hours."""
+    """Return the first hour that began at `since` or later, but not before the stored hours."""
     since = max(since, now - KEPT)
     hour = begin_of_hour(since)
     return min(hour if hour == since else hour + HOUR, begin_of_hour(now))
 
 
 def chart(found: Mapping[str, Any], now: datetime) -> dict[str, object]:
-    """Template values of a bar chart, by the hour or by the day, with a round maximum.
+    """Return template values of a bar chart: `bars`, `top` (a round maximum) and `unit`.
 
-    A bar has a label, the number of requests, and the number of refused requests.
+    A bar is a label, the number of requests, and the number of refused requests.
     """
     since = datetime.fromisoformat(found["since"])
     is_hourly = now - since <= _HOURLY

@@ -176,7 +176,7 @@ deeper lists.
         ("where=%7B", 400, "where is not JSON"),
         ("order=nothing", 400, "nothing"),
         ("cursor=x", 400, "cursor"),
-        ("sheet=Nowhere", 404, "sees no worksheet with this name"),
+        ("sheet=Nowhere", 404, "can see no worksheet with this name"),
         ("key=key_unknown", 404, "no active key"),
         ("spreadsheet=%E6%97%A5", 400, "Invalid spreadsheet ID"),
         (f"where={'[' * 2000}", 400, TOO_DEEP),
@@ -209,17 +209,17 @@ def test_a_key_on_a_removed_plan_does_not_block_other_keys(console: Console) -> 
     console.call(store.revoke, "key_old", then)
 
     assert answer.status_code == 403
-    assert "The plan 'old' of this key is not configured." in unescape(answer.content.decode())
+    assert "The plan 'old' of this key is not in the settings." in unescape(answer.content.decode())
     assert f'<option value="{deleting.id}"' in answer.content.decode()
     assert row.status_code == 404
-    assert b"not configured" in row.content
+    assert b"not in the settings" in row.content
 
 
 def test_a_key_without_filters_has_no_filter_form(console: Console) -> None:
     """A key whose plan excludes filters gets a page without a filter form."""
     page = console.page("/data", **view(console, "free"))
 
-    assert "has no filters" in page
+    assert "does not allow filters" in page
     assert "Add filter" not in page
 
 

@@ -7,7 +7,7 @@ if (secret && location.hash.length > 1) {
   history.replaceState(null, "", location.pathname + location.search);
 }
 
-// A double click sends a form once: the answer to the second would hide a secret in the first.
+// A double click sends a form only once: a second answer would replace a page with a new secret.
 for (const form of document.querySelectorAll("form[method=post]")) {
   let isSent = false;
   form.addEventListener("submit", (event) => {

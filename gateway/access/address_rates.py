@@ -17,11 +17,11 @@ DEFAULT_PER_MINUTE = 20
 MAX_KEPT = 10_000
 _NETWORK_BYTES = 8
 _MAPPED = b"\0" * 10 + b"\xff\xff"
-"""Prefix of an IPv4 address in IPv6 form, as on a dual-stack socket."""
+"""Prefix of an IPv4-mapped IPv6 address, as on a dual-stack socket."""
 
 
 class AddressRates:
-    """Rate limit for each address. The burst is one minute's requests; 0 means no limit."""
+    """Rate limit for each address. The burst is the requests of a minute; 0 means no limit."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class AddressRates:
 
 
 def network_of(address: str) -> str:
-    """Returns what identifies a client: its IPv4 address, IPv6 /64 network, or any other text."""
+    """Return the text that identifies a client: IPv4 address, IPv6 /64 network, or other text."""
     if ":" not in address:
         return address
     try:

@@ -1,12 +1,12 @@
 """Admin keys, and sign-in to the console.
 
 An admin key has the format of an API key (`gateway.access.keys`) with the prefix `sga_`. An API key
-does not work as an admin key, nor an admin key as an API key. Secrets of sessions (`sgs_`) and of
-sign-in links (`sgl_`) have the same format, belong to an admin key, and expire.
+does not work as an admin key, and an admin key does not work as an API key. Secrets of sessions
+(`sgs_`) and of sign-in links (`sgl_`) have the same format, belong to an admin key, and expire.
 
 Rules
-- A valid secret always works, even if too many invalid ones came from the same address. The store
-  is searched first, and only failures count.
+- A valid secret always works, even if too many invalid secrets came from the same address. The
+  store is searched first, and only failures count.
 - The store has only digests of secrets, made with the pepper of the API keys.
 """
 
@@ -35,7 +35,7 @@ _WRONG = (
 
 @dataclass(frozen=True)
 class Admins:
-    """Creates and checks admin keys, sessions and links of one store. `clock` returns UTC."""
+    """Creates and checks admin keys, sessions and sign-in links. `clock` returns UTC."""
 
     secrets: AdminSecrets = field(repr=False)
     pepper: bytes = field(repr=False)
@@ -51,11 +51,11 @@ class Admins:
         return await self._issue("key", key_id, name, None)
 
     async def link(self, owner: AdminSecret) -> str:
-        """Create the token of a sign-in link for the owner of an admin key."""
+        """Create a token, valid for 10 minutes, of a sign-in link for the owner of an admin key."""
         return (await self._issue("link", owner.key_id, owner.name, LINK))[1]
 
     async def sign_in(self, secret: str, where_from: keys.WhereFrom) -> str:
-        """Create a session from an admin key or link. Returns its secret. Raises as `identify`."""
+        """Create a session by an admin key or link. Returns its secret. Raises as `identify`."""
         found = await self._find(secret, "key", "link")
         if found is not None and found.kind == "link":
             found = found if await self.secrets.remove(found.digest) else None
@@ -64,14 +64,14 @@ class Admins:
         return (await self._issue("session", found.key_id, found.name, SESSION))[1]
 
     async def identify(self, key: str, where_from: keys.WhereFrom) -> AdminSecret:
-        """Returns the record of an admin key. Raises Unauthorized or TooManyAuthFailures."""
+        """Return the record of an admin key. Raises Unauthorized or TooManyAuthFailures."""
         found = await self._find(key, "key")
         if found is None:
             raise self._refusal(key, where_from)
         return found
 
     async def session(self, secret: str) -> AdminSecret | None:
-        """Returns the record of a session by its secret, or None if it is unknown or expired."""
+        """Return the record of a session by its secret, or None if unknown or expired."""
         return await self._find(secret, "session")
 
     async def _find(self, secret: str, *kinds: SecretKind) -> AdminSecret | None:

@@ -1,10 +1,10 @@
-"""Caller of a request, and checks of the grants of its key before any cache or call to Google.
+"""Caller of a request, and checks of its key's grants before any cache or call to Google.
 
 Rules:
-- A key is allowed only what its grants name. `None` grants all spreadsheets, worksheets or columns;
+- A key can use only what its grants name. `None` grants all spreadsheets, worksheets or columns;
   an empty set grants none.
-- The spreadsheet is checked first. A spreadsheet without a grant gets the same answer as one that
-  does not exist.
+- The spreadsheet is checked first. A spreadsheet without a grant gets the same answer as a
+  spreadsheet that does not exist.
 - No error reveals whether a spreadsheet or worksheet exists.
 """
 
@@ -26,7 +26,7 @@ _ORIGIN = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _WEB_URL = re.compile(r"(https?://[^/?#]+)([/?#][\x21-\x5b\x5d-\x7e]*)?", re.IGNORECASE | re.ASCII)
-"""URL without a fragment of user, backslash, control character or blank, which browsers rewrite."""
+"""URL without fragment, backslash, control character or blank, which browsers would rewrite."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -46,16 +46,16 @@ class Caller:
 def authorise(
     caller: Caller, *, spreadsheet: str | None, worksheet: str, writes: Sequence[Right] = ()
 ) -> Target:
-    """Check a caller's grants for a worksheet and for the rights `writes`. Returns the worksheet.
+    """Check that a caller can use a worksheet with the rights `writes`. Returns the worksheet.
 
     `worksheet` "" stands for the spreadsheet itself. If `spreadsheet` is None or "", the only
-    granted spreadsheet is used. A missing grant raises its error before a limit of the plan does.
+    granted spreadsheet is used. Errors of grants come before errors of the plan.
     """
     grants, found = caller.grants, granted_spreadsheet(caller.grants, spreadsheet)
     if worksheet and grants.worksheets is not None and worksheet not in grants.worksheets:
         raise errors.NotGranted(
-            "This key may not use a worksheet with this name; capitals and blanks in the name "
-            "count. Correct the name, or ask the gateway's operator for a key for this worksheet."
+            "This key is not allowed to use a worksheet with this name; capitals and blanks count. "
+            "Correct the name, or ask the gateway's operator for a key for this worksheet."
         )
     if writes:
         if not all(getattr(grants, f"may_{right}") for right in writes):
@@ -63,7 +63,7 @@ def authorise(
                 raise errors.ReadOnlyKey(allowed_methods=READ_METHODS)
             raise errors.NotGranted(
                 f"This operation needs the right to {' and '.join(writes)} rows, which this key "
-                "does not have. Ask the gateway's operator for a key with it."
+                "does not have. Ask the gateway's operator for a key with this right."
             )
         if not caller.plan.writes:
             raise _not_in_plan(caller, "writes", "Ask")
@@ -72,13 +72,13 @@ def authorise(
 
 
 def check_origin(caller: Caller, origin: str | None) -> None:
-    """Raise OriginNotAllowed for an `Origin` header with an origin that the key excludes."""
+    """Raise OriginNotAllowed if the key does not allow the `Origin` header of the request."""
     allowed = caller.grants.origins
     if origin is None or not allowed or normal_origin(origin) in allowed:
         return
     raise errors.OriginNotAllowed(
-        "Web pages of this origin may not use this key. Ask the gateway's operator for a key that "
-        "allows the origin (scheme, host and port, such as https://example.org)."
+        "Web pages of this origin are not allowed to use this key. Ask the gateway's operator for "
+        "a key that allows the origin (scheme, host and port, such as https://example.org)."
     )
 
 
@@ -90,20 +90,20 @@ def _not_in_plan(caller: Caller, what: str, instead: str) -> errors.PlanLimit:
 
 
 def check_query(caller: Caller, *, uses_where: bool, uses_order: bool) -> None:
-    """Raise PlanLimit if `where` or `order` is used but not included in the plan."""
+    """Raise PlanLimit if the request uses `where` or `order`, and the plan does not allow it."""
     used = [name for name, is_used in (("'where'", uses_where), ("'order'", uses_order)) if is_used]
     if used and not caller.plan.where_and_order:
         raise _not_in_plan(caller, " and ".join(used), "Leave it out, or ask")
 
 
 def rights_of(caller: Caller) -> tuple[Right, ...]:
-    """Returns the rights of a key that its plan allows, in the order of `RIGHTS`."""
+    """Return the rights of a key that its plan allows, in the order of `RIGHTS`."""
     allowed = {"read": True, "delete": caller.plan.writes and caller.plan.deletes}
     return tuple(each for each in caller.grants.rights if allowed.get(each, caller.plan.writes))
 
 
 def may_delete(caller: Caller) -> bool:
-    """True if both the key and its plan allow it to delete rows."""
+    """True if the key and its plan allow deleting rows."""
     return caller.grants.may_delete and caller.plan.deletes
 
 
@@ -134,13 +134,13 @@ def check_unconditional(caller: Caller) -> None:
     if caller.plan.require_if_match:
         raise errors.PreconditionRequired(
             f"The plan '{caller.plan_name}' of this key requires If-Match with the row's "
-            "ETag, so a request may write to one row only. Send a request for each row, with "
+            "ETag, so a request can write to one row only. Send a request for each row, with "
             "its ETag."
         )
 
 
 def granted_spreadsheet(grants: Grants, spreadsheet: str | None) -> str:
-    """Returns the ID of the requested spreadsheet, or of the only granted one without a request.
+    """Return the ID of the requested spreadsheet, or without a request of the only granted one.
 
     Raises InvalidSpreadsheetId, or SpreadsheetNotFound for a spreadsheet without a grant.
     """
@@ -169,9 +169,9 @@ def granted_spreadsheet(grants: Grants, spreadsheet: str | None) -> str:
 
 
 def normal_origin(text: str) -> str | None:
-    """Normalise an origin (RFC 6454) to `scheme://host[:port]`, in lower case.
+    """Normalise an origin (RFC 6454) to lower-case `scheme://host[:port]`, without a default port.
 
-    A default port is left out. Returns None for any other text.
+    Returns None for any other text.
     """
     match = _ORIGIN.fullmatch(text)
     if match is None:
@@ -185,10 +185,10 @@ def normal_origin(text: str) -> str | None:
 
 
 def web_url(text: str) -> tuple[str, str] | None:
-    """Split a whole http(s) URL into its normal origin and the URL beginning with this origin.
+    """Parse an absolute http(s) URL. Returns its normal origin, and the URL with this origin.
 
-    Returns None for any other text, and for a URL with a user, a backslash or a blank, which
-    parsers read differently.
+    Returns None for any other text, and for a URL with a user, a backslash or a blank, because
+    parsers disagree about these URLs.
     """
     match = _WEB_URL.fullmatch(text)
     origin = None if match is None else normal_origin(match[1])

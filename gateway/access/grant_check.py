@@ -31,7 +31,7 @@ Names = tuple[set[str], set[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Looked:
-    """Result of `check_grants`: problems of missing names, and spreadsheets not checked."""
+    """Result of `check_grants`: texts about missing names and about unchecked spreadsheets."""
 
     problems: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
@@ -77,7 +77,7 @@ async def check_grants(
 
 
 def _near(name: str, known: Collection[str]) -> Sequence[str]:
-    """Returns the existing names most similar to a missing one, or none if there are too many."""
+    """Return the existing names that are most similar to a missing name; empty for too many."""
     if len(known) > MOST_COMPARED:
         return ()
     start = name[:LONGEST_NAME].casefold()
@@ -92,10 +92,9 @@ _shown = partial(quoted, longest=LONGEST_NAME)
 
 
 async def find_names(sheets: Sheets, layouts: Layouts, grants: Grants, spreadsheet: str) -> Names:
-    """Read the titles of worksheets in a spreadsheet, and the field names of granted worksheets.
+    """Read the titles of all worksheets, and the field names of the granted worksheets.
 
-    Costs 1 read for the titles. If the key limits columns, it also costs the reads of
-    `read_first_rows`.
+    Cost: 1 read, and the reads of `read_first_rows` if the key limits columns.
     """
     listed = await sheets.list_worksheets(spreadsheet)
     titles = {composed(each.title) for each in listed}

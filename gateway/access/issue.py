@@ -1,4 +1,4 @@
-"""Creation and edits of API keys: checks of an operator's request, and storing with the author."""
+"""Creation and edits of API keys: checks of an operator's request, stored with their author."""
 
 import json
 import secrets
@@ -21,13 +21,13 @@ ID_PREFIX = "key_"
 ID_DIGITS = 8
 MAX_NAME_CHARACTERS = 200
 _MAX_CHARACTERS = 50_000
-"""Maximum number of characters of all texts in one list of a key, which lists of keys show."""
+"""Maximum number of characters of all names in one list of a key, such as its worksheets."""
 _MAX_URL_CHARACTERS = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyRequest:
-    """Request for a new or changed key, with origins as typed. No `expires_at` means no expiry."""
+    """An operator's request for a new or changed key. With `expires_at` None it never expires."""
 
     name: str
     plan: str = "paid"
@@ -77,9 +77,9 @@ def check_request(
     *,
     before: KeyRecord | None = None,
 ) -> None:
-    """Raise `ConfigError` with all problems of a request for a new key, or for a changed one.
+    """Raise `ConfigError` with all problems of a request.
 
-    `before` is the key to change. An expiry that does not change can be in the past.
+    `before` is the key to change, or None for a new key. An unchanged expiry can be in the past.
     """
     if before is not None and request.expires_at == before.expires_at:
         request = replace(request, expires_at=None)
@@ -126,9 +126,9 @@ async def rotate_key(
     by: str = "",
     random_bytes: RandomBytes = secrets.token_bytes,
 ) -> str | None:
-    """Give a key a second secret. The present secret stays valid for `overlap` from now.
+    """Give a key a second secret. The old secret stays valid for `overlap`.
 
-    Returns the new key, or None if the key is revoked or an earlier overlap has not ended.
+    Returns the new key, or None if the key is revoked or already has two valid secrets.
     """
     key, ends_at = mint_key(random_bytes), now + overlap
     changes = {"last4": (record.last4, key[-4:]), "oldSecretEndsAt": (None, ends_at.isoformat())}
@@ -138,7 +138,7 @@ async def rotate_key(
 
 
 def editable(record: KeyRecord) -> Mapping[str, object]:
-    """Fields of a key that an operator can change, as JSON."""
+    """Return the fields of a key that an operator can change, as members of a JSON object."""
     grants = record.grants
     return {
         "name": record.name,
@@ -203,7 +203,7 @@ def request_with(given: Mapping[str, object], before: KeyRecord | None = None) -
 
 
 def member_of(problem: str) -> tuple[str, str]:
-    """Split a problem of a request into the name of a member of `editable` and the text."""
+    """Split a problem such as `--plan: text` into the member name in `editable` and the text."""
     option, _, text = problem.partition(": ")
     return _MEMBERS.get(option, option.removeprefix("--")), text
 
@@ -221,7 +221,7 @@ _MEMBERS = {
 def warnings_of(
     record: KeyRecord, plans: Mapping[str, PlanSettings], before: KeyRecord | None = None
 ) -> Iterator[str]:
-    """Warnings about the grants of a key, without those that also apply to `before`."""
+    """Yield warnings about the grants of a key that do not apply to `before`."""
     plan = plans.get(record.plan)
     is_any = record.grants.spreadsheets is None
     if is_any and (before is None or before.grants.spreadsheets is not None):
@@ -231,7 +231,7 @@ def warnings_of(
 
 
 def key_members(record: KeyRecord, now: datetime) -> Mapping[str, object]:
-    """Key as a JSON object, without a secret."""
+    """Return a key as a JSON object, without its secret."""
     found, grants = editable(record), record.grants
     return {
         "id": record.id,
@@ -250,7 +250,7 @@ def key_members(record: KeyRecord, now: datetime) -> Mapping[str, object]:
 
 
 def restrictions(record: KeyRecord, now: datetime) -> Iterator[str]:
-    """Texts of the restrictions of a key. A grant without a text is not restricted."""
+    """Yield texts about the limits of a key. A grant without a text has no limit."""
     grants: Grants = record.grants
     named = grants.spreadsheets
     yield "any spreadsheet" if named is None else f"spreadsheets: {', '.join(sorted(named))}"
@@ -259,7 +259,7 @@ def restrictions(record: KeyRecord, now: datetime) -> Iterator[str]:
         ("columns", grants.columns.readable),
         ("writes", grants.columns.writable),
     ):
-        if names is not None:  # as JSON, because names may contain blanks, commas and line breaks
+        if names is not None:  # as JSON, because names can contain blanks, commas and line breaks
             texts = (json.dumps(name, ensure_ascii=False) for name in sorted(names))
             yield f"{title}: {', '.join(texts)}"
     if grants.origins:
@@ -342,8 +342,8 @@ def _problems(
             yield f"--origin: {origin!r} is not scheme://host[:port], as in https://example.org"
     if grants.next_url and web_url(grants.next_url) is None:
         yield (
-            f"--next: {grants.next_url!r} is not a whole URL, as in https://example.org/thanks; "
-            "percent-encode other characters than ASCII"
+            f"--next: {grants.next_url!r} is not an absolute URL, as in "
+            "https://example.org/thanks; percent-encode characters outside ASCII"
         )
     expires_at = request.expires_at
     if expires_at is not None and expires_at.tzinfo is None:
@@ -353,7 +353,7 @@ def _problems(
 
 
 def _right_problems(grants: Grants) -> Iterator[str]:
-    """Problems of rights that exclude or require other fields."""
+    """Yield problems of rights that do not fit each other or other fields."""
     columns = grants.columns
     may_write = grants.may_create or grants.may_update
     if not (grants.may_read or may_write or grants.may_delete):

@@ -15,14 +15,14 @@ Rules
 Rules for the active keys in memory, by digest. A refresh reads changes from the store.
 - An answer of the store is valid for `BELIEVED_SECONDS` after its request was sent, which limits
   the delay of a revocation.
-- A digest is unknown only after a refresh that began after the request with it. So a new key works
-  at once, and a failure of the store makes no key unknown.
-- One refresh runs at a time, at most one in `PAUSE_SECONDS`, and all requests share it
+- A key is unknown only after a refresh that began after the request with the key. So a new key
+  works at once, and a failure of the store makes no key unknown.
+- One refresh runs at a time, at most one in `PAUSE_SECONDS`, and all requests share the refresh
   (single-flight). So many guessed keys cost no more than one.
 - After a failed refresh the known keys stay, until their validity ends.
 - While a PostgreSQL server is unavailable, earlier answers are valid for longer, and requests with
   known keys wait for the server only briefly (`server_outage`).
-- After a signal of a change, holders that were found before the next refresh must not be cached.
+- After a signal of a change, callers must not cache results of `find` until the next refresh.
 - The memory contains only digests of keys.
 """
 
@@ -75,12 +75,12 @@ def is_well_formed(key: str) -> bool:
 
 
 def digest(key: str, pepper: bytes) -> bytes:
-    """Digest of a key as in the store: HMAC-SHA256 with the pepper."""
+    """Return the digest of a key as in the store: HMAC-SHA256 with the pepper."""
     return hmac.digest(pepper, key.encode("ascii"), hashlib.sha256)
 
 
 def random_digits(count: int, random_bytes: RandomBytes) -> str:
-    """Create uniformly random base62 digits."""
+    """Return uniformly random base62 digits."""
     digits = ""
     while len(digits) < count:
         drawn = random_bytes(count - len(digits))
@@ -103,7 +103,7 @@ _SCHEMES: Mapping[str, str] = {
         *("Negotiate", "NTLM", "Hawk", "AWS4-HMAC-SHA256", "Authorization"),
     )
 }
-"""Other schemes of `Authorization`, and header names that clients put in the place of a scheme."""
+"""Wrong schemes in `Authorization`, and header names that clients send instead of a scheme."""
 _FIRST_WORD = re.compile(r"([A-Za-z][A-Za-z0-9-]{0,30})(?:\s|%20|[:=,])")
 _UTF8_QUOTES = ("\xe2\x80\x9c", "\xe2\x80\x9d", "\xe2\x80\x98", "\xe2\x80\x99")
 _MARKS = (*"\"'`“”„‘’<{[($", *_UTF8_QUOTES)
@@ -112,7 +112,7 @@ _ABSENT = frozenset({"null", "undefined", "none", "nil", "nan", "false", "true"}
 
 
 def around_key(text: str) -> str:
-    """Returns why a text is not a key, such as another scheme or a quote, or "" if unknown."""
+    """Return a sentence why a text is not a key, such as a quote, or "" if unknown."""
     word = _FIRST_WORD.match(text)
     scheme = word[1].lower() if word else ""
     if scheme == "bearer":
@@ -133,7 +133,7 @@ PAUSE_SECONDS = 0.05
 RETRY_SECONDS = 5
 """`Retry-After` of the error while the store fails."""
 MAX_HOLDERS = 10_000
-"""Maximum number of cached holders. Other holders are decoded at each use."""
+"""Maximum number of keys that are cached decoded. Other keys are decoded at each use."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +156,7 @@ OF_FILE = Outage()
 
 
 def server_outage(grace_seconds: float) -> Outage:
-    """Returns the limits for a PostgreSQL server, whose answers are valid for `grace_seconds`."""
+    """Return the limits for a PostgreSQL server, whose answers are valid for `grace_seconds`."""
     return Outage(
         grace_seconds=grace_seconds,
         wait_seconds=0.25,
@@ -181,7 +181,7 @@ Changes = Callable[
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Record of an active key, with its caller, or None if its plan is not configured."""
+    """An active key: its record, and its caller, or None if the plan is not configured."""
 
     record: KeyRecord
     caller: Caller | None
@@ -232,11 +232,11 @@ class ActiveKeys:
         return self._outage != OF_FILE and self._is_valid(self._timer())
 
     def fresh_until(self) -> float:
-        """Time, by `timer`, until which callers can cache holders from `find`."""
+        """Return the time of `timer` until which callers can cache results of `find`."""
         return -math.inf if self._done < self._needed else self._as_of + REFRESH_SECONDS
 
     def changed(self) -> None:
-        """Start a refresh after a signal of a change, which a running refresh may have missed."""
+        """Start a refresh after a signal that keys changed. A running refresh is not enough."""
         self._needed = self._begun + 1
         self._under_way()
 
@@ -254,13 +254,13 @@ class ActiveKeys:
             await asyncio.wait([self._refresh])
 
     async def find(self, digest: bytes) -> Holder | None:
-        """Returns the holder of the key with this digest, even if the key has expired.
+        """Return the holder of the key with this digest, even if the key has expired.
 
         Returns None if the key is unknown, revoked or damaged. Raises `KeysUnavailable` if the
         store fails and no earlier answer is valid.
         """
         if digest not in self._keys:
-            needed = self._begun + 1  # a running refresh may have read before the key was added
+            needed = self._begun + 1  # a running refresh might have read before the key was added
             while self._done < needed:
                 await self._refreshed()
         else:
@@ -293,12 +293,12 @@ class ActiveKeys:
             self._is_failing = True
 
     async def _refreshed(self) -> None:
-        await asyncio.shield(self._under_way())  # it outlives a cancelled request
+        await asyncio.shield(self._under_way())  # a cancelled request does not end the refresh
 
     def _under_way(self) -> asyncio.Task[None]:
         if self._refresh is None:
             self._refresh = asyncio.get_running_loop().create_task(self._run())
-            # An error is already logged, and all waiting requests may have left.
+            # An error is already logged, and perhaps no request waits for the refresh any more.
             self._refresh.add_done_callback(lambda task: task.cancelled() or task.exception())
         return self._refresh
 
@@ -343,7 +343,7 @@ class ActiveKeys:
 
 
 def _holder(key: StoredKey, plans: Mapping[str, PlanSettings], tag_key: bytes) -> Holder | None:
-    """Decode a stored key. Logs a damaged key, and returns None for it."""
+    """Decode a stored key. Logs a damaged key, and then returns None."""
     try:
         record = record_of(key)
     except DamagedRow as error:
@@ -355,9 +355,9 @@ def _holder(key: StoredKey, plans: Mapping[str, PlanSettings], tag_key: bytes) -
 def caller_of(
     record: KeyRecord, plans: Mapping[str, PlanSettings], tag_key: bytes
 ) -> Caller | None:
-    """Returns the caller of a key's record, or None if the plan is not configured.
+    """Return the caller of a key's record, or None if the plan is not configured.
 
-    A create-only key sees only the fields that it may write, so that errors reveal no other fields.
+    A create-only key sees only the fields that it can write, so that errors reveal no other fields.
     """
     plan = plans.get(record.plan)
     if plan is None:
@@ -387,7 +387,7 @@ class LastUse:
         self._task: asyncio.Task[None] | None = None
 
     def note(self, key_id: str) -> None:
-        """Note that a key was used now. The use is stored in a background task."""
+        """Record that a key was used now. A background task stores the use."""
         now, noted = self._clock(), self._noted.get(key_id)
         if noted is not None and now - noted < COARSENESS:
             return
@@ -467,9 +467,9 @@ class Gatekeeper:
         self, key: str, where_from: WhereFrom
     ) -> errors.InvalidApiKey | errors.TooManyAuthFailures:
         if found := around_key(key):
-            return errors.InvalidApiKey(f"{found} Send it as 'Authorization: Bearer KEY'.")
+            return errors.InvalidApiKey(f"{found} Send the key as 'Authorization: Bearer KEY'.")
         wait_seconds = self.failures.count(where_from())
-        if not wait_seconds:  # one message for all reasons, which only the operator may know
+        if not wait_seconds:  # one message for all reasons, because only operators may know them
             return errors.InvalidApiKey()
         return errors.TooManyAuthFailures(
             retry_after_seconds=math.ceil(wait_seconds), per_minute=self.failures.per_minute

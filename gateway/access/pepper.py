@@ -17,7 +17,7 @@ from gateway.storage.key_store import KeyStore
 LENGTH = 32
 
 MARK_LENGTH = 4
-"""Bytes of the stored mark: enough to detect another pepper, too few to guess the pepper."""
+"""Bytes of the mark in the key store: enough to detect another pepper, too few to guess."""
 
 _ELSE = "else revoke all keys (sheets-gateway keys list, keys revoke ID) and make new ones"
 
@@ -25,11 +25,11 @@ _ELSE = "else revoke all keys (sheets-gateway keys list, keys revoke ID) and mak
 async def pepper_of(
     store: KeyStore, settings: AccessSettings, *, replaced: Callable[[], None] = lambda: None
 ) -> bytes:
-    """Load the pepper, and check it against the mark in the key store.
+    """Load the pepper, and compare it with the mark (a short HMAC) in the key store.
 
     Calls `replaced` if the store has no keys, and the mark is of another pepper. Raises
     `ConfigError` as `load_pepper` does, and if the store has keys and the pepper is missing or
-    another one.
+    does not match.
     """
     has_keys = await store.has_keys()
     path = pepper_path(settings)
@@ -55,12 +55,12 @@ async def pepper_of(
 
 
 def pepper_mark(pepper: bytes) -> bytes:
-    """Returns the mark of a pepper, which the key store has to detect another pepper."""
+    """Return the mark of a pepper, which the key store keeps to detect another pepper."""
     return hmac.digest(pepper, b"pepper", hashlib.sha256)[:MARK_LENGTH]
 
 
 def row_tag_key(pepper: bytes) -> bytes:
-    """Derive the secret for ETags of rows with cells that a key does not see."""
+    """Derive the secret for ETags of rows with cells that are hidden from a key."""
     return hmac.digest(pepper, b"row tags", hashlib.sha256)
 
 
@@ -89,14 +89,14 @@ def load_pepper(settings: AccessSettings) -> bytes:
 
 
 def pepper_path(settings: AccessSettings) -> Path | None:
-    """Returns the path of the pepper file, or None if the settings contain the pepper."""
+    """Return the path of the pepper file, or None if the settings contain the pepper."""
     if settings.pepper is not None:
         return None
     return settings.pepper_file or beside(settings.database)
 
 
 def beside(database: Database) -> Path:
-    """Default path of the pepper file, in the directory of the SQLite file."""
+    """Return the default path of the pepper file, in the directory of the SQLite file."""
     return Path(f"{database}.pepper")
 
 

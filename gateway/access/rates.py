@@ -3,12 +3,12 @@
 Rules:
 - The rate is limited by GCRA (`gateway.gcra`). The burst is a tenth of the requests per minute, and
   at least 10.
-- A request that exceeds the rate of its key or its address is not charged. Every other request is.
+- A request that exceeds the rate of its key or its address is not charged. All others are charged.
 - A request counts as concurrent from `enter` until `leave`, which can be called twice.
 - Only valid keys have a rate, and the number of stored keys has a maximum. A key with running
   requests is not dropped.
-- If several processes share the limits of a key (`SharedUse`), a request might have to exchange
-  counts with them before it is charged. The charge itself does not wait.
+- If several processes share the limits of a key (`SharedUse`), some requests exchange counts with
+  the other processes before they are charged. The charge itself does not wait.
 """
 
 import math
@@ -32,13 +32,13 @@ MAX_EXPORTS = 4
 MAX_EXPORTS_OF_KEY = 2
 """Maximum number of concurrent exports of one key in this process."""
 FRESH_PRICE = 5
-"""Price, in requests, of a request for fresh data, which can cost a call to Google."""
+"""Number of requests for which a request with `no-cache` counts, as it can call Google."""
 MAX_KEPT = 10_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """Limits of a plan. `per_minute` 0 means no limit."""
+    """Limits of a plan's keys. `per_minute` 0 means no rate limit."""
 
     per_minute: int
     max_concurrent: int
@@ -52,20 +52,20 @@ class SharedUse(Protocol):
         """True if the key has `max_concurrent` or more running requests in all processes."""
 
     def leave(self) -> None:
-        """Note that one of the key's running requests has ended."""
+        """Count one of the key's running requests as ended."""
 
     def must_exchange(self, limits: Limits, price: int) -> bool:
         """True if a request must call `exchange` before it is charged `price`."""
 
     async def exchange(self, limits: Limits, price: int) -> None:
-        """Exchange counts with other processes, before a request that counts as `price` requests.
+        """Exchange counts with other processes, before a charge of `price` requests.
 
-        Raises nothing, and takes a few seconds at most.
+        Raises no error, and takes a few seconds at most.
         """
 
 
 class KeyUsage(Gcra):
-    """Used rate of a key, and the number of its running requests in this process."""
+    """Used rate of a key, and number of the key's running requests in this process."""
 
     __slots__ = ("in_flight",)
 
@@ -78,18 +78,18 @@ class KeyUsage(Gcra):
 
 
 class RateLease(msgspec.Struct):
-    """Lease of a key's rate for one request, from its admission until its answer is sent."""
+    """Charge of one request to its key's limits, from admission until the answer is sent."""
 
     limits: Limits
     usage: KeyUsage
     _timer: Callable[[], float]
     _exports: list[KeyUsage]
-    """Running exports of this process: the usage of each export's key."""
+    """Running exports of this process, each as the usage of its key."""
     _is_in: bool = False
     _is_export: bool = False
 
     async def exchange(self, price: int = 1) -> None:
-        """Exchange counts with other processes, if they are needed before a charge of `price`."""
+        """Exchange counts with other processes if a charge of `price` needs their counts."""
         shared = self.usage.shared
         if shared is not None and shared.must_exchange(self.limits, price):
             await shared.exchange(self.limits, price)
@@ -103,7 +103,7 @@ class RateLease(msgspec.Struct):
         shared = usage.shared
         if usage.in_flight >= most if shared is None else shared.is_full(most):
             raise TooManyInFlight(
-                f"This key may have {most} concurrent requests. Wait for the answer to one of "
+                f"This key can have {most} concurrent requests. Wait for the answer to one of "
                 "these requests.",
                 retry_after_seconds=1,
             )
@@ -144,10 +144,10 @@ class RateLease(msgspec.Struct):
         self.charge(price)
 
     def owe(self, price: int) -> None:
-        """Charge `price` after the work of a request is done, even above the burst.
+        """Charge `price` requests after the work is done, even above the burst.
 
-        Later requests wait until the rate has paid the debt. An error here would let clients repeat
-        the work for free.
+        Later requests wait for the rate to recover. An error here would let clients repeat the work
+        for free.
         """
         rate, usage, now = self.limits.rate, self.usage, self._timer()
         left = min(price, usage.standing(rate, now).remaining)
@@ -159,7 +159,7 @@ class RateLease(msgspec.Struct):
         return self.usage.standing(self.limits.rate, self._timer())
 
     def leave(self) -> None:
-        """Count the request, and its export, as ended."""
+        """Count the request as ended, also as a running export."""
         if self._is_in:
             self._is_in = False
             if self.usage.shared is None:
@@ -171,14 +171,14 @@ class RateLease(msgspec.Struct):
 
     def _rate_limited(self, wait_seconds: float) -> RateLimited:
         return RateLimited(
-            f"This key may send {self.limits.per_minute} requests a minute, and "
-            f"{self.limits.rate.burst} at once. Wait for the seconds in Retry-After.",
+            f"This key can send {self.limits.per_minute} requests a minute, and "
+            f"{self.limits.rate.burst} at once. Wait as many seconds as Retry-After says.",
             retry_after_seconds=math.ceil(wait_seconds),
         )
 
 
 class KeyRates:
-    """Usage of each key by its ID, and the limits of the plans."""
+    """Usage of each key, and limits of the plans. Creates the leases of requests."""
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class KeyRates:
         max_kept: int = MAX_KEPT,
         new_usage: Callable[[str], KeyUsage] = KeyUsage,
     ) -> None:
-        """`new_usage` creates the usage of the key with this ID."""
+        """Create without usage. `new_usage` creates the usage of a key by its ID."""
         self._limits = {
             name: Limits(
                 per_minute=plan.requests_per_minute,

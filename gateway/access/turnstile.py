@@ -1,10 +1,10 @@
 """Cloudflare Turnstile: check that a person, and not a program, sent a form.
 
 Rules
-- Only Cloudflare checks a token, and the gateway stores none. If Cloudflare gives no verdict, the
-  form gets an error. An outage or a wrong secret is an error of the gateway, not of the visitor.
-- A token is valid once. Cloudflare repeats its verdict for the same `idempotency_key`, so a form
-  that a double click sends twice passes
+- Only Cloudflare checks tokens. If Cloudflare does not decide, the form gets an error. An outage or
+  a wrong secret is an error of the gateway, not of the visitor.
+- A token is valid once. Cloudflare repeats its answer for the same `idempotency_key`, so a form
+  that a double click sends twice is accepted
   (developers.cloudflare.com/turnstile/get-started/server-side-validation).
 """
 
@@ -41,7 +41,7 @@ class _Verdict(msgspec.Struct):
 
 
 class NotChecked(Exception):
-    """Cloudflare gave no verdict on the token. The text is the status or the error codes."""
+    """Cloudflare did not decide about a token. The text is the status or the error codes."""
 
 
 _decode = msgspec.json.Decoder(_Verdict).decode
@@ -49,14 +49,14 @@ _decode = msgspec.json.Decoder(_Verdict).decode
 
 @dataclass(frozen=True, kw_only=True)
 class Turnstile:
-    """Client of Cloudflare that checks tokens of the widget with this secret."""
+    """Client of Cloudflare that checks tokens of the Turnstile widget with the secret `secret`."""
 
     wire: Wire = field(repr=False)
     secret: str = field(repr=False)
     url: str
 
     async def check(self, token: str, repetition: UUID | None) -> None:
-        """Check a token. Raises ChallengeFailed, or ChallengeUnavailable without a verdict.
+        """Check a token. Raises ChallengeFailed, or ChallengeUnavailable if Cloudflare fails.
 
         Checks with the same `repetition` count as one use of the token.
         """

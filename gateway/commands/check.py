@@ -36,17 +36,17 @@ async def check_setup(
 ) -> AsyncIterator[Finding]:
     """Check the settings, key store, Redis, Google accounts, and `spreadsheet` unless it is None.
 
-    `writes` also creates and deletes metadata in the spreadsheet. `now` returns seconds since the
-    epoch, and is compared with Google's clock. `sends` has functions that call Google, by account
-    name. Cost: at most 5 reads, 1 more for each account if there are several, and 3 writes if
-    `writes` is true.
+    With `writes`, also creates and deletes metadata in the spreadsheet. `now` returns seconds since
+    the Unix epoch, to compare with Google's clock. `sends` has functions that call Google, by
+    account name. Cost: at most 5 reads, 1 more for each account if there are several, and 3 writes
+    with `writes`.
     """
     for finding in check_settings(settings):
         yield finding
     async for finding in _check_keys(settings, spreadsheet):
         yield finding
     if settings.is_cluster and settings.cluster.redis is not None:
-        # Redis's library is in an extra, which may be missing.
+        # The library of Redis is an optional dependency.
         if importlib.util.find_spec("redis") is None:
             yield problem(NO_REDIS_LIBRARY)
         else:
@@ -59,7 +59,7 @@ async def check_setup(
         async for found in check_accounts(
             settings, spreadsheet, now=now, writes=writes, sends=sends
         ):
-            for finding in found:  # texts from other servers might contain secrets
+            for finding in found:  # texts from other servers can contain secrets
                 yield replace(finding, text=redacted(finding.text))
 
 

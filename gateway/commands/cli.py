@@ -59,7 +59,7 @@ def start(
 
 
 def check_system(name: str) -> None:
-    """Exit with an explanation if the system, by its `os.name`, is not POSIX."""
+    """Exit with a message if the system is not POSIX. `name` is `os.name`."""
     if name != "posix":
         fail(["Windows is not supported: run the gateway in WSL or Docker"], status=1)
 
@@ -92,7 +92,7 @@ def serve(
             from gateway.commands.workers import serve_workers
 
             serve_workers(settings, workers, config=config, overrides=overrides, fd=fd)
-        gc.disable()  # modules stay: collections while they are imported take a fifth of the start
+        gc.disable()  # garbage collections during the imports take a fifth of the start
         from gateway.commands.serve import serve_gateway
 
         gc.freeze()

@@ -1,9 +1,9 @@
 """The command `sheets-gateway demo`: a gateway on the emulator, with a sample workbook or a file.
 
 Rules of the curl commands that the demo prints:
-- Each works when it is pasted into a shell, also twice.
-- Field names and cells come from a file of any origin: they are quoted for the shell, and their
-  control characters are escaped.
+- Each command works when it is pasted into a shell, also twice.
+- Field names and cells can come from any file, so they are quoted for the shell, and their control
+  characters are escaped.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ google.reads_per_minute = 600
 google.writes_per_minute = 600
 plans.paid.deletes = true
 """
-"""TOML: settings of every demo. The call budget is high, because the emulator has no quota."""
+"""TOML: settings of every demo. The limits of calls are high, as the emulator has no quota."""
 _CONFIG_OF_SAMPLE = f"""
 [[worksheets]]
 spreadsheet = "{DEMO_SPREADSHEET}"
@@ -173,9 +173,10 @@ def running_demo(
 
 
 def full_bytes(host: str, seed: Seed | None) -> RandomBytes:
-    """Return the source of bytes for the full-access key, by the listening `host`.
+    """Return the source of bytes for the full-access key.
 
-    The key is the documented one for the sample workbook on loopback, otherwise random.
+    The key is the key in the documentation if the demo serves the sample workbook on loopback.
+    Otherwise the key is random.
     """
     digits = bytes(map(ALPHABET.index, _PUBLIC_DIGITS))
     return (lambda count: digits[:count]) if seed is None and is_loopback(host) else token_bytes
@@ -183,7 +184,7 @@ def full_bytes(host: str, seed: Seed | None) -> RandomBytes:
 
 @contextmanager
 def log_in_file() -> Iterator[Path]:
-    """Write the log to a temporary file during the block; yields the path of the file.
+    """Write the log to a temporary file during the block. Yields the path of the file.
 
     Prints the log if a server cannot start.
     """
@@ -201,9 +202,9 @@ def log_in_file() -> Iterator[Path]:
 
 
 def stop_at_signal() -> SimpleQueue[int]:
-    """Return a queue that receives SIGINT, SIGTERM and SIGHUP instead of their handlers.
+    """Return a queue into which SIGINT, SIGTERM and SIGHUP are put, instead of ending the process.
 
-    A signal that this process ignores, as SIGHUP under nohup, stays ignored.
+    A signal that this process ignores, such as SIGHUP under nohup, stays ignored.
     """
     # Not an Event: if a handler sets it while this thread starts waiting for it, the wait never
     # ends.
@@ -265,7 +266,7 @@ class NoExample(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """Parts of the curl commands. The filter `where` matches a row; `created` is a new row."""
+    """Data for the curl commands. The filter `where` matches a row; `created` is a new row."""
 
     path: str
     """Path in the URL of the worksheet, percent-encoded."""
@@ -291,7 +292,7 @@ CITIES = Example(
 
 
 def find_fields(url: str, key: str) -> Mapping[str, Sequence[str]]:
-    """Ask the gateway at `url` for its worksheets; returns their field names by path.
+    """Return the field names of each worksheet of the gateway at `url`, by path of the rows.
 
     Worksheets without field names are left out. Raises NoExample for an error of the gateway.
     """
@@ -348,7 +349,7 @@ def _get(url: str, key: str, target: str) -> Any:
 
 
 def _filled(fields: Sequence[str], row: Mapping[str, Any]) -> Row:
-    """Return the first short values of a row by field name; texts of numbers become numbers.
+    """Return the first short values of a row by field name. Texts of numbers become numbers.
 
     Fields with unprintable characters or a leading `$` in their names are left out.
     """

@@ -49,7 +49,7 @@ from gateway.worksheets.access import Layouts
 VARIABLE = "GATEWAY_GOOGLE__CREDENTIALS"
 KEY_FILE = Path("service-account.json")
 WAITED_FOR = (SpreadsheetNotShared, UpstreamAuth)
-"""Errors until the user shares the spreadsheet, or enables the Sheets API."""
+"""Errors that end when the user shares the spreadsheet, or enables the Sheets API."""
 FINAL = (SpreadsheetNotFound, UnsupportedDocument)
 """Errors that waiting cannot solve."""
 OFTEN_SECONDS, OFTEN_EVERY_SECONDS, LATER_EVERY_SECONDS = 60.0, 5.0, 15.0
@@ -70,7 +70,7 @@ or in the console: {page}
 
 
 class UnknownSpreadsheet(Exception):
-    """Google does not know the spreadsheet ID. The text says how to find the right ID."""
+    """Google does not know the spreadsheet ID. The text explains how to find the correct ID."""
 
 
 def initialise(
@@ -83,8 +83,8 @@ def initialise(
 ) -> None:
     """Write the configuration file, wait until the spreadsheet is shared, and create a key.
 
-    `credentials` is the path of a key file, and `spreadsheet` an ID or a URL. The user is asked for
-    each of these that is None. `name` is the name of the key. Exits after any error.
+    `credentials` is the path of a key file, and `spreadsheet` an ID or a URL. If one is None, the
+    command asks the user for it. `name` is the name of the key. Exits after any error.
     """
     file = config or Path("config.toml")
     is_new = not file.exists() and VARIABLE not in os.environ
@@ -148,8 +148,8 @@ def _asked_key_file() -> Path:
         try:
             path = Path(text).expanduser()
             path.exists()
-        except (OSError, RuntimeError, ValueError):  # not quoted: it may be the key itself
-            _complain("This is not the path of a file.")
+        except (OSError, RuntimeError, ValueError):  # not quoted: the text can be the key itself
+            _complain("This is not the path of a file. Enter the path of the key file.")
             continue
         return path
 
@@ -208,7 +208,7 @@ async def _find_worksheet(
     spreadsheet: str,
     wait_seconds: float,
 ) -> str:
-    """Wait until Google allows reads; returns the title of the first worksheet with field names.
+    """Wait until Google allows reads. Returns the title of the first worksheet with field names.
 
     Raises UnknownSpreadsheet if Google does not know the ID, and ConfigError for other errors.
     """
@@ -234,9 +234,9 @@ async def _find_worksheet(
 async def _wait_until_shared(
     sheets: Sheets, spreadsheet: str, context: CheckContext, wait_seconds: float
 ) -> list[WorksheetProperties]:
-    """Repeat a read until the spreadsheet is shared; returns its worksheets.
+    """Repeat a read until the spreadsheet is shared. Returns its worksheets.
 
-    Raises the last GatewayError after `wait_seconds`, or at once if waiting cannot solve it.
+    Raises the last GatewayError after `wait_seconds`, or at once if waiting cannot help.
     """
     started, said = anyio.current_time(), ""
     while True:
@@ -308,7 +308,7 @@ def _is_asking() -> bool:
 
 
 def _complain(*problems: str, ends: bool = False) -> None:
-    """Print mistakes before the user is asked again. With `ends`, exit after them."""
+    """Print mistakes. With `ends`, exit; otherwise the caller asks the user again."""
     if ends:
         fail(problems)
     for each in problems:

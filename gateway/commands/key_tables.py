@@ -15,7 +15,7 @@ from gateway.telemetry.events import USE
 KEY_HEADER = ("ID", "ENDS IN", "STATE", "PLAN", "MAY", "LAST USED", "EXPIRES", "NAME", "LIMITED TO")
 USE_HEADER = ("HOUR", "KEY", "REQUESTS", "REFUSED", "READS", "WRITES", "ROWS", "BYTES", "NAME")
 USE_PLACE = ("hour", "key_id", "code")
-"""Columns by which `KeyStore.usage` groups its sums for a report."""
+"""Columns by which `KeyStore.usage` groups its sums for `keys report`."""
 EDIT_HEADER = ("AT", "KEY", "BY", "ACTION", "CHANGES")
 
 Row = Sequence[str]

@@ -108,7 +108,7 @@ _MEMBERS = (
     ("turnstile", "turnstile", "no_turnstile"),
     ("expiresAt", "expires", "never_expires"),
 )
-"""Members of `KeyFields` except `may`: the name, its option, and the option that resets it."""
+"""Members of `KeyFields` except `may`: name, option that sets it, and option that resets it."""
 
 
 @keys.command(
@@ -373,7 +373,7 @@ def log(
 
 
 def operator() -> str:
-    """Return the name of the user who runs the command; with sudo, the user who called sudo."""
+    """Return the name of the user who runs the command, or who called sudo to run it."""
     try:
         return os.environ.get("SUDO_USER") or getpass.getuser()
     except (KeyError, OSError):  # a user without a name, as in some containers
@@ -381,7 +381,7 @@ def operator() -> str:
 
 
 def created_lines(key_id: str, key: str) -> Sequence[str]:
-    """Return the lines with a new key and its ID: labelled on a terminal, else one line."""
+    """Return lines with a new key and its ID: two with labels on a terminal, else one."""
     if not sys.stdout.isatty():
         return [f"{key_id}  {key}"]
     return [f"id   {key_id}", f"key  {key}  (shown only once)"]
@@ -392,7 +392,7 @@ def _in_store(
 ) -> T:
     """Run `work` with the key store, and return its result.
 
-    Exits if there is no key store for the key `key_id`.
+    With `key_id`, exits if the key store does not exist.
     """
     from gateway.storage.key_store import KeyStore
 
@@ -414,7 +414,7 @@ async def _active_key(store: "KeyStore", key_id: str) -> "KeyRecord":
 
 
 def _say_when(settings: "Settings") -> None:
-    """Print when a running gateway applies the change of a key."""
+    """Print how soon a running gateway applies the change of a key."""
     seconds = 5 if isinstance(settings.access.database, Path) else 1
     say(f"A running gateway applies it within {seconds} s.", err=True)
 
@@ -428,9 +428,9 @@ def _hint(records: Sequence["KeyRecord"], key_id: str) -> str:
 def _fetched(
     settings: "Settings", key_id: str | None, fetch: Callable[["KeyStore"], Awaitable[Sequence[T]]]
 ) -> tuple[Sequence[T], Mapping[str, str]]:
-    """Fetch records from the key store, and the names of all keys by ID.
+    """Return the result of `fetch`, and the names of all keys by ID.
 
-    Returns nothing if the store does not exist, and exits if `key_id` does not exist.
+    Both are empty if the store does not exist. Exits if the key `key_id` does not exist.
     """
     missing = missing_store(settings.access.database)
     if missing:

@@ -45,7 +45,7 @@ def number(help_text: str, metavar: str = "N", least: int = 0) -> Any:
 
 
 def repeatable(metavar: str, help_text: str) -> Any:
-    """Return a Typer option for several values, whose help says that it is repeatable."""
+    """Return a Typer option for several values. Its help ends with "repeatable"."""
     return typer.Option(metavar=metavar, help=f"{help_text}; repeatable.")
 
 
@@ -56,10 +56,10 @@ def flag(name: str, help_text: str) -> Any:
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Print errors of the configuration or the key store, and exit.
+    """Print errors of the configuration or the key store in the block, and exit.
 
     The exit status is 2 for the configuration, and 1 for a store that fails, is damaged or is
-    locked. Other exceptions pass.
+    locked. Other exceptions are not caught.
     """
     try:
         yield
@@ -91,7 +91,7 @@ def settings_of(config: Path | None, overrides: Mapping[str, object] | None = No
 
 
 def configuration_words(config: Path | None) -> str:
-    """Return the path of the configuration file, or a text that there is no such file."""
+    """Return the path of the configuration file, or a text that the file does not exist."""
     from gateway.settings.layers import DEFAULT_FILE
 
     file = config or DEFAULT_FILE
@@ -128,11 +128,11 @@ async def new_key(
     by: str = "",
     check: "Grants | None" = None,
 ) -> tuple["KeyRecord", str]:
-    """Create a key in the database of the settings; returns its record and the key itself.
+    """Create a key in the database of the settings. Returns its record and the key itself.
 
-    `replaced` is called if the pepper is a new one. `by` is the author in the log of edits. Exits
-    if Google has no spreadsheet, worksheet or field that `check` names. Raises ConfigError for an
-    invalid request.
+    Calls `replaced` if the pepper is new. `by` is the author in the log of edits. Exits if a
+    spreadsheet, worksheet or field in `check` does not exist. Raises ConfigError for an invalid
+    request.
     """
     from gateway.access.issue import check_request, create_key
     from gateway.access.pepper import pepper_of
@@ -173,7 +173,7 @@ async def warn_or_fail(settings: "Settings", grants: "Grants") -> None:
 
 
 def read_duration(text: str, option: str = "--overlap") -> float:
-    """Parse a duration such as `90m`, `24h` or `7d` to seconds. Exits if it is invalid."""
+    """Convert a duration such as `90m`, `24h` or `7d` to seconds. Exits for an invalid text."""
     number, unit = text.strip()[:-1], _SECONDS.get(text.strip()[-1:])
     if unit is None or not (
         number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS

@@ -53,16 +53,16 @@ _NO_CREDENTIALS = (
     f"{CREDENTIALS_SECONDS:.0f} s. Set google.credentials to a key file: {DOWNLOAD}"
 )
 _OTHER_FILES = 256
-"""Number of open files other than clients' connections."""
+"""Number of open files that are not connections of clients."""
 _PR_SET_PDEATHSIG = 1
 
 
 def serve_gateway(settings: Settings, *, config: Path | None, fd: int | None) -> NoReturn:
     """Serve until a signal. Raises ConfigError or LockError if the gateway cannot start.
 
-    `fd` is the number of an inherited listening socket, or None. The process that used the socket
-    before might still answer its last requests. This process waits for its lock; meanwhile new
-    connections wait in the socket. In a cluster there is no lock, so both processes serve.
+    `fd` is the number of an inherited listening socket, or None. The previous process with this
+    socket might still answer requests. This process waits for its lock; meanwhile new connections
+    wait in the socket. In a cluster there is no lock, so both processes serve.
     """
     configure_logging(form=settings.log.format)
     key_count = asyncio.run(_open_once(settings))
@@ -147,10 +147,10 @@ def _prepared(
 def with_metrics(
     app: ASGIApp, listening: socket.socket, *, beside: socket.socket, hosts: Collection[str] = ()
 ) -> ASGIApp:
-    """Return an application that serves `/metrics` at the port of `listening`, and `app` elsewhere.
+    """Return an application that serves `/metrics` at the port of `listening`, else `app`.
 
     `beside` is the socket of `app`. `hosts` are the accepted Host headers. Raises `ConfigError` if
-    both sockets have the same port, because the application is selected by port.
+    both sockets have the same port, because the port selects the application.
     """
     return ByPort(app, {_own_port(listening, beside, "metrics"): create_metrics(hosts=hosts)})
 
@@ -189,7 +189,7 @@ def _own_port(listening: socket.socket, beside: socket.socket, section: str) -> 
 
 
 def _end_with(parent: int) -> None:
-    """Let Linux send SIGTERM to this process when its parent ends. Exits if it has ended."""
+    """Let Linux send SIGTERM to this process when `parent` ends. Exits if `parent` has ended."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
@@ -205,7 +205,7 @@ def _stop() -> None:
 async def _announce(
     settings: Settings, config: Path | None, listeners: Sequence[str], key_count: int
 ) -> None:
-    """Log the start, with the accounts and `listeners`, the URLs of the sockets.
+    """Log the start, with the Google accounts and with `listeners`, the URLs of the sockets.
 
     Raises `ConfigError` for an account without credentials. At an endpoint other than Google's,
     such as an emulator, missing credentials are only logged.
@@ -215,7 +215,7 @@ async def _announce(
     async with opened_accounts(accounts) as opened:
         for name, client in opened.items():
             if accounts[name].credentials is None:
-                with suppress(GatewayError):  # Google may accept them later; the log says so
+                with suppress(GatewayError):  # Google might accept the account later
                     await client.sign_in(CREDENTIALS_SECONDS)
                 if not client.tokens.has_credentials:
                     host = urlsplit(google.endpoint).hostname or ""
@@ -236,7 +236,7 @@ async def _announce(
 
 
 async def _open_once(settings: Settings) -> int:
-    """Open the key store, check it, and close it; returns the number of valid keys.
+    """Open the key store, check it, and close it. Returns the number of valid keys.
 
     Raises ConfigError if the store, its pepper or Redis cannot be used. This runs before
     `create_app`, which creates a missing pepper file.
@@ -247,7 +247,7 @@ async def _open_once(settings: Settings) -> int:
             await store.check()
             redis = settings.cluster.redis
             if redis is not None and settings.is_cluster:
-                # Redis's library is in an extra.
+                # The library of Redis is an optional dependency.
                 from gateway.cluster.agreement import check_agreement  # noqa: PLC0415
 
                 await check_agreement(redis.get_secret_value(), Layouts(settings.worksheets))
@@ -257,7 +257,7 @@ async def _open_once(settings: Settings) -> int:
 
 
 def _allow_files(settings: ServerSettings) -> None:
-    """Raise this process's limit of open files for `max_connections`, as far as allowed."""
+    """Raise this process's soft limit of open files for `max_connections`, up to the hard limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = settings.max_connections + _OTHER_FILES
     if hard != resource.RLIM_INFINITY:

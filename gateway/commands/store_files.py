@@ -2,9 +2,10 @@
 
 Rules
 - A backup is FILE, and FILE.pepper unless the pepper is a setting.
-- Keys work only with the pepper they were made with. Backup and restore fail for another pepper.
-- No file is overwritten. A replaced database is renamed, and its new name printed. So are a
-  replaced pepper file, and SQLite's side files (such as the WAL) without their database.
+- Keys work only with the pepper with which they were made. Backup and restore fail for another
+  pepper.
+- No file is overwritten. A replaced database is renamed, and the command prints its new name. The
+  same holds for a replaced pepper file, and for SQLite's WAL files without their database.
 - If a restore fails, the previous pepper file gets its name back.
 - If root restores, the files get the owner of the replaced database, else of its folder.
 """
@@ -30,7 +31,7 @@ _REPLACE = "--replace renames it first"
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """Lines about what was done, and warnings, both for the operator."""
+    """Result of a backup or restore: lines for the operator, and warnings."""
 
     lines: Sequence[str]
     warnings: Sequence[str] = ()
@@ -107,9 +108,9 @@ def restore(access: AccessSettings, file: Path, *, replaces: bool, now: datetime
 
 @contextmanager
 def _swapped(path: Path, pepper: bytes, kept: Path) -> Iterator[None]:
-    """Replace the pepper file during the block; an existing file is renamed to `kept`.
+    """Replace the pepper file, and rename an existing file to `kept`.
 
-    If the block raises, the previous file gets its name back.
+    If the block raises an error, the previous file gets its name back.
     """
     is_there = path.exists()
     if is_there:
@@ -145,7 +146,7 @@ def _file_of(access: AccessSettings) -> Path:
 
 
 def _place(access: AccessSettings) -> str:
-    """Return where the pepper is, for a message: a path, or the name of the setting."""
+    """Return the pepper's path, or the name of its setting, for a message."""
     return str(pepper_path(access) or "the setting access.pepper")
 
 
@@ -156,9 +157,9 @@ def _pepper_in(path: Path) -> bytes | None:
 def _check_pepper(
     content: backup.StoreContent, access: AccessSettings, pepper: bytes | None
 ) -> None:
-    """Raise `ConfigError` if the keys have another pepper than the settings, or `pepper`.
+    """Raise `ConfigError` if the keys in `content` need another pepper.
 
-    `pepper` comes from a file; it is ignored if the pepper is a setting.
+    `pepper` is from a file. If the settings contain a pepper, `pepper` is ignored.
     """
     if access.pepper is not None:
         pepper = access.pepper.get_secret_value().encode()

@@ -2,8 +2,8 @@
 
 Rules:
 - Lines are plain in a pipe, a file or CI, with `NO_COLOR` and with `TERM=dumb`, for scripts.
-- rich is imported inside functions, so that `serve` starts without it.
-- There is one accent colour. The colour of a mark only repeats the level, which is also a word.
+- The library rich is imported inside functions, so that `serve` starts without it.
+- There is one accent colour. Each level is a word and a colour, so no colour alone has a meaning.
 - Texts from files, sheets and servers are never markup, and their control characters are escaped.
 """
 
@@ -49,7 +49,7 @@ def is_styled(*, err: bool = False) -> bool:
 
 
 def say(*lines: str, err: bool = False) -> None:
-    """Print lines with control characters escaped, on standard output, or error with `err`.
+    """Print lines on standard output, or with `err` on standard error. Escapes control characters.
 
     Names of files, worksheets and keys, and texts of servers can contain control characters.
     """
@@ -61,7 +61,7 @@ def say(*lines: str, err: bool = False) -> None:
 def say_status(level: Level, text: str, *, plain: str, err: bool = False) -> None:
     """Print a mark, the level and the text on a terminal, else the line `plain`.
 
-    If the text has several lines, all are indented as the first.
+    All lines of the text have the same indentation.
     """
     if not is_styled(err=err):
         say(plain, err=err)
@@ -126,10 +126,10 @@ def styled_help(text: str) -> str:
 
 @contextmanager
 def waiting(text: str, waited_seconds: float = 0.0) -> Iterator[None]:
-    """Show a spinner, a text and the waiting time while the block runs longer than 0.5 seconds.
+    """Show a spinner, a text and the waiting time if the block runs longer than 0.5 seconds.
 
     The spinner is on standard error, and only on a terminal. `waited_seconds` is the waiting time
-    before the block. Lines can be printed meanwhile with the functions of this module.
+    before the block. The functions of this module can print lines meanwhile.
     """
     global _spinner
     if not is_styled(err=True):
@@ -150,7 +150,7 @@ def waiting(text: str, waited_seconds: float = 0.0) -> Iterator[None]:
 
 
 def clear_spinner() -> None:
-    """Hide the spinner before a line is printed; it returns half a second later."""
+    """Hide the spinner before a line is printed, and show it again half a second later."""
     if _spinner is not None:
         _spinner.hide()
         _spinner.show_later()

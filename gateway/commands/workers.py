@@ -2,13 +2,12 @@
 
 Rules:
 - Each worker has its own listening socket at the same address (SO_REUSEPORT), because the kernel
-  distributes connections over such sockets by a hash. With one shared socket, the worker that wakes
-  first accepts all waiting connections: one of two workers got all of 4 or 16 open connections.
+  distributes connections over these sockets by a hash. With one shared socket, the worker that
+  wakes first accepts all waiting connections: one of two workers got all of 4 or 16 connections.
   Only an inherited socket (`--fd`) is shared, because there is no other.
-- The parent keeps all sockets open. If a worker dies, its waiting connections are not lost: the
-  worker that replaces it accepts them. If no replacement starts, the parent closes the socket. This
-  resets the waiting connections, and the other workers get all new connections. A new socket
-  listens as soon as its worker serves.
+- The parent keeps all sockets open. If a worker dies, the next worker accepts its waiting
+  connections. If no next worker starts, the parent closes the socket, which resets the waiting
+  connections, and the other workers get all new connections.
 - At a signal the parent closes its sockets first. Each worker then accepts the connections that
   wait in its socket, and closes the socket, as a single process does.
 - The parent serves no requests and does not import the application. Each worker is a new Python
@@ -39,7 +38,7 @@ STEADY_SECONDS = 10.0
 """Minimum lifetime of a worker that is replaced without a pause."""
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 15.0
-"""Limits of the pause before a start, which doubles with each worker that dies early."""
+"""Limits of the pause before a worker starts. The pause doubles if the last worker died early."""
 MAX_FAILED_STARTS = 5
 """Number of consecutive failed starts after which the parent ends, if no worker serves."""
 EXIT_SECONDS = 7.0
@@ -73,7 +72,7 @@ def serve_workers(
 
 
 def next_pause(pause_seconds: float, lived_seconds: float) -> float:
-    """Return the seconds before the next start of a worker, by its last pause and lifetime."""
+    """Return the seconds before a worker starts again, by its last pause and lifetime."""
     if lived_seconds >= STEADY_SECONDS:
         return 0.0
     return min(max(2 * pause_seconds, FIRST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
@@ -97,7 +96,7 @@ def _check(settings: Settings, count: int) -> None:
 
 
 class _Sockets:
-    """Listening sockets by worker number: one for each worker, or the same inherited one for all.
+    """Listening sockets by worker number: one for each worker, or one inherited socket for all.
 
     Raises ConfigError if the address cannot be used.
     """
@@ -115,7 +114,7 @@ class _Sockets:
         self.url = base_url(self._sockets[0])
 
     def of(self, number: int) -> socket.socket:
-        """Return the socket of a worker, opened again if it was dropped."""
+        """Return the socket of a worker. Opens it again if `drop` closed it."""
         if number not in self._sockets:
             self._sockets[number] = self._open()
         return self._sockets[number]
@@ -154,7 +153,7 @@ class _Parent:
         self._failed_starts = 0
 
     async def run(self) -> int:
-        """Keep all workers running until a signal; returns the exit status."""
+        """Keep all workers running until a signal. Returns the exit status."""
         loop = asyncio.get_running_loop()
         is_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         for each in (signal.SIGINT, signal.SIGTERM, *([] if is_nohup else [signal.SIGHUP])):
@@ -215,7 +214,7 @@ class _Parent:
                 await asyncio.wait_for(self._stopping.wait(), pause_seconds)
 
     async def _run(self, number: int) -> tuple[int, bool]:
-        """Start a worker and wait for its end; returns its exit status, and True if it served."""
+        """Start a worker and wait for its end. Returns its exit status, and whether it served."""
         try:
             fd = self._sockets.of(number).fileno()
         except ConfigError as error:

@@ -12,7 +12,7 @@ Proxy = Network | UnixPeers
 """A trusted proxy: a network, or "unix" for every peer of a Unix socket."""
 
 UNIX: UnixPeers = "unix"
-"""Value of `Proxy` for all peers of a Unix socket, which have no IP address."""
+"""Value of `Proxy` that stands for all peers of a Unix socket, which have no IP address."""
 
 LOOPBACK = "127.0.0.1"
 _FORM = re.compile(r"(?:(\[[0-9A-Fa-f:.%]+\]|[^:\[\]\s/@]+):)?([0-9]{1,5})", re.ASCII)
@@ -26,14 +26,14 @@ _NO_PROXIES = (
 
 
 class Address(NamedTuple):
-    """A host, without brackets, and a port. Port 0 means any free port."""
+    """A host without brackets, and a port. Port 0 means any free port."""
 
     host: str
     port: int
 
 
 def parse_address(written: object) -> Address:
-    """Parse `HOST:PORT`, `[IPV6]:PORT` or a `PORT` of the loopback interface. Raises ValueError."""
+    """Parse `HOST:PORT`, `[IPV6]:PORT`, or `PORT` alone for 127.0.0.1. Raises ValueError."""
     if isinstance(written, Address):
         return written
     found = _FORM.fullmatch(written) if isinstance(written, str) else None
@@ -105,13 +105,12 @@ def _parse_proxy(written: object) -> Proxy:
 
 
 def is_allowed_endpoint(url: str, *, allow_insecure: bool) -> bool:
-    """True if Google credentials or sheet rows may be sent to this http(s) URL.
+    """True if the gateway is allowed to send credentials and rows to this http(s) URL.
 
-    Allowed are https URLs of Google, and loopback addresses; `allow_insecure` allows every host.
-    URLs with a user or password are never allowed. The path can be any, because token URLs have a
-    path.
+    Allowed are https URLs of Google, and loopback addresses. `allow_insecure` allows every host.
+    URLs with a user or password are never allowed. Every path is allowed, as in token URLs.
     """
-    # URL parsers disagree about what follows these characters.
+    # URL parsers disagree about the text after these characters.
     if re.search(r"[^\x21-\x7e]|[\\@]", url):
         return False
     try:

@@ -1,8 +1,8 @@
 """The setting `access.database`: a SQLite file, or the URL of a PostgreSQL database.
 
-URLs of libpq, which database providers show, and URLs of SQLAlchemy are both accepted. A URL might
-contain a password, so `str(PostgresUrl)` has only host, port and database name, and error messages
-quote nothing.
+URLs of libpq, which database providers show, and URLs of SQLAlchemy are both accepted. A URL can
+contain a password. So `str(PostgresUrl)` has only host, port and database name, and error messages
+do not quote URLs.
 """
 
 import re
@@ -19,7 +19,7 @@ _OPTIONS = {
     *("host", "passfile", "password", "port", "prepared_statement_cache_size"),
     *("ssl", "target_session_attrs", "user"),
 }
-"""URL options that the driver (asyncpg) accepts. libpq calls the option `ssl` `sslmode`."""
+"""URL options that the driver (asyncpg) accepts. The option `ssl` is `sslmode` in libpq."""
 _SESSIONS = ("any", "primary", "standby", "prefer-standby", "read-write", "read-only")
 _SSL = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _VALUES: Mapping[str, tuple[Callable[[str], bool], str]] = {
@@ -34,7 +34,7 @@ _VALUES: Mapping[str, tuple[Callable[[str], bool], str]] = {
     "ssl": (_SSL.__contains__, f"one of {', '.join(_SSL)}"),
     "target_session_attrs": (_SESSIONS.__contains__, f"one of {', '.join(_SESSIONS)}"),
 }
-"""Check of a value, and its description, by option. Other options accept every text."""
+"""Check of an option's value, and description of valid values. Other options accept any text."""
 _FORM = re.compile(
     r"(?:postgresql(?:\+asyncpg)?|postgres)://"
     r"(?P<address>(?:[^:@/?#\s]*(?::(?P<password>[^:@/?#\s]*))?@)?"
@@ -47,7 +47,7 @@ _NO_URL = (
     "characters percent-encoded"
 )
 _UNKNOWN_OPTION = (
-    "an option after the ? is unknown, or stands there twice. Leave it out; known options are "
+    "an option after the ? is unknown or appears twice. Remove it; known options are "
     f"sslmode, {', '.join(sorted(_OPTIONS))}"
 )
 

@@ -1,7 +1,7 @@
 """Layers of settings: tables from the file and from the environment, and how they are merged.
 
 The callers pass the key paths of all settings as `known`, with `*` for names that the operator
-chooses. A problem is one line for the operator and never contains a value.
+chooses, such as a plan's name. A problem is one line for the operator, without any value.
 """
 
 import difflib
@@ -20,7 +20,7 @@ from gateway.settings.database import is_url
 from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others
 
 KeyPath = tuple[str, ...]
-"""Names of tables and of a setting, such as `("server", "port")`."""
+"""Path of a setting: names of its tables and its own name, such as `("server", "port")`."""
 Tables = Mapping[str, Any]
 
 ENVIRONMENT_PREFIX = "GATEWAY_"
@@ -54,9 +54,9 @@ _WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """Settings of one layer, and its problems.
+    """Settings from one source, and problems with them.
 
-    `sources` has the environment variable of each key path; it is empty for the file.
+    `sources` has the environment variable of each key path, and is empty for the file.
     """
 
     tables: Tables = field(default_factory=dict)
@@ -72,10 +72,9 @@ def file_layer(
     """Read the TOML file at `path`, or if `path` is None, `config.toml` if it exists.
 
     `file_settings` has the defaults of settings that are file names, by key path; `*` means each
-    table of an array. Relative names, including defaults, start at the directory of this file, not
-    at the working directory. URLs are not changed. `secrets` has functions that are true for a
-    secret value, by key path: a file with a secret must not be open to other users. The file can
-    also be a pipe or a device.
+    table of an array. Relative names, including defaults, are relative to the directory of this
+    file. URLs stay unchanged. `secrets` has functions that return True for a secret value, by key
+    path: other users must not be able to read a file with a secret. The file can also be a pipe.
     """
     file = path or DEFAULT_FILE
     try:
@@ -111,7 +110,7 @@ def environment_layer(
 ) -> Layer:
     """Read the variables `GATEWAY_SECTION__KEY`. Unknown names with the prefix are problems.
 
-    `removed` has the messages for settings that do not exist any more.
+    `removed` has the messages for settings of earlier versions, by key path.
     """
     named = {
         name: tuple(name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"))
@@ -135,7 +134,7 @@ def environment_layer(
 
 
 def _near(name: str, at: KeyPath, known: Collection[KeyPath]) -> str:
-    """Return a hint with the most similar variable, or "". `at` is the key path of `name`."""
+    """Return a hint with the variable most similar to `name`, whose key path is `at`, or ""."""
     paths = (path[:1] + at[1:2] + path[2:] if path[1:2] == ("*",) else path for path in known)
     return suggestion(name, [_environment_name(path) for path in paths if "*" not in path])
 
@@ -155,7 +154,7 @@ def merged(lower: Any, upper: Any) -> Any:
 
 
 def generic(at: KeyPath, known: Collection[KeyPath]) -> KeyPath:
-    """Return the key path with `*` instead of a name that the operator chose, as in `known`."""
+    """Return the key path, as in `known`, with `*` instead of a name that the operator chose."""
     chosen = any(path[:2] == (at[0], "*") for path in known)
     return (at[0], "*", *at[2:]) if chosen and len(at) > 1 else at
 
@@ -194,7 +193,7 @@ def describe(
     known: Sequence[KeyPath],
     removed: Mapping[KeyPath, str],
 ) -> str:
-    """Return an error of pydantic as `section.key: problem`, with the variable that set it."""
+    """Return an error of pydantic as `section.key: problem (set by VARIABLE)`, for the operator."""
     at = tuple(str(part) for part in detail["loc"] if part != "[key]")
     source = f" (set by {sources[at]})" if at in sources else ""
     message = detail["msg"].removeprefix("Value error, ").replace("Input should", "must")
@@ -205,7 +204,7 @@ def describe(
 
 
 def _near_setting(at: KeyPath, known: Sequence[KeyPath]) -> str:
-    """Return a hint: settings of this name in other tables, else a similar name in the table."""
+    """Return a hint for an unknown setting: the same name in other tables, else a similar name."""
     *table, name = generic(at, known)
     depth = len(table)
     elsewhere = [".".join(path).replace("*", "NAME") for path in known if path[-1] == name]

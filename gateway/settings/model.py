@@ -2,9 +2,10 @@
 
 Rules:
 - Precedence: defaults < file < environment `GATEWAY_SECTION__KEY` < overrides.
-- All mistakes are reported at once, each with its key path, never with a value: it may be secret.
+- All mistakes are reported together, each with its key path, but without values, because a value
+  can be a secret.
 - Every setting has a description (the string below it), and a line in `config.example.toml`.
-- Nothing here reads `os.environ`: the caller passes the environment.
+- This module does not read `os.environ`: the caller passes the environment.
 """
 
 import re
@@ -68,9 +69,9 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=3
 
 
 class ConfigError(Exception):
-    """The settings, or files and services that they name, cannot be used.
+    """The settings, or files and services that the settings name, cannot be used.
 
-    `problems` has one line for the operator for each mistake.
+    `problems` has one line for each mistake, for the operator.
     """
 
     def __init__(self, *problems: str) -> None:
@@ -92,19 +93,19 @@ class ServerSettings(Section):
     max_url_bytes: Count = 8_192
     """Maximum length of a request URL; longer URLs get 414."""
     max_head_bytes: Count = 16_384
-    """Maximum size of a request's line and headers; larger ones get 431."""
+    """Maximum size of a request's line and headers; larger heads get 431."""
     body_timeout_seconds: Seconds = 30.0
-    """Maximum time for a request body to arrive; slower ones get 408."""
+    """Maximum time for a request body to arrive; slower bodies get 408."""
     head_timeout_seconds: Seconds = 10.0
-    """Maximum time for the head of a request to arrive; slower ones get 408."""
+    """Maximum time for the head of a request to arrive; slower heads get 408."""
     answer_timeout_seconds: Seconds = 30.0
-    """Maximum time for a client to read 64 KiB of its answer; slower clients are cut off."""
+    """Maximum time for a client to read 64 KiB of its answer; then the connection is closed."""
     idle_timeout_seconds: Seconds = 75.0
-    """Lifetime of an idle connection; it must be longer than at a proxy in front."""
+    """Lifetime of an idle connection; must be longer than the lifetime at a proxy in front."""
     max_connections: Count = 4096
-    """Maximum number of connections; a further one closes an idle connection, or gets 503."""
+    """Maximum number of connections; a new connection closes an idle one, or gets 503."""
     max_connections_per_address: CountOrZero | None = None
-    """Maximum per client address or IPv6 /64; 0: no limit. Default: max_connections / 4."""
+    """Maximum connections per address or IPv6 /64; 0: no limit. Default: max_connections / 4."""
 
 
 MAIN_ACCOUNT = "main"
@@ -112,7 +113,7 @@ MAIN_ACCOUNT = "main"
 
 
 class AccountSettings(Section):
-    """`[[google.accounts]]`: one more account, with a quota of its own."""
+    """`[[google.accounts]]`: one more account, with its own quota."""
 
     name: Name
     """Name in log, metrics and `check`."""
@@ -197,7 +198,7 @@ class GoogleSettings(Section):
     def by_account(self) -> Mapping[str, "GoogleSettings"]:
         """Return the settings of each account by name.
 
-        `[google]` itself is an account if it has credentials, or if there is no other.
+        `[google]` itself is an account if it has credentials, or without other accounts.
         """
         fields = ("credentials", "subject", "project", "reads_per_minute", "writes_per_minute")
         others = {
@@ -224,27 +225,27 @@ class CacheSettings(Section):
     max_worksheet_bytes: Count = 268_435_456
     """Maximum memory for the rows of one worksheet; a larger worksheet gets 413."""
     window_above_cells: Count = 500_000
-    """Worksheets with more cells are read in windows instead of completely."""
+    """Worksheets with more cells are read in windows (ranges of rows), not completely."""
 
 
 class WriteSettings(Section):
     """`[writes]`: the write queue of each worksheet."""
 
     max_waiting_rows: Count = 5000
-    """Maximum rows waiting for a worksheet; beyond it, keys with several writes there get 503."""
+    """Maximum rows waiting for a worksheet; above it, keys with several writes waiting get 503."""
     max_waiting_rows_per_key: Count = 500
-    """Maximum number of one key's rows waiting for a worksheet; more get 503."""
+    """Maximum number of one key's rows waiting for a worksheet; more rows get 503."""
     max_waiting_bytes_per_worksheet: Count = 33_554_432
-    """Maximum memory of writes waiting for a worksheet, for one key a quarter; more get 503."""
+    """Maximum memory of writes waiting for a worksheet, a quarter per key; above it, 503."""
     max_waiting_bytes: Count = 134_217_728
-    """Maximum memory of all waiting writes, for one key a quarter; more get 503."""
+    """Maximum memory of all waiting writes, a quarter per key; above it, 503."""
     max_waiting_seconds: Seconds = 30.0
     """Maximum time that a write waits in the queue; then it gets 503."""
     max_record_bytes: Count = 1_073_741_824
-    """Maximum disk space for Idempotency-Keys, a quarter per key; the oldest may expire early.
+    """Maximum disk space for Idempotency-Keys, a quarter per key; old ones can expire early.
     """
     delete: Literal["shift", "clear"] = "shift"
-    """"shift" removes a deleted row, those below move up; "clear" empties it and keeps numbers."""
+    """"shift" removes a deleted row, so rows below move up; "clear" only empties the row."""
 
 
 class ApiSettings(Section):
@@ -330,7 +331,7 @@ class MetricsSettings(Section):
     """`[metrics]`: metrics for Prometheus."""
 
     listen: Annotated[Address | None, BeforeValidator(parse_address)] = None
-    """HOST:PORT of /metrics, or a PORT of the loopback interface; by default it is not served."""
+    """HOST:PORT of /metrics, or a PORT of the loopback interface; by default no metrics."""
     hosts: Annotated[tuple[str, ...], BeforeValidator(parse_host_names)] = ()
     """Host names accepted by /metrics, besides IP addresses, localhost and the host of `listen`."""
 
@@ -409,9 +410,9 @@ class WorksheetSettings(Section):
     title: Annotated[str, Field(min_length=1)]
     """Title of the worksheet, as on its tab."""
     header_row: Annotated[int, Field(ge=1, le=1000)] = 1
-    """Row of the field names; rows above it are never shown, counted or written."""
+    """Row of the field names; rows above this row are never shown, counted or written."""
     record_field: str = ""
-    """Field that every record has: rows at the end that show nothing in it are not records."""
+    """Field that every record has; rows at the end without a text in this field are not records."""
     filled_down: bool = True
     """True if rows at the end with only FALSE and blank cells are not records."""
 
@@ -506,7 +507,7 @@ def load_settings(
 
 
 def setting_paths() -> Iterator[KeyPath]:
-    """Yield the key path of every setting. `*` is the name of a plan, or an index of an array."""
+    """Yield the key path of every setting. `*` stands for a plan's name or an array's index."""
     tables: Mapping[str, type[Section]]
     tables = {"plans": PlanSettings, "worksheets": WorksheetSettings}
     for section, field in Settings.model_fields.items():

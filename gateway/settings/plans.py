@@ -38,7 +38,7 @@ class PlanSettings(Section):
     deletes: bool = False
     """Allows deleting rows with keys that have the right to delete."""
     max_affected: CountOrZero = 100
-    """Maximum number of rows that a write by filter may change; 0: no writes by filter."""
+    """Maximum number of rows that a write by filter can change; 0: no writes by filter."""
     require_if_match: bool = False
     """Requires If-Match with the ETag of the row for updates and deletes."""
     requests_per_minute: CountOrZero = 600

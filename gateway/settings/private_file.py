@@ -17,7 +17,7 @@ _NO_LINK = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 def open_regular(path: Path) -> BinaryIO:
     """Open a regular file for reading.
 
-    Raises OSError, also for a pipe or device, because reading it might never end.
+    Raises OSError, also for a pipe or device, because a read of it might never end.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
@@ -40,10 +40,10 @@ def is_changeable_by_others(mode: int) -> bool:
 
 
 def open_private(path: Path) -> int:
-    """Open a file for reading and writing; returns its descriptor.
+    """Open a file for reading and writing, or create it. Returns the file descriptor.
 
-    A new file is readable only for its owner. Raises OSError, also for a symbolic link, because
-    writes would change another file.
+    Only the owner can read a new file. Raises OSError, also for a symbolic link, because writes
+    would change another file.
     """
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600)
@@ -54,7 +54,7 @@ def open_private(path: Path) -> int:
 
 
 def own_target(path: Path) -> Path:
-    """Resolve symbolic links in a path.
+    """Return the path with its symbolic links resolved.
 
     Raises OSError if the path is a link whose owner is neither this user nor root.
     """
@@ -69,8 +69,8 @@ def give_name(
 ) -> None:
     """Rename a file to `path` atomically. Raises OSError, also if `path` exists.
 
-    `link` is replaced in tests. With `keeps` the file also keeps its old name, unless the file
-    system has no hard links.
+    With `keeps` the file also keeps its old name, unless the file system has no hard links. Tests
+    replace `link`.
     """
     try:
         link(file, path)

@@ -44,17 +44,17 @@ async def admin(server: RedisServer) -> AsyncIterator[Any]:
     [
         pytest.param("closed port", StoreFault.REFUSED, "nothing listens there", id="closed"),
         pytest.param("socket", StoreFault.REFUSED, "nothing listens there", id="no socket"),
-        pytest.param("host", StoreFault.UNKNOWN_HOST, "there is no host", id="unknown host"),
+        pytest.param("host", StoreFault.UNKNOWN_HOST, "the host name is not found", id="unknown host"),
         pytest.param("silent", StoreFault.TIMEOUT, "does not answer within 0.25 s", id="silent"),
-        pytest.param("TLS", StoreFault.TIMEOUT, "one without it redis://", id="no TLS there"),
+        pytest.param("TLS", StoreFault.TIMEOUT, "a server without TLS redis://", id="no TLS there"),
         pytest.param("password", StoreFault.PASSWORD, "refuses the user or the", id="password"),
         pytest.param("user", StoreFault.PASSWORD, "refuses the user or the", id="unknown user"),
-        pytest.param("no password", StoreFault.PASSWORD, "it wants a password", id="no password"),
+        pytest.param("no password", StoreFault.PASSWORD, "Redis needs a password", id="no password"),
         pytest.param("rights", StoreFault.NO_RIGHTS, "the user lacks rights", id="rights"),
         pytest.param("no INFO", StoreFault.NO_RIGHTS, "the user lacks rights", id="no INFO"),
         pytest.param("not Redis", StoreFault.NOT_REDIS, "another program than", id="not Redis"),
-        pytest.param("hangs up", StoreFault.CLOSED, "it closes the connection", id="hangs up"),
-        pytest.param("database", StoreFault.NO_DATABASE, "no database of this", id="database"),
+        pytest.param("hangs up", StoreFault.CLOSED, "closes the connection", id="hangs up"),
+        pytest.param("database", StoreFault.NO_DATABASE, "no database with this", id="database"),
     ],
 )
 async def test_a_failed_first_connection_has_a_reason(

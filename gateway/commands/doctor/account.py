@@ -63,11 +63,11 @@ async def check_accounts(
     writes: bool = False,
     sends: Mapping[str, Send] = MappingProxyType({}),
 ) -> AsyncIterator[list[Finding]]:
-    """Sign in as each account, then check `spreadsheet`; if it is None, check the Sheets API.
+    """Sign in as each account, then check `spreadsheet`, or the Sheets API if it is None.
 
     Yields the findings of each step as soon as Google has answered. `sends` has functions that call
-    Google, by account name, with which a running gateway keeps within its quota. Cost: at most 5
-    reads, 1 more for each account if there are several, and 3 writes if `writes` is true.
+    Google, by account name; with them a running gateway counts the calls in its quota. Cost: at
+    most 5 reads, 1 more for each account if there are several, and 3 writes if `writes` is true.
     """
     accounts = settings.google.by_account()
     try:
@@ -164,7 +164,7 @@ async def _reaches(sheets: GoogleSheets, spreadsheet: str) -> bool | None:
 
 
 def context_of(settings: GoogleSettings, client: Client) -> CheckContext:
-    """Return the context for messages about a client that has signed in."""
+    """Return account, project, key file and endpoint of a client, for messages."""
     return CheckContext(
         account=client.tokens.account,
         project=client.tokens.project,
@@ -203,8 +203,8 @@ async def _names_in(
 ) -> Names:
     """Return the names in a spreadsheet, read with the first account that has access.
 
-    Raises GatewayError if no account can read it. If an account failed for another reason than
-    missing access, the error has that reason.
+    Raises GatewayError if no account can read the spreadsheet. A failure for another reason than
+    missing access takes precedence.
     """
     layouts, failures = Layouts(settings.worksheets), list[GatewayError]()
     for name, client in opened.items():

@@ -1,9 +1,9 @@
-"""Findings of `check`, and explanations of errors of Google: a template for each cause.
+"""Findings of `check`, and texts about Google's errors, with a template for each cause.
 
 Rules:
-- A text gives the cause, then the solution. Of Google's messages it quotes only the status and
-  known reasons, so it never quotes a cell.
-- Values of proxy variables are not shown, because they might contain a password.
+- A text has the cause, then the solution. A text quotes only the status and known reasons of
+  Google's messages, so it never quotes a cell.
+- Values of proxy variables are not shown, because they can contain a password.
 """
 
 import os
@@ -43,7 +43,7 @@ LIBRARY_PAGE = "https://console.cloud.google.com/apis/library/sheets.googleapis.
 UNAUTHENTICATED = 401
 FIRST_FAILURE = 500
 TOLERATED_SECONDS = 30.0
-"""Maximum difference of the clocks that is not reported. Google accepts some minutes."""
+"""Maximum difference of the clocks without a warning. Google accepts about 5 minutes."""
 PROXY_SCHEMES = ("https", "http", "all")
 SYNCHRONISE = (
     "Synchronise this machine's clock: sudo timedatectl set-ntp true, or chrony or ntpd; "
@@ -52,7 +52,7 @@ SYNCHRONISE = (
 
 _UNITS = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"))
 _DEEPEST = 10
-"""Maximum number of errors in a chain of causes that are examined."""
+"""Maximum number of errors in a chain of causes that `chain` yields."""
 _LET_OUT = "Allow this machine https (port 443) to it, or set HTTPS_PROXY to the network's proxy."
 _LATE = f"{{host}} does not answer in time: a firewall may drop the packets. {_LET_OUT}"
 # The first match decides, so subclasses come before their base classes.
@@ -212,11 +212,11 @@ Level = Literal["ok", "note", "warning", "problem"]
 
 @dataclass(frozen=True)
 class Finding:
-    """A line of the report of `check`: the cause, then the solution.
+    """A line in the output of `check`: a cause, then a solution.
 
-    A finding with the level `problem` makes the command fail. A `note` explains how the gateway
-    reads the spreadsheet, and has no solution. The text ends without a full stop, because users
-    copy a command or URL at its end.
+    With the level `problem`, the command fails. A `note` explains how the gateway reads the
+    spreadsheet, and has no solution. The text ends without a full stop, because users copy a
+    command or URL at its end.
     """
 
     level: Level
@@ -224,7 +224,7 @@ class Finding:
 
 
 def _finding(level: Level, text: str) -> Finding:
-    """Make a finding; invisible characters are escaped, because the text can quote a server."""
+    """Make a finding. Escapes invisible characters, because the text can quote a server."""
     return Finding(level, quoting.printable(text.removesuffix(".")))
 
 
@@ -235,7 +235,7 @@ quoted = partial(quoting.quoted, longest=LONGEST_NAME)
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names with commas and "and"; after ten names, only the number of the others follows."""
+    """Join names with commas and "and". Ten names are shown, then the number of the others."""
     if len(names) > MOST_NAMED:
         return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
     *others, last = names
@@ -291,7 +291,7 @@ def refusal_words(error: GatewayError, context: CheckContext) -> str:
 
 
 def _account_words(refusal: GoogleRefusal, context: CheckContext) -> str:
-    """Return why the Sheets API does not accept an account that has a token, and a solution."""
+    """Return the reason why the Sheets API refuses an account with a token, and a solution."""
     if refusal.disabled_in is not None:
         project = refusal.disabled_in or context.project
         query = f"?project={project}" if project else ""
@@ -306,7 +306,7 @@ def _account_words(refusal: GoogleRefusal, context: CheckContext) -> str:
 
 
 def sign_in_words(error: TokenUnavailable, context: CheckContext) -> str:
-    """Return why Google issued no access token, and a solution."""
+    """Return the reason why Google issued no access token, and a solution."""
     if error.failure is TokenFailure.UNREACHABLE:
         host = asked_host(error) or "Google's token endpoint"
         return f"no token available: {unreachable_words(host, error)}"
@@ -333,7 +333,7 @@ def clock_words(offset_seconds: float) -> str:
 
 
 def unreachable_words(host: str, error: BaseException) -> str:
-    """Return why `host` cannot be reached, by the causes of the error, and a solution."""
+    """Return the reason why `host` cannot be reached, and a solution."""
     text = next(
         template.format(host=host, reason=_reason(cause))
         for kind, template in _UNREACHABLE

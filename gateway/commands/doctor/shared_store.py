@@ -14,50 +14,50 @@ ATTEMPTS = 3
 _PROBE_KEY = "{gateway}:check"
 
 _WORDS: Mapping[StoreFault, str] = {
-    StoreFault.PASSWORD: "it wants a password. Add it to the URL: redis://:PASSWORD@HOST:PORT/DB",
+    StoreFault.PASSWORD: "Redis needs a password. Add it: redis://:PASSWORD@HOST:PORT/DB",
     StoreFault.REFUSED: (
         "nothing listens there. Start Redis, or correct host and port; in a container, 127.0.0.1 "
         "is the container itself"
     ),
-    StoreFault.UNKNOWN_HOST: "there is no host of this name. Correct it, or its entry in the DNS",
+    StoreFault.UNKNOWN_HOST: "the host name is not found. Correct the name or its DNS entry",
     StoreFault.TIMEOUT: (
-        "it does not answer within 0.25 s. Correct host and port, or let the firewall pass them; "
-        "a server with TLS needs rediss://, one without it redis://"
+        "Redis does not answer within 0.25 s. Correct host and port, or allow them in the "
+        "firewall; a server with TLS needs rediss://, a server without TLS redis://"
     ),
     StoreFault.NO_RIGHTS: (
         "the user lacks rights. It needs +@all -@dangerous +info, and ~{gateway}:* for its keys"
     ),
     StoreFault.NOT_REDIS: (
-        "another program than Redis answers there. Correct host and port; a server with TLS needs "
+        "another program than Redis answers. Correct host and port; a server with TLS needs "
         "rediss://"
     ),
     StoreFault.TLS: (
-        "TLS fails. A server without TLS needs redis://; for a certificate of an authority of "
-        "your own, add ?ssl_ca_certs=FILE"
+        "TLS fails. A server without TLS needs redis://; for a certificate of your own CA, add "
+        "?ssl_ca_certs=FILE"
     ),
     StoreFault.NO_DATABASE: (
-        "it has no database of this number. Correct the number behind the last /, or raise its "
-        "setting databases"
+        "Redis has no database with this number. Correct the number after the last /, or raise "
+        "the setting databases of Redis"
     ),
-    StoreFault.READ_ONLY: "it is a replica, which takes no writes. Name its primary server",
-    StoreFault.FULL: "its memory is full. Raise its setting maxmemory",
+    StoreFault.READ_ONLY: "this is a replica, which accepts no writes. Name its primary server",
+    StoreFault.FULL: "the memory of Redis is full. Raise its setting maxmemory",
     StoreFault.CANNOT_SAVE: (
-        "it takes no writes, because it cannot save them to its disk. Switch its persistence off: "
-        'save ""'
+        "Redis accepts no writes, because it cannot save them to disk. Switch its persistence "
+        'off: save ""'
     ),
-    StoreFault.TOO_MANY_CLIENTS: "it takes no more clients. Raise its setting maxclients",
-    StoreFault.LOADING: "it is loading its data. Run check again in a few seconds",
+    StoreFault.TOO_MANY_CLIENTS: "Redis accepts no more clients. Raise its setting maxclients",
+    StoreFault.LOADING: "Redis is loading its data. Run check again in a few seconds",
     StoreFault.CLOSED: (
-        "it closes the connection. Correct host and port; a server with TLS needs rediss://. Its "
-        "own log may have the reason"
+        "Redis closes the connection. Correct host and port; a server with TLS needs rediss://. "
+        "The log of Redis might have the reason"
     ),
 }
 
 
 async def check_redis(url: str, layouts: Layouts = DEFAULT_LAYOUTS) -> Finding:
-    """Try the commands of a gateway on Redis, up to three times.
+    """Run a gateway's commands on Redis, up to three times. Returns `ok`, or the problem.
 
-    Also reports if running gateways have other `layouts`.
+    Running gateways with other `layouts` are a problem too.
     """
     try:
         check_url(url)
@@ -76,7 +76,7 @@ async def check_redis(url: str, layouts: Layouts = DEFAULT_LAYOUTS) -> Finding:
                 if not await agrees(store, layouts, keeps=False):
                     return problem(
                         f"cluster.redis: {place}: running processes have other tables "
-                        "[[worksheets]], and one with these does not start beside them. Give all "
+                        "[[worksheets]], so a process with these tables does not start. Give all "
                         "processes the same tables"
                     )
                 return ok(f"cluster.redis: {place} answers")
@@ -86,7 +86,7 @@ async def check_redis(url: str, layouts: Layouts = DEFAULT_LAYOUTS) -> Finding:
 def _words(error: BaseException | None, *, has_password: bool) -> str:
     fault = StoreFault.OTHER if error is None else fault_of(error)
     if fault is StoreFault.PASSWORD and has_password:
-        return "it refuses the user or the password. Correct them in the URL"
+        return "Redis refuses the user or the password. Correct them in the URL"
     return _WORDS.get(
-        fault, f"it cannot be used ({type(error).__name__}). It must be Redis 6 or later, or Valkey"
+        fault, f"it cannot be used ({type(error).__name__}). Use Redis 6 or later, or Valkey"
     )

@@ -30,12 +30,12 @@ from gateway.worksheets.access import Layouts
 
 NEARLY_FULL = 0.8 * MAX_METADATA_CHARACTERS
 FULL = MAX_METADATA_CHARACTERS - 100
-"""Characters of metadata above which the entries of a further write do not fit."""
+"""Number of characters of metadata above which the gateway cannot add an entry for a write."""
 KEY = "gw-check"
 """Key of the metadata that `check --write` creates."""
 
 _OF_GATEWAYS = re.compile(rf"gw-[0-9a-f]{{12}}|{KEY}")
-"""Regular expression for the keys of metadata that gateways and this command create."""
+"""Keys of metadata that gateways and this command create."""
 
 
 async def check_spreadsheet(
@@ -85,7 +85,7 @@ async def check_spreadsheet(
 
 
 def id_words(given: str) -> str:
-    """Return why a spreadsheet ID is invalid, with the ID in it if it is a URL."""
+    """Return the reason why a spreadsheet ID is invalid. For a URL, the text has the ID in it."""
     if a1.is_published(given):
         return (
             "this is the URL of a published copy, which does not contain the ID. Open the "
@@ -114,8 +114,8 @@ async def check_metadata(sheets: Sheets, spreadsheet: str, context: CheckContext
     return [
         (problem if size > FULL else warning)(
             f"spreadsheet {spreadsheet}: its developer metadata has {size} of "
-            f"{MAX_METADATA_CHARACTERS} characters; writes need room in it, and get 503 (5034) "
-            "without it. Entries of gateways by key (characters): "
+            f"{MAX_METADATA_CHARACTERS} characters; without free characters, writes get 503 "
+            "(5034). Entries of gateways by key (characters): "
             f"{_shares(found, of_gateways=True)}; of others: {_shares(found, of_gateways=False)}. "
             "A running gateway deletes its own old entries when it needs room. Delete entries of "
             "former gateways, or of others, with a script: see 5034 in "
@@ -125,7 +125,7 @@ async def check_metadata(sheets: Sheets, spreadsheet: str, context: CheckContext
 
 
 def _shares(found: Sequence[Fence], *, of_gateways: bool) -> str:
-    """Return the keys of entries as a text, each with number and size, the largest first."""
+    """Return a text with key, number and characters of the metadata, the largest key first."""
     by_key: dict[str, list[Fence]] = {}
     for each in found:
         if (_OF_GATEWAYS.fullmatch(each.key) is not None) is of_gateways:
@@ -140,10 +140,10 @@ def _size(found: Sequence[Fence]) -> int:
 
 
 async def check_writing(sheets: Sheets, spreadsheet: str, context: CheckContext) -> list[Finding]:
-    """Create developer metadata with the same ID twice, and delete it. Cost: 3 writes.
+    """Create developer metadata with the same ID twice, then delete it. Cost: 3 writes.
 
-    The finding says whether Google rejects the second entry. Only then can the gateway find out if
-    Google applied a write whose answer was lost.
+    The finding says whether Google rejects the second entry. If Google does, the gateway can find
+    out whether Google applied a write whose answer was lost.
     """
     place, problem_words = f"spreadsheet {spreadsheet}:", "it cannot be written to: "
     used, other = Fence.random(KEY), Fence.random(KEY)

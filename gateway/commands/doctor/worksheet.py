@@ -2,9 +2,10 @@
 
 Rules
 - A finding names rows, columns, field names and settings, never a cell below the header.
-- The first rows show if a column is filled down with checkboxes, formulas or dropdowns. Of the
-  rows below, only values are read.
-- Rows after a blank row, and below a native table, can be totals or notes. A finding names them.
+- The first rows show whether a column is filled down with checkboxes, formulas or dropdowns. Only
+  the values of later rows are read.
+- Rows after a blank row, and below a native table, can be totals or notes. A finding names these
+  rows.
 """
 
 import json
@@ -34,7 +35,7 @@ from gateway.worksheets.catalogue import first_cells, read_first_rows
 from gateway.worksheets.loader import header_of
 
 MAX_CELLS = 1_000_000
-"""Maximum number of cells of all worksheets that are read completely."""
+"""Maximum number of cells, of all worksheets together, that are read completely."""
 
 MAX_RANGE_CHARACTERS = 4_000
 """Maximum total length of the A1 ranges in the URL of a read."""
@@ -429,7 +430,7 @@ class _Rows:
 
     @property
     def _record_field(self) -> str | None:
-        """Field with the most values, without filled-down columns; None if all are filled down."""
+        """Name of the field with the most values, except filled-down columns, or None."""
         counts = {
             name: sum(cell not in ("", None) for cell in self._displayed[at])
             for name, at in self._header.columns.items()
@@ -438,7 +439,7 @@ class _Rows:
         return max(counts, key=counts.__getitem__, default=None)
 
     def _rows(self, first: int, last: int | None = None) -> str:
-        """Return a text for a range of rows, with the row numbers of the worksheet."""
+        """Return a text such as "rows 5 to 9", with the row numbers of the worksheet."""
         top = self._header.row
         if last is None or first == last:
             return f"row {top + first}"
@@ -457,10 +458,7 @@ def _is_computed(first: Sequence[SeenCell]) -> bool:
 
 
 def _filling(first: Sequence[SeenCell], cells: Sequence[object]) -> Collection[object]:
-    """Return the texts with which a column is filled down, by its first cells.
-
-    Returns an empty collection for a column that is not filled down.
-    """
+    """Return the texts with which a column is filled down, or an empty collection."""
     if _is_computed(first):
         return frozenset(cells)
     found: set[object] = {cell.text for cell in first if cell.value is False}

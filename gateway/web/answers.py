@@ -179,9 +179,9 @@ def weakly_tagged(body: bytes) -> Encoded:
 def freshness_lines(
     age: int, ttl: int, is_hit: bool, reason: str, is_alone: bool, no_cache: bool
 ) -> HeaderLines:
-    """`Age` and `Cache-Status` as raw lines, from the members of `Freshness` in whole seconds.
+    """Return the header lines `Age` and `Cache-Status`. Times are in whole seconds.
 
-    `no_cache` is a member of the request.
+    `reason` says why the rows are stale, or is "". `no_cache`: the request asked for fresh rows.
     """
     alone = _DETAIL_ALONE if is_alone else ""
     if not is_hit and not reason:

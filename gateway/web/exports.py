@@ -86,7 +86,7 @@ async def parse_export(request: Request, admitted: Admitted) -> Asked:
 def _parse_export(
     text: bytes, accepted: str, max_rows: int, again: parameters.Leniency
 ) -> ExportAsked:
-    """Parse the parameters of an export, on a plan with this maximum of rows."""
+    """Parse the parameters of an export. `max_rows` is the plan's limit of exported rows."""
     asking = parameters.asking_of(text, again)
     named = (parameters.single_text(asking, FORMAT) or accepted).strip().lower()
     if named not in FORMATS:

@@ -59,7 +59,7 @@ _PERCENT, _PLUS, _EQUALS, _RETURN, _LINE_FEED = b"%+=\r\n"
 _ESCAPED_BYTE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
 _OF_PAGE: Final = re.compile(b"(?:^|&)(?:skip|cursor)[^&]*")
-"""Parameters for paging."""
+"""Parameters that select a page."""
 _SAFE: Final = f"{string.ascii_letters}{string.digits}-._~!$&'()*+,;=:@/?%".encode()
 """Characters that a query can contain unescaped (RFC 3986, 3.4), as bytes."""
 _FREE = frozenset((CURSOR, "skip", "limit", "keys", "keys[]", "count", VALUES, "no-cache"))
@@ -165,7 +165,7 @@ def is_given(name: str, query_string: bytes) -> bool:
 
 
 def is_filled(name: str, query_string: bytes) -> bool:
-    """True if a query has a value of this parameter."""
+    """True if the query has this parameter with a value."""
     return any(asking_of(sift(query_string).asked).parameters.get(name, ()))
 
 
@@ -277,7 +277,7 @@ class Asking(msgspec.Struct, frozen=True):
 
     parameters: Parameters
     bracketed: Sequence[str] = ()
-    """Names of the parameters that are sent with brackets, without the brackets."""
+    """Names of the parameters with brackets, without their brackets."""
     again: Leniency = PLAIN
     readings: list[str] = []
     """Names of the lenient decodings that were used."""
@@ -288,7 +288,7 @@ class Asking(msgspec.Struct, frozen=True):
 
 
 def asking_of(parameters: bytes, again: Leniency = PLAIN) -> Asking:
-    """Decode parameters as a form: `+` is a blank, and other text is UTF-8."""
+    """Decode a query as a form: `+` is a blank, text is UTF-8."""
     values: dict[str, list[str]] = {}
     bracketed: list[str] = []
     for part in parameters.split(b"&") if parameters else ():

@@ -469,7 +469,7 @@ class UpsertBody(RowsBody):
 
 
 def conflict_names(text: bytes) -> Selection:
-    """Parse the distinct names of `on_conflict`: comma-separated, a JSON array, or in brackets."""
+    """Parse the distinct names of `on_conflict`, comma-separated, as JSON array or in brackets."""
     asking = asking_of(text)
     whole = ""
     if ON_CONFLICT in asking.bracketed:

@@ -109,7 +109,7 @@ def _listed(
 
 
 async def parse_schema(_request: Request, admitted: Admitted) -> Asked:
-    """Parse the format of a schema. Raises InvalidQuery for an unknown one."""
+    """Parse the parameter `format` of a schema. Raises InvalidQuery for an unknown format."""
     asked = single_text(asking_of(admitted.asked), FORMAT) or JSON_FORMAT
     if asked not in _CONTENT_TYPES:
         raise InvalidQuery(f"{FORMAT} of a schema must be {' or '.join(_CONTENT_TYPES)}.")

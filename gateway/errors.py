@@ -616,9 +616,9 @@ class RowNumberUnknown(GatewayError, code=4094, status=409, outcome="applied"):
 class RowsMoved(GatewayError, code=4095, status=409, outcome="applied"):
     """The write changed another record than planned, because people moved rows at the same moment.
     Do not send it again; `rowIndex` is the row number, `expected` the planned record, and `met` the
-    one that was changed or deleted.
+    record that was changed or deleted.
 
-    `met` is as the record is now after an update, as it was before a delete, or None if unknown.
+    `met` is the record after an update, the record before a delete, or None if unknown.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ class AddressRates:
         self._rates: LRUCache[str, Gcra] = LRUCache(max_kept)
 
     def count(self, address: str) -> float:
-        """Count a request. Returns 0 if it is within the limit, else the seconds to wait."""
+        """Count a request. Returns 0 within the limit, else the seconds to wait."""
         rate = self._rates.setdefault(network_of(address), Gcra())
         return rate.take(self._limit, self._timer())
 

@@ -140,7 +140,7 @@ def check_unconditional(caller: Caller) -> None:
 
 
 def granted_spreadsheet(grants: Grants, spreadsheet: str | None) -> str:
-    """Return the ID of the requested spreadsheet, or without a request of the only granted one.
+    """Return the ID of the requested spreadsheet, or by default of the key's only spreadsheet.
 
     Raises InvalidSpreadsheetId, or SpreadsheetNotFound for a spreadsheet without a grant.
     """

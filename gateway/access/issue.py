@@ -27,7 +27,7 @@ _MAX_URL_CHARACTERS = 2000
 
 @dataclass(frozen=True, kw_only=True)
 class KeyRequest:
-    """An operator's request for a new or changed key. With `expires_at` None it never expires."""
+    """An operator's request for a new or changed key. `expires_at` None means no expiry."""
 
     name: str
     plan: str = "paid"

@@ -423,7 +423,7 @@ def may_use_any_spreadsheet(record: KeyRecord, now: datetime) -> bool:
 
 
 WhereFrom = Callable[[], str]
-"""Function that returns the client's address. It is called only for invalid keys."""
+"""Function that returns the client's address, called only for invalid keys."""
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def write_pepper(path: Path, pepper: bytes) -> None:
 
 
 def read_pepper(path: Path) -> bytes:
-    """Read the pepper file. Raises OSError, and `ConfigError` as `load_pepper` does."""
+    """Read the pepper file. Raises OSError, or `ConfigError` if it is damaged or open to others."""
     with private_file.open_regular(private_file.own_target(path)) as file:
         mode = os.fstat(file.fileno()).st_mode
         pepper = file.read(LENGTH + 1)

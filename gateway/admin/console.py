@@ -258,7 +258,7 @@ class _Console:
         )
 
     def _cookie_name(self, request: Request) -> str:
-        """Return the cookie's name. It has the port, because all ports of a host share cookies."""
+        """Return the cookie's name with the port, because all ports of a host share cookies."""
         if self.settings.admin.public_url:
             return f"__Host-{COOKIE}"
         _, port = request.scope["server"] or ("", 0)

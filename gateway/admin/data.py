@@ -113,7 +113,7 @@ class _View:
 async def _view(asked: AdminRequest) -> _View:
     """Find the key, spreadsheet and worksheet that the URL names, or by default the first ones.
 
-    Costs as many Google calls as `GET /v2/sheets`. Raises RouteNotFound if the key is not active.
+    Cost: 2 reads of Google, at most once a minute. Raises RouteNotFound if the key is not active.
     """
     keys, key_id = [*await asked.keys()], asked.asked("key")
     record = next((each for each in keys if each.id == key_id or not key_id), None)
@@ -156,7 +156,7 @@ async def _view(asked: AdminRequest) -> _View:
 
 
 async def data_page(asked: AdminRequest) -> Page | Redirect:
-    """Return the page with rows. Calls Google for `GET /v2/sheets`, and for the list of rows."""
+    """Return the page with rows. Cost: the reads of the list, and 2 reads at most once a minute."""
     view = await _view(asked)
     if view.caller is None or not view.sheet:
         values = {**view.values(), "rows": None, "done": ""}
@@ -278,7 +278,7 @@ async def _row_form(
 
 
 async def save_row(asked: AdminRequest) -> Page | Redirect:
-    """Create, update or delete the row of a form. Calls Google for `GET /v2/sheets` and a write."""
+    """Create, update or delete the row of a form. Cost: at most 2 reads, and the calls of the write."""
     view = await _view(asked)
     view.check()
     form = dict(asked.form)  # a checked box comes after a hidden field with the same name

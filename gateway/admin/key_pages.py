@@ -77,7 +77,7 @@ async def new_key_page(asked: AdminRequest) -> Page:
 async def save_new_key(asked: AdminRequest) -> Page | Redirect:
     """Create a key from a form, and return the page that shows the key.
 
-    Calls Google as `make_key` does, and at most once as `GET /v2/sheets`.
+    Cost: 1 to 3 reads of Google for each granted spreadsheet, and at most 2 reads for the page.
     """
     form = dict(asked.form)
     key_id, texts = form.get("id", ""), _typed(form)
@@ -180,7 +180,7 @@ async def _form(
 async def _made(
     asked: AdminRequest, record: KeyRecord, secret: str, warnings: Sequence[str] = ()
 ) -> Page:
-    """Return the page with a new secret and an example. Calls Google as `GET /v2/sheets`."""
+    """Return the page with a new secret and an example. Cost: at most 2 reads of Google."""
     grants = record.grants
     spreadsheet, title = min(grants.spreadsheets or ("",)), min(grants.worksheets or ("",))
     if spreadsheet and not title and grants.may_read:

@@ -191,7 +191,10 @@ def url(path: str, **parameters: object) -> str:
 
 
 def instant(text: str, now: datetime) -> datetime:
-    """Parse an ISO 8601 time, by default UTC, or a duration ago as `24h`. Raises InvalidQuery."""
+    """Parse an ISO 8601 time, by default UTC, or a duration before now, such as `24h`.
+
+    Raises InvalidQuery.
+    """
     if ago := _AGO.fullmatch(text):
         return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
     try:

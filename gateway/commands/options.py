@@ -158,7 +158,8 @@ async def new_key(
 async def warn_or_fail(settings: "Settings", grants: "Grants") -> None:
     """Exit if a spreadsheet, worksheet or field of a key does not exist.
 
-    Prints a warning for each spreadsheet that could not be read. Cost: as `look_for`.
+    Prints a warning for each spreadsheet that could not be read. Cost: 1 to 3 reads for each
+    spreadsheet, and 1 read for each account without access.
     """
     from gateway.commands.doctor.account import look_for
 

@@ -9,8 +9,8 @@ Rules
 - Authorised reads are cached. The cache key is a digest of credentials, worksheet and origin, with
   a random secret of the process, so that no API key is stored. An entry has the caller and the read
   access, but no rates: each request is charged.
-- An entry expires when the active keys must be refreshed, or when a change of keys is signalled. So
-  it delays no revocation.
+- An entry expires when the active keys must be refreshed, or when a change of keys is signalled, so
+  that no revocation is delayed.
 """
 
 import secrets
@@ -164,7 +164,7 @@ class Admission:
         return caller, spreadsheet, lease
 
     async def _charge(self, request: Request, parameters: Sifted, caller: Caller) -> RateLease:
-        """Charge the request, and return its lease. Raises as `RateLease.enter`."""
+        """Charge the request, and return its lease. Raises RateLimited or TooManyInFlight."""
         request.event.key = caller.key_id
         lease = request.lease = self.rates.lease(caller)
         if lease.usage.shared is not None:  # a process alone waits for nothing
@@ -263,7 +263,7 @@ LONGEST_TITLE = 256
 """Maximum characters of a cached title. Titles in Google Sheets are shorter."""
 
 _CREDENTIAL_HEADERS = frozenset((*KEY_HEADERS, *SPREADSHEET_HEADERS, b"origin"))
-"""Headers that can change the rights of a read. They are part of the cache key."""
+"""Headers that can change the rights of a read, and so are part of the cache key."""
 
 _DIGEST_BYTES = 16
 

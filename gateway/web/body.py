@@ -41,7 +41,7 @@ from gateway.worksheets.writes import Fields, FormFields
 
 JSON_STARTS = (b"{", b"[")
 _NO_TYPES = ("", "text/plain")
-"""Media types of clients that do not describe their body; it is parsed as JSON."""
+"""Media types that do not describe the body, which is then parsed as JSON."""
 _NO_FIELD = "The object contains no field to write. Send at least one."
 _BLANK_FORM = (
     "The body was read as a form, and none of its fields has a value. A new row needs at least "

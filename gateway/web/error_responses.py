@@ -12,7 +12,7 @@ from gateway.web.request import Request
 from gateway.web.state import State
 
 ERROR_TYPE = "SheetsonError"
-"""Value of `type` in every error; clients compare it."""
+"""Value of `type` in every error, which clients compare."""
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _UPDATES = (

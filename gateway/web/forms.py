@@ -1,7 +1,8 @@
 """Submissions: creates with create-only keys, as forms of static pages send them.
 
 Rules
-- Three fields of a form are never stored: `_next`, `_gotcha`, `_id`. In JSON they are stored.
+- Three fields of a form are never stored: `_next`, `_gotcha`, `_id`. JSON fields with these names
+  are stored.
 - `_next` must be an absolute URL with an origin of the key. With another URL nothing is written. A
   relative URL would lead to the gateway.
 - People do not see the field `_gotcha`. If a program fills it, the form is not written, and the

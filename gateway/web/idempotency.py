@@ -19,7 +19,7 @@ from gateway.worksheets.writes import Fields, FormFields, WriteIdentity
 IDEMPOTENCY_KEY = "Idempotency-Key"
 HEADER = IDEMPOTENCY_KEY.lower().encode()
 _OTHER_HEADER = b"x-idempotency-key"
-"""Header of other services. It is an error, because without it a repetition writes twice."""
+"""Header of other services. If it were ignored, a repetition would write twice."""
 REPLAYED: Mapping[str, str] = {"Idempotent-Replayed": "true"}
 """Header of an answer that an earlier request with the same key got."""
 
@@ -117,7 +117,7 @@ def parse_key(values: Sequence[str]) -> str | None:
 
 
 def fingerprint(body: Fields | Sequence[Fields]) -> str:
-    """Return the digest of a body. It ignores the order of fields, and 1 equals 1.0."""
+    """Return the digest of a body. The order of fields does not matter, and 1 equals 1.0."""
     if isinstance(body, Mapping):
         return digest_of(_plain(body))
     return digest_of([_plain(fields) for fields in body])

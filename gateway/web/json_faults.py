@@ -58,7 +58,7 @@ _KINDS: Sequence[tuple[re.Pattern[str], str, str]] = (
     (re.compile(r"(?:\0[^\0]){2}|(?:[^\0]\0){2}", re.DOTALL), "it is UTF-16", "Encode it as UTF-8"),
     (re.compile(r"""\s*[^\s{}\[\]"'<>=&:,]+="""), "it is a form, such as name=Ann", ""),
 )
-"""Formats other than JSON: pattern of the start, description, and advice ("": `form_help`)."""
+"""Other formats: pattern of the start, description, and advice, which "" takes from `Subject`."""
 
 _CURLY = "“”„‟«»‘’‚‛"
 _CURLY_END = re.compile(rf"[{_CURLY}]\s*(?:[,:\]}}]|\Z)")

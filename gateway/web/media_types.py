@@ -9,7 +9,7 @@ MULTIPART = "multipart/form-data"
 HTML = "text/html"
 
 _CHARSET = "; charset=utf-8"
-"""Parameter of text types. Without it, some clients decode texts as Latin-1."""
+"""Parameter of text types, without which some clients decode texts as Latin-1."""
 
 JSON_TEXT = f"{JSON}{_CHARSET}"
 """`Content-Type` of JSON answers."""

@@ -1,7 +1,7 @@
 """Pages without a key: `/` and `/docs` with their files, `/livez` and `/readyz`.
 
-Until Google has accepted an account, `/readyz` sometimes requests tokens. Afterwards it does not
-depend on Google, because cached rows can be served during an outage of Google.
+Until Google has accepted an account, `/readyz` sometimes requests tokens. Afterwards `/readyz` does
+not depend on Google, because cached rows can be served during an outage of Google.
 
 Rules: no page reads or writes rows, and only `/` and `/readyz` use the key store. All files are
 read at startup, so that no path of a request reaches the file system. Links are relative, so that a

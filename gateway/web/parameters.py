@@ -100,7 +100,7 @@ class Sifted(msgspec.Struct, frozen=True):
     refusal: str = ""
     """Error message for a parameter that must not be ignored; "" without one."""
     unknown: tuple[str, ...] = ()
-    """Distinct names of unknown parameters. They are ignored unless a field has the name."""
+    """Distinct names of unknown parameters, which are ignored unless a field has the name."""
     method: bytes = b""
     """Method overrides in the query, such as `&_method=PUT`, still encoded."""
 
@@ -377,7 +377,7 @@ def _decoded_text(encoded: bytes) -> str:
 
 
 def _unfolded(part: bytes) -> bytes:
-    """Decode a query that a client percent-encoded as a whole; its values stay encoded.
+    """Decode a query that a client percent-encoded as a whole, but not its values.
 
     If an encoded name has a value after a plain `=`, only the name is surely encoded twice.
     """

@@ -162,7 +162,7 @@ class RowOperation(Signature):
     is_export: bool = False
     """Condition: `format` or `Accept` requests an export."""
     needs: Callable[[Caller], bool] | None = None
-    """Condition: the function returns True for the caller."""
+    """Condition: this function returns True for the caller."""
 
     price: int = 1
     check: Callable[[Request, Admitted], None] | None = None
@@ -544,7 +544,7 @@ def _key_problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
 
 
 def _field_finder(fields: Mapping[str, Stored]) -> Callable[[str], str | None]:
-    """Return a search for a field's name in a row: exact, else trimmed, else unique in NFC."""
+    """Return a function that finds a field's name: exact, else trimmed, else unique in NFC."""
     trimmed: dict[str, str] = {}
     by_form: dict[str, str | None] = {}
 
@@ -613,7 +613,7 @@ def run_write(
 def refuse_condition(
     request: Request, admitted: Admitted, *, may_create: bool = False, by_filter: bool = False
 ) -> None:
-    """Raise an error if a write to several rows has `If-Match`, or if the plan requires it."""
+    """Raise an error if a write to several rows has `If-Match`, or the plan requires `If-Match`."""
     if by_filter:
         check_filter(admitted.caller)
     check_unconditional(admitted.caller)

@@ -63,7 +63,7 @@ def writable_names(view: View) -> Sequence[str]:
 async def run_worksheets(
     request: Request, admitted: Admitted, target: Target, _asked: Asked
 ) -> Served:
-    """Return the worksheets that the key can see, as JSON. Calls Google as `Catalogue.read`."""
+    """Return the worksheets that the key can see, as JSON. Cost: 2 reads, at most once a minute."""
     state, caller, access = request.state, admitted.caller, target.access
     spreadsheet, catalogue = target.worksheet.spreadsheet, state["catalogue"]
     contents, freshness = await catalogue.read(spreadsheet, key_id=caller.key_id)
@@ -117,7 +117,7 @@ async def parse_schema(_request: Request, admitted: Admitted) -> Asked:
 
 
 async def run_schema(request: Request, admitted: Admitted, target: Target, asked: Asked) -> Served:
-    """Return the schema of a worksheet in the format of `asked`. Calls Google as `Catalogue.read`.
+    """Return the schema of a worksheet. Cost: 2 reads, at most once a minute.
 
     Raises WorksheetNotFound, NoHeaderRow, and InvalidQuery for a parameter with a field's name.
     """

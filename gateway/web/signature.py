@@ -28,7 +28,7 @@ PARAMETERS: Final = (*READ_PARAMETERS, ON_CONFLICT, MAX_AFFECTED, FORMAT, FORMUL
 BRACKETED: Final = (WHERE, "order", "keys", ON_CONFLICT)
 """Parameters that clients can also send with brackets, such as `keys[]=name`."""
 SELECTING: Final = (WHERE, ON_CONFLICT)
-"""Parameters that select the rows of a write. A write does not ignore them if they are empty."""
+"""Parameters that select rows. An unsuitable write refuses them even if they are empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Signature:
     writes: tuple[Right, ...] = ()
     """Rights to write that the operation needs; empty for a read."""
     is_for_create_only: bool = False
-    """True if a create-only key may use the operation."""
+    """True if create-only keys can use the operation."""
     parameters: tuple[str, ...] = ()
     preferences: tuple[str, ...] = ()
     hint: str = ""
@@ -80,4 +80,4 @@ DESCRIPTION: Final = Signature(
     ignores_unknown_parameters=True,
     is_for_create_only=True,
 )
-"""`/openapi.json`, which ignores all parameters but `values` and those for credentials."""
+"""`/openapi.json`, which ignores all parameters except `values` and credentials."""

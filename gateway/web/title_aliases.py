@@ -26,7 +26,7 @@ from gateway.worksheets.access import Target, WorksheetId, worksheet_not_found
 REMEMBERED_SECONDS = 60.0
 MAX_REMEMBERED = 1000
 MAX_LISTED = 10
-"""Maximum number of worksheets of which a message names all."""
+"""Maximum number of worksheets that a message lists completely."""
 MAX_NAMED = 3
 MAX_COMPARED = 200
 """Maximum number of titles that are compared with the requested name."""

@@ -24,7 +24,7 @@ from gateway.web.signature import BRACKETED, CREDENTIALS, CURSOR, PARAMETERS, SE
 CACHE_BUSTERS: Final = frozenset(
     {"_", "_ts", "ts", "t", "v", "cb", "nocache", "noCache", "no_cache"}
 )
-"""Parameters that pages send with random values. They include `nocache`, unlike `no-cache`."""
+"""Parameters with random values, to bypass caches. `nocache` is not a misspelt `no-cache`."""
 
 _PAGE = "a list is paged with limit and skip, as in limit=20&skip=40."
 _CURSOR = "a list is paged with cursor: send cursor= first, then the cursor of each answer."

@@ -63,10 +63,10 @@ async def check_accounts(
     writes: bool = False,
     sends: Mapping[str, Send] = MappingProxyType({}),
 ) -> AsyncIterator[list[Finding]]:
-    """Sign in as each account, then check `spreadsheet`, or the Sheets API if it is None.
+    """Sign in as each account, then check `spreadsheet`. If it is None, check the Sheets API.
 
     Yields the findings of each step as soon as Google has answered. `sends` has functions that call
-    Google, by account name; with them a running gateway counts the calls in its quota. Cost: at
+    Google, by account name; a running gateway passes functions that respect its quota. Cost: at
     most 5 reads, 1 more for each account if there are several, and 3 writes if `writes` is true.
     """
     accounts = settings.google.by_account()

@@ -42,7 +42,7 @@ _OF_KEY = (
 async def describe(request: Request) -> Answer:
     """Answer with the document for the request's key, or without a key with the general document.
 
-    With a key, calls Google as `Catalogue.read` does, at most once a minute.
+    Cost with a key: 2 reads of Google, at most once a minute.
     """
     state = request.state
     parameters = sift(request.scope["query_string"], DESCRIPTION)

@@ -2,7 +2,7 @@
 
 Rules
 - Rights and parameters come from the table `OPERATIONS`. In this module an operation is a path with
-  a method. It can have several lines in that table.
+  a method, for which the table can have several lines.
 - Descriptions of errors come from their classes, examples from `gateway.web.error_responses`. Every
   error with a code is here, unless no operation of the document can return the error.
 """

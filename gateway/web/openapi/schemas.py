@@ -88,7 +88,7 @@ _ROW_NUMBER: Node = {
 }
 _SIZES: Node = {"maxLength": MAX_CELL_CHARACTERS, "minimum": -MAX_INTEGER, "maximum": MAX_INTEGER}
 _PASSED_OVER: Node = {"not": {"type": ["object", "array"]}, **_SIZES}
-"""Schema of any value. It has no list of types, which generators of clients do not support."""
+"""Schema of any value, without a list of types, which generators of clients do not support."""
 _VALUES: Mapping[bool, str] = {
     False: (
         "The value to store. A string is stored as text: `007` keeps its zeros. Numbers and "

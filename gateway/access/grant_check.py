@@ -107,7 +107,7 @@ async def find_names(sheets: Sheets, layouts: Layouts, grants: Grants, spreadshe
     view = await read_first_rows(sheets, spreadsheet, meant, layouts)
     if len(view.worksheets) < len(meant):
         raise errors.SheetTooLarge(
-            "it has too many columns to search for fields; name its worksheets"
+            "it has too many columns to check fields; name its worksheets in the key"
         )
     fields: set[str] = set()
     for each in view.worksheets:

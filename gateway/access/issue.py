@@ -225,7 +225,7 @@ def warnings_of(
     plan = plans.get(record.plan)
     is_any = record.grants.spreadsheets is None
     if is_any and (before is None or before.grants.spreadsheets is not None):
-        yield "this key may use every spreadsheet shared with the account."
+        yield "this key can use every spreadsheet shared with the account."
     if record.grants.may_delete and plan is not None and not plan.deletes:
         yield f"this key cannot delete rows yet: set plans.{record.plan}.deletes to true."
 
@@ -318,7 +318,7 @@ def _problems(
     if request.plan not in plans:
         yield f"--plan: {request.plan!r} is not configured; there are {', '.join(sorted(plans))}"
     if grants.spreadsheets is not None and not grants.spreadsheets:
-        yield "--spreadsheet: name at least one, or ask for any explicitly"
+        yield "--spreadsheet: name at least one, or allow every spreadsheet"
     for spreadsheet in sorted(grants.spreadsheets or ()):
         if not is_spreadsheet_id(spreadsheet):
             yield (
@@ -347,9 +347,9 @@ def _problems(
         )
     expires_at = request.expires_at
     if expires_at is not None and expires_at.tzinfo is None:
-        yield "--expires: has no time zone"
+        yield "--expires: must have a time zone, as in 2099-12-31T18:00:00Z"
     elif expires_at is not None and expires_at <= now:
-        yield "--expires: is in the past"
+        yield "--expires: must be in the future"
 
 
 def _right_problems(grants: Grants) -> Iterator[str]:
@@ -359,14 +359,14 @@ def _right_problems(grants: Grants) -> Iterator[str]:
     if not (grants.may_read or may_write or grants.may_delete):
         yield "--may: name at least one of read, create, update, delete"
     elif not grants.may_read and (grants.may_update or grants.may_delete or grants.may_refresh):
-        yield "--may: a key without read may only create; name read too, or create alone"
+        yield "--may: a key without read can only create; add read, or name create alone"
     for option, given in (("--next", grants.next_url), ("--turnstile", grants.needs_challenge)):
         if given and grants.may_read:
-            yield f"{option}: only for forms, whose key may only create"
+            yield f"{option}: only for forms, so the key must be able to create only"
     if columns.writable and not may_write:
-        yield "--writable-column: a read-only key may write no field"
+        yield "--writable-column: a read-only key cannot write fields"
     if columns.readable is not None:
         seen = {*map(composed, columns.readable)}
         for name in sorted(columns.writable or ()):
             if composed(name) not in seen:
-                yield f"--writable-column: {name!r} is not among the columns: name it there, too"
+                yield f"--writable-column: {name!r} is not among the columns; add it to the columns"

@@ -278,7 +278,7 @@ async def _row_form(
 
 
 async def save_row(asked: AdminRequest) -> Page | Redirect:
-    """Create, update or delete the row of a form. Cost: at most 2 reads, and the calls of the write."""
+    """Create, update or delete the row of a form. Cost: at most 2 reads, and the write."""
     view = await _view(asked)
     view.check()
     form = dict(asked.form)  # a checked box comes after a hidden field with the same name

@@ -78,12 +78,12 @@ def check_settings(settings: Settings) -> Iterator[Finding]:
     if not is_allowed_endpoint(google.endpoint, allow_insecure=False):
         yield warning(
             f"google.endpoint: {urlsplit(google.endpoint).netloc} is neither Google nor this "
-            "machine; it sees all rows and the account's tokens"
+            "machine; that host gets all rows and the account's tokens"
         )
     elif google.allow_insecure_endpoint:
         yield warning(
-            "google.allow_insecure_endpoint: the endpoint does not need it; with it, a key file "
-            "can send tokens anywhere"
+            "google.allow_insecure_endpoint: the endpoint does not need this setting, with "
+            "which a key file can send tokens anywhere. Remove it"
         )
     listen = settings.metrics.listen
     if listen is not None and not is_loopback(listen.host):
@@ -135,16 +135,16 @@ async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncItera
     has_forms = not all(record.grants.may_read for record in active)
     if has_forms and limit and not settings.access.trusted_proxies:
         yield warning(
-            "forms: access.trusted_proxies is empty. Behind a proxy, all visitors together may "
+            "forms: access.trusted_proxies is empty. Behind a proxy, all visitors together can "
             f"send {limit} forms a minute: name the proxy"
         )
 
 
 def _check_key(record: KeyRecord, settings: Settings) -> Iterator[Finding]:
     if record.grants.spreadsheets is None:
-        yield warning(f"key {record.id} may use every spreadsheet shared with the service account")
+        yield warning(f"key {record.id} can use every spreadsheet shared with the service account")
         if record.grants.may_delete:
-            yield warning(f"key {record.id} may delete rows in every spreadsheet")
+            yield warning(f"key {record.id} can delete rows in every spreadsheet")
     grants = record.grants
     if grants.needs_challenge and settings.turnstile.secret is None:
         yield problem(
@@ -152,7 +152,7 @@ def _check_key(record: KeyRecord, settings: Settings) -> Iterator[Finding]:
         )
     if not grants.may_read and not grants.origins:
         yield warning(
-            f"key {record.id} may only create, and pages of every origin may use it. If a page "
+            f"key {record.id} can only create, and pages of every origin can use it. If a page "
             f"contains it, run: sheets-gateway keys update {record.id} --origin https://YOUR-SITE"
         )
     if record.plan not in settings.plans:

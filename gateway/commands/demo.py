@@ -109,11 +109,11 @@ class Demo:
             f"{_CURL} '{rows}/{example.rows + 2}' {full} {_SEND} {change}",
         )
         yield (
-            "an error: this key may only read",
+            "an error: this key can only read",
             f"{_CURL} '{rows}' {_headers(self.read_only_key)} {_SEND} {created}",
         )
         yield (
-            "an error: the plan of this key has no sorting",
+            "an error: the plan of this key does not allow sorting",
             f"{_CURL} -G '{rows}' {_headers(self.unfiltered_key)} --data-urlencode {order}",
         )
 

@@ -47,20 +47,20 @@ OnlyKey = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 PlanOption = typer.Option(metavar="PLAN", help="Plan in the configuration.")
 Spreadsheets = Annotated[
-    list[str] | None, repeatable("ID", "ID or URL of a spreadsheet that the key may use")
+    list[str] | None, repeatable("ID", "ID or URL of a spreadsheet that the key can use")
 ]
 AnySpreadsheet = Annotated[
     bool, flag("--any-spreadsheet", "Allow every spreadsheet shared with the account.")
 ]
 Worksheets = Annotated[
-    list[str] | None, repeatable("TITLE", "Worksheet that the key may use, by default all")
+    list[str] | None, repeatable("TITLE", "Worksheet that the key can use, by default all")
 ]
 Columns = Annotated[
-    list[str] | None, repeatable("NAME", "Field that the key may see, by default all")
+    list[str] | None, repeatable("NAME", "Field that the key can see, by default all")
 ]
 WritableColumns = Annotated[
     list[str] | None,
-    repeatable("NAME", "Field that the key may write, by default all visible ones"),
+    repeatable("NAME", "Field that the key can write, by default all visible ones"),
 ]
 May = Annotated[
     str | None,
@@ -70,7 +70,7 @@ May = Annotated[
         "three by default; with create alone, it can only create single rows.",
     ),
 ]
-Origins = Annotated[list[str] | None, repeatable("ORIGIN", "Origin whose pages may use the key")]
+Origins = Annotated[list[str] | None, repeatable("ORIGIN", "Origin whose pages can use the key")]
 NextPage = Annotated[
     str | None,
     typer.Option(

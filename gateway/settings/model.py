@@ -60,7 +60,7 @@ from gateway.settings.plans import (
 def _not_blank(name: object) -> object:
     # Path("") would be the working directory.
     if name == "":
-        raise ValueError("must not be blank; leave it out for the default")
+        raise ValueError("must not be blank; remove it to use the default")
     return name
 
 
@@ -365,7 +365,7 @@ class AdminSettings(Section):
 Listening = TypeVar("Listening", MetricsSettings, AdminSettings)
 
 REDIS_SCHEMES = ("redis", "rediss", "unix")
-NO_REDIS_LIBRARY = "cluster.redis: install sheets-gateway[cluster], which has its library"
+NO_REDIS_LIBRARY = "cluster.redis: install sheets-gateway[cluster], which includes Redis's library"
 
 
 class ClusterSettings(Section):
@@ -524,7 +524,7 @@ _FILE_SETTINGS: Mapping[KeyPath, object] = {
     ("access", "pepper_file"): None,
 }
 _REMOVED: Mapping[KeyPath, str] = {
-    ("google", "value_input"): "the setting is gone; leave it out: cells are always stored as sent"
+    ("google", "value_input"): "the setting was removed; delete it: cells are always stored as sent"
 }
 _SECRETS: Mapping[KeyPath, Callable[[object], bool]] = {
     ("access", "pepper"): lambda pepper: pepper is not None,

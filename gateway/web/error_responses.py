@@ -20,8 +20,8 @@ _UPDATES = (
     "where and a JSON object, or with a JSON list of objects that each have a rowIndex."
 )
 _MENDS = {
-    "DELETE": "This key cannot delete rows. Ask the operator for a key made with --delete, on a "
-    "plan that allows deletes, or update the fields to null.",
+    "DELETE": "This key cannot delete rows. Ask the gateway's operator for a key with this "
+    "right, on a plan with deletes, or update the fields to null.",
     "PATCH": _UPDATES,
     "PUT": _UPDATES,
 }

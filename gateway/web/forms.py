@@ -191,8 +191,8 @@ async def read_submission(request: Request, admitted: Admitted) -> Submission:
     is_form = media_type_of(request.head) in FORM_TYPES
     if is_form and grants.origins and b"origin" not in request.head.lines:
         raise errors.OriginNotAllowed(
-            "A form with this key needs the header Origin, which browsers send. They leave it out "
-            "if the page has the referrer policy no-referrer."
+            "A form with this key needs the header Origin. Browsers omit the header if the page "
+            "has the referrer policy no-referrer. Remove this policy."
         )
     parse = partial(_parse, request=request, has_challenge=grants.needs_challenge)
     fields, own = await read_body(request, caller.key_id, parse)

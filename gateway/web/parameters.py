@@ -406,7 +406,7 @@ def single_text(asking: Asking, name: str) -> str | None:
     if len(values) > 1:
         values = [*dict.fromkeys(filter(None, values))]
         if len(values) > 1:
-            raise InvalidQuery(f"{name} appears twice, with different values. Send only one.")
+            raise InvalidQuery(f"{name} appears more than once, with other values. Send one.")
     if not values or not values[0]:
         return None
     text = values[0]

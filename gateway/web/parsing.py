@@ -77,14 +77,12 @@ def invalid_body(detail: str) -> InvalidBody:
 def _fault(name: str, value: object) -> str | None:
     """Return the reason why a value cannot be stored, or None."""
     if not (name.isascii() or is_encodable(name)):
-        return "The name contains a lone surrogate, which is not valid Unicode."
+        return "The name has a lone surrogate (invalid Unicode). Remove it."
     if isinstance(value, str):
         if len(value) > MAX_CELL_CHARACTERS:
             return f"A cell can hold at most {MAX_CELL_CHARACTERS} characters."
         is_sound = value.isascii() or is_encodable(value)
-        return (
-            None if is_sound else "The text contains a lone surrogate, which is not valid Unicode."
-        )
+        return None if is_sound else "The text has a lone surrogate (invalid Unicode). Remove it."
     if isinstance(value, list):
         return _NESTED
     if isinstance(value, int) and abs(value) > MAX_INTEGER:

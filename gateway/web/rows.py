@@ -537,7 +537,7 @@ def _key_problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
         problems += [Problem(pointer(key, at=at), needed) for key in missing]
         first = None if missing else same_key(row, [*map(key_form, row)], number, seen)
         if first is not None:
-            problems.append(Problem(at, f"The row at {pointer(str(first))} has the same key."))
+            problems.append(Problem(at, f"Row {pointer(str(first))} has the same key. Remove one."))
         if len(problems) >= MAX_PROBLEMS:
             break
     return problems

@@ -414,7 +414,7 @@ def test_warnings_equal_the_command_line_warnings(console: Console) -> None:
     changed = ask(console, "PATCH", path, {"plan": "all"}, headers).json()
 
     assert [each.partition(":")[0] for each in found["warnings"]] == [
-        "this key may use every spreadsheet shared with the account.",
+        "this key can use every spreadsheet shared with the account.",
         "this key cannot delete rows yet",
     ]
     assert found["expiresAt"] == "2999-12-31T16:00:00+00:00"

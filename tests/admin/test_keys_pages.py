@@ -204,7 +204,7 @@ def test_a_change_that_is_sent_twice_is_not_a_conflict(console: Console) -> None
 
     assert [each.headers.get("location") for each in answers] == [f"/keys/{key_id}?done=saved"] * 2
     assert stale.status_code == 412
-    assert "This key may use every spreadsheet" in warned.content.decode()
+    assert "This key can use every spreadsheet" in warned.content.decode()
     assert "Saved." in warned.content.decode()
     assert len(console.call(console.surface.state["store"].edits, key_id)) == 3
 

@@ -365,8 +365,8 @@ def test_rights_are_an_option(
     [
         (["--may", "write"], "--may: write is not among read, create, update, delete"),
         (["--may", ""], "--may: name at least one"),
-        (["--may", "create,update"], "--may: a key without read may only create"),
-        (["--may", "create", "--refresh"], "--may: a key without read may only create"),
+        (["--may", "create,update"], "--may: a key without read can only create"),
+        (["--may", "create", "--refresh"], "--may: a key without read can only create"),
         (["--may", "read", "--delete"], "--may has all rights"),
         (["--may", "read", "--writable-column", "a"], "--writable-column: a read-only key"),
     ],
@@ -429,7 +429,7 @@ def test_a_key_for_every_spreadsheet_gives_a_warning(command: Command) -> None:
     done = [command("update", key_id, each) for each in ("--any-spreadsheet", "--refresh")]
 
     assert [each.exit_code for each in done] == [0, 0]
-    assert ["may use every spreadsheet" in each.stderr for each in done] == [True, False]
+    assert ["can use every spreadsheet" in each.stderr for each in done] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -438,7 +438,7 @@ def test_a_key_for_every_spreadsheet_gives_a_warning(command: Command) -> None:
         (["update", "key_x", "--name", "a"], "there is no active key key_x"),
         (["update", "ID", "--plan", "gold"], "--plan: 'gold' is not configured"),
         (["update", "ID", "--may", "create,delete"], "--may: a key without read"),
-        (["update", "ID", "--expires", "2000-01-01"], "--expires: is in the past"),
+        (["update", "ID", "--expires", "2000-01-01"], "--expires: must be in the future"),
         *(
             (["update", "ID", *one, other], f"give either {one[0]} or {other}")
             for one, other in (

@@ -194,7 +194,7 @@ def test_a_key_that_may_delete_everywhere(
 
     assert [finding.level for finding in odd] == ["warning"] * levels
     assert all(key_id in finding.text for finding in odd)
-    assert [f for f in odd if "may delete rows in every spreadsheet" in f.text] == odd[1:]
+    assert [f for f in odd if "can delete rows in every spreadsheet" in f.text] == odd[1:]
 
 
 def test_a_key_whose_plan_does_not_exist(settings_of: Callable[..., Settings]) -> None:
@@ -248,7 +248,7 @@ def test_the_spreadsheets_of_the_keys_are_named(settings_of: Callable[..., Setti
         pytest.param(
             {},
             {},
-            ["pages of every origin may use it", "forms: access.trusted_proxies is empty"],
+            ["pages of every origin can use it", "forms: access.trusted_proxies is empty"],
             id="as by default",
         ),
         pytest.param({"origins": FORM}, {"access.trusted_proxies": "10.0.0.1"}, [], id="all right"),

@@ -53,8 +53,8 @@ FINDINGS: Mapping[str, Sequence[str]] = {
     ],
     "Orders": [
         "ok       5 fields",
-        "warning  rows 4 to 60 show only what columns B and E are filled down with, and count as "
-        f"records. To leave them out, {setting('Orders', RECORD_FIELD)}",
+        "warning  rows 4 to 60 show only values with which columns B and E are filled down, and "
+        f"count as records. To leave them out, {setting('Orders', RECORD_FIELD)}",
     ],
     "Guests": ["ok       2 fields"],
     "Budget": [
@@ -137,7 +137,7 @@ EDITS = [
     pytest.param(
         ORDERS,
         [frozen(ORDERS, 2), entered(ORDERS, 2, TEXT)],
-        "warning  rows 4 to 60 show only what",
+        "warning  rows 4 to 60 show only values",
         id="frozen record",
     ),
     pytest.param(
@@ -234,8 +234,9 @@ SETTINGS = [
         [
             'problem  no field "number", its record_field, so the worksheet is not served. Write '
             "it into row 1, or correct record_field",
-            "warning  rows 4 to 60 show only what columns B and E are filled down with, and count "
-            f"as records. To leave them out, write into its table [[worksheets]] {RECORD_FIELD}",
+            "warning  rows 4 to 60 show only values with which columns B and E are filled down, "
+            "and count as records. To leave them out, write into its table [[worksheets]] "
+            f"{RECORD_FIELD}",
         ],
         id="missing record field",
     ),

@@ -98,7 +98,7 @@ def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
         ),
         pytest.param(
             '[google]\ncredentials = ""',
-            "google.credentials: must not be blank; leave it out for the default",
+            "google.credentials: must not be blank; remove it to use the default",
             id="blank path",
         ),
         pytest.param(
@@ -167,7 +167,7 @@ def test_a_problem_in_the_file_has_the_path_of_the_setting(
         (
             "GATEWAY_ACCESS__DATABASE",
             "",
-            "access.database: must not be blank; leave it out for the default "
+            "access.database: must not be blank; remove it to use the default "
             "(set by GATEWAY_ACCESS__DATABASE)",
         ),
     ],
@@ -349,7 +349,7 @@ def test_a_cluster(tmp_path: Path, database: str, redis: str | None, is_cluster:
 @pytest.mark.parametrize("value", ["raw", "user_entered"])
 def test_a_removed_setting(tmp_path: Path, value: str) -> None:
     """A removed setting is one problem, whatever its value, in the file and in the environment."""
-    told = "the setting is gone; leave it out: cells are always stored as sent"
+    told = "the setting was removed; delete it: cells are always stored as sent"
     path = written(tmp_path, f'[google]\nvalue_input = "{value}"\n')
 
     assert problems_of(path) == [f"google.value_input: {told}"]

@@ -31,8 +31,8 @@ Headers = Sequence[tuple[str, str]]
 
 GRANTED = frozenset({BOOK})
 NO_DELETE = (
-    "This key cannot delete rows. Ask the operator for a key made with --delete, on a plan that "
-    "allows deletes, or update the fields to null."
+    "This key cannot delete rows. Ask the gateway's operator for a key with this right, on a plan "
+    "with deletes, or update the fields to null."
 )
 """Advice in the error for a DELETE that is not allowed."""
 KEYS: Mapping[str, KeyRequest] = keys_to(BOOK)

@@ -372,9 +372,9 @@ class _Rows:
                 field,
             )
             yield warning(
-                f"{self._rows(last + 1, end)} show only what {_columns(filled)} "
-                f"{_are(filled)} filled down with, and count as records. To leave them out, "
-                f"{setting}"
+                f"{self._rows(last + 1, end)} show only values with which "
+                f"{_columns(filled)} {_are(filled)} filled down, and count as records. "
+                f"To leave them out, {setting}"
             )
 
     def _findings_below(self, end: int) -> Iterator[Finding]:

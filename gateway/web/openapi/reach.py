@@ -185,7 +185,7 @@ def _stem(title: str, taken: dict[str, str]) -> str:
 
 
 def unique_name(start: str, taken: dict[str, str]) -> str:
-    """Add to `taken` a name that differs from all others by more than case or `_`. Returns the name."""
+    """Add a name to `taken` that differs in more than case or `_`. Returns the name."""
     number, name = 1, start
     while (folded := name.replace("_", "").upper()) in taken:
         number += 1

@@ -75,7 +75,7 @@ def is_well_formed(key: str) -> bool:
 
 
 def digest(key: str, pepper: bytes) -> bytes:
-    """Return the digest of a key as in the store: HMAC-SHA256 with the pepper."""
+    """Return the digest of a key as in the store: 32 bytes of HMAC-SHA256 with the pepper."""
     return hmac.digest(pepper, key.encode("ascii"), hashlib.sha256)
 
 
@@ -241,7 +241,7 @@ class ActiveKeys:
         self._under_way()
 
     async def settled(self) -> None:
-        """Wait until all signalled changes are read. Raises KeysUnavailable."""
+        """Wait until this process has read all signalled changes. Raises KeysUnavailable."""
         while self._done < self._needed:
             await self._refreshed()
 
@@ -469,7 +469,7 @@ class Gatekeeper:
         if found := around_key(key):
             return errors.InvalidApiKey(f"{found} Send the key as 'Authorization: Bearer KEY'.")
         wait_seconds = self.failures.count(where_from())
-        if not wait_seconds:  # one message for all reasons, because only operators may know them
+        if not wait_seconds:  # one message for all reasons, because only operators must know them
             return errors.InvalidApiKey()
         return errors.TooManyAuthFailures(
             retry_after_seconds=math.ceil(wait_seconds), per_minute=self.failures.per_minute

@@ -55,12 +55,12 @@ async def pepper_of(
 
 
 def pepper_mark(pepper: bytes) -> bytes:
-    """Return the mark of a pepper, which the key store keeps to detect another pepper."""
+    """Return the mark of a pepper: 4 bytes that the key store keeps to detect another pepper."""
     return hmac.digest(pepper, b"pepper", hashlib.sha256)[:MARK_LENGTH]
 
 
 def row_tag_key(pepper: bytes) -> bytes:
-    """Derive the secret for ETags of rows with cells that are hidden from a key."""
+    """Derive the secret for ETags of rows with cells that are hidden from a key, 32 bytes."""
     return hmac.digest(pepper, b"row tags", hashlib.sha256)
 
 
@@ -70,7 +70,7 @@ def cursor_key(pepper: bytes) -> bytes:
 
 
 def load_pepper(settings: AccessSettings) -> bytes:
-    """Load the pepper from the settings, or from its file. Creates a missing file.
+    """Load the pepper, as bytes, from the settings or from its file. Creates a missing file.
 
     Raises `ConfigError` if the file is unusable, damaged, or open to other users.
     """

@@ -198,7 +198,7 @@ class _Console:
                 raise errors.KeysUnavailable(_NO_STORE, outcome=outcome) from error
         except errors.GatewayError as error:
             if f"{event.path}/".startswith(f"{API}/"):
-                # A null in a key is no empty cell, so the setting `api.empty_cell` must not apply.
+                # A null in a key is not an empty cell: the setting `api.empty_cell` must not apply.
                 request.state = {**request.state, "api": ApiSettings()}
                 answer = error_answer(request, error)
                 return replaced(answer, headers=[*answer.headers, *header_lines(_ISOLATED)])

@@ -53,7 +53,7 @@ class Rotation(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def list_keys(asked: AdminRequest) -> dict[str, Any]:
-    """Return a page of keys as JSON, the oldest first, and the IDs of keys with damaged rows."""
+    """Return `keys` (the oldest first), IDs of `damaged` keys, and `hasNextPage`, as JSON."""
     now, damaged = asked.now(), list[DamagedRow]()
     found, has_next = await asked.store.page(
         damaged.append,

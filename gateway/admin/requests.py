@@ -17,7 +17,7 @@ _SPANS = {"": "any time", "5m": "5 minutes", "1h": "1 hour", "24h": "24 hours"}
 
 
 async def requests(asked: AdminRequest, limit: int = PAGE_LINES) -> dict[str, Any]:
-    """Return requests as JSON, the newest first. `next` has the next page's parameters, or None."""
+    """Return `requests` (the newest first), `total`, and `next`: the next page's parameters."""
     now = asked.now()
     key_id, code, skip = asked.asked("key"), asked.asked("code"), asked.asked("skip") or "0"
     if not _NUMBER.fullmatch(code) and code not in ("", ANY):

@@ -86,7 +86,7 @@ async def status(asked: AdminRequest) -> dict[str, Any]:
 
 
 def _use(account: str, kind: CallKind, bucket: Bucket) -> dict[str, int]:
-    """Return calls of this process in the last minute, maximum per minute, and waiting calls."""
+    """Return `used` calls of this process in a minute, the `limit`, and `waiting` calls."""
     used = tallies.calls_of_minute(account, kind)
     return {"used": used, "limit": bucket.max_per_minute, "waiting": bucket.waiting_count}
 

@@ -22,7 +22,7 @@ _HOURLY = timedelta(hours=48)
 
 
 async def usage(asked: AdminRequest) -> dict[str, Any]:
-    """Return usage as JSON: sums by the hour, and by key, worksheet or code (the largest)."""
+    """Return usage as JSON: sums by the hour, and `groups`: the largest keys, sheets or codes."""
     by = asked.asked("by") or "key"
     if by not in BY:
         raise InvalidQuery(f"by must be one of {', '.join(BY)}.")
@@ -38,7 +38,7 @@ async def usage(asked: AdminRequest) -> dict[str, Any]:
 
 
 async def use_by_hour(asked: AdminRequest) -> dict[str, Any]:
-    """Return `since`, `total` and `hours`: sums since then, after storing this process's counts."""
+    """Return `since`, `total` and `hours`: sums since then. First stores this process's counts."""
     now = asked.now()
     since = first_hour(instant(asked.asked("since") or "24h", now), now)
     await asked.request.state["flush_usage"]()

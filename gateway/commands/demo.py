@@ -216,7 +216,7 @@ def stop_at_signal() -> SimpleQueue[int]:
 
 
 async def _findings(settings: Settings) -> Sequence[Finding]:
-    """Return the findings of `check` about the spreadsheet that are not `ok`."""
+    """Return the findings of `check` about the demo's spreadsheet, without the level `ok`."""
     steps = check_accounts(settings, DEMO_SPREADSHEET)
     return [each async for found in steps for each in found if each.level != "ok"]
 

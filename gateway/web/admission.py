@@ -43,7 +43,7 @@ from gateway.worksheets.access import Target
 
 
 class Admitted(msgspec.Struct, frozen=True):
-    """An admitted request: caller, granted worksheet, lease and parameters."""
+    """An admitted request: caller, granted worksheet, rate-limit lease and parameters."""
 
     caller: Caller
     target: Target
@@ -77,7 +77,7 @@ class Admission:
         parameters = sift(request.scope["query_string"], operation)
         if parameters.is_odd:
             if parameters.refusal:
-                await self.recognise(request, parameters, operation)  # refuses it
+                await self.recognise(request, parameters, operation)  # raises the error
             note_reading(QUERY_IN_NAME)
         lines, method = head.lines, parameters.method
         if method or OVERRIDE in lines or METHOD in lines or OTHER_OVERRIDE in lines:
@@ -167,7 +167,7 @@ class Admission:
         """Charge the request, and return its lease. Raises RateLimited or TooManyInFlight."""
         request.event.key = caller.key_id
         lease = request.lease = self.rates.lease(caller)
-        if lease.usage.shared is not None:  # a process alone waits for nothing
+        if lease.usage.shared is not None:  # a single process does not wait
             await lease.exchange()
         try:
             lease.enter()

@@ -212,7 +212,7 @@ def _listed_rows(elements: Sequence[object], verb: Literal["create", "update"]) 
 
 
 def _row_number(fields: Fields, taken: Collection[int]) -> tuple[int, str | None]:
-    """Return the `rowIndex` of an update and None, or 0 and the problem of an invalid one."""
+    """Return the `rowIndex` of an update and None. If invalid, return 0 and the problem."""
     value = fields.get(ROW_INDEX)
     if value is None:
         return 0, f"{ROW_INDEX} is missing. It is the number of the row to update."

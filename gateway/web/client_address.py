@@ -75,7 +75,7 @@ def _peer(scope: Scope) -> str:
 
 
 def _hop_lists(scope: Scope) -> Sequence[Sequence[str]]:
-    """Return the last `MAX_HOPS` addresses of each header for proxies that the request has."""
+    """Return the last `MAX_HOPS` texts of X-Forwarded-For and of Forwarded, if present."""
     head = head_of(scope)
     listed = [hop for line in head.values(b"x-forwarded-for") for hop in line.split(",")]
     forwarded = [hop for line in head.values(b"forwarded") for hop in _hops(line)]

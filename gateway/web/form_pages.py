@@ -93,7 +93,7 @@ def _answer(
 ) -> Answer:
     content = "\n    ".join(filter(None, parts))
     page = _PAGE.substitute(title=escape(title), style=_STYLE, content=content)
-    body = page.encode("utf-8", "replace")  # a client's text may contain a lone surrogate
+    body = page.encode("utf-8", "replace")  # a client's text can contain a lone surrogate
     lines = {
         "Cache-Control": "no-store",
         "Vary": "Accept",

@@ -174,8 +174,8 @@ async def _send(request: Request, answer: Answer, send: Send) -> int:
     ]
     lease = request.lease
     if lease is not None and lease.limits.per_minute:
-        # draft-ietf-httpapi-ratelimit-headers: `r` requests may be sent at once. After `t` seconds
-        # one more may be sent if `r` is 0, otherwise the maximum.
+        # draft-ietf-httpapi-ratelimit-headers: `r` requests can be sent at once. After `t` seconds
+        # one more can be sent if `r` is 0, otherwise the maximum.
         standing = lease.standing()
         rate = b'"default";r=%d;t=%d' % (standing.remaining, standing.seconds)
         headers += (b"ratelimit", rate), _policy(lease.limits.per_minute)

@@ -76,9 +76,9 @@ async def read_idempotent_request(
 ) -> IdempotentRequest | None:
     """Read the Idempotency-Key, and digest the body. Returns None without a key.
 
-    `own_key` is the key of a form. `asked` are the other parameters of the write, in a type that
-    can be JSON. Typed and untyped requests have different fingerprints, typed forms and typed JSON
-    too. Raises InvalidIdempotencyKey.
+    `own_key` is the key of a form. `asked` are the other parameters of the write, as JSON values.
+    Typed and untyped requests have different fingerprints, and so have typed forms and typed JSON.
+    Raises InvalidIdempotencyKey.
     """
     given = request.head.values(HEADER)
     if _OTHER_HEADER in request.head.lines and request.head.values(_OTHER_HEADER) != given:

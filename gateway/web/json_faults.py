@@ -41,7 +41,7 @@ WHERE = Subject(
 )
 
 MULTIPART = re.compile(r"\s*--[^\n]*\n.{0,1000}?content-disposition", re.DOTALL | re.IGNORECASE)
-"""Start of a `multipart/form-data` body."""
+"""Pattern of the start of a `multipart/form-data` body."""
 
 _KINDS: Sequence[tuple[re.Pattern[str], str, str]] = (
     (

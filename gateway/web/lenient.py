@@ -160,7 +160,7 @@ def _put(tree: dict[str, object], segments: Sequence[str], value: str, name: str
 
 
 def _shaped(node: object, name: str) -> object:
-    """Convert nested dicts: operands of operators to lists or booleans. `name` is the key."""
+    """Convert operands in nested dicts to lists or booleans. `name` is the key of `node`."""
     if not isinstance(node, dict):
         return _FLAGS.get(str(node).lower(), node) if name in _FLAG_OPERATORS else node
     if name in _LISTS and all(map(str.isdecimal, node)):

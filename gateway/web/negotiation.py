@@ -70,7 +70,7 @@ _kept_gzip = lru_cache(_KEPT)(_gzip)
 
 
 def _weights(given: bytes) -> Mapping[str, float]:
-    """Return the weight of each member of a header: 0 to 1, and 1 without a valid weight."""
+    """Return the weight, 0 to 1, of each member of a header by lower-case name. Default: 1."""
     weights: dict[str, float] = {}
     for member in given.decode("latin-1").lower().split(","):
         name, *parameters = member.split(";")

@@ -54,7 +54,7 @@ _UNFOLDED: Final = re.compile(b"&(?=(?:" + _KNOWN + rb")(?:=|\[|%5[Bb]))")
 _BRACKETS: Final = ANY.brackets
 _ENCODED_BRACKETS: Final = tuple(start.replace(b"[", b"%5B") for start in _BRACKETS)
 
-# Numbers: `in` takes ten times as long with text on its left.
+# Codes of characters: `37 in name` takes a tenth of the time of `b"%" in name`.
 _PERCENT, _PLUS, _EQUALS, _RETURN, _LINE_FEED = b"%+=\r\n"
 _ESCAPED_BYTE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
@@ -452,7 +452,7 @@ def _folded(text: str) -> str:
 
 
 def _order(asking: Asking) -> tuple[tuple[SortTerm, ...], SortTerm | None]:
-    """Parse `order` into terms. With several names, also returns the whole text as one term."""
+    """Parse `order` into terms, and a text with commas also into one term, else None."""
     if "order" in asking.bracketed:
         return _parse_order("", bracketed_names(asking, "order"))
     text = single_text(asking, "order")

@@ -229,7 +229,7 @@ async def run_as_meant(
 ) -> tuple[Target, Asked, Any]:
     """Run an operation, with lenient decoding if a field or the worksheet does not exist.
 
-    Returns the worksheet, the request as decoded at last, and the result of the operation.
+    Returns the worksheet, the parsed request and the result, all of the decoding that succeeded.
     """
     aliases, plain, plainly_asked = request.state["title_aliases"], admitted.target, asked
     target, title = plain, plain.worksheet.title
@@ -525,7 +525,7 @@ def _keys_in(fields: Fields, names: Selection) -> tuple[str, ...]:
 
 
 def _key_problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
-    """Return problems of the key fields. Stops after the row with problem `MAX_PROBLEMS`."""
+    """Return problems of the key fields. Stops after a row if there are `MAX_PROBLEMS` or more."""
     problems: list[Problem] = []
     seen: list[dict[Hashable, int]] = [{} for _ in keys]
     for number, fields in enumerate(body.rows):

@@ -89,7 +89,7 @@ _SPELLED = re.compile(r"(?P<escaped>amp;)?(?P<name>[^\[=]+)(?:\[[^\]=]*\]?)?")
 
 
 def by_letters(names: Iterable[str]) -> Mapping[str, str]:
-    """Return the names by their letters and digits in lower case, to find other spellings."""
+    """Return names to find misspellings: the key is the letters and digits in lower case."""
     return {letters(name): name for name in names}
 
 

@@ -39,7 +39,7 @@ NO_SPREADSHEET = "sheets-gateway-check"
 """ID that no spreadsheet has. The error "not found" proves that the API answers."""
 
 Now = Callable[[], float]
-"""Clock that returns seconds since the epoch."""
+"""Clock that returns seconds since 1970 (Unix time)."""
 
 # Errors are not quoted, because they might contain a proxy URL with its password.
 _NO_CLIENT: Mapping[type[Exception], str] = {

@@ -296,7 +296,7 @@ def error_answer(kind: OperationKind, status: int, *, has_pages: bool = False) -
 def error_components(
     kinds: tuple[OperationKind, ...], *, has_pages: bool = False
 ) -> Mapping[str, Nodes]:
-    """Return components of errors by `schemas`, `responses` and `examples`, then by name.
+    """Return components of errors: `schemas`, `responses` and `examples`, each by name.
 
     With `has_pages`, errors of creates can be HTML, because browsers can send forms.
     """

@@ -146,7 +146,7 @@ class Place:
 
     @property
     def ignored(self) -> Sequence[str]:
-        """A list with the header for ignored fields; empty if unknown fields are an error."""
+        """Name of the header for ignored fields, in a list; empty if unknown fields are errors."""
         return ["X-Ignored-Fields"] if self.reach.ignores_unknown else []
 
     @property

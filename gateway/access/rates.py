@@ -65,7 +65,7 @@ class SharedUse(Protocol):
 
 
 class KeyUsage(Gcra):
-    """Used rate of a key, and number of the key's running requests in this process."""
+    """Use of a key's rate limit, and number of the key's running requests in this process."""
 
     __slots__ = ("in_flight",)
 

@@ -72,7 +72,7 @@ Run = Callable[[], Awaitable[tuple[object, object, Settled]]]
 """Function that creates the row. The last item of its result is the result of the write."""
 
 MAX_PACED = 1000
-"""Maximum number of worksheets whose writes of submissions are counted."""
+"""Maximum number of worksheets with a stored rate of submissions."""
 
 MAX_PASSED = 10_000
 PASSED_SECONDS = 86_400.0
@@ -81,7 +81,7 @@ PASSED_SECONDS = 86_400.0
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
-    """The row that a create-only key creates."""
+    """A checked row of a create-only key, before it is written."""
 
     fields: Fields
     next_url: str

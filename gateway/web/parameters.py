@@ -273,7 +273,7 @@ _kept_row = lru_cache(KEPT_TEXTS)(_parse_row)
 
 
 class Asking(msgspec.Struct, frozen=True):
-    """The parameters of a request while they are parsed."""
+    """Decoded parameters of a request, before they are parsed to numbers, names or conditions."""
 
     parameters: Parameters
     bracketed: Sequence[str] = ()

@@ -125,7 +125,7 @@ class Asked(msgspec.Struct, frozen=True):
     parameters: Any = None
     """Parsed parameters, whose type depends on the operation; None if the operation has none."""
     again: Callable[[Leniency], Any] | None = None
-    """Parses `parameters` again, and decodes the ones in the `Leniency` once more."""
+    """Function that parses `parameters` again, with those in the `Leniency` decoded once more."""
     row: int = 0
     no_cache: bool = False
     make: Callable[..., Write] = Write
@@ -133,7 +133,7 @@ class Asked(msgspec.Struct, frozen=True):
     idempotent: IdempotentRequest | None = None
     is_array: bool = False
     submission: Any = None
-    """Row of a create-only key (`Submission`)."""
+    """Row of a create-only key (`Submission`), or None for other keys."""
     format: str = ""
     """Format of a schema: `json` or `typescript`."""
     applied: Mapping[str, str] = {}
@@ -166,7 +166,7 @@ class RowOperation(Signature):
 
     price: int = 1
     check: Callable[[Request, Admitted], None] | None = None
-    """Raises an error if the plan or a header excludes the operation. Runs before the charge."""
+    """Function that raises an error before the charge, if plan or headers exclude the operation."""
     parse: Callable[[Request, Admitted], Awaitable[Asked]]
     run: Callable[[Request, Admitted, Target, Asked], Awaitable[Any]]
     answer: Callable[[Request, Target, Asked, Any], Answer]
@@ -305,7 +305,7 @@ def run_list(
 
 
 MOST_LINKS = 4
-"""Maximum number of requests for which an answer caches its `Link`."""
+"""Maximum number of `Link` headers that are cached with one encoded list."""
 
 LONGEST_LINK = 2_048
 """Maximum size of the `Link` header in bytes. Proxies and clients refuse too many header bytes."""

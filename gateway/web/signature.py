@@ -28,7 +28,7 @@ PARAMETERS: Final = (*READ_PARAMETERS, ON_CONFLICT, MAX_AFFECTED, FORMAT, FORMUL
 BRACKETED: Final = (WHERE, "order", "keys", ON_CONFLICT)
 """Parameters that clients can also send with brackets, such as `keys[]=name`."""
 SELECTING: Final = (WHERE, ON_CONFLICT)
-"""Parameters that select rows. An unsuitable write refuses them even if they are empty."""
+"""Parameters that select rows. A write that does not take them refuses them, even empty ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Signature:
     parameters: tuple[str, ...] = ()
     preferences: tuple[str, ...] = ()
     hint: str = ""
-    """Advice in the refusal of a parameter of another operation."""
+    """Advice in the error for a parameter of another operation."""
     ignores_unknown_parameters: bool = False
     """True if the operation, which returns no rows, ignores unknown parameters such as `page`."""
     is_write: bool = field(init=False)

@@ -362,7 +362,7 @@ def _right_problems(grants: Grants) -> Iterator[str]:
         yield "--may: a key without read can only create; add read, or name create alone"
     for option, given in (("--next", grants.next_url), ("--turnstile", grants.needs_challenge)):
         if given and grants.may_read:
-            yield f"{option}: only for forms, so the key must be able to create only"
+            yield f"{option}: only for forms, whose key can only create"
     if columns.writable and not may_write:
         yield "--writable-column: a read-only key cannot write fields"
     if columns.readable is not None:

@@ -400,7 +400,7 @@ def test_different_spreadsheet_ids(
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("Token {paid}", "Token is not a scheme of this API. Send it as 'Authorization: Bearer"),
+        ("Token {paid}", "Token is not a scheme of this API. Send the key as 'Authorization"),
         ("token={paid}", "Token is not a scheme"),
         ("Basic dXNlcjpwYXNz", "Basic is not a scheme"),
         ("ApiKey {paid}", "ApiKey is not a scheme"),

@@ -58,7 +58,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def written_headers(settled: Settled) -> dict[str, str]:
-    """Return headers of a write's answer: ignored fields, missing Redis, replayed answer."""
+    """Return `X-Ignored-Fields`, `Cache-Status` and `Idempotent-Replayed` of a write, if needed."""
     ignored = dict.fromkeys(chain.from_iterable([row.ignored for row in settled.results]))
     headers = {"X-Ignored-Fields": listed(tuple(ignored))} if ignored else {}
     if settled.is_alone:

@@ -57,11 +57,11 @@ from gateway.table.table import Table, column_at
 Found = TypeVar("Found", "Page", Place)
 
 _FEW = 8
-"""Maximum number of operands that `find_page` looks up at once, not as counted work."""
+"""Maximum number of operands that `find_page` looks up without counting steps of work."""
 _LOOK_UP_STEPS = 40
 """Steps of work to look up one operand in the index of a column."""
 _PATIENCE = 3
-"""Maximum steps of filtering in sort order, as a multiple of the expected steps."""
+"""Maximum steps of work to filter rows in sort order, as a multiple of the expected steps."""
 _FIRST_BLOCK = 64
 _MOST_SEEN = 64
 """Maximum number of `Seen` objects that a table caches."""
@@ -72,7 +72,7 @@ class Page(msgspec.Struct, frozen=True):
     """Row positions of the page: indexes in the columns of the table."""
     has_next: bool
     total: int | None = None
-    """Number of all matching rows, or None if the query does not request it."""
+    """Number of all matching rows, or None if the query does not request the total."""
     before: Sequence[int] = ()
     """Row positions before the cursor, if these rows are equal in all fields of `order`."""
     header_row: int = 0
@@ -80,7 +80,7 @@ class Page(msgspec.Struct, frozen=True):
 
     @property
     def rows(self) -> Sequence[int]:
-        """Row numbers of the page in the sheet: a range if they are consecutive and ascending."""
+        """Row numbers of the page in the sheet. Consecutive ascending numbers are a range."""
         places, header_row = self.places, self.header_row
         if isinstance(places, range) and places.step == 1:
             return range(places.start + header_row, places.stop + header_row)
@@ -88,17 +88,18 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class Term(msgspec.Struct, frozen=True):
-    """Column to sort by: its filled cells in order, and its empty cells, which are always last."""
+    """Column to sort by, with the row positions in sort order."""
 
     ranked: Ranked
     empties: Sequence[int] = ()
+    """Row positions of empty cells, which are last in both directions."""
     descending: bool = False
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Rows in sort order, without a copy: a slice of `places`, then `empties`.
+    """Row positions in sort order, as a slice of an index without a copy.
 
-    The slice begins at `start`, and is in reverse order if `is_backwards`.
+    The rows are `places` from `start` on, in reverse order if `is_backwards`, then `empties`.
     """
 
     places: Sequence[int]
@@ -109,7 +110,7 @@ class Source(msgspec.Struct, frozen=True):
     is_backwards: bool = False
 
     def cut(self, first: int, stop: int) -> Sequence[int]:
-        """Copy the row positions number `first` up to `stop` in the sort order, counted from 0."""
+        """Returns the row positions with the indexes `first` to `stop` - 1 in the sort order."""
         start, count = self.start, self.length - len(self.empties)
         end, low, high = start + count, start + first, start + stop
         if self.is_backwards:
@@ -154,8 +155,8 @@ def columns_of(
 def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
     """Sort terms of a query, without repeated fields.
 
-    If the whole text of `order`, or a term such as `-name`, is exactly the name of a field, it
-    means this field. Raises InvalidQuery for a term without a field name.
+    If a field is named `-name`, the term `-name` means this field. If the whole text of `order` is
+    the name of a field, the only term is this field. Raises InvalidQuery for a term without a name.
     """
     whole = query.whole_order
     if whole is None and not query.order:
@@ -180,7 +181,7 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
 
 
 def plain_page(table: Table, query: Query) -> Page:
-    """Page of a query without `where` and `order`: rows in worksheet order."""
+    """Page of a query without `where` and `order`, with rows in worksheet order."""
     size, first = table.size, 1 + query.skip
     end = first + query.limit
     total = size - 1 if query.wants_total else None
@@ -191,11 +192,11 @@ def plain_page(table: Table, query: Query) -> Page:
 def find_page(
     table: Table, query: Query, view: View, place: Place | None = None
 ) -> Page | Work[Page]:
-    """Find the page of a query. Returns the page, or work that finds it.
+    """Find the page of a query. Returns the page, or a generator (`Work`) that finds the page.
 
     The table must have typed values if the query has `where` or `order`. With `place`, the page
-    begins after this position of a cursor. Raises UnknownField. The work raises CursorLost if the
-    position of the cursor is not found.
+    begins after this cursor position. Raises UnknownField. The generator raises CursorLost if the
+    position is not found.
     """
     where, order = comparisons(query.where), sort_terms(query, view)
     columns = columns_of(where, order, view)
@@ -220,9 +221,10 @@ def find_page(
 def place_behind(
     table: Table, query: Query, page: Page, view: View, place: Place | None
 ) -> Place | Work[Place]:
-    """Position after a page, for the next cursor. Returns the position, or work that makes it.
+    """Returns the position after a page for the next cursor, or a generator that makes it.
 
-    `page` has `AHEAD` rows more than the query's limit. `place` is the position before the page.
+    `page` has up to `AHEAD` rows more than the query's limit. `place` is the position before the
+    page.
     """
     if not query.limit:
         return place or Place()
@@ -239,7 +241,7 @@ def place_behind(
 
 
 def _seen(table: Table, view: View) -> Seen:
-    """Displayed cells of the view's columns, cached on the table by these columns."""
+    """Displayed cells of the view's columns. The table caches them by column numbers."""
     numbers = tuple(view.columns.values())
     seen: Seen | None = table.seen.get(numbers)
     if seen is None:
@@ -251,7 +253,7 @@ def _seen(table: Table, view: View) -> Seen:
 
 
 def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
-    """Find the page of a query without a cursor, always as work."""
+    """Find the page of a query without a cursor."""
     found = find_page(table, query, view)
     return found if isinstance(found, Page) else (yield from found)
 
@@ -259,7 +261,7 @@ def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
 def _counted(
     look_up: Callable[[], Found | Work[Found]], missing: Work[object] | None, look_up_steps: int
 ) -> Work[Found]:
-    """Build the `missing` index, then call `look_up`, until no index is missing."""
+    """Repeat: build the `missing` index, then call `look_up`, until no index is missing."""
     while True:
         if missing is not None:
             yield from missing
@@ -280,7 +282,7 @@ def _looked_up(
     place: Place | None,
     seen: Seen | None,
 ) -> Page | Work[Page]:
-    """Returns the page if it is a slice of an index, or work that filters and sorts rows.
+    """Returns the page if it is a slice of an index, or a generator that filters and sorts rows.
 
     Raises Unbuilt if an index is missing.
     """
@@ -317,7 +319,7 @@ def _behind(
     parts: tuple[RowSet, ...],
     terms: Sequence[Term],
 ) -> Work[Page]:
-    """Find the page after a cursor's position, of the rows that are in all `parts`.
+    """Find the page after a cursor's position among the rows that are in all `parts`.
 
     The total also counts the rows before the position. `columns` has the index of each sort term,
     or None for `rowIndex`. Raises CursorLost if the position is not found.
@@ -385,7 +387,7 @@ def _behind(
 
 
 def _ascending(row_set: RowSet, rows: Ranked) -> tuple[Sequence[int], Sequence[RowSet]]:
-    """Split a row set into row positions in worksheet order, and sets that filter these rows."""
+    """Split a row set into row positions in worksheet order, and sets that must filter them."""
     parts = row_set.parts if type(row_set) is Intersection else (row_set,)
     for at, part in enumerate(parts):
         if isinstance(part, Groups) and isinstance(part.numbers, range):
@@ -450,10 +452,10 @@ def _found(
     query: Query,
     header_row: int,
 ) -> Work[Page]:
-    """Find the page of the rows that are in `source` and in all `others`, the faster way.
+    """Find the page among the rows that are in `source` and in all `others`.
 
-    Filters the source in sort order if that looks cheap. Otherwise, or if it takes too many steps,
-    finds the rows that are in all `parts` and sorts them. `parts` describes the same rows.
+    If the estimate is lower, filters `source` in sort order. Otherwise, or if this takes too many
+    steps, finds and sorts the rows that are in all `parts`, which are the same rows.
     """
     end, most_steps = query.skip + query.limit, inf
     if others:
@@ -486,9 +488,9 @@ def _walk(
     most_steps: float,
     header_row: int,
 ) -> Work[Page | None]:
-    """Return the page of the rows of `source` that are in all `others`, in the order of `terms`.
+    """Find the page by filtering the rows of `source` in sort order until the page is full.
 
-    Returns None if that needs more than `most_steps` steps.
+    Returns None if the filter needs more than `most_steps` steps.
     """
     end = query.skip + query.limit
     must_end = query.wants_total and others
@@ -522,7 +524,7 @@ def _walk(
 
 
 def _position(first: Term) -> Work[Callable[[int], int]]:
-    """Return a function that maps a row position to its rank by the first sort term."""
+    """Returns a function that maps a row position to a number that sorts like the first term."""
     ranks, groups = (yield from first.ranked.ranks()), first.ranked.groups
     if not first.descending:
         return ranks.__getitem__

@@ -53,13 +53,13 @@ class Field(Protocol):
     def equal(self, operands: Sequence[Operand]) -> RowSet: ...
 
     def within(self, operand: Operand, *, is_above: bool, has_equal: bool) -> RowSet:
-        """Rows whose cell has the operand's class and is greater, or less if not `is_above`.
+        """Rows whose cell has the operand's class and is greater than the operand.
 
-        `has_equal` adds the rows that equal the operand.
+        With `is_above` False, rows whose cell is less. `has_equal` adds the rows that are equal.
         """
 
     def containing(self, text: str) -> RowSet:
-        """Rows whose displayed text contains `text`. Upper and lower case are the same."""
+        """Rows whose displayed text contains `text`, ignoring case."""
 
     def filled(self, *, is_filled: bool) -> RowSet: ...
 
@@ -69,7 +69,7 @@ class ColumnField(msgspec.Struct, frozen=True):
     rows: Ranked
 
     def equal(self, operands: Sequence[Operand]) -> RowSet:
-        """Rows whose cell has the value of an operand, or displays its text."""
+        """Rows whose cell has the value of an operand, or displays the operand's text."""
         # Not `set[int]()`, which takes 20 times as long.
         groups: set[int] = set()
         displayed: set[int] = set()
@@ -99,9 +99,9 @@ class ColumnField(msgspec.Struct, frozen=True):
     def within(self, operand: Operand, *, is_above: bool, has_equal: bool) -> RowSet:
         """Rows whose cell has the operand's class and sorts after or before the operand.
 
-        If cells of another class display the operand's text, the operand has the class and the
-        position of the lowest of these cells. If no cell has the operand's value, but cells of its
-        class display its text, the operand has the position of the lowest of these cells.
+        If cells of another class display the operand's text, the operand sorts like the lowest of
+        these cells. If no cell has the operand's value, but cells of the operand's class display
+        its text, the operand also sorts like the lowest of these cells.
         """
         if operand.kind == EMPTY:
             return any_of((), self.rows)
@@ -204,7 +204,7 @@ def _without(span: range, groups: Sequence[int]) -> list[range]:
 
 
 def _with(span: range, groups: Sequence[int]) -> list[range]:
-    """Add group numbers to a range, as ranges of their own unless they are adjacent."""
+    """Add group numbers to a range. A number that is not adjacent becomes a separate range."""
     start, stop = span.start, span.stop
     spans: list[range] = []
     for group in groups:
@@ -221,7 +221,7 @@ Lookup = Callable[[Field, Sequence[Operand]], RowSet]
 
 
 class OperandShape(msgspec.Struct, frozen=True, kw_only=True):
-    """JSON type of an operand: a scalar of a certain type or of any type, or a list of scalars."""
+    """JSON type of an operand: a scalar of one type, a scalar of any type, or a list of scalars."""
 
     is_list: bool = False
     python_type: type = object
@@ -250,9 +250,9 @@ class Operator(msgspec.Struct, frozen=True):
     is_negated: bool = False
     """True if the operator matches the rows that `lookup` does not find."""
     decide: Callable[[Sequence[Operand]], bool | None] = _depends
-    """Function that returns True if `lookup` finds all rows of any column, False if it finds none.
+    """Function of the operands that returns True if `lookup` always finds all rows.
 
-    It returns None if the result depends on the cells.
+    The function returns False if `lookup` never finds a row, or None if the cells decide.
     """
     aliases: tuple[str, ...] = ()
 
@@ -285,10 +285,9 @@ def _always_if_blank(operands: Sequence[Operand]) -> bool | None:
 
 
 def _never_beyond(*ends: bool) -> Callable[[Sequence[Operand]], bool | None]:
-    """Make `decide` for a range operator.
+    """Returns the `decide` function of a range operator.
 
-    A range of an empty operand matches no row, nor does a range of a boolean in `ends`, such as
-    less than false.
+    An empty operand matches no row, nor does a boolean in `ends`: nothing is less than false.
     """
 
     def decide(operands: Sequence[Operand]) -> bool | None:
@@ -331,7 +330,7 @@ EQUAL = OPERATORS["$eq"]
 
 
 def verdict(condition: Condition) -> bool | None:
-    """True if a condition matches every row, False if it matches no row, None if it depends."""
+    """True if a condition matches every row, False if it matches no row, None if cells decide."""
     match condition:
         case Comparison(name, word, operands):
             operator = OPERATORS[word]

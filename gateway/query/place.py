@@ -33,29 +33,29 @@ AHEAD = 2
 """Maximum number of rows after the position whose digests a cursor stores."""
 
 NEAR = 64
-"""Rows before and after a row that are searched for an equal row, which makes it uncertain."""
+"""Number of rows before and after a row in which an equal row makes the position uncertain."""
 
 MOST_CHARACTERS = 100
-"""Maximum stored characters of a text in a field of `order`. A longer text is cut and digested."""
+"""Maximum characters that a cursor stores of a text. Of a longer text it also stores a digest."""
 
 _FIRST_RADIUS = CONTEXT + 2
 _GROWTH = 4
 _DIGEST_BYTES = 6
 _VALUE_BYTES = 8
 _MOST_BYTES, _LEAST_BYTES, _OF_VALUE = 400, 640, 24
-"""Maximum bytes of one stored text, of all stored values, and of a value without its text."""
+"""Maximum bytes of a stored text, of all stored values, and of a stored value without its text."""
 _TOGETHER, _BEHIND = CONTEXT + 4, 4
-"""Number of rows before and after the position in which context rows count after edits."""
+"""After edits, context rows count up to this number of rows before and after the position."""
 _NOWHERE = -NEAR
 _MOST_LOST = 2
 """Maximum number of context rows that can be deleted or moved."""
 _DIGEST_STEPS = 30
 
 Cell = tuple[int, object]
-"""Kind of a cell, and its key among cells of this kind."""
+"""Kind of a cell, and its sort key among cells of this kind."""
 
 _Column = tuple[Keys, Sequence[str]]
-"""Kinds and keys of a column, and its displayed texts."""
+"""Kinds and sort keys of a column's cells, and the displayed texts of these cells."""
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True):
@@ -66,25 +66,25 @@ class Value(msgspec.Struct, frozen=True, array_like=True):
     key: int | float | bool | str | None = None
     """Sort key of the cell, or None for a text. An integer beyond 64 bits is a text."""
     text: str = ""
-    """Text of a cell with a text. A long text is cut, and also case-folded in the class text."""
+    """Text of the cell, or "" for a typed value. A long text is cut, and case-folded if a word."""
     digest: bytes = b""
-    """Digest of the whole text if `text` is cut, or empty."""
+    """Digest of the whole text if `text` is cut, or b""."""
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):
     """Position of a cursor in a list, after the last row that the client received."""
 
     row: int = 0
-    """Row number of the last received row, counted from the header as 1. 0 at the start."""
+    """Number of the last received row, with the header as row 1, or 0 before the first page."""
     values: tuple[Value, ...] = ()
     """Values of the last received row in the fields of `order`, up to `rowIndex`."""
     given: bytes = b""
-    """Digests of the last received rows that have equal values in all fields of `order`.
+    """Digests of the last received rows with equal values in all fields of `order`.
 
-    If there are fewer than `CONTEXT`, no more such rows are before the position.
+    Fewer than `CONTEXT` digests mean that the list has no other such rows before the position.
     """
     next: bytes = b""
-    """Digests of the next rows with equal values; fewer than `AHEAD` if no more follow."""
+    """Digests of the next rows with equal values. Fewer than `AHEAD` mean that no more follow."""
     cells: bytes = b""
     """Digest of all cells that the key can read, if each row of the context occurs twice."""
 
@@ -100,7 +100,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """Found position among rows with equal values in `order`."""
+    """Position that was found among rows with equal values in `order`."""
 
     last: int
     """Index in the columns of the last equal row before the cursor, or 0 without such a row."""
@@ -135,7 +135,7 @@ class Seen(msgspec.Struct, frozen=True):
         return found
 
     def stands_twice(self, place: int) -> bool:
-        """True if another row near this row has the same displayed cells."""
+        """True if another row within `NEAR` rows has the same displayed cells."""
         at = place - self.first
         low, high = max(self.first == 0, at - NEAR), at + NEAR
         equal: Sequence[int] = range(low, high)
@@ -148,7 +148,7 @@ class Seen(msgspec.Struct, frozen=True):
         return True
 
     def stand_twice(self, places: Iterable[int]) -> bool:
-        """True if each of these rows has an equal row near it."""
+        """True if each of these rows has an equal row within `NEAR` rows."""
         return all(map(self.stands_twice, places))
 
     def all_cells(self) -> Work[bytes]:
@@ -174,10 +174,10 @@ def place_after(
     seen: Seen,
     header_row: int = 1,
 ) -> Place | Work[Place]:
-    """Make the cursor position after a page, whose rows are `places`. Can return it as work.
+    """Returns the cursor position after a page, or a generator that makes the position.
 
-    `before` and `following` are rows before and after the page in the list. All three are row
-    positions in the columns. `terms` has the column index of each term of `order`, or None for
+    `places` are the row positions of the page, `before` and `following` row positions before and
+    after the page in the list. `terms` has the column index of each term of `order`, or None for
     `rowIndex`. Raises Unbuilt if an index is missing.
     """
     last = places[-1]
@@ -216,7 +216,7 @@ def place_after(
 def _among_equals(
     row: int, values: tuple[Value, ...], equal: Sequence[int], ahead: Sequence[int], seen: Seen
 ) -> Work[Place]:
-    """Make a position among equal rows: `equal` before it, nearest first, and `ahead` after it."""
+    """Make the position between equal rows: after `equal` (nearest first) and before `ahead`."""
     yield _DIGEST_STEPS * (len(equal) + len(ahead))
     given = b"".join(seen.digests(reversed(equal)))
     cells = b""
@@ -231,7 +231,7 @@ def _apart(digests: bytes) -> list[bytes]:
 
 
 def _cell(cells: Keys, texts: Sequence[str], place: int) -> Cell:
-    """Kind and key of a cell. The keys of two cells are equal if they sort equally."""
+    """Kind and sort key of a cell. Two cells have equal keys if they sort equally."""
     kind, key = cells.kinds[place], cells.keys[place]
     if kind == EMPTY:
         key = None
@@ -245,7 +245,10 @@ def _cells(columns: Sequence[_Column], place: int) -> list[Cell]:
 
 
 def _value(cell: Cell, number: Any, count: int) -> Value:
-    """Make the stored value of a cell with the sort key `number`; `count` values share the size."""
+    """Make the stored value of a cell. `number` is its sort key in the column index.
+
+    `count` is the number of values that share the maximum bytes.
+    """
     kind, key = cell
     if kind == EMPTY:
         return Value(EMPTY)
@@ -264,10 +267,10 @@ def _value(cell: Cell, number: Any, count: int) -> Value:
 
 
 def stand(order: Order, value: Value) -> Work[range | None]:
-    """Find a stored value in the sort order of a column: its group number, as a range.
+    """Find a stored value in the sort order of a column. Returns a range with its group number.
 
-    If no cell has the value, the range is empty and begins at the value's position. Returns None if
-    the position is unknown, because the stored text is cut and other texts begin with it.
+    If no cell has the value, the range is empty, and starts at the group before which the value
+    sorts. Returns None if the stored text is cut and only other texts begin with the same letters.
     """
     segment = order.segments.get(value.kind)
     if segment is None:
@@ -312,9 +315,9 @@ def find_gap(
 ) -> Work[Gap | None]:
     """Find a cursor's position among rows with equal values in `order`.
 
-    These rows are the ascending `places` that are also in all sets of `others`. `has_start` and
-    `has_end` are True if `places` has the first or last of all such rows. Returns None if the
-    position is lost.
+    These rows are the ascending `places` that are also in all sets of `others`. `has_start` is True
+    if `places` has the first such row of the list, and `has_end` if it has the last. Returns None
+    if the position is lost.
     """
     if place.cells and not (seen.is_whole and (yield from seen.all_cells()) == place.cells):
         return None
@@ -362,7 +365,7 @@ def find_gap(
 def _exact(
     digests: Sequence[bytes], place: Place, *, is_from_start: bool, is_to_end: bool
 ) -> list[int]:
-    """Positions whose context is unchanged, each as the number of rows before it."""
+    """Positions whose context is unchanged, each as the number of rows before the position."""
     context, following = place.context, place.following
     length, ahead, last = len(context), len(following), context[-1]
     if length < CONTEXT and not is_from_start:
@@ -381,10 +384,10 @@ def _exact(
 def _tolerant(
     digests: Sequence[bytes], place: Place, *, is_from_start: bool, is_to_end: bool
 ) -> int | None:
-    """Position around which most rows of the context are, or None if no position is certain.
+    """Find the position around which most rows of the context are.
 
-    Candidates are the positions after the last received row, and before the row that followed it.
-    The result is the number of rows before the position.
+    Candidates are the positions after the last received row, and before the row that followed.
+    Returns the number of rows before the position, or None if no position is certain.
     """
     context, following = place.context, place.following
     counts = Counter(digests)

@@ -1,4 +1,4 @@
-"""Data types of a parsed list request: conditions, sort terms, page, field names."""
+"""Data types of a parsed list request: conditions, sort terms, limit and field names."""
 
 from collections.abc import Iterable
 from typing import Any, final
@@ -20,11 +20,11 @@ class Operand(msgspec.Struct, frozen=True):
     value: Scalar
     """Value in the request. A text is in NFC, like the texts of cells."""
     kind: int
-    """First kind of the value's class, such as numbers or texts (`gateway.table.cells`)."""
+    """First kind of the value's class, such as `NUMBER` or `TEXT` (`gateway.table.cells`)."""
     key: Any = None
     """Sort key of the value in its class. The key of a text is the case-folded text."""
     text: str = ""
-    """The text if `value` is a text, or "" for other values."""
+    """The `value` if it is a text, or ""."""
 
     @property
     def is_empty(self) -> bool:
@@ -33,7 +33,7 @@ class Operand(msgspec.Struct, frozen=True):
 
     @property
     def number(self) -> float | None:
-        """Number that the operand is or that its text represents, or None."""
+        """Number that the value is or that a text such as "5" represents, or None."""
         return self.key if self.kind == NUMBER else None
 
 
@@ -74,25 +74,25 @@ class SortTerm(msgspec.Struct, frozen=True):
 class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """Parsed list request: condition, order, page and fields.
 
-    It is a struct, which is created in a quarter of the time of a dataclass. The hash is cached,
-    because a query is the key of cached answers.
+    The hash is cached, because a query is the key of cached answers. A struct is created in a
+    quarter of the time of a dataclass.
     """
 
     where: Condition | None = None
     order: tuple[SortTerm, ...] = ()
     """Sort terms. A term without a field name is an error, unless `whole_order` is a field."""
     whole_order: SortTerm | None = None
-    """Text of `order` before it was split. It replaces the terms if it is the name of a field."""
+    """Whole text of `order` as one term, which replaces `order` if the text is a field name."""
     skip: int = 0
     wants_place: bool = False
     """True if the answer needs a cursor for the next page. False if the request has `skip`."""
     cursor: str | None = None
-    """Cursor of the page before, or "" to request the first page and a cursor."""
+    """Cursor from the page before, or "" to request the first page and a cursor."""
     limit: int = DEFAULT_LIMIT
     keys: Selection | None = None
     """Fields of the answer, or None for all fields."""
     wants_total: bool = False
-    """True to count all matching rows, which can take longer than a page alone."""
+    """True to count all matching rows, which can take longer than to find a page."""
 
     @property
     def needs_types(self) -> bool:
@@ -120,7 +120,7 @@ def make_operand(value: Scalar) -> Operand:
 
 
 def comparisons(condition: Condition | None) -> list[Comparison]:
-    """All comparisons in a condition, from left to right."""
+    """Returns all comparisons in a condition, from left to right."""
     found: list[Comparison] = []
     left = [] if condition is None else [condition]
     while left:

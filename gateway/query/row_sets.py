@@ -24,13 +24,13 @@ _COPY_STEPS = 16
 """Number of row positions that are copied in one step of work."""
 
 _FEW = 8
-"""Divisor of the number of rows: a union with fewer row positions is collected in a set."""
+"""Divisor of the number of rows. A union with fewer row positions is collected in a set."""
 
 _most = attrgetter("most")
 
 
 class RowSet(Protocol):
-    """Set of rows, with at least `least` and at most `most` rows.
+    """Set of at least `least` and at most `most` rows that match a condition.
 
     `weight` is the maximum number of steps of work to test one row.
     """
@@ -48,11 +48,11 @@ class RowSet(Protocol):
         """Returns all row positions of the set without duplicates, in any order."""
 
     def sift(self, places: Sequence[int]) -> Work[Sequence[int]]:
-        """Returns the given row positions that are in the set, in their order."""
+        """Returns the row positions of `places` that are in the set, in the order of `places`."""
 
 
 class Groups(msgspec.Struct, frozen=True):
-    """Rows in some groups of a sorted column: a range of values, or several single values."""
+    """Rows in some groups of equal cells of a sorted column: a range of values, or some values."""
 
     weight: ClassVar[int] = 1
 
@@ -82,7 +82,7 @@ class Groups(msgspec.Struct, frozen=True):
 
 
 class OfKind(msgspec.Struct, frozen=True):
-    """Rows whose cell has one of `kinds`. `codes` has the kind of each cell of the column."""
+    """Rows whose cell has one of `kinds`. `codes` is the kind of each cell of the column."""
 
     weight: ClassVar[int] = 1
 
@@ -179,7 +179,7 @@ class Complement(msgspec.Struct, frozen=True):
 
 
 class Intersection(msgspec.Struct, frozen=True):
-    """Rows that are in all `parts`, which are sorted by their sizes."""
+    """Rows that are in all `parts`. The smallest part is first."""
 
     least: ClassVar[int] = 0
 
@@ -266,7 +266,7 @@ class Union:
 
 
 def sifted(places: Sequence[int], parts: Sequence[RowSet]) -> Work[Sequence[int]]:
-    """Returns the given row positions that are in all sets of `parts`, in their order."""
+    """Returns the row positions of `places` that are in all `parts`, in the order of `places`."""
     if not parts:
         return places
     found = array("I")
@@ -295,7 +295,7 @@ def groups_of(ranked: Ranked, numbers: range | Set[int]) -> Groups:
 
 
 def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
-    """Intersection of sets. Ranges of one column are merged, and sets of all rows are dropped.
+    """Intersection of sets. Merges ranges of one column, and leaves out sets of all rows.
 
     `rows` are all data rows.
     """
@@ -323,7 +323,7 @@ def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
 
 
 def any_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
-    """Union of sets. Single values of one column are merged. `rows` are all data rows."""
+    """Union of sets. Merges single values of one column. `rows` are all data rows."""
     values: dict[Ranked, set[int]] = {}
     parts: list[RowSet] = []
     for part in sets:

@@ -26,7 +26,7 @@ _MEANT: Mapping[str, str] = {
     }.items()
     for word in words.split()
 }
-"""Operators by words of other query languages, in lower case and without punctuation."""
+"""Operator by the word of another query language, in lower case."""
 
 _DIRECTED = re.compile(
     r"[\s:.=](asc|desc|ascending|descending)(?:[\s.]nulls\s?(?:first|last))?\Z", re.IGNORECASE
@@ -35,7 +35,10 @@ _WAYS = frozenset({"asc", "desc", "ascending", "descending"})
 
 
 def operator_like(word: str, allowed: Collection[str]) -> str:
-    """Suggestion of an allowed operator for a word, as a sentence after a blank, or ""."""
+    """Returns a sentence that suggests an allowed operator for a word, or "".
+
+    The sentence begins with a space, so that it can follow a message.
+    """
     letters = "".join(filter(str.isalnum, word.lower()))
     name = "$in" if letters.isdecimal() else _MEANT.get(letters or word.strip())
     if name is None or name.split()[0] not in allowed:
@@ -45,7 +48,7 @@ def operator_like(word: str, allowed: Collection[str]) -> str:
 
 
 def field_like(parameter: str, name: str, is_field: Callable[[str], bool]) -> str:
-    """Suggestion for an unknown field, as a sentence after a blank, or ""."""
+    """Returns a sentence, after a space, that explains an unknown field name, or ""."""
     if parameter == "where" and name in OPERATORS:
         return f' Operators stand inside a field, as in {{"FIELD":{{"{name}":1}}}}.'
     if parameter != "order":

@@ -47,7 +47,7 @@ _ANYWHERE = (*COMBINATORS, *_INSIDE)
 def parse_where(decoded: object) -> Condition:
     """Parse a decoded `where` parameter. `{}` matches every row.
 
-    Raises InvalidQuery with the path in the JSON and the mistake.
+    Raises InvalidQuery, whose message has the path in the JSON and the mistake.
     """
     return _Parser().condition(decoded, "where", depth=1)
 

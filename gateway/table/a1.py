@@ -58,7 +58,7 @@ class GridArea(NamedTuple):
 def is_spreadsheet_id(text: str) -> bool:
     """True if the text has only the characters of an ID.
 
-    Another text in the URL path could lead a call to another Google API.
+    With other characters in its URL, a call could reach another Google API.
     """
     return _SPREADSHEET_ID.fullmatch(text) is not None
 
@@ -80,27 +80,27 @@ def row_range(title: str, row: int, last_row: int = 0) -> str:
 
 
 def cells_of_row(title: str, row: int, first: int, last: int) -> str:
-    """Range of neighbouring columns in a row, both ends included."""
+    """Range of the cells of a row from column `first` to column `last`, both included."""
     return f"{_quoted(title)}!{column_letters(first)}{row}:{column_letters(last)}{row}"
 
 
 def rows_from(title: str, row: int, last: str = LAST_COLUMN) -> str:
-    """Range from `row` down to the end of the grid, or to the column or cell `last`."""
+    """Range from `row` down to the end of the worksheet, or to the column or cell `last`."""
     return f"{_quoted(title)}!A{row}:{last}"
 
 
 def rows_between(title: str, first_row: int, last_row: int) -> str:
-    """Range of all columns of some rows, both ends included."""
+    """Range of all columns from row `first_row` to row `last_row`, both included."""
     return f"{_quoted(title)}!A{first_row}:{LAST_COLUMN}{last_row}"
 
 
 def row_spans(
     rows: Sequence[int], *, around: int = 0, header_row: int = 1
 ) -> Sequence[tuple[int, int]]:
-    """First and last row of each run of consecutive numbers in `rows`, which are ascending.
+    """Returns the first and last row of each series of consecutive rows. `rows` is ascending.
 
-    `around` is the number of rows to add above and below each row, but not the header row or rows
-    above it.
+    `around` is the number of rows to add above and below each row. The header row and the rows
+    above the header row are never added.
     """
     spans: list[tuple[int, int]] = []
     for row in rows:

@@ -41,7 +41,7 @@ CLASSES: Sequence[tuple[int, ...]] = (
 """Kinds of each class, in sort order: the kind of typed values, then the kind of texts."""
 
 CLASS: Mapping[int, int] = {kind: kinds[0] for kinds in CLASSES for kind in kinds}
-"""First kind of a class, which identifies the class, by each kind of the class."""
+"""Class of each kind. The first kind of a class identifies the class."""
 
 FILLED = tuple(kind for kinds in CLASSES for kind in kinds)
 """Kinds of cells that are not empty."""
@@ -62,13 +62,13 @@ LONGEST_NUMBER = 400
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _FIRST_OF_VALUES = ("P", "#")
-"""First characters of durations and errors. Numbers and dates begin with a digit or a minus."""
+"""First characters of durations (`PT5M`) and errors (`#N/A`)."""
 
 READ_AT_ONCE = 64
-"""Maximum number of cells that `read_cell` reads between two steps of work."""
+"""Maximum number of cells that are parsed before the generator yields again."""
 
 _READ_STEPS, _MOMENT_STEPS = 30, 200
-"""Steps to read any cell, and additional steps for a cell that can be a date or a clock."""
+"""Steps of work to parse any cell, and additional steps for a cell that can be a date or clock."""
 
 _LIKE_A_MOMENT = re.compile(r"[^0-9.,$€%()\s+-]|.-|\..*\.")
 
@@ -80,11 +80,11 @@ _PLAIN_LINES = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]
 def cell_kinds(
     texts: Sequence[str], values: Sequence[object]
 ) -> tuple[bytearray, list[object], Sequence[int]]:
-    """Classify cells by their displayed texts (in NFC) and typed values, as far as this is fast.
+    """Classify the cells that need no parsing, by displayed text (in NFC) and typed value.
 
-    Returns the kind and the key of each cell, and the indexes of the cells for which the caller
-    must call `read_cell`. The key of a number, a boolean or a text is the value itself. The key of
-    an empty cell has no meaning.
+    Returns the kinds, the sort keys, and the indexes of the cells for which the caller must call
+    `read_cell`. The key of a number, a boolean or a text is the value itself. The key of an empty
+    cell has no meaning.
     """
     types = set(map(type, values))
     keys = [*values]
@@ -116,9 +116,9 @@ def cell_kinds(
 def read_cell(kind: int, text: str, value: Any) -> tuple[int, object, bool]:
     """Classify a cell by its preliminary kind, its displayed text (in NFC) and its typed value.
 
-    Returns the final kind, the key, and a flag. The key of a date or clock is its milliseconds. The
-    flag is True for an odd cell: a number, date, clock or boolean whose displayed text does not
-    parse to the same value, such as the number 5 displayed as `$5.00`.
+    Returns the final kind, the sort key, and a flag. The key of a date or clock is in milliseconds.
+    The flag is True for an odd cell, whose displayed text does not parse to the typed value, such
+    as 5 displayed as `$5.00`. All booleans are odd.
     """
     if kind == TEXT:
         return *text_key(text), False
@@ -136,13 +136,13 @@ def read_cell(kind: int, text: str, value: Any) -> tuple[int, object, bool]:
 
 
 def read_steps(texts: Sequence[str]) -> int:
-    """Steps of work to call `read_cell` for cells with these displayed texts."""
+    """Estimate the steps of work to parse cells with these displayed texts."""
     moments = sum(1 for text in texts if _LIKE_A_MOMENT.search(text, 0, LONGEST_DISPLAY))
     return _READ_STEPS * len(texts) + _MOMENT_STEPS * moments
 
 
 def text_key(text: str) -> tuple[int, object]:
-    """Kind and key of a text, which must be in NFC and not empty."""
+    """Returns the kind and the sort key of a text, which must be in NFC and not empty."""
     number = number_in(text)
     if number is not None:
         return NUMERAL, number
@@ -163,9 +163,9 @@ def number_in(text: str) -> float | None:
 def displayed_number(text: str) -> float | None:
     """Parse a displayed number such as `$1,250.00`, `(20)`, `5%` or `007`.
 
-    Returns None for other texts. The last separator begins the decimals. But if three digits follow
-    the last separator and all separators are equal, the number has only thousands separators. A
-    single point is always a decimal point.
+    Returns None for other texts. The last separator is the decimal separator. But if three digits
+    follow and all separators are equal, all are thousands separators. A single point is always a
+    decimal point.
     """
     if len(text) > LONGEST_DISPLAY or NUMBER_DISPLAY.fullmatch(text) is None or "E" in text.upper():
         return None

@@ -29,9 +29,9 @@ from gateway.table.texts import composed
 
 
 class NumberFormat(NamedTuple):
-    """Google's number format: the NumberFormatType, such as `DATE`, and the pattern.
+    """Google's number format of a cell.
 
-    The pattern "" is the default of the spreadsheet's locale.
+    `type` is the NumberFormatType, such as `DATE`. The pattern "" is the default of the locale.
     """
 
     type: str
@@ -42,8 +42,8 @@ class CellForm(NamedTuple):
     """Number format of a cell, and its data validation.
 
     `rule` is Google's ConditionType of the data validation, or "" without data validation.
-    `options` are the values of the condition, such as the values of a dropdown, if the read
-    requested them.
+    `options` are the values of the condition, such as the values of a dropdown. They are empty if
+    the read did not request the values.
     """
 
     format: NumberFormat | None = None
@@ -106,7 +106,7 @@ class SeenCell(NamedTuple):
 
 
 class ColumnKind(NamedTuple):
-    """Kind of a column, or None if unknown, and the number format of its dates or clocks."""
+    """Kind of a column, or None if unknown, and the number format of its dates or times."""
 
     kind: Kind | None = None
     format: NumberFormat | None = None
@@ -114,11 +114,11 @@ class ColumnKind(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SheetForms:
-    """Number formats, data validation and types of a worksheet, which decide the kinds of columns.
+    """Number formats, data validation and types of a worksheet, to derive the kinds of columns.
 
-    `rows` are the rows that were read, the most important one first: the last record if it is
-    known, then the first data row. `types` are Google's ColumnTypes of native tables, by column.
-    `formats` are the number formats for a new row, by column.
+    `rows` are the cells of the last record, if its row is known, and of the first data row.
+    `types` are Google's ColumnTypes of native tables, by column. `formats` are the number formats
+    for a new row, by column.
     """
 
     rows: Sequence[Sequence[SeenCell]] = ()
@@ -130,7 +130,7 @@ class SheetForms:
     """True if the row below the last record was read and has no formats or data validation."""
 
     def kind(self, column: int, own: Sequence[SeenCell] = ()) -> ColumnKind:
-        """Kind of a cell to write. `own` are the cells of its row, or empty for a new row."""
+        """Kind of a cell to write. `own` has the present cells of the row, or () for a new row."""
         written = own[column] if column < len(own) else SeenCell()
         kind = _kind_of_form(written)
         if kind is not None:
@@ -225,8 +225,8 @@ def column_type(
 ) -> ColumnType:
     """Derive the JSON type of a column from its first cells.
 
-    `declared` is Google's ColumnType in a native table, or "". `declared_options` are the values of
-    its dropdown.
+    `declared` is Google's ColumnType of the column in a native table, or "". `declared_options` are
+    the dropdown values in the native table.
     """
     filled = [cell for cell in cells if not cell.is_blank]
     names, source, options = _found(cells, filled, declared, declared_options)
@@ -271,8 +271,8 @@ def _found(
 def _of_formats(cells: Sequence[SeenCell]) -> tuple[TypeName, ...]:
     """Types of cells by their number formats, or () if no cell has a known number format.
 
-    A number or boolean without a known format has the type of its value. A text without a number
-    format is ignored.
+    The value decides the type of a number or boolean without a known format. A text without a
+    number format is ignored.
     """
     formats = [cell.form.format for cell in cells]
     known = [each is not None and each.type in KINDS_OF_FORMATS for each in formats]
@@ -291,10 +291,10 @@ def _name(google: str, kinds: Mapping[str, Kind]) -> TypeName:
 
 
 def _of_options(texts: Sequence[str], filled: Sequence[SeenCell], source: Source) -> _Found:
-    """Type, source and options of a dropdown column.
+    """Returns types, source and options of a dropdown column.
 
-    Google stores a chosen option such as `5` as a number. So the options are numbers and booleans
-    where possible, unless a cell has such an option as a text or has the text format.
+    Google stores a chosen option such as `5` as a number. So the options become numbers and
+    booleans where possible, except if a cell stores an option as a text or has the text format.
     """
     are_texts = any(
         isinstance(cell.value, str) and _option(cell.value) != cell.value and cell.value in texts
@@ -333,7 +333,7 @@ def _name_of_cell(cell: SeenCell) -> TypeName | None:
 
 
 def _distinct(names: Iterable[TypeName]) -> tuple[TypeName, ...]:
-    """Remove duplicates, and "date" if "date-time" is also there."""
+    """Remove duplicates. Remove "date" if the names contain "date-time"."""
     found = dict.fromkeys(names)
     if "date-time" in found:
         found.pop("date", None)

@@ -31,10 +31,10 @@ def is_formula(text: str) -> bool:
 
 
 def has_sign(texts: Iterable[str]) -> bool:
-    """True if the first character of any text could begin a formula. A fast first check."""
+    """Fast first check: True if any text begins with a character that can begin a formula."""
     return not _SIGNS.isdisjoint(map(_first, texts))
 
 
 def guarded(text: str) -> str:
-    """Returns the text, with the prefix `GUARD` if it is a formula."""
+    """Returns the text, with the prefix `'` if the text is a formula."""
     return f"{GUARD}{text}" if is_formula(text) else text

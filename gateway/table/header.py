@@ -54,8 +54,8 @@ def row_tag(
 ) -> str:
     """Strong ETag (RFC 9110, 8.8.3) of a whole row and its header, with the quotes.
 
-    The ETag covers every displayed cell, also below a blank header, but no trailing empty cells. If
-    `typed_cells` are given, it also covers the typed values.
+    The ETag covers every displayed cell, also below a blank header, but no trailing empty cells.
+    With `typed_cells`, the ETag also covers the typed values.
     """
     header = _encoded_header(tuple(header_cells))
     cells = msgspec.json.encode(_texts(displayed_cells))
@@ -80,9 +80,8 @@ def keyed_row_tag(
 ) -> str:
     """ETag of a whole row for an API key that sees only some `columns`, by field name.
 
-    `key` is the secret of an HMAC, so that the client cannot guess hidden cells. The ETag covers
-    the row number, so that two rows with equal cells have different ETags. Raises ValueError if
-    `key` is empty.
+    `key` is the secret of an HMAC, so that the client cannot guess hidden cells. The ETag includes
+    the row number, so that equal rows have different ETags. Raises ValueError if `key` is empty.
     """
     if not key:
         raise ValueError("an ETag of hidden cells needs an HMAC key")
@@ -151,7 +150,7 @@ class Selection(msgspec.Struct, frozen=True):
     checked: tuple[str, ...] = ()
     """Names that must all be fields of the worksheet."""
     whole: str = ""
-    """Text before it was split at commas. If it is the name of a field, only that is selected."""
+    """Text of the parameter. If the whole text is a field name, only this field is selected."""
 
 
 def letters(name: str) -> str:
@@ -166,7 +165,7 @@ class View:
     columns: Mapping[str, int]
     """Column (from 0) by field name, exactly as in the header, in sheet order."""
     trimmed: Mapping[str, int]
-    """The same columns by field name without surrounding blanks."""
+    """Column (from 0) by field name without surrounding blanks."""
     header_cells: Sequence[str]
     """All cells of the header row, only for row ETags."""
     is_whole: bool = True
@@ -179,8 +178,8 @@ class View:
     def find(self, name: str) -> int | None:
         """Find the column of a field name in a request, or return None.
 
-        An exact match has priority, then a match without surrounding blanks, then a match in NFC if
-        only one field has this normal form.
+        The name matches a field exactly, or else without surrounding blanks, or else in NFC if only
+        one field has this normal form.
         """
         column = self.columns.get(name)
         if column is None:
@@ -191,7 +190,7 @@ class View:
 
     @cached_property
     def _by_form(self) -> Mapping[str, int]:
-        """Columns by the normal form of the field name, without forms that several fields share."""
+        """Column by normal form of the field name, without forms that several fields share."""
         forms = Counter(map(_form, self.columns))
         return {form: at for name, at in self.columns.items() if forms[form := _form(name)] == 1}
 
@@ -202,7 +201,7 @@ class View:
     def unknown_field(
         self, parameter: str, names: Sequence[str], *, hint: str = ""
     ) -> UnknownField:
-        """Returns the error for names in a parameter that are not fields. It lists the fields."""
+        """Returns the error for names in a parameter that are not fields."""
         fields = ", ".join(filter(None, [ROW_INDEX, self.listing()]))
         return UnknownField(
             f"{parameter} names {quoted(names[0])}, which is not a field of this worksheet; "
@@ -240,7 +239,7 @@ class View:
         return self.writable is None or column in self.writable
 
     def select(self, keys: Selection | None) -> Mapping[int, str]:
-        """Field names of the selection by column, in sheet order; all fields if `keys` is None.
+        """Returns the selected field names by column, in sheet order, or all if `keys` is None.
 
         Raises UnknownField for names that are not fields.
         """
@@ -257,7 +256,7 @@ class View:
         return {column: name for column, name in self.names.items() if column in wanted}
 
     def listing(self) -> str:
-        """Up to 50 field names for a message, long names cut, or "" if the view has no fields."""
+        """List up to 50 field names for a message, long names cut. Returns "" without fields."""
         names = list(self.columns)
         more = len(names) - _NAMES_IN_MESSAGES
         shown = ", ".join(map(quoted, names[:_NAMES_IN_MESSAGES]))
@@ -268,8 +267,8 @@ class View:
     ) -> str:
         """ETag of a row, over the header and all displayed cells, also hidden cells.
 
-        `displayed` and `typed` are the cells of the row. With `typed` it is the ETag of a typed
-        answer.
+        `displayed` and `typed` are the cells of the row. With `typed`, the ETag also covers the
+        typed values, for typed answers.
         """
         if self.is_whole:
             return row_tag(self.header_cells, displayed, typed)
@@ -286,9 +285,9 @@ class Layout(NamedTuple):
 
     header_row: int = 1
     record_field: str = ""
-    """Field that every record must have a value in, or "" for the automatic rule (`EndRule`)."""
+    """Field that has a value in every record, or "" for the automatic rule (`EndRule`)."""
     filled_down: bool = True
-    """True if trailing rows with only FALSE and blank cells are not records."""
+    """True if trailing rows with only FALSE and blank cells do not count as records."""
 
 
 DEFAULT_LAYOUT = Layout()
@@ -296,9 +295,10 @@ DEFAULT_LAYOUT = Layout()
 
 @dataclass(frozen=True)
 class Header:
-    """Header row of a worksheet: displayed texts without trailing blank cells, and field names."""
+    """Parsed header row of a worksheet, with the column of each field."""
 
     cells: tuple[str, ...]
+    """Displayed texts, without trailing blank cells."""
     columns: Mapping[str, int]
     """Column (from 0) by field name, exactly as in the header, in sheet order."""
     row: int = 1
@@ -306,7 +306,7 @@ class Header:
     end: EndRule = BLANK_ONLY
     """Rule for trailing rows that are not records."""
     missing_field: str = ""
-    """The `record_field` of the settings if this header has no such field, or ""."""
+    """Name of the `record_field` in the settings if the header lacks this field, or ""."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -319,10 +319,7 @@ class Header:
         return View(columns=self.columns, trimmed=_trimmed(self.columns), header_cells=self.cells)
 
     def seen_with(self, grant: ColumnGrant) -> View:
-        """View of an API key with this grant.
-
-        A field name in the grant matches a header like a field name in a request (`View.find`).
-        """
+        """View of an API key with this grant. `View.find` looks up the field names of the grant."""
         if grant.readable is None and grant.writable is None:
             return self.whole
         writable = self._named(grant.writable)
@@ -352,10 +349,10 @@ class Header:
 
 
 def parse_header(displayed: Iterable[object], layout: Layout = DEFAULT_LAYOUT) -> Header:
-    """Parse the displayed cells of a header row. The row can be blank.
+    """Parse the displayed cells of a header row, which can be blank.
 
-    In a worksheet with a single field, every row that is not blank is a record, because a single
-    column of checkboxes is data.
+    If the header has only one field, a row with only FALSE is a record, because a single column of
+    checkboxes is data.
     """
     cells = ["" if cell is None else str(cell) for cell in displayed]
     while cells and not cells[-1].strip():

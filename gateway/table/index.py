@@ -44,7 +44,7 @@ _CHARACTERS_OF_STEP = 16
 """Number of characters that are case-folded in one step of work."""
 
 _KIND_STEPS = 4
-"""Steps of work to find the kind of a cell by its type."""
+"""Steps of work to find the kind of a cell by the type of its value."""
 
 
 _GROUP_STEPS = 16
@@ -52,12 +52,12 @@ _GROUP_STEPS = 16
 _NUMBER_BYTES = 24
 _TEXT_BYTES = 60
 _BYTES_BEGUN = 12
-"""Approximate memory of a partly built structure, in bytes for each row."""
+"""Approximate memory of an unfinished structure, in bytes for each row."""
 
 
 @dataclass(frozen=True)
 class Keys:
-    """Kind and key of each cell of a column, by position. The header counts as empty."""
+    """Kind and sort key of each cell of a column, by position. The header counts as empty."""
 
     kinds: bytearray
     keys: Sequence[Any]
@@ -66,7 +66,7 @@ class Keys:
     odd: "array[int]"
     """Positions of odd cells, such as 5 displayed as `$5.00`, ascending."""
     has_two_types: bool
-    """True if the column has both integers and floats, which sort faster as one type."""
+    """True if the column has both integers and floats."""
 
     def places(self, kind: int) -> Work[Sequence[int]]:
         """Positions of all cells of a kind, ascending."""
@@ -89,8 +89,8 @@ class Keys:
 class Segment:
     """Part of an `Order` with the cells of one class, such as all numbers.
 
-    A group is a list of equal cells. The segment has the groups with the numbers `first` up to
-    `end`, sorted by key, then by text.
+    A group consists of equal cells. The segment has the groups numbered from `first` to `end` - 1,
+    sorted by key, then by text.
     """
 
     kinds: tuple[int, ...]
@@ -99,17 +99,16 @@ class Segment:
     keys: Sequence[Any]
     """Key of each group, ascending. The key of a text is the case-folded text."""
     texts: Sequence[str] | None
-    """Text of each group, or "" for typed values. None if all groups are typed values."""
+    """Text of each group, or "" for a typed value. None if all groups are typed values."""
     folded_bytes: int = 0
     """Approximate memory of the case-folded texts that differ from their texts."""
 
     def find(self, key: Any, text: str) -> tuple[int, list[int]]:
-        """Find an operand: the group number at which it sorts, and the groups that equal it.
+        """Find an operand of a condition by its key and its text ("" for a typed operand).
 
-        `text` is the text of the operand, or "" for a number or boolean. Typed values with the key
-        equal the operand. A text equals the operand if it is `text`, or the plain notation of the
-        operand's number. If keys are equal, a text sorts after typed values, and a number before
-        texts.
+        Returns the number of the first group that does not sort before the operand, and the numbers
+        of the groups that equal the operand. Typed values with this key equal the operand. A text
+        equals the operand if it is `text`, or the plain notation of the operand's number.
         """
         keys, texts, first = self.keys, self.texts, self.first
         low = bisect_left(keys, key)
@@ -150,16 +149,16 @@ class Displays:
     run: Run
     """Displayed texts of the odd cells, and the positions of the cells with each text."""
     stands: "array[int]"
-    """Group number in the `Order` at which ranges of each text begin or end.
+    """Group number in the `Order` at which ranges with each text as limit begin or end.
 
-    It is the lowest group of the text's cells, without cells of the class that the text itself has.
-    If all cells have that class, it is their lowest group.
+    This is the lowest group of the text's cells. Cells of the text's own class count only if all
+    the cells have this class.
     """
     are_whole: bytearray
     """Flag of each text: 1 if its cells are exactly one group of the `Order`, else 0."""
 
     def find(self, text: str) -> int | None:
-        """Index of a displayed text in `run.keys`, or None."""
+        """Index of a displayed text in `run.keys`, or None if no odd cell displays this text."""
         keys = self.run.keys
         at = bisect_left(keys, text)
         return at if at < len(keys) and keys[at] == text else None
@@ -167,7 +166,10 @@ class Displays:
 
 @dataclass(frozen=True, eq=False)
 class ColumnIndex:
-    """Index of one column. Each structure is a method that builds it, and a `ready_` attribute."""
+    """Index of one column.
+
+    A method such as `order` builds a structure. `ready_order` returns the built structure.
+    """
 
     displayed: Sequence[object]
     typed: Sequence[object]
@@ -176,7 +178,7 @@ class ColumnIndex:
 
     @property
     def byte_count(self) -> int:
-        """Approximate memory in bytes of the structures that are built so far."""
+        """Approximate memory of the structures that exist so far, in bytes."""
         total, counted = 0, {id(self.displayed), id(self.typed)}
         parts: list[Any] = [*vars(self).values()]
         while parts:
@@ -207,7 +209,7 @@ class ColumnIndex:
 
     @shared
     def lengths(self) -> Work[tuple[int, int]]:
-        """Average and maximum number of characters of a displayed text."""
+        """Returns the average and the maximum number of characters of a displayed text."""
         texts, total, longest = (yield from self.texts()), 0, 0
         for start in range(0, len(texts), BLOCK):
             piece = texts[start : start + BLOCK]
@@ -219,7 +221,7 @@ class ColumnIndex:
 
     @shared
     def keys(self) -> Work[Keys]:
-        """Classify all cells. The keys share memory with the typed values if all are equal."""
+        """Classify all cells. If all keys equal the typed values, both are the same sequence."""
         texts, values = (yield from self.texts()), self.typed
         if values is self.displayed:
             values = texts
@@ -280,7 +282,7 @@ class ColumnIndex:
     ) -> Work[tuple[Ranked, Segment]]:
         """Sort the cells of one class, which has at least one cell.
 
-        `first` is the number of its first group.
+        `first` is the group number of the lowest cells.
         """
         parts: list[Ranked] = []
         keys: list[Any] = []

@@ -26,7 +26,7 @@ LONGEST_DISPLAY = 100
 """Maximum characters of a displayed text that is parsed as a date or time."""
 
 LONGEST_CLOCK = 2**50
-"""Maximum milliseconds of a duration. A float stores longer ones not exactly enough."""
+"""Maximum milliseconds of a duration. A float of days is not exact enough for a longer one."""
 
 _EPOCH = datetime(1899, 12, 30)  # without a zone: serial numbers are wall-clock times
 _EPOCH_DAY = _EPOCH.toordinal()
@@ -73,9 +73,9 @@ class Moment(NamedTuple):
     """Date, date with time, time of day, or duration."""
 
     milliseconds: int
-    """Milliseconds since 1899-12-30T00:00 in local time, or the length of a clock.
+    """Milliseconds since 1899-12-30T00:00 in local time, or since midnight for a time of day.
 
-    The length of a duration can be negative.
+    The milliseconds of a duration are its length, which can be negative.
     """
     is_clock: bool
     """True for a time of day or a duration."""
@@ -170,7 +170,7 @@ def moment_text(moment: Moment) -> str:
 
 
 def serial_of(moment: Moment) -> float:
-    """Google's serial number: days since 1899-12-30, or the length of a clock in days."""
+    """Google's serial number: days since 1899-12-30, or a time of day or duration in days."""
     return moment.milliseconds / DAY
 
 
@@ -190,9 +190,9 @@ def _clock(
 
 
 def _is_number_itself(pieces: Sequence[str], serial: float) -> bool:
-    """True if the displayed digits are the digits of the number itself, cut or rounded.
+    """True if the digits of the displayed text are the digits of the number, cut or rounded.
 
-    The digits can have one separator.
+    The digits can contain one separator.
     """
     if len(pieces) > 5 or (len(pieces) == 5 and pieces[2] not in _IN_A_NUMBER):
         return False
@@ -204,9 +204,9 @@ def _is_number_itself(pieces: Sequence[str], serial: float) -> bool:
 
 
 def _displayed(exact: float) -> Iterator[int]:
-    """Yield the milliseconds that a number format can show for an exact number of milliseconds.
+    """Yield each number of milliseconds that a number format can display for an exact value.
 
-    A format rounds to milliseconds, cuts the fraction, or rounds to one of `_ROUNDED_TO`.
+    A format rounds to milliseconds, cuts the fraction, or rounds to a unit of `_ROUNDED_TO`.
     """
     nearest, cut = round(exact), math.floor(exact)
     yield nearest
@@ -242,8 +242,8 @@ def _parts(
 ) -> tuple[bool, bool] | None:
     """Find out whether a displayed text shows the date and the time of a moment.
 
-    `pieces` is the text split at groups of digits. Returns True or False for the date, and for the
-    time, or None if the text shows neither completely.
+    `pieces` is the text split at groups of digits. Returns (shows the date, shows the time), or
+    None if the text completely shows neither of them.
     """
     days, of_day = divmod(milliseconds, DAY)
     day = date.fromordinal(_EPOCH_DAY + days)
@@ -269,7 +269,7 @@ def _parts(
 
 
 def _is_day(groups: Sequence[str], day: date, *, has_name: bool) -> bool:
-    """True if the groups of digits are different parts of a date, and enough to identify it."""
+    """True if the groups of digits are different parts of the date, and enough to identify it."""
     if not 0 < len(groups) <= 3:
         return False
     months, days = _SPELLED[day.month], _SPELLED[day.day]
@@ -315,13 +315,13 @@ def _second_end(pieces: Sequence[str], place: int, milliseconds: int) -> int:
 
 
 def _follows(pieces: Sequence[str], place: int, part: int) -> bool:
-    """True if this minute or second follows, after a separator, the group of digits at `place`."""
+    """True if the minute or second `part` is the next group of digits after `place`."""
     is_there = place + 2 < len(pieces) and pieces[place + 2] in _SPELLED[part]
     return is_there and _CLOCK_MARK.fullmatch(pieces[place + 1]) is not None
 
 
 def _is_clock(pieces: Sequence[str]) -> bool:
-    """True for the separators of a time without a date: `:`, letters, or points (`10.30.00`)."""
+    """True if the separators can separate a time: `:`, letters, or points as in `10.30.00`."""
     if _CLOCK_SIGN.search(pieces[2]) is not None:
         return True
     return len(pieces) > 5 and pieces[2] == pieces[4] == "." and len(pieces[3]) == 2
@@ -338,7 +338,7 @@ def _is_hour_alone(pieces: Sequence[str], place: int) -> bool:
 
 
 def _is_date(pieces: Sequence[str]) -> bool:
-    """True for the separators of a date: no `:`, and no single point or comma as in `14.2k`."""
+    """False if the first separator has a `:`, or is the only point or comma, as in `14.2k`."""
     if ":" in pieces[2]:
         return False
     return len(pieces) != 5 or pieces[2] not in (".", ",") or pieces[4].startswith(".")

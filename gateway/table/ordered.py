@@ -29,7 +29,7 @@ _FEWEST_AT_ONCE = 64
 _SAMPLES_OF_RUN = 16
 
 _FEW = 8
-"""Divisor of the number of rows: fewer positions are collected in a set, more in a flag per row."""
+"""Divisor of the number of rows. Fewer positions go into a set, more into a flag for each row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +41,9 @@ class Ranked:
 
     places: Sequence[int]
     starts: Sequence[int]
-    """Index in `places` at which each group begins, and the end of the last group.
+    """Index in `places` at which each group begins, then the end of the last group.
 
-    A range if each group has one position.
+    If each group has one position, this is a range.
     """
     size: int
     """Number of cells of the column, which is one past the highest position."""
@@ -54,7 +54,7 @@ class Ranked:
 
     @shared
     def descending(self) -> Work[Sequence[int]]:
-        """Positions with the groups in reverse order, and each group in sheet order."""
+        """Positions in descending order of the key. Equal keys stay in sheet order."""
         yield 1
         if isinstance(self.places, range):
             return self.places[::-1]
@@ -68,7 +68,7 @@ class Ranked:
 
     @shared
     def ranks(self) -> Work[Sequence[int]]:
-        """Group number by position. A position without a group has the number `groups`."""
+        """Group number of each position, or `groups` for a position without a group."""
         yield 1
         if isinstance(self.places, range) and self.groups == len(self.places):
             first = self.places.start
@@ -90,7 +90,7 @@ class Run:
 
     keys: Sequence[Any]
     ranked: Ranked
-    """Positions by group; group number n has the key `keys[n]`."""
+    """Positions by group. Group number n has the key `keys[n]`."""
 
 
 class KeysByPlace(Protocol):
@@ -98,7 +98,7 @@ class KeysByPlace(Protocol):
 
 
 def make_run(places: Sequence[int], keys: KeysByPlace, size: int, length: int = 0) -> Work[Run]:
-    """Group ascending row positions by key. All keys must be comparable with each other.
+    """Sort ascending row positions by key, and group equal keys. All keys must be comparable.
 
     `length` is the average number of characters of a key.
     """
@@ -119,7 +119,7 @@ def make_run(places: Sequence[int], keys: KeysByPlace, size: int, length: int = 
 
 
 def picked(keys: KeysByPlace, places: Sequence[int]) -> Sequence[Any]:
-    """Keys of some row positions, fetched with one fast call."""
+    """Returns the keys of some row positions."""
     if len(places) < 2:
         return [keys[place] for place in places]
     found: Sequence[Any] = itemgetter(*places)(keys)
@@ -129,9 +129,9 @@ def picked(keys: KeysByPlace, places: Sequence[int]) -> Sequence[Any]:
 def sorted_places(places: Sequence[int], keys: KeysByPlace, length: int = 0) -> Work["array[int]"]:
     """Sort row positions by key. Positions with equal keys stay in their order.
 
-    `length` is the average number of characters of a key. Short runs are sorted one by one. Then
-    Python's sort merges the parts of all runs between two pivots. The result is an array, because
-    freeing a long list would block the event loop.
+    `length` is the average number of characters of a key. The function sorts short pieces, then
+    merges all pieces, one range of keys at a time. The result is an array, because freeing a long
+    list would block the event loop.
     """
     runs: list[array[int]] = []
     weight = 1 + length // _CHARACTERS_OF_WEIGHT
@@ -160,9 +160,9 @@ def sorted_places(places: Sequence[int], keys: KeysByPlace, length: int = 0) -> 
 
 
 def unique(found: Sequence[Sequence[int]], size: int) -> Work[Sequence[int]]:
-    """Distinct row positions of several sequences. All positions are below `size`.
+    """Returns the distinct row positions of several sequences. All positions are below `size`.
 
-    The result is sorted only if it is long.
+    Only a long result is sorted.
     """
     total = sum(map(len, found))
     if total <= size // _FEW:
@@ -201,7 +201,7 @@ def _sorted(places: Sequence[int], keys: KeysByPlace) -> list[int]:
 
 
 def _pivots(runs: Sequence[Sequence[int]], keys: KeysByPlace, at_once: int) -> list[Any]:
-    """Choose distinct keys that divide the runs into parts to merge, ascending."""
+    """Choose distinct keys, ascending, that divide the sorted pieces into ranges to merge."""
     step = max(1, at_once // _SAMPLES_OF_RUN)
     samples = sorted(key for run in runs for key in picked(keys, run[step // 2 :: step]))
     chosen = samples[_SAMPLES_OF_RUN // 2 :: _SAMPLES_OF_RUN]

@@ -1,11 +1,11 @@
-"""Quotation of a client's text in a message."""
+"""Quotes around a client's text in a message."""
 
 LONGEST = 100
 """Maximum characters of a quoted text, so that long requests do not cause long answers."""
 
 
 def quoted(text: str, *, longest: int = LONGEST) -> str:
-    """Put a text in quotes, cut it if it is long, and escape invisible characters."""
+    """Put a text in quotes. Cut a long text, and escape invisible characters."""
     cut = text if len(text) <= longest else f"{text[:longest]}…"
     return f'"{printable(cut)}"'
 

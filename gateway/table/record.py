@@ -46,7 +46,7 @@ class Placement:
 
 
 def pointer(*path: str, at: str = WHOLE_BODY) -> str:
-    """Append names to the JSON pointer `at`, a URI fragment (RFC 6901, section 6).
+    """Append names to the JSON pointer `at` (RFC 6901, section 6: a URI fragment), such as `#/3`.
 
     Long names are cut.
     """
@@ -65,9 +65,9 @@ def place(
 ) -> Placement:
     """Find the column of every field of a request body.
 
-    Raises InvalidBody for names that are not fields, unless `ignore_unknown`, and for a body
-    without any field. Raises NotGranted for fields that the key can read but not write. `at` is the
-    JSON pointer to the object in the body, such as `#/3` in a list.
+    Raises InvalidBody for names that are not fields, unless `ignore_unknown` is True, and for a
+    body without any field. Raises NotGranted for fields that the key can read but not write. `at`
+    is the JSON pointer to the object in the body, such as `#/3` in a list.
     """
     cells: dict[int, Stored] = {}
     unknown: list[str] = []
@@ -99,9 +99,9 @@ def place(
 def check_granted(
     fields: Mapping[str, Stored], grant: ColumnGrant, *, at: str = WHOLE_BODY
 ) -> None:
-    """Raise NotGranted for fields that the key can read but not write, by the settings alone.
+    """Raise NotGranted for fields that the key can read but not write.
 
-    This check needs no read of the header.
+    This check compares names with the settings, and needs no read of the header.
     """
     withheld = [name for name in fields if grant.withholds(name)] if grant.withheld else ()
     if withheld:
@@ -109,9 +109,9 @@ def check_granted(
 
 
 def key_form(value: Stored) -> Hashable:
-    """Normal form of a key value: the number, the date or time, or the text that it represents.
+    """Returns the number, the date or time, or the text that a key value represents.
 
-    Values that can match the same cell have equal forms.
+    Key values that can match the same cell have equal results. A date or time is (kind, sort key).
     """
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
@@ -125,10 +125,7 @@ def key_form(value: Stored) -> Hashable:
 
 
 def new_key_form(value: Stored) -> Hashable:
-    """Normal form of a key value like `key_form`, for a column with formatted numbers.
-
-    A text such as `$5.00` has the normal form of its number, here 5.
-    """
+    """Like `key_form` for a column with formatted numbers, where `$5.00` represents 5."""
     form = key_form(value)
     number = displayed_number(form) if isinstance(value, str) and isinstance(form, str) else None
     return form if number is None else number
@@ -142,10 +139,10 @@ def same_key(
 ) -> int | None:
     """Find the first earlier row of a request with the same key, or return None.
 
-    `row` are the key values of row `number` of the request, and `forms` their normal forms. `seen`
-    has a mapping for each key field, which starts empty; this function adds the row to `seen`. Two
-    texts are the same key only if they are identical or represent the same date or time. A number
-    is the same key as every text with its normal form.
+    `row` are the key values of row `number` of the request, and `forms` the results of `key_form`.
+    `seen` has a mapping for each key field, empty before the first row. This function adds the row
+    to `seen`. Two texts are the same key only if they are identical or represent the same date or
+    time. A number is the same key as every text that represents this number.
     """
     same = (1 << number) - 1
     for value, form, rows in zip(row, forms, seen, strict=True):
@@ -162,7 +159,7 @@ def same_key(
 
 
 def new_row(cells: Mapping[int, Stored]) -> list[Stored]:
-    """Convert values by column to a row to append, from column A on. None is a blank cell."""
+    """Convert values by column to a list of cells from column A on. None is a blank cell."""
     row: list[Stored] = []
     for column, value in cells.items():
         if value is not None and value != "":
@@ -193,9 +190,9 @@ def check_has_value(
 def check_record_field(
     cells: Mapping[int, Stored], column: int, view: View, *, at: str = WHOLE_BODY
 ) -> None:
-    """Raise InvalidBody if a new row has no value in the record field, the column `column`.
+    """Raise InvalidBody if a new row has no value in the record field, which is in `column`.
 
-    The message names the field only if the key is allowed to write it.
+    The message names the record field only if the API key is allowed to write this field.
     """
     if cells.get(column) not in (None, ""):
         return
@@ -211,11 +208,11 @@ def check_record_field(
 def changed_runs(
     cells: Mapping[int, Stored], displayed: Sequence[object] | None = None
 ) -> list[tuple[int, list[Stored]]]:
-    """Cells to write in an update, as runs of neighbouring cells: (first column, values).
+    """Group the cells to write in an update into neighbours: (first column, values).
 
-    `displayed` are the displayed cells of the row. A text that equals the displayed text is not
-    written, nor is null for an empty cell. Clients send whole records back, and this must not
-    replace numbers, dates and formulas by texts. If `displayed` is None, all cells are written.
+    `displayed` are the displayed cells of the row. Texts that equal the displayed text are left
+    out, because clients send whole records back, and numbers, dates and formulas must not become
+    texts. If `displayed` is None, no cell is left out.
     """
     runs: list[tuple[int, list[Stored]]] = []
     for column in sorted(cells):
@@ -246,10 +243,10 @@ def row_record(
     displayed: Sequence[object],
     typed: Sequence[object] | None = None,
 ) -> dict[str, object]:
-    """Convert a displayed row to a record: `rowIndex`, and a value or None for each column.
+    """Convert a row to a JSON object: `rowIndex`, and the value of each field, or None if empty.
 
-    `columns` are field names by column. With `typed`, the typed cells of the row, the record has
-    typed values.
+    `columns` are field names by column. With `typed`, the typed cells of the row, the values are
+    typed.
     """
     cells = displayed
     if typed is not None:
@@ -263,7 +260,7 @@ def row_record(
 
 
 def not_written(problems: Sequence[Problem]) -> InvalidBody:
-    """Returns the error for a write that failed with these problems, at least one."""
+    """Returns the error for a write that these problems prevented, at least one."""
     first = problems[0]
     return InvalidBody(
         f"Nothing was written. First: {first.pointer} - {first.detail}",

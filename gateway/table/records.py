@@ -1,4 +1,4 @@
-"""End of a worksheet's records. Rows below can be filled down, with formulas or checkboxes only.
+"""End of a worksheet's records. Rows below can be filled down: only with formulas or checkboxes.
 
 Rules
 - Only trailing rows can be rows that are not records. A row above a record is a record, even if it
@@ -42,11 +42,10 @@ def by_column(lines: Lines) -> list[tuple[object, ...]]:
 
 
 class EndRule(NamedTuple):
-    """Rule for trailing rows that are not records. A blank row is never a record.
+    """Rule for trailing rows that are not records. A trailing blank row is never a record.
 
     With a `column`, trailing rows without a displayed text in this column are not records. Without
-    one, and with `skips_false`, trailing rows with only the boolean FALSE and blank cells are not
-    records.
+    a `column`, `skips_false` excludes trailing rows with only the boolean FALSE and blank cells.
     """
 
     column: int | None = None
@@ -60,8 +59,8 @@ BLANK_ONLY = EndRule(skips_false=False)
 def last_record(rule: EndRule, displayed: Columns, typed: Columns | None = None) -> int | None:
     """Number of the last row that is a record, from 1, or 0 if no row is a record.
 
-    `typed` are the typed values of the same rows. Returns None if `typed` is None but needed,
-    because the last row perhaps shows only booleans.
+    `typed` are the typed values of the same rows. Returns None if `typed` is None and the last row
+    can have only booleans, so that typed values must decide.
     """
     is_automatic = rule.skips_false and rule.column is None
     if rule.column is not None:
@@ -101,7 +100,7 @@ def _may_be_boolean(text: object) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class FilledRow:
-    """Row below the last record that is filled down in advance, with formulas or checkboxes.
+    """Row below the last record that is filled down with formulas or checkboxes.
 
     The gateway inserts new rows above this row.
     """
@@ -112,7 +111,7 @@ class FilledRow:
     If the read did not reach that row, it is the row below the last record.
     """
     is_model: bool
-    """True if the row is the model of new rows."""
+    """True if the row is the model of new rows: Google copies its formulas into a new row."""
     is_first: bool
     """True if the worksheet has no record."""
     constants: Mapping[int, str | int | float | bool]
@@ -126,7 +125,7 @@ class SheetEnd:
     """End of the records of a worksheet."""
 
     last_row: int
-    """Row number of the last record, or of the header without records."""
+    """Row number of the last record, or of the header if there are no records."""
     filled: FilledRow | None
     """Filled-down row below the last record, or None if no row is filled down."""
     beside: Mapping[int, Sequence[str]]
@@ -149,9 +148,10 @@ def sheet_end(
 
     `texts` and `values` are the displayed texts and typed values of these rows. For each row,
     `computed` has the columns of cells that show the result of a formula, and `formulas` the
-    columns of cells that contain one. `is_whole` is True if these are all data rows. `has_more` is
-    True if rows further down are filled down. `beside` are the displayed texts of the same rows,
-    with ignored columns. Returns None if no row is a record and `is_whole` is False.
+    columns of cells that contain a formula. `is_whole` is True if these rows are all data rows.
+    `has_more` is True if rows below these rows are filled down. `beside` has the displayed texts of
+    the same rows, also of ignored columns. Returns None if no row is a record and `is_whole` is
+    False.
     """
     yield sum(map(len, texts)) // _CELLS_OF_STEP
     last = last_record(rule, by_column(texts), by_column(values)) or 0
@@ -195,7 +195,10 @@ def _constants(
 def are_filled_down(
     rule: EndRule, texts: Lines, values: Lines, computed: Sequence[Collection[int]]
 ) -> bool:
-    """True if none of these rows is a record, but at least one row is not blank."""
+    """True if no row is a record, but at least one row is not blank.
+
+    `computed` has, for each row, the columns of cells that show the result of a formula.
+    """
     if rule == BLANK_ONLY or not (any(map(any, texts)) or any(computed)):
         return False
     return not last_record(rule, by_column(texts), by_column(values))
@@ -204,8 +207,8 @@ def are_filled_down(
 def is_below_records(rule: EndRule, texts: Lines, values: Lines, rows: range) -> bool:
     """True if the rows with the indexes `rows` follow the last record directly.
 
-    `texts` and `values` are the cells of all read rows, and `rows` counts in them from 0. The rows
-    can also begin the read rows. Returns False if a record follows below `rows`.
+    `texts` and `values` are the cells of all read rows, and `rows` are indexes of these. If `rows`
+    starts at 0, the row above counts as a record. Returns False if a record follows below `rows`.
     """
 
     def has_record(first: int, end: int | None) -> bool:

@@ -18,12 +18,12 @@ from gateway.table.moments import DAY, displayed_moment, moment_in, moment_text,
 from gateway.table.record import Stored
 
 LARGEST_INTEGER = 2**53
-"""Integer up to which a float stores every integer exactly."""
+"""Limit up to which a float stores every integer exactly."""
 
 _WORDS: Mapping[str, bool] = {
     "TRUE": True, "true": True, "on": True, "FALSE": False, "false": False, "off": False,
 }  # fmt: skip
-"""Booleans by the texts that HTML forms send. Browsers send `on` for a checkbox."""
+"""Boolean by the text that an HTML form sends. Browsers send `on` for a checkbox."""
 
 
 _DURATION = NumberFormat("TIME", "[h]:mm:ss")
@@ -38,12 +38,12 @@ class OffsetSent(ValueError):
 
 
 def as_key(sent: Stored) -> Stored:
-    """Convert a value of an HTML form to a key value: texts of checkboxes become booleans."""
+    """Convert a value of an HTML form to a key value. A checkbox text (`on`) becomes a boolean."""
     return _WORDS.get(sent, sent) if isinstance(sent, str) else sent
 
 
 def is_open(sent: Stored, *, is_form: bool) -> bool:
-    """True if the kind of the column decides how a sent value is stored."""
+    """True if the kind of the column decides how a text of a form, or a date, is stored."""
     if not isinstance(sent, str) or sent == "":
         return False
     return is_form or moment_in(sent) is not None
@@ -54,8 +54,8 @@ def stored_value(
 ) -> tuple[Stored, NumberFormat | None]:
     """Convert a sent value to the value to store in a column.
 
-    Returns the value, and the number format to set, or None to leave the format. Raises OffsetSent
-    for a time with a UTC offset.
+    Returns the value, and the number format to set, or None to keep the cell's format. Raises
+    OffsetSent for a time with a UTC offset.
     """
     if not is_open(sent, is_form=is_form):
         return sent, None
@@ -80,7 +80,7 @@ def stored_value(
 def is_held(sent: Stored, text: str, value: object, *, is_form: bool) -> bool:
     """True if a cell with this displayed text and typed value already has the sent value.
 
-    Empty cells and errors have the value null.
+    A sent null equals an empty cell and an error.
     """
     if sent is None or sent == "":
         return value is None or value == "" or (sent is None and text in ERRORS)

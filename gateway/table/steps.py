@@ -36,7 +36,7 @@ class OutOfSteps(Exception):
 
 
 class Unbuilt(Exception):
-    """A look-up needs a structure that is not built yet. `work` builds the structure."""
+    """A query needs a structure that is not built yet. `work` builds the structure."""
 
     def __init__(self, work: Work[Any]) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Unbuilt(Exception):
 
 
 class Metered(Generic[T]):
-    """Work that fails above a budget of steps. `result` is set when the work is done."""
+    """Runs work and counts its steps, up to a budget. `result` is set when the work is done."""
 
     result: T
 
@@ -55,9 +55,9 @@ class Metered(Generic[T]):
         """Number of steps that the work has yielded so far."""
 
     def advance(self, steps: float) -> bool:
-        """Run at least one block, and more blocks until the work has yielded `steps` more steps.
+        """Run the work for about `steps` more steps. Returns True if the work is done.
 
-        Returns True if the work is done. Raises OutOfSteps if the budget is exceeded.
+        Raises OutOfSteps if the budget is exceeded.
         """
         end = self.steps + steps
         while self.steps < end:
@@ -86,8 +86,8 @@ def finish(work: Work[T]) -> T:
 def shared(make: Callable[[S], Work[T]]) -> Callable[[S], Work[T]]:
     """Decorator that caches the result of a method's work on the object.
 
-    If another caller began the work, the new caller continues it. Work that its caller drops keeps
-    its progress. The result is also readable as the attribute `ready_NAME` (`Ready`).
+    If a caller stops early, the next caller continues the same work. The result is also readable as
+    the attribute `ready_NAME` (`Ready`).
     """
     made, begun = f"ready_{make.__name__}", f"{make.__qualname__} begun"
 
@@ -130,9 +130,9 @@ class Ready(Generic[T]):
 def mapped(
     take: Callable[[S], T], items: Iterable[S], steps_of: Callable[[S], int], most: int = BLOCK
 ) -> Work[list[T]]:
-    """Apply `take` to each item, in blocks of about `most` steps.
+    """Apply `take` to each item, in blocks of about `most` steps of work.
 
-    `steps_of` returns the steps of an item.
+    `steps_of` estimates the steps of an item.
     """
     found: list[T] = []
     block: list[S] = []
@@ -156,9 +156,9 @@ def blocks(start: int, stop: int) -> Iterator[range]:
 
 
 def text_blocks(texts: Sequence[str], start: int, stop: int) -> Iterator[tuple[range, int]]:
-    """Split the texts from `start` to `stop` into blocks of limited cells and characters.
+    """Split the texts from `start` to `stop` into blocks of at most `BLOCK` texts.
 
-    Yields the range of indexes and the number of characters of each block.
+    Yields the range of indexes and the number of characters, up to `CHARACTERS`, of each block.
     """
     for block in blocks(start, stop):
         lengths = [*map(len, texts[block.start : block.stop])]

@@ -51,8 +51,8 @@ A format with a single part displays this part instead of the text.
 class Unlike(NamedTuple):
     """Cells of a column whose displayed text does not match their typed value.
 
-    If `numbers` or `texts` is not empty, the sheet was perhaps edited between the two reads. Both
-    are empty if the column has too many templates.
+    If `numbers` or `texts` is not empty, the sheet was perhaps edited between the two reads. With
+    too many templates, `numbers` and `texts` are empty.
     """
 
     numbers: frozenset[Cell] = frozenset()
@@ -66,12 +66,12 @@ class Unlike(NamedTuple):
 
     @property
     def known(self) -> "Unlike":
-        """The known formats alone, without cells."""
+        """Copy with the known formats, without cells."""
         return Unlike(has_numbers=self.has_numbers, templates=self.templates)
 
     @property
     def as_format(self) -> "Unlike":
-        """Formats that explain all these cells. Correct only if both reads saw the same sheet."""
+        """Copy with formats that explain all cells. Correct only if the sheet was not edited."""
         return Unlike(
             has_numbers=self.has_numbers or bool(self.numbers),
             templates=self.templates.union(self.texts if _constants(self.texts) <= 1 else ()),
@@ -127,7 +127,7 @@ def patched_columns(
 
 
 def columns_without(columns: Sequence[Column], rows: Sequence[int]) -> Work[tuple[Column, ...]]:
-    """Copy columns without some rows (ascending, from 1), of which there is at least one.
+    """Copy columns without some rows. `rows` are ascending row numbers from 1, at least one.
 
     Columns that end above these rows are not copied. Columns that are the same object stay the same
     object.
@@ -157,13 +157,13 @@ def columns_without(columns: Sequence[Column], rows: Sequence[int]) -> Work[tupl
 
 
 MOST_FIELDS, MOST_CHARACTERS = 200, 20_000
-"""Maximum number of fields, and of characters in their names, for rows as structs.
+"""Maximum number of fields, and of characters in all field names, to encode rows as structs.
 
-A struct type of 200 fields takes 1 ms and 60 KB to create.
+To create a struct type of 200 fields takes 1 ms and 60 KB.
 """
 
 FEW = 4
-"""Divisor of the number of fields: a row with fewer selected fields is a dict, not a struct."""
+"""Divisor of the number of fields. A row with fewer selected fields is a dict, not a struct."""
 
 _NOT_OF_A_STRUCT = re.compile(r'["\\\x00-\x1f]')
 """Characters that msgspec does not allow in field names of a struct."""
@@ -184,14 +184,14 @@ _COMPARED = 256
 _FIRST = 64
 """Number of cells at the start of a column that are all compared."""
 _MAX_UNLIKE = 16
-"""Maximum number of cells, and of templates, in the `Unlike` of a column."""
+"""Maximum number of cells, and of templates, in an `Unlike`."""
 _PLAIN = re.compile(r"-?[0-9]{1,300}(?:\.([0-9]{1,300}))?")
 _GROUPED = re.compile(r"-?[1-9][0-9]{0,2}(?:\.[0-9]{3}){1,99}")
 """Number with points between thousands, as in German: `1.250`."""
 _HALF, _DIGITS, _TINY = 0.501, 1e-9, 1e-12
-"""Tolerances of comparisons.
+"""Tolerances to compare a number with its displayed text.
 
-`_HALF` is in units of the last displayed digit, `_DIGITS` and `_TINY` are fractions of the number.
+The unit of `_HALF` is the last displayed digit. `_DIGITS` and `_TINY` are fractions of the number.
 """
 _VALUE_STEPS = 2
 """Steps of work to look up a typed value."""
@@ -212,9 +212,9 @@ class Table:
     header: Header
     displayed: Sequence[Column]
     last_row: int
-    """Row number of the last record. The rows below are cut off.
+    """Row number of the last record. The table has no rows below this row.
 
-    Without records it is the row of the header, or the row above a blank header.
+    Without records, this is the row of the header, or the row above a blank header.
     """
     typed: Sequence[Column] | None = None
     is_mixed: bool = False
@@ -224,9 +224,9 @@ class Table:
     ends_by_types: bool = False
     """True if typed values are needed to find the last record. The table then has all rows."""
     below: Sequence[Sequence[str]] = ()
-    """Displayed texts of the first rows below the last record, if columns are filled down there."""
+    """Displayed texts of up to 3 filled-down rows below the last record."""
     indexes: dict[int, ColumnIndex] = field(default_factory=dict, repr=False, compare=False)
-    """Column indexes by column, made on first use."""
+    """Column index by column (from 0), made on first use."""
     seen: dict[tuple[int, ...], Any] = field(default_factory=dict, repr=False, compare=False)
     """Cache of row digests for cursors, by the columns that a key can read (`query.place.Seen`)."""
 
@@ -237,7 +237,7 @@ class Table:
 
     @cached_property
     def rows(self) -> Ranked:
-        """Positions of all data rows in worksheet order. Each row is a group of its own."""
+        """Positions of all data rows in worksheet order. Each group has one row."""
         places = range(1, self.size)
         return Ranked(places, range(len(places) + 1), self.size)
 
@@ -247,7 +247,7 @@ class Table:
         return cell if isinstance(cell, str) else ""
 
     def texts(self, rows: Sequence[int]) -> list[Sequence[str]]:
-        """Displayed texts of some rows, with all columns of each row."""
+        """Displayed texts of all columns, for each of some rows."""
         columns: Iterable[Sequence[Any]] = map(self.picker(rows), self.displayed)
         return [*zip(*columns, strict=True)] if self.displayed else [()] * len(rows)
 
@@ -264,7 +264,7 @@ class Table:
     def typed_values(
         self, rows: Iterable[int], columns: Collection[int]
     ) -> Work[dict[int, dict[int, object]]]:
-        """Typed values of some rows and columns, by row number and column."""
+        """Typed values of some rows and columns, by row number, then by column."""
         typed, found = self.typed or (), dict[int, dict[int, object]]()
         for row in rows:
             yield _VALUE_STEPS * len(columns)
@@ -273,7 +273,7 @@ class Table:
         return found
 
     def picker(self, rows: Sequence[int]) -> Callable[[Column], Column]:
-        """Returns a function that picks the cells of some rows out of a column.
+        """Returns a function that returns the cells of some rows of a column.
 
         Cells below the end of the column are "".
         """
@@ -304,8 +304,8 @@ class Table:
     ) -> Iterator[object]:
         """Yield rows as objects to encode as JSON, like `row_object` but faster for many rows.
 
-        Values are displayed texts, or typed values with `typed`, which are whole columns. `cells`
-        replaces both: it has the cells of just these rows, by column.
+        The values are displayed texts, or the values of `typed`, which has whole columns. If
+        `cells` is not None, it has the values of only these rows, by column.
         """
         if not rows:
             return iter(())
@@ -348,9 +348,9 @@ class Table:
         return (dict(zip(fields, line, strict=True)) for line in lines)
 
     def typed_columns(self, columns: Iterable[int]) -> Mapping[int, Column]:
-        """Values of columns in typed answers, by column. Raises Unbuilt if some are missing.
+        """JSON values of columns in typed answers, by column.
 
-        The work of `Unbuilt` makes all of these columns.
+        Raises Unbuilt if values are missing. The work of `Unbuilt` makes the values of all columns.
         """
         try:
             return {each: self.index(each).ready_typed_cells.cells for each in columns}
@@ -358,7 +358,7 @@ class Table:
             raise Unbuilt(self.made_typed_columns(columns)) from None
 
     def made_typed_columns(self, columns: Iterable[int]) -> Work[Mapping[int, Column]]:
-        """Make and cache the values of columns in typed answers, by column."""
+        """Make and cache the JSON values of columns in typed answers, by column."""
         found: dict[int, Column] = {}
         for column in columns:
             found[column] = (yield from self.index(column).typed_cells()).cells
@@ -367,7 +367,7 @@ class Table:
     def displays(
         self, rows: Sequence[int], typed: Mapping[int, Column]
     ) -> Iterator[Sequence[object]]:
-        """Yield displayed cells of rows, without columns whose typed values are all equal to them.
+        """Yield the displayed cells of each row, without columns that are equal in typed answers.
 
         `typed` are the values of columns in typed answers, by column.
         """
@@ -395,9 +395,9 @@ class Table:
     def with_typed(
         self, typed: Sequence[Column], before: Mapping[int, Unlike] = MappingProxyType({})
     ) -> Work["Table"]:
-        """Copy the table with typed values, which share equal cells with the displayed texts.
+        """Copy the table with typed values. A cell that equals its displayed text is one object.
 
-        `before` is `unlike` of an earlier pair of reads.
+        `before` is the `unlike` of the table from an earlier pair of reads.
         """
         nothing: Column = ()
         if self.header.end.column is not None:
@@ -405,7 +405,7 @@ class Table:
         columns: list[Column] = []
         is_mixed, unlike = False, dict[int, Unlike]()
         words: dict[object, bool] = {"TRUE": True, "FALSE": False}
-        """Boolean by displayed word."""
+        """Boolean that each displayed word stands for."""
         for values, texts in zip_longest(typed, self.displayed, fillvalue=nothing):
             numbers: list[Cell] = []
             shown: dict[TextTemplate, list[Cell]] = {}
@@ -479,7 +479,7 @@ class Table:
         return after
 
     def without_rows(self, rows: Sequence[int]) -> Work["Table"]:
-        """Copy the table without some data rows, in ascending order. The rows below move up."""
+        """Copy the table without some data rows. `rows` are ascending row numbers."""
         if not rows or rows[0] > self.last_row:
             return self
         width, typed, above = len(self.displayed), self.typed or (), self.header.row - 1
@@ -500,8 +500,8 @@ def row_object(
 ) -> object:
     """Make an object to encode as JSON: `rowIndex` and the selected columns, in sheet order.
 
-    `cells` are the displayed texts or typed values of the row, and `selected` field names by
-    column. `empty` is the JSON value of empty cells, or UNSET to leave them out.
+    `cells` are the displayed texts or typed values of the row, and `selected` the field names by
+    column. `empty` is the JSON value of empty cells, or UNSET to leave empty cells out.
     """
     width = len(cells)
     names = header.names
@@ -526,9 +526,9 @@ def row_object(
 
 @lru_cache(128)
 def row_maker(names: tuple[str, ...]) -> Callable[..., object] | None:
-    """Struct type of rows with these field names, or None if a struct cannot have these names.
+    """Returns the struct type of rows with these field names, or None if no struct can have them.
 
-    Its arguments are the row number and a cell for each name; UNSET leaves a cell out of the JSON.
+    Its arguments are the row number and a cell for each name. UNSET leaves a cell out of the JSON.
     A struct is encoded in a third of the time of a dict.
     """
     if (
@@ -573,11 +573,11 @@ def cell_at(columns: Sequence[Column], row: int, column: int) -> object:
 def _uniform(
     values: Column, texts: Column, unlike: list[tuple[object, str]]
 ) -> Work[Column | None]:
-    """Compare a column of only texts, or of only numbers and booleans, fast.
+    """Compare a column fast if it has only texts, or only numbers and booleans.
 
     Returns `texts` if all cells are equal, `values` if all cells below the header are numbers or
-    booleans, or None for any other column. Adds numbers that are displayed as another number to
-    `unlike`.
+    booleans, or None for any other column. Adds to `unlike` numbers that are displayed as another
+    number.
     """
     if len(values) != len(texts):
         return None
@@ -607,7 +607,7 @@ def _uniform(
 
 
 def _with_shared_texts(values: Column, texts: Column) -> Work[Column]:
-    """Copy typed values, with the text object of the displayed cell where both are equal."""
+    """Copy typed values. Use the text object of the displayed cell if both are equal."""
     same: list[object] = []
     for start in range(0, min(len(values), len(texts)), BLOCK):
         yield BLOCK
@@ -661,9 +661,9 @@ def _judge(
     numbers: Sequence[Cell],
     shown: Mapping[TextTemplate, Sequence[Cell]],
 ) -> Work[Unlike]:
-    """Decide which of the collected cells are explained by a format, with the `known` formats.
+    """Decide which collected cells a number format explains.
 
-    Returns the formats that are in use, and the cells that no known format explains.
+    Returns the known formats, and the cells that no known format explains.
     """
     others = frozenset(numbers)
     if others and (
@@ -685,7 +685,7 @@ def _judge(
 
 
 def _constants(templates: Iterable[TextTemplate]) -> int:
-    """Number of templates that display a constant. Several of them suggest that rows moved."""
+    """Number of templates that display a constant. More than one suggests that rows moved."""
     return sum(len(each) == 1 for each in templates)
 
 
@@ -717,9 +717,9 @@ def _are_formatted(
 ) -> Work[bool]:
     """True if a number format explains the cells `unlike`, so that the sheet was not edited.
 
-    `before` has such cells of an earlier pair of reads. At least `cell_count` cells must have a
-    value of `before` and the same displayed text, and no other displayed text of this value can
-    occur. Blank cells do not count.
+    `before` are unlike cells of an earlier pair of reads. At least `cell_count` cells must have the
+    value and the displayed text of a cell of `before`, and no cell can display this value
+    otherwise. Blank cells do not count.
     """
     again = {value: display for value, display in before & unlike if value != ""}
     counts = Counter[object]()

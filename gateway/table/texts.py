@@ -25,10 +25,10 @@ _MARKS_ONLY = frozenset("\u0f73\u0f75\u0f81")
 _MAY_BE_MARKS = re.compile(
     rf"[^\0-\x7f\u3000-\u3029\u3030-\u3098\u309b-\u9fff\uac00-\ud7a3]{{{MOST_MARKS + 1}}}"
 )
-"""Fast first check for a long run of combining marks.
+"""Fast first check for many consecutive combining marks.
 
-Matches characters outside ASCII, without kana, ideographs and Hangul, which have long runs without
-spaces.
+The pattern excludes ASCII, kana, ideographs and Hangul, because texts in these scripts can be long
+without spaces.
 """
 
 _OBJECT_BYTES = 60
@@ -72,7 +72,7 @@ def is_encodable(text: str) -> bool:
 
 
 def composed(text: str) -> str:
-    """Returns the text in NFC, or the same object if it is unchanged."""
+    """Returns the text in NFC, or the same object if NFC does not change the text."""
     if text.isascii():
         return text
     if len(text) > MOST_MARKS and _MAY_BE_MARKS.search(text):
@@ -83,7 +83,7 @@ def composed(text: str) -> str:
 
 
 def composed_texts(texts: Sequence[str]) -> Work[Sequence[str]]:
-    """Returns the texts in NFC, or the same object if all are unchanged."""
+    """Returns the texts in NFC, or the same object if NFC changes no text."""
     cells: list[str] = []
     byte_count = 0
     for start in range(0, len(texts), BLOCK):
@@ -110,7 +110,7 @@ def composed_texts(texts: Sequence[str]) -> Work[Sequence[str]]:
 
 
 def as_texts(cells: Sequence[object]) -> Work[Sequence[str]]:
-    """Returns the cells with "" instead of other types, or the same object if all are texts."""
+    """Replace cells that are not texts by "". Returns the same object if all cells are texts."""
     for start in range(0, len(cells), BLOCK):
         yield BLOCK // 4
         if set(map(type, cells[start : start + BLOCK])) != {str}:
@@ -140,12 +140,12 @@ class FoldedTexts:
         """Approximate memory of the cached case-folded texts in bytes."""
 
     def steps(self, part: str) -> int:
-        """Steps of work to search `part` in a text of average length."""
+        """Estimate the steps of work to search `part` in a text of average length."""
         fold_steps = 0 if self._is_small else _FOLD_STEPS
         return 1 + fold_steps + self._steps_of(self._length, part)
 
     def containing(self, part: str, places: Sequence[int]) -> Work[Sequence[int]]:
-        """Returns the given indexes whose text contains `part`, ignoring case.
+        """Returns the indexes of `places` whose text contains `part`, ignoring case.
 
         `part` must be case-folded.
         """
@@ -181,10 +181,7 @@ class FoldedTexts:
 
     @shared
     def folded(self) -> Work[tuple[Sequence[str], dict[int, str]]]:
-        """Case-folded texts, and the joined texts of each whole block by its first index.
-
-        A text that folding does not change is the same object as in the column.
-        """
+        """Returns the case-folded texts, and the joined texts of each full block by first index."""
         cells, joined, byte_count = [*self._texts[:1]], dict[int, str](), 0
         for block, characters in text_blocks(self._texts, 1, len(self._texts)):
             yield _FOLD_STEPS * len(block) + characters // _READ_IN_STEP

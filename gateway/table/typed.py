@@ -54,7 +54,7 @@ def typed_answer(text: object, value: object) -> object:
 def typed_rows(
     rows: Iterable[tuple[Sequence[object], Sequence[object]]], columns: Collection[int]
 ) -> Work[list[list[object]]]:
-    """JSON values of some columns of rows. Cells of other columns are None.
+    """Returns the JSON values of each row, with None in columns that are not in `columns`.
 
     A row is a pair: displayed texts and typed values. Trailing empty cells can be missing.
     """
@@ -75,8 +75,8 @@ def typed_rows(
 def held_cells(texts: Sequence[object], values: Sequence[object]) -> list[object]:
     """Values of a row that an ETag must cover in addition to the displayed texts.
 
-    Numbers, booleans, and texts that differ from the displayed text; other cells are None. Trailing
-    None values are left out.
+    These are numbers, booleans, and texts that differ from the displayed text. Other cells are
+    None. Trailing None values are left out.
     """
     more = len(values) - len(texts)
     cells = [*map(_held, [*texts, *[""] * more] if more > 0 else texts, values)]
@@ -109,7 +109,7 @@ def typed_column(texts: Sequence[object], values: Sequence[object]) -> Work[Type
 
 
 def typed_cells(texts: Sequence[object], values: Sequence[object]) -> Work[Sequence[object]]:
-    """JSON values of neighbouring cells of a column, or `values` itself if all are equal.
+    """JSON values of neighbouring cells of a column, or `values` itself if no value changes.
 
     Trailing empty cells can be missing in `texts`.
     """

@@ -108,7 +108,10 @@ class _Parser:
     def _comparison(self, name: str, operator: Operator, value: object, place: str) -> Comparison:
         self._conditions += 1
         if self._conditions > MAX_CONDITIONS:
-            raise InvalidQuery(f"where has more than {MAX_CONDITIONS} conditions.")
+            raise InvalidQuery(
+                f"where has more than {MAX_CONDITIONS} conditions. Use $in for several values of "
+                "a field, or send several requests."
+            )
         shape = operator.operand
         operands: tuple[Operand, ...]
         if not shape.is_list:

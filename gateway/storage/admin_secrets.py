@@ -1,7 +1,7 @@
 """Stored secrets of administrators: admin keys, sessions of the console, and sign-in links.
 
-The database has only digests. Sessions and links expire, and belong to an admin key, with which
-they are deleted. A link is valid once.
+The database has only digests. Sessions and links expire. They belong to an admin key, and are
+deleted with this key. A link is valid once.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ admin_secrets = Table(
 
 @dataclass(frozen=True, kw_only=True)
 class AdminSecret:
-    """Stored admin key, session or sign-in link, with `key_id` and `name` of its admin key."""
+    """Stored admin key, session or sign-in link. `key_id` and `name` identify the admin key."""
 
     digest: bytes
     kind: SecretKind
@@ -62,7 +62,7 @@ class AdminSecrets:
             await connection.execute(insert(admin_secrets).values(**values))
 
     async def find(self, digest: bytes, now: datetime) -> AdminSecret | None:
-        """Returns the secret with this digest, or None if it is unknown or expired."""
+        """Returns the secret with this digest, or None if the secret is unknown or expired."""
         expires_at = admin_secrets.c.expires_at
         is_valid = expires_at.is_(None) | (expires_at > _text(now))
         found = await self._find(
@@ -71,11 +71,14 @@ class AdminSecrets:
         return found[0] if found else None
 
     async def remove(self, digest: bytes) -> bool:
-        """Delete a secret. Returns False if it does not exist: one of two callers succeeds."""
+        """Delete a secret. Returns False if the secret does not exist.
+
+        If two callers delete the same secret, only one gets True.
+        """
         return await self._delete(admin_secrets.c.digest == digest)
 
     async def revoke(self, key_id: str) -> bool:
-        """Delete an admin key with its sessions and links. Returns False if it does not exist."""
+        """Delete an admin key with its sessions and links. Returns False for an unknown ID."""
         return await self._delete(admin_secrets.c.key_id == key_id)
 
     async def keys(self) -> Sequence[AdminSecret]:

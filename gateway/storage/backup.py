@@ -31,23 +31,25 @@ _UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
 
 @dataclass(frozen=True, kw_only=True)
 class StoreContent:
-    """Content of a store: IDs of keys that are not revoked, and counts of idempotency records.
-
-    `pepper_mark` is None if the store has no mark.
-    """
+    """Summary of a store, to compare a backup with the store that it replaces."""
 
     keys: frozenset[str]
+    """IDs of the keys that are not revoked."""
     records: int
+    """Number of records of writes with an Idempotency-Key."""
     open_records: int
+    """Number of these records that have no answer yet."""
     pepper_mark: bytes | None
+    """Mark by which a gateway detects that it has another pepper, or None."""
 
 
 @contextmanager
 def checked_copy(source: Path, target: Path) -> Iterator[tuple[Path, StoreContent]]:
     """Copy a store, which can be in use, to a temporary file in the directory of `target`.
 
-    Yields the file and its content. The file is deleted at the end, unless `put` renamed it. Raises
-    `ConfigError` if the source is not a store, if it stays locked, or if the copy is damaged.
+    Yields the path of the copy and a summary of its content. The copy is deleted at the end, unless
+    `put` renamed it. Raises `ConfigError` if the source is not a store or stays locked, or if the
+    copy is damaged.
     """
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -63,7 +65,7 @@ def checked_copy(source: Path, target: Path) -> Iterator[tuple[Path, StoreConten
 
 
 def put(copy: Path, target: Path) -> None:
-    """Rename a copy to `target`, atomically. Raises `ConfigError`, also if `target` exists."""
+    """Rename a copy to `target` atomically. Raises `ConfigError` if `target` exists."""
     try:
         _sync(copy)
         give_name(copy, target)
@@ -75,10 +77,9 @@ def put(copy: Path, target: Path) -> None:
 def replace(
     copy: Path, database: Path, aside: Path, *, link: Callable[[Path, Path], None] = os.link
 ) -> Sequence[Path]:
-    """Replace a store by a copy, and rename the files of the store to `aside`.
+    """Replace a store by a copy, and rename the old files of the store to `aside`.
 
-    Returns the renamed files. The store, or some of its files, can be missing. Raises
-    `ConfigError`.
+    Returns the new paths of the old files, which can be missing. Raises `ConfigError`.
     """
     is_there = database.exists()
     try:
@@ -100,9 +101,10 @@ def replace(
 
 
 def release(database: Path) -> StoreContent | None:
-    """Merge the WAL of a store into its file. Returns the content, or None if the store is damaged.
+    """Merge the WAL of a store into its main file, and close the store.
 
-    Raises `ConfigError` if another program has the store open.
+    Returns a summary of the content, or None if the store is damaged. Raises `ConfigError` if
+    another program has the store open.
     """
     try:
         with closing(_connect(database)) as connection:
@@ -132,14 +134,16 @@ def _copied(source: Path, copy: Path, target: Path) -> StoreContent:
             raise ConfigError(f"{target} cannot be written: the disk may be full") from error
         reason = getattr(error, "strerror", None) or str(error)
         if is_locked(error):
-            reason = "another program has locked it"
+            reason = "another program has locked it. Try again later"
         raise ConfigError(f"{source} cannot be copied: {reason}") from error
 
 
 def _give_up(status: int, _left: int, _pages: int) -> None:
     """Raise ConfigError if the source is locked. SQLite would wait without limit."""
     if status in LOCKED:
-        raise ConfigError("the key store cannot be copied: another program has locked it")
+        raise ConfigError(
+            "the key store cannot be copied: another program has locked it. Try again later"
+        )
 
 
 def _connect(file: Path) -> sqlite3.Connection:

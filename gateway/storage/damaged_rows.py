@@ -20,14 +20,14 @@ Row = Mapping[str, object] | RowMapping
 
 
 class AsStoredFlag(Boolean):
-    """Boolean column, read as stored. SQLAlchemy would read most values in SQLite as True."""
+    """Boolean column whose values are read unchanged. SQLAlchemy would read most as True."""
 
     def result_processor(self, _dialect: object, _coltype: object) -> None:
         return None
 
 
 class AsStoredBytes(LargeBinary):
-    """Bytes column, read as stored. SQLAlchemy would convert numbers, and fail for texts."""
+    """Bytes column whose values are read unchanged. SQLAlchemy would convert or reject some."""
 
     def result_processor(self, _dialect: object, _coltype: object) -> None:
         return None
@@ -51,7 +51,7 @@ class DamagedRow(ValueError):
 
 
 def checked(table: Table, row: Row, kind: type[T]) -> T:
-    """Convert a row to the struct `kind`, which has fields named as columns. Raises DamagedRow."""
+    """Convert a row to the struct `kind`, whose fields are columns. Raises DamagedRow."""
     values = {name: row[name] for name in kind.__struct_fields__}
     try:
         for each in values.values():

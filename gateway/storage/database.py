@@ -30,7 +30,7 @@ from gateway.settings.model import ConfigError
 from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others, open_private, own_target
 
 BUSY_TIMEOUT_MS = 5000
-"""Longest wait of SQLite for a lock of another program, in milliseconds."""
+"""Maximum milliseconds that SQLite waits for a lock of another program."""
 APPLICATION = "sheets-gateway"
 CONNECT_TIMEOUT_SECONDS = 5.0
 STATEMENT_TIMEOUT_SECONDS = 10.0
@@ -47,10 +47,10 @@ metadata = sa.MetaData()
 """All tables of this version, which `gateway.storage.upgrade` creates."""
 
 BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-"""Type of automatic numbers. SQLite generates numbers only for INTEGER, which has 64 bits, too."""
+"""Type of generated numbers, of 64 bits. SQLite generates numbers only for INTEGER."""
 
 TIME = sa.String().with_variant(sa.String(collation="C"), "postgresql")
-"""Type of times as text. Collation "C" sorts them by time in any language of the server."""
+"""Type of times as text. With collation "C", PostgreSQL sorts these texts by time."""
 
 LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _MIGRATION = re.compile("[0-9]{4}")
@@ -63,8 +63,8 @@ async def open_database(
 ) -> AsyncIterator[AsyncEngine]:
     """Open the database, and close it at the end. Creates or upgrades a SQLite file.
 
-    Raises `ConfigError` if the database is unusable, if the file is open to other users, or if a
-    PostgreSQL database has an earlier schema. The timeout is only for statements of PostgreSQL.
+    Raises `ConfigError` if the database is unusable, if other users can read or write the file, or
+    if a PostgreSQL database has an earlier schema. The timeout is only for PostgreSQL.
     """
     async with _engine(database, statement_timeout_seconds) as engine:
         file = None if isinstance(database, PostgresUrl) else database
@@ -99,7 +99,7 @@ async def open_database(
 
 
 async def migrate_database(database: Database) -> None:
-    """Create or upgrade the schema, without a limit of time. Raises `ConfigError`."""
+    """Create or upgrade the schema, without a timeout. Raises `ConfigError`."""
     if not isinstance(database, PostgresUrl):
         async with open_database(database):
             return
@@ -117,7 +117,7 @@ def is_server(engine: AsyncEngine) -> bool:
 
 
 class IdleConnections:
-    """Idle connections of a PostgreSQL engine, also those that the pool is testing before a use."""
+    """Idle connections in the pool of a PostgreSQL engine."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._idle: WeakSet[Any] = WeakSet()
@@ -125,7 +125,7 @@ class IdleConnections:
         sa.event.listen(engine.sync_engine, "checkout", self._discard)
 
     def abort(self) -> None:
-        """Close the sockets at once, without the statement of a regular close, which would wait."""
+        """Close the sockets at once. A regular close would wait for the server."""
         for each in [*self._idle]:
             each.terminate()
         self._idle.clear()
@@ -141,10 +141,10 @@ class IdleConnections:
 def upsert(
     table: sa.Table, computed: Mapping[str, str] = MappingProxyType({}), *, where: str = ""
 ) -> sa.TextClause:
-    """SQL: insert a row, or replace the row with the same primary key, in both SQL dialects.
+    """SQL for both dialects: insert a row, or replace the row with the same primary key.
 
-    Each column is a parameter, or the SQL expression in `computed`. `where` is an SQL condition
-    that limits which existing rows are replaced.
+    Each column is a parameter, or the SQL expression in `computed`, by column name. `where` is an
+    SQL condition for the existing rows that the statement can replace.
     """
     names = [column.name for column in table.columns]
     values = [computed.get(name, f":{name}") for name in names]
@@ -230,7 +230,7 @@ def server_engine(
 
 
 def _store_errors_of(set_up: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
-    """Wrap a step of connecting, so that errors of asyncpg become one of STORE_ERRORS."""
+    """Wrap a function of the connection set-up, so that its errors become OperationalError."""
 
     async def set_up_or_fail(connection: Any) -> None:
         try:
@@ -257,7 +257,7 @@ async def _is_outdated(connection: AsyncConnection) -> bool:
 
 
 def _stored_schema(connection: sa.Connection) -> str | None:
-    """Returns the number of the database's last migration, or None if it has no migrations.
+    """Returns the number of the last migration, or None for a database without migrations.
 
     Raises ConfigError for migrations of another program or of a development version.
     """
@@ -290,7 +290,7 @@ def _check_tables(connection: sa.Connection) -> None:
 
 
 async def _upgrade(connection: AsyncConnection) -> None:
-    """Run missing migrations in one transaction. Concurrent upgrades wait for each other."""
+    """Run missing migrations in one transaction, under a lock against concurrent upgrades."""
     await connection.rollback()
     if connection.dialect.name == "sqlite":
         await connection.exec_driver_sql("BEGIN IMMEDIATE")

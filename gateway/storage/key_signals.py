@@ -1,9 +1,9 @@
 """Signals from PostgreSQL that keys changed, on a connection that listens for them.
 
 Rules:
-- The connection is outside the pool. A query uses it once a second, so this process notices that it
-  has ended even if packets are dropped. The query counts the sessions with the same name: each
-  gateway has one.
+- The connection is outside the pool. A query uses it once a second, so this process notices that
+  the connection has ended even if packets are dropped. The query counts the sessions with the same
+  name, because each gateway has one such session.
 - Signals are lost while the connection is down. So each new connection counts as a signal.
 - Nothing is raised. Without signals, the use of a key refreshes the keys.
 """
@@ -27,7 +27,7 @@ SESSION = f"{APPLICATION} signals"
 CHECK_SECONDS = 1.0
 """Seconds between two queries on the connection."""
 ANSWER_SECONDS = 1.5
-"""Maximum seconds for connecting, and for a query."""
+"""Maximum seconds to connect, and maximum seconds for a query."""
 PAUSE_SECONDS = 0.5
 """Seconds between the end of a connection and the next connection."""
 _CHECK = text(
@@ -45,8 +45,8 @@ async def key_signals(
 ) -> AsyncIterator[None]:
     """Call `changed` after each change of keys during the block. A SQLite file has no signals.
 
-    `hung` is called if the connection did not answer in time, because other connections may be
-    dead, too. `counted` is called once a second with the number of gateways that use this database.
+    Calls `hung` if the connection did not answer in time, because other connections can be dead,
+    too. Calls `counted` once a second with the number of gateways that use this database.
     """
     if not isinstance(database, PostgresUrl):
         yield

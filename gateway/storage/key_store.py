@@ -124,7 +124,7 @@ _LISTS: Mapping[str, msgspec.json.Decoder[Any]] = {
     **dict.fromkeys(("spreadsheets", "worksheets", "origins", "readable", "writable"), _NAMES),
     "rights": msgspec.json.Decoder(frozenset[Literal["read", "create", "update"]]),
 }
-"""Decoders of the columns that contain a JSON list of texts."""
+"""Decoders by name of each column that contains a JSON list of texts."""
 _EXPIRES_AT, _OLD_ENDS_AT = map(_RECORD_NAMES.index, ("expires_at", "old_ends_at"))
 _BY_AGE = (keys.c.created_at, keys.c.id)
 _OF_USE = ("last4", "last_used_at", "old_ends_at")
@@ -152,7 +152,7 @@ _CHANGES = (
     .limit(_PAGE_SIZE)
 )
 LONG_EXPIRED = timedelta(days=1)
-"""Minimum time since expiry of keys that are not loaded. The clock may be set back by less."""
+"""Keys that expired longer ago are not loaded. The wall clock can be set back by less."""
 
 CREATE_ONLY = "create-only:"
 """Prefix of the stored plan of a key without the right to read."""
@@ -162,39 +162,39 @@ Right = Literal["read", "create", "update", "delete"]
 RIGHTS: Sequence[Right] = get_args(Right)
 
 StoredKey = tuple[Any, ...]
-"""Columns of a key as stored, in the order of `_RECORD_COLUMNS`. `record_of` decodes them.
+"""Stored values of a key, in the order of `_RECORD_COLUMNS`. `record_of` decodes them.
 
-Texts and numbers need less memory than a record, and no garbage collection.
+This tuple needs less memory than a `KeyRecord`, and no garbage collection.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grants:
-    """Grants of a key. `spreadsheets` and `worksheets` None, and no `origins`, mean no restriction.
-
-    A key with `may_read` False is a create-only key: it is allowed to create, and nothing else.
-    `may_delete` allows the key to delete whole rows, also their columns that the key does not see,
-    if its plan allows deletes. `may_refresh` allows reports that a sheet changed, after which the
-    gateway reads the rows again. `next_url` is the page that a browser opens after a form, "" for
-    the gateway's page. With `needs_challenge`, a create needs a token of Cloudflare Turnstile.
-    Origins have the format of `gateway.access.caller.normal_origin`.
-    """
+    """Rights and restrictions of an API key."""
 
     spreadsheets: frozenset[str] | None
+    """IDs of the spreadsheets that the key is allowed to use, or None for all."""
     worksheets: frozenset[str] | None = None
+    """Titles of the worksheets that the key is allowed to use, or None for all."""
     may_read: bool = True
+    """False for a create-only key, which is allowed to create rows, and nothing else."""
     may_create: bool = True
     may_update: bool = True
     origins: frozenset[str] = frozenset()
+    """Origins of web pages, as `normal_origin` returns them. Empty for no restriction."""
     columns: ColumnGrant = ALL_COLUMNS
     may_delete: bool = False
+    """True if the key can delete whole rows with hidden columns. Its plan must allow deletes."""
     may_refresh: bool = False
+    """True if the key can report that a sheet changed, so that the gateway reads it again."""
     next_url: str = ""
+    """URL that a browser opens after it sent a form, or "" for the gateway's page."""
     needs_challenge: bool = False
+    """True if a create needs a token of Cloudflare Turnstile."""
 
     @property
     def names(self) -> tuple[object, ...]:
-        """Spreadsheets, worksheets and fields, which must exist in Google Sheets."""
+        """Names that must exist in Google Sheets: spreadsheets, worksheets and fields."""
         return self.spreadsheets, self.worksheets, self.columns
 
     @property
@@ -205,10 +205,7 @@ class Grants:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyRecord:
-    """Stored key. A time is None for "never". `last_used_at` is rounded down to the hour.
-
-    `old_ends_at` is the time at which the secret before the last rotation expires, or None.
-    """
+    """Stored API key. A time is None for "never"."""
 
     id: str
     name: str
@@ -219,7 +216,9 @@ class KeyRecord:
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
+    """Hour of the last use."""
     old_ends_at: datetime | None = None
+    """Time at which the secret before the last rotation expires, or None."""
 
     def is_active(self, now: datetime) -> bool:
         """True if the key is neither revoked nor expired."""
@@ -241,7 +240,7 @@ EditAction = Literal["created", "updated", "rotated", "ended", "revoked"]
 
 @dataclass(frozen=True, kw_only=True)
 class KeyEdit:
-    """Edit of a key by an author. `changes` has pairs of old and new value, by field name."""
+    """Edit of a key by the author `by`. `changes` has [old value, new value] by field name."""
 
     key_id: str
     at: datetime
@@ -251,7 +250,7 @@ class KeyEdit:
 
 
 class KeyChange(NamedTuple):
-    """Entry of the change log, for the key with this digest. Numbers are in commit order."""
+    """Entry of the change log for the key with this digest. `number` follows the commit order."""
 
     number: int
     digest: bytes
@@ -262,7 +261,7 @@ def _raise(error: DamagedRow) -> None:
 
 
 class KeyStore:
-    """Keys of one database. Use `KeyStore.open` to create it."""
+    """Keys of one database. Use `KeyStore.open` to open the database."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
@@ -276,23 +275,23 @@ class KeyStore:
     @classmethod
     @asynccontextmanager
     async def open(cls, database: Database) -> AsyncIterator["KeyStore"]:
-        """Open the database as `open_database` does, and close it at the end."""
+        """Open the database like `open_database`, and close it at the end."""
         async with open_database(database) as engine:
             yield cls(engine)
 
     async def names(self, key_ids: Collection[str]) -> Mapping[str, str]:
-        """Returns names by key ID, without IDs of keys that do not exist."""
+        """Returns the names of keys by key ID, without unknown IDs."""
         known = keys.c.id.in_([printable(each) for each in key_ids])  # no ID has a NUL
         rows = await self._rows(sa.select(keys.c.id, keys.c.name).where(known))
         return {row.id: row.name for row in rows}
 
     def abort_idle(self) -> None:
-        """Abort idle connections to PostgreSQL, which may be dead. Later calls connect again."""
+        """Close idle connections to PostgreSQL, which can be dead. Later calls connect again."""
         if self._idle is not None:
             self._idle.abort()
 
     async def add(self, record: KeyRecord, digest: bytes, *, by: str = "") -> None:
-        """Store a new key, and log that `by` created it. `digest` is the digest of its secret."""
+        """Store a new key, and log its author `by`. `digest` is the digest of the key's secret."""
         edit = KeyEdit(key_id=record.id, at=record.created_at, by=by, action="created")
         async with self._engine.begin() as connection:
             await connection.execute(sa.insert(keys).values(**_row(record), digest=digest))
@@ -301,12 +300,11 @@ class KeyStore:
     async def changes(
         self, last: KeyChange | None, now: datetime
     ) -> Sequence[tuple[KeyChange, StoredKey | None]] | None:
-        """Read a page of changes after `last`, each with the current columns of its key.
+        """Read up to 500 changes after `last`, or from the first change if `last` is None.
 
-        The page is empty at the end of the log. Without `last` it starts at the first change. A key
-        is None if it is revoked, deleted or `LONG_EXPIRED`. A change can also be about the old
-        secret of a rotated key, which expires when the overlap ends. Returns None if the log does
-        not contain `last`, because the store was replaced.
+        Returns pairs of a change and the present columns of its key, or [] at the end of the log.
+        The columns are None if the key is revoked, deleted or `LONG_EXPIRED`. Returns None if the
+        log does not contain `last`, because the store was replaced.
         """
         expired_by = (now.astimezone(UTC) - LONG_EXPIRED).isoformat()
         values = {"first": 0 if last is None else last.number, "expired_by": expired_by}
@@ -320,15 +318,15 @@ class KeyStore:
         return found[1:] if found and found[0][0] == last else None
 
     async def revoke(self, key_id: str, now: datetime, *, by: str = "") -> bool:
-        """Revoke a key permanently. Returns False if it does not exist or is already revoked."""
+        """Revoke a key permanently. Returns False if no active key has this ID."""
         edit = KeyEdit(key_id=key_id, at=now, by=by, action="revoked")
         return await self._edit(edit, {"revoked_at": now.isoformat()})
 
     async def update(self, before: KeyRecord, after: KeyRecord, edit: KeyEdit) -> bool:
-        """Store the changed columns of a key, if they were not edited after `before` was read.
+        """Store the columns of a key in which `after` differs from `before`.
 
-        Returns False if another edit changed or revoked the key. Rotations and uses do not count as
-        edits.
+        Returns False if another edit has changed or revoked the key since `before` was read.
+        Rotations and uses do not count as edits.
         """
         old, new = _row(before), _row(after)
         changed = {name: value for name, value in new.items() if value != old[name]}
@@ -340,8 +338,7 @@ class KeyStore:
     ) -> bool:
         """Give a key a new secret. The present secret stays valid until `ends_at`.
 
-        Returns False if the key does not exist, is revoked, or has an old secret that is still
-        valid. A third secret would end the old one early.
+        Returns False if the key does not exist, is revoked, or has two valid secrets.
         """
         ends = ends_at.astimezone(UTC).isoformat()
         has_one = keys.c.old_ends_at.is_(None) | (keys.c.old_ends_at <= edit.at.isoformat())
@@ -349,7 +346,7 @@ class KeyStore:
         return await self._edit(edit, new, condition=has_one)
 
     async def end_rotation(self, edit: KeyEdit) -> bool:
-        """End the old secret of a key at once. Returns False if the key has no old secret."""
+        """Delete the old secret of a rotated key. Returns False if the key has no old secret."""
         nothing = {"old_digest": None, "old_ends_at": None}
         return await self._edit(edit, nothing, condition=keys.c.old_digest.is_not(None))
 
@@ -361,7 +358,10 @@ class KeyStore:
         *,
         condition: sa.ColumnElement[bool] = _ALWAYS,
     ) -> bool:
-        """Change an unrevoked key that has the values `before`. Returns False for another key."""
+        """Change a key and log the edit. Returns False if the key is revoked or fails a condition.
+
+        The columns of the key must have the values `before`.
+        """
         is_meant = (keys.c.id == edit.key_id) & keys.c.revoked_at.is_(None) & condition
         for name, value in before.items():
             is_meant &= keys.c[name].is_not_distinct_from(value)
@@ -373,7 +373,7 @@ class KeyStore:
         return True
 
     async def edits(self, key_id: str | None = None) -> Sequence[KeyEdit]:
-        """Returns the edits of one key, or of all keys without `key_id`, the oldest first."""
+        """Returns the edits of one key, or of all keys if `key_id` is None, the oldest first."""
         query = sa.select(key_edits).order_by(key_edits.c.at, key_edits.c.id)
         if key_id is not None:
             query = query.where(key_edits.c.key_id == key_id)
@@ -400,7 +400,7 @@ class KeyStore:
         return count
 
     async def pepper_mark(self) -> bytes | None:
-        """Returns the mark of the pepper that the keys were created with, or None if there is none.
+        """Returns the mark of the pepper with which the keys were created, or None.
 
         Raises ConfigError if the mark is damaged.
         """
@@ -422,18 +422,18 @@ class KeyStore:
         await self._rows(sa.select(keys.c.id).limit(1))
 
     async def check(self) -> None:
-        """Run the queries of the gateway's start once. Raises SQLAlchemyError."""
+        """Run the queries that a gateway runs at its start. Raises SQLAlchemyError."""
         columns, flags = sa.select(*_RECORD_COLUMNS), sa.select(sa.func.count(keys.c.may_refresh))
         for query in (columns.limit(1), flags, OPEN, OPEN_BATCHES):
             await self._rows(query)
 
     async def find(self, key_id: str) -> KeyRecord | None:
-        """Returns the key with this ID, or None if it does not exist or is damaged."""
+        """Returns the key with this ID, or None if the key does not exist or is damaged."""
         rows = await self._rows(sa.select(*_RECORD_COLUMNS).where(keys.c.id == printable(key_id)))
         return next(iter(_readable(rows, lambda _: None)), None)
 
     async def list(self, damaged: Callable[[DamagedRow], object] = _raise) -> Sequence[KeyRecord]:
-        """Returns all keys, the oldest first. Damaged keys are passed to `damaged`."""
+        """Returns all keys, the oldest first. Calls `damaged` for each damaged key."""
         return _readable(await self._rows(sa.select(*_RECORD_COLUMNS).order_by(*_BY_AGE)), damaged)
 
     async def page(
@@ -446,11 +446,11 @@ class KeyStore:
         active_first_at: datetime | None = None,
         is_newest_first: bool = False,
     ) -> tuple[Sequence[KeyRecord], bool]:
-        """Returns at most `limit` keys, and True if more keys follow.
+        """Returns at most `limit` keys, and a flag that is True if more keys follow.
 
         `text` selects keys by a part of the name, by the ID, or by the last four characters of the
-        secret. `active_first_at` puts the keys first that are active at this time. `damaged` is
-        called with the error of each damaged key.
+        secret. Keys that are active at `active_first_at` come first. Calls `damaged` with the error
+        of each damaged key.
         """
         query = sa.select(*_RECORD_COLUMNS).offset(skip).limit(limit + 1)
         if text:
@@ -488,10 +488,10 @@ def _readable(
 
 
 def _key_of(key: Sequence[Any], expired_by: str, *, is_current: bool) -> StoredKey | None:
-    """Returns the stored key of a digest, or None if the key or its secret does not exist.
+    """Returns the stored key for a digest, or None if the key does not exist.
 
-    An old secret's key expires when the overlap of the rotation ends, or earlier. Returns None also
-    if this time is before `expired_by`.
+    For the digest of the old secret, the returned key expires when the old secret expires. Returns
+    None if the old secret expired before `expired_by`.
     """
     if key[0] is None:
         return None
@@ -529,7 +529,7 @@ def _edit_of(row: Mapping[str, Any]) -> KeyEdit:
 
 
 def _row(record: KeyRecord) -> dict[str, object]:
-    """Columns of a key, named like the fields of a record and of its grants."""
+    """Values of a key to store, by column name."""
     grants = record.grants
     rights = frozenset(right for right in _RIGHTS if getattr(grants, f"may_{right}"))
     is_by_flags = rights == {*_RIGHTS} or (rights == {"read"} and not grants.may_delete)
@@ -549,7 +549,7 @@ def _row(record: KeyRecord) -> dict[str, object]:
 
 
 def _kind(column: sa.Column[Any]) -> Any:
-    """Type that a stored value of a column must have."""
+    """Python type that a stored value of a column must have."""
     kind: Any = Flag if isinstance(column.type, AsStoredFlag) else str
     if column.name.endswith("_at"):
         kind = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -561,7 +561,7 @@ _Key = msgspec.defstruct("_Key", [(str(each.name), _kind(each)) for each in _REC
 
 
 def record_of(key: StoredKey) -> KeyRecord:
-    """Decode a stored key. Raises DamagedRow."""
+    """Decode the stored values of a key. Raises DamagedRow."""
     values = dict(zip(_RECORD_NAMES, key, strict=True))
     found: dict[str, Any] = msgspec.structs.asdict(checked(keys, values, _Key))
     try:
@@ -569,7 +569,7 @@ def record_of(key: StoredKey) -> KeyRecord:
             if found[name] is not None:
                 found[name] = decoder.decode(found[name])
     except msgspec.MsgspecError as error:
-        raise DamagedRow(keys, values, "a list in it is not a JSON list of texts") from error
+        raise DamagedRow(keys, values, "a column is not a JSON list of texts") from error
     is_read_only, rights = found.pop("read_only"), found.pop("rights")
     if rights is None:
         rights = {"read"} if is_read_only else {*_RIGHTS}

@@ -34,7 +34,7 @@ _TAKEN = (errno.EAGAIN, errno.EACCES)
 
 
 class LockError(Exception):
-    """The lock is not available. The message gives the reason."""
+    """The lock of the key store is not available. The message says why."""
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def exclusive_lock(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[None]:
-    """Hold the lock file of a SQLite store during the block. Its directory must exist.
+    """Hold the lock file of a SQLite store during the block. The store's directory must exist.
 
     Waits at most `max_wait_seconds` for another process to release the lock, then raises LockError.
     """
@@ -81,15 +81,15 @@ def exclusive_lock(
 
 
 def in_use(holder: str, database: Database) -> str:
-    """Message to the operator that `holder` has the lock."""
+    """Returns a message to the operator, which says that `holder` uses the key store."""
     return (
         f"{holder} already uses the key store {database}; "
-        "only one gateway may use a key store: stop that one, or use another key store"
+        "only one gateway may use a key store: stop that gateway, or use another key store"
     )
 
 
 CHECK_SECONDS = 1.0
-"""Seconds between two uses of the session, by which this process notices that the session ended."""
+"""Seconds between two queries that check whether the database session still exists."""
 SESSION_PAUSE_SECONDS = 0.1
 _TRY_LOCK = text("SELECT pg_try_advisory_lock('api_keys'::regclass::oid::bigint)")
 _CHECK = text("SELECT 1")
@@ -98,7 +98,7 @@ _CHECK = text("SELECT 1")
 def store_lock(
     database: Database, *, max_wait_seconds: float = 0.0, lost: Callable[[], object] = lambda: None
 ) -> AbstractContextManager[None]:
-    """Hold the lock of a key store during the block. `lost` is called only for PostgreSQL."""
+    """Hold the lock of a key store during the block, like `session_lock` or `exclusive_lock`."""
     if isinstance(database, PostgresUrl):
         return session_lock(database, max_wait_seconds=max_wait_seconds, lost=lost)
     return exclusive_lock(database, max_wait_seconds=max_wait_seconds)

@@ -1,8 +1,8 @@
-"""Spent quota in PostgreSQL. A gateway with SQLite has the same numbers in a file.
+"""Spent quota of Google's API in PostgreSQL. A gateway with SQLite has the same data in a file.
 
 Rules
-- No call to Google waits for the database. The latest numbers are stored in a background task.
-- Only the first failure is logged until storing works again. A failure changes no limit of quota.
+- No call to Google waits for the database. A background task stores the latest numbers.
+- Only the first failure is logged until the task succeeds again. A failure changes no quota.
 """
 
 import asyncio
@@ -33,7 +33,10 @@ _KINDS = (False, True)
 async def stored_spent_quota(
     engine: AsyncEngine, account: str, *, now: Callable[[], float] = time.time
 ) -> AsyncIterator[SpentQuota]:
-    """Open the stored spent quota of an account or project. `now` returns epoch seconds."""
+    """Load the spent quota of a Google account or project, and store it when it changes.
+
+    `now` returns epoch seconds.
+    """
     full_at: dict[bool, float] = {}
     try:
         async with engine.connect() as connection:
@@ -62,7 +65,7 @@ async def stored_spent_quota(
                 has_failed = True
 
     def put(instants: Sequence[float]) -> None:
-        """Store the times soon. The task reads `instants` when its statement begins."""
+        """Store `instants` in a background task, which reads them when it begins."""
         nonlocal task
         latest[:] = [instants]
         if task is None or task.done():

@@ -3,10 +3,10 @@
 Rules
 - All tables are copied in one transaction. The source is not changed.
 - A damaged row stops the copy, because PostgreSQL does not accept the row.
-- The change log is not copied, because triggers write a new one. The spent quota is not copied,
-  because it counts for one minute. The copy replaces stored use of keys in the target, where every
-  start of a gateway stores some.
-- The caller holds the locks of both stores, so that no gateway uses them meanwhile.
+- The change log is not copied, because triggers write a new log. The spent quota is not copied,
+  because it counts for one minute. The copy replaces the stored use of keys in the target, because
+  every start of a gateway stores some use.
+- The caller holds the locks of both stores, so that no gateway uses these stores meanwhile.
 """
 
 from collections.abc import Mapping
@@ -39,9 +39,9 @@ _CONTINUE_NUMBERS = text(
 
 
 async def copy_store(source: Path, target: PostgresUrl) -> Mapping[str, int]:
-    """Copy all tables. Returns the number of rows by table name.
+    """Copy all tables to an empty database. Returns the number of copied rows by table name.
 
-    Raises `ConfigError` if the target has rows, or if a store fails.
+    Raises `ConfigError` if the target has rows, or if a database fails.
     """
     async with open_database(source) as file, open_database(target) as server:
         try:

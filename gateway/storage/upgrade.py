@@ -92,7 +92,7 @@ _POSTGRESQL_TRIGGERS = (
 
 
 def scripts() -> ScriptDirectory:
-    """Alembic's directory of all migrations."""
+    """Returns Alembic's directory of all migrations."""
     return ScriptDirectory(str(MIGRATIONS), version_locations=[str(MIGRATIONS)])
 
 

@@ -2,15 +2,15 @@
 
 Rules
 - A request adds to a dict of this process (`gateway.telemetry.events.request_done`). The dict is
-  stored every `FLUSH_SECONDS` and at the end. A process that crashes loses only the counts since
-  then.
+  stored every `FLUSH_SECONDS` and at the end. A process that crashes loses the counts since the
+  last time.
 - Refused requests count by error code, without the worksheet, whose name can be any text.
-- Counts that could not be stored are stored later. They are dropped if the failed commit may have
-  been applied, so that no request counts twice.
-- Only the first failure is logged until storing works again.
+- Counts that could not be stored are stored later. If the failed commit might have been applied,
+  the counts are dropped, so that no request counts twice.
+- Only the first failure is logged until a transaction succeeds again.
 - The database adds the counts. A month of 1,000 keys has 720,000 rows, which SQLite sums in a
-  second. One statement by the hour and another by the group are faster than one statement by both,
-  because SQLite would have to sort its rows.
+  second. One statement by hour and one statement by group are faster than a statement by both,
+  because SQLite would have to sort the rows.
 """
 
 import asyncio
@@ -60,16 +60,17 @@ async def stored_usage(
 ) -> AsyncIterator[Callable[[], Awaitable[None]]]:
     """Store the use of keys by this process during the block. `now` returns UTC.
 
-    Yields a function that stores the present counts. The function does nothing while storing fails.
+    Yields a function that stores the counts now. The function does nothing if the last attempt
+    failed.
     """
     hour, cleared_at, has_failed = _hour_of(now()), "", False
     flushing, is_over = asyncio.Lock(), asyncio.Event()
 
     async def flush(*, is_retry: bool = False) -> None:
-        """Store the counts, in the hour in which they began. Delete old rows once an hour.
+        """Store the counts for the hour in which counting began. Delete old rows once an hour.
 
-        After a failure, only a retry stores counts, so that requests do not wait for a locked
-        database.
+        After a failure, only a call with `is_retry` stores counts, so that requests do not wait for
+        a locked database.
         """
         nonlocal hour, cleared_at, has_failed
         async with flushing:
@@ -122,10 +123,10 @@ async def stored_usage(
 
 
 class SumsOfUse:
-    """Sums of stored use. One statement runs at a time.
+    """Sums of the stored use of keys. One statement runs at a time.
 
-    A caller that waits gets the result of an equal statement that began meanwhile. So pages that
-    are reloaded use one connection and one core, even if a statement takes long.
+    A caller that waits gets the result of an equal statement that began meanwhile. So reloads of a
+    page of the console use one connection and one core.
     """
 
     def __init__(self, engine: AsyncEngine) -> None:
@@ -142,10 +143,10 @@ class SumsOfUse:
         key_id: str | None = None,
         max_groups: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Sums from the hour of `since` on, grouped by the columns `by`.
+        """Sum the use since the hour of `since`, grouped by the columns `by`.
 
-        Each row has the columns `by` and `SUMMED`. `refused` counts requests with an error code.
-        The rows with most requests come first.
+        Returns dicts with the columns `by` and `SUMMED`, most requests first. `refused` counts
+        requests with an error code.
         """
         asked, begun_before = (*by, _hour_of(since), key_id, max_groups), self._begun
         async with self._running:
@@ -191,7 +192,7 @@ def _give_back(taken: dict[UsePlace, UseCounts]) -> None:
 
 
 def begin_of_hour(instant: datetime) -> datetime:
-    """Returns the time at which an hour began, in UTC."""
+    """Returns the begin of the hour of a time, in UTC."""
     return instant.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 

@@ -1,8 +1,9 @@
-"""Table of worksheets: the process that writes to each, and the data that the last writer stored.
+"""Database table of worksheets: the process that writes, and data of the last writer.
 
-Before a process writes to a worksheet, it stores itself as the holder of the worksheet's row. Its
-later changes of the row require that it is still the holder. So a process that lost its lock
-notices that another process has taken over.
+Before a process writes to a worksheet, the process stores its ID as the holder of the worksheet's
+database row. Later changes of this row require the same holder. So a process that lost its lock
+notices that another process writes. A fence is metadata in the spreadsheet that proves that a
+batch of writes was applied.
 """
 
 from typing import Annotated
@@ -39,13 +40,12 @@ _ADD = sa.text(
 
 
 class WorksheetRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Data about a worksheet that one writer stores for the next, in any process.
-
-    None means unknown. `epoch` changes with each write.
-    """
+    """Data about a worksheet that a process stores for the next writer. None means unknown."""
 
     epoch: str | None = None
+    """Random text that changes with each write."""
     open_fence: OpenFence | None = None
+    """Fence of a batch whose outcome is unknown, and the time at which the batch was sent."""
     sheet_id: int | None = None
     last_row: int | None = None
     header_digest: bytes | None = None
@@ -54,9 +54,9 @@ class WorksheetRow(msgspec.Struct, frozen=True, kw_only=True):
 async def take_row(
     connection: AsyncConnection, worksheet: WorksheetId, holder: str
 ) -> WorksheetRow:
-    """Store this process as the holder of a worksheet's row, within a transaction.
+    """Store this process as the holder of a worksheet's database row, within a transaction.
 
-    Returns the state that the previous writer stored. Raises DamagedRow.
+    Returns the data of the previous writer. Raises DamagedRow.
     """
     place = {"spreadsheet": worksheet.spreadsheet, "title": worksheet.title}
     await connection.execute(_ADD, place)
@@ -69,14 +69,20 @@ async def take_row(
 async def open_fence(
     connection: AsyncConnection, worksheet: WorksheetId, holder: str, fence: OpenFence
 ) -> bool:
-    """Store the fence before its batch is sent. Returns False if another process holds the row."""
+    """Store a batch's fence before the batch is sent.
+
+    Returns False if another process is the holder.
+    """
     return await _update(connection, worksheet, holder, _fence_values(fence))
 
 
 async def leave_row(
     connection: AsyncConnection, worksheet: WorksheetId, holder: str, row: WorksheetRow
 ) -> bool:
-    """Store data for the next writer, and remove the holder. Returns False as `open_fence` does."""
+    """Store data for the next writer, and remove the holder.
+
+    Returns False if another process is the holder.
+    """
     values = msgspec.structs.asdict(row) | _fence_values(row.open_fence) | {"holder": None}
     del values["open_fence"]
     return await _update(connection, worksheet, holder, values)
@@ -105,7 +111,7 @@ class _SentAt(msgspec.Struct, frozen=True):
 
 
 def _row(found: sa.RowMapping) -> WorksheetRow:
-    """Decode a database row. Raises DamagedRow, because an unreadable fence would stay open."""
+    """Decode a database row. Raises DamagedRow."""
     fence, open_fence = fence_of(worksheets, found), None
     sent_at = checked(worksheets, found, _SentAt).sent_at
     if fence is not None:

@@ -99,13 +99,13 @@ from gateway.worksheets.writes import Results, WriteIdentity
 
 DEFAULT_BYTES = WriteSettings().max_record_bytes
 RETRY_SECONDS = 5
-"""`Retry-After` in seconds, while a server is unavailable or a file is locked."""
+"""`Retry-After` in seconds while the database server is unavailable or the file is locked."""
 
 MAX_TOKENS = 500
 """Maximum number of tokens in one statement. Databases limit the parameters of a statement."""
 
 NOT_SEEN = ""
-"""Token of a record that this process has neither read nor stored."""
+"""Stands for the token of a record that this process has neither read nor stored."""
 
 _UNREAD = "The record of this Idempotency-Key cannot be read."
 
@@ -115,17 +115,19 @@ _numbers = msgspec.json.Decoder(tuple[int, ...])
 T = TypeVar("T")
 
 Step = tuple[Executable, Sequence[Mapping[str, object]] | None]
-"""SQL statement and its sets of parameters, or None to execute it without parameters."""
+"""SQL statement, and a list of its parameters by name, or None for no parameters."""
 
 
 SHARE = 4
-"""One key can use the quota divided by this number."""
+"""Divisor of the quota of disk space. One API key can use a quarter."""
 
 SLACK = 32
-"""A deletion frees the excess, and the quota divided by this number, so that it is rare."""
+"""Divisor of the quota. A deletion also frees this part, so that deletions are rare."""
 
 
 class RecordQuota:
+    """Bytes of the records of each API key, compared with the quota of disk space."""
+
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._per_key = max_bytes // SHARE
@@ -135,7 +137,7 @@ class RecordQuota:
         """Bytes of open records, by key ID."""
 
     def check(self, key_id: str) -> None:
-        """Raise QueueFull if open records alone leave no space for another record of this key."""
+        """Raise QueueFull if the open records already fill the quota, in all or of this key."""
         if self._open[key_id] >= self._per_key or self._open.total() >= self._max_bytes:
             raise QueueFull(
                 "Too many writes with an Idempotency-Key have an unknown outcome. Repeat "
@@ -145,28 +147,28 @@ class RecordQuota:
             )
 
     def opened(self, key_id: str, size: int) -> None:
-        """Add `size` bytes of an open record. `size` is negative when the record is closed."""
+        """Count `size` bytes of an open record. `size` is negative when the record is closed."""
         self._open[key_id] += size
         self._used[key_id] += size
 
     def completed(self, key_id: str, size: int) -> None:
-        """Add the bytes of a completed record."""
+        """Count the bytes of a completed record."""
         self._used[key_id] += size
 
     def measured(self, sizes: Mapping[str, int]) -> None:
-        """Replace the counts of completed records by measured bytes, by key ID."""
+        """Replace the counts of completed records by `sizes`, measured bytes by key ID."""
         self._open = +self._open  # without keys that have none
         self._used = self._open + Counter(sizes)
 
     @property
     def is_over(self) -> bool:
-        """True if the counts exceed the quota, and there are completed records to delete."""
+        """True if the counts exceed the quota, and completed records can be deleted."""
         sizes = self._used.values()
         is_full = sum(sizes) > self._max_bytes or max(sizes, default=0) > self._per_key
         return is_full and bool(self.limits())
 
     def limits(self) -> Mapping[str, int]:
-        """Maximum bytes of completed records, by ID of each key that exceeds its quota."""
+        """Maximum bytes of completed records, by ID, for each key that exceeds its quota."""
         level = min(
             self._per_key - self._per_key // SLACK,
             _level(self._used.values(), self._max_bytes - self._max_bytes // SLACK),
@@ -180,7 +182,7 @@ class RecordQuota:
 
 
 def _level(sizes: Iterable[int], in_all: int) -> int:
-    """Largest limit for every key with which the total stays within `in_all`."""
+    """Returns the largest limit for each key, in bytes, that keeps the total within `in_all`."""
     ascending = sorted(sizes)
     for rank, size in enumerate(ascending):
         share = in_all // (len(ascending) - rank)
@@ -192,7 +194,7 @@ def _level(sizes: Iterable[int], in_all: int) -> int:
 
 @dataclass(kw_only=True)
 class _Record:
-    """Data of this process about a record that is open, or whose request it is answering."""
+    """Data in memory about an open record, or about a record whose request is being answered."""
 
     key_id: str = ""
     size: int = 0
@@ -204,19 +206,19 @@ class _Record:
     token: str | None = NOT_SEEN
     """Token of the record as this process last read or stored it."""
     is_answered: bool = False
-    """True if the answer is stored, but `complete` was not called yet."""
+    """True if `completed` has stored the answer, and `complete` was not called yet."""
 
 
 @dataclass(kw_only=True)
 class _Batch:
-    """Data of this process about a batch with a note."""
+    """Data in memory about a batch with a note in the database."""
 
     fence_id: int | None = None
     """ID of the batch's fence, or None if another process stored the note."""
     is_removal: bool = False
-    """True if the batch removes or empties rows, so that records need its outcome."""
+    """True if the batch removes or empties rows, so that records need the batch's outcome."""
     is_applied: bool | None = None
-    """Outcome to store with the next transaction, or None if there is none."""
+    """Outcome to store with the next transaction, or None for no outcome."""
 
 
 def steady_clock() -> Callable[[], float]:
@@ -242,19 +244,18 @@ class SqlLedger:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._quota = RecordQuota(max_bytes)
         self._records: dict[str, _Record] = {}
-        """Open records and those being answered, by scope."""
+        """Open records, and records being answered, by scope of the Idempotency-Key."""
         self._batches: dict[str, _Batch] = {}
-        """Batches with a note, by the token of their fence."""
+        """Batches with a note, by token of the batch's fence."""
         self.open_writes: list[OpenWrite] = []
-        """Writes and batches that an earlier process left open, if they have a fence."""
+        """Writes and batches with a fence whose outcome an earlier process did not store."""
 
     async def load(self) -> None:
         """Load the open records and batches of an earlier process.
 
-        Records and removals count as sent now, because the wall clock may have been set since. The
-        other batches count as sent at the latest time that `last_sent_at` derives from their
-        fences. Notes of batches that cannot be applied any more are deleted, because every process
-        that crashes leaves some.
+        Records and removals count as sent now, because the wall clock may have been set since.
+        Other batches count as sent at the time of `last_sent_at`. Notes of batches that cannot be
+        applied any more are deleted.
         """
         now = self._loaded_at = self._clock()
         self.open_writes = []
@@ -269,10 +270,10 @@ class SqlLedger:
             await self._measure(connection)
 
     def _load_batch(self, row: RowMapping, now: float) -> bool:
-        """Load an open batch. Returns False if its note can be deleted.
+        """Load an open batch. Returns False if the batch's note can be deleted.
 
         A note can be deleted if the batch cannot be applied any more, and no record needs its
-        outcome. All writes wait for a damaged batch whose fence can be read.
+        outcome. If a damaged batch has a readable fence, all writes wait for this batch.
         """
         batch: OpenWrite | None = None
         try:
@@ -301,7 +302,7 @@ class SqlLedger:
         return True
 
     def _load(self, row: RowMapping, now: float) -> None:
-        """Load an open record. A damaged record is loaded only if its fence can be read."""
+        """Load an open record. A damaged record is loaded only if it has a readable fence."""
         scope, found, is_damaged, numbers = row["scope"], None, False, tuple[int, ...]()
         try:
             numbers = tuple(self._entry(row, Restorer(())).numbers)
@@ -326,7 +327,7 @@ class SqlLedger:
         )
 
     def open_fences(self) -> Collection[int]:
-        """IDs of the fences of all open records and batches, which a retry has to search for."""
+        """IDs of the fences of all open records and batches."""
         known: list[_Record | _Batch] = [*self._records.values(), *self._batches.values()]
         return [each.fence_id for each in known if each.fence_id is not None]
 
@@ -416,10 +417,10 @@ class SqlLedger:
         fence: Fence,
         now: float,
     ) -> Collection[str]:
-        """Store the note of a batch, and the records of its writes.
+        """Store the note of a batch, and the records of the batch's writes.
 
-        Returns the scopes for which another process has stored a record. The note does not contain
-        the writes with these scopes.
+        Returns the scopes for which another process has stored a record. The writes with these
+        scopes are left out of the note.
         """
         batch = self._batches.get(fence.token)
         scopes = [each["scope"] for each in opened]
@@ -513,14 +514,14 @@ class SqlLedger:
         await self._stored([(delete(records).where(is_it), None)])
 
     async def aclose(self) -> None:
-        """Store outcomes that are known, and wait for running transactions."""
+        """Store the known outcomes of batches, and wait for running transactions."""
         if any(each.is_applied is not None for each in self._batches.values()):
             await self._stored(())
         if self._tasks:
             await asyncio.wait(self._tasks)
 
     async def kept_fences(self, fence_ids: Collection[int]) -> Collection[int]:
-        """Returns the fences that open records and batches need, or all if the store fails."""
+        """Returns the IDs that open records and batches need, or all IDs if the database fails."""
         queries = [
             select(table.c.fence_id).where(is_open & table.c.fence_id.in_(fence_ids))
             for table, is_open in ((records, IS_OPEN), (sent_batches, ~sent_batches.c.is_applied))
@@ -533,18 +534,18 @@ class SqlLedger:
             return fence_ids
 
     def _seen(self, scope: str) -> str | None:
-        """Token of an open record as this process last read or stored it."""
+        """Token of an open record that this process last read or stored, or `NOT_SEEN`."""
         record = self._records.get(scope)
         return NOT_SEEN if record is None else record.token
 
     def _open(self, scope: str, record: _Record) -> None:
-        """Keep a record as open, in place of an earlier record of the same scope."""
+        """Add an open record in memory. Replaces an earlier record of the same scope."""
         self._close(scope)
         self._records[scope] = record
         self._quota.opened(record.key_id, record.size)
 
     def _close(self, scope: str) -> None:
-        """Forget a record that is closed, or that another process stored."""
+        """Remove a record from memory, and its bytes from the count of open records."""
         record = self._records.pop(scope, None)
         if record is not None:
             self._quota.opened(record.key_id, -record.size)
@@ -552,10 +553,9 @@ class SqlLedger:
     def _failure(self, message: str, outcome: Outcome) -> GatewayError:
         """Create the error for a request that sent nothing, because the store failed.
 
-        The error is 503 for a server and for a locked file, which recover. Any other failure of a
-        file is an internal error. `outcome` concerns an earlier request with the same
-        Idempotency-Key, which may have been applied. Call the method only while an error of the
-        store is handled.
+        The error is 503 for a server and for a locked file, because both recover. Any other failure
+        of a file is an internal error. `outcome` is for an earlier request with the same
+        Idempotency-Key. Call this method only in an `except` block of a database error.
         """
         if not self._is_server and not is_locked(sys.exception()):
             return InternalError(message, outcome=outcome)
@@ -567,7 +567,7 @@ class SqlLedger:
         )
 
     async def _placed(self, connection: AsyncConnection, row: RowMapping, entry: Entry) -> Entry:
-        """Find later removals that moved, or might have moved, the rows of an entry.
+        """Find later deletes that moved, or might have moved, the rows of an idempotency record.
 
         Returns the entry with `is_moved` or `open_removal` set. Raises DamagedRow.
         """
@@ -656,10 +656,9 @@ class SqlLedger:
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[AsyncConnection]:
-        """Begin a transaction after the running one has ended, and first store known outcomes.
+        """Begin a transaction after the running transaction, and first store known outcomes.
 
-        So no two removals of a worksheet are open at once. A record stores the ID of only one open
-        removal.
+        So a worksheet has at most one open removal, because a record stores the ID of only one.
         """
         async with self._lock:
             settled: dict[bool, list[str]] = {False: [], True: []}

@@ -50,13 +50,13 @@ LAST_REMOVAL = (
     "coalesce((SELECT -min(id) FROM row_removals WHERE worksheet = :worksheet "
     "AND NOT is_applied AND removed <> '[]'), (SELECT max(id) FROM row_removals), 0)"
 )
-"""SQL: ID of the latest batch. If this worksheet has open removals, their lowest ID, negated."""
+"""SQL: the negated lowest ID of open removals in this worksheet, or else the latest batch ID."""
 
 
 ADD = sa.insert(sent_batches)
 _IS_IT = sent_batches.c.token.in_(sa.bindparam("tokens", expanding=True))
 FORGET = sa.delete(sent_batches).where(_IS_IT)
-"""SQL: delete the notes of batches with these `tokens`, which no record needs."""
+"""SQL: delete the notes of batches with these `tokens`."""
 FORGET_OLD = sa.delete(sent_batches).where(sent_batches.c.id == sa.bindparam("old"))
 APPLIED = (
     sa.update(sent_batches).where(_IS_IT & ~_REMOVES_NONE).values(is_applied=True),
@@ -66,16 +66,16 @@ APPLIED = (
 
 
 def is_noted(sending: Sending) -> bool:
-    """True if the write changes or moves rows, so that its batch needs a note."""
+    """True if the write changes or moves rows, so that its batch needs a note in the database."""
     return bool(sending.updated or sending.removed or sending.is_exclusive)
 
 
 def note_of(
     place: str, sheet_id: int | None, fence: Fence, sendings: Sequence[Sending], now: float
 ) -> Mapping[str, object] | None:
-    """Create the note of a batch before it is sent. Row numbers are those before the batch.
+    """Returns the database row for the note of a batch, or None if no write needs a note.
 
-    Returns None if no write of the batch needs a note.
+    The row numbers are those before the batch.
     """
     noted = [each for each in sendings if is_noted(each)]
     if not noted:
@@ -101,9 +101,9 @@ _rows = msgspec.json.Decoder(_Rows)
 
 
 class BatchRows(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns of a batch, without its fence and its worksheet.
+    """Columns of a batch's note, without fence and worksheet.
 
-    `removed` of an exclusive batch has only the first removed row.
+    In an exclusive batch, `removed` has only the first removed row.
     """
 
     id: int
@@ -116,7 +116,7 @@ class BatchRows(msgspec.Struct, frozen=True, kw_only=True):
     token: str
 
     def moves(self, entry: Entry) -> bool:
-        """True if the batch, if applied after the record, moves or empties its rows."""
+        """True if the batch moves or empties rows of the entry, when applied after its write."""
         if entry.is_at_end and (self.is_exclusive or self.removed[-1] >= entry.first_row):
             return True
         if self.is_exclusive:
@@ -125,7 +125,7 @@ class BatchRows(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows_of(row: sa.RowMapping) -> BatchRows:
-    """Decode a batch. Raises DamagedRow."""
+    """Decode a batch's note. Raises DamagedRow."""
     try:
         lists = {name: _rows.decode(row[name]) for name in ("updated", "removed")}
     except (msgspec.MsgspecError, TypeError, UnicodeEncodeError) as error:
@@ -136,7 +136,7 @@ def rows_of(row: sa.RowMapping) -> BatchRows:
 
 
 def later_removals(record: sa.RowMapping) -> sa.Select[tuple[object, ...]]:
-    """SQL: removals in a record's worksheet that might have been applied after its write."""
+    """SQL: removals in a record's worksheet that might be later than the record's write."""
     last = record["last_removal"]
     first = -last if last < 0 else last + 1
     is_later = (sent_batches.c.worksheet == record["worksheet"]) & (sent_batches.c.id >= first)
@@ -150,10 +150,10 @@ PURGED_AT_LEAST = 20
 """Minimum number of expired records that are deleted with each group of new records."""
 
 BYTES_BESIDE = 400
-"""Approximate bytes of a record, including indexes, without its rows and its answer."""
+"""Approximate bytes of a record and its index entries, without its rows and its answer."""
 
 MAX_SIZE = 64 * 1024 * 1024
-"""Maximum size of a record, in bytes. A damaged size above must not delete other records."""
+"""Maximum bytes of a record. A larger stored size is damaged, and is ignored."""
 
 records = sa.Table(
     "idempotency_records",
@@ -201,7 +201,7 @@ PUT_UNLESS_TAKEN = upsert(
     where="idempotency_records.token = :seen AND idempotency_records.answer IS NULL "
     "OR idempotency_records.answer IS NOT NULL AND idempotency_records.sent_at <= :valid_from",
 )
-"""SQL: insert a record, or replace one that expired, or the open one with the token `seen`."""
+"""SQL: insert a record. It replaces an expired record, or the open record with the token `seen`."""
 IS_OPEN = ~_is_completed
 OPEN = sa.select(records).where(IS_OPEN)
 
@@ -224,7 +224,7 @@ def place_of(worksheet: WorksheetId) -> str:
 
 
 def is_valid(now: float) -> sa.ColumnElement[bool]:
-    """SQL: condition of valid records, which are at most 24 h old, or open with a fence."""
+    """SQL condition of valid records, which are at most 24 h old, or open with a fence."""
     return ~_may_expire | (records.c.sent_at > now - KEPT_SECONDS)
 
 
@@ -232,7 +232,7 @@ _Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class _Fence(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns of a fence. If `token` is set, the other columns must be set, too."""
+    """Columns of a fence. If `token` is not NULL, the other columns must not be NULL."""
 
     fence_id: Annotated[int, msgspec.Meta(ge=1, le=MAX_FENCE_ID)] | None
     fence_key: _Text | None
@@ -269,7 +269,7 @@ def fence_of(table: sa.Table, row: sa.RowMapping) -> Fence | None:
 
 
 def fence_values(fence: Fence | None) -> dict[str, object]:
-    """Columns of a fence, all None without a fence."""
+    """Values of a fence by column name, all None without a fence."""
     return {
         "fence_id": fence and fence.id,
         "fence_key": fence and fence.key,
@@ -310,9 +310,9 @@ def record_of(
     fence: Fence | None = None,
     answer: Answer | None = None,
 ) -> Mapping[str, Any]:
-    """Create the record of a write: before it is sent, with `sending`; later, with its answer.
+    """Returns the record of a write by column name: open with `sending`, completed with `answer`.
 
-    Long texts are stored as digests.
+    Long texts become digests.
     """
     cells: Sequence[Sequence[object]] = sending.rows if sending else ()
     if identity.texts:
@@ -341,7 +341,7 @@ def size_of(record: Row) -> int:
 
 
 def purge(now: float, added: int) -> sa.Executable:
-    """SQL: delete expired records, the oldest first, more than `added`."""
+    """SQL: delete up to 20 expired records, or up to twice `added`, the oldest first."""
     old = (
         sa.select(records.c.scope)
         .where(_may_expire & (records.c.sent_at <= now - KEPT_SECONDS))
@@ -352,9 +352,9 @@ def purge(now: float, added: int) -> sa.Executable:
 
 
 def purge_removals(place: str | None = None) -> sa.Delete:
-    """SQL: delete notes of applied removals that are older than all records of their worksheet.
+    """SQL: delete notes of applied removals that are older than all records of the worksheet.
 
-    `place` limits the statement to one worksheet.
+    `place` limits the statement to one worksheet ("spreadsheet ID/title").
     """
     is_before = records.c.last_removal < sent_batches.c.id
     has_records = sa.exists().where((records.c.worksheet == sent_batches.c.worksheet) & is_before)
@@ -363,9 +363,9 @@ def purge_removals(place: str | None = None) -> sa.Delete:
 
 
 def forget_oldest(key_id: str, kept_bytes: int, row: sa.ColumnElement[Any]) -> sa.Executable:
-    """SQL: delete a key's oldest completed records, down to `kept_bytes` or to the newest record.
+    """SQL: delete an API key's oldest completed records until at most `kept_bytes` are left.
 
-    `row` is a column that identifies records, and orders records of the same time.
+    The newest record stays. `row` is the column that identifies a record (`ROW`).
     """
     newest_first = [records.c.sent_at.desc(), row.desc()]
     upto = sa.func.sum(_SIZE).over(order_by=newest_first).label("upto")

@@ -81,7 +81,7 @@ def test_a_second_process_is_refused(postgres: PostgresServer) -> None:
 
     assert str(caught.value) == (
         f"another gateway already uses the key store {database}; "
-        "only one gateway may use a key store: stop that one, or use another key store"
+        "only one gateway may use a key store: stop that gateway, or use another key store"
     )
 
 

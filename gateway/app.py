@@ -80,7 +80,7 @@ def create_app(settings: Settings, open_clients: OpenClients | None = None) -> F
 async def _opened(
     settings: Settings, pepper: bytes, open_clients: OpenClients
 ) -> AsyncIterator[State]:
-    """Open everything that requests need, in order of dependency. Close in reverse order."""
+    """Open everything that requests need, in order of dependency, and close it in reverse order."""
     clock, database = steady_clock(), settings.access.database
     async with (
         KeyStore.open(database) as store,
@@ -129,7 +129,10 @@ async def _opened(
 async def _access(
     settings: Settings, pepper: bytes, store: KeyStore, cluster: "Cluster | None"
 ) -> AsyncIterator[tuple[ActiveKeys, Admission, Callable[[], Awaitable[None]]]]:
-    """Open the active keys, the admission of requests, and the function `State.reread_keys`."""
+    """Open the API keys and the checks of requests.
+
+    Yields the active keys, the admission (key and rate checks), and `State.reread_keys`.
+    """
     await warn_of_any_spreadsheet_keys(store, _now())
     access = settings.access
     is_server = isinstance(access.database, PostgresUrl)
@@ -203,7 +206,6 @@ def _rows(
     cluster: "Cluster | None",
     clock: Callable[[], float],
 ) -> RowService:
-    """Create the row service."""
     write_turn = google.pipeline.write_turn
     return RowService(
         google.sheets,
@@ -234,7 +236,7 @@ _now = partial(datetime.now, UTC)
 
 
 def fence_key(pepper: bytes) -> str:
-    """Return the metadata key of fences. It is the same for all gateways with this pepper."""
+    """Return the metadata key of fences (marks of applied writes) for gateways with this pepper."""
     return "gw-" + hashlib.blake2b(pepper, digest_size=6, person=b"fences").hexdigest()
 
 
@@ -242,7 +244,7 @@ def fence_key(pepper: bytes) -> str:
 async def _cluster(
     settings: Settings, clock: Callable[[], float]
 ) -> AsyncIterator["Cluster | None"]:
-    """Open the state that processes share. Yields None without Redis or PostgreSQL."""
+    """Open the state that processes share, or yield None without Redis or PostgreSQL."""
     redis, database = settings.cluster.redis, settings.access.database
     if redis is None or not isinstance(database, PostgresUrl):
         yield None

@@ -51,15 +51,12 @@ from typing import ClassVar, Literal
 Outcome = Literal["not_applied", "applied", "unknown"]
 
 UNKNOWN_RETRY_SECONDS = 185
-"""Seconds after which Google cannot apply a write with an unknown outcome any more.
-
-Google runs a request for at most 180 s.
-"""
+"""Seconds after which Google cannot apply a sent write any more. A request runs at most 180 s."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem in a request: the reason, and a JSON pointer to the value, as a URI fragment."""
+    """Problem of a value in a request: a JSON pointer (URI fragment) to the value, and a reason."""
 
     pointer: str
     detail: str
@@ -86,7 +83,7 @@ class GatewayError(Exception):
         retryable: bool | None = None,
         outcome: Outcome | None = None,
     ) -> None:
-        """Set attributes of an error class. It inherits an attribute that is None here.
+        """Set attributes of an error class. For None, the class inherits the attribute.
 
         The default of `name` is the name of the topmost base class that has a code.
         """
@@ -106,7 +103,7 @@ class GatewayError(Exception):
         retry_after_seconds: int | None = None,
         allowed_methods: Sequence[str] = (),
     ) -> None:
-        """Create an error; its default message is the description of the class."""
+        """Create an error. The default message is the description of the class."""
         if message is None:
             message = self.description().replace("`", "'")
         super().__init__(message)
@@ -149,7 +146,7 @@ class MissingApiKey(Unauthorized, code=4010):
 
 class InvalidApiKey(Unauthorized, code=4011):
     """The API key is mistyped, unknown, revoked or expired, or was sent in quotes or with another
-    scheme than `Bearer`. Copy the whole key again, or ask the gateway's operator for a new one.
+    scheme than `Bearer`. Copy the whole key again, or ask the gateway's operator for a new key.
 
     Unknown, mistyped, revoked and expired keys get the same answer.
     """
@@ -227,7 +224,7 @@ class NotFound(GatewayError, status=404): ...
 class SpreadsheetNotFound(NotFound, code=101, name="SpreadsheetIdNotFound"):
     """The spreadsheet does not exist, or this key is not allowed to use it. Take the ID from the
     spreadsheet's URL, between /d/ and /edit, and ask the gateway's operator whether the key allows
-    it.
+    this spreadsheet.
 
     The answer is the same in both cases, so that it does not reveal which spreadsheets exist.
     """
@@ -308,13 +305,13 @@ class UnsupportedMediaType(GatewayError, code=4150, status=415):
 
 
 class UnsupportedDocument(GatewayError, code=4221, status=422):
-    """The document is not a Google Sheet, but an Office file, for example. Save it as a Google
-    Sheet (File > Save as Google Sheets), and use the ID of the new file.
+    """The document is not a Google Sheet, but an Office file, for example. Save the document as a
+    Google Sheet (File > Save as Google Sheets), and use the ID of the new file.
     """
 
 
 class InternalError(GatewayError, code=5000, status=500):
-    """The gateway failed. Give its operator the `requestId`; the log has the details."""
+    """The gateway failed. Give the gateway's operator the `requestId`, which is also in the log."""
 
 
 class UpstreamError(GatewayError, code=5020, status=502, retryable=True):
@@ -324,9 +321,9 @@ class UpstreamError(GatewayError, code=5020, status=502, retryable=True):
 class UpstreamRefusal(UpstreamError, retryable=False, outcome="not_applied"):
     """Google refused the request as invalid; the reason is in the gateway's log.
 
-    Google answered 400 INVALID_ARGUMENT and executed nothing. `google_message` can quote cells, so
-    no client gets it. `first_request` is the index of the caller's first request in the batch; the
-    gateway's own requests come before it.
+    Google answered 400 INVALID_ARGUMENT and executed nothing. No client gets `google_message`,
+    because it can quote cells. `first_request` is the index of the caller's first request in the
+    batch, after the gateway's own requests.
     """
 
     first_request = 0
@@ -378,7 +375,7 @@ class QuotaSpent(TemporarilyUnavailable, code=5030):
         self.is_of_spreadsheet = bool(limit_name) and not limit_name.endswith(
             ("PerProject", "PerUser")
         )
-        """True if the limit is the spreadsheet's, not the account's or the project's."""
+        """True if the limit is for the spreadsheet, not for the account or the project."""
 
 
 class CircuitOpen(TemporarilyUnavailable, code=5030):
@@ -475,8 +472,8 @@ class TooManyRowsAffected(BadRequest, code=4005):
 class UnknownField(InvalidQuery):
     """A parameter names a field that the worksheet does not have.
 
-    `parameter` is the name of the query parameter. `names` are its unknown fields, including fields
-    that are hidden from the caller.
+    `parameter` is the name of the query parameter. `names` are the unknown field names in this
+    parameter, including names of hidden columns.
     """
 
     def __init__(
@@ -543,7 +540,7 @@ class InvalidIdempotencyKey(BadRequest, code=4004):
 
 class IdempotencyInProgress(GatewayError, code=4090, status=409, retryable=True):
     """The first request with this `Idempotency-Key` still runs. Repeat the request in a second to
-    get the answer of the first one.
+    get the answer to the first request.
     """
 
 
@@ -615,10 +612,10 @@ class RowNumberUnknown(GatewayError, code=4094, status=409, outcome="applied"):
 
 class RowsMoved(GatewayError, code=4095, status=409, outcome="applied"):
     """The write changed another record than planned, because people moved rows at the same moment.
-    Do not send it again; `rowIndex` is the row number, `expected` the planned record, and `met` the
-    record that was changed or deleted.
+    Do not send the write again; `rowIndex` is the row number, `expected` the planned record, and
+    `met` the record that was changed or deleted.
 
-    `met` is the record after an update, the record before a delete, or None if unknown.
+    `met` is the record after an update, or before a delete, or None if unknown.
     """
 
     def __init__(

@@ -4,8 +4,8 @@ Rules
 - The caller passes the time, in seconds of one monotonic clock. There is no timer.
 - A minute allows at most the rate plus the burst. After a burst, requests are allowed evenly at the
   rate.
-- A refused request does not count. It is allowed after the seconds that `take` returned, unless
-  another request counts in this time.
+- A refused request does not count. The request is allowed after the seconds that `take` returned,
+  unless another request counts in this time.
 """
 
 import math
@@ -21,7 +21,7 @@ _ROUNDING = 1e-3
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateLimit:
-    """Number of requests per minute, and of requests at once after a pause."""
+    """Maximum number of requests per minute, and of requests at once (burst) after a pause."""
 
     per_minute: float
     burst: int
@@ -31,14 +31,14 @@ class RateLimit:
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """Requests that are allowed at once, and seconds after which more requests are allowed."""
+    """Number of requests that are allowed now, and seconds as `Gcra.standing` returns them."""
 
     remaining: int
     seconds: int
 
 
 class Gcra:
-    """Current use of a rate limit. Each call can pass another limit."""
+    """Current use of a rate limit. Each call of a method can pass another limit."""
 
     __slots__ = ("full_at",)
 
@@ -61,7 +61,7 @@ class Gcra:
         self.full_at -= price * limit.interval_seconds
 
     def free_at(self, limit: RateLimit) -> float:
-        """Return the earliest time at which a request is allowed; it can be in the past."""
+        """Return the earliest time at which a request is allowed, which can be in the past."""
         return self.full_at - (limit.burst_seconds - limit.interval_seconds)
 
     def empty_until(self, limit: RateLimit, instant: float) -> None:
@@ -69,9 +69,10 @@ class Gcra:
         self.full_at = max(self.full_at, instant + (limit.burst_seconds - limit.interval_seconds))
 
     def standing(self, limit: RateLimit, now: float) -> Standing:
-        """Return the requests that are allowed now, and seconds.
+        """Return the number of requests that are allowed now, and seconds.
 
-        The seconds are until the next request if none is allowed, else until the whole burst is.
+        If the number is 0, the seconds are until the next allowed request. Otherwise the seconds
+        are until the whole burst is available.
         """
         owed_seconds = self.full_at - now
         if owed_seconds <= 0:
@@ -84,7 +85,7 @@ class Gcra:
 
 
 def rate_limit(per_minute: float, *, burst: int) -> RateLimit:
-    """Return a rate limit; 0 per minute means no limit."""
+    """Return a rate limit. 0 per minute means no limit."""
     interval_seconds = MINUTE_SECONDS / per_minute if per_minute else 0.0
     return RateLimit(
         per_minute=per_minute,

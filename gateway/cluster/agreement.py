@@ -17,7 +17,7 @@ from gateway.worksheets.access import Layouts
 
 KEPT_SECONDS = 15.0
 PAUSE_SECONDS = 3.0
-"""Time between two writes of the digest."""
+"""Seconds between two writes of the digest."""
 
 KEY = "{gateway}:header-rows"
 
@@ -31,7 +31,7 @@ if ARGV[2] ~= '0' then
 end
 return 1
 """
-"""Lua: compare the digest of this process with the stored digest, and store it.
+"""Lua script: compare this process's digest with the digest in Redis, and store it if equal.
 
 KEYS: the digest. ARGV: the digest of this process; its lifetime in milliseconds, or 0 to store
 nothing. Returns 0 if Redis has another digest, else 1.
@@ -39,14 +39,14 @@ nothing. Returns 0 if Redis has another digest, else 1.
 
 OTHER_WORKSHEETS = (
     "worksheets: a running process of this Redis has other tables [[worksheets]]. Give all "
-    f"processes the same ones, or stop them and wait {KEPT_SECONDS:.0f} s"
+    f"processes the same tables, or stop all processes and wait {KEPT_SECONDS:.0f} s"
 )
 
 
 async def agrees(store: Store, layouts: Layouts, *, keeps: bool) -> bool:
     """Return False if running processes have other `[[worksheets]]` settings, else True.
 
-    `keeps` stores the settings in Redis for other processes. Returns True without Redis.
+    With `keeps`, stores the digest of the settings in Redis. Returns True if Redis is unavailable.
     """
     milliseconds = round(KEPT_SECONDS * 1000) if keeps else 0
     try:
@@ -56,7 +56,7 @@ async def agrees(store: Store, layouts: Layouts, *, keeps: bool) -> bool:
 
 
 async def check_agreement(url: str, layouts: Layouts) -> None:
-    """Raise ConfigError if running processes of a Redis have other layouts."""
+    """Raise ConfigError if running processes with this Redis have other `[[worksheets]]`."""
     async with open_store(url, changed=lambda _: None) as store:
         if not await agrees(store, layouts, keeps=False):
             raise ConfigError(OTHER_WORKSHEETS)
@@ -64,7 +64,10 @@ async def check_agreement(url: str, layouts: Layouts) -> None:
 
 @asynccontextmanager
 async def open_agreement(store: Store, layouts: Layouts) -> AsyncIterator[None]:
-    """Store `layouts` in Redis. Raises ConfigError if running processes have other layouts."""
+    """Store the digest of `layouts` in Redis during the block.
+
+    Raises ConfigError if running processes have other `[[worksheets]]` settings.
+    """
     if not await agrees(store, layouts, keeps=True):
         raise ConfigError(OTHER_WORKSHEETS)
 

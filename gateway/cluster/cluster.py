@@ -20,12 +20,12 @@ from gateway.worksheets.fences import LIMIT_SECONDS
 from gateway.worksheets.sharing import Peers
 
 LOCK_RESERVE_SECONDS = 5.0
-"""Margin of the idle timeout of a lock's session, above the longest time of a write."""
+"""Seconds that the idle timeout of a lock's session exceeds the longest time of a write."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """State that processes share: Google's quota, rates of callers' keys, rows and write lock."""
+    """State that processes share: Google's quota, rates of API keys, rows and write locks."""
 
     store: Store
     membership: Membership
@@ -38,7 +38,7 @@ class Cluster:
 async def open_cluster(
     settings: Settings, database: PostgresUrl, redis: str, clock: Callable[[], float]
 ) -> AsyncIterator[Cluster]:
-    """Connect to Redis and PostgreSQL, and join the other processes. Redis can be unavailable.
+    """Connect to Redis and PostgreSQL, and register this process. Redis can be unavailable.
 
     Raises ConfigError if running processes have other `[[worksheets]]` settings.
     """

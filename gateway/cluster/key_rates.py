@@ -1,4 +1,4 @@
-"""Rate limits of callers' keys. Processes exchange their counts through Redis every 250 ms.
+"""Rate limits of API keys. Processes exchange their counts through Redis every 250 ms.
 
 Rules
 - A request counts in the local rate limit without waiting. It waits for an exchange only if its
@@ -32,11 +32,11 @@ from gateway.gcra import RateLimit, Standing, rate_limit
 
 EXCHANGE_SECONDS = 0.25
 PAUSE_SECONDS = 0.005
-"""Minimum time between two exchanges."""
+"""Minimum seconds between two exchanges of the same process."""
 HOLD_SECONDS = 3.0
-"""Seconds after its last exchange for which the running requests of a process count."""
+"""Seconds for which the running requests of a process count after its last exchange."""
 RECENT_SECONDS = 0.02
-"""Seconds after an exchange for which the running requests of other processes are current."""
+"""Seconds for which the number of running requests elsewhere is current after an exchange."""
 MAX_KEYS = 200
 """Maximum number of keys per script call, because a call blocks Redis for some milliseconds."""
 MAX_ROUNDS = 20
@@ -46,15 +46,11 @@ EXPIRY_SECONDS = 10.0
 """Minimum seconds for which Redis keeps the state of a key after an exchange."""
 
 FORMAT = 1
-"""Version of the stored values. It is a part of their Redis keys, so other versions ignore them."""
+"""Version of the stored values, and part of the Redis keys. Other versions use other keys."""
 
 
 class SharedUsage(KeyUsage):
-    """Usage of a key that other processes serve, too.
-
-    `shared`, which is None for a key of a single process, returns this object. `adopt` adds the
-    use by other processes.
-    """
+    """Usage of an API key in this process. `adopt` adds the use of the key in other processes."""
 
     __slots__ = (
         "_adopted_at", "_generation", "_is_rejoining", "_max_concurrent", "_rates", "_total",
@@ -72,9 +68,9 @@ class SharedUsage(KeyUsage):
         self.limit = rate_limit(0, burst=0)
         """Rate limit that the last `take` used."""
         self.new = 0
-        """Use since the last exchange began, in requests."""
+        """Number of requests since the last exchange began."""
         self.sent = 0
-        """Use that the running exchange reports, in requests."""
+        """Number of requests that the running exchange reports."""
         self.reported = 0
         """Running requests of this process at the last exchange."""
         self.elsewhere = 0
@@ -103,7 +99,7 @@ class SharedUsage(KeyUsage):
         return super().standing(self._rates.part(limit), now)
 
     def is_ahead(self, limit: RateLimit, price: int) -> bool:
-        """True if the local rate limit allows `price`, but an exchange must come first."""
+        """True if the local rate limit allows `price` requests, but an exchange must come first."""
         unknown, rates = self.new + self.sent, self._rates
         return (
             unknown > 0
@@ -113,15 +109,15 @@ class SharedUsage(KeyUsage):
         )
 
     def full_seconds(self, now: float) -> float:
-        """Return the seconds until the whole burst is available, without the use in `sent`."""
+        """Return the seconds until the whole burst is available, without the requests in `sent`."""
         used_seconds = self.sent * self.limit.interval_seconds
         return max(0.0, self.full_at - now - used_seconds)
 
     def adopt(self, answer: Sequence[bytes], now: float, fresh: str) -> None:
         """Add the use by other processes, after an exchange that reported `sent`.
 
-        `answer` has the four values for this key from `EXCHANGE_USE`. `fresh` is the generation for
-        a key without state in Redis.
+        `answer` has the four values for this key from `EXCHANGE_USE`. `fresh` is the generation
+        (ID of the state in Redis) that the exchange gave to keys without state.
         """
         generation, total = answer[0].decode(), int(answer[1])
         # Both instants count use from its report, which is after the use: neither is too early.
@@ -148,7 +144,7 @@ class SharedUsage(KeyUsage):
         self._is_rejoining = False
 
     def rejoin(self, now: float) -> None:
-        """Convert the use that has not recovered into requests, to report it when Redis returns."""
+        """Convert the use that has not recovered into requests, to report them to Redis again."""
         interval_seconds = self._rates.part(self.limit).interval_seconds
         self.new = self.sent = 0
         if interval_seconds and self.full_at > now:
@@ -157,7 +153,7 @@ class SharedUsage(KeyUsage):
         self._is_rejoining = True
 
     def part(self, now: float) -> None:
-        """Undo `rejoin` if Redis did not answer: convert the use back to this process's part."""
+        """Undo `rejoin` if Redis has not answered since: use the limits of this process again."""
         interval_seconds = self.limit.interval_seconds
         if self._is_rejoining and interval_seconds and self.full_at > now:
             used = (self.full_at - now) / interval_seconds
@@ -194,7 +190,7 @@ class SharedUsage(KeyUsage):
 
 
 class SharedKeyRates:
-    """Exchanges the usage of all keys with other processes. Implements `Follower`."""
+    """Exchanges the usage of all API keys with other processes. Implements `Follower`."""
 
     def __init__(
         self, store: Store, membership: Membership, *, clock: Callable[[], float] = time.monotonic
@@ -202,11 +198,11 @@ class SharedKeyRates:
         self.clock = clock
         self.is_disconnected = False
         self.share = UNKNOWN_SHARE
-        """Fraction of all limits that this process allows while it is disconnected."""
+        """Fraction of all limits that this process allows while Redis is unavailable."""
         self._store = store
         self._membership = membership
         self._noted: dict[str, SharedUsage] = {}
-        """Usage to exchange, by key ID; without Redis, the usage of all keys that are in use."""
+        """Usage to exchange, by key ID. While Redis is unavailable, the usage of all used keys."""
         self._urgent: dict[str, SharedUsage] = {}
         self._soon: asyncio.Task[None] | None = None
         self._exchanging = asyncio.Lock()
@@ -214,28 +210,28 @@ class SharedKeyRates:
         membership.follow(self)
 
     def usage(self, key_id: str) -> SharedUsage:
-        """Return the usage of a key: the one that waits for an exchange, or a new one."""
+        """Return the usage of a key that waits for an exchange, or create a usage."""
         return self._noted.get(key_id) or SharedUsage(self, key_id)
 
     def part(self, limit: RateLimit) -> RateLimit:
-        """Return the limit that this process allows now: while disconnected, a share of `limit`."""
+        """Return `limit`, or the part that this process allows while Redis is unavailable."""
         if not self.is_disconnected or not limit.per_minute:
             return limit
         burst = max(FRESH_PRICE, int(limit.burst * self.share))
         return rate_limit(limit.per_minute * self.share, burst=burst)
 
     def allowance(self, limit: RateLimit) -> int:
-        """Return the use, in requests, after which this process must exchange."""
+        """Return the number of requests after which this process must exchange counts."""
         return max(1, limit.burst // max(self._membership.count, 1))
 
     def note(self, usage: SharedUsage) -> None:
-        """Schedule a key for the next exchange, or for an early one if it has much new use."""
+        """Schedule a key for the next exchange, or for an early exchange after many requests."""
         self._noted[usage.id] = usage
         if usage.new > self.allowance(usage.limit) / 2 and usage.limit.per_minute:
             self.exchange_soon(usage)
 
     def exchange_soon(self, usage: SharedUsage) -> "asyncio.Task[None]":
-        """Exchange the use of a key early. Returns the task of the exchange."""
+        """Exchange the counts of a key early. Returns the task of the exchange."""
         self._urgent[usage.id] = self._noted[usage.id] = usage
         if self._soon is None or self._soon.done():
             self._soon = asyncio.get_running_loop().create_task(
@@ -244,19 +240,19 @@ class SharedKeyRates:
         return self._soon
 
     async def exchange(self) -> None:
-        """Exchange all scheduled keys."""
+        """Exchange the counts of all scheduled keys."""
         async with self._exchanging:
             self._urgent.clear()
             await self._exchange([*self._noted.values()])
 
     async def aclose(self) -> None:
-        """Exchange the remaining use."""
+        """Exchange the counts that are not yet exchanged."""
         if self._soon is not None:
             await self._soon
         await self.exchange()
 
     def disconnected(self, _share: float, _since: float) -> None:
-        """Allow 1/N of all limits at once, so that requests do not fail without Redis."""
+        """Allow 1/N of all limits (N processes) at once, because requests need no permission."""
         self.is_disconnected = True
         if self._membership.count:
             self.share = 1 / self._membership.count
@@ -318,7 +314,7 @@ class SharedKeyRates:
 
 @asynccontextmanager
 async def open_key_rates(store: Store, membership: Membership) -> AsyncIterator[SharedKeyRates]:
-    """Open key rates, and exchange them in a background task."""
+    """Open the rate limits of keys, and exchange counts in a background task."""
     rates = SharedKeyRates(store, membership)
     try:
         async with repeated(rates.exchange, EXCHANGE_SECONDS):

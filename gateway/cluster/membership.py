@@ -40,20 +40,20 @@ MICROSECONDS = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Tempo:
-    """Time limits of heartbeats, which decide when a process counts as present."""
+    """Times of heartbeats in seconds, which decide when a process counts as present."""
 
     beat_seconds: float = 0.5
     """Time between two heartbeats, or between two probes of an unavailable Redis."""
     late_seconds: float = 0.5
-    """Maximum delay of a heartbeat. Redis ignores a later one."""
+    """Maximum delay of a heartbeat. Redis ignores a heartbeat with a longer delay."""
     silent_seconds: float = 1.5
-    """Time without a heartbeat after which other processes stop using a process's share."""
+    """Time without a heartbeat after which other processes leave a process its share of rates."""
     settle_seconds: float = 2.0
     """Time in which all processes send a heartbeat to a Redis that lost its data."""
     kept_seconds: float = 120.0
-    """Time without a heartbeat after which a process is removed."""
+    """Time without a heartbeat after which Redis removes a process."""
     rest_seconds: float = 10.0
-    """Pause after a heartbeat that failed although a probe succeeded."""
+    """Pause after a heartbeat that failed although a probe of Redis succeeded."""
 
     def script_arguments(self) -> Sequence[int]:
         """Return `silent_seconds`, `settle_seconds` and `kept_seconds` in microseconds."""
@@ -62,17 +62,17 @@ class Tempo:
 
 
 class Follower(Protocol):
-    """Rates that use Redis while it is available. Both methods can be called repeatedly."""
+    """Rates that use Redis while Redis is available. Both methods can be called repeatedly."""
 
     def disconnected(self, share: float, since: float) -> None:
-        """Redis is unavailable: use the fraction `share` of all rates from the time `since`."""
+        """Begin an outage of Redis. Use the fraction `share` of all rates from the time `since`."""
 
     def connected(self) -> None:
-        """Redis is available, and might have lost its data."""
+        """End an outage. Redis might have lost its data."""
 
 
 class Membership:
-    """Sends the heartbeats of this process, and knows its share of all rates."""
+    """Sends the heartbeats of this process, and computes its share of all rates."""
 
     def __init__(
         self,
@@ -93,17 +93,17 @@ class Membership:
         self._followers: list[Follower] = []
         self._share = 0.0
         self.count = 0
-        """Last known number of processes; 0 if unknown.
+        """Last known number of processes, or 0 if unknown.
 
         A lower number counts only after a delay, because processes return one by one to a Redis
         that lost its data.
         """
         self._fewer_since = math.inf
         self.last = 0
-        """Redis's time in microseconds at the last heartbeat that it answered."""
+        """Redis's time in microseconds at the last answered heartbeat, or 0."""
         self._was_disconnected = False
         self._ahead_seconds = 0.0
-        """Redis's clock minus this process's clock; too low by at most the delay of an answer."""
+        """Redis's clock minus this process's clock, too low by up to the delay of an answer."""
         self._counts_until = -math.inf
         """Time on `clock` until which other processes might use the share of this process."""
         self._rests_until = -math.inf
@@ -114,7 +114,7 @@ class Membership:
             follower.disconnected(self._usable_share, self._counts_until)
 
     async def beat(self) -> None:
-        """Send a heartbeat. While Redis is unavailable, probe it first."""
+        """Send a heartbeat. While Redis is unavailable, probe Redis first."""
         if self._clock() < self._rests_until:
             return
         try:
@@ -129,7 +129,7 @@ class Membership:
             self._was_disconnected = True
 
     def sessions_counted(self, count: int) -> None:
-        """Adopt the number of sessions in PostgreSQL as number of processes, without Redis."""
+        """While Redis is unavailable, adopt the number of PostgreSQL sessions as process count."""
         if self._store.is_available or (self.last and count <= self.count):
             return
         known, share = self.count, self._usable_share
@@ -225,7 +225,7 @@ class Membership:
 async def open_membership(
     store: Store, *, counted: Callable[[int], None]
 ) -> AsyncIterator[Membership]:
-    """Open a membership, and send heartbeats in a background task."""
+    """Register this process in Redis, and send heartbeats in a background task."""
     membership = Membership(store, counted=counted)
     await membership.beat()
     try:

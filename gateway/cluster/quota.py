@@ -25,7 +25,7 @@ LATE_SECONDS = 0.5
 GIVE_WAY_SECONDS = 0.05
 
 NamedRates = Mapping[str, Rate]
-"""Rates by their Redis keys."""
+"""Rate by its Redis key."""
 
 _NOTHING_LEARNT = Learnt(0, 0.0, 0.0, 0.0)
 
@@ -40,7 +40,7 @@ class SharedQuota:
         self.membership = membership
         self.clock = clock
         self.part: tuple[float, float] | None = None
-        """Share of all rates and the time since which it is used; None while Redis is used."""
+        """Fraction of all rates, and the time of its first use. None while Redis is available."""
         self._rates: dict[str, Rate] = {}
         self._changed: list[Callable[[], None]] = []
         membership.follow(self)
@@ -50,7 +50,7 @@ class SharedQuota:
     ) -> "SharedCalls":
         """Share rates with other processes under these names.
 
-        `changed` is called when calls can be sent earlier than the rates predicted.
+        Calls `changed` when waiting calls can be sent earlier than the rates predicted.
         """
         named = dict(zip(["{gateway}:quota:" + name for name in names], rates, strict=True))
         for key in named.keys() - self._rates.keys():
@@ -72,7 +72,7 @@ class SharedQuota:
                 changed()
 
     def connected(self) -> None:
-        """Use Redis again, and store learnt limits, which Redis might have lost."""
+        """Use Redis again, and store limits from Google's 429s, which Redis might have lost."""
         if self.part is not None:
             self.part = None
             for rate in self._rates.values():
@@ -96,7 +96,7 @@ class SharedQuota:
 
 
 class SharedCalls:
-    """The rates of an account and its project, for one bucket. Implements `SharedRates`."""
+    """Rates of a Google account and its project. Implements `SharedRates`."""
 
     def __init__(self, quota: SharedQuota, named: NamedRates) -> None:
         self._quota = quota
@@ -151,7 +151,10 @@ class SharedCalls:
 
 
 def _mirror(rates: Iterable[Rate], now: float, wait: int, known: Sequence[int]) -> None:
-    """Correct the local rates by an answer of `TAKE`. If `known` is empty, only `wait` counts."""
+    """Correct the local rates by an answer of the script `TAKE`.
+
+    `wait` is in microseconds. `known` has five values for each rate, or is empty.
+    """
     for number, rate in enumerate(rates):
         if not known:
             rate.mirror(now, wait / MICROSECONDS, _NOTHING_LEARNT)

@@ -1,12 +1,13 @@
-"""Lua scripts for rows that processes share: epochs, renderings, and running reads (flights).
+"""Lua scripts for rows that processes share: epochs (versions), renderings, flights (reads).
 
 Rules
 - An epoch names a version of a worksheet's rows. It is valid only with Redis's run_id, because a
   restart can restore an old epoch. A missing epoch is replaced by a new one, so that earlier cached
   rows are not served as fresh.
-- The news of a write are the rows that it changed or read. Others apply them to cached rows.
-- A rendering is all rows of a worksheet, with formatted or with unformatted values. It is stored as
-  a hash with the fields epoch, read_at (time of the read), digest and body.
+- The news of a write are the rows that the write changed or read. Other processes apply the news to
+  cached rows.
+- A rendering is all rows of a worksheet, with formatted or with unformatted values. Redis stores a
+  rendering as a hash with the fields epoch, read_at (time of the read), digest and body.
 - Times are microseconds by Redis's clock. If this clock is set back, renderings with a future time
   are read again.
 - Values that no process stores count as missing (`gateway.cluster.stored_values`). A rendering with
@@ -22,7 +23,7 @@ from gateway.google.wire import DIGEST_BYTES
 KEPT_SECONDS = 86_400
 NEWS_SECONDS = 300
 MAX_NEWS = 64
-"""Maximum number of stored writes; a process that missed more rereads the worksheet."""
+"""Maximum number of writes whose news are stored. After more writes, a process rereads all rows."""
 
 _EPOCH = f"""
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
@@ -62,7 +63,7 @@ end
 return reply
 """
 )
-"""Return the epochs of worksheets. KEYS: epochs. ARGV: a new epoch, used for missing epochs."""
+"""Lua script: return the epochs of worksheets. KEYS: epochs. ARGV: an epoch for missing epochs."""
 
 BEGIN = (
     _EPOCH
@@ -78,11 +79,11 @@ end
 return {{epoch, is_next and 1 or 0}}
 """
 )
-"""Begin an epoch after a write.
+"""Lua script: begin an epoch (version of a worksheet's rows) after a write.
 
-KEYS: epoch, news. ARGV: the new epoch; the epoch that the writer knows, or "" for none; the news of
-the write, or "" if unknown. Returns the epoch with the run_id, and 1 if it follows the epoch that
-the writer knows, else 0.
+KEYS: epoch, news. ARGV: the new epoch; the epoch that the writer knows, or ""; the news of the
+write, or "" if unknown. Returns the epoch with the run_id, and 1 if the new epoch follows the epoch
+that the writer knows, else 0.
 """
 
 NEWS = f"""
@@ -94,7 +95,7 @@ for _, each in ipairs(read('LRANGE', KEYS[1], 0, {MAX_NEWS - 1})) do
 end
 return found
 """
-"""Return the news of the last writes.
+"""Lua script: return the news of the last writes, which are the rows that they changed or read.
 
 KEYS: news. Returns a text for each write, with three lines: epoch before, epoch after, and news.
 """
@@ -122,9 +123,9 @@ end
 return {{epoch, is_free and 'read' or 'wait', 0, digest, '', now}}
 """
 )
-"""Return a rendering that is young enough, or the task to read it (single-flight).
+"""Lua script: return a rendering (all rows) that is young enough, or ask the caller to read.
 
-One process at a time reads a worksheet. It reads both renderings if it needs both.
+One process at a time reads a worksheet from Google (single-flight).
 
 KEYS: epoch, rendering, flight. ARGV: a new epoch; the caller's name; the maximum age in
 microseconds; the digest of the caller's rendering; the lifetime of a flight in milliseconds.
@@ -134,7 +135,7 @@ The body is empty if the caller has the same digest.
 
 
 class Publication(NamedTuple):
-    """Arguments of `PUBLISH`: a rendering, and what its reader knows of the worksheet.
+    """Arguments of the script `PUBLISH`: a rendering (all rows), and data of its reader.
 
     Times are microseconds by Redis's clock. Flags are 1 or 0.
     """
@@ -142,20 +143,20 @@ class Publication(NamedTuple):
     expected: str
     """Epoch that was current when the rendering was read."""
     new: str
-    """Name for a new epoch, if the script begins one."""
+    """Name that the script uses if it begins a new epoch."""
     reader: str
     digest: bytes
     read_at: int
     body: bytes
-    """Encoded rendering; empty if it is too large, so that each process must read it."""
+    """Encoded rendering, or b"" if the rendering is too large to share."""
     is_clean: int
     """0 if the reader's process wrote during the read, so that the rendering is not shared."""
     is_last: int
-    """1 if the reader's process has no other read in this flight."""
+    """1 if the reader's process has no other running read of this worksheet."""
     other_digest: bytes
     """Digest of the reader's cached rendering of the other kind, formatted or unformatted."""
     other_since: int
-    """Earliest time of the read of the other rendering that the reader accepts."""
+    """Earliest accepted time at which the other rendering was read."""
 
 
 PUBLISH = (
@@ -203,13 +204,13 @@ end
 return {{1, epoch}}
 """
 )
-"""Publish a rendering. It begins an epoch unless it equals the published rendering.
+"""Lua script: publish a rendering (all rows), and begin an epoch if the rows changed.
 
 All processes must have the same rows in an epoch. So a rendering that differs from the published
-one begins an epoch. The first rendering of an epoch also begins an epoch, because a process might
-have unpublished rows of the same epoch, but not if the worksheet never had an epoch. The other
-rendering joins the new epoch if the reader has the same version of it and it is new enough. The
-script refuses a rendering that was read before the published one.
+rendering begins an epoch. The first rendering of an epoch also begins an epoch, because a process
+might have unpublished rows of the same epoch, except if the worksheet never had an epoch. The
+rendering of the other kind joins the new epoch if it is new enough and equals the reader's. The
+script refuses a rendering that was read before the published rendering.
 
 KEYS: epoch, rendering, the other rendering, flight. ARGV: a `Publication`. Returns 1 if the reader
 can serve the rendering, else 0; and the epoch.
@@ -221,4 +222,4 @@ if read('GET', KEYS[1]) == ARGV[1] then
 end
 return 1
 """
-"""End the flight of a failed read. KEYS: flight. ARGV: name of the reader."""
+"""Lua script: let other processes read after a failed read. KEYS: flight. ARGV: reader's name."""

@@ -33,9 +33,9 @@ local function instant(found, ahead)
 end
 """
 )
-"""Lua: maximum microseconds of a limit and of a pause from Google's 429s.
+"""Lua: maximum microseconds for which a limit and a pause from Google's 429s are valid.
 
-`instant` returns a stored time, or 0 if it is further in the future than `ahead` microseconds.
+`instant` returns a stored time, or 0 if it is more than `ahead` microseconds in the future.
 """
 
 _MEMBERS = """
@@ -67,7 +67,7 @@ redis.call('SET', KEYS[1], 1, 'PX', 1000)
 redis.call('INFO', 'server')
 return text(now)
 """
-"""Return Redis's time. Tests a write and `INFO` first. KEYS: the key for the write."""
+"""Lua script: test a write and `INFO`, and return Redis's time. KEYS: the key for the write."""
 
 HEARTBEAT = (
     _MEMBERS
@@ -111,18 +111,18 @@ redis.call('EXPIRE', KEYS[1], 86400)
 return {1, text(now), count, text(share * 1000000), is_lost and 1 or 0, unpack(gone)}
 """
 )
-"""Register the heartbeat of a process.
+"""Lua script: register the heartbeat of a process.
 
-KEYS: members. ARGV: ID; Redis's time at the last heartbeat, or 0; the share that the process knows;
-name; deadline; then `Tempo.script_arguments`. Returns 0 and Redis's time for a late heartbeat.
-Otherwise returns 1, Redis's time, the number of processes, the share in millionths, 1 if the data
-was lost, and for each silent process its ID and its name.
+KEYS: members. ARGV: ID; Redis's time at the last heartbeat, or 0; the process's known share of all
+rates; name; deadline; then `Tempo.script_arguments`. Returns 0 and Redis's time for a late
+heartbeat. Otherwise returns 1, Redis's time, the number of processes, the share in millionths, 1 if
+the data was lost, and ID and name of each silent process.
 """
 
 LEAVE = """
 return read('HDEL', KEYS[1], unpack(ARGV))
 """
-"""Remove processes from the members. KEYS: hash of members. ARGV: IDs of the processes."""
+"""Lua script: remove processes from `members`. KEYS: `members`. ARGV: IDs of the processes."""
 
 TAKE = (
     _MEMBERS
@@ -196,13 +196,13 @@ end
 return reply
 """
 )
-"""Count a call in several rates (GCRA), or undo the count.
+"""Lua script: count a call to Google in several rates (GCRA), or undo the count.
 
 KEYS: members, rates. ARGV: ID; Redis's time at the last heartbeat; 1 to count, -1 to undo;
 `Tempo.script_arguments`; calls per minute and burst of each rate. Returns 1 if the call can be
 sent, else 0; the microseconds to wait, at most a minute; and for each rate the microseconds until
-its next call, at most a minute, and the four values of `gateway.google.quota.Learnt`. If the
-process is not a member, or no share is left, it returns only the first two values.
+the next call, at most a minute, and the four values of `gateway.google.quota.Learnt`. Returns only
+the first two values if the process is not a member, or if silent processes can use all rates.
 """
 
 LEARN = (
@@ -224,7 +224,7 @@ redis.call('EXPIRE', KEYS[1], 86400)
 return 1
 """
 )
-"""Store the limit and the pause that a process learnt from Google's 429s.
+"""Lua script: store the limit and the pause that a process learnt from Google's 429s.
 
 KEYS: rate. ARGV: the four values of `gateway.google.quota.Learnt`, with times in microseconds; and
 the microseconds in which the burst recovers, minus the interval of one call.
@@ -279,14 +279,14 @@ end
 return reply
 """
 )
-"""Add a process's use of callers' keys, and return the use by all processes.
+"""Lua script: add a process's use of API keys, and return the use by all processes.
 
 `full_at` is the time at which the whole burst is available again. `total` is the use since the
 state in Redis began, and `generation` identifies this state. From `total` a process computes the
 use by other processes since its last exchange, without comparing clocks.
 
-KEYS: one for each caller's key. ARGV: ID; microseconds after which running requests expire; for
-each key a generation for a missing state, the use, the running requests, the microseconds for one
-request and for the burst, and the microseconds to `full_at` for a missing state. Returns for each
-key: generation, total, microseconds to `full_at`, running requests of other processes.
+KEYS: one for each API key. ARGV: ID; microseconds after which running requests expire; for each key
+a generation for a missing state, the use, the running requests, the microseconds for one request
+and for the burst, and the microseconds to `full_at` for a missing state. Returns for each key:
+generation, total, microseconds to `full_at`, running requests of other processes.
 """

@@ -2,10 +2,12 @@
 
 Rules
 - An epoch is a version of a worksheet's rows. A process serves cached rows as fresh only while
-  their epoch is the current one. Simultaneous requests ask for their epochs in one call.
-- The news of a write are the rows that it changed or read. Others apply them to cached rows.
-- One process at a time reads a rendering, and other processes wait until it is published. A
-  rendering that is too large is not published, so each process reads it from Google.
+  the epoch of the rows is current. Simultaneous requests fetch their epochs in one call.
+- The news of a write are the rows that the write changed or read. Other processes apply the news to
+  cached rows.
+- A rendering is all rows of a worksheet, with formatted or with unformatted values. One process at
+  a time reads a rendering and publishes it in Redis. Other processes wait. A rendering that is too
+  large is not published, so each process reads it from Google.
 - Without Redis each process reads from Google, and does not know the writes of other processes.
 """
 
@@ -44,7 +46,7 @@ FLIGHT_SECONDS = 25.0
 """Lifetime of the Redis key of a running read. After this time another process can read."""
 
 WAIT_SECONDS = 8.0
-"""Maximum wait for the read of another process. After this time a process reads from Google."""
+"""Maximum seconds to wait for a read by another process, before this process reads itself."""
 
 PAUSE_SECONDS = 0.03
 LONGEST_AGE_SECONDS = 86_400.0
@@ -53,7 +55,7 @@ _OTHER = {Render.DISPLAYED: Render.TYPED, Render.TYPED: Render.DISPLAYED}
 
 
 class _Body(msgspec.Struct, frozen=True, array_like=True):
-    """A rendering as it is stored in Redis."""
+    """All rows of a worksheet as stored in Redis."""
 
     format: int
     range: str
@@ -68,10 +70,10 @@ _decoder = msgspec.msgpack.Decoder(_Body)
 NEWS_FORMAT = 2
 
 MAX_ROW = 10_000_000
-"""Google's maximum number of cells in a spreadsheet, which also limits row numbers."""
+"""Maximum row number, because Google limits a spreadsheet to this number of cells."""
 
 MAX_CELLS = 1_000_000
-"""Maximum number of cells of news, after all rows are padded to the widest row."""
+"""Maximum number of cells in news of writes, with all rows padded to the widest row."""
 
 Cell = str | int | float | bool | None
 Row = Annotated[int, msgspec.Meta(ge=2, le=MAX_ROW)]
@@ -88,7 +90,10 @@ class _Patch(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _StoredNews(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """News as stored in Redis: `missed`, or `seen`, or all other fields for a write."""
+    """Rows that a write changed or read, as stored in Redis.
+
+    `missed` or `seen` is set for rows that the write read, and the other fields for changed rows.
+    """
 
     header: Texts = ()
     missed: RowOrNone = 0
@@ -107,7 +112,7 @@ _news_decoder = msgspec.msgpack.Decoder(_All)
 
 
 def encode_news(news: Sequence[News] | None) -> bytes:
-    """Encode news for other processes. Returns b"" if the news are unknown or too large."""
+    """Encode the rows that a write changed or read. Returns b"" for None or for too many bytes."""
     if news is None:
         return b""
     try:
@@ -118,7 +123,10 @@ def encode_news(news: Sequence[News] | None) -> bytes:
 
 
 def news_between(stored: Iterable[bytes], at: str, epoch: str) -> Sequence[News] | None:
-    """Return the news of the writes between two epochs in order, or None if some are missing."""
+    """Return the news of the writes from the epoch `at` to `epoch`, in order of the writes.
+
+    Returns None if news of a write are missing. `stored` is the answer of the script `NEWS`.
+    """
     following: dict[str, tuple[str, bytes]] = {}
     for each in stored:  # epoch before, epoch after and news of a write
         earlier, later, encoded = (*each.split(b"\n", 2), b"", b"")[:3]
@@ -178,15 +186,18 @@ def _encodable(news: News) -> _StoredNews:
 
 @dataclass
 class _Flight:
-    """Reads of a worksheet by this process that share one flight (running read) in Redis."""
+    """Reads of a worksheet by this process under one Redis key, for which other processes wait."""
 
     readers: int = 0
     is_set: bool = False
-    """True if the flight might exist in Redis, so that other processes wait for it."""
+    """True if the key might exist in Redis."""
 
 
 class SharedRows:
-    """Implements `Sharing` with Redis. `clock` is the monotonic clock of the row cache."""
+    """Implements `Sharing` (rows of several processes) with Redis.
+
+    `clock` is the monotonic clock of the row cache.
+    """
 
     def __init__(
         self,
@@ -216,9 +227,10 @@ class SharedRows:
                 return True
 
     async def _caught_up(self, state: SharedState, epoch: str) -> bool:
-        """Apply the writes of other processes up to an epoch, or drop the rows if news are missing.
+        """Apply the writes of other processes to the cached rows, up to an epoch.
 
-        Returns False if this process wrote at the same time.
+        Drops the cached rows if Redis lacks news of a write. Returns False if this process wrote at
+        the same time.
         """
         async with state.catching_up:
             writes, at, news = state.writes, state.epoch, None
@@ -242,7 +254,7 @@ class SharedRows:
         return True
 
     async def begin_epoch(self, state: SharedState) -> None:
-        """Begin an epoch after a write, and publish the news of the write."""
+        """Begin an epoch after a write, and publish the rows that the write changed or read."""
         news = encode_news(state.take_news())
         epoch, is_next = await self._begin(state.id, state.epoch or "", news)
         state.is_alone = epoch is None
@@ -254,7 +266,10 @@ class SharedRows:
     async def _begin(
         self, worksheet: WorksheetId, earlier: str = "", news: bytes = b""
     ) -> tuple[str | None, bool]:
-        """Begin an epoch. Returns it, or None without Redis, and True if it follows `earlier`."""
+        """Begin an epoch. Returns the epoch, and True if it follows the epoch `earlier`.
+
+        Returns (None, False) if Redis is unavailable.
+        """
         keys = [self._key("epoch", worksheet), self._key("news", worksheet)]
         try:
             epoch, is_next = await self._store.run(BEGIN, keys, secrets.token_hex(8), earlier, news)
@@ -329,7 +344,7 @@ class SharedRows:
 
     @contextmanager
     def _flying(self, key: str) -> Iterator[_Flight]:
-        """Use the flight of this key during the block. The last block ends the flight."""
+        """Register a read under a Redis key during the block. The last read deletes the key."""
         flight = self._flights.setdefault(key, _Flight())
         flight.readers += 1
         try:
@@ -356,13 +371,13 @@ class SharedRows:
         began: float,
         flight: _Flight,
     ) -> tuple[Rendering | None, bool]:
-        """Read a rendering from Google and publish it. Returns it, and True if it can be served.
+        """Read all rows from Google and publish them. Returns the rows, and a flag.
 
-        It cannot be served if another process published a newer version during the read. A
-        displayed rendering needs a typed rendering that is as new. A typed rendering can be used
-        with a displayed rendering of any age, because a search shows that age. `stored_digest` is
-        the digest of the rendering in Redis. `ahead` is Redis's clock minus this process's clock,
-        in microseconds.
+        The flag is False if the rows cannot be served, because another process published newer rows
+        during the read. A displayed rendering needs a typed rendering that is as new. A typed
+        rendering can be used with a displayed rendering of any age. `stored_digest` is the digest
+        of the rendering in Redis. `ahead` is Redis's clock minus this process's clock, in
+        microseconds.
         """
         worksheet, other = state.id, _OTHER[render]
         keys = [
@@ -410,7 +425,7 @@ class SharedRows:
         return rendering, True  # the caller discards it, or its epoch is unknown
 
     def _epoch(self, worksheet: WorksheetId) -> "asyncio.Future[str | None]":
-        """Request the current epoch. The result is None if Redis does not answer."""
+        """Returns a future with the current epoch, or with None if Redis does not answer."""
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._asked.setdefault(worksheet, []).append(answer)
         if not self._is_asking:
@@ -419,7 +434,7 @@ class SharedRows:
         return answer
 
     async def _ask(self) -> None:
-        """Fetch all requested epochs in one call. Repeat until no request waits."""
+        """Fetch all requested epochs in one call to Redis. Repeat until no request waits."""
         try:
             while self._asked:
                 asked, self._asked = self._asked, {}
@@ -440,15 +455,15 @@ class SharedRows:
     def _key(self, kind: str, worksheet: WorksheetId) -> str:
         """Return the Redis key of a worksheet. `kind` is epoch, news, flight, or rows:RENDERING.
 
-        The key contains the number of the header row, so that only processes with the same header
-        row share rows.
+        The key contains the number of a header row below row 1, so that only processes with the
+        same header row share rows.
         """
         row = self._layouts.of(worksheet).header_row
         return f"{{gateway}}:{kind}{f'@{row}' if row > 1 else ''}:{place_of(worksheet)}"
 
 
 async def _encoded(rendering: Rendering | None) -> bytes:
-    """Encode a rendering. Returns b"" if it cannot be stored."""
+    """Encode and compress a rendering. Returns b"" if Redis cannot store the rendering."""
     if rendering is None or rendering.byte_count > MAX_SHARED_BYTES:
         return b""
     body = _Body(FORMAT, rendering.range, rendering.columns, rendering.byte_count)
@@ -464,7 +479,7 @@ async def _encoded(rendering: Rendering | None) -> bytes:
 
 
 def _decoded(stored: bytes, digest: bytes, worksheet: WorksheetId) -> Rendering | None:
-    """Decode a rendering. Returns None if it is damaged or has another format."""
+    """Decode a stored rendering, or return None for damaged bytes or another format."""
     body = decoded(_decoder, stored, max_inflated_bytes=MAX_SHARED_BYTES)
     if body is None or body.format != FORMAT:
         return None

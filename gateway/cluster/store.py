@@ -37,7 +37,7 @@ from gateway.telemetry.events import store_changed
 TIMEOUT_SECONDS = 0.25
 MAX_CONNECTIONS = 32
 _FILE_OPTIONS = {"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"}
-"""URL options that name files. A missing file looks like a refused connection to the library."""
+"""URL options that name files. The library reports a missing file as a refused connection."""
 
 Argument = str | int | float | bytes
 
@@ -67,7 +67,7 @@ _CAUSES: Sequence[tuple[type[BaseException] | tuple[type[BaseException], ...], S
     (socket.gaierror, StoreFault.UNKNOWN_HOST),
     ((ConnectionRefusedError, FileNotFoundError), StoreFault.REFUSED),
 )
-"""Reasons by exceptions of the operating system, which the library wraps."""
+"""Reason by exception of the operating system, which the library wraps."""
 
 _ERRORS: Sequence[tuple[type[Exception] | tuple[type[Exception], ...], str, StoreFault]] = (
     (exceptions.AuthenticationError, "", StoreFault.PASSWORD),
@@ -86,7 +86,7 @@ _ERRORS: Sequence[tuple[type[Exception] | tuple[type[Exception], ...], str, Stor
     # uvloop raises RuntimeError for a connection that was cut.
     ((exceptions.ConnectionError, OSError, RuntimeError), "", StoreFault.CLOSED),
 )
-"""Reasons by the library's exceptions and a part of their text. The first match counts."""
+"""Reason by the library's exception and a part of its text. The first match counts."""
 
 
 def fault_of(error: BaseException) -> StoreFault:
@@ -100,13 +100,13 @@ def fault_of(error: BaseException) -> StoreFault:
 
 
 class StoreUnavailable(Exception):
-    """Redis failed or did not answer in time. It might have executed the command."""
+    """Redis failed or did not answer in time, but might have executed the command."""
 
 
 class Store:
-    """Runs scripts in Redis.
+    """Runs Lua scripts in Redis.
 
-    `changed` is called with the reason of an outage, and with None when Redis is available again.
+    Calls `changed` with the reason of an outage, and with None when Redis is available again.
     """
 
     def __init__(
@@ -124,13 +124,13 @@ class Store:
         self._faults: set[StoreFault] = set()
         """Logged reasons of the current outage."""
         self.lost: Callable[[], None] = lambda: None
-        """Called when Redis becomes unavailable."""
+        """Function that this object calls when Redis becomes unavailable."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, script: str, keys: Sequence[str], *arguments: Argument) -> Any:
-        """Run a Lua script, which can use the functions of `READ`. Raises StoreUnavailable.
+        """Run a Lua script, and return its answer, in which strings are bytes.
 
-        Strings in the answer are bytes.
+        Scripts can use the Lua functions of `stored_values.READ`. Raises StoreUnavailable.
         """
         if not self.is_available:
             raise StoreUnavailable
@@ -153,7 +153,7 @@ class Store:
         return answer
 
     def start(self, work: Coroutine[Any, Any, object]) -> None:
-        """Run a coroutine in the background, without the request's context, and ignore failures."""
+        """Run a coroutine in a background task without the request's context. Ignores an outage."""
 
         async def done() -> None:
             with suppress(StoreUnavailable):
@@ -164,7 +164,7 @@ class Store:
         task.add_done_callback(self._tasks.discard)
 
     async def finish(self) -> None:
-        """Wait for all coroutines of `start`. They end soon because of their timeouts."""
+        """Wait for all coroutines of `start`, which end soon because of their timeouts."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def returned(self) -> None:
@@ -185,13 +185,13 @@ class Store:
 
 
 def _raise_if_cancelled(task: "asyncio.Task[Any] | None", before: int) -> None:
-    """Raise CancelledError if the task was cancelled; `wait_for` of Python 3.11 can lose it."""
+    """Raise CancelledError if the task was cancelled. `wait_for` of Python 3.11 can lose it."""
     if task and task.cancelling() > before:
         raise asyncio.CancelledError
 
 
 def check_url(url: str) -> None:
-    """Raise ConfigError for a URL or options that the library does not accept. Does not connect."""
+    """Raise ConfigError for a URL that the library does not accept. Does not connect."""
     options = parse_qs(urlsplit(url).query)
     for name in sorted(_FILE_OPTIONS & options.keys()):
         if not Path(options[name][0]).is_file():
@@ -234,7 +234,7 @@ async def open_store(
     timeout_seconds: float = TIMEOUT_SECONDS,
     changed: Callable[[str | None], None] = store_changed,
 ) -> AsyncIterator[Store]:
-    """Open a store. It is unavailable until `returned` is called."""
+    """Open a store, which counts as unavailable until `Store.returned` is called."""
     client = Redis.from_pool(_pool(url, timeout_seconds))
     try:
         yield Store(client, timeout_seconds=timeout_seconds, changed=changed)

@@ -1,8 +1,9 @@
 """Safe decoding of values from Redis, in Lua and Python: an invalid value counts as missing.
 
 Rules
-- A value is invalid if no process stores such a value: another type, invalid bytes, or a number or
-  time out of range. Scripts delete values of another type. The next write replaces other values.
+- A value is invalid if no process stores such a value, for example another type, invalid bytes, or
+  a number out of range. Scripts delete values of another type. The next write replaces other
+  invalid values.
 - A decoded value takes no more memory than the largest value that a process stores.
 - If an epoch, news or rows are missing, the process reads from Google.
 """
@@ -15,16 +16,16 @@ import msgspec
 T = TypeVar("T")
 
 MAX_SHARED_BYTES = 8 * 1024 * 1024
-"""Maximum bytes of a published rendering, in memory and before compression.
+"""Maximum bytes of a worksheet's rows in Redis, in memory and before compression.
 
-A larger rendering would block the event loop for too long.
+More bytes would block the event loop for too long.
 """
 
 MAX_BODY_BYTES = MAX_SHARED_BYTES + 64 * 1024
-"""Maximum compressed bytes; incompressible data grows by five bytes per 16 KiB."""
+"""Maximum compressed bytes. Incompressible data grows by five bytes per 16 KiB."""
 
 MAX_NEWS_BYTES = 256 * 1024
-"""Maximum bytes of the news of a write. If they are larger, other processes read the worksheet."""
+"""Maximum bytes of the news of a write. After larger news, other processes read all rows."""
 
 READ = """
 local time = redis.call('TIME')
@@ -53,7 +54,7 @@ end
 """Lua functions for all scripts.
 
 `now` is Redis's time in microseconds. `text` formats a number. `read` runs a command on a key and
-returns its answer; if the value had another type, it deletes the value and also returns true.
+returns the answer. If the value has another type, `read` deletes the value and also returns true.
 `number` parses a whole number between `least` (default 0) and `most`, or returns nil.
 """
 
@@ -61,10 +62,10 @@ returns its answer; if the value had another type, it deletes the value and also
 def decoded(
     decoder: msgspec.msgpack.Decoder[T], stored: bytes, *, max_inflated_bytes: int | None = None
 ) -> T | None:
-    """Decode a MessagePack value. Returns None if it is invalid or has other types.
+    """Decode a MessagePack value. Returns None if the value is invalid or has other types.
 
-    `max_inflated_bytes` is for compressed values: returns None if the value is truncated, or larger
-    than this after decompression.
+    `max_inflated_bytes` is for compressed values. Returns None if such a value is truncated, or has
+    more bytes after decompression.
     """
     try:
         if max_inflated_bytes is not None:

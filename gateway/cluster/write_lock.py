@@ -51,18 +51,19 @@ _LOCK_NOT_AVAILABLE = "55P03"
 
 @dataclass(kw_only=True)
 class _Hold:
-    """State of a worksheet while this process holds its lock."""
+    """State of a worksheet while this process holds the worksheet's lock."""
 
     holder: str
     earlier: OpenFence | None
+    """Fence of the previous holder's last batch, if the outcome of this batch is unknown."""
     left: OpenFence | None = None
-    """Fence of the last batch if its outcome is unknown."""
+    """Fence of this process's last batch, if the outcome of this batch is unknown."""
     is_used: bool = False
     """True if a batch was sent, or the outcome of an earlier batch became known."""
 
 
 class PostgresWriteLock:
-    """Implements `WriteLock` in PostgreSQL. `clock` is the wall clock of the fences, in seconds."""
+    """Implements `WriteLock` in PostgreSQL. `clock` returns seconds since the epoch for fences."""
 
     def __init__(
         self,
@@ -149,7 +150,7 @@ class PostgresWriteLock:
         return connection
 
     async def _take(self, state: SharedState) -> _Hold:
-        """Become the holder, and adopt the writes of other processes since this one's last hold."""
+        """Store this process as the holder, and apply writes of other processes since its last."""
         worksheet, holder = state.id, secrets.token_urlsafe(12)
         async with self._engine.begin() as connection:
             row = await take_row(connection, worksheet, holder)
@@ -165,7 +166,7 @@ class PostgresWriteLock:
         return hold
 
     async def _leave(self, state: SharedState, hold: _Hold) -> None:
-        """Publish the new epoch for readers, then store the state of the worksheet in its row."""
+        """Publish a new epoch in Redis, then store data for the next writer in the database."""
         extent = state.header.extent
         await self._rows.begin_epoch(state)
         row = WorksheetRow(
@@ -189,7 +190,7 @@ class PostgresWriteLock:
             state.header.forget()
 
     async def _unlock(self, connection: AsyncConnection, worksheet: WorksheetId) -> None:
-        """Free the lock. If that fails, close the connection, which frees it."""
+        """Free the lock. If the statement fails, close the connection to free the lock."""
         try:
             async with asyncio.timeout(UNLOCK_SECONDS):
                 await connection.execute(_UNLOCK, {"place": place_of(worksheet)})
@@ -209,7 +210,7 @@ async def open_write_lock(
     max_waiting_seconds: float,
     longest_seconds: float,
 ) -> AsyncIterator[PostgresWriteLock]:
-    """Open the write lock. A session that is idle for `longest_seconds` loses its locks."""
+    """Open the write locks. A session that is idle for `longest_seconds` loses its locks."""
     locks = server_engine(
         database,
         name="sheets-gateway lock",

@@ -4,9 +4,9 @@ Rules:
 - uvloop accepts one connection in each iteration of the event loop (libuv's `uv__server_io`). With
   many busy clients an iteration takes long. So each new connection makes the `Acceptor` accept all
   connections that wait.
-- uvloop still accepts the first connection. If the `Acceptor` accepted it, a single connection
-  would take 14 % more instructions for a request.
-- A batch has a maximum size, so that many new connections do not delay the open ones.
+- uvloop still accepts the first connection. If the `Acceptor` accepted the first connection, a
+  single connection would take 14 % more instructions for a request.
+- A batch has a maximum size, so that many new connections do not delay open connections.
 - If the process has no free file descriptor, accepting stops until uvloop accepts a connection.
 """
 
@@ -38,7 +38,7 @@ class Acceptor:
         self._is_due = False
 
     def look_soon(self) -> None:
-        """Accept waiting connections in the next iteration; each new connection calls this."""
+        """Accept waiting connections in the next iteration of the event loop."""
         if not self._is_due:
             self._is_due = True
             self._loop.call_soon(self._look)

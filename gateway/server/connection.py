@@ -67,12 +67,9 @@ _ASGI = {"version": "3.0", "spec_version": "2.3"}
 _BODILESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 _LINE_FEED, _RETURN, _NULL = b"\n\r\0"
 _SEPARATE_WRITE_BYTES = 65_536
-"""Minimum bytes of a body that is written without a copy, so not joined with the head.
-
-Parts of files have this size: a joined copy would take memory for each client that does not read.
-"""
+"""Minimum bytes of a body that is not joined with the head, because a joined copy takes memory."""
 _MAX_KEPT_BYTES = 65_536
-"""Maximum bytes of a request body that the application has not read; reading pauses above it."""
+"""Maximum bytes of a request body that the application has not read. Then reading pauses."""
 _FAILED: Sequence[Message] = (
     {
         "type": "http.response.start",
@@ -90,7 +87,7 @@ _log = logging.getLogger("uvicorn.error")
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Parses requests of a client with httptools, and runs the application for one at a time."""
+    """Parses the requests of a client with httptools, and runs the application for each in turn."""
 
     transport: asyncio.Transport
 
@@ -177,7 +174,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def _is_answering(self) -> bool:
-        """True if a complete request has arrived and its answer has not been sent."""
+        """True if a complete request has arrived and the answer has not been sent."""
         if self._exchange is None or self._intake.phase != BETWEEN:
             return False
         return self.is_write_paused or not self._exchange.is_complete
@@ -189,7 +186,7 @@ class Connection(asyncio.BufferedProtocol):
         return buffer[: max(limits.READ_BYTES - len(self.waiting), 1)] if self.waiting else buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Parse bytes up to the end of a request, and keep the rest until its answer is sent."""
+        """Parse bytes up to the end of a request. Further bytes wait until the answer is sent."""
         is_queued = bool(self.waiting) and self.go_on in self.edge.pipelines
         self.waiting += self.edge.buffer[:nbytes]
         while self.waiting and not (is_queued or self._ignores_input or self._is_answering):
@@ -202,7 +199,7 @@ class Connection(asyncio.BufferedProtocol):
             self.transport.pause_reading()
 
     def go_on(self) -> None:
-        """Parse the next request of the waiting bytes."""
+        """Parse the next request from bytes that have already arrived."""
         self.buffer_updated(0)
 
     def _feed(self, data: bytes) -> None:
@@ -237,9 +234,9 @@ class Connection(asyncio.BufferedProtocol):
             self.refuse(errors.BodyTooLarge(message))
 
     def _reparse_without_upgrade(self, rest: bytes) -> None:
-        """Parse the request again without its Upgrade header, which HTTP allows a server to ignore.
+        """Parse the request again without its Upgrade header, which a server can ignore.
 
-        With this header, the parser takes the body of the request for the next request.
+        With this header, the parser would parse the request's body as the next request.
         """
         method, version = self._parser.get_method(), self._parser.get_http_version()
         if method == b"CONNECT":
@@ -252,7 +249,7 @@ class Connection(asyncio.BufferedProtocol):
         self.waiting = again + rest + self.waiting
 
     def eof_received(self) -> bool:
-        """Handle the end of input. Returns True to stay open until all requests are answered."""
+        """Handle the end of the client's input. Returns True to stay open for unsent answers."""
         if self._intake.phase in BODY and not self._ignores_input:
             return False  # the end of the body will not arrive
         self.waiting = whole_requests(self.waiting)
@@ -277,7 +274,7 @@ class Connection(asyncio.BufferedProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         if len(self._headers) >= MAX_HEADER_LINES:
             raise errors.HeadersTooLarge(
-                f"The request has more than {MAX_HEADER_LINES} header lines."
+                f"The request has more than {MAX_HEADER_LINES} header lines. Send fewer headers."
             )
         self._headers.append((name.lower(), value))
 
@@ -343,7 +340,7 @@ class Connection(asyncio.BufferedProtocol):
     # End of an answer and of the connection
 
     def end_answer(self) -> None:
-        """Begin the next request, or close, after the last byte of an answer was written."""
+        """Begin the next request or close, after an answer was written to its last byte."""
         if self._exchange is not None and self._exchange.is_last:
             self._linger()
         self.server_state.total_requests += 1
@@ -415,7 +412,7 @@ class Connection(asyncio.BufferedProtocol):
             self._ignores_input = True
 
     def _linger(self) -> None:
-        """End the output and discard input, because a close could reset an answer in transit."""
+        """End the output and discard input. An immediate close could reset an answer in transit."""
         self._ignores_input = self._is_ending = True
         self.waiting = b""
         self.transport.resume_reading()
@@ -438,7 +435,7 @@ class Connection(asyncio.BufferedProtocol):
             self._close_after_answer(self._exchange)
 
     def expire(self) -> None:
-        """Handle `unread_deadline` if it has passed, and otherwise `deadline`."""
+        """Handle a passed deadline: `unread_deadline` if passed, otherwise `deadline`."""
         phase = self._intake.phase
         if self.unread_deadline <= self._sweeper.now:
             self.unread_deadline = self.edge.unread.look(self.transport)
@@ -448,7 +445,11 @@ class Connection(asyncio.BufferedProtocol):
         elif self._is_ending:
             self.transport.abort()
         elif phase == IN_HEAD:
-            self.refuse(errors.RequestTimeout("The head of the request did not arrive in time."))
+            self.refuse(
+                errors.RequestTimeout(
+                    "The headers of the request did not arrive in time. Send the request again."
+                )
+            )
         elif phase != BETWEEN:
             self.refuse(errors.RequestTimeout("The body did not arrive in time."))
         else:
@@ -476,7 +477,7 @@ class Exchange:
         self.is_complete = False
         """True if all bytes of the answer have been written."""
         self.written_bytes = 0
-        """Bytes of the part of the answer's body that was written last."""
+        """Number of body bytes in the latest write."""
         self._body = b""  # bytes that the application has not read
         self._is_whole = False  # all of the body has arrived
         self._is_read = False  # the application has read all of it
@@ -517,7 +518,7 @@ class Exchange:
     # The request's body
 
     def feed(self, data: bytes) -> None:
-        """Add bytes of the request body, or drop them if the answer has been sent."""
+        """Add bytes of the request body. Drops the bytes if the answer has been sent."""
         if not self.is_complete:
             self._body += data
             if len(self._body) > _MAX_KEPT_BYTES:
@@ -543,9 +544,9 @@ class Exchange:
             self._arrival.set_result(None)
 
     async def receive(self) -> Message:
-        """Return the next part of the request body.
+        """Return the next part of the request body as an ASGI message.
 
-        After the last part, wait until the answer is sent or the client disconnects. Raises the
+        After the last part, waits until the answer is sent or the client disconnects. Raises the
         error of `break_off`.
         """
         if self._expects_continue:
@@ -569,7 +570,7 @@ class Exchange:
     # The answer
 
     async def send(self, message: Message) -> None:
-        """Write a part of the answer. Raises RuntimeError for parts in a wrong order or size.
+        """Write a part of the answer. Raises RuntimeError if the order or size of parts is wrong.
 
         Raises ClientDisconnect if the client has disconnected and `more_body` is True.
         """
@@ -612,7 +613,7 @@ class Exchange:
             connection.end_answer()
 
     def _head(self, start: Message) -> bytes:
-        """Encode the head. Sets `_left_bytes`, and `is_last` if the connection must close."""
+        """Encode the head of the answer. Sets `_left_bytes`, and `is_last` to close afterwards."""
         status, headers = start["status"], [*self._default_headers, *start.get("headers", ())]
         framing = dict(headers)
         if self._body_bytes and not self._is_read:

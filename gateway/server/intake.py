@@ -4,8 +4,8 @@ Rules:
 - The gateway refuses a request head that two HTTP parsers could read differently.
 - `Intake` counts bytes. It stores only the last three bytes, because the end of a request can be
   split between two reads.
-- A section has no declared length: a request head, or the bytes before a chunk of a body, including
-  trailers.
+- A section is a part of a request without a declared length: the head, or the bytes before a chunk
+  of the body, including trailers.
 - A section can have twice `max_head_bytes`. The application checks the exact size of a head.
 - All bytes of a chunked body count, including the bytes between chunks, which have no other limit.
 """
@@ -28,26 +28,26 @@ MAX_HEADER_LINES = 100
 """Maximum number of header lines.
 
 A short line takes 26 times its size in memory, so a byte limit does not suffice. Browsers and
-proxies send about 30; Apache allows 100 (LimitRequestFields).
+proxies send about 30. Apache allows 100 (LimitRequestFields).
 """
 HEAD_ROOM = 2
-"""Heads are read up to this multiple of `max_head_bytes`.
+"""Multiple of `max_head_bytes` up to which the connection reads a request head.
 
-The application refuses a larger head than `max_head_bytes` after it has parsed all headers.
+The application refuses a head above `max_head_bytes` after it has parsed all headers.
 """
 CHUNKS_ROOM = 2
-"""Multiple of `max_body_bytes` that a chunked body can have, with its framing."""
+"""Multiple of `max_body_bytes` that a chunked body with its framing can have."""
 CUT_BYTES = 1024
-"""Bytes that count for each split of a read within a chunked body.
+"""Number of additional bytes that count each time a read ends within a chunked body.
 
-A split takes some microseconds. An ordinary body needs one split.
+To continue takes some microseconds.
 """
 _END = b"\r\n\r\n"
 """Last bytes of each head and of each chunked body."""
 
 
 class Intake:
-    """Progress of a connection's current request, and the bytes that its limits still allow.
+    """Progress of a connection's current request, and number of bytes that can still arrive.
 
     The connection sets `phase` in callbacks of the parser.
     """
@@ -57,33 +57,33 @@ class Intake:
         self._max_chunked_bytes = CHUNKS_ROOM * settings.max_body_bytes + self._max_section_bytes
         self.phase = BETWEEN
         self.body_left = 0.0
-        """Bytes of the body that have not arrived; `inf` for a chunked body."""
+        """Number of body bytes that have not arrived, or `inf` for a chunked body."""
         self.body_room = math.inf
-        """Bytes that a chunked body can still have; `inf` for other bodies."""
+        """Number of bytes that a chunked body can still have, or `inf` for other bodies."""
         self._room = 0  # bytes that the current section can still have
         self._tail = b""
 
     def begin_body(self, length: float) -> None:
-        """Begin a body after a complete head. `length` is in bytes, `inf` for a chunked body."""
+        """Begin a body after a complete head. `length` is its bytes, or `inf` if it is chunked."""
         self.phase = IN_BODY
         self.body_left = length
         self.body_room = self._max_chunked_bytes if length == math.inf else math.inf
 
     def begin_chunk(self) -> None:
-        """Begin a chunk after its size. Trailers can follow the last chunk."""
+        """Begin a chunk after its size line. Trailers can follow the last chunk."""
         self.phase = AFTER_CHUNK_SIZE
         self._room = self._max_section_bytes
 
     @property
     def room(self) -> int:
-        """Bytes that the current section can still have, or that the next section can have."""
+        """Number of bytes that the current or the next section (such as a head) can still have."""
         return self._room if self.phase in _SECTIONS else self._max_section_bytes
 
     def take(self, data: bytes) -> int:
-        """Count and return the bytes of a read to parse at once; they end at most one request.
+        """Count the bytes to parse at once, in which at most one request ends. Returns their number.
 
-        They end where a request can end, or at the limit of the section. A body with a declared
-        length ends after this length. Heads and chunked bodies end with an empty line.
+        The bytes end where a request can end, or at the limit of the section. A body with a
+        declared length ends after this length. Heads and chunked bodies end with an empty line.
         """
         phase, tail, room = self.phase, b"", self._max_section_bytes
         blank, across = 0, -1
@@ -107,10 +107,10 @@ class Intake:
 
 
 def check_framing(version: str, url: bytes, head: Head) -> tuple[float, bool]:
-    """Return the body length (`inf` if chunked), and whether the client expects `100 Continue`.
+    """Return the bytes of the body (`inf` if chunked), and True if the client expects 100 Continue.
 
-    The length is in bytes. Raises InvalidRequest, or the parser's error for an invalid URL. The
-    parser itself refuses two Content-Length headers, or one with a Transfer-Encoding.
+    Raises InvalidRequest, or the parser's error for an invalid URL. The parser itself refuses two
+    Content-Length headers, and Content-Length together with Transfer-Encoding.
     """
     if version not in ("1.1", "1.0"):
         raise InvalidRequest("Only HTTP/1.1 and HTTP/1.0 are supported.")
@@ -138,7 +138,7 @@ def check_framing(version: str, url: bytes, head: Head) -> tuple[float, bool]:
 def whole_requests(data: bytes) -> bytes:
     """Return the bytes up to the end of the last complete request.
 
-    Returns all bytes if some cannot be parsed, so that the connection refuses them later.
+    Returns all bytes if the parser fails, so that the connection answers with an error later.
     """
     at = whole = 0
 

@@ -4,8 +4,8 @@ Rules of pipelined requests:
 - A client can send several requests at once. If each connection began its next request right after
   an answer, an iteration of the event loop would take as long as one request of every such
   connection, and would delay all other clients.
-- So these connections wait in a queue, each for one request. A few of these requests begin in each
-  iteration. Requests that arrive separately do not wait.
+- So these connections wait in a queue to begin one request each. A few of these requests begin in
+  each iteration. Requests that arrive separately do not wait.
 """
 
 import asyncio
@@ -26,16 +26,16 @@ from gateway.web.frame import Frame
 from gateway.web.request import Request
 
 READ_BYTES = 16_384
-"""Maximum bytes of a read, and of unparsed bytes per connection: about 30 usual requests."""
+"""Maximum bytes of a read, and maximum unparsed bytes per connection (about 30 requests)."""
 DRAIN_SECONDS = 2.0
 """Seconds that a connection without a request stays open after the server begins to stop."""
 LINGER_SECONDS = 2.0
-"""Seconds that a client can still send after its last answer, so that it can read the answer."""
+"""Seconds for which a connection stays open after its last answer, so that the client reads it."""
 MAX_REFUSED = 64
 """Maximum number of connections over a limit that get an error answer at the same time.
 
-Each connection holds a file descriptor until the client has read the answer. Further connections
-are closed without an answer, so that calls to Google have free descriptors.
+A connection needs a file descriptor until the client has read the answer. Further connections are
+closed without an answer, so that calls to Google have free descriptors.
 """
 
 PER_TURN = 16
@@ -43,7 +43,7 @@ PER_TURN = 16
 
 
 class Pipelines:
-    """The connections of one server that wait to begin their next request."""
+    """Queue of connections that wait to begin their next pipelined request."""
 
     def __init__(self) -> None:
         self._waiting: OrderedDict[Callable[[], None], None] = OrderedDict()
@@ -53,7 +53,7 @@ class Pipelines:
         return begin in self._waiting
 
     def add(self, begin: Callable[[], None]) -> None:
-        """Queue the function that begins a connection's next request, if it is not queued yet."""
+        """Queue the function that begins a connection's next request, if it is not yet queued."""
         self._waiting[begin] = None
         if not self._is_scheduled:
             self._is_scheduled = True
@@ -78,7 +78,7 @@ class Edge:
     def __init__(self, settings: ServerSettings, proxies: Sequence[Proxy] = ()) -> None:
         self.settings = settings
         self.refusing_app = Frame(_raise_refusal, settings)
-        """ASGI application that answers with the error in its scope, see `ERROR`."""
+        """ASGI application that answers with the error that the scope has under `ERROR`."""
         self.sweeper = Sweeper(
             min(
                 settings.head_timeout_seconds,
@@ -108,8 +108,8 @@ def refusal_scope(
 ) -> Scope:
     """Return the ASGI scope of a refused request for `Edge.refusing_app`.
 
-    The scope has no query string, which might contain an API key. If no Origin header has arrived,
-    the answer allows pages of all origins.
+    The scope has no query string, because it might contain an API key. If no Origin header has
+    arrived, pages of all origins can read the answer.
     """
     kept = [(name, value) for name, value in headers if name in _KEPT_HEADERS]
     if not any(name == b"origin" for name, _ in kept):
@@ -129,7 +129,7 @@ def refusal_scope(
 
 
 def unreadable(error: httptools.HttpParserError) -> GatewayError:
-    """Return the error for a request that the parser or a callback of `Connection` rejected."""
+    """Return the client's error for an error of the parser or of a callback in `Connection`."""
     cause = error.__context__
     if isinstance(cause, GatewayError):
         return cause.with_traceback(None)  # the traceback references all received bytes
@@ -143,7 +143,10 @@ def unreadable(error: httptools.HttpParserError) -> GatewayError:
 
 
 def too_many_connections() -> QueueFull:
-    message = "Too many connections are open, from your address or in total."
+    message = (
+        "Too many connections are open, from your address or in total. Close some connections, "
+        "or retry later."
+    )
     return QueueFull(message, retry_after_seconds=5)
 
 

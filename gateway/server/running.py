@@ -41,12 +41,11 @@ class GatewayServer(uvicorn.Server):
 
     To stop, the server closes its listening sockets, finishes running requests, and ends the
     application, within `shutdown_seconds` plus `EXIT_GRACE_SECONDS`. Open connections can send one
-    more request for `DRAIN_SECONDS`. Before the sockets close, the server accepts the connections
-    in their backlogs. With `is_inherited` it does not, because another process keeps the sockets
-    open and accepts these connections.
+    more request for `DRAIN_SECONDS`. The server first accepts the waiting connections, except with
+    `is_inherited`, where another process keeps the sockets open and accepts them.
 
-    Connections of `proxies` count for the client addresses behind them. The server calls `started`
-    when it serves requests.
+    Connections of `proxies` count for the client addresses behind the proxies. The server calls
+    `started` when it serves requests.
     """
 
     def __init__(
@@ -101,7 +100,7 @@ class GatewayServer(uvicorn.Server):
         super().handle_exit(sig, frame)
 
     def _set_kill_timer(self) -> None:
-        """After a signal, end the process within a time limit, even if a task or thread hangs."""
+        """After a signal, end the process after a time limit if a task or thread hangs."""
         if self._signalled is not None:
             passed = time.monotonic() - self._signalled
             limit = (self.config.timeout_graceful_shutdown or 0) + EXIT_GRACE_SECONDS
@@ -112,9 +111,9 @@ class GatewayServer(uvicorn.Server):
 
 
 class ByPort:
-    """ASGI application that chooses another application by the server's port.
+    """ASGI application that passes a request to one of several applications by the server's port.
 
-    `others` are the applications by port. `app` gets the requests to other ports, and the lifespan.
+    `others` has applications by port. `app` gets the requests to other ports, and the lifespan.
     """
 
     def __init__(self, app: ASGIApp, others: Mapping[int | None, ASGIApp]) -> None:
@@ -135,7 +134,7 @@ def make_server(app: ASGIApp, *, shutdown_seconds: float) -> uvicorn.Server:
 def _config(app: ASGIApp, shutdown_seconds: float, http: Any) -> uvicorn.Config:
     """Configure uvicorn without access logs, because URLs might contain keys.
 
-    `http` makes the protocol of a connection, or is the name of a protocol of uvicorn.
+    `http` is a function that makes a connection's protocol, or the name of a uvicorn protocol.
     """
     logging.getLogger("uvicorn.error").addFilter(_is_not_cancellation)
     return uvicorn.Config(
@@ -156,9 +155,9 @@ def run(
 ) -> NoReturn:
     """Print the greeting, serve in this thread until a signal, and end the process.
 
-    The signals are SIGINT, SIGTERM and, if it is not ignored (`nohup`), SIGHUP. The exit status is
-    0 after a signal, and 1 if the server did not start. Signals set a flag and raise no exception,
-    because Python ignores exceptions in some callbacks, for example of an import.
+    The signals are SIGINT, SIGTERM and, without `nohup`, SIGHUP. The exit status is 0 after a
+    signal, and 1 if the server did not start. Signals set a flag and raise no exception, because
+    Python ignores exceptions in some callbacks, for example of an import.
     """
     is_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     for each in (signal.SIGINT, signal.SIGTERM, *([] if is_nohup else [signal.SIGHUP])):
@@ -177,7 +176,7 @@ def run(
 
 
 def _is_not_cancellation(record: logging.LogRecord) -> bool:
-    """Log filter that hides tracebacks of requests that the stop of the server cancelled."""
+    """Log filter that hides tracebacks of cancelled requests when the server stops."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
@@ -207,7 +206,9 @@ def in_background(
     try:
         if not server.started:
             failure = serving.exception() if serving.done() else None
-            raise RuntimeError("The server did not start; the log says why.") from failure
+            raise RuntimeError(
+                "The server did not start. The log contains the reason."
+            ) from failure
         yield base_url(listening)
     finally:
         server.should_exit = True

@@ -2,12 +2,12 @@
 
 Rules:
 - Above a limit, a new connection replaces an idle connection, or is refused. Above the limit of its
-  client address, it replaces only an idle connection of the same address.
+  client address, a new connection replaces only an idle connection of the same address.
 - Clients of a Unix socket have no address and count together.
-- A connection of a trusted proxy counts for no address. While it has a request, it counts for the
-  client address in the headers of the proxy.
-- If these headers contradict each other, the request counts for each address that they name. These
-  counts are separate, so that a forged address does not use up the limit of its owner.
+- A connection of a trusted proxy counts for no address. While the connection has a request, it
+  counts for the client address in the headers of the proxy.
+- If these headers contradict each other, the request counts for each address in the headers. These
+  counts are separate, so that a forged address does not use up the limit of the address's owner.
 - An address is stored only while it has a count, so the number of connections limits the memory.
 - One task checks all deadlines periodically, so that requests need no timers.
 """
@@ -29,17 +29,17 @@ from gateway.web.client_address import counted_addresses, is_from_proxy
 NEVER = math.inf
 
 _MAX_PERIOD_SECONDS = 0.1
-"""Maximum seconds between two checks; a check of 4,096 connections takes a thousandth of them."""
+"""Maximum seconds between two checks of all deadlines."""
 _MIN_PERIOD_SECONDS = 0.02
 _MAX_STEP_SECONDS = 1.0
 
 
 class Sweeper:
-    """Clock for deadlines, and a loop that calls `expire` of connections whose deadline has passed.
+    """Clock for deadlines, and a loop that calls `expire` of connections with a passed deadline.
 
-    The clock does not run while the process is suspended or the event loop is blocked for long, so
-    that no deadline passes in this time. A deadline passes too early only by the time that the
-    event loop was blocked when the deadline was set.
+    The clock stops while the process is suspended or the event loop is blocked for long, so that no
+    deadline passes in this time. If the event loop is blocked when a deadline is set, the deadline
+    is too early by the blocked time.
     """
 
     def __init__(self, shortest_timeout_seconds: float) -> None:
@@ -50,14 +50,14 @@ class Sweeper:
             max(shortest_timeout_seconds / 2, 2 * _MIN_PERIOD_SECONDS), _MAX_STEP_SECONDS
         )
         self.now = 0.0
-        """Seconds of the clock; the value is up to one period old."""
+        """Time of the clock in seconds, up to one period old."""
 
     def after(self, seconds: float) -> float:
-        """Return the deadline `seconds` from now. It passes up to two periods late."""
+        """Return the deadline `seconds` from now, which is noticed up to two periods late."""
         return self.now + seconds + self._period_seconds
 
     async def run(self, connections: Collection[Any]) -> None:
-        """Sweep the connections periodically until this task is cancelled."""
+        """Check the deadlines of connections periodically, until this task is cancelled."""
         loop = asyncio.get_running_loop()
         before = loop.time()
         while True:
@@ -82,20 +82,20 @@ _ADDRESS_FRACTION = 4
 """Divisor of `max_connections` for the default maximum per address."""
 
 Counted = str | tuple[str]
-"""Client network from `network_of`; in a tuple if contradictory headers of a proxy name it."""
+"""Client network from `network_of`, in a tuple if it is from contradictory headers of a proxy."""
 PeerName = tuple[str, int | None] | None
 """Host and port of the client or the server, as in an ASGI scope."""
 
 
 IdleConnections = OrderedDict[Any, None]
-"""Connections by the end of their last answer, so that the longest idle connection is first.
+"""Idle connections as dictionary keys, in the order of their last answers.
 
 A connection stays in this dictionary while it handles its next request.
 """
 
 
 class Slots:
-    """Connection limits of one server, and the current counts."""
+    """Connection limits of one server, and the current numbers of connections."""
 
     def __init__(self, settings: ServerSettings, proxies: Sequence[Proxy] = ()) -> None:
         max_per_address = settings.max_connections_per_address
@@ -137,7 +137,7 @@ class Slot:
         """Idle connections of the same client network."""
 
     def take(self, client: PeerName, server: PeerName, connections: int) -> float:
-        """Count the connection. Returns 0 if it can stay, else the number of connections too many.
+        """Count the connection. Returns 0 if it can stay, else the number of excess connections.
 
         `connections` is the number of all open connections.
         """
@@ -161,9 +161,10 @@ class Slot:
             idle.move_to_end(self._connection)
 
     def begin_request(self, scope: Scope) -> bool:
-        """Count a proxy's request for its client address. False if the address is over its limit.
+        """Count a proxy's request for its client address.
 
-        Requests of the proxy itself do not count.
+        Returns False if the client address is over its limit. Requests of the proxy itself do not
+        count.
         """
         slots = self._slots
         if slots.max_per_address == math.inf:

@@ -21,17 +21,16 @@ _CANNOT_LISTEN = {
     errno.EADDRNOTAVAIL: "this machine does not have this address. 127.0.0.1 is the loopback "
     "address, 0.0.0.0 means all addresses",
 }
-"""Explanation and advice by `errno`."""
+"""Explanation and advice for the operator by `errno`."""
 
 
 def bind(
     host: str, port: int, *, port_by: str = "--port", is_shared: bool = False
 ) -> socket.socket:
-    """Open a listening socket; port 0 takes a free port. Raises ConfigError with an explanation.
+    """Open a listening socket. Port 0 takes a free port. Raises ConfigError with an explanation.
 
-    `port_by` is the option or setting for the port. Several `is_shared` sockets can have the same
-    address. The kernel spreads connections over those sockets that listen; an `is_shared` socket
-    does not listen yet.
+    `port_by` is the name of the option or setting for the port. An `is_shared` socket does not
+    listen yet, and other processes can open `is_shared` sockets with the same address.
     """
     with _explained(host, port, port_by):
         if not is_shared:
@@ -48,7 +47,7 @@ def bind(
 
 
 def free_port(host: str, port: int) -> int:
-    """Return the port, or a free port for 0. Raises ConfigError if another socket uses the port."""
+    """Return `port`, or a free port for 0. Raises ConfigError if another socket uses the port."""
     with _explained(host, port, "--port"), socket.socket(_family(host)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((host, port))
@@ -57,7 +56,7 @@ def free_port(host: str, port: int) -> int:
 
 
 def inherited(fd: int) -> socket.socket:
-    """Return a listening socket of the parent process. Raises ConfigError if `fd` is not one."""
+    """Return the listening socket `fd` of the parent process. Raises ConfigError for others."""
     try:
         listening = socket.socket(fileno=fd)
         fault = ""

@@ -4,9 +4,9 @@ Rules:
 - The gateway sees only the bytes that the client's kernel has accepted, in steps of half a kernel
   buffer. So a client that has accepted many bytes can pause for a proportional time.
 - By default the gateway's kernel buffers megabytes of an answer, and shows progress in steps of a
-  third of them. `show_progress` reduces this buffer.
-- All unread answers together have a maximum size. Above it, the gateway closes the connection whose
-  answer would take the longest time to read.
+  third of this buffer. `show_progress` reduces the buffer.
+- All unread answers together have a maximum size. Above this size, the gateway closes the
+  connection whose answer would take the longest time to read.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ from gateway.server.slots import NEVER, Sweeper
 MIN_READ_BYTES = 65_536
 """Bytes of an answer that a client must accept within `answer_timeout_seconds`."""
 MAX_UNREAD_BYTES = 268_435_456
-"""Maximum bytes of all unread answers: eight of the largest, or 1 MiB for each of 256 clients."""
+"""Maximum bytes of all unread answers together."""
 
 _MIN_PROGRESS_BYTES = MIN_READ_BYTES // 2
-"""Minimum bytes since the last check; half of the requirement, as progress shows in steps."""
+"""Minimum bytes since the last check, half of the requirement, as the kernel shows large steps."""
 _MAX_SILENCE = 4
 """Maximum pause of a client that has accepted many bytes, as a multiple of the timeout."""
 _MIN_SPAN_SECONDS = 1.0
@@ -34,9 +34,9 @@ _RESET = struct.pack("ii", 1, 0)
 def show_progress(listening: socket.socket) -> None:
     """Limit the unsent bytes in the kernel's buffer for all connections of this socket.
 
-    The option is TCP_NOTSENT_LOWAT, see tcp_notsent_lowat in Linux's
-    Documentation/networking/ip-sysctl.rst. Bytes in flight do not count, so connections are as fast
-    as without it, unlike with a small SO_SNDBUF. They inherit it from the listening socket.
+    Connections inherit the option TCP_NOTSENT_LOWAT (Linux's
+    Documentation/networking/ip-sysctl.rst). Bytes in flight do not count, so the option does not
+    slow down connections, unlike a small SO_SNDBUF.
     """
     option = getattr(socket, "TCP_NOTSENT_LOWAT", None)
     if option is not None and listening.family in (socket.AF_INET, socket.AF_INET6):
@@ -78,13 +78,13 @@ class UnreadAnswers:
         return self._next_look(taken)
 
     def end(self, transport: asyncio.Transport) -> None:
-        """Remove an answer that is sent, or whose client has disconnected."""
+        """Remove the answer of a connection, because it is sent or the client has disconnected."""
         unread = self._waiting.pop(transport, None)
         if unread is not None:
             self._left_bytes -= unread.left_bytes
 
     def look(self, transport: asyncio.Transport) -> float:
-        """Check a client's progress, and reset a slow connection. Returns the next deadline."""
+        """Reset the connection if the client reads too slowly. Returns the next deadline."""
         if transport not in self._waiting:
             return NEVER  # `_make_room` reset the connection
         taken = self._note(transport)

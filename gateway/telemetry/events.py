@@ -1,15 +1,15 @@
 """Events of the gateway, and the log lines and counters that result from them.
 
 Rules:
-- Other modules call the functions of this module; they neither write log lines nor count.
+- Other modules call the functions of this module. They do not write log lines or count themselves.
 - Each request has one log line: JSON with escaped control characters, or on a terminal the text of
   `gateway.telemetry.text_lines` with the same members. A line never contains a key, a token or a
   cell's value. In addition, everything that looks like a secret is masked.
 - After `configure_logging`, request lines are encoded directly, in about 2 microseconds. Other
   lines go through structlog, which takes 14 microseconds for a request line.
 - Every label of a counter is one of the names in this module, never a key, a sheet or a path.
-- Counters need no locks, because only the event loop's thread updates them. They are formatted only
-  when `/metrics` is read (`gateway.telemetry.metrics`). So counting takes less than a microsecond.
+- Counters need no locks, because only the event loop's thread updates them. `/metrics` formats the
+  counters (`gateway.telemetry.metrics`). So counting takes less than a microsecond.
 """
 
 import asyncio
@@ -77,17 +77,17 @@ CACHE_RESULTS: tuple[CacheResult, ...] = get_args(CacheResult)
 CALL_OUTCOMES: tuple[CallOutcome, ...] = get_args(CallOutcome)
 CALL_KINDS: tuple[CallKind, ...] = get_args(CallKind)
 STATUS_CLASSES = ("none", "1xx", "2xx", "3xx", "4xx", "5xx")
-"""Names of status classes by `status // 100`; a request without an answer has the status 0."""
+"""Names of status classes by `status // 100`. A request without an answer has the status 0."""
 BUCKET_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
-"""Inclusive upper bounds of the histogram buckets; the last bucket has no bound."""
+"""Inclusive upper bounds of the histogram buckets. One more bucket has no bound."""
 
 
 @dataclass(slots=True)
 class Durations:
-    """A histogram of durations."""
+    """Histogram of durations."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKET_SECONDS) + 1))
-    """Number of durations in each bucket; lower buckets are not included."""
+    """Number of durations in each bucket, without durations of lower buckets."""
     seconds: float = 0.0
 
     def add(self, seconds: float) -> None:
@@ -102,16 +102,16 @@ class RequestTally:
 
 
 UsePlace = tuple[str | None, str | None, str | None, int]
-"""Key ID, spreadsheet, worksheet, and error code or 0; for a failed request only ID and code."""
+"""Key ID, spreadsheet, worksheet, and error code or 0. A failed request has only ID and code."""
 UseCounts = list[int]
-"""Totals in the order of `USE`."""
+"""Total numbers in the order of `USE`."""
 USE = ("requests", "reads", "writes", "rows", "bytes")
 KEPT_REQUESTS = 10_000
 """Maximum number of requests whose log lines the console can show."""
 QUOTA_SECONDS = 60.0
-"""Length of the period in which Google counts calls for its quota."""
+"""Length of the period in which Google counts calls for the quota."""
 MOST_PLACES = 10_000
-"""Maximum size of `Tallies.use`; above it, requests count by key and code only."""
+"""Maximum size of `Tallies.use`. Above this size, requests count by key and code only."""
 
 
 @dataclass(slots=True)
@@ -119,7 +119,7 @@ class Tallies:
     """Counters and current gauges of this process."""
 
     use: dict[UsePlace, UseCounts] = field(default_factory=dict)
-    """Use of keys since it was last stored in the database by `gateway.storage.usage`."""
+    """Use of keys that `gateway.storage.usage` has not yet stored in the database."""
 
     requests: dict[RequestKind, RequestTally] = field(
         default_factory=lambda: {kind: RequestTally() for kind in REQUEST_KINDS}
@@ -132,21 +132,21 @@ class Tallies:
         default_factory=lambda: {kind: Durations() for kind in CALL_KINDS}
     )
     recent: "deque[RequestEvent]" = field(default_factory=lambda: deque(maxlen=0))
-    """The last `KEPT_REQUESTS` requests, oldest first; empty if the console is disabled."""
+    """The last `KEPT_REQUESTS` requests, oldest first. Empty if the console is disabled."""
     account_calls: Counter[tuple[str, CallKind]] = field(default_factory=Counter)
     call_seconds: dict[tuple[str, CallKind], deque[float]] = field(
         default_factory=lambda: defaultdict(deque)
     )
     """Times on the monotonic clock at which an account's calls of the last minute ended."""
     refused_accounts: dict[str, bool] = field(default_factory=dict)
-    """Accounts by name; the value is True while Google refuses the account."""
+    """True by account name while Google refuses the account, or else False."""
     budget_waits: Durations = field(default_factory=Durations)
     breaker_openings: int = 0
     is_breaker_open: bool = False
     snapshots: int = 0
     snapshot_bytes: int = 0
     is_store_available: bool | None = None
-    """True while Redis is available; None if Redis is not configured."""
+    """True while Redis is available, or None if Redis is not configured."""
     processes: int = 1
     discarded_forms: int = 0
 
@@ -184,7 +184,7 @@ _CALL_OUTCOMES: Sequence[tuple[type[BaseException], CallOutcome]] = (
 class RequestEvent(msgspec.Struct, tag_field="event", tag="request", gc=False):
     """Data of one request, which each layer of the application completes.
 
-    At the end of the request it is encoded as the log line, with these members in this order.
+    At the end of the request, this object is encoded as the log line, with the members in order.
     """
 
     id: str
@@ -204,25 +204,28 @@ class RequestEvent(msgspec.Struct, tag_field="event", tag="request", gc=False):
     timestamp: datetime | None = None
     level: str = "info"
     operation: RequestKind | msgspec.UnsetType = "other"
-    """Kind of the request; absent from the log line if method and path already show it."""
+    """Kind of the request. Absent from the log line if method and path show the kind."""
     rows: int | msgspec.UnsetType = msgspec.UNSET
-    """Number of rows of an export; absent from other lines."""
+    """Number of rows of an export. Absent from other lines."""
     bytes: int | msgspec.UnsetType = msgspec.UNSET
     """Number of bytes sent for an export, after compression."""
     admin: str | msgspec.UnsetType = msgspec.UNSET
-    """ID of the admin key; absent from lines of requests outside the console."""
+    """ID of the admin key of a console request. Absent from other lines."""
 
 
 _current: ContextVar[RequestEvent | None] = ContextVar("request_event", default=None)
 
 current_event = _current.get
-"""Return the event of the current request from a context variable, or None without a request."""
+"""Return the `RequestEvent` of the current request, or None without a request."""
 begin_event = _current.set
 end_event = _current.reset
 
 
 def note_reading(name: str, *, worksheet: str | None = None) -> None:
-    """Record the use of lenient decoding. `worksheet` is the title that it found for the path."""
+    """Record for the log that the gateway read a request leniently, in the way `name`.
+
+    `worksheet` is the title that the lenient reading found for the name in the path.
+    """
     event = current_event()
     if event is not None and event.timestamp is None:
         event.worksheet = worksheet or event.worksheet
@@ -255,7 +258,7 @@ def upstream_called(
 
 
 budget_waited = tallies.budget_waits.add
-"""Count the seconds that a call to Google waited for quota, even if it was not sent."""
+"""Count the seconds that a call to Google waited for quota, even if the call was not sent."""
 
 
 def account_rested(name: str, is_refused: bool) -> None:
@@ -337,7 +340,7 @@ def form_discarded(key_id: str) -> None:
 
 
 def header_trouble(spreadsheet: str, worksheet: str, duplicates: list[str]) -> None:
-    """Log duplicate field names of a worksheet; only the first column of a name is served."""
+    """Log duplicate field names of a worksheet. The gateway serves only the first such column."""
     log.warning(
         "duplicate-headers",
         spreadsheet=spreadsheet,
@@ -347,13 +350,13 @@ def header_trouble(spreadsheet: str, worksheet: str, duplicates: list[str]) -> N
 
 
 def google_refused(google_message: str) -> None:
-    """Log the reason of a request that Google refused. The client does not get this text."""
+    """Log why Google refused a request. The client does not get this text."""
     event = current_event()
     log.warning("google-refused", id=event and event.id, text=known_words(google_message))
 
 
 def upstream_failed(error: BaseException) -> None:
-    """Log the causes of an error of Google. The client does not get these details."""
+    """Log the causes of a failed call to Google. The client does not get these details."""
     event = current_event()
     log.warning("upstream-failed", id=event and event.id, causes=causes(error))
 
@@ -392,15 +395,15 @@ def usage_failed(error: BaseException) -> None:
 
 
 def used_ids_accepted() -> None:
-    """Log that Google accepts a metadata ID twice.
+    """Log that Google accepts a developer metadata ID twice.
 
-    So the gateway knows an unknown outcome of a write only after three minutes.
+    The gateway then needs three minutes to find out an unknown outcome of a write.
     """
     log.warning("used-metadata-ids")
 
 
 def spent_quota_failed(error: Exception) -> None:
-    """Log that the used part of Google's quota cannot be stored."""
+    """Log that the gateway cannot store the used part of Google's quota."""
     log.warning("quota-file-failed", error=type(error).__name__)
 
 
@@ -444,12 +447,12 @@ def stopped(drained: int) -> None:
 
 
 def credentials_missing(account: str, endpoint: str) -> None:
-    """Log that an account has no credentials for an emulator, so that it cannot serve rows."""
+    """Log that an account for an emulator has no credentials, so that it cannot serve rows."""
     log.warning("no-credentials", account=account, endpoint=endpoint)
 
 
 def store_lock_lost() -> None:
-    """Log that another gateway locked the key store during an outage, so this process ends."""
+    """Log that another gateway locked the key store during an outage. This process then ends."""
     log.error("key-store-taken")
 
 
@@ -480,7 +483,7 @@ def key_signals_changed(error: str | None) -> None:
 
 
 def worker_ended(number: int, status: int, pause_seconds: float) -> None:
-    """Log that a worker process ended unexpectedly. After the pause, a new process replaces it."""
+    """Log that a worker process ended unexpectedly. Its successor starts after the pause."""
     log.error("worker-ended", worker=number, status=status, pause_seconds=pause_seconds)
 
 
@@ -489,8 +492,8 @@ def line_writer(
 ) -> Callable[[RequestEvent], None]:
     """Return a function that writes log lines of requests.
 
-    Lines of one iteration of the event loop are written in one system call. `encode` returns the
-    lines of several events.
+    One system call writes all lines of an iteration of the event loop. `encode` returns the lines
+    of several events.
     """
     buffer: Any = getattr(stream, "buffer", None)
     waiting: list[RequestEvent] = []
@@ -541,7 +544,7 @@ def configure_logging(stream: TextIO = sys.stderr, form: LineFormat = "auto") ->
     """Write log lines of the gateway and its libraries to `stream`.
 
     The `form` "auto" writes text to a terminal, and JSON otherwise. A line is flushed before the
-    logging call returns; request lines are flushed at the end of the loop's iteration.
+    logging call returns. Request lines are flushed at the end of the loop's iteration.
     """
     global _write_line
     is_text = form == "text" or (form == "auto" and stream.isatty())
@@ -576,7 +579,7 @@ def configure_logging(stream: TextIO = sys.stderr, form: LineFormat = "auto") ->
 
 
 def reset_logging() -> None:
-    """Undo `configure_logging`; request lines go through structlog."""
+    """Undo `configure_logging`. Request lines then go through structlog."""
     global _write_line
     _write_line = _log_line
     structlog.reset_defaults()

@@ -2,9 +2,9 @@
 
 Rules:
 - Every name and label is in docs/reference/log-and-metrics.md. None comes from a request.
-- This module only reads counters; `gateway.telemetry.events` updates them.
-- Requests for an unknown host name are refused. With DNS rebinding, a web page could otherwise read
-  this address; its browser sends the host name of the page in `Host`.
+- This module only reads counters. `gateway.telemetry.events` updates the counters.
+- Requests for an unknown host name are refused. Otherwise a web page could read this address with
+  DNS rebinding. The browser of such a page sends the host name of the page in `Host`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -30,8 +30,8 @@ _UNKNOWN_HOST = "Unknown host name. Use an IP address, or add the name to metric
 def create_metrics(tallies: Tallies = counted, *, hosts: Collection[str] = ()) -> Starlette:
     """Return an application that answers `/metrics` in the format of the Accept header.
 
-    The host in a request must be an IP address, localhost, or a name in `hosts`. Other requests get
-    421.
+    The host in a request must be an IP address, localhost, or a name in `hosts`. Requests with
+    another host get 421.
     """
     names = {"localhost", *hosts}
     registry = CollectorRegistry()
@@ -96,7 +96,7 @@ class TallyCollector(Collector):
 T = TypeVar("T")
 
 Row = tuple[str, Sequence[str], Iterable[tuple[Sequence[str], T]]]
-"""A metric: its name, the names of its labels, and pairs of label values and metric value."""
+"""Name of a metric, names of its labels, and pairs of label values and metric value."""
 
 
 def _counters(tallies: Tallies) -> Iterator[Row[int]]:

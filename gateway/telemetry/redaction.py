@@ -3,7 +3,7 @@
 Rules of messages
 - Google's messages repeat cells, titles and ranges, with or without quotation marks. So the gateway
   logs only phrases from a fixed list, never a part of the message itself.
-- Libraries quote what they could not read. Their texts are cut before the first quotation mark.
+- Libraries quote invalid input. So the texts of libraries are cut before the first quotation mark.
 
 Rules of secrets
 - Masking is a safety net: no code logs a secret on purpose. Clients put keys into paths, and
@@ -26,14 +26,14 @@ MASK = "***"
 
 
 def _percent(text: str) -> str:
-    """Return a pattern for a text whose characters can be percent-encoded once or repeatedly."""
+    """Return a pattern that matches a text, also if percent-encoded once or repeatedly."""
     return "".join(f"(?:{re.escape(each)}|%(?:25)*{ord(each):02x})" for each in text)
 
 
 _DIGIT = r"(?:[0-9A-Za-z]|%(?:25)*[3-7][0-9A-Fa-f])"
 
 _CHARACTER = r"(?:\\[^\"]|[^&\s\"'#\\])"
-"""A character of a URL parameter in JSON text.
+"""Pattern of a character of a URL parameter in JSON text.
 
 A JSON escape counts as one character, except an escaped quote, which ends the parameter.
 """
@@ -62,15 +62,15 @@ _SECRETS: Sequence[tuple[Pattern[str], str]] = tuple(
 )
 
 _VALUE = re.compile(r'(?:[^"\\]|\\.)+', re.DOTALL)
-"""A JSON string without its quotes. Other texts contain few quotes."""
+"""Pattern of a JSON string without its quotes."""
 
 _ENCODED_PERCENTS = re.compile("%(?:25)+")
 
 _MARKS = (*_PREFIXES, "apikey", "ya29.", "eyj", "bearer", "-----begin", "://")
-"""Every text that matches a pattern contains one of these texts, in lower or upper case."""
+"""Texts of which every secret contains one, in lower or upper case, for a fast first check."""
 
 _MOST_ENCODINGS = 5
-"""Maximum number of nested encodings in a value that is not masked."""
+"""Maximum number of nested percent-encodings. A value with more encodings is masked."""
 
 
 def redacted(text: str) -> str:
@@ -86,7 +86,7 @@ def redacted(text: str) -> str:
 
 
 def _without_encoded(found: Match[str]) -> str:
-    """Return the value, or a mask if the patterns would miss a part of an encoded secret."""
+    """Return the value, or `MASK` if the patterns would miss a part of an encoded secret."""
     value = found[0]
     if "%" not in value:
         return value
@@ -102,7 +102,7 @@ def _masked(text: str) -> str:
 
 
 def _decoded(text: str) -> str | None:
-    """Return the text without repeated percent-encoding, or None above `_MOST_ENCODINGS`."""
+    """Decode repeated percent-encoding. Returns None above `_MOST_ENCODINGS` encodings."""
     for _ in range(_MOST_ENCODINGS):
         if "%" not in text:
             return text
@@ -121,7 +121,7 @@ _PLACE = re.compile(
     r"|appendDimension|createDeveloperMetadata|deleteDeveloperMetadata|deleteDimension"
     r"|insertDimension|updateCells|updateDeveloperMetadata)(?![A-Za-z]))?"
 )
-"""The part of a request to Google that the beginning of an error message names."""
+"""Pattern of the beginning of Google's error message, which names a part of the request."""
 
 _KNOWN = (
     "You are trying to edit a protected cell or object",
@@ -179,7 +179,10 @@ _frames_of = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
 
 
 def known_words(google_message: str) -> str:
-    """Return the position and the known phrase of a message of Google, without cells or titles."""
+    """Return the known phrase of Google's message, and the part of the request that it names.
+
+    The result contains no cells and no titles.
+    """
     read = google_message[:_LONGEST_READ]
     place = _PLACE.match(read)
     words = next((each for each in _KNOWN if each in read), UNKNOWN)
@@ -193,7 +196,10 @@ def unquoted(text: str) -> str:
 
 
 def traceback_of(exc_info: Any) -> list[dict[str, Any]]:
-    """Return the frames of an exception and its causes, without local variables and quotations."""
+    """Return structlog's dictionaries of an exception and its causes.
+
+    The dictionaries have stack frames, but no local variables and no quotations.
+    """
     return _without_quotations(_frames_of(exc_info))
 
 
@@ -206,9 +212,9 @@ def _without_quotations(chain: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def cut_to_first_line(record: logging.LogRecord) -> bool:
-    """Log filter that keeps the first line of asyncio's messages. The second quotes an exception.
+    """Log filter that cuts asyncio's messages after the first line.
 
-    The traceback is still logged.
+    The second line quotes an exception. The traceback is still logged.
     """
     record.msg, record.args = record.getMessage().partition("\n")[0], ()
     return True

@@ -5,8 +5,8 @@
 Rules:
 - A line contains the time of day, status or level, subject, then members as `name=value`. A
   traceback follows on separate lines.
-- The line of a request omits members that are null, zero or empty, or that repeat its path. It has
-  the `id` only if the request failed.
+- The line of a request omits members that are null, zero or empty, or that repeat its path. The
+  line has the `id` only if the request failed.
 - No control character reaches the terminal. Secrets are masked, as in JSON.
 """
 
@@ -34,7 +34,7 @@ _STATUS_COLOURS = {2: _GREEN, 3: _GREEN, 4: _YELLOW}
 
 
 def text_line(members: Mapping[str, Any], *, is_coloured: bool) -> str:
-    """Return the text line for the JSON members of an event, without a final line break."""
+    """Return the text line for the members of an event, without a final line break."""
     when = members["timestamp"]
     moment = when if isinstance(when, datetime) else datetime.fromisoformat(when)
     if members["event"] == "request":
@@ -59,7 +59,7 @@ def text_line(members: Mapping[str, Any], *, is_coloured: bool) -> str:
 
 
 def _traceback(chain: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]:
-    """Return lines for an exception, its causes and the exceptions of a group, with frames."""
+    """Yield lines for an exception, its causes and the exceptions of a group, with stack frames."""
     for each in chain:
         yield _shown(f"{indent}{each['exc_type']}: {each['exc_value']}")
         for frame in each["frames"]:
@@ -69,7 +69,7 @@ def _traceback(chain: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]
 
 
 def _value(value: object) -> str:
-    """Return a value as it is, or as JSON if it contains spaces, quotes or `=`."""
+    """Return a text unchanged, or a value as JSON if it contains spaces, quotes or `=`."""
     if isinstance(value, str) and not any(each.isspace() or each in "\"'=" for each in value):
         return _shown(value)
     return _shown(json.dumps(value, ensure_ascii=False, default=str))

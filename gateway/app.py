@@ -80,7 +80,7 @@ def create_app(settings: Settings, open_clients: OpenClients | None = None) -> F
 async def _opened(
     settings: Settings, pepper: bytes, open_clients: OpenClients
 ) -> AsyncIterator[State]:
-    """Open everything that requests need, in order of dependency, and close it in reverse order."""
+    """Open all objects that requests need, in order of dependency, and close in reverse order."""
     clock, database = steady_clock(), settings.access.database
     async with (
         KeyStore.open(database) as store,

@@ -31,7 +31,7 @@ if ARGV[2] ~= '0' then
 end
 return 1
 """
-"""Lua script: compare this process's digest with the digest in Redis, and store it if equal.
+"""Lua script: store this process's digest, except if Redis has another digest.
 
 KEYS: the digest. ARGV: the digest of this process; its lifetime in milliseconds, or 0 to store
 nothing. Returns 0 if Redis has another digest, else 1.

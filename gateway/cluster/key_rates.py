@@ -34,7 +34,7 @@ EXCHANGE_SECONDS = 0.25
 PAUSE_SECONDS = 0.005
 """Minimum seconds between two exchanges of the same process."""
 HOLD_SECONDS = 3.0
-"""Seconds for which the running requests of a process count after its last exchange."""
+"""Seconds for which a process's running requests count after the last exchange of the process."""
 RECENT_SECONDS = 0.02
 """Seconds for which the number of running requests elsewhere is current after an exchange."""
 MAX_KEYS = 200
@@ -72,9 +72,9 @@ class SharedUsage(KeyUsage):
         self.sent = 0
         """Number of requests that the running exchange reports."""
         self.reported = 0
-        """Running requests of this process at the last exchange."""
+        """Number of running requests of this process at the last exchange."""
         self.elsewhere = 0
-        """Running requests of other processes at `exchanged_at`."""
+        """Number of running requests of other processes at `exchanged_at`."""
         self.exchanged_at = -math.inf
         self._max_concurrent = math.inf
 
@@ -144,7 +144,7 @@ class SharedUsage(KeyUsage):
         self._is_rejoining = False
 
     def rejoin(self, now: float) -> None:
-        """Convert the use that has not recovered into requests, to report them to Redis again."""
+        """Convert use that has not recovered into a number of requests, to report it to Redis."""
         interval_seconds = self._rates.part(self.limit).interval_seconds
         self.new = self.sent = 0
         if interval_seconds and self.full_at > now:
@@ -153,7 +153,7 @@ class SharedUsage(KeyUsage):
         self._is_rejoining = True
 
     def part(self, now: float) -> None:
-        """Undo `rejoin` if Redis has not answered since: use the limits of this process again."""
+        """Undo `rejoin` if Redis has not answered since, because Redis is unavailable again."""
         interval_seconds = self.limit.interval_seconds
         if self._is_rejoining and interval_seconds and self.full_at > now:
             used = (self.full_at - now) / interval_seconds
@@ -202,7 +202,7 @@ class SharedKeyRates:
         self._store = store
         self._membership = membership
         self._noted: dict[str, SharedUsage] = {}
-        """Usage to exchange, by key ID. While Redis is unavailable, the usage of all used keys."""
+        """Usage to exchange, by key ID. While Redis is unavailable, usage of all keys in use."""
         self._urgent: dict[str, SharedUsage] = {}
         self._soon: asyncio.Task[None] | None = None
         self._exchanging = asyncio.Lock()

@@ -47,7 +47,7 @@ class Tempo:
     late_seconds: float = 0.5
     """Maximum delay of a heartbeat. Redis ignores a heartbeat with a longer delay."""
     silent_seconds: float = 1.5
-    """Time without a heartbeat after which other processes leave a process its share of rates."""
+    """Time without a heartbeat after which a process can use its share of rates without Redis."""
     settle_seconds: float = 2.0
     """Time in which all processes send a heartbeat to a Redis that lost its data."""
     kept_seconds: float = 120.0
@@ -105,7 +105,7 @@ class Membership:
         self._ahead_seconds = 0.0
         """Redis's clock minus this process's clock, too low by up to the delay of an answer."""
         self._counts_until = -math.inf
-        """Time on `clock` until which other processes might use the share of this process."""
+        """Time on `clock` until which other processes might use this process's share of rates."""
         self._rests_until = -math.inf
 
     def follow(self, follower: Follower) -> None:

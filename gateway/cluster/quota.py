@@ -40,7 +40,7 @@ class SharedQuota:
         self.membership = membership
         self.clock = clock
         self.part: tuple[float, float] | None = None
-        """Fraction of all rates, and the time of its first use. None while Redis is available."""
+        """(Fraction of all rates to use, time from which it is valid), or None if Redis answers."""
         self._rates: dict[str, Rate] = {}
         self._changed: list[Callable[[], None]] = []
         membership.follow(self)

@@ -23,7 +23,7 @@ from gateway.google.wire import DIGEST_BYTES
 KEPT_SECONDS = 86_400
 NEWS_SECONDS = 300
 MAX_NEWS = 64
-"""Maximum number of writes whose news are stored. After more writes, a process rereads all rows."""
+"""Maximum number of writes of which Redis stores the changed rows. After more, rows are reread."""
 
 _EPOCH = f"""
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
@@ -63,7 +63,10 @@ end
 return reply
 """
 )
-"""Lua script: return the epochs of worksheets. KEYS: epochs. ARGV: an epoch for missing epochs."""
+"""Lua script: return the epochs (versions of the rows) of worksheets.
+
+KEYS: epochs. ARGV: an epoch that replaces missing epochs.
+"""
 
 BEGIN = (
     _EPOCH
@@ -141,7 +144,7 @@ class Publication(NamedTuple):
     """
 
     expected: str
-    """Epoch that was current when the rendering was read."""
+    """Epoch (version of the rows) that was current when the rendering was read."""
     new: str
     """Name that the script uses if it begins a new epoch."""
     reader: str
@@ -209,8 +212,8 @@ return {{1, epoch}}
 All processes must have the same rows in an epoch. So a rendering that differs from the published
 rendering begins an epoch. The first rendering of an epoch also begins an epoch, because a process
 might have unpublished rows of the same epoch, except if the worksheet never had an epoch. The
-rendering of the other kind joins the new epoch if it is new enough and equals the reader's. The
-script refuses a rendering that was read before the published rendering.
+rendering of the other kind joins the new epoch if it is new enough and equals the reader's cached
+rendering. The script refuses a rendering that was read before the published rendering.
 
 KEYS: epoch, rendering, the other rendering, flight. ARGV: a `Publication`. Returns 1 if the reader
 can serve the rendering, else 0; and the epoch.

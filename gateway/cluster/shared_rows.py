@@ -46,7 +46,7 @@ FLIGHT_SECONDS = 25.0
 """Lifetime of the Redis key of a running read. After this time another process can read."""
 
 WAIT_SECONDS = 8.0
-"""Maximum seconds to wait for a read by another process, before this process reads itself."""
+"""Maximum seconds to wait for a read by another process, before this process reads from Google."""
 
 PAUSE_SECONDS = 0.03
 LONGEST_AGE_SECONDS = 86_400.0
@@ -70,10 +70,10 @@ _decoder = msgspec.msgpack.Decoder(_Body)
 NEWS_FORMAT = 2
 
 MAX_ROW = 10_000_000
-"""Maximum row number, because Google limits a spreadsheet to this number of cells."""
+"""Maximum row number. Google limits a spreadsheet to 10 million cells."""
 
 MAX_CELLS = 1_000_000
-"""Maximum number of cells in news of writes, with all rows padded to the widest row."""
+"""Maximum number of cells in the rows that a write reports, padded to the widest row."""
 
 Cell = str | int | float | bool | None
 Row = Annotated[int, msgspec.Meta(ge=2, le=MAX_ROW)]
@@ -123,9 +123,9 @@ def encode_news(news: Sequence[News] | None) -> bytes:
 
 
 def news_between(stored: Iterable[bytes], at: str, epoch: str) -> Sequence[News] | None:
-    """Return the news of the writes from the epoch `at` to `epoch`, in order of the writes.
+    """Return the changes by all writes from the epoch (version) `at` to `epoch`, in order.
 
-    Returns None if news of a write are missing. `stored` is the answer of the script `NEWS`.
+    Returns None if changes are missing. `stored` is the answer of the script `NEWS`.
     """
     following: dict[str, tuple[str, bytes]] = {}
     for each in stored:  # epoch before, epoch after and news of a write
@@ -227,10 +227,10 @@ class SharedRows:
                 return True
 
     async def _caught_up(self, state: SharedState, epoch: str) -> bool:
-        """Apply the writes of other processes to the cached rows, up to an epoch.
+        """Apply the writes of other processes to the cached rows, up to an epoch (version).
 
-        Drops the cached rows if Redis lacks news of a write. Returns False if this process wrote at
-        the same time.
+        Drops the cached rows if Redis lacks the changes of a write. Returns False if this process
+        wrote at the same time.
         """
         async with state.catching_up:
             writes, at, news = state.writes, state.epoch, None
@@ -254,7 +254,7 @@ class SharedRows:
         return True
 
     async def begin_epoch(self, state: SharedState) -> None:
-        """Begin an epoch after a write, and publish the rows that the write changed or read."""
+        """Begin an epoch (version of the rows) after a write, and publish the changed rows."""
         news = encode_news(state.take_news())
         epoch, is_next = await self._begin(state.id, state.epoch or "", news)
         state.is_alone = epoch is None
@@ -266,9 +266,10 @@ class SharedRows:
     async def _begin(
         self, worksheet: WorksheetId, earlier: str = "", news: bytes = b""
     ) -> tuple[str | None, bool]:
-        """Begin an epoch. Returns the epoch, and True if it follows the epoch `earlier`.
+        """Begin an epoch (version of the rows) in Redis.
 
-        Returns (None, False) if Redis is unavailable.
+        Returns the epoch, and True if the epoch follows `earlier`. Returns (None, False) if Redis
+        is unavailable.
         """
         keys = [self._key("epoch", worksheet), self._key("news", worksheet)]
         try:
@@ -371,13 +372,12 @@ class SharedRows:
         began: float,
         flight: _Flight,
     ) -> tuple[Rendering | None, bool]:
-        """Read all rows from Google and publish them. Returns the rows, and a flag.
+        """Read all rows from Google, and publish the rows in Redis. Returns the rows, and a flag.
 
         The flag is False if the rows cannot be served, because another process published newer rows
-        during the read. A displayed rendering needs a typed rendering that is as new. A typed
-        rendering can be used with a displayed rendering of any age. `stored_digest` is the digest
-        of the rendering in Redis. `ahead` is Redis's clock minus this process's clock, in
-        microseconds.
+        during the read. Displayed texts need typed values that are as new. Typed values can be used
+        with displayed texts of any age. `stored_digest` is the digest of the rows in Redis. `ahead`
+        is Redis's clock minus this process's clock, in microseconds.
         """
         worksheet, other = state.id, _OTHER[render]
         keys = [
@@ -425,7 +425,7 @@ class SharedRows:
         return rendering, True  # the caller discards it, or its epoch is unknown
 
     def _epoch(self, worksheet: WorksheetId) -> "asyncio.Future[str | None]":
-        """Returns a future with the current epoch, or with None if Redis does not answer."""
+        """Returns a future with the worksheet's current epoch, or None if Redis is unavailable."""
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._asked.setdefault(worksheet, []).append(answer)
         if not self._is_asking:
@@ -463,7 +463,7 @@ class SharedRows:
 
 
 async def _encoded(rendering: Rendering | None) -> bytes:
-    """Encode and compress a rendering. Returns b"" if Redis cannot store the rendering."""
+    """Encode and compress all rows of a worksheet. Returns b"" if Redis cannot store the rows."""
     if rendering is None or rendering.byte_count > MAX_SHARED_BYTES:
         return b""
     body = _Body(FORMAT, rendering.range, rendering.columns, rendering.byte_count)
@@ -479,7 +479,7 @@ async def _encoded(rendering: Rendering | None) -> bytes:
 
 
 def _decoded(stored: bytes, digest: bytes, worksheet: WorksheetId) -> Rendering | None:
-    """Decode a stored rendering, or return None for damaged bytes or another format."""
+    """Decode stored rows of a worksheet. Returns None for damaged bytes or another format."""
     body = decoded(_decoder, stored, max_inflated_bytes=MAX_SHARED_BYTES)
     if body is None or body.format != FORMAT:
         return None

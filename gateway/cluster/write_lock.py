@@ -55,9 +55,9 @@ class _Hold:
 
     holder: str
     earlier: OpenFence | None
-    """Fence of the previous holder's last batch, if the outcome of this batch is unknown."""
+    """Fence (mark) of the previous holder's last batch, if the batch's outcome is unknown."""
     left: OpenFence | None = None
-    """Fence of this process's last batch, if the outcome of this batch is unknown."""
+    """Fence (mark) of this process's last batch, if the batch's outcome is unknown."""
     is_used: bool = False
     """True if a batch was sent, or the outcome of an earlier batch became known."""
 

@@ -59,7 +59,7 @@ Found = TypeVar("Found", "Page", Place)
 _FEW = 8
 """Maximum number of operands that `find_page` looks up without counting steps of work."""
 _LOOK_UP_STEPS = 40
-"""Steps of work to look up one operand in the index of a column."""
+"""Steps of work (50 ns each) to look up one operand in the index of a column."""
 _PATIENCE = 3
 """Maximum steps of work to filter rows in sort order, as a multiple of the expected steps."""
 _FIRST_BLOCK = 64
@@ -241,7 +241,7 @@ def place_behind(
 
 
 def _seen(table: Table, view: View) -> Seen:
-    """Displayed cells of the view's columns. The table caches them by column numbers."""
+    """Displayed cells of the view's columns. The table caches this object by column numbers."""
     numbers = tuple(view.columns.values())
     seen: Seen | None = table.seen.get(numbers)
     if seen is None:
@@ -387,7 +387,7 @@ def _behind(
 
 
 def _ascending(row_set: RowSet, rows: Ranked) -> tuple[Sequence[int], Sequence[RowSet]]:
-    """Split a row set into row positions in worksheet order, and sets that must filter them."""
+    """Split a row set into positions in worksheet order, and sets that filter the positions."""
     parts = row_set.parts if type(row_set) is Intersection else (row_set,)
     for at, part in enumerate(parts):
         if isinstance(part, Groups) and isinstance(part.numbers, range):
@@ -454,7 +454,7 @@ def _found(
 ) -> Work[Page]:
     """Find the page among the rows that are in `source` and in all `others`.
 
-    If the estimate is lower, filters `source` in sort order. Otherwise, or if this takes too many
+    If this seems cheap, filters `source` in sort order. Otherwise, or if the filter takes too many
     steps, finds and sorts the rows that are in all `parts`, which are the same rows.
     """
     end, most_steps = query.skip + query.limit, inf

@@ -36,7 +36,7 @@ NEAR = 64
 """Number of rows before and after a row in which an equal row makes the position uncertain."""
 
 MOST_CHARACTERS = 100
-"""Maximum characters that a cursor stores of a text. Of a longer text it also stores a digest."""
+"""Maximum characters of a text in a cursor. For a longer text the cursor also has a digest."""
 
 _FIRST_RADIUS = CONTEXT + 2
 _GROWTH = 4
@@ -45,10 +45,10 @@ _VALUE_BYTES = 8
 _MOST_BYTES, _LEAST_BYTES, _OF_VALUE = 400, 640, 24
 """Maximum bytes of a stored text, of all stored values, and of a stored value without its text."""
 _TOGETHER, _BEHIND = CONTEXT + 4, 4
-"""After edits, context rows count up to this number of rows before and after the position."""
+"""Number of rows before and after a position in which the search expects rows of the cursor."""
 _NOWHERE = -NEAR
 _MOST_LOST = 2
-"""Maximum number of context rows that can be deleted or moved."""
+"""Maximum number of deleted or moved rows among the rows whose digests a cursor stores."""
 _DIGEST_STEPS = 30
 
 Cell = tuple[int, object]
@@ -86,16 +86,16 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     next: bytes = b""
     """Digests of the next rows with equal values. Fewer than `AHEAD` mean that no more follow."""
     cells: bytes = b""
-    """Digest of all cells that the key can read, if each row of the context occurs twice."""
+    """Digest of all readable cells if each nearby row occurs twice, or else b""."""
 
     @property
     def context(self) -> list[bytes]:
-        """Digests in `given`, one for each row."""
+        """Digests in `given`, as a list with one digest for each row."""
         return _apart(self.given)
 
     @property
     def following(self) -> list[bytes]:
-        """Digests in `next`, one for each row."""
+        """Digests in `next`, as a list with one digest for each row."""
         return _apart(self.next)
 
 
@@ -103,7 +103,7 @@ class Gap(msgspec.Struct, frozen=True):
     """Position that was found among rows with equal values in `order`."""
 
     last: int
-    """Index in the columns of the last equal row before the cursor, or 0 without such a row."""
+    """Row position of the last equal row before the cursor, or 0 without an equal row."""
     before: Sequence[int] = ()
     """Indexes in the columns of up to `CONTEXT` equal rows before the cursor."""
 
@@ -119,7 +119,7 @@ class Seen(msgspec.Struct, frozen=True):
     is_whole: bool = True
     """False if the columns have only some rows of the worksheet (a window)."""
     made: list[bytes] = []
-    """Cached digest of all cells; empty until it is computed."""
+    """List with the cached digest of all cells, or an empty list before the first use."""
 
     def digests(self, places: Iterable[int]) -> list[bytes]:
         """Digest of each row. A cell below the end of its column counts as empty."""
@@ -245,9 +245,9 @@ def _cells(columns: Sequence[_Column], place: int) -> list[Cell]:
 
 
 def _value(cell: Cell, number: Any, count: int) -> Value:
-    """Make the stored value of a cell. `number` is its sort key in the column index.
+    """Make the value of a cell for a cursor. `number` is the cell's sort key in the column index.
 
-    `count` is the number of values that share the maximum bytes.
+    `count` is the number of values in the cursor, which share the maximum bytes.
     """
     kind, key = cell
     if kind == EMPTY:
@@ -365,7 +365,7 @@ def find_gap(
 def _exact(
     digests: Sequence[bytes], place: Place, *, is_from_start: bool, is_to_end: bool
 ) -> list[int]:
-    """Positions whose context is unchanged, each as the number of rows before the position."""
+    """Positions between exactly the rows of the cursor, each as the number of rows before it."""
     context, following = place.context, place.following
     length, ahead, last = len(context), len(following), context[-1]
     if length < CONTEXT and not is_from_start:
@@ -384,7 +384,7 @@ def _exact(
 def _tolerant(
     digests: Sequence[bytes], place: Place, *, is_from_start: bool, is_to_end: bool
 ) -> int | None:
-    """Find the position around which most rows of the context are.
+    """Find the position around which most rows of the cursor are.
 
     Candidates are the positions after the last received row, and before the row that followed.
     Returns the number of rows before the position, or None if no position is certain.

@@ -24,7 +24,7 @@ class Operand(msgspec.Struct, frozen=True):
     key: Any = None
     """Sort key of the value in its class. The key of a text is the case-folded text."""
     text: str = ""
-    """The `value` if it is a text, or ""."""
+    """Text of a text value, or "" for other values."""
 
     @property
     def is_empty(self) -> bool:
@@ -82,7 +82,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     order: tuple[SortTerm, ...] = ()
     """Sort terms. A term without a field name is an error, unless `whole_order` is a field."""
     whole_order: SortTerm | None = None
-    """Whole text of `order` as one term, which replaces `order` if the text is a field name."""
+    """Whole text of the parameter `order` as one term, which counts alone if it names a field."""
     skip: int = 0
     wants_place: bool = False
     """True if the answer needs a cursor for the next page. False if the request has `skip`."""

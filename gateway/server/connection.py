@@ -492,7 +492,7 @@ class Exchange:
         connection.tasks.add(self._task)
 
     async def run(self, app: ASGIApp) -> None:
-        """Run the application. If it fails, send a 500, or disconnect if the answer has begun."""
+        """Run the application. On an error, send a 500, or disconnect if the answer has begun."""
         try:
             try:
                 await app(self.scope, self.receive, self.send)

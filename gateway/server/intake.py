@@ -64,7 +64,7 @@ class Intake:
         self._tail = b""
 
     def begin_body(self, length: float) -> None:
-        """Begin a body after a complete head. `length` is its bytes, or `inf` if it is chunked."""
+        """Begin a body after a complete head. `length` is in bytes, or `inf` for a chunked body."""
         self.phase = IN_BODY
         self.body_left = length
         self.body_room = self._max_chunked_bytes if length == math.inf else math.inf

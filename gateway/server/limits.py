@@ -53,7 +53,7 @@ class Pipelines:
         return begin in self._waiting
 
     def add(self, begin: Callable[[], None]) -> None:
-        """Queue the function that begins a connection's next request, if it is not yet queued."""
+        """Queue a function that begins a connection's next request. Queues each function once."""
         self._waiting[begin] = None
         if not self._is_scheduled:
             self._is_scheduled = True

@@ -82,7 +82,7 @@ _ADDRESS_FRACTION = 4
 """Divisor of `max_connections` for the default maximum per address."""
 
 Counted = str | tuple[str]
-"""Client network from `network_of`, in a tuple if it is from contradictory headers of a proxy."""
+"""Client network from `network_of`. A network from contradictory headers is in a tuple."""
 PeerName = tuple[str, int | None] | None
 """Host and port of the client or the server, as in an ASGI scope."""
 

@@ -38,7 +38,7 @@ class StoreContent:
     records: int
     """Number of records of writes with an Idempotency-Key."""
     open_records: int
-    """Number of these records that have no answer yet."""
+    """Number of such records without an answer."""
     pepper_mark: bytes | None
     """Mark by which a gateway detects that it has another pepper, or None."""
 

@@ -186,9 +186,9 @@ class Grants:
     may_delete: bool = False
     """True if the key can delete whole rows with hidden columns. Its plan must allow deletes."""
     may_refresh: bool = False
-    """True if the key can report that a sheet changed, so that the gateway reads it again."""
+    """True if the key can report changes of a sheet, so that the gateway reads the rows again."""
     next_url: str = ""
-    """URL that a browser opens after it sent a form, or "" for the gateway's page."""
+    """URL that a browser opens after sending a form, or "" for the gateway's page."""
     needs_challenge: bool = False
     """True if a create needs a token of Cloudflare Turnstile."""
 

@@ -33,7 +33,7 @@ _KINDS = (False, True)
 async def stored_spent_quota(
     engine: AsyncEngine, account: str, *, now: Callable[[], float] = time.time
 ) -> AsyncIterator[SpentQuota]:
-    """Load the spent quota of a Google account or project, and store it when it changes.
+    """Load the spent quota of a Google account or project, and store changes in the background.
 
     `now` returns epoch seconds.
     """
@@ -65,7 +65,7 @@ async def stored_spent_quota(
                 has_failed = True
 
     def put(instants: Sequence[float]) -> None:
-        """Store `instants` in a background task, which reads them when it begins."""
+        """Store `instants` in a background task, which reads the list when the task begins."""
         nonlocal task
         latest[:] = [instants]
         if task is None or task.done():

@@ -192,7 +192,7 @@ def _give_back(taken: dict[UsePlace, UseCounts]) -> None:
 
 
 def begin_of_hour(instant: datetime) -> datetime:
-    """Returns the begin of the hour of a time, in UTC."""
+    """Returns the start of the hour that contains a time, in UTC."""
     return instant.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 

@@ -45,7 +45,7 @@ class WorksheetRow(msgspec.Struct, frozen=True, kw_only=True):
     epoch: str | None = None
     """Random text that changes with each write."""
     open_fence: OpenFence | None = None
-    """Fence of a batch whose outcome is unknown, and the time at which the batch was sent."""
+    """Fence of a batch with an unknown outcome, and the time at which the batch was sent."""
     sheet_id: int | None = None
     last_row: int | None = None
     header_digest: bytes | None = None

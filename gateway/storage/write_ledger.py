@@ -102,7 +102,7 @@ RETRY_SECONDS = 5
 """`Retry-After` in seconds while the database server is unavailable or the file is locked."""
 
 MAX_TOKENS = 500
-"""Maximum number of tokens in one statement. Databases limit the parameters of a statement."""
+"""Maximum number of batch tokens in one statement. Databases limit a statement's parameters."""
 
 NOT_SEEN = ""
 """Stands for the token of a record that this process has neither read nor stored."""
@@ -137,7 +137,7 @@ class RecordQuota:
         """Bytes of open records, by key ID."""
 
     def check(self, key_id: str) -> None:
-        """Raise QueueFull if the open records already fill the quota, in all or of this key."""
+        """Raise QueueFull if open records fill the quota of this key, or the whole quota."""
         if self._open[key_id] >= self._per_key or self._open.total() >= self._max_bytes:
             raise QueueFull(
                 "Too many writes with an Idempotency-Key have an unknown outcome. Repeat "
@@ -204,7 +204,7 @@ class _Record:
     """Time at which this process last sent the write, or None if another process sent it."""
     fence_id: int | None = None
     token: str | None = NOT_SEEN
-    """Token of the record as this process last read or stored it."""
+    """Token in the record when this process last read or stored the record."""
     is_answered: bool = False
     """True if `completed` has stored the answer, and `complete` was not called yet."""
 
@@ -214,7 +214,7 @@ class _Batch:
     """Data in memory about a batch with a note in the database."""
 
     fence_id: int | None = None
-    """ID of the batch's fence, or None if another process stored the note."""
+    """Metadata ID of the batch's fence, or None if another process stored the note."""
     is_removal: bool = False
     """True if the batch removes or empties rows, so that records need the batch's outcome."""
     is_applied: bool | None = None
@@ -246,9 +246,9 @@ class SqlLedger:
         self._records: dict[str, _Record] = {}
         """Open records, and records being answered, by scope of the Idempotency-Key."""
         self._batches: dict[str, _Batch] = {}
-        """Batches with a note, by token of the batch's fence."""
+        """Batches with a note in the database, by token of the batch's fence."""
         self.open_writes: list[OpenWrite] = []
-        """Writes and batches with a fence whose outcome an earlier process did not store."""
+        """Writes of an earlier process whose outcome is unknown, and that have a fence."""
 
     async def load(self) -> None:
         """Load the open records and batches of an earlier process.
@@ -327,7 +327,7 @@ class SqlLedger:
         )
 
     def open_fences(self) -> Collection[int]:
-        """IDs of the fences of all open records and batches."""
+        """Metadata IDs of the fences of all open records and batches."""
         known: list[_Record | _Batch] = [*self._records.values(), *self._batches.values()]
         return [each.fence_id for each in known if each.fence_id is not None]
 
@@ -417,10 +417,10 @@ class SqlLedger:
         fence: Fence,
         now: float,
     ) -> Collection[str]:
-        """Store the note of a batch, and the records of the batch's writes.
+        """Store the note of a batch, and the records of its idempotent writes.
 
-        Returns the scopes for which another process has stored a record. The writes with these
-        scopes are left out of the note.
+        Returns the scopes (of Idempotency-Keys) for which another process has stored a record. The
+        writes with these scopes are left out of the note.
         """
         batch = self._batches.get(fence.token)
         scopes = [each["scope"] for each in opened]
@@ -521,7 +521,7 @@ class SqlLedger:
             await asyncio.wait(self._tasks)
 
     async def kept_fences(self, fence_ids: Collection[int]) -> Collection[int]:
-        """Returns the IDs that open records and batches need, or all IDs if the database fails."""
+        """Returns the fence IDs that open records and batches need, or all after an error."""
         queries = [
             select(table.c.fence_id).where(is_open & table.c.fence_id.in_(fence_ids))
             for table, is_open in ((records, IS_OPEN), (sent_batches, ~sent_batches.c.is_applied))
@@ -656,9 +656,10 @@ class SqlLedger:
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[AsyncConnection]:
-        """Begin a transaction after the running transaction, and first store known outcomes.
+        """Wait for the running transaction, then begin one and first store known outcomes.
 
-        So a worksheet has at most one open removal, because a record stores the ID of only one.
+        So at most one delete of a worksheet has an unknown outcome, because a record has space for
+        the ID of one delete.
         """
         async with self._lock:
             settled: dict[bool, list[str]] = {False: [], True: []}

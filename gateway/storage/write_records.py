@@ -50,7 +50,7 @@ LAST_REMOVAL = (
     "coalesce((SELECT -min(id) FROM row_removals WHERE worksheet = :worksheet "
     "AND NOT is_applied AND removed <> '[]'), (SELECT max(id) FROM row_removals), 0)"
 )
-"""SQL: the negated lowest ID of open removals in this worksheet, or else the latest batch ID."""
+"""SQL: ID of the latest batch, or minus the lowest ID of open deletes in this worksheet."""
 
 
 ADD = sa.insert(sent_batches)
@@ -62,7 +62,7 @@ APPLIED = (
     sa.update(sent_batches).where(_IS_IT & ~_REMOVES_NONE).values(is_applied=True),
     sa.delete(sent_batches).where(_IS_IT & _REMOVES_NONE),
 )
-"""SQL: mark batches with these `tokens` as applied, or delete those that removed no rows."""
+"""SQL: mark batches with these `tokens` as applied, or delete the notes if no row was removed."""
 
 
 def is_noted(sending: Sending) -> bool:
@@ -101,9 +101,9 @@ _rows = msgspec.json.Decoder(_Rows)
 
 
 class BatchRows(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns of a batch's note, without fence and worksheet.
+    """Row numbers and state of a batch in the database, without fence and worksheet.
 
-    In an exclusive batch, `removed` has only the first removed row.
+    If all rows below move (`is_exclusive`), `removed` has only the first removed row.
     """
 
     id: int
@@ -116,7 +116,7 @@ class BatchRows(msgspec.Struct, frozen=True, kw_only=True):
     token: str
 
     def moves(self, entry: Entry) -> bool:
-        """True if the batch moves or empties rows of the entry, when applied after its write."""
+        """True if this batch moves or empties rows of the entry, if applied after its write."""
         if entry.is_at_end and (self.is_exclusive or self.removed[-1] >= entry.first_row):
             return True
         if self.is_exclusive:
@@ -136,7 +136,7 @@ def rows_of(row: sa.RowMapping) -> BatchRows:
 
 
 def later_removals(record: sa.RowMapping) -> sa.Select[tuple[object, ...]]:
-    """SQL: removals in a record's worksheet that might be later than the record's write."""
+    """SQL: batches that removed rows of a record's worksheet, perhaps after the record's write."""
     last = record["last_removal"]
     first = -last if last < 0 else last + 1
     is_later = (sent_batches.c.worksheet == record["worksheet"]) & (sent_batches.c.id >= first)
@@ -352,7 +352,7 @@ def purge(now: float, added: int) -> sa.Executable:
 
 
 def purge_removals(place: str | None = None) -> sa.Delete:
-    """SQL: delete notes of applied removals that are older than all records of the worksheet.
+    """SQL: delete notes of applied deletes that are older than all records of the worksheet.
 
     `place` limits the statement to one worksheet ("spreadsheet ID/title").
     """

@@ -126,7 +126,7 @@ class ColumnGrant:
     """HMAC secret of row ETags, for a key that cannot read all fields."""
 
     def withholds(self, name: str) -> bool:
-        """True if the key can read a field but not write it, by the settings alone."""
+        """True if the settings allow the key to read a field, but not to write the field."""
         return bool(self.withheld) and _form(name) in self.withheld
 
     @cached_property
@@ -302,7 +302,7 @@ class Header:
     columns: Mapping[str, int]
     """Column (from 0) by field name, exactly as in the header, in sheet order."""
     row: int = 1
-    """Row number of the header in the sheet. Data rows begin below it."""
+    """Row number of the header in the sheet. Data rows begin in the next row."""
     end: EndRule = BLANK_ONLY
     """Rule for trailing rows that are not records."""
     missing_field: str = ""

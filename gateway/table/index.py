@@ -41,10 +41,10 @@ from gateway.table.typed import TypedColumn, typed_column
 Cell = TypeVar("Cell")
 
 _CHARACTERS_OF_STEP = 16
-"""Number of characters that are case-folded in one step of work."""
+"""Number of characters that are case-folded in one step of work (50 ns)."""
 
 _KIND_STEPS = 4
-"""Steps of work to find the kind of a cell by the type of its value."""
+"""Steps of work (50 ns each) to find the kind of a cell by the type of its value."""
 
 
 _GROUP_STEPS = 16
@@ -89,8 +89,8 @@ class Keys:
 class Segment:
     """Part of an `Order` with the cells of one class, such as all numbers.
 
-    A group consists of equal cells. The segment has the groups numbered from `first` to `end` - 1,
-    sorted by key, then by text.
+    A group consists of equal cells. Groups are sorted by key, then by text, and are numbered from
+    `first` to `end` - 1.
     """
 
     kinds: tuple[int, ...]

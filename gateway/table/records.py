@@ -27,7 +27,7 @@ Lines = Sequence[Sequence[object]]
 """Cells by row. Trailing blank cells of a row can be left out."""
 
 _CELLS_OF_STEP = 4
-"""Number of cells that are compared in one step of work."""
+"""Number of cells that are compared in one step of work (50 ns)."""
 
 NEAR_ROWS = 50
 """Number of rows below the last record in which the gateway looks for the model of new rows."""
@@ -108,7 +108,7 @@ class FilledRow:
     row: int
     """Row number of the model, or of the first filled-down row if no row is a model.
 
-    If the read did not reach that row, it is the row below the last record.
+    If the read did not reach the filled-down row, this is the row below the last record.
     """
     is_model: bool
     """True if the row is the model of new rows: Google copies its formulas into a new row."""

@@ -24,11 +24,11 @@ BLOCK = 2_048
 """Maximum number of cells in a block. A comprehension over a block takes about 0.1 ms."""
 
 CHARACTERS = 65_536
-"""Maximum characters in a block of texts. The last text of the block can exceed it."""
+"""Maximum characters in a block of texts. The last text of the block can exceed this number."""
 
 
 class OutOfSteps(Exception):
-    """The work needs more steps than its budget."""
+    """The work needs more steps (50 ns each) than its budget."""
 
     def __init__(self, budget_steps: float) -> None:
         super().__init__(budget_steps)
@@ -44,7 +44,7 @@ class Unbuilt(Exception):
 
 
 class Metered(Generic[T]):
-    """Runs work and counts its steps, up to a budget. `result` is set when the work is done."""
+    """Runs work (`Work`) and counts steps, up to a budget. `result` is set when it is done."""
 
     result: T
 

@@ -42,9 +42,9 @@ Cell = tuple[object, str]
 """Typed value and displayed text of a cell."""
 
 TextTemplate = tuple[str, ...]
-"""Number format for texts: the parts that it displays before, between and after the text.
+"""Texts that a number format displays before, between and after the text of a cell.
 
-A format with a single part displays this part instead of the text.
+A format with a single part displays this part instead of the cell's text.
 """
 
 
@@ -79,7 +79,7 @@ class Unlike(NamedTuple):
 
 
 _COPIED = 2
-"""Number of cells that are copied in one step of work."""
+"""Number of cells that are copied in one step of work (50 ns)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +194,7 @@ _HALF, _DIGITS, _TINY = 0.501, 1e-9, 1e-12
 The unit of `_HALF` is the last displayed digit. `_DIGITS` and `_TINY` are fractions of the number.
 """
 _VALUE_STEPS = 2
-"""Steps of work to look up a typed value."""
+"""Steps of work (50 ns each) to look up a typed value."""
 
 _NOT_TEXT = frozenset({int, float, bool})
 _ALIKE = Unlike()
@@ -206,7 +206,7 @@ class Table:
 
     Displayed texts are enough for rows, lists without conditions, and the last row. Typed values
     (numbers, booleans, serial dates) are needed to compare and sort. All queries on a table share
-    its column indexes.
+    the table's column indexes.
     """
 
     header: Header
@@ -305,7 +305,7 @@ class Table:
         """Yield rows as objects to encode as JSON, like `row_object` but faster for many rows.
 
         The values are displayed texts, or the values of `typed`, which has whole columns. If
-        `cells` is not None, it has the values of only these rows, by column.
+        `cells` is not None, the values are `cells`, which has only these rows, by column.
         """
         if not rows:
             return iter(())
@@ -526,10 +526,10 @@ def row_object(
 
 @lru_cache(128)
 def row_maker(names: tuple[str, ...]) -> Callable[..., object] | None:
-    """Returns the struct type of rows with these field names, or None if no struct can have them.
+    """Returns the struct type of rows with these field names, or None for unsuitable names.
 
-    Its arguments are the row number and a cell for each name. UNSET leaves a cell out of the JSON.
-    A struct is encoded in a third of the time of a dict.
+    The arguments of the struct type are the row number and a cell for each name. UNSET leaves a
+    cell out of the JSON. A struct is encoded in a third of the time of a dict.
     """
     if (
         len(names) > MOST_FIELDS
@@ -560,12 +560,12 @@ def _cut(columns: Sequence[Column], last: int) -> tuple[Column, ...]:
 
 
 def column_at(columns: Sequence[Column], column: int) -> Column:
-    """Cells of one column, or () for a column past the last one."""
+    """Cells of one column, or () past the last column."""
     return columns[column] if column < len(columns) else ()
 
 
 def cell_at(columns: Sequence[Column], row: int, column: int) -> object:
-    """One cell, or None past the end of its column. The first row of the columns is 1."""
+    """One cell, or None past the end of the column. The first row of the columns is 1."""
     cells = columns[column] if column < len(columns) else ()
     return cells[row - 1] if row <= len(cells) else None
 
@@ -623,7 +623,7 @@ def _compare(
     known: Unlike,
     shown: dict[TextTemplate, list[Cell]],
 ) -> Work[bool]:
-    """Collect cells whose displayed text does not match their typed value.
+    """Collect cells of a column whose displayed text does not match the typed value.
 
     Adds numbers to `numbers`, and texts to `shown` by the template that explains them. A text that
     no template explains gets a new template. Returns False if there are too many templates.

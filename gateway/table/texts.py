@@ -21,7 +21,7 @@ Unicode's stream-safe format (UAX 15) allows 30.
 """
 
 _MARKS_ONLY = frozenset("\u0f73\u0f75\u0f81")
-"""Characters that Python does not count as combining marks, but decomposes to them."""
+"""Characters that Python decomposes to combining marks, but does not count as combining marks."""
 _MAY_BE_MARKS = re.compile(
     rf"[^\0-\x7f\u3000-\u3029\u3030-\u3098\u309b-\u9fff\uac00-\ud7a3]{{{MOST_MARKS + 1}}}"
 )
@@ -33,7 +33,7 @@ without spaces.
 
 _OBJECT_BYTES = 60
 _COMPOSED_IN_STEP = 4
-"""Number of characters that are changed to NFC in one step of work."""
+"""Number of characters that are changed to NFC in one step of work (50 ns)."""
 
 
 MOST_BYTES = 33_554_432
@@ -44,10 +44,10 @@ _LONG = 256
 """Maximum text length of a column that is searched in blocks of cells, not of characters."""
 
 _READ_IN_STEP = 16
-"""Number of characters that are case-folded or searched in one step of work."""
+"""Number of characters that are case-folded or searched in one step of work (50 ns)."""
 
 _COMPARED_IN_STEP, _MOST_COMPARED = 400, 625
-"""Comparisons of characters in one step of work, and their maximum for each character of a text.
+"""Comparisons of characters in one step of work, and maximum comparisons per character of a text.
 
 CPython searches texts of more than 2,500 characters in linear time
 (Objects/stringlib/fastsearch.h).
@@ -63,7 +63,7 @@ class ComposedTexts(tuple[str, ...]):
 
 
 def is_encodable(text: str) -> bool:
-    """True if a text can be encoded in UTF-8: it has no lone surrogate."""
+    """True if a text can be encoded in UTF-8, that is, has no lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:

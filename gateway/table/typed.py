@@ -94,7 +94,7 @@ def _held(text: object, value: object) -> object:
 def typed_column(texts: Sequence[object], values: Sequence[object]) -> Work[TypedColumn]:
     """Make the JSON values of a column from its displayed texts and typed values.
 
-    Returns the same objects as in `values` where no cell needs another JSON value.
+    The result has `values` itself if no cell needs another JSON value.
     """
     cells, made = [*values[:1]], 0
     for start in range(1, len(values), BLOCK):

@@ -67,7 +67,7 @@ _VALUE = re.compile(r'(?:[^"\\]|\\.)+', re.DOTALL)
 _ENCODED_PERCENTS = re.compile("%(?:25)+")
 
 _MARKS = (*_PREFIXES, "apikey", "ya29.", "eyj", "bearer", "-----begin", "://")
-"""Texts of which every secret contains one, in lower or upper case, for a fast first check."""
+"""Texts for a fast first check. Each secret contains one of these texts, in lower or upper case."""
 
 _MOST_ENCODINGS = 5
 """Maximum number of nested percent-encodings. A value with more encodings is masked."""
@@ -179,10 +179,7 @@ _frames_of = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
 
 
 def known_words(google_message: str) -> str:
-    """Return the known phrase of Google's message, and the part of the request that it names.
-
-    The result contains no cells and no titles.
-    """
+    """Return the known phrase of Google's message, after the part of the request that it names."""
     read = google_message[:_LONGEST_READ]
     place = _PLACE.match(read)
     words = next((each for each in _KNOWN if each in read), UNKNOWN)
@@ -196,10 +193,7 @@ def unquoted(text: str) -> str:
 
 
 def traceback_of(exc_info: Any) -> list[dict[str, Any]]:
-    """Return structlog's dictionaries of an exception and its causes.
-
-    The dictionaries have stack frames, but no local variables and no quotations.
-    """
+    """Return structlog's dictionaries of an exception and its causes, without local variables."""
     return _without_quotations(_frames_of(exc_info))
 
 

@@ -129,10 +129,7 @@ async def _opened(
 async def _access(
     settings: Settings, pepper: bytes, store: KeyStore, cluster: "Cluster | None"
 ) -> AsyncIterator[tuple[ActiveKeys, Admission, Callable[[], Awaitable[None]]]]:
-    """Open the API keys and the checks of requests.
-
-    Yields the active keys, the admission (key and rate checks), and `State.reread_keys`.
-    """
+    """Open the active keys, the admission (key and rate checks), and `State.reread_keys`."""
     await warn_of_any_spreadsheet_keys(store, _now())
     access = settings.access
     is_server = isinstance(access.database, PostgresUrl)

@@ -551,10 +551,10 @@ class IdempotencyKeyReused(GatewayError, code=4220, status=422):
 
 
 class PreconditionFailed(GatewayError, code=4120, status=412):
-    """The ETag of the row is not in `If-Match`, usually because the row has changed. Nothing was
-    written: compare with `existing`, the current row, and send the ETag of this answer.
+    """The row does not have an ETag of `If-Match`. Look at the current row in `existing`, then send
+    the write again with the ETag of this answer.
 
-    `tag` is the ETag of the record `existing`.
+    `tag` is the ETag of `existing`, the current record.
     """
 
     def __init__(

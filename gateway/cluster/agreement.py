@@ -64,10 +64,7 @@ async def check_agreement(url: str, layouts: Layouts) -> None:
 
 @asynccontextmanager
 async def open_agreement(store: Store, layouts: Layouts) -> AsyncIterator[None]:
-    """Store the digest of `layouts` in Redis during the block.
-
-    Raises ConfigError if running processes have other `[[worksheets]]` settings.
-    """
+    """Store the digest of `layouts` in Redis. Raises ConfigError like `check_agreement`."""
     if not await agrees(store, layouts, keeps=True):
         raise ConfigError(OTHER_WORKSHEETS)
 

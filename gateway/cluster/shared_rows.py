@@ -90,10 +90,7 @@ class _Patch(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _StoredNews(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """Rows that a write changed or read, as stored in Redis.
-
-    `missed` or `seen` is set for rows that the write read, and the other fields for changed rows.
-    """
+    """Rows that a write changed, or only read (`missed`, `seen`), as stored in Redis."""
 
     header: Texts = ()
     missed: RowOrNone = 0
@@ -194,10 +191,7 @@ class _Flight:
 
 
 class SharedRows:
-    """Implements `Sharing` (rows of several processes) with Redis.
-
-    `clock` is the monotonic clock of the row cache.
-    """
+    """Shares rows through Redis (`Sharing`). `clock` is the monotonic clock of the row cache."""
 
     def __init__(
         self,

@@ -69,7 +69,7 @@ _MOST_SEEN = 64
 
 class Page(msgspec.Struct, frozen=True):
     places: Sequence[int]
-    """Row positions of the page: indexes in the columns of the table."""
+    """Row positions of the page, which are indexes in the columns of the table."""
     has_next: bool
     total: int | None = None
     """Number of all matching rows, or None if the query does not request the total."""

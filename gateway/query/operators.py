@@ -191,7 +191,6 @@ class RowIndexField(msgspec.Struct, frozen=True):
 
 
 def _without(span: range, groups: Sequence[int]) -> list[range]:
-    """Remove some ascending group numbers from a range."""
     start = span.start
     spans: list[range] = []
     for group in groups:

@@ -35,10 +35,7 @@ _WAYS = frozenset({"asc", "desc", "ascending", "descending"})
 
 
 def operator_like(word: str, allowed: Collection[str]) -> str:
-    """Returns a sentence that suggests an allowed operator for a word, or "".
-
-    The sentence begins with a space, so that it can follow a message.
-    """
+    """Returns a sentence, after a space, that suggests an allowed operator for a word, or ""."""
     letters = "".join(filter(str.isalnum, word.lower()))
     name = "$in" if letters.isdecimal() else _MEANT.get(letters or word.strip())
     if name is None or name.split()[0] not in allowed:

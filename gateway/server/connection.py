@@ -340,7 +340,7 @@ class Connection(asyncio.BufferedProtocol):
     # End of an answer and of the connection
 
     def end_answer(self) -> None:
-        """Begin the next request or close, after an answer was written to its last byte."""
+        """Begin the next request, or close. Called after the last byte of an answer was written."""
         if self._exchange is not None and self._exchange.is_last:
             self._linger()
         self.server_state.total_requests += 1

@@ -161,10 +161,9 @@ class Slot:
             idle.move_to_end(self._connection)
 
     def begin_request(self, scope: Scope) -> bool:
-        """Count a proxy's request for its client address.
+        """Count a proxy's request for its client address. Returns False above the address's limit.
 
-        Returns False if the client address is over its limit. Requests of the proxy itself do not
-        count.
+        Requests of the proxy itself do not count.
         """
         slots = self._slots
         if slots.max_per_address == math.inf:

@@ -114,7 +114,6 @@ class UnreadAnswers:
             self._cut(max(self._waiting, key=self._remaining_seconds))
 
     def _remaining_seconds(self, transport: asyncio.Transport) -> float:
-        """Return the estimated seconds to send the unsent bytes at the client's speed."""
         unread = self._waiting[transport]
         passed = max(self.sweeper.now - unread.began, _MIN_SPAN_SECONDS)
         return unread.left_bytes * passed / max(unread.taken_bytes, 1)

@@ -71,10 +71,7 @@ class AdminSecrets:
         return found[0] if found else None
 
     async def remove(self, digest: bytes) -> bool:
-        """Delete a secret. Returns False if the secret does not exist.
-
-        If two callers delete the same secret, only one gets True.
-        """
+        """Delete a secret. Of two callers with the same secret, only one gets True."""
         return await self._delete(admin_secrets.c.digest == digest)
 
     async def revoke(self, key_id: str) -> bool:

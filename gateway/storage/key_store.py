@@ -358,10 +358,7 @@ class KeyStore:
         *,
         condition: sa.ColumnElement[bool] = _ALWAYS,
     ) -> bool:
-        """Change a key and log the edit. Returns False if the key is revoked or fails a condition.
-
-        The columns of the key must have the values `before`.
-        """
+        """Change a key and log the edit, if the key is not revoked and has the values `before`."""
         is_meant = (keys.c.id == edit.key_id) & keys.c.revoked_at.is_(None) & condition
         for name, value in before.items():
             is_meant &= keys.c[name].is_not_distinct_from(value)
@@ -520,7 +517,6 @@ def _log_of(edit: KeyEdit) -> sa.Insert:
 
 
 def _edit_of(row: Mapping[str, Any]) -> KeyEdit:
-    """Decode a stored edit. Raises DamagedRow."""
     values = {str(name): value for name, value in row.items()}  # not SQLAlchemy's kind of text
     try:
         return msgspec.convert({**values, "changes": msgspec.json.decode(row["changes"])}, KeyEdit)
@@ -529,7 +525,6 @@ def _edit_of(row: Mapping[str, Any]) -> KeyEdit:
 
 
 def _row(record: KeyRecord) -> dict[str, object]:
-    """Values of a key to store, by column name."""
     grants = record.grants
     rights = frozenset(right for right in _RIGHTS if getattr(grants, f"may_{right}"))
     is_by_flags = rights == {*_RIGHTS} or (rights == {"read"} and not grants.may_delete)

@@ -33,10 +33,7 @@ _KINDS = (False, True)
 async def stored_spent_quota(
     engine: AsyncEngine, account: str, *, now: Callable[[], float] = time.time
 ) -> AsyncIterator[SpentQuota]:
-    """Load the spent quota of a Google account or project, and store changes in the background.
-
-    `now` returns epoch seconds.
-    """
+    """Load and store the spent quota of an account or project. `now` returns epoch seconds."""
     full_at: dict[bool, float] = {}
     try:
         async with engine.connect() as connection:

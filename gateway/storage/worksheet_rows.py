@@ -69,20 +69,14 @@ async def take_row(
 async def open_fence(
     connection: AsyncConnection, worksheet: WorksheetId, holder: str, fence: OpenFence
 ) -> bool:
-    """Store a batch's fence before the batch is sent.
-
-    Returns False if another process is the holder.
-    """
+    """Store a batch's fence before the batch is sent. False if another process is the holder."""
     return await _update(connection, worksheet, holder, _fence_values(fence))
 
 
 async def leave_row(
     connection: AsyncConnection, worksheet: WorksheetId, holder: str, row: WorksheetRow
 ) -> bool:
-    """Store data for the next writer, and remove the holder.
-
-    Returns False if another process is the holder.
-    """
+    """Store data for the next writer, and remove the holder. False like `open_fence`."""
     values = msgspec.structs.asdict(row) | _fence_values(row.open_fence) | {"holder": None}
     del values["open_fence"]
     return await _update(connection, worksheet, holder, values)

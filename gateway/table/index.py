@@ -280,10 +280,7 @@ class ColumnIndex:
     def _segment(
         self, cells: Keys, kinds: tuple[int, ...], first: int
     ) -> Work[tuple[Ranked, Segment]]:
-        """Sort the cells of one class, which has at least one cell.
-
-        `first` is the group number of the lowest cells.
-        """
+        """Sort the cells of one class, at least one, and number their groups from `first` on."""
         parts: list[Ranked] = []
         keys: list[Any] = []
         texts: list[str] = []

@@ -190,10 +190,7 @@ def _clock(
 
 
 def _is_number_itself(pieces: Sequence[str], serial: float) -> bool:
-    """True if the digits of the displayed text are the digits of the number, cut or rounded.
-
-    The digits can contain one separator.
-    """
+    """True if the digits of the displayed text are the digits of the number, cut or rounded."""
     if len(pieces) > 5 or (len(pieces) == 5 and pieces[2] not in _IN_A_NUMBER):
         return False
     digits, size = int("".join(pieces[1::2])), abs(serial)

@@ -115,9 +115,9 @@ class FilledRow:
     is_first: bool
     """True if the worksheet has no record."""
     constants: Mapping[int, str | int | float | bool]
-    """Constant values of the model by column; empty without a model."""
+    """Constant values by column that new rows get from the model. Empty without a model."""
     formulas: frozenset[int]
-    """Columns of the model's formulas; empty without a model."""
+    """Columns whose formulas new rows get from the model. Empty without a model."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -690,7 +690,6 @@ def _constants(templates: Iterable[TextTemplate]) -> int:
 
 
 def _shows(template: TextTemplate, held: str, display: str) -> bool:
-    """True if a template displays the text `held` as `display`."""
     return held.join(template) == display and (held != "" or len(template) > 1)
 
 

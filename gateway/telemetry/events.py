@@ -139,7 +139,7 @@ class Tallies:
     )
     """Times on the monotonic clock at which an account's calls of the last minute ended."""
     refused_accounts: dict[str, bool] = field(default_factory=dict)
-    """True by account name while Google refuses the account, or else False."""
+    """Flag by account name: True while Google refuses the account."""
     budget_waits: Durations = field(default_factory=Durations)
     breaker_openings: int = 0
     is_breaker_open: bool = False
@@ -222,10 +222,7 @@ end_event = _current.reset
 
 
 def note_reading(name: str, *, worksheet: str | None = None) -> None:
-    """Record for the log that the gateway read a request leniently, in the way `name`.
-
-    `worksheet` is the title that the lenient reading found for the name in the path.
-    """
+    """Record the lenient decoding `name` of a request. `worksheet` is the title that it found."""
     event = current_event()
     if event is not None and event.timestamp is None:
         event.worksheet = worksheet or event.worksheet

@@ -22,7 +22,7 @@ LARGE_BYTES = 20_000_000
 
 
 async def echo(request: Request) -> Response:
-    """Answer with the path, body and header names; the body of `/unread` is not read."""
+    """Answer with path, body and header names as JSON. Does not read the body for `/unread`."""
     body = b"" if request.url.path.startswith("/unread") else await request.body()
     return JSONResponse(
         {
@@ -34,18 +34,18 @@ async def echo(request: Request) -> Response:
 
 
 async def slow(request: Request) -> Response:
-    """Answer after 0.3 seconds."""
+    """Application that answers after 0.3 seconds."""
     await asyncio.sleep(0.3)
     return JSONResponse({"path": request.url.path})
 
 
 async def large(request: Request) -> Response:
-    """An answer larger than the socket buffers."""
+    """Application whose answer is larger than the socket buffers."""
     return Response(b"x" * LARGE_BYTES)
 
 
 async def refused(request: Request, error: Exception) -> Response:
-    """The error answer for a GatewayError of the server."""
+    """Application that answers with a GatewayError of the server."""
     assert isinstance(error, GatewayError)
     return as_response(error_answer(make_request(request.scope), error))
 
@@ -66,7 +66,7 @@ ServeEcho = Callable[..., str]
 
 @pytest.fixture
 def serve_echo() -> Iterator[ServeEcho]:
-    """Function that starts a server with the given settings and returns its base URL."""
+    """Function that starts a server with the given settings, and returns the server's base URL."""
     with ExitStack() as stack:
 
         def start(**settings: object) -> str:

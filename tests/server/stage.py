@@ -1,4 +1,4 @@
-"""Connections without a network, to an application that answers when the test allows."""
+"""Connections without a network, to an application that answers when the test allows it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,7 +22,9 @@ STEPS = 20
 
 @dataclass
 class Application:
-    """Answers when the test allows; `began` and `ended` are the paths of requests."""
+    """Application that answers when the test allows it. `began` and `ended` are paths of
+    requests.
+    """
 
     may_answer: asyncio.Event = field(default_factory=asyncio.Event)
     began: list[str] = field(default_factory=list)
@@ -40,7 +42,7 @@ class Application:
 
 
 class Stage:
-    """One application, its server and connections to it."""
+    """Application, its server, and connections without a network."""
 
     def __init__(self, proxies: Sequence[Proxy] = (), **settings: object) -> None:
         self.app = Application()
@@ -63,15 +65,13 @@ class Stage:
         return connection, transport
 
     def pass_time(self, connection: Connection, seconds: float) -> None:
-        """Advance the clock by these seconds and a tenth of a second, the tolerance of
-        deadlines.
-        """
+        """Advance the clock by `seconds`, and by 0.1 seconds more, the tolerance of deadlines."""
         for _ in range(round(seconds * 10) + 2):
             self.edge.sweeper.sweep([connection], 0.1)
 
 
 async def settled() -> None:
-    """Let all tasks run until they wait."""
+    """Run the event loop until all tasks wait."""
     for _ in range(STEPS):
         await asyncio.sleep(0)
 

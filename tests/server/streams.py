@@ -1,7 +1,7 @@
-"""Raw bytes played to a connection with a clock of its own, and what became of them.
+"""Raw bytes that are sent to a connection with a manual clock, and their recorded outcomes.
 
-`python -m tests.server.streams COUNT FILE` writes streams and their outcomes, as streams.jsonl has
-them.
+`python -m tests.server.streams COUNT FILE` writes streams and outcomes in the format of
+`streams.jsonl`.
 """
 
 import asyncio
@@ -34,14 +34,15 @@ SETTINGS = ServerSettings(
 STEP_SECONDS = 0.5
 MOST_STEPS = 100
 STEPS = 40
-"""Turns of the loop in which four requests are answered."""
+"""Number of event loop iterations in which four requests are answered."""
 _ANSWER = re.compile(rb"HTTP/1\.1 (\d{3}) .*?\r\n\r\n", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Statuses in order, byte counts of the echoes, and how and after how many
-    seconds the connection ended."""
+    """Statuses in order, byte counts of the echoed bodies, kind of the connection's end, and
+    seconds until this end.
+    """
 
     statuses: Sequence[int]
     echoed: Sequence[int]
@@ -65,9 +66,9 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def played(parts: Sequence[bytes], *, ends: bool = False) -> Outcome:
-    """The outcome of these parts, each sent when the one before was taken in.
+    """Send each part after the connection has handled the part before, and return the outcome.
 
-    The client `ends` its side after them, or is silent.
+    With `ends`, the client then closes its sending side. Otherwise the client stays silent.
     """
     server, edge = GatewayServer(echo, SETTINGS), Edge(SETTINGS)
     server.config.load()
@@ -99,19 +100,19 @@ async def played(parts: Sequence[bytes], *, ends: bool = False) -> Outcome:
 
 
 async def _settled(steps: int = STEPS) -> None:
-    """Run `steps` turns of the event loop."""
+    """Run `steps` iterations of the event loop."""
     for _ in range(steps):
         await asyncio.sleep(0)
 
 
 def any_stream(random: Random) -> bytes:
-    """One to three requests, some of them invalid or incomplete."""
+    """Returns one to three requests, some of them invalid or incomplete."""
     raw = any_pipeline(random, b"gw_" + b"k" * 20)
     return raw[: random.randrange(len(raw))] if random.random() < 0.3 else raw
 
 
 async def record(count: int, file: TextIO) -> None:
-    """Write `count` streams of a fixed seed and their outcomes as JSON lines."""
+    """Write `count` random streams with their outcomes as JSON lines. The random seed is fixed."""
     random = Random(1)  # noqa: S311
     for _ in range(count):
         raw, ends = any_stream(random), random.random() < 0.3

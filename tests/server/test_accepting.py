@@ -28,7 +28,7 @@ NO_DESCRIPTORS = OSError(errno.EMFILE, "Too many open files")
 
 @dataclass
 class Listening:
-    """Fake listening socket; `waiting` has None for a connection, or the error of `accept`."""
+    """Fake listening socket. `waiting` has None for a connection, or the error of `accept`."""
 
     waiting: list[OSError | None]
     is_closed: bool = False
@@ -50,7 +50,7 @@ class Listening:
 
 @dataclass
 class Loop:
-    """Fake of the event loop methods that an acceptor uses."""
+    """Fake of the event loop's methods that an `Acceptor` uses."""
 
     called: list[Callable[[], None]] = field(default_factory=list)
     connected: int = 0
@@ -67,7 +67,7 @@ class Loop:
 
 
 class Accepting:
-    """An acceptor with one fake listening socket."""
+    """`Acceptor` with one fake listening socket."""
 
     def __init__(self, waiting: Sequence[OSError | None]) -> None:
         self.loop, self.listening = Loop(), Listening(list(waiting))
@@ -75,8 +75,8 @@ class Accepting:
         self.acceptor = Acceptor([listening], asyncio.Protocol, loop)
 
     async def look(self) -> int:
-        """Run one iteration of the loop after a new connection, and return the number of
-        all connections so far.
+        """Report a new connection, run one iteration of the loop, and return the number of all
+        connections.
         """
         self.acceptor.look_soon()
         self.loop.called.pop()()
@@ -101,7 +101,7 @@ async def test_accepting_is_scheduled_once_per_turn() -> None:
 
 
 async def test_accepting_stops_without_file_descriptors() -> None:
-    """Without file descriptors accepting stops, and the next connection starts accepting again."""
+    """Without free file descriptors, accepting stops. The next new connection starts it again."""
     accepting = Accepting([NO_DESCRIPTORS, None])
 
     assert [await accepting.look() for _ in range(2)] == [0, 1]
@@ -110,7 +110,7 @@ async def test_accepting_stops_without_file_descriptors() -> None:
 
 @pytest.mark.parametrize("most", [0, 2 * BATCH], ids=["inherited", "own"])
 async def test_the_stop_accepts_waiting_connections(most: int) -> None:
-    """A stop accepts all waiting connections or none, and closes the socket."""
+    """A stop accepts up to the given number of waiting connections, and closes the socket."""
     accepting = Accepting([None] * (2 * BATCH))
     await accepting.acceptor.end(most)
 
@@ -120,7 +120,7 @@ async def test_the_stop_accepts_waiting_connections(most: int) -> None:
 
 
 async def test_a_connection_that_fails_is_logged() -> None:
-    """A connection that fails in accept is closed, and the other connections continue."""
+    """A connection that fails after `accept` is logged and closed. Other connections continue."""
     accepting = Accepting([None, None])
     accepting.loop.connect_accepted_socket = failing  # type: ignore[method-assign]
     with capture_logs() as logged:
@@ -134,7 +134,7 @@ async def failing(make: object, accepted: socket.socket) -> None:
 
 
 class Noting:
-    """Application that records the paths in the order of their answers."""
+    """Application that records the paths of requests in the order of the answers."""
 
     def __init__(self) -> None:
         self.answered: list[str] = []
@@ -153,7 +153,7 @@ class Noting:
 
 @pytest.fixture
 def crowded() -> Iterator[tuple[Noting, socket.socket]]:
-    """A listening socket on which 150 clients wait, each with 50 pipelined requests."""
+    """Listening socket on which 150 clients wait, each with 50 pipelined requests."""
     with bind("127.0.0.1", 0) as listening, ExitStack() as crowd:
         for _ in range(CROWD):
             member = crowd.enter_context(socket.create_connection(listening.getsockname()))
@@ -164,8 +164,8 @@ def crowded() -> Iterator[tuple[Noting, socket.socket]]:
 def test_a_new_connection_is_served_before_pipelined_requests(
     crowded: tuple[Noting, socket.socket],
 ) -> None:
-    """A new connection waits for the first request of each pipelining connection, not for
-    all requests.
+    """A new connection waits for one request of each pipelining connection, not for all
+    requests.
     """
     app, listening = crowded
     host, port = listening.getsockname()

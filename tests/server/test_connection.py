@@ -1,6 +1,4 @@
-"""A connection without a network: when it reads, when it ends, and which answers it sends
-before.
-"""
+"""Tests of a connection without a network: its reads, its answers, and its end."""
 
 import pytest
 
@@ -30,7 +28,7 @@ ANSWER_SECONDS = 30.0
     ],
 )
 async def test_complete_requests_are_answered_after_eof(sent: bytes, began: list[str]) -> None:
-    """After a client closed its side, its complete requests are answered and the
+    """After the client closed its sending side, complete requests are answered. Then the
     connection closes.
     """
     stage = Stage()
@@ -51,7 +49,7 @@ async def test_complete_requests_are_answered_after_eof(sent: bytes, began: list
 
 @pytest.mark.parametrize("sent", [b"", b"GET /1", UPLOAD % 1], ids=["nothing", "head", "body"])
 async def test_eof_in_an_incomplete_request_gets_no_answer(sent: bytes) -> None:
-    """A client that disconnects within a request is removed without an answer."""
+    """A client that disconnects within a request gets no answer, and the connection ends."""
     stage = Stage()
     connection, transport = stage.connect()
     receive(connection, sent)
@@ -62,7 +60,7 @@ async def test_eof_in_an_incomplete_request_gets_no_answer(sent: bytes) -> None:
 
 
 async def test_eof_after_an_answer_closes_the_connection() -> None:
-    """A client that disconnects after its answer is removed."""
+    """If the client closes its sending side after an answer, the connection ends."""
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect()
@@ -74,7 +72,7 @@ async def test_eof_after_an_answer_closes_the_connection() -> None:
 
 
 async def test_no_request_starts_while_an_answer_is_unread() -> None:
-    """While one answer waits in the buffer, no further request of the connection starts."""
+    """While an answer waits in the write buffer, no further request of the connection starts."""
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect(room=100)
@@ -111,9 +109,7 @@ async def test_pipelined_requests_wait_for_the_answer(room: int) -> None:
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])
 async def test_bytes_after_a_body_wait_unparsed(chunked: bool) -> None:
-    """While a request is running, bytes after the end of its body stay unparsed, for
-    every framing.
-    """
+    """While a request runs, bytes after the end of its body stay unparsed, with each framing."""
     stage = Stage()
     connection, _ = stage.connect()
     parts = [UPLOAD % 1, b"c", b"de"]
@@ -133,7 +129,7 @@ async def test_bytes_after_a_body_wait_unparsed(chunked: bool) -> None:
 
 
 async def test_reading_pauses_with_one_read_waiting() -> None:
-    """After a request at most one read is buffered; reading resumes after the answer."""
+    """Behind a running request at most one read is buffered. Reading resumes after the answer."""
     stage = Stage()
     connection, transport = stage.connect()
     receive(connection, REQUEST % 1)
@@ -149,7 +145,7 @@ async def test_reading_pauses_with_one_read_waiting() -> None:
 
 
 async def test_reading_pauses_while_a_body_is_not_consumed() -> None:
-    """Reading pauses while the application has not consumed the received part of a body."""
+    """Reading pauses while the application has not read the received part of the body."""
     stage = Stage()
     connection, transport = stage.connect()
     receive(connection, (UPLOAD % 1).replace(b"Length: 5", b"Length: 500000"))
@@ -162,7 +158,7 @@ async def test_reading_pauses_while_a_body_is_not_consumed() -> None:
 
 
 async def test_head_timeout_starts_after_the_answer() -> None:
-    """The deadline of an incomplete head starts when the connection is allowed to read it."""
+    """The deadline of an incomplete head starts when the connection can read the head."""
     stage = Stage()
     connection, transport = stage.connect()
     receive(connection, REQUEST % 1 + (REQUEST % 2)[:-2])
@@ -195,7 +191,7 @@ async def test_waiting_requests_are_answered_after_eof() -> None:
 
 
 async def test_a_connection_continues_after_a_late_read() -> None:
-    """After a client reads an answer late, the connection continues as usual."""
+    """After the client has read an answer late, the connection serves further requests."""
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect(room=100)
@@ -214,7 +210,7 @@ async def test_a_connection_continues_after_a_late_read() -> None:
 
 @pytest.mark.parametrize("is_stop", [False, True], ids=["connection: close", "stop"])
 async def test_the_last_answer_can_be_read_before_lingering(is_stop: bool) -> None:
-    """The time for lingering starts when the client has read the last answer."""
+    """The wait before the close begins when the client has read the last answer."""
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect(room=100)
@@ -235,7 +231,7 @@ async def test_the_last_answer_can_be_read_before_lingering(is_stop: bool) -> No
 
 
 async def test_an_unread_last_answer_is_aborted() -> None:
-    """A last answer that the client never reads ends at the deadline for answers."""
+    """If the client does not read the last answer, the connection is aborted at its deadline."""
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect(room=100)
@@ -247,7 +243,7 @@ async def test_an_unread_last_answer_is_aborted() -> None:
 
 
 async def test_a_stop_sends_no_second_refusal() -> None:
-    """During a stop, bytes after an unread error answer are not parsed."""
+    """During a stop, bytes after an unread error answer are ignored and get no second error."""
     stage = Stage()
     connection, transport = stage.connect(room=100)
     receive(connection, b"GET /1 HTTP/1.1\r\nno header\r\n")
@@ -264,7 +260,7 @@ async def test_a_stop_sends_no_second_refusal() -> None:
 
 @pytest.mark.parametrize(("version", "asked"), [(b"1.1", 1), (b"1.0", 0)], ids=["1.1", "1.0"])
 async def test_only_http_1_1_gets_100_continue(version: bytes, asked: int) -> None:
-    """`100 Continue` is sent to HTTP/1.1 clients only."""
+    """Only HTTP/1.1 clients get `100 Continue`."""
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect()
@@ -279,9 +275,7 @@ async def test_only_http_1_1_gets_100_continue(version: bytes, asked: int) -> No
 
 
 async def test_connections_far_above_the_limit_are_aborted() -> None:
-    """A few connections above the limit get an error answer; further connections are
-    closed without one.
-    """
+    """64 connections above the limit get an error answer. Further connections get no answer."""
     stage = Stage(max_connections=2)
     busy = [stage.connect() for _ in range(2)]
     for connection, _ in busy:
@@ -295,7 +289,7 @@ async def test_connections_far_above_the_limit_are_aborted() -> None:
 
 
 async def test_the_longest_idle_connection_is_closed_first() -> None:
-    """A new connection above the limit closes the connection that has been idle longest."""
+    """A new connection above the limit closes the connection that is idle longest."""
     stage = Stage(max_connections=3)
     stage.app.may_answer.set()
     (first, one), (_, two), (_, three) = (stage.connect() for _ in range(3))
@@ -311,7 +305,9 @@ LAST_LONG = b"POST /a HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\nContent-
 
 
 async def test_the_read_size_depends_on_waiting_bytes() -> None:
-    """A connection with more buffered bytes reads less; other connections are not affected."""
+    """A connection with more unparsed bytes reads less at once. Other connections read as
+    before.
+    """
     stage = Stage()
     reads = [stage.connect()[0] for _ in range(2)]
     sizes = [len(each.get_buffer(65_536)) for each in reads]
@@ -324,7 +320,7 @@ async def test_the_read_size_depends_on_waiting_bytes() -> None:
 
 
 def test_a_body_of_many_reads_is_whole(serve_echo: ServeEcho) -> None:
-    """A body of many reads is complete, because bytes are copied from the shared buffer."""
+    """A body from many reads arrives complete, although all reads use the same buffer."""
     body = bytes(range(256)) * (READ_BYTES // 64)
     (answer,) = exchange(serve_echo(), LAST_LONG % len(body) + body)
 

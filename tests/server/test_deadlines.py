@@ -37,16 +37,16 @@ SLOW_SOCKETS = 40
 def test_a_deadline_frees_the_socket(
     serve_echo: ServeEcho, setting: str, sent: bytes, expected: list[int | str]
 ) -> None:
-    """A client that stops within a request is answered and disconnected at the deadline."""
+    """At its deadline, a client that stopped within a request gets an answer and is
+    disconnected.
+    """
     answers = exchange(serve_echo(**{setting: SHORT_SECONDS}), sent)
 
     assert [answer.saw for answer in answers] == expected
 
 
 def test_fields_of_408(serve_echo: ServeEcho) -> None:
-    """The 408 for a slow request has the API's JSON shape, is marked as safe to repeat,
-    and closes the connection.
-    """
+    """The 408 for a slow client is JSON with `retryable` true, and closes the connection."""
     (answer,) = exchange(serve_echo(body_timeout_seconds=SHORT_SECONDS), UPLOAD)
 
     assert (answer.status, answer.json["name"]) == (408, "RequestTimeout")
@@ -105,9 +105,7 @@ def test_a_client_that_does_not_read_is_disconnected(
 
 
 def test_a_slow_reader_gets_the_whole_answer(serve_echo: ServeEcho) -> None:
-    """A client that reads slowly but steadily gets the whole answer after the deadline
-    for reading nothing.
-    """
+    """A client that reads slowly but steadily gets the whole answer, even after the deadline."""
     url = serve_echo(answer_timeout_seconds=SHORT_SECONDS)
     with connected(url) as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 262_144)
@@ -121,8 +119,8 @@ def test_a_slow_reader_gets_the_whole_answer(serve_echo: ServeEcho) -> None:
 
 
 def test_a_steady_reader_gets_the_whole_answer(serve_echo: ServeEcho) -> None:
-    """A steady reader is recognized, although socket buffers could hold more than the
-    client reads in the time.
+    """A steady reader stays connected, although socket buffers hold more than it reads until a
+    check.
     """
     url = serve_echo(answer_timeout_seconds=0.5)
     with connected(url) as client:
@@ -140,7 +138,9 @@ def test_a_steady_reader_gets_the_whole_answer(serve_echo: ServeEcho) -> None:
 
 
 def test_slow_clients_do_not_delay_other_clients(serve_echo: ServeEcho) -> None:
-    """Incomplete requests and idle readers delay no other request, and all are freed at the end."""
+    """Incomplete requests and idle readers delay no other request. At the end all are
+    disconnected.
+    """
     url = serve_echo(head_timeout_seconds=2 * SHORT_SECONDS, body_timeout_seconds=2 * SHORT_SECONDS)
     with ExitStack() as stack:
         slow = [stack.enter_context(connected(url)) for _ in range(SLOW_SOCKETS)]

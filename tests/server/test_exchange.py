@@ -1,4 +1,4 @@
-"""Answers of an application: each is written at once, and has one meaning."""
+"""Tests of the answers that an ASGI application sends through a connection."""
 
 import asyncio
 import logging
@@ -27,7 +27,7 @@ class Recorded(Held):
     def __init__(self) -> None:
         super().__init__()
         self.parts: list[bytes | bytearray | memoryview] = []
-        """The objects that were written without joining them."""
+        """Objects that the connection wrote without joining."""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.writes += 1
@@ -50,7 +50,7 @@ def quiet() -> Iterator[None]:
 async def answered(
     app: ASGIApp, request: bytes = REQUEST % 1, transport: Recorded | None = None
 ) -> Recorded:
-    """The response to a request as a client receives it."""
+    """Returns the response to a request as a client receives the response."""
     settings = ServerSettings()
     server = GatewayServer(app, settings)
     server.config.load()
@@ -65,7 +65,7 @@ async def answered(
 
 
 def sending(*messages: Message) -> ASGIApp:
-    """An application that sends these messages."""
+    """Application that sends these ASGI messages."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         for message in messages:
@@ -92,7 +92,9 @@ async def test_head_and_body_are_written_at_once() -> None:
 
 
 async def test_a_large_part_is_not_copied() -> None:
-    """Clients that do not read share the bytes of a file, without a copy for each client."""
+    """Large parts of a body are written without a copy, so many clients share the bytes of a
+    file.
+    """
     chunk = bytes(CHUNK_BYTES)
     length = (b"content-length", b"%d" % len(chunk))
 
@@ -122,7 +124,7 @@ async def test_a_large_part_is_not_copied() -> None:
 async def test_a_body_of_unknown_length_is_sent_in_chunks(
     messages: Sequence[Message], expected: bytes
 ) -> None:
-    """Each part of a body of unknown length is one chunk; an empty part sends nothing."""
+    """Each part of a body of unknown length is one chunk. An empty part sends nothing."""
     seen = await answered(sending(*messages))
 
     assert seen.written == b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + expected
@@ -141,9 +143,7 @@ async def test_a_body_of_unknown_length_is_sent_in_chunks(
 async def test_an_answer_without_a_body_ends_with_its_head(
     method: bytes, status: int, headers: Headers, expected: bytes
 ) -> None:
-    """A response to HEAD ends with its head, whatever the application sends, and the
-    connection stays open.
-    """
+    """A response to HEAD ends with its head, even if the application sends a body."""
     body = b"{}" if method == b"HEAD" else b""
     app = sending(start(*headers, status=status), part(body))
     seen = await answered(app, (REQUEST % 1).replace(b"GET", method))
@@ -153,8 +153,9 @@ async def test_an_answer_without_a_body_ends_with_its_head(
 
 
 async def test_an_application_can_close_the_connection() -> None:
-    """If the application sends `Connection: close`, the header is sent
-    once and the connection ends."""
+    """With `Connection: close` from the application, the header is sent once and the connection
+    ends.
+    """
     seen = await answered(sending(start(LENGTH, (b"connection", b"close")), part(b"{}")))
 
     assert seen.written.count(b"connection: close\r\n") == 1
@@ -238,7 +239,7 @@ async def test_a_failed_http_1_0_body_ends_with_a_reset() -> None:
 
 
 async def test_sending_stops_after_the_client_left() -> None:
-    """After its client disconnected, the application makes no more parts of the answer."""
+    """After the client disconnected, `send` stops an application that sends further parts."""
     parts: list[bytes] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -255,7 +256,7 @@ async def test_sending_stops_after_the_client_left() -> None:
 
 
 async def test_a_second_answer_closes_the_connection() -> None:
-    """A second answer of the same application call closes the connection."""
+    """If an application sends a second answer to a request, the connection closes."""
     seen = await answered(sending(start(LENGTH), part(b"{}"), part(b"{}")))
 
     assert seen.written.count(b"HTTP/1.1 ") == 1

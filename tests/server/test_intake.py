@@ -32,14 +32,16 @@ def within_body(length: float, came: bytes = b"") -> Intake:
     "data", [HEAD, b"\r\n" * 9 + HEAD, b"\n" + HEAD, HEAD[:-1], b"\r\n" * 9, b"\r"]
 )
 def test_one_head_is_one_portion(data: bytes) -> None:
-    """A head is one portion, with blank lines before it; blank lines alone are one, too."""
+    """A head with the blank lines before it is one portion. Blank lines alone are one portion,
+    too.
+    """
     assert Intake(SETTINGS).take(data) == len(data)
     assert Intake(SETTINGS).take(data + b"x") == len(data) + (not data.endswith(HEAD))
 
 
 @pytest.mark.parametrize("cut", range(1, len(HEAD)))
 def test_the_end_of_a_head_is_found_wherever_it_is_cut(cut: int) -> None:
-    """The end of a head is found for every split into two reads; later bytes are left."""
+    """The end of a head is found for each split into two reads. Later bytes stay unparsed."""
     assert within_head(HEAD[:cut]).take(HEAD[cut:] + HEAD) == len(HEAD) - cut
 
 
@@ -62,14 +64,15 @@ def test_a_portion_ends_with_the_body(
 
 
 def test_a_portion_is_at_most_twice_the_head_limit() -> None:
-    """A head without an end gives portions of at most twice `max_head_bytes` in total."""
+    """Portions of a head without an end have at most twice `max_head_bytes` in total."""
     assert Intake(SETTINGS).take(b"x" * 5_000) == 2 * SETTINGS.max_head_bytes
     assert within_head(b"x" * 300).take(b"x" * 5_000) == 2 * SETTINGS.max_head_bytes - 300
 
 
 def test_many_portions_use_up_the_body_limit() -> None:
-    """Each cut costs extra, so a chunked body of many cuts reaches the
-    limit after some 2,000 cuts."""
+    """A body of 1 MB in small chunks reaches the limit after some 2,000 splits, because splits
+    cost extra.
+    """
     intake = Intake(ServerSettings(max_body_bytes=1_000_000))
     intake.begin_body(math.inf)
     cuts = 0

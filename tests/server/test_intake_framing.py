@@ -1,4 +1,4 @@
-"""Ambiguous requests get an error, or exactly one answer each."""
+"""Tests that an ambiguous request gets an error, and any other request exactly one answer."""
 
 from collections.abc import Sequence
 
@@ -104,8 +104,8 @@ CASES: dict[str, tuple[bytes, Answers]] = {
 def test_every_request_has_one_meaning(
     echo_url: str, sent: bytes, expected: Answers, is_split: bool
 ) -> None:
-    """An ambiguous request gets an error and closes the connection; other requests are
-    parsed exactly.
+    """An ambiguous request gets an error and closes the connection. Other requests are parsed
+    exactly.
     """
     parts = single_bytes(sent + PROBE) if is_split else [sent + PROBE]
     answers = exchange(echo_url, *parts)
@@ -131,7 +131,7 @@ def test_trailers_are_not_headers(echo_url: str) -> None:
 
 
 def test_pipelined_requests_are_answered_in_order(echo_url: str) -> None:
-    """Pipelined requests are answered in order, also an error answer among them."""
+    """Pipelined requests get their answers in order, also if one of the answers is an error."""
     sent = get(b"/slow") + get(b"/1") + post(CL3, body=b"abc") + get(b"/2") + b"x\r\n"
     answers = exchange(echo_url, sent + PROBE)
 
@@ -139,8 +139,8 @@ def test_pipelined_requests_are_answered_in_order(echo_url: str) -> None:
 
 
 def test_an_unread_body_after_expect_closes_the_connection(echo_url: str) -> None:
-    """If `Expect: 100-continue` gets an error answer, the connection ends, because the
-    body might follow.
+    """After an error answer to `Expect: 100-continue`, the connection ends, because the body
+    might follow.
     """
     sent = post(b"Expect: 100-continue", HIDDEN_LENGTH).replace(b"/a", b"/unread")
     answers = exchange(echo_url, sent, HIDDEN)
@@ -150,7 +150,7 @@ def test_an_unread_body_after_expect_closes_the_connection(echo_url: str) -> Non
 
 
 def test_expect_100_continue(echo_url: str) -> None:
-    """A client with `Expect: 100-continue` gets `100 Continue`, and its body is read."""
+    """A request with `Expect: 100-continue` gets `100 Continue`, and then its body is read."""
     sent = post(b"Expect: 100-continue", CL3)
     answers = exchange(echo_url, sent, b"abc", PROBE)
 
@@ -173,5 +173,5 @@ def test_expect_100_continue(echo_url: str) -> None:
     ],
 )
 def test_whole_requests_end_before_an_incomplete_one(whole: bytes, rest: bytes) -> None:
-    """Bytes of an incomplete last request are cut off; complete invalid requests stay."""
+    """Bytes of an incomplete last request are cut off. Complete requests stay, also if invalid."""
     assert whole_requests(whole + rest) == whole

@@ -1,4 +1,4 @@
-"""Clients that send too much or open too many connections."""
+"""Tests of clients that send too much or open too many connections."""
 
 from contextlib import ExitStack
 
@@ -38,7 +38,7 @@ def test_an_endless_head_is_refused_at_the_limit(
 def test_the_limit_of_a_head_does_not_depend_on_its_packets(
     serve_echo: ServeEcho, size: int
 ) -> None:
-    """The server accepts heads up to twice the limit, independent of the packet size."""
+    """The connection reads heads up to twice the limit, for each size of packets."""
     url = serve_echo(max_head_bytes=500)
     start = b"GET /a HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\nX: "
     seen = []
@@ -51,7 +51,7 @@ def test_the_limit_of_a_head_does_not_depend_on_its_packets(
 
 
 def test_the_number_of_header_lines_is_limited(serve_echo: ServeEcho) -> None:
-    """Too many header lines are an error, however short the lines are."""
+    """Too many header lines are an error, also if the lines are short."""
     url = serve_echo()
     seen = []
     for count in (MAX_HEADER_LINES, MAX_HEADER_LINES + 1):
@@ -97,7 +97,7 @@ def test_bytes_between_chunks_are_limited(
 
 
 def test_the_body_limit_applies_to_each_request(serve_echo: ServeEcho) -> None:
-    """The limit of bytes starts again for each body of a connection."""
+    """The body limit counts separately for each request of a connection."""
     url = serve_echo(max_body_bytes=10_000, max_head_bytes=10_000)
     upload = CHUNKED + b"%x\r\n%b\r\n0\r\n\r\n" % (10_000, b"x" * 10_000)
     answers = exchange(url, *[upload] * 10, LAST)
@@ -106,7 +106,7 @@ def test_the_body_limit_applies_to_each_request(serve_echo: ServeEcho) -> None:
 
 
 def test_a_body_before_a_head_does_not_count_as_head(serve_echo: ServeEcho) -> None:
-    """A large body and the next head in one packet are both accepted."""
+    """A large body and the next head in the same packet are both accepted."""
     body = b"x" * 200_000
     upload = b"POST /a HTTP/1.1\r\nHost: gateway\r\nContent-Length: %d\r\n\r\n" % len(body)
     answers = exchange(serve_echo(), upload + body + LAST)
@@ -121,7 +121,7 @@ def test_a_body_before_a_head_does_not_count_as_head(serve_echo: ServeEcho) -> N
     "length", [b"Transfer-Encoding: chunked", b"Content-Length: 3000000"], ids=["chunked", "length"]
 )
 def test_an_unread_large_body_closes_the_connection(serve_echo: ServeEcho, length: bytes) -> None:
-    """After an answer that ignored a large body, the connection closes without reading the body."""
+    """If the application answers without reading a large body, the connection closes."""
     head = b"POST /unread HTTP/1.1\r\nHost: gateway\r\n%b\r\n\r\n" % length
     answers = exchange(serve_echo(), head, *[b"10000\r\n" + FILLER + b"\r\n"] * 40)
 
@@ -130,7 +130,7 @@ def test_an_unread_large_body_closes_the_connection(serve_echo: ServeEcho, lengt
 
 
 def test_an_unread_short_body_keeps_the_connection(serve_echo: ServeEcho) -> None:
-    """A short body that the answer ignored is read, and the connection stays open."""
+    """If the application answers without reading a short body, the connection stays open."""
     url = serve_echo()
     head = b"POST /unread HTTP/1.1\r\nHost: gateway\r\nContent-Length: 3\r\n\r\n"
     together = exchange(url, head + b"abc" + LAST)
@@ -164,8 +164,8 @@ def test_thousands_of_requests_at_once_are_answered(
 
 
 def test_a_connection_above_the_limit_closes_an_idle_one(serve_echo: ServeEcho) -> None:
-    """At the limit of connections, a new connection closes an idle one; active requests
-    are answered.
+    """At the limit, a new connection closes an idle connection. Active requests get their
+    answers.
     """
     url = serve_echo(max_connections=2)
     with connected(url) as idle, connected(url) as busy:
@@ -180,7 +180,7 @@ def test_a_connection_above_the_limit_closes_an_idle_one(serve_echo: ServeEcho) 
 
 
 def test_a_connection_above_the_limit_gets_503(serve_echo: ServeEcho) -> None:
-    """If all connections are active at the limit, a new connection gets a retry time at once."""
+    """At the limit with only active connections, a new connection gets 503 with `Retry-After`."""
     url = serve_echo(max_connections=3)
     with ExitStack() as stack:
         busy = [stack.enter_context(connected(url)) for _ in range(3)]

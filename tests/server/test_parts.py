@@ -1,4 +1,4 @@
-"""Tests of streamed bodies over sockets: what clients see if a body breaks off."""
+"""Tests of streamed bodies over sockets, and of bodies that end too early."""
 
 import http.client
 import shutil
@@ -22,11 +22,11 @@ from gateway.web.request import Request
 PART = b"x" * 65_536
 CURL = shutil.which("curl") or ""
 WAIT_SECONDS = 30.0
-"""Until a test fails; what it waits for comes after a second at most."""
+"""Maximum seconds that a test waits. The expected event comes within a second."""
 
 
 class Parts:
-    """Application whose body has `count` parts and then fails, except at `/whole`."""
+    """Application whose body has `count` parts and then fails. The body of `/whole` is complete."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -85,7 +85,7 @@ def test_a_broken_body_is_an_error_for_the_client(count: int) -> None:
 @pytest.mark.parametrize("version", ["--http1.1", "--http1.0"])
 @pytest.mark.parametrize("count", [1, 40])
 def test_curl_sees_that_a_body_breaks_off(version: str, count: int) -> None:
-    """curl reports an error for a broken body, in HTTP/1.1 and in HTTP/1.0."""
+    """curl reports an error for an incomplete body, in HTTP/1.1 and in HTTP/1.0."""
     with serving(Parts(count)) as url:
         whole, broken = curl(f"{url}/whole", version), curl(url, version)
 
@@ -95,7 +95,7 @@ def test_curl_sees_that_a_body_breaks_off(version: str, count: int) -> None:
 
 @contextmanager
 def silent_client(url: str) -> Iterator[socket.socket]:
-    """A client that has read only the status of its answer."""
+    """Client that has read only the status of its answer."""
     address = urlsplit(url)
     with socket.create_connection((address.hostname, address.port), WAIT_SECONDS) as client:
         client.sendall(b"GET / HTTP/1.1\r\nHost: gateway\r\n\r\n")
@@ -115,8 +115,8 @@ def is_whole(client: socket.socket) -> bool:
 
 
 def test_parts_stop_for_a_client_that_does_not_read() -> None:
-    """A client that does not read is disconnected at the deadline, and no further parts
-    are made.
+    """A client that does not read is disconnected at the deadline. The application makes no
+    further parts.
     """
     parts = Parts(10_000)
     with serving(parts, answer_timeout_seconds=0.3) as url, silent_client(url) as client:
@@ -141,7 +141,7 @@ def test_parts_stop_when_the_client_leaves() -> None:
 
 @contextmanager
 def asking(url: str, path: str) -> Iterator[http.client.HTTPResponse]:
-    """Response whose body is still unread."""
+    """Response whose body the client has not read."""
     address = urlsplit(url)
     client = http.client.HTTPConnection(address.hostname or "", address.port, WAIT_SECONDS)
     client.request("GET", path)
@@ -150,7 +150,7 @@ def asking(url: str, path: str) -> Iterator[http.client.HTTPResponse]:
 
 
 def test_a_stop_breaks_an_unfinished_body() -> None:
-    """A stop ends a body after the time for requests, without its last chunk."""
+    """A stop cuts off an unfinished body after `shutdown_seconds`, without the last chunk."""
     parts = Parts(10_000)
     with ExitStack() as clients:
         with serving(parts, shutdown_seconds=0.3) as url:
@@ -162,7 +162,7 @@ def test_a_stop_breaks_an_unfinished_body() -> None:
 
 
 def test_a_stop_waits_for_a_body_being_read() -> None:
-    """A stop waits until the client has read a body that is being sent."""
+    """A stop waits until the client has read a body that the server is sending."""
     read: list[bytes] = []
     with ExitStack() as clients:
         with serving(Parts(100)) as url:

@@ -1,4 +1,4 @@
-"""Pipelined requests: connections are answered in turn, without delaying others."""
+"""Tests that pipelining connections are answered in turn, and do not delay other clients."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -15,7 +15,7 @@ MAX_TURNS = 2_000
 
 @asynccontextmanager
 async def crowded() -> AsyncIterator[Stage]:
-    """A stage with 300 connections that each have one answer and many waiting requests."""
+    """Stage with 300 connections that each have got one answer and have many waiting requests."""
     stage = Stage()
     stage.app.may_answer.set()
     crowd = [stage.connect()[0] for _ in range(CROWD)]
@@ -36,15 +36,15 @@ async def until(is_done: Callable[[], bool]) -> None:
 
 
 async def answers_before(stage: Stage, path: str) -> int:
-    """The number of answers, from now on, before the answer to a path."""
+    """Number of answers, from now on, before the answer to a path."""
     before = len(stage.app.ended)
     await until(lambda: path in stage.app.ended)
     return stage.app.ended.index(path) - before
 
 
 async def test_a_turn_of_the_loop_answers_few_pipelined_requests() -> None:
-    """One iteration of the event loop answers few pipelined requests, so that other
-    connections are served.
+    """One iteration of the event loop starts few pipelined requests, so that other clients are
+    served.
     """
     counts = []
     async with crowded() as stage:
@@ -57,7 +57,7 @@ async def test_a_turn_of_the_loop_answers_few_pipelined_requests() -> None:
 
 
 async def test_new_bytes_do_not_change_the_queue_position() -> None:
-    """New bytes of a connection do not change its position in the queue."""
+    """Further bytes of a connection do not change the connection's position in the queue."""
     async with crowded() as stage:
         connection, _ = stage.connect()
         receive(connection, REQUEST % 2 + REQUEST % 3)
@@ -69,7 +69,7 @@ async def test_new_bytes_do_not_change_the_queue_position() -> None:
 
 
 async def test_connections_that_pipeline_take_turns() -> None:
-    """Each pipelining connection is answered once before any is answered again."""
+    """Each pipelining connection gets one answer before any connection gets a second answer."""
     stage, count = Stage(), 2 * PER_TURN
     stage.app.may_answer.set()
     for number in range(count):

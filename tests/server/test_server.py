@@ -1,4 +1,4 @@
-"""Stop of a server: each request sent in time is answered, and no client delays the stop."""
+"""Tests of the stop of a server: timely requests are answered, and no client delays the stop."""
 
 import select
 import signal
@@ -50,13 +50,13 @@ IGNORING = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
 
 @dataclass(frozen=True)
 class Running:
-    """A server in the background that tests can stop."""
+    """Server in the background that a test can stop."""
 
     server: GatewayServer
     url: str
 
     def stop(self) -> None:
-        """Stop the server and wait until it accepts no connections."""
+        """Stop the server, and wait until the server accepts no connections."""
         self.server.should_exit = True
         assert until(lambda: not self._takes_connections())
 
@@ -84,7 +84,7 @@ def running_echo() -> Iterator[Running]:
 
 
 def test_requests_during_a_stop_are_answered() -> None:
-    """During a stop, a request of an open connection is answered as its last request."""
+    """During a stop, an open connection gets an answer to one more request, then closes."""
     with running_echo() as echo, connected(echo.url) as idle, connected(echo.url) as fresh:
         idle.sendall(REQUEST)
         idle.recv(65_536)
@@ -128,9 +128,7 @@ def test_running_requests_are_answered_at_a_stop() -> None:
 
 
 def test_requests_of_a_client_that_left_are_not_started(caplog: pytest.LogCaptureFixture) -> None:
-    """During a stop, queued requests of a disconnected client do not start, and no error
-    is logged.
-    """
+    """During a stop, queued requests of a disconnected client do not start. No error is logged."""
     with running_echo() as echo:
         with connected(echo.url) as client:
             client.sendall(SLOW * 3)
@@ -155,7 +153,9 @@ def test_a_server_without_connections_stops_at_once() -> None:
 async def stop_behind_callers(
     listening: socket.socket, is_inherited: bool = False
 ) -> list[socket.socket]:
-    """Open connections with one request each, stop the server at once, and return the sockets."""
+    """Open connections with one request each, stop the server at once, and return the client
+    sockets.
+    """
     server = GatewayServer(echo_app(), ServerSettings(), is_inherited=is_inherited)
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
@@ -169,7 +169,7 @@ async def stop_behind_callers(
 
 
 async def test_connections_before_a_stop_are_accepted() -> None:
-    """Connections that the kernel completed before the stop are accepted and answered."""
+    """Connections that the kernel completed before a stop are accepted and answered."""
     callers = await stop_behind_callers(bind("127.0.0.1", 0))
     seen = [[each.saw for each in answers_of(client)] for client in callers]
     for client in callers:
@@ -179,9 +179,7 @@ async def test_connections_before_a_stop_are_accepted() -> None:
 
 
 async def test_an_inherited_socket_keeps_waiting_connections() -> None:
-    """At a stop, connections of an inherited socket that are not accepted stay for the
-    next server.
-    """
+    """At a stop, waiting connections of an inherited socket stay for the next server."""
     with bind("127.0.0.1", 0) as kept:
         callers = await stop_behind_callers(kept.dup(), is_inherited=True)
         answered, _, _ = select.select(callers, [], [], 0)
@@ -196,8 +194,8 @@ async def test_an_inherited_socket_keeps_waiting_connections() -> None:
 
 
 def test_one_read_waits_behind_a_request() -> None:
-    """While a request runs, at most one read of further bytes is buffered; all requests
-    are answered.
+    """While a request runs, at most one read of further bytes is buffered. All requests are
+    answered.
     """
     with running_echo() as echo, connected(echo.url) as client:
         send(client, SLOW + REQUEST * 5000 + LAST)
@@ -212,7 +210,7 @@ def test_one_read_waits_behind_a_request() -> None:
 
 
 def test_an_ignored_hangup_stays_ignored() -> None:
-    """A process started by `nohup` continues after SIGHUP, and ends at SIGTERM."""
+    """A process that `nohup` started continues after SIGHUP, and ends at SIGTERM."""
     program = IGNORING + HANGING.replace("await asyncio.Event().wait()", "")
     process = subprocess.Popen(  # noqa: S603  (our own program)
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
@@ -233,7 +231,7 @@ def test_an_ignored_hangup_stays_ignored() -> None:
 
 
 def test_a_hanging_shutdown_is_ended() -> None:
-    """A hanging application is ended shortly after the time for requests."""
+    """A process whose application hangs ends shortly after `shutdown_seconds`."""
     process = subprocess.Popen(  # noqa: S603  (our own program)
         [sys.executable, "-c", HANGING], stdout=subprocess.PIPE, text=True
     )

@@ -21,7 +21,7 @@ PROXY = "10.0.0.1"
 
 
 def forwarded(number: int, address: str, claim: str | None = None) -> bytes:
-    """Request as a proxy forwards it, with the client's own Forwarded header in `claim`."""
+    """Request that a proxy forwards. `claim` is the client's own Forwarded header."""
     own = "" if claim is None else f"Forwarded: {claim}\r\n"
     return (REQUEST % number)[:-2] + f"X-Forwarded-For: {address}\r\n{own}\r\n".encode()
 
@@ -29,7 +29,7 @@ def forwarded(number: int, address: str, claim: str | None = None) -> bytes:
 def incomplete_heads(
     stage: Stage, count: int, peer: str = "127.0.0.1"
 ) -> list[tuple[Connection, Held]]:
-    """`count` connections of one address, each with an incomplete head."""
+    """Open `count` connections from one address, each with an incomplete head."""
     made = []
     for _ in range(count):
         made.append(stage.connect(peer=peer))
@@ -38,7 +38,7 @@ def incomplete_heads(
 
 
 def statuses(made: Sequence[tuple[Connection, Held]]) -> list[str]:
-    """The status of the first answer on each connection, empty if none came."""
+    """Status of the first answer on each connection, or "" for a connection without an answer."""
     return [transport.written[9:12].decode() for _, transport in made]
 
 
@@ -53,7 +53,7 @@ def statuses(made: Sequence[tuple[Connection, Held]]) -> list[str]:
     ],
 )
 def test_ipv6_addresses_count_by_network(address: str, same: str, other: str) -> None:
-    """IPv6 addresses count by their /64; IPv4 addresses count separately."""
+    """IPv6 addresses of one /64 network count together. Each IPv4 address counts separately."""
     assert network_of(address) == network_of(same) != network_of(other)
 
 
@@ -69,12 +69,12 @@ def test_ipv6_addresses_count_by_network(address: str, same: str, other: str) ->
     ids=["default", "a quarter", "set", "off", "a quarter of few"],
 )
 def test_default_limit_per_address(settings: dict[str, int], most: float) -> None:
-    """By default an address can have a quarter of all connections; 0 means no limit."""
+    """By default an address can have a quarter of all connections. 0 means no limit."""
     assert Slots(ServerSettings.model_validate(settings)).max_per_address == most
 
 
 async def test_the_limit_per_address() -> None:
-    """An address above its limit gets an error, while other addresses can connect."""
+    """An address above its limit gets 503, while other addresses can connect."""
     stage = Stage(max_connections=100, max_connections_per_address=3)
     greedy = incomplete_heads(stage, 5)
     other = incomplete_heads(stage, 1, peer="127.0.0.2")
@@ -86,8 +86,8 @@ async def test_the_limit_per_address() -> None:
 
 
 async def test_connections_far_above_the_address_limit_are_aborted() -> None:
-    """A few connections above an address's limit get an error answer; further connections
-    are closed.
+    """64 connections above an address's limit get an error answer. Further connections are
+    closed.
     """
     stage = Stage(max_connections=1000, max_connections_per_address=1)
     *refused, last = incomplete_heads(stage, MAX_REFUSED + 2)
@@ -98,8 +98,8 @@ async def test_connections_far_above_the_address_limit_are_aborted() -> None:
 
 
 async def test_a_new_connection_closes_an_idle_one_of_its_address() -> None:
-    """At an address's limit, its longest idle connection is closed; connections of other
-    addresses stay.
+    """At an address's limit, a new connection closes the longest idle connection of the same
+    address.
     """
     stage = Stage(max_connections=100, max_connections_per_address=2)
     stage.app.may_answer.set()
@@ -116,8 +116,8 @@ async def test_a_new_connection_closes_an_idle_one_of_its_address() -> None:
 
 
 async def test_a_connection_can_be_replaced_after_its_answer() -> None:
-    """At the limit, a new connection gets 503 while the others are active, and a later
-    one closes the connection that became idle.
+    """At the limit, a new connection gets 503 while all are active, and later replaces one that
+    became idle.
     """
     stage = Stage(max_connections=2, max_connections_per_address=0)
     stage.app.may_answer.set()
@@ -143,7 +143,7 @@ async def test_a_connection_can_be_replaced_after_its_answer() -> None:
 
 
 async def test_closed_connections_free_their_slots() -> None:
-    """Connections of an address count while they are open, and the count is deleted afterwards."""
+    """Connections of an address count while they are open. Afterwards the count is deleted."""
     stage = Stage(max_connections=100, max_connections_per_address=1)
     for _ in range(3):
         ((connection, transport),) = incomplete_heads(stage, 1)
@@ -156,7 +156,7 @@ async def test_closed_connections_free_their_slots() -> None:
 
 @pytest.mark.parametrize("peer", [PROXY, "::ffff:10.0.0.1"])
 async def test_a_trusted_proxy_has_no_connection_limit(peer: str) -> None:
-    """A trusted proxy has no limit, because its connections are of many clients."""
+    """A trusted proxy has no limit per address, because its connections are for many clients."""
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=1)
     made = [stage.connect(peer=peer) for _ in range(10)]
     for number, (connection, _) in enumerate(made):
@@ -172,7 +172,7 @@ async def test_a_trusted_proxy_has_no_connection_limit(peer: str) -> None:
 async def test_peers_of_a_unix_socket_count_unless_they_are_trusted(
     proxies: str, counted: int
 ) -> None:
-    """Unix socket clients count as one address, or as a trusted proxy."""
+    """Clients of a Unix socket count as one address, or have no limit if the proxy is trusted."""
     slots = Slots(ServerSettings(), parse_proxies(proxies))
     connection, _ = Stage().connect()
     Slot(slots, connection).take(None, ("/run/gateway.sock", None), 1)
@@ -181,8 +181,8 @@ async def test_peers_of_a_unix_socket_count_unless_they_are_trusted(
 
 
 async def test_requests_count_for_the_clients_of_a_proxy() -> None:
-    """Requests of a proxy count for the client's address; above the limit a request fails
-    and the connection stays.
+    """A proxy's request counts for the client's address. Above the limit it gets 503 on an open
+    connection.
     """
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=2)
     made = [stage.connect(peer=PROXY) for _ in range(4)]
@@ -219,7 +219,7 @@ CLAIMS = [f"for=198.51.100.{number}" for number in range(3)]
     ],
 )
 async def test_a_client_cannot_avoid_its_limit_by_a_header(claims: Sequence[str]) -> None:
-    """A client's own `Forwarded` header does not change the address that its proxy wrote."""
+    """A client's own `Forwarded` header does not change the address that the proxy added."""
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=2)
     made = [stage.connect(peer=PROXY) for _ in claims]
     for number, ((connection, _), claim) in enumerate(zip(made, claims, strict=True)):
@@ -234,7 +234,7 @@ async def test_a_client_cannot_avoid_its_limit_by_a_header(claims: Sequence[str]
 
 
 async def test_a_forged_header_does_not_use_the_limit_of_another() -> None:
-    """A false address in a client's header does not use up the limit of this address."""
+    """A forged address in a client's header does not use up the limit of this address."""
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=2)
     made = [stage.connect(peer=PROXY) for _ in range(6)]
     for number, (connection, _) in enumerate(made):
@@ -248,7 +248,7 @@ async def test_a_forged_header_does_not_use_the_limit_of_another() -> None:
 
 
 async def test_requests_without_a_readable_client_count_together() -> None:
-    """Requests of a proxy with an unreadable client address share one limit."""
+    """Requests of a proxy with invalid client addresses share one limit."""
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=2)
     made = [stage.connect(peer=PROXY) for _ in range(4)]
     for number, (connection, _) in enumerate(made[:3]):
@@ -261,7 +261,7 @@ async def test_requests_without_a_readable_client_count_together() -> None:
 
 
 async def test_a_request_counts_until_its_answer_is_read() -> None:
-    """A request counts until its client has read the answer or the connection ends."""
+    """A proxy's request counts until the client has read the answer or the connection ends."""
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=1)
     stage.app.may_answer.set()
     (slow, transport), (other, refused) = stage.connect(100, PROXY), stage.connect(peer=PROXY)
@@ -280,7 +280,9 @@ async def test_a_request_counts_until_its_answer_is_read() -> None:
 
 
 async def test_the_body_of_a_refused_upload_is_skipped() -> None:
-    """The short body of a rejected upload is read, and the proxy's connection stays open."""
+    """The short body of a refused request is read and discarded. The proxy's connection stays
+    open.
+    """
     stage = Stage(PROXIES, max_connections=100, max_connections_per_address=1)
     (busy, _), (connection, transport) = (stage.connect(peer=PROXY) for _ in range(2))
     receive(busy, forwarded(1, "192.0.2.1"))
@@ -307,14 +309,12 @@ class Waiting:
 
 
 def in_order(*connections: Waiting) -> IdleConnections:
-    """Connections in the order in which they became idle."""
+    """Idle connections, the longest idle first."""
     return OrderedDict.fromkeys(connections, None)
 
 
 def test_make_room_closes_the_longest_idle_connection() -> None:
-    """Each call closes the connection that is idle longest; without idle connections it
-    returns False.
-    """
+    """Each call of `make_room` closes the longest idle connection, or returns False without one."""
     first, second = Waiting(), Waiting()
     idle = in_order(first, second)
     made = [make_room(idle)]
@@ -327,7 +327,7 @@ def test_make_room_closes_the_longest_idle_connection() -> None:
 
 
 def test_make_room_skips_busy_connections() -> None:
-    """`make_room` skips a connection that is busy, and removes it from the idle list."""
+    """`make_room` skips a busy connection, and removes it from the idle connections."""
     busy, free = Waiting(is_idle=False), Waiting()
     idle = in_order(busy, free)
     made = make_room(idle)

@@ -26,7 +26,9 @@ SEEDS = range(200)
 async def test_a_stream_has_the_recorded_outcome(
     sent: str, ends: bool, expected: Sequence[object]
 ) -> None:
-    """Statuses, body sizes, and the kind and time of the end equal the recorded outcome."""
+    """Statuses, body sizes, and kind and time of the connection's end equal the recorded
+    outcome.
+    """
     outcome = await played([sent.encode("latin-1")], ends=ends)
 
     assert outcome == Outcome(*expected)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from gateway.server.slots import NEVER, Sweeper
 
 @dataclass(eq=False)
 class Waiting:
-    """A connection that records that its deadline was reported."""
+    """Fake connection that records calls of `expire`."""
 
     sweeper: Sweeper
     deadline: float = NEVER
@@ -38,7 +38,7 @@ def test_a_deadline_is_at_most_half_a_second_late(name: str) -> None:
 
 
 def test_a_connection_without_a_deadline_never_expires() -> None:
-    """A connection without a deadline is never reported as late."""
+    """`expire` of a connection without a deadline is never called."""
     sweeper = Sweeper(10.0)
     waiting = Waiting(sweeper)
     for _ in range(10_000):
@@ -49,7 +49,7 @@ def test_a_connection_without_a_deadline_never_expires() -> None:
 
 @pytest.mark.parametrize("seconds", [0.2, 10.0])
 async def test_an_overdue_deadline_expires_soon(seconds: float) -> None:
-    """`run` expires an overdue deadline within half a second."""
+    """`run` calls `expire` within half a second after a deadline has passed."""
     told = asyncio.Event()
 
     class Listening(Waiting):
@@ -67,7 +67,7 @@ async def test_an_overdue_deadline_expires_soon(seconds: float) -> None:
 
 
 def test_a_paused_process_expires_no_deadline() -> None:
-    """Time in which the process was suspended does not count for deadlines."""
+    """Time during which the process was suspended does not count for deadlines."""
     sweeper = Sweeper(10.0)
     waiting = Waiting(sweeper, deadline=sweeper.after(10.0))
     sweeper.sweep([waiting], 3600.0)
@@ -77,7 +77,7 @@ def test_a_paused_process_expires_no_deadline() -> None:
 
 
 def test_connections_can_be_removed_during_a_sweep() -> None:
-    """All late connections are reported, although reporting one of them closes another."""
+    """All late connections expire, although one of them closes another connection."""
     sweeper = Sweeper(1.0)
     connections: set[Waiting] = set()
 

@@ -14,13 +14,13 @@ LARGE = 1_000_000
 
 
 def passed(sweeper: Sweeper, seconds: float) -> None:
-    """Advance the clock by these seconds."""
+    """Advance the sweeper's clock by `seconds`."""
     for _ in range(round(seconds * 10)):
         sweeper.sweep([], 0.1)
 
 
 def unread_of(left: int) -> Held:
-    """Transport with `left` unread bytes."""
+    """Transport with `left` unsent bytes."""
     transport = Held()
     transport.left = left
     return transport
@@ -36,7 +36,7 @@ def unread_of(left: int) -> Held:
     ],
 )
 def test_a_client_that_reads_too_little_is_aborted(taken: int, is_kept: bool) -> None:
-    """A client that reads less than 64 KiB within the time is disconnected."""
+    """A client that reads less than required before the deadline is disconnected."""
     sweeper = Sweeper(TIMEOUT_SECONDS)
     answers, transport = UnreadAnswers(sweeper, TIMEOUT_SECONDS), unread_of(LARGE)
     answers.begin(transport, LARGE)
@@ -55,7 +55,7 @@ def test_a_client_that_reads_too_little_is_aborted(taken: int, is_kept: bool) ->
 )
 @pytest.mark.parametrize("is_first", [True, False], ids=["at once", "later"])
 def test_a_client_that_read_much_gets_more_time(taken: int, silence: float, is_first: bool) -> None:
-    """A client whose kernel took much at once can be silent longer, up to a maximum."""
+    """A client whose kernel has accepted many bytes can pause longer, up to a maximum."""
     sweeper = Sweeper(TIMEOUT_SECONDS)
     answers, transport = UnreadAnswers(sweeper, TIMEOUT_SECONDS), unread_of(LARGE)
     if is_first:
@@ -70,7 +70,7 @@ def test_a_client_that_read_much_gets_more_time(taken: int, silence: float, is_f
 
 
 def held(answers: UnreadAnswers, sizes: Sequence[int]) -> list[Held]:
-    """Transports with an unread answer of each size."""
+    """Transports with an unread answer of each size in `sizes`."""
     transports = [unread_of(size) for size in sizes]
     for transport in transports:
         answers.begin(transport, transport.left)
@@ -82,9 +82,7 @@ def cut(transports: Sequence[Held]) -> list[bool]:
 
 
 def test_all_unread_answers_are_limited() -> None:
-    """Above the limit of all unread answers, the relatively slowest client is
-    disconnected, not a steady or new one.
-    """
+    """Above the limit of all unread answers, the client that needs most time is disconnected."""
     sweeper = Sweeper(TIMEOUT_SECONDS)
     answers = UnreadAnswers(sweeper, TIMEOUT_SECONDS, max_bytes=3_500_000)
     waiting = held(answers, [LARGE, LARGE, LARGE])
@@ -99,7 +97,9 @@ def test_all_unread_answers_are_limited() -> None:
 
 
 def test_read_answers_do_not_count() -> None:
-    """Answers that were read, or whose client disconnected, do not count for the limit."""
+    """Answers that the client has read, or whose client disconnected, do not count for the
+    limit.
+    """
     answers = UnreadAnswers(Sweeper(TIMEOUT_SECONDS), TIMEOUT_SECONDS, max_bytes=2_500_000)
     for _ in range(5):
         waiting = held(answers, [LARGE])
@@ -116,7 +116,7 @@ def test_read_answers_do_not_count() -> None:
 
 
 def test_an_aborted_client_has_no_deadline() -> None:
-    """A client disconnected for the limit is not checked again at its deadline."""
+    """A client that was disconnected because of the limit has no further deadline."""
     answers = UnreadAnswers(Sweeper(TIMEOUT_SECONDS), TIMEOUT_SECONDS, max_bytes=100)
     (transport,) = held(answers, [LARGE])
 
@@ -128,7 +128,7 @@ def test_an_aborted_client_has_no_deadline() -> None:
     not hasattr(socket, "TCP_NOTSENT_LOWAT"), reason="the system has no such option"
 )
 def test_accepted_sockets_inherit_the_unsent_limit() -> None:
-    """Accepted connections inherit the small send buffer limit of the listening socket."""
+    """Accepted connections inherit TCP_NOTSENT_LOWAT from the listening socket."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         show_progress(listening)
         with socket.create_connection(listening.getsockname()):
@@ -140,7 +140,7 @@ def test_accepted_sockets_inherit_the_unsent_limit() -> None:
 
 
 def test_a_unix_socket_has_no_unsent_limit() -> None:
-    """A Unix socket does not get the TCP option."""
+    """`show_progress` does not set the TCP option on a Unix socket."""
     with socket.socket(socket.AF_UNIX) as listening:
         show_progress(listening)
 

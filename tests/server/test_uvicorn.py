@@ -12,7 +12,7 @@ SOURCES = {file: file.read_text("utf-8") for file in sorted((TOP / "gateway").rg
 
 
 def imported(tree: ast.AST) -> set[str]:
-    """Names that a module imports from uvicorn."""
+    """Returns the modules and names that a module imports from uvicorn."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "uvicorn":

@@ -1,11 +1,11 @@
-"""Fake transport whose client reads as many bytes as a test says."""
+"""Fake transport whose client reads as many bytes as the test says."""
 
 import asyncio
 from typing import Any
 
 
 class Held(asyncio.Transport):
-    """Transport whose client reads `room` bytes; later bytes stay in the write buffer."""
+    """Transport whose client reads `room` bytes. Later bytes stay in the write buffer."""
 
     def __init__(self, room: int = 1_000_000, peer: str = "127.0.0.1") -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class Held(asyncio.Transport):
         return self if name == "socket" else default
 
     def setsockopt(self, *option: Any) -> None:
-        """Ignore the option: this object is also its own socket."""
+        """Ignore the option. This object is also the transport's socket."""
 
     def getsockname(self) -> tuple[str, int]:
         return ("127.0.0.1", 8000)
@@ -49,7 +49,7 @@ class Held(asyncio.Transport):
             self._protocol.pause_writing()
 
     def take(self, count: int) -> None:
-        """The client reads this many bytes."""
+        """Let the client read `count` bytes."""
         was_empty = not self.left
         self.room += count
         gone = min(self.room, self.left)
@@ -80,7 +80,7 @@ class Held(asyncio.Transport):
         self.is_closed = True
 
     def lose(self) -> None:
-        """The client disconnects."""
+        """Let the client disconnect."""
         self._protocol.connection_lost(None)
 
     def abort(self) -> None:

@@ -22,7 +22,7 @@ class WireAnswer:
 
     @property
     def saw(self) -> str | int:
-        """The path of an echo, or the code of an error."""
+        """Path of an echo answer, or code of an error answer."""
         found: str | int = self.json.get("path") or self.json.get("code")
         return found
 
@@ -53,7 +53,7 @@ def send(client: socket.socket, *parts: bytes) -> None:
 
 
 def answers_of(client: socket.socket) -> list[WireAnswer]:
-    """All answers until the server closes the connection; a reset fails the test."""
+    """All answers until the server closes the connection. A reset fails the test."""
     received = bytearray()
     while part := client.recv(65_536):
         received += part
@@ -61,7 +61,7 @@ def answers_of(client: socket.socket) -> list[WireAnswer]:
 
 
 def parsed(received: bytes) -> Iterator[WireAnswer]:
-    """Parse successive answers, each with Content-Length."""
+    """Parse successive answers, each with a Content-Length."""
     while received:
         head, _, received = received.partition(b"\r\n\r\n")
         first, *lines = head.decode("ascii").split("\r\n")
@@ -76,5 +76,5 @@ def parsed(received: bytes) -> Iterator[WireAnswer]:
 
 
 def single_bytes(data: bytes) -> Sequence[bytes]:
-    """The data as parts of one byte."""
+    """Returns the data as parts of one byte each."""
     return [data[at : at + 1] for at in range(len(data))]

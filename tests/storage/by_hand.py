@@ -56,12 +56,12 @@ async def connect(database: PostgresUrl) -> "asyncpg.Connection[asyncpg.Record]"
 
 
 def scopes(database: Database) -> set[str]:
-    """Scopes of all records of the ledger, including expired ones."""
+    """Scopes of all records of idempotent writes, including expired records."""
     return {scope for (scope,) in execute(database, "SELECT scope FROM idempotency_records")}
 
 
 def take_fences(database: Database, *scopes: str) -> None:
-    """Remove the fences of these records, as earlier versions stored writes without a fence."""
+    """Remove the fences from records, because earlier versions stored records without a fence."""
     for scope in scopes:
         execute(
             database,
@@ -77,7 +77,7 @@ def spoil(database: Database, table: str = RECORDS) -> None:
 
 
 def refuse(database: Database, change: str, when: str = "TRUE", table: str = RECORDS) -> None:
-    """Make changes of a table fail from now on, as on a full disk."""
+    """Make changes of a table fail from now on, like a full disk."""
     if isinstance(database, PostgresUrl):
         execute(
             database,
@@ -91,6 +91,6 @@ def refuse(database: Database, change: str, when: str = "TRUE", table: str = REC
 
 
 def allow(database: Database, table: str = RECORDS) -> None:
-    """End the failures that `refuse` started."""
+    """End the failures of `refuse`."""
     on_table = f" ON {table}" if isinstance(database, PostgresUrl) else ""
     execute(database, f"DROP TRIGGER full_disk{on_table}")

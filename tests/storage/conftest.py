@@ -29,7 +29,7 @@ ROWS: Rows = [["Bern", 1, 1.5, True, None, "", "=1+1 'ü' 🏙"], ["Basel"]]
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """The event loop that the gateway runs on."""
+    """Event loop of the gateway."""
     return "asyncio"
 
 
@@ -58,15 +58,17 @@ async def store(database: Database) -> AsyncIterator[KeyStore]:
 
 @pytest.fixture
 def unsendable(database: Database) -> Unsendable:
-    """Exception class of a write whose record cannot be stored or read: RecordsUnavailable (503)
-    for PostgreSQL, InternalError for a file."""
+    """Exception class of a write whose record cannot be stored or read.
+
+    RecordsUnavailable (503) for PostgreSQL, InternalError for a file.
+    """
     if isinstance(database, PostgresUrl):
         return RecordsUnavailable
     return InternalError
 
 
 def results(*rows: int) -> Results:
-    """Answer of a write to these rows."""
+    """Answer of a write to rows with these numbers."""
     return tuple(
         Written(row=row, record={"rowIndex": row, "name": None}, tag='"t"', ignored=("x",))
         for row in rows
@@ -88,6 +90,6 @@ async def ledger(store: KeyStore, clock: ManualClock) -> AsyncIterator[SqlLedger
 async def found_after_restart(
     database: Database, clock: ManualClock, scope: str = IDENTITY.scope
 ) -> Entry | None:
-    """The entry that a new process finds for `scope`, or None."""
+    """Entry that a new process finds for `scope`, or None."""
     async with KeyStore.open(database) as store, store.open_ledger(clock) as ledger:
         return await ledger.find(scope)

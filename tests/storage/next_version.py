@@ -1,4 +1,4 @@
-"""A later version of the gateway, made from this version's code and one more migration."""
+"""A later version of the gateway: this version's code with one more migration."""
 
 import shutil
 import subprocess
@@ -60,7 +60,7 @@ def make_next_version(folder: Path, then: str = "") -> Path:
 
 
 def open_at_once(version: Path, database: Database) -> subprocess.CompletedProcess[str]:
-    """Migrate and open a store in 8 concurrent tasks; each prints a line of key IDs."""
+    """Migrate and open a store in 8 concurrent tasks. Each task prints a line of key IDs."""
     url = str(database)
     if isinstance(database, PostgresUrl):
         url = database.url.get_secret_value()

@@ -1,4 +1,4 @@
-"""Damaged rows of the key store and of the ledger do not affect other rows."""
+"""Tests that damaged rows of the key store and of the write ledger do not affect other rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -39,7 +39,7 @@ BAD_KEYS: Sequence[tuple[str, str]] = [
     *((column, f"'{text}'") for column in TIMES for text in ("x", "2099-01-01", "2099-99-01T00Z")),
     *((column, garbage) for column in FLAGS for garbage in ("'false'", "2", "0.5", "X'00'")),
 ]
-"""What may stand in a column of SQLite, as SQL."""
+"""Damaged values of columns, as SQL. SQLite stores a value of any type in any column."""
 
 BAD_AT_SERVER = [
     *((column, f"'{text}'") for column in LIST_COLUMNS for text in ("x", "[1]")),
@@ -48,7 +48,7 @@ BAD_AT_SERVER = [
 
 
 async def assert_key_is_damaged(database: Database, column: str, garbage: str) -> None:
-    """Check that a damaged key is neither found nor listed, and that the other key is."""
+    """Check that a damaged key is neither found nor listed, and that another key is."""
     damaged: list[DamagedRow] = []
     async with KeyStore.open(database) as store:
         await store.add(RECORD, b"1")
@@ -68,7 +68,7 @@ async def assert_key_is_damaged(database: Database, column: str, garbage: str) -
 
 @pytest.mark.parametrize(("column", "garbage"), BAD_KEYS)
 async def test_a_damaged_key_grants_nothing(file: Path, column: str, garbage: str) -> None:
-    """A key with any damaged column in a SQLite file is invalid; other keys stay valid."""
+    """A key with a damaged column in a SQLite file is invalid. Other keys stay valid."""
     await assert_key_is_damaged(file, column, garbage)
 
 
@@ -76,13 +76,13 @@ async def test_a_damaged_key_grants_nothing(file: Path, column: str, garbage: st
 async def test_a_damaged_key_grants_nothing_at_a_server(
     postgres: PostgresServer, column: str, garbage: str
 ) -> None:
-    """A key with a damaged list or time in PostgreSQL, which checks types only, is invalid."""
+    """A key with a damaged list or time in PostgreSQL is invalid. PostgreSQL checks only types."""
     await assert_key_is_damaged(postgres.new_database(), column, garbage)
 
 
 @pytest.mark.parametrize("digest", ["'text'", "5", "1000000000000", NOT_UTF8, "X''"])
 async def test_a_damaged_digest_belongs_to_no_key(file: Path, digest: str) -> None:
-    """A damaged digest is logged as a change and is the digest of no key."""
+    """A damaged digest is a change in the log, and is not the digest of a key."""
     async with KeyStore.open(file) as store:
         await store.add(RECORD, b"1")
         await store.add(WIDE, b"2")
@@ -103,7 +103,7 @@ async def test_a_damaged_digest_belongs_to_no_key(file: Path, digest: str) -> No
     ],
 )
 async def test_a_damaged_mark_of_the_pepper_is_reported(file: Path, sql: str) -> None:
-    """The error of a damaged pepper digest names the table and says what to do."""
+    """The error for a damaged mark of the pepper names the table and a remedy."""
     async with KeyStore.open(file) as store:
         await store.keep_pepper_mark(b"mark")
         execute(file, sql)
@@ -160,7 +160,7 @@ async def open_ones(database: Database, column: str, garbage: str) -> Sequence[O
 
 
 async def assert_is_unknown(ledger: SqlLedger) -> None:
-    """Check that the write is not sent again, and not reported as not applied."""
+    """Check that the write is not sent again, and that its outcome is not `not_applied`."""
     with capture_logs() as logged, pytest.raises(WriteOutcomeUnknown) as unknown:
         await ledger.find("s1")
     assert unknown.value.outcome == "unknown"
@@ -171,8 +171,8 @@ async def assert_is_unknown(ledger: SqlLedger) -> None:
 async def test_a_damaged_open_record_holds_up_later_writes(
     file: Path, column: str, garbage: str
 ) -> None:
-    """A damaged open record has an unknown outcome, and other writes to its worksheet
-    check its fence first.
+    """The outcome of a damaged open record is unknown. Other writes to the worksheet first
+    check its fence.
     """
     damaged, *_ = opened = await open_ones(file, column, garbage)
 
@@ -188,9 +188,7 @@ async def test_a_damaged_open_record_holds_up_later_writes(
 async def test_a_record_with_a_damaged_fence_blocks_no_writes(
     file: Path, column: str, garbage: str
 ) -> None:
-    """If the fence of a record is damaged, its outcome stays unknown and other writes do
-    not wait.
-    """
+    """The outcome of a record with a damaged fence stays unknown. Other writes do not wait."""
     opened = await open_ones(file, column, garbage)
 
     assert [each.fence.id for each in opened] == [8]
@@ -211,7 +209,7 @@ async def test_a_record_with_a_damaged_fence_blocks_no_writes(
 async def test_a_damaged_open_record_at_a_server(
     postgres: PostgresServer, column: str, garbage: str
 ) -> None:
-    """PostgreSQL checks types of records, but neither JSON nor consistency of columns."""
+    """A record with invalid JSON or inconsistent columns is damaged in PostgreSQL, too."""
     opened = await open_ones(postgres.new_database(), column, garbage)
 
     assert [each.fence.id for each in opened] == ([8] if "fence" in column else [FENCE.id, 8])
@@ -219,8 +217,8 @@ async def test_a_damaged_open_record_at_a_server(
 
 @pytest.mark.parametrize("garbage", BAD_ANSWERS)
 async def test_a_damaged_answer_is_unknown(file: Path, garbage: str) -> None:
-    """A damaged answer is reported as unknown, because the write might have been applied;
-    other answers are repeated.
+    """A damaged answer has the outcome `unknown`, because the write might have been applied.
+    Other answers are repeated.
     """
     async with KeyStore.open(file) as store, store.open_ledger(ManualClock()) as ledger:
         await ledger.completed([(IDENTITY, results(5)), (OTHER_IDENTITY, results(6))])
@@ -273,7 +271,7 @@ async def test_a_write_with_a_damaged_record_is_not_sent_again(file: Path, colum
 async def test_an_answer_from_before_a_damaged_removal_is_unknown(
     file: Path, column: str, garbage: str
 ) -> None:
-    """After a damaged removal, older answers are unknown; newer answers are repeated."""
+    """After a delete with a damaged note, older answers are unknown. Newer answers are repeated."""
     async with KeyStore.open(file) as store, store.open_ledger(ManualClock()) as ledger:
         await ledger.completed([(IDENTITY, results(5))])
         await ledger.sending(WORKSHEET, [REMOVAL], BATCH_FENCE)
@@ -290,7 +288,9 @@ async def test_an_answer_from_before_a_damaged_removal_is_unknown(
 
 @pytest.mark.parametrize("garbage", ["'x'", "'[0]'", BLOB])
 async def test_an_open_damaged_removal_that_was_applied_is_kept(file: Path, garbage: str) -> None:
-    """A restart checks the fence of a damaged open removal; older answers stay unknown."""
+    """A restart checks the fence of an open delete with a damaged note. Older answers stay
+    unknown.
+    """
     clock = ManualClock()
     async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
         await ledger.completed([(IDENTITY, results(5))])
@@ -312,7 +312,9 @@ async def test_an_open_damaged_removal_that_was_applied_is_kept(file: Path, garb
 async def test_a_gateway_starts_with_a_damaged_open_batch(
     file: Path, column: str, garbage: str
 ) -> None:
-    """A damaged open batch is logged, the gateway starts, and other open writes are found."""
+    """A damaged note of an open batch is logged. The gateway starts, and finds the other open
+    writes.
+    """
     clock = ManualClock()
     async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
         await ledger.sending(WORKSHEET, [REMOVAL], BATCH_FENCE)
@@ -338,7 +340,7 @@ async def test_a_gateway_starts_with_a_damaged_open_batch(
 async def test_all_writes_wait_for_a_batch_with_damaged_rows(
     file: Path, column: str, garbage: str
 ) -> None:
-    """All writes wait for the check of the fence of a batch with damaged rows."""
+    """All writes wait until the fence of a batch with damaged row numbers is checked."""
     clock = ManualClock()
     async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
         await ledger.sending(WORKSHEET, [Sending(None, 1, [], updated=[2])], BATCH_FENCE)
@@ -354,7 +356,7 @@ async def test_all_writes_wait_for_a_batch_with_damaged_rows(
 @pytest.mark.parametrize("size", ["1000000000000", "-1", "'x'", BLOB])
 @pytest.mark.parametrize("is_open", [True, False], ids=["open", "completed"])
 async def test_a_damaged_size_deletes_no_records(file: Path, size: str, is_open: bool) -> None:
-    """A record with a damaged size counts as a small record for the quota."""
+    """In the quota, a record with a damaged size counts as a small record."""
     clock = ManualClock()
     async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
         await ledger.completed([(OTHER_IDENTITY, results(6))])

@@ -14,7 +14,7 @@ from tests.storage.test_key_store import RECORD, active
 
 
 def journal_mode(connection: sqlite3.Connection, change: str = "") -> str:
-    """Journal mode of a database, after an optional change such as ` = DELETE`."""
+    """Journal mode of a database, after an optional SQL suffix such as ` = DELETE`."""
     (mode,) = connection.execute(f"PRAGMA journal_mode{change}").fetchone()
     return str(mode)
 
@@ -63,7 +63,7 @@ def names_in(directory: Path) -> list[str]:
 
 
 async def test_a_file_name_can_have_any_character(tmp_path: Path) -> None:
-    """Characters such as `%` and `?` in a file name are not read as parts of a URL."""
+    """Characters such as `%` and `?` in a file name are no parts of a URL."""
     database = tmp_path / "k%20?mode=ro#ü.db"
     async with KeyStore.open(database) as store:
         await store.ping()
@@ -80,7 +80,7 @@ async def test_a_file_name_can_have_any_character(tmp_path: Path) -> None:
     ],
 )
 async def test_an_unusable_path_is_reported(tmp_path: Path, name: str, reason: str) -> None:
-    """A path that cannot be a store is one error line with setting, file and reason."""
+    """A path that cannot be a store gives one error line with setting, file and reason."""
     (tmp_path / "text").write_text("not a database " * 100)
     (tmp_path / "directory").mkdir()
 
@@ -93,7 +93,7 @@ async def test_an_unusable_path_is_reported(tmp_path: Path, name: str, reason: s
 
 
 async def test_a_link_to_a_missing_store_is_followed(tmp_path: Path, file: Path) -> None:
-    """A link to the store can exist before the store, and is the same store."""
+    """A link that exists before its store leads to the same store as the file name."""
     os.symlink(tmp_path / "real.db", file)
     async with KeyStore.open(file) as store:
         await store.add(RECORD, b"1")
@@ -105,7 +105,7 @@ async def test_a_link_to_a_missing_store_is_followed(tmp_path: Path, file: Path)
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")
 async def test_a_link_of_another_user_is_not_followed(tmp_path: Path, file: Path) -> None:
-    """A link of another user who can write to the folder is an error."""
+    """A link that belongs to another user, who can write to the folder, is an error."""
     os.symlink(tmp_path / "new.db", file)
     os.chown(file, 12345, 12345, follow_symlinks=False)
 
@@ -132,7 +132,7 @@ async def test_links_in_place_of_side_files_are_not_followed(
 
 
 async def test_a_named_pipe_is_not_a_store(file: Path) -> None:
-    """A pipe as key store is an error, without waiting for its other end."""
+    """A named pipe as key store is an error, without a wait for the pipe's other end."""
     os.mkfifo(file)
 
     with pytest.raises(ConfigError, match="it is not a file"):
@@ -151,7 +151,7 @@ async def test_a_named_pipe_is_not_a_store(file: Path) -> None:
     ],
 )
 async def test_a_damaged_schema_is_reported(file: Path, sql: str, problem: str) -> None:
-    """A damaged schema is one error line without a traceback."""
+    """A damaged schema gives one error line without a traceback."""
     async with KeyStore.open(file):
         pass
     with closing(sqlite3.connect(file)) as other:

@@ -61,8 +61,8 @@ def report(error: BaseException) -> str:
 async def test_a_server_that_cannot_be_used_is_reported(
     database: PostgresUrl, change: tuple[str, str], reason: str
 ) -> None:
-    """A server that cannot be used is one error line with setting, address and reason,
-    without the password.
+    """An unusable server gives one error line with setting, address and reason, without the
+    password.
     """
     wrong = parse_database(database.url.get_secret_value().replace(*change))
     with pytest.raises(ConfigError, match=f"cannot be used as the key store: .*{reason}") as opened:
@@ -80,9 +80,7 @@ async def test_a_server_that_cannot_be_used_is_reported(
 async def test_a_stopped_server_makes_writes_and_keys_unavailable(
     server: PostgresServer, database: PostgresUrl
 ) -> None:
-    """If PostgreSQL is away, writes are rejected before they are sent, and no password is
-    logged.
-    """
+    """If PostgreSQL has stopped, writes fail before they are sent. No password is logged."""
     async with KeyStore.open(database) as store, store.open_ledger(ManualClock()) as ledger:
         keys = ActiveKeys(store.changes, PLANS, clock=Instant(), tag_key=b"key")
         await keys.load()
@@ -120,8 +118,8 @@ async def test_a_restart_of_the_server_fails_no_request(
 
 
 async def test_a_hanging_server_times_out(server: PostgresServer, database: PostgresUrl) -> None:
-    """A statement at a hanging PostgreSQL times out, and the next one works when the
-    server does.
+    """A statement at a hanging PostgreSQL times out. When PostgreSQL works again, so does the
+    next statement.
     """
     async with open_database(database, statement_timeout_seconds=0.2) as engine:
         store = KeyStore(engine)
@@ -137,7 +135,7 @@ async def test_a_hanging_server_times_out(server: PostgresServer, database: Post
 
 
 async def test_a_connection_that_is_lost_at_once_is_a_store_error(database: PostgresUrl) -> None:
-    """A connection lost before its first statement is an error of the store."""
+    """A connection that is lost before its first statement raises one of `STORE_ERRORS`."""
 
     async def connect_and_lose() -> asyncpg.Connection:
         connection = await by_hand.connect(database)
@@ -154,7 +152,7 @@ async def test_a_connection_that_is_lost_at_once_is_a_store_error(database: Post
 
 
 async def test_a_missing_driver_is_reported(tmp_path: Path) -> None:
-    """Without the driver of PostgreSQL, the error names the extra to install."""
+    """Without the driver of PostgreSQL, the error names the extra `cluster` to install."""
     program = (
         "import asyncio, sys; sys.modules['asyncpg'] = None\n"
         "from gateway.settings.database import parse_database\n"

@@ -1,4 +1,4 @@
-"""Tests that change numbers of keys follow the order of commits in PostgreSQL."""
+"""Tests that the numbers of key changes follow the order of commits in PostgreSQL."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ def database(postgres: PostgresServer) -> PostgresUrl:
 
 @pytest.fixture
 async def operator(database: PostgresUrl) -> AsyncIterator[asyncpg.Connection]:
-    """Session of an operator."""
+    """Database session of an operator."""
     connection = await connect(database)
     yield connection
     await connection.close()
@@ -32,14 +32,14 @@ async def all_changes(store: KeyStore, last: KeyChange | None = None) -> list[Ke
 
 
 async def wait_for_a_waiter(connection: asyncpg.Connection) -> None:
-    """Wait until a session of PostgreSQL waits for a lock."""
+    """Wait until a PostgreSQL session waits for a lock."""
     await connection.execute(waiting_while("NOT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
 
 
 async def test_a_change_waits_for_earlier_transactions(
     store: KeyStore, database: PostgresUrl, operator: asyncpg.Connection
 ) -> None:
-    """A reader that saw a change has seen all changes with lower numbers."""
+    """A reader that has seen a change has seen all changes with lower numbers."""
     first, _ = await issue(store)
     second, _ = await issue(store)
     watching = await connect(database)
@@ -122,7 +122,7 @@ async def test_opposite_orders_do_not_deadlock(
 async def test_emptying_the_table_is_a_change_of_every_key(
     store: KeyStore, database: PostgresUrl
 ) -> None:
-    """TRUNCATE of the table of keys revokes all keys."""
+    """TRUNCATE of the table of keys is a change of every key, which revokes all keys."""
     _, digest = await issued_digest(store)
     execute(database, "TRUNCATE api_keys")
 

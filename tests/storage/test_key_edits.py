@@ -59,7 +59,7 @@ async def test_rights_are_stored(store: KeyStore, grants: Mapping[str, Any]) -> 
 async def test_flags_of_earlier_versions(
     store: KeyStore, database: Database, flags: str, rights: list[str]
 ) -> None:
-    """A key without `rights` has the rights of its older flag columns."""
+    """A key without a `rights` column value has the rights of its older flag columns."""
     await store.add(WIDE, b"1")
     execute(database, f"UPDATE api_keys SET {flags}")  # noqa: S608
     (record,) = await store.list()
@@ -68,7 +68,9 @@ async def test_flags_of_earlier_versions(
 
 
 async def test_both_secrets_work_during_a_rotation(store: KeyStore) -> None:
-    """While two secrets are valid, both find one record; the old secret ends with the overlap."""
+    """During a rotation both secrets find one record. The old secret expires when the overlap
+    ends.
+    """
     await store.add(WIDE, b"old")
     changed = await rotate(store, b"new")
     found = await active(store)
@@ -89,7 +91,9 @@ async def test_a_key_that_expires_before_its_old_secret(store: KeyStore) -> None
 
 
 async def test_a_second_rotation_during_a_rotation(store: KeyStore) -> None:
-    """A second rotation fails until the first one's overlap ends, or `--end` ends it."""
+    """A second rotation fails until the overlap of the first rotation ends, or until `--end`
+    ends it.
+    """
     await store.add(WIDE, b"1")
     await rotate(store, b"2")
     refused = await rotate(store, b"3", LATER - SECOND)
@@ -102,7 +106,7 @@ async def test_a_second_rotation_during_a_rotation(store: KeyStore) -> None:
 
 
 async def test_a_rotation_after_the_overlap(store: KeyStore) -> None:
-    """An ended old secret does not prevent a rotation, and is not found a day later."""
+    """An expired old secret does not prevent a rotation, and a day later it is not found."""
     await store.add(WIDE, b"1")
     await rotate(store, b"2")
     rotated = await rotate(store, b"3", LATER)
@@ -124,7 +128,7 @@ async def test_edits_of_a_key_with_two_secrets_are_changes_of_both(store: KeySto
 
 
 async def test_emptying_the_table_ends_both_secrets(postgres: PostgresServer) -> None:
-    """TRUNCATE of the table of keys reports the old digests, too."""
+    """TRUNCATE of the table of keys is also a change of the old secrets."""
     database = postgres.new_database()
     async with KeyStore.open(database) as store:
         await store.add(WIDE, b"old")
@@ -135,7 +139,7 @@ async def test_emptying_the_table_ends_both_secrets(postgres: PostgresServer) ->
 
 
 async def test_an_update_of_an_outdated_record_fails(store: KeyStore) -> None:
-    """Of two updates based on the same record, the second fails, whatever field it changes."""
+    """Of two updates from the same record, the second update fails for each changed field."""
     await store.add(WIDE, b"1")
     narrow = replace(WIDE, grants=replace(WIDE.grants, worksheets=frozenset({"Cities"})))
     renamed = replace(narrow, name="other")
@@ -151,8 +155,8 @@ async def test_an_update_of_an_outdated_record_fails(store: KeyStore) -> None:
 
 
 async def test_edits_are_logged(store: KeyStore) -> None:
-    """The log of edits has user, time, action and each field before and after; a failed
-    edit is not logged.
+    """The log of edits has user, time, action and the changed fields. A failed edit is not
+    logged.
     """
     await store.add(WIDE, b"1", by="eve")
     await store.update(WIDE, replace(WIDE, plan="free"), edit("updated", plan=("paid", "free")))
@@ -178,7 +182,7 @@ async def test_edits_are_logged(store: KeyStore) -> None:
 async def test_a_damaged_rotation_grants_nothing(
     store: KeyStore, database: Database, damage: str
 ) -> None:
-    """A damaged edit makes at least the old secret of this key invalid; other keys stay valid."""
+    """A damaged rotation invalidates at least the old secret of the key. Other keys stay valid."""
     await store.add(WIDE, b"old")
     await rotate(store, b"new")
     await store.add(RECORD, b"other")

@@ -23,7 +23,7 @@ SESSIONS = "SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND use
 
 @dataclass
 class Calls:
-    """Callback that counts its calls; `next` waits for a call."""
+    """Callback that counts its calls. `next` waits for a call."""
 
     count: int = 0
     is_called: asyncio.Event = field(default_factory=asyncio.Event)
@@ -55,7 +55,7 @@ def hung() -> Calls:
 
 @pytest.fixture
 async def listening(database: PostgresUrl, changed: Calls, hung: Calls) -> AsyncIterator[int]:
-    """Server process ID of the connection that listens for notifications."""
+    """PostgreSQL process ID of the connection that listens for notifications."""
     async with key_signals(database, changed, hung):
         await changed.next()
         yield await asyncio.to_thread(session, database)
@@ -69,7 +69,7 @@ def session(database: PostgresUrl) -> int:
 async def test_gateways_with_a_database_are_counted(
     database: PostgresUrl, postgres: PostgresServer, changed: Calls, hung: Calls
 ) -> None:
-    """Each session knows the number of gateways of its database within about a second."""
+    """Each gateway gets the number of gateways that use its database within about a second."""
     counts: list[int] = []
     is_one, is_two = asyncio.Event(), asyncio.Event()
 
@@ -92,7 +92,7 @@ async def test_gateways_with_a_database_are_counted(
 async def test_changes_of_keys_are_signalled(
     store: KeyStore, changed: Calls, hung: Calls, listening: int
 ) -> None:
-    """New and revoked keys cause a signal; the use of a key does not."""
+    """A new or revoked key causes a signal. The use of a key does not."""
     record, _ = await issue(store)
     await changed.next()
     await store.touch(record.id, NOW)
@@ -117,7 +117,9 @@ async def test_many_changes_of_one_transaction_are_one_signal(
 async def test_a_cut_connection_is_replaced(
     database: PostgresUrl, changed: Calls, hung: Calls, listening: int
 ) -> None:
-    """A new connection after a cut one counts as a signal, because signals might be lost."""
+    """A new connection after a lost connection counts as a signal, because signals might be
+    lost.
+    """
     execute(database, f"SELECT pg_terminate_backend({listening})")
     await changed.next()
 
@@ -128,7 +130,7 @@ async def test_a_cut_connection_is_replaced(
 async def test_a_silent_connection_is_replaced(
     store: KeyStore, changed: Calls, hung: Calls, listening: int
 ) -> None:
-    """A silent connection is replaced, and reported because other connections might be
+    """A silent connection is replaced. `hung` is called, because other connections might be
     silent, too.
     """
     os.kill(listening, signal.SIGSTOP)

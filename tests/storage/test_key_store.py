@@ -57,7 +57,7 @@ async def active(store: KeyStore) -> Mapping[bytes, KeyRecord]:
 async def test_a_key_is_found_by_its_digest_as_it_was_added(
     store: KeyStore, record: KeyRecord
 ) -> None:
-    """Each field of a key is read back unchanged, including `None` and empty sets."""
+    """Each field of a key is read unchanged, including `None` and empty sets."""
     await store.add(record, b"digest")
 
     assert await active(store) == {b"digest": record}
@@ -65,7 +65,7 @@ async def test_a_key_is_found_by_its_digest_as_it_was_added(
 
 
 async def test_keys_are_listed_from_the_oldest(store: KeyStore) -> None:
-    """Keys are listed by creation time, with microseconds, the oldest first."""
+    """Keys are listed by creation time in microseconds, the oldest first."""
     second = replace(RECORD, id="key_a", created_at=NOW + timedelta(microseconds=1))
     await store.add(WIDE, b"3")
     await store.add(second, b"2")
@@ -75,7 +75,9 @@ async def test_keys_are_listed_from_the_oldest(store: KeyStore) -> None:
 
 
 async def test_pages_of_keys(store: KeyStore) -> None:
-    """`page` sorts by age or active keys first, and searches name, ID and last characters."""
+    """`page` sorts keys by age or active keys first, and searches names, IDs and last
+    characters.
+    """
     old = replace(RECORD, id="key_a", name="100% Old_", created_at=NOW - timedelta(days=9))
     gone = replace(RECORD, id="key_b", name="gone", last4="gone", revoked_at=NOW)
     for number, record in enumerate((RECORD, WIDE, old, gone)):
@@ -108,7 +110,7 @@ async def test_pages_of_keys(store: KeyStore) -> None:
 
 
 async def test_a_revoked_key_stays_listed(store: KeyStore) -> None:
-    """A revoked key stays in the list with its revocation time; other keys stay active."""
+    """A revoked key stays in the list with the time of its revocation. Other keys stay active."""
     await store.add(RECORD, b"1")
     await store.add(WIDE, b"2")
     later = datetime(2026, 3, 2, tzinfo=UTC)
@@ -161,7 +163,7 @@ async def test_use_of_a_deleted_key(store: KeyStore) -> None:
 
 
 async def test_keys_outlive_the_process(database: Database) -> None:
-    """A store that is opened again has the same keys."""
+    """A store that is closed and opened again has the same keys."""
     async with KeyStore.open(database) as store:
         await store.add(RECORD, b"1")
     async with KeyStore.open(database) as store:
@@ -173,7 +175,7 @@ async def test_keys_outlive_the_process(database: Database) -> None:
 async def test_the_command_line_works_beside_a_running_gateway(
     store: KeyStore, database: Database
 ) -> None:
-    """A key that another process adds or revokes is changed at once."""
+    """A key that another process adds or revokes changes at once in an open store."""
     async with KeyStore.open(database) as other:
         await other.add(RECORD, b"1")
         added = await active(store)
@@ -202,7 +204,7 @@ async def test_concurrent_first_opens(database: Database) -> None:
 
 
 async def test_ping_fails_when_keys_cannot_be_looked_up(database: Database) -> None:
-    """`ping` fails if the table of keys is missing."""
+    """`ping` raises an error if the table of keys is missing."""
     async with KeyStore.open(database) as store:
         await store.ping()
         spoil(database, "api_keys")

@@ -15,14 +15,14 @@ DIGEST = bytes(32)
 
 
 async def news(store: KeyStore, last: KeyChange | None) -> Sequence[tuple[KeyChange, bool]]:
-    """Changes after a known number, and for each whether the key is active."""
+    """Changes after a known change, each with True if its key is active."""
     changes = await store.changes(last, NOW)
     assert changes is not None
     return [(change, key is not None) for change, key in changes]
 
 
 async def test_added_and_revoked_keys_are_changes(store: KeyStore) -> None:
-    """Each added or revoked key is reported once, with its current record."""
+    """Each added or revoked key is one change, with the present record of the key."""
     first_id, first = await issued_digest(store)
     _, second = await issued_digest(store)
     added = await news(store, None)
@@ -54,7 +54,7 @@ async def test_added_and_revoked_keys_are_changes(store: KeyStore) -> None:
 async def test_changes_by_sql_are_logged(
     store: KeyStore, database: Database, sql: str, is_active: bool
 ) -> None:
-    """A change by SQL is reported, because triggers log changes."""
+    """A change by SQL is in the log, because triggers write the log."""
     _, digest = await issued_digest(store)
     ((last, _),) = await news(store, None)
     execute(database, sql)
@@ -65,7 +65,9 @@ async def test_changes_by_sql_are_logged(
 async def test_both_digests_of_a_changed_digest_are_reported(
     store: KeyStore, database: Database
 ) -> None:
-    """If a digest changes, the old and the new digest are reported, so that the old key ends."""
+    """A changed digest causes changes of the old and of the new digest, so that the old key
+    ends.
+    """
     _, digest = await issued_digest(store)
     ((last, _),) = await news(store, None)
     execute(database, "UPDATE api_keys SET digest = $1", DIGEST)
@@ -77,7 +79,7 @@ async def test_both_digests_of_a_changed_digest_are_reported(
 
 
 async def test_a_use_is_not_a_change(store: KeyStore) -> None:
-    """The use of a key is not reported as a change."""
+    """The use of a key is not a change."""
     record, _ = await issue(store)
     ((last, _),) = await news(store, None)
     await store.touch(record.id, NOW + timedelta(hours=1))
@@ -96,7 +98,9 @@ async def test_a_use_is_not_a_change(store: KeyStore) -> None:
 async def test_changes_of_another_store_are_not_continued(
     store: KeyStore, known: Callable[[KeyChange], KeyChange]
 ) -> None:
-    """With change numbers of another store, all keys are read again."""
+    """If the last change is from another store, `changes` returns None, so that all keys are
+    read again.
+    """
     await issue(store)
     ((last, _),) = await news(store, None)
 

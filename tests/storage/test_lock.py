@@ -1,4 +1,4 @@
-"""Only one gateway at a time uses a key store."""
+"""Tests that only one gateway at a time uses a SQLite key store."""
 
 import os
 import subprocess
@@ -38,7 +38,7 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def test_second_process_is_refused(tmp_path: Path) -> None:
-    """The error of a second process names the process that holds the lock, and the store."""
+    """The error of a second process names the store, and the process that holds the lock."""
     database = tmp_path / "keys.db"
     process = hold(database)
     try:
@@ -52,7 +52,7 @@ def test_second_process_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
-    """After a gateway is killed, the next one can take the lock."""
+    """After a gateway is killed, the next gateway can take the lock."""
     end(hold(tmp_path / "keys.db"))
     with exclusive_lock(tmp_path / "keys.db"):
         is_ours = (tmp_path / "keys.db.lock").read_text()
@@ -90,7 +90,7 @@ def test_a_link_has_the_lock_of_its_target(tmp_path: Path) -> None:
 
 
 def test_waiting_for_the_lock(tmp_path: Path) -> None:
-    """A process that waits gets the lock as soon as the other process ends."""
+    """A waiting process gets the lock as soon as the other process ends."""
     process = hold(tmp_path / "keys.db")
     naps: list[float] = []
 
@@ -124,7 +124,9 @@ def test_patience_has_an_end(tmp_path: Path) -> None:
 
 
 def test_a_missing_directory_is_reported(tmp_path: Path) -> None:
-    """A missing directory of the lock file is an error message without a traceback."""
+    """If the directory of the lock file is missing, an error message without a traceback says
+    so.
+    """
     with (
         pytest.raises(LockError, match="cannot be opened or created: No such file"),
         exclusive_lock(tmp_path / "nowhere" / "keys.db"),
@@ -151,7 +153,9 @@ def test_a_link_in_place_of_the_lock_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_pipe_in_place_of_the_lock_is_reported(tmp_path: Path) -> None:
-    """A pipe as lock file is an error message, without waiting for its other end."""
+    """A named pipe in place of the lock file is an error, without a wait for the pipe's other
+    end.
+    """
     os.mkfifo(tmp_path / "keys.db.lock")
     with (
         pytest.raises(LockError, match="cannot be written: Invalid argument"),

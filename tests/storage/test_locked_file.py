@@ -42,7 +42,7 @@ AFTER_IT_WAS_APPLIED: dict[str, Use] = {
 
 @pytest.fixture
 async def engine(file: Path) -> AsyncIterator[AsyncEngine]:
-    """Engine without WAL, so that readers wait for writers, and with a wait of 20 ms."""
+    """Engine that waits 20 ms for locks. Without WAL, so that readers wait for writers."""
     async with open_database(file) as opened:
         await opened.dispose()
         with closing(sqlite3.connect(file)) as connection:
@@ -63,7 +63,7 @@ async def ledger(engine: AsyncEngine) -> AsyncIterator[SqlLedger]:
 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Another program locks the file during the block."""
+    """Hold a lock on the file like another program, during the block."""
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         yield
@@ -74,7 +74,9 @@ def locked(file: Path) -> Iterator[None]:
 async def test_unsent_writes_get_503_and_can_be_repeated(
     ledger: SqlLedger, file: Path, use: Use
 ) -> None:
-    """A write that was not sent gets 503 with a retry time, and succeeds after this time."""
+    """A write that could not be recorded is not sent and gets 503. After `Retry-After` it
+    succeeds.
+    """
     with locked(file), pytest.raises(RecordsUnavailable) as refusal:
         await use(ledger)
     await use(ledger)
@@ -84,8 +86,8 @@ async def test_unsent_writes_get_503_and_can_be_repeated(
 
 
 async def test_an_unreadable_record_has_an_unknown_outcome(ledger: SqlLedger, file: Path) -> None:
-    """If the record of a write cannot be read, the outcome is `unknown`, because an
-    earlier request might have been applied.
+    """If the record of a write cannot be read, the outcome is `unknown`, because the write
+    might have been applied.
     """
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     with locked(file), pytest.raises(RecordsUnavailable) as refusal:
@@ -100,8 +102,8 @@ async def test_an_unreadable_record_has_an_unknown_outcome(ledger: SqlLedger, fi
 async def test_sent_writes_are_answered_despite_a_locked_file(
     ledger: SqlLedger, file: Path, use: Use
 ) -> None:
-    """A sent write is answered with its outcome. The locked file is logged, and the
-    record stays open for a retry.
+    """A sent write gets its answer. The locked file is logged, and the record stays open for a
+    retry.
     """
     clearing = Sending(None, 0, [], removed=[3])
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS), clearing], FENCE)
@@ -115,7 +117,7 @@ async def test_sent_writes_are_answered_despite_a_locked_file(
 
 
 async def test_dropping_an_unstored_write_needs_no_database(ledger: SqlLedger, file: Path) -> None:
-    """Dropping a write whose record was never stored does not use the locked file."""
+    """Dropping a write that has no record does not use the locked file."""
     with locked(file), capture_logs() as logged:
         with pytest.raises(RecordsUnavailable):
             await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
@@ -128,7 +130,7 @@ async def test_dropping_an_unstored_write_needs_no_database(ledger: SqlLedger, f
 async def test_unknown_keys_get_503_while_the_file_is_locked(
     engine: AsyncEngine, file: Path
 ) -> None:
-    """A key that cannot be looked up gets 503, never 401."""
+    """While the file is locked, a key that cannot be looked up gets 503, never 401."""
     keys = ActiveKeys(
         KeyStore(engine).changes, {}, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC), tag_key=b"key"
     )
@@ -141,7 +143,7 @@ async def test_unknown_keys_get_503_while_the_file_is_locked(
 
 
 async def test_other_file_errors_are_internal_errors(ledger: SqlLedger, file: Path) -> None:
-    """Other failures of the file get an error without a retry time, because a retry does
+    """Other errors of the file are internal errors without `Retry-After`, because a retry does
     not help.
     """
     refuse(file, "INSERT", "NEW.scope = 's1'")

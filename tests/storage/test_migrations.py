@@ -42,7 +42,7 @@ asyncio.run(main())
 
 
 def test_schema_is_the_last_migration() -> None:
-    """The code has the number of the last migration, so that a start needs no Alembic."""
+    """`SCHEMA` is the number of the last migration, so that a start does not need Alembic."""
     numbers = [each.revision for each in scripts().walk_revisions()]
 
     assert (numbers[0], numbers[-1]) == (SCHEMA, FIRST_SCHEMA)
@@ -51,14 +51,14 @@ def test_schema_is_the_last_migration() -> None:
 
 
 def test_all_tables_are_copied_or_excluded() -> None:
-    """Each table of the schema is either copied to another store or listed as created empty."""
+    """Each table is either copied to another store, or listed as a table that starts empty."""
     copied = {table.name for table in COPIED}
 
     assert metadata.tables.keys() - copied == {"key_changes", "spent_quota"}
 
 
 async def make_first_release(database: Database) -> None:
-    """Create a store with the SQL of the first release, from the folder `schemas`."""
+    """Create a store with the first release's SQL from the folder `schemas`."""
     if isinstance(database, PostgresUrl):
         connection = await connect(database)
         try:
@@ -72,7 +72,7 @@ async def make_first_release(database: Database) -> None:
 
 
 def triggers(database: Database) -> Sequence[tuple[str, ...]]:
-    """Definitions of the triggers of a store and of their functions."""
+    """Definitions of a store's triggers and trigger functions."""
     if not isinstance(database, PostgresUrl):
         return execute(database, "SELECT sql FROM sqlite_master WHERE type = 'trigger' ORDER BY 1")
     return [
@@ -97,8 +97,8 @@ def triggers(database: Database) -> Sequence[tuple[str, ...]]:
 async def test_migrated_store_equals_a_new_store(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """After its upgrade, a store has the same tables, columns, types, defaults, indexes
-    and triggers as a new store.
+    """An upgraded store has the same tables, columns, types, defaults, indexes and triggers as
+    a new store.
     """
     old: Database = tmp_path / "old.db"
     new: Database = tmp_path / "new.db"
@@ -122,8 +122,8 @@ async def test_migrated_store_equals_a_new_store(
 
 
 async def test_the_next_version_upgrades_a_store(database: Database, tmp_path: Path) -> None:
-    """The next version's migration runs once, also if several processes start it, and
-    this version still works.
+    """The next version's migration runs once in several processes. This version still works
+    afterwards.
     """
     async with KeyStore.open(database) as store:
         await store.add(RECORD, b"1")
@@ -140,9 +140,7 @@ async def test_the_next_version_upgrades_a_store(database: Database, tmp_path: P
 
 
 async def test_a_failed_upgrade_changes_nothing(database: Database, tmp_path: Path) -> None:
-    """A migration that fails halfway changes nothing, and this version still works with
-    the store.
-    """
+    """A migration that fails halfway changes nothing. This version still works with the store."""
     async with KeyStore.open(database) as store:
         await store.add(RECORD, b"1")
     next_version = make_next_version(tmp_path / "next", FAILING)
@@ -172,7 +170,9 @@ async def test_concurrent_creation_of_a_store(file: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["TABLE worksheets (id integer)", "VIEW api_keys AS SELECT 1"])
 async def test_a_file_of_another_program_is_not_changed(file: Path, kind: str) -> None:
-    """A file with a foreign table or view of the same name is an error, and no table is created."""
+    """A file with another program's table or view of the same name is an error, and does not
+    change.
+    """
     execute(file, f"CREATE {kind}")
 
     with pytest.raises(ConfigError, match=r"cannot be used as the key store: .*already exists"):
@@ -182,8 +182,8 @@ async def test_a_file_of_another_program_is_not_changed(file: Path, kind: str) -
 
 
 async def test_a_later_schema_is_used_unchanged(database: Database) -> None:
-    """A store with a newer schema works, because the next version runs at the same time
-    as this one.
+    """A store with a later schema works unchanged, because both versions can run at the same
+    time.
     """
     async with KeyStore.open(database):
         execute(database, "UPDATE alembic_version SET version_num = '9999'")
@@ -212,7 +212,7 @@ async def test_a_current_store_opens_without_alembic(file: Path, is_new: bool) -
 
 
 async def test_a_server_is_migrated_by_command_only(postgres: PostgresServer) -> None:
-    """A gateway does not migrate a PostgreSQL server; its error names the command."""
+    """A gateway does not migrate a PostgreSQL database. The error names the command to run."""
     database = postgres.new_database(is_migrated=False)
 
     with pytest.raises(ConfigError) as refusal:
@@ -225,7 +225,9 @@ async def test_a_server_is_migrated_by_command_only(postgres: PostgresServer) ->
 
 
 async def test_concurrent_migrations_of_a_server(postgres: PostgresServer) -> None:
-    """Several processes can migrate the same server at the same time without an error."""
+    """Several processes can migrate the same PostgreSQL database at the same time without an
+    error.
+    """
     database = postgres.new_database(is_migrated=False)
     async with asyncio.timeout(PATIENCE_SECONDS):
         await asyncio.gather(*(migrate_database(database) for _ in range(8)))
@@ -237,7 +239,7 @@ async def test_concurrent_migrations_of_a_server(postgres: PostgresServer) -> No
 
 
 async def test_a_failed_migration_leaves_nothing(postgres: PostgresServer) -> None:
-    """A foreign table of the same name is an error, and no table is created."""
+    """Another program's table of the same name is an error, and no table is created."""
     database = postgres.new_database(is_migrated=False)
     execute(database, "CREATE TABLE worksheets (id integer)")
 

@@ -1,5 +1,6 @@
-"""Notes of sent batches: outcomes found by a restart, and records whose rows a removal
-moved or cleared.
+"""Tests of the notes of sent batches, which show outcomes and moved rows after a restart.
+
+A record describes an idempotent write. A removal is a delete of rows. Clearing empties rows.
 """
 
 import re
@@ -62,7 +63,7 @@ async def clear(ledger: SqlLedger, *rows: int) -> None:
 
 
 async def state(ledger: SqlLedger, scope: str = IDENTITY.scope) -> str:
-    """The state of a record's row numbers after later removals."""
+    """State of a record's row numbers after later removals: kept, moved or open."""
     entry = await ledger.find(scope)
     assert entry is not None
     if entry.open_removal is not None:
@@ -85,7 +86,7 @@ async def count(ledger: SqlLedger) -> int:
 
 @contextmanager
 def commits(ledger: SqlLedger) -> Iterator[list[str]]:
-    """Transactions that change the store during the block."""
+    """List of the transactions that change the store during the block."""
     found: list[str] = []
     engine, changes = ledger._engine.sync_engine, list[str]()
 
@@ -108,8 +109,8 @@ def commits(ledger: SqlLedger) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("has_key", [False, True], ids=["without a key", "with a key"])
 async def test_a_batch_is_stored_in_one_commit(ledger: SqlLedger, *, has_key: bool) -> None:
-    """One transaction stores the note of a batch, the records of its writes and the
-    outcome of the previous batch.
+    """One transaction stores a batch's note, the records of its writes, and the previous
+    batch's outcome.
     """
     identity = IDENTITY if has_key else None
     await ledger.sending(WORKSHEET, update(2), FENCE)
@@ -125,7 +126,7 @@ async def test_a_batch_is_stored_in_one_commit(ledger: SqlLedger, *, has_key: bo
 
 
 async def test_appends_without_a_key_are_not_stored(ledger: SqlLedger) -> None:
-    """Writes that only append rows and have no idempotency key store nothing."""
+    """Writes that only append rows without an Idempotency-Key store nothing."""
     with commits(ledger) as found:
         await ledger.sending(WORKSHEET, [Sending(None, 5, ROWS)], FENCE)
 
@@ -135,7 +136,7 @@ async def test_appends_without_a_key_are_not_stored(ledger: SqlLedger) -> None:
 async def test_open_batches_outlive_the_process(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """After a restart, the rows of all open batches are known, and of no other batch."""
+    """After a restart, the row numbers of all open batches are known. Other batches are unknown."""
     batches: Sequence[tuple[Sequence[Sending], OpenWrite]] = [
         (update(7, 3), opened(clock, 1, rows={3, 7})),
         (removal(2, 4), opened(clock, 2, is_exclusive=True, is_removal=True)),
@@ -177,7 +178,7 @@ def opened(
 async def test_a_clean_stop_deletes_completed_batches(
     store: KeyStore, database: Database, clock: ManualClock
 ) -> None:
-    """After a clean stop, the store has no note of a batch whose outcome is known."""
+    """After a clean stop, no note of a batch with a known outcome is left."""
     async with store.open_ledger(clock) as ledger:
         await ledger.sending(WORKSHEET, update(2), FENCE)
         await ledger.settled(WORKSHEET, FENCE, is_applied=True)
@@ -189,8 +190,8 @@ async def test_a_clean_stop_deletes_completed_batches(
 async def test_a_fence_stays_until_its_batch_is_deleted(
     ledger: SqlLedger, clock: ManualClock
 ) -> None:
-    """The fence of a batch stays until its note is deleted, because a killed process
-    leaves the note.
+    """The fence of a batch is needed until its note is deleted, because a killed process leaves
+    the note.
     """
     await ledger.sending(WORKSHEET, update(2), FENCE)
     await ledger.settled(WORKSHEET, FENCE, is_applied=True)
@@ -206,8 +207,9 @@ async def test_a_fence_stays_until_its_batch_is_deleted(
 async def test_writes_sent_by_another_process_are_left_out(
     postgres: PostgresServer, clock: ManualClock
 ) -> None:
-    """A write that another process has sent is returned, and its batch
-    is stored without its rows."""
+    """`sending` returns the writes that another process has sent. The batch's note has no rows
+    of them.
+    """
     twin = Sending(IDENTITY, 1, [], [4], removed=[4], is_exclusive=True)
     async with (
         KeyStore.open(postgres.new_database()) as store,
@@ -239,7 +241,7 @@ async def noted(ledger: SqlLedger, fence: Fence) -> Sequence[tuple[Any, ...]]:
 async def test_a_removal_at_or_above_a_row_moves_the_row(
     ledger: SqlLedger, removed: Sequence[int], expected: str
 ) -> None:
-    """Removing a row moves records of this row and of rows below it; records of rows above stay."""
+    """Removing a row moves records of this row and of rows below. Records of rows above stay."""
     await ledger.completed([(IDENTITY, results(3, 7))])
     await remove(ledger, *removed)
 
@@ -253,7 +255,7 @@ async def test_a_removal_at_or_above_a_row_moves_the_row(
 async def test_a_clearing_affects_only_its_rows(
     ledger: SqlLedger, emptied: Sequence[int], expected: str
 ) -> None:
-    """Clearing rows changes the records of these rows only."""
+    """Clearing rows changes only the records of these rows."""
     await ledger.completed([(IDENTITY, results(3, 7))])
     await clear(ledger, *emptied)
 
@@ -261,7 +263,7 @@ async def test_a_clearing_affects_only_its_rows(
 
 
 async def test_each_of_several_removals_counts(ledger: SqlLedger) -> None:
-    """A record counts as moved if any of several removals moved its row, not only the last one."""
+    """A record has moved if any of several removals moved its row, not only the last removal."""
     await ledger.completed([(IDENTITY, results(7))])
     await remove(ledger, 5)
     await remove(ledger, 9, fence=SECOND)
@@ -270,7 +272,7 @@ async def test_each_of_several_removals_counts(ledger: SqlLedger) -> None:
 
 
 async def test_an_update_moves_no_rows(ledger: SqlLedger) -> None:
-    """An update moves no rows, whether open or applied."""
+    """An update moves no rows, whether its outcome is open or applied."""
     await ledger.completed([(IDENTITY, results(7))])
     await ledger.sending(WORKSHEET, update(7), FENCE)
     assert await state(ledger) == "kept"
@@ -281,8 +283,8 @@ async def test_an_update_moves_no_rows(ledger: SqlLedger) -> None:
 
 
 async def test_an_answer_waits_for_an_open_removal(ledger: SqlLedger) -> None:
-    """A record's row is unknown while a removal is open. If the removal is not applied,
-    the row never moved.
+    """While a removal is open, a record's row number is unknown. If the removal is not applied,
+    the row has not moved.
     """
     await ledger.completed([(IDENTITY, results(7)), (OTHER_IDENTITY, results(3))])
     await ledger.sending(WORKSHEET, removal(5), REMOVAL)
@@ -297,8 +299,8 @@ async def test_an_answer_waits_for_an_open_removal(ledger: SqlLedger) -> None:
 async def test_open_appends_are_moved_by_any_removal(
     ledger: SqlLedger, numbers: Sequence[int]
 ) -> None:
-    """Rows of an open append have unknown numbers after a removal, because no record has
-    their position.
+    """After a removal, the row numbers of an open append are unknown, because its record has no
+    position.
     """
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 9, [[], []], numbers)], FENCE)
     await remove(ledger, 12)
@@ -307,7 +309,7 @@ async def test_open_appends_are_moved_by_any_removal(
 
 
 async def test_open_updates_are_moved_like_answers(ledger: SqlLedger) -> None:
-    """Open updates get the same notice of removals as completed records, by row number."""
+    """Removals move open updates by row number, like completed records."""
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 9, [[], []], [7, 5])], FENCE)
     await remove(ledger, 8)
     before = await state(ledger)
@@ -317,7 +319,7 @@ async def test_open_updates_are_moved_like_answers(ledger: SqlLedger) -> None:
 
 
 async def test_earlier_removals_do_not_move_later_records(ledger: SqlLedger) -> None:
-    """Records stored after a removal include the removal if other records still need it."""
+    """A removal does not move a later record, even if its note stays for an earlier record."""
     await ledger.completed([(OTHER_IDENTITY, results(9))])
     await remove(ledger, 2)
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 7, [["a"]], [7])], FENCE)
@@ -340,7 +342,7 @@ async def test_other_worksheets_stay(ledger: SqlLedger) -> None:
 
 
 async def test_answers_of_deletes_never_move(ledger: SqlLedger) -> None:
-    """The row numbers in the answer of a delete never change through later removals."""
+    """Later removals never change the row numbers in the answer of a delete."""
     identity = replace(IDENTITY, removes_rows=True)
     sending = Sending(identity, 1, [], [4, 7], removed=[4, 7], is_exclusive=True)
     await ledger.sending(WORKSHEET, [sending], REMOVAL)
@@ -367,7 +369,7 @@ async def test_answers_of_deletes_never_move(ledger: SqlLedger) -> None:
 async def test_answers_without_a_row_are_not_moved(
     ledger: SqlLedger, answer: HeaderChanged | UpstreamError | tuple[()], expected: str
 ) -> None:
-    """Answers without a row number never change through removals."""
+    """Removals never change answers without a row number."""
     await ledger.complete(IDENTITY, answer)
     await remove(ledger, 2)
 
@@ -387,8 +389,8 @@ async def test_removals_go_with_the_records_before_them(ledger: SqlLedger) -> No
 async def test_a_batch_that_cannot_be_stored_is_not_sent(
     ledger: SqlLedger, database: Database, unsendable: Unsendable
 ) -> None:
-    """A batch whose note cannot be stored gets an error. A note stored in spite of the
-    error is deleted with the next commit.
+    """A batch whose note cannot be stored is not sent. The next commit deletes a note that was
+    stored despite the error.
     """
     refuse(database, "INSERT", table="row_removals")
     with pytest.raises(unsendable) as failure:
@@ -403,7 +405,7 @@ async def test_a_batch_that_cannot_be_stored_is_not_sent(
 async def test_repeated_store_failures_leave_no_open_fence(
     ledger: SqlLedger, database: Database, unsendable: Unsendable
 ) -> None:
-    """Transactions that failed before their commit leave no notes to delete."""
+    """Transactions that fail before their commit leave no fences to check."""
     refuse(database, "INSERT", table="row_removals")
     for number in range(3):
         with pytest.raises(unsendable):
@@ -413,7 +415,9 @@ async def test_repeated_store_failures_leave_no_open_fence(
 
 
 async def test_outcome_of_a_batch_that_was_not_stored(ledger: SqlLedger) -> None:
-    """The outcome of a batch that has no note needs no transaction."""
+    """In SQLite, the outcome of a batch without a note needs no transaction. PostgreSQL needs
+    one transaction.
+    """
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS, [5])], FENCE)
     with commits(ledger) as found:
         await ledger.settled(WORKSHEET, FENCE, is_applied=False)
@@ -425,8 +429,8 @@ async def test_outcome_of_a_batch_that_was_not_stored(ledger: SqlLedger) -> None
 async def test_age_of_an_open_removal(
     ledger: SqlLedger, database: Database, passed_seconds: float
 ) -> None:
-    """An open removal of an earlier process counts from the start of this process; one of
-    this process from its note.
+    """The age of an earlier process's open removal counts from the start, of an own removal
+    from its note.
     """
     await ledger.completed([(IDENTITY, results(7))])
     await ledger.sending(WORKSHEET, removal(2), REMOVAL)
@@ -451,9 +455,7 @@ async def test_age_of_an_open_removal(
 
 
 async def test_statements_have_a_limited_number_of_parameters(ledger: SqlLedger) -> None:
-    """One statement has a limited number of tokens, because a database limits the
-    parameters of a statement.
-    """
+    """One statement has at most 500 tokens, because databases limit a statement's parameters."""
     await ledger.sending(WORKSHEET, update(2), FENCE)
     for number in range(2500):
         ledger._batches[f"t{number}"] = _Batch(is_applied=number % 2 == 0)
@@ -472,7 +474,9 @@ async def test_statements_have_a_limited_number_of_parameters(ledger: SqlLedger)
 
 @pytest.mark.parametrize("is_applied", [True, False])
 async def test_an_answer_stored_during_a_removal(ledger: SqlLedger, is_applied: bool) -> None:
-    """An answer stored while a removal was open has unknown rows after the removal is applied."""
+    """If a removal that was open when an answer was stored is applied, the answer's rows have
+    moved.
+    """
     await ledger.sending(WORKSHEET, removal(5), REMOVAL)
     await ledger.complete(IDENTITY, results(7))
     await ledger.complete(OTHER_IDENTITY, results(3))
@@ -491,7 +495,7 @@ async def test_records_elsewhere_keep_no_removals(ledger: SqlLedger) -> None:
 async def test_removals_are_purged_at_the_start(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """A start deletes old removals, also of worksheets without new removals."""
+    """The start of a process deletes notes of removals that no record needs, for all worksheets."""
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 7, [["a"]], [7])], FENCE)
     await remove(ledger, 2)
     await ledger.drop(IDENTITY)
@@ -502,7 +506,7 @@ async def test_removals_are_purged_at_the_start(
 
 
 async def test_purges_use_an_index(ledger: SqlLedger) -> None:
-    """Purging removals uses an index and does not scan the records."""
+    """The deletion of old notes uses an index, and does not scan the records."""
     query = purge_removals("book/Cities").compile(
         dialect=ledger._engine.dialect, compile_kwargs={"literal_binds": True}
     )
@@ -520,8 +524,8 @@ async def test_purges_use_an_index(ledger: SqlLedger) -> None:
 async def test_an_outcome_that_cannot_be_stored_is_stored_with_the_next(
     ledger: SqlLedger, database: Database, unsendable: Unsendable
 ) -> None:
-    """An outcome that cannot be stored is known to this process at once, and stored
-    before the next removal.
+    """An outcome that cannot be stored counts in this process at once, and is stored before the
+    next removal.
     """
     await ledger.completed([(IDENTITY, results(7))])
     await ledger.sending(WORKSHEET, removal(2), REMOVAL)

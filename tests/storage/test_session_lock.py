@@ -1,4 +1,4 @@
-"""Only one gateway at a time uses a PostgreSQL key store."""
+"""Tests that only one gateway at a time uses a PostgreSQL key store."""
 
 import subprocess
 import sys
@@ -47,7 +47,7 @@ def server() -> Iterator[PostgresServer]:
 
 
 def hold(database: PostgresUrl) -> subprocess.Popen[str]:
-    """Start a process that holds the lock until it is killed."""
+    """Start a process that holds the lock until the process is killed."""
     process = subprocess.Popen(  # noqa: S603  (our own program)
         [sys.executable, "-c", HOLDER],
         env={"DATABASE": database.url.get_secret_value()},
@@ -66,8 +66,8 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def test_a_second_process_is_refused(postgres: PostgresServer) -> None:
-    """The message of the second process names the key store. The lock of another store on
-    the same server is free.
+    """The message of a second process names the key store. Another store on the same server is
+    not locked.
     """
     database = postgres.new_database()
     process = hold(database)
@@ -86,8 +86,8 @@ def test_a_second_process_is_refused(postgres: PostgresServer) -> None:
 
 
 def test_a_lock_ends_with_its_process(postgres: PostgresServer) -> None:
-    """After a gateway was killed, the next one can start when the server has noticed the
-    end of the connection.
+    """After a gateway was killed, the next gateway gets the lock when PostgreSQL has noticed
+    the end.
     """
     database = postgres.new_database()
     end(hold(database))
@@ -109,8 +109,8 @@ def test_waiting_for_the_lock(postgres: PostgresServer) -> None:
 
 
 def test_a_lock_outlives_a_restart_of_the_server(server: PostgresServer) -> None:
-    """After a restart of the server, the process takes its lock again before another
-    gateway can.
+    """After a restart of PostgreSQL, the process takes the lock again before another gateway
+    can.
     """
     database = server.new_database()
     lost = threading.Event()
@@ -125,8 +125,8 @@ def test_a_lock_outlives_a_restart_of_the_server(server: PostgresServer) -> None
 
 
 def test_a_lock_that_another_gateway_took_is_lost(postgres: PostgresServer) -> None:
-    """If another gateway took the lock meanwhile, the previous holder learns that the
-    lock is lost.
+    """If another gateway took the lock during an outage, `lost` is called in the previous
+    process.
     """
     database = postgres.new_database()
     lost = threading.Event()
@@ -142,7 +142,7 @@ def test_a_lock_that_another_gateway_took_is_lost(postgres: PostgresServer) -> N
 
 
 def test_a_stopped_server_is_reported(server: PostgresServer) -> None:
-    """Without the server, taking the lock is an error."""
+    """If PostgreSQL has stopped, taking the lock raises an error."""
     database = server.new_database()
     server.stop()
 

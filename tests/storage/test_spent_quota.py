@@ -1,4 +1,4 @@
-"""Tests of the spent Google quota that PostgreSQL stores."""
+"""Tests of Google's spent quota, stored in PostgreSQL."""
 
 import math
 
@@ -18,7 +18,7 @@ def database(postgres: PostgresServer) -> PostgresUrl:
 
 
 async def test_a_restart_restores_the_spent_quota(database: PostgresUrl, store: KeyStore) -> None:
-    """After a restart, the last stored counts of reads and of writes are read."""
+    """After a restart, the last stored values for reads and for writes are loaded."""
     async with store.open_spent_quota("main") as spent:
         before = [spent.seconds(is_write=is_write) for is_write in (False, True)]
         for seconds in range(30):
@@ -34,7 +34,7 @@ async def test_a_restart_restores_the_spent_quota(database: PostgresUrl, store: 
 
 
 async def test_a_failure_is_logged_once(database: PostgresUrl, store: KeyStore) -> None:
-    """If the table cannot be written, one line is logged, and calls go on."""
+    """If the table cannot be written, one line is logged, and calls to Google continue."""
     with capture_logs() as logged:
         async with store.open_spent_quota("main") as spent:
             spoil(database, "spent_quota")
@@ -49,7 +49,7 @@ async def test_a_failure_is_logged_once(database: PostgresUrl, store: KeyStore) 
 async def test_a_damaged_number_is_limited(
     database: PostgresUrl, store: KeyStore, number: float
 ) -> None:
-    """A damaged count delays calls no longer than a pause after a 429 does."""
+    """A damaged value delays calls no longer than a pause after Google's 429."""
     execute(database, "INSERT INTO spent_quota VALUES ('main', true, $1)", number)
     async with store.open_spent_quota("main") as spent:
         assert 0 <= spent.seconds(is_write=True) <= LONGEST_SECONDS

@@ -1,4 +1,4 @@
-"""Disk space of records of writes."""
+"""Tests of `RecordQuota`, the disk space for records of idempotent writes."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from gateway.storage.write_ledger import SHARE, SLACK, RecordQuota
 PER_KEY = 3200
 IN_ALL = SHARE * PER_KEY
 AFTER = PER_KEY - PER_KEY // SLACK
-"""What a key is cut down to."""
+"""Bytes of a key's records after a deletion."""
 
 
 def room(completed: Mapping[str, int], open_sizes: Mapping[str, int]) -> RecordQuota:
@@ -47,7 +47,7 @@ def room(completed: Mapping[str, int], open_sizes: Mapping[str, int]) -> RecordQ
 def test_limits_of_keys_above_the_quota(
     completed: Mapping[str, int], open_sizes: Mapping[str, int], kept: Mapping[str, int]
 ) -> None:
-    """Only keys above their share of the disk space lose records."""
+    """Only keys above their part of the disk space lose records."""
     made = room(completed, open_sizes)
 
     assert made.is_over == bool(kept)
@@ -55,7 +55,9 @@ def test_limits_of_keys_above_the_quota(
 
 
 def test_measured_sizes_replace_the_counts() -> None:
-    """Measured sizes replace the counts, so a key can store records until it is full again."""
+    """Measured sizes replace the counts. Then the key can store records until its part is full
+    again.
+    """
     made = room({}, {})
     for _ in range(2):
         made.completed("a", PER_KEY - 100)
@@ -77,7 +79,9 @@ def refuses(made: RecordQuota, key_id: str) -> bool:
 
 
 def test_a_full_quota_has_a_retry_time() -> None:
-    """The error of a full store has a retry time, after which the open records are resolved."""
+    """The error for a full quota has `Retry-After`, after which the outcomes of open records
+    are known.
+    """
     with pytest.raises(QueueFull) as caught:
         room({}, {"a": PER_KEY}).check("a")
 
@@ -85,8 +89,8 @@ def test_a_full_quota_has_a_retry_time() -> None:
 
 
 def test_open_records_that_fill_the_quota() -> None:
-    """Open records of one key that use all its space block this key; those of all keys
-    block all, until records end.
+    """Open records that fill a key's part block this key. If they fill the whole quota, all
+    keys are blocked.
     """
     made = room({"e": 10 * IN_ALL}, {"a": PER_KEY})
     own = [refuses(made, key_id) for key_id in "ae"]
@@ -102,7 +106,7 @@ def test_open_records_that_fill_the_quota() -> None:
 
 
 def test_open_records_without_a_size() -> None:
-    """Open records of an earlier version, which have no size, end as other records do."""
+    """Open records without a size, from an earlier version, end like other records."""
     made = room({}, {})
     for _ in range(2):
         made.opened("a", 0)

@@ -52,7 +52,7 @@ def rows_of(database: Path | PostgresUrl, table: str) -> set[tuple[object, ...]]
 
 
 async def test_a_copy_is_the_same_store(source: Path, target: PostgresUrl) -> None:
-    """The copy has the same keys, pepper digest, answers, open writes and removals."""
+    """The copy has the same keys, mark of the pepper, answers, open writes and removals."""
     clock = ManualClock()
     counts = await copy_store(source, target)
     async with KeyStore.open(target) as store, store.open_ledger(clock) as ledger:
@@ -103,7 +103,7 @@ async def test_batch_numbers_continue_after_a_copy(source: Path, target: Postgre
 async def test_a_target_with_rows_is_rejected(
     source: Path, target: PostgresUrl, table: str
 ) -> None:
-    """A target that has rows is an error, and its rows do not change."""
+    """A target database with rows is an error, and its rows do not change."""
     async with KeyStore.open(target) as store, store.open_ledger(ManualClock()) as ledger:
         if table == "pepper":
             await store.keep_pepper_mark(b"else")
@@ -119,7 +119,7 @@ async def test_a_target_with_rows_is_rejected(
 
 
 async def test_a_copy_that_fails_leaves_nothing(source: Path, target: PostgresUrl) -> None:
-    """All tables are copied in one transaction, so that a failed copy can be repeated."""
+    """A copy that fails leaves an empty target, so that the copy can be repeated."""
     refuse(target, "INSERT", "NEW.scope = 'other1100'")
 
     with pytest.raises(ConfigError, match=r"was not copied: .*disk full"):

@@ -1,4 +1,4 @@
-"""Usage of keys by hour in both databases."""
+"""Tests of the stored use of keys by hour, in SQLite and PostgreSQL."""
 
 import asyncio
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ PLACE = ("hour", "key_id", "code")
 
 @pytest.fixture(autouse=True)
 def no_use() -> Iterator[None]:
-    """Reset the counts of other tests in this process."""
+    """Reset this process's counts, which other tests have changed."""
     tallies.use.clear()
     yield
     tallies.use.clear()
@@ -65,7 +65,7 @@ async def stored_in(
 
 
 async def test_requests_are_summed(store: KeyStore) -> None:
-    """Requests are summed by hour, key and code over all worksheets and several processes."""
+    """Requests of several processes are summed by hour, key and code over all worksheets."""
     for count in (2, 1):
         async with store.storing_usage(Clock()):
             for _ in range(count):
@@ -107,7 +107,7 @@ async def test_sums_by_key_worksheet_or_hour(store: KeyStore) -> None:
 
 @pytest.mark.parametrize("key_id", ["k2", "k1\0", "k1\ud800"])
 async def test_any_text_as_key_id(store: KeyStore, key_id: str) -> None:
-    """Any text from a URL as filter gives a result, and never a database error."""
+    """Any text as key ID in a filter gives a result, never a database error."""
     async with store.storing_usage(Clock()):
         ask()
 
@@ -117,7 +117,7 @@ async def test_any_text_as_key_id(store: KeyStore, key_id: str) -> None:
 
 
 async def test_concurrent_pages_share_statements(store: KeyStore) -> None:
-    """Requests for sums share a statement only if the statement began after each of the
+    """Waiting requests for the same sums share a statement that began after each of the
     requests.
     """
     statements: list[str] = []
@@ -142,7 +142,7 @@ async def test_concurrent_pages_share_statements(store: KeyStore) -> None:
 
 
 async def test_an_export_counts_its_own_rows(store: KeyStore) -> None:
-    """An export counts the rows that were sent, as its log line does."""
+    """An export counts the rows in its log line."""
     event = RequestEvent("r1", "GET", "/v2", 200, key="k1", operation="export", rows=7, bytes=70)
     async with store.storing_usage(Clock()):
         request_done(event, 0.001, 0, 0)
@@ -154,7 +154,7 @@ async def test_an_export_counts_its_own_rows(store: KeyStore) -> None:
 async def test_counts_that_were_not_stored_are_stored_later(
     store: KeyStore, database: Database
 ) -> None:
-    """Counts that could not be stored are stored later; the failure is logged once."""
+    """Counts that could not be stored are stored later. The failure is logged once."""
     refuse(database, "INSERT", table="key_usage")
     with capture_logs() as logs:
         for _ in range(2):
@@ -169,8 +169,8 @@ async def test_counts_that_were_not_stored_are_stored_later(
 
 
 async def test_pages_do_not_retry_a_failed_store(store: KeyStore, database: Database) -> None:
-    """After a failure only the background task retries storing, so that pages do not wait
-    for a locked file.
+    """After a failure only the background task stores counts, so that pages do not wait for a
+    locked file.
     """
     async with store.storing_usage(Clock()) as flush:
         ask()
@@ -185,7 +185,7 @@ async def test_pages_do_not_retry_a_failed_store(store: KeyStore, database: Data
 
 
 async def test_use_is_kept_for_a_month(store: KeyStore, database: Database) -> None:
-    """Hours older than a month are deleted, whichever process stored them."""
+    """Hours older than a month are deleted, also if another process stored them."""
     clock = Clock()
     async with store.storing_usage(clock):
         ask()
@@ -202,7 +202,7 @@ async def test_use_is_kept_for_a_month(store: KeyStore, database: Database) -> N
 
 
 async def test_counts_belong_to_the_hour_of_the_request(store: KeyStore) -> None:
-    """Counts that are stored after the hour ended still belong to the hour of the request."""
+    """Counts that are stored after the end of an hour belong to the hour of the requests."""
     clock = Clock()
     async with store.storing_usage(clock):
         ask()

@@ -1,4 +1,4 @@
-"""The row of each worksheet: its holder, and what the last writer stored."""
+"""Tests of the database row of each worksheet: its holder, and data of the last writer."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,8 +43,8 @@ async def leave(engine: AsyncEngine, holder: str, row: WorksheetRow) -> bool:
 
 
 async def test_a_holder_gets_the_state_of_the_last_holder(engine: AsyncEngine) -> None:
-    """A new holder of a worksheet reads what the last holder stored; the first holder
-    reads nothing.
+    """A new holder of a worksheet reads the data of the last holder. The first holder reads
+    nothing.
     """
     found = [await take(engine, "a")]
     assert await leave(engine, "a", FULL)
@@ -54,7 +54,7 @@ async def test_a_holder_gets_the_state_of_the_last_holder(engine: AsyncEngine) -
 
 
 async def test_only_the_holder_changes_the_row(engine: AsyncEngine) -> None:
-    """A former holder can neither open a fence nor store anything in the row."""
+    """A former holder can neither store a fence nor data in the worksheet's database row."""
     await take(engine, "a")
     await take(engine, "b")
     async with engine.begin() as connection:
@@ -65,7 +65,9 @@ async def test_only_the_holder_changes_the_row(engine: AsyncEngine) -> None:
 
 
 async def test_a_left_row_has_no_holder(engine: AsyncEngine) -> None:
-    """After the holder released the row, its later statements change nothing."""
+    """After a holder has left the database row, further statements of this holder change
+    nothing.
+    """
     await take(engine, "a")
 
     assert await leave(engine, "a", FULL)
@@ -73,7 +75,9 @@ async def test_a_left_row_has_no_holder(engine: AsyncEngine) -> None:
 
 
 async def test_concurrent_takers_have_one_holder(postgres: PostgresServer) -> None:
-    """If two processes take a new row at once, exactly one is the holder at the end."""
+    """If two processes take a new database row at once, exactly one process is the holder at
+    the end.
+    """
     async with open_database(postgres.new_database()) as engine:
         await asyncio.gather(*(take(engine, holder) for holder in "abcdefgh"))
         left = [await leave(engine, holder, EMPTY) for holder in "abcdefgh"]

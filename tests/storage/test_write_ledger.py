@@ -1,4 +1,8 @@
-"""Tests of the ledger of writes with an Idempotency-Key."""
+"""Tests of the ledger: records of writes with an Idempotency-Key.
+
+A record is open until it has the answer. A group is the writes that are sent in one request to
+Google.
+"""
 
 import asyncio
 from collections.abc import MutableMapping, Sequence
@@ -34,7 +38,7 @@ SECOND = Sending(OTHER_IDENTITY, 7, [["a"]])
 async def test_an_open_record_outlives_the_process(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """A stored open record has all its values on disk, with their types."""
+    """A stored open record has all its values in the database, with their types."""
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS), Sending(None, 7, [["a"]])], FENCE)
     entry = await found_after_restart(database, clock)
 
@@ -47,7 +51,7 @@ async def test_an_open_record_outlives_the_process(
 async def test_a_group_is_stored_as_a_whole(
     store: KeyStore, database: Database, unsendable: Unsendable
 ) -> None:
-    """If one write of a group cannot be stored, none of the group is sent."""
+    """If the record of one write cannot be stored, no write of the group is sent."""
     async with store.open_ledger(ManualClock()) as ledger:
         refuse(database, "INSERT", "NEW.scope = 's2'")
 
@@ -67,7 +71,7 @@ async def test_a_group_is_stored_as_a_whole(
 async def test_an_answer_is_stored_unchanged(
     ledger: SqlLedger, database: Database, clock: ManualClock, answer: Answer
 ) -> None:
-    """A completed record has the whole answer, and no further cells."""
+    """A completed record has the whole answer, and no cells that were sent."""
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     await ledger.complete(IDENTITY, answer)
     entry = await found_after_restart(database, clock)
@@ -82,7 +86,9 @@ async def test_an_answer_is_stored_unchanged(
 
 
 async def test_an_answer_without_an_open_record(ledger: SqlLedger) -> None:
-    """An update with nothing to write is not sent, and its answer is still repeated for its key."""
+    """The answer of an update with nothing to write is stored, and repeated for the same
+    Idempotency-Key.
+    """
     await ledger.complete(IDENTITY, results(5))
     entry = await ledger.find("s1")
 
@@ -91,7 +97,7 @@ async def test_an_answer_without_an_open_record(ledger: SqlLedger) -> None:
 
 
 async def test_a_dropped_record_is_deleted(ledger: SqlLedger, database: Database) -> None:
-    """A dropped record allows the key to be sent again; other records stay."""
+    """After a record is dropped, its Idempotency-Key can be sent again. Other records stay."""
     await ledger.sending(WORKSHEET, [FIRST, Sending(OTHER_IDENTITY, 7, ROWS)], FENCE)
     await ledger.drop(IDENTITY)
     await ledger.drop(replace(IDENTITY, scope="unknown"))
@@ -101,7 +107,7 @@ async def test_a_dropped_record_is_deleted(ledger: SqlLedger, database: Database
 
 
 async def test_renew_sets_the_time_of_a_record(ledger: SqlLedger, clock: ManualClock) -> None:
-    """Renewing a record changes its age only; renewing an unknown record stores nothing."""
+    """`renew` changes only the age of a record. `renew` of an unknown record stores nothing."""
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     before = await ledger.find("s1")
     clock.advance(60)
@@ -139,7 +145,7 @@ async def test_all_writes_of_a_group_share_a_fence(ledger: SqlLedger) -> None:
 
 
 async def test_a_completed_record_has_no_fence(ledger: SqlLedger, database: Database) -> None:
-    """A completed record has no fence, so that the fence can be deleted."""
+    """A completed record has no fence, so that the fence can be deleted in the spreadsheet."""
     await ledger.sending(WORKSHEET, [FIRST, SECOND], FENCE)
     await ledger.completed([(IDENTITY, results(5, 6))])
     await ledger.complete(OTHER_IDENTITY, UpstreamError("misplaced", outcome="applied"))
@@ -151,7 +157,9 @@ async def test_a_completed_record_has_no_fence(ledger: SqlLedger, database: Data
 async def test_completed_writes_have_their_answers(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """One transaction completes a group; later transactions of its requests change nothing."""
+    """One transaction stores all answers of a group. Later calls for its requests change
+    nothing.
+    """
     await ledger.sending(WORKSHEET, [FIRST, SECOND], FENCE)
     await ledger.completed([(IDENTITY, results(5, 6)), (OTHER_IDENTITY, results(8))])
     first, second = [await found_after_restart(database, clock, each) for each in ("s1", "s2")]
@@ -166,7 +174,7 @@ async def test_completed_writes_have_their_answers(
 
 
 async def test_writes_without_a_key_use_no_database(ledger: SqlLedger, database: Database) -> None:
-    """Writes without a key use no database."""
+    """Writes without an Idempotency-Key do not use the database."""
     spoil(database)
     with capture_logs() as logged:
         await ledger.sending(WORKSHEET, [Sending(None, 5, [["a"]])], FENCE)
@@ -176,7 +184,9 @@ async def test_writes_without_a_key_use_no_database(ledger: SqlLedger, database:
 
 
 async def test_a_record_expires_after_a_day(ledger: SqlLedger, clock: ManualClock) -> None:
-    """After a day, a record ends and its key can be used for a new write."""
+    """After a day a completed record expires, and its Idempotency-Key can be used for a new
+    write.
+    """
     await ledger.complete(IDENTITY, results(5))
     clock.advance(KEPT_SECONDS - 1)
     last = await ledger.find("s1")
@@ -194,8 +204,8 @@ async def test_a_record_expires_after_a_day(ledger: SqlLedger, clock: ManualCloc
 async def test_expired_records_are_deleted_in_steps(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """Each new record deletes a few old records, so that a large number of old ones
-    delays no write.
+    """Each new record deletes a few expired records, so that many expired records delay no
+    write.
     """
     old = [replace(IDENTITY, scope=f"old{number}") for number in range(2 * PURGED_AT_LEAST + 5)]
     await ledger.completed([(identity, results(5)) for identity in old])
@@ -212,7 +222,9 @@ async def test_expired_records_are_deleted_in_steps(
 async def test_an_open_record_with_a_fence_never_expires(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """An open record with a fence never ends; an open record without a fence ends after a day."""
+    """An open record with a fence does not expire. An open record without a fence expires after
+    a day.
+    """
     proved = [replace(IDENTITY, scope=f"proved{number}") for number in range(3)]
     await ledger.sending(WORKSHEET, [Sending(identity, 5, ROWS) for identity in proved], FENCE)
     await ledger.sending(WORKSHEET, [Sending(OTHER_IDENTITY, 5, ROWS)], FENCE)
@@ -237,7 +249,9 @@ def logged() -> Any:
 async def test_a_failing_ledger_prevents_sending(
     ledger: SqlLedger, database: Database, unsendable: Unsendable
 ) -> None:
-    """If the ledger fails, a new write is reported as not sent, and an earlier write as unknown."""
+    """If the database fails, a new write gets the outcome `not_applied`, and an earlier write
+    `unknown`.
+    """
     spoil(database)
 
     with pytest.raises(unsendable) as unsent:
@@ -250,7 +264,7 @@ async def test_a_failing_ledger_prevents_sending(
 async def test_a_failing_ledger_after_sending_is_logged(
     ledger: SqlLedger, database: Database, logged: Sequence[MutableMapping[str, Any]]
 ) -> None:
-    """A sent write is answered although the ledger fails; the log has the failure and no
+    """If the database fails after a write was sent, the write gets its answer. The log has no
     cell values.
     """
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
@@ -267,7 +281,9 @@ async def test_a_failing_ledger_after_sending_is_logged(
 async def test_a_record_is_stored_though_its_request_is_cancelled(
     store: KeyStore, database: Database, clock: ManualClock
 ) -> None:
-    """A cancelled request leaves no partial transaction, and closing waits for its end."""
+    """A cancelled request leaves no partial transaction. Closing the ledger waits for the
+    transaction.
+    """
     async with store.open_ledger(clock) as ledger:
         note = asyncio.create_task(ledger.completed([(IDENTITY, results(5))]))
         await asyncio.sleep(0)
@@ -279,7 +295,7 @@ async def test_a_record_is_stored_though_its_request_is_cancelled(
 
 
 async def test_concurrent_answers_are_all_stored(ledger: SqlLedger, database: Database) -> None:
-    """Many concurrent requests can store their records without a lock error."""
+    """Many concurrent requests store their answers without a lock error."""
     identities = [replace(IDENTITY, scope=f"s{number}") for number in range(100)]
     await asyncio.gather(*(ledger.complete(identity, results(5)) for identity in identities))
 

@@ -1,4 +1,4 @@
-"""What a process reads from the ledger of an earlier process."""
+"""Tests of data that a process reads from the ledger of an earlier process."""
 
 from dataclasses import replace
 
@@ -19,8 +19,8 @@ from tests.storage.conftest import FENCE, IDENTITY, OTHER_IDENTITY, ROWS, WORKSH
 async def test_open_writes_of_a_dead_process_count_from_the_start(
     ledger: SqlLedger, database: Database, clock: ManualClock, seconds: float
 ) -> None:
-    """Open writes of a killed process count as sent at this process's start, because the
-    wall clock might have changed.
+    """Open writes of a killed process count as sent at this start, because the wall clock might
+    have changed.
     """
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     clock.advance(seconds)
@@ -40,8 +40,8 @@ async def test_open_writes_of_a_dead_process_count_from_the_start(
 async def test_open_writes_of_a_dead_process_are_found_at_the_start(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """At the start, the process knows the fences of open writes and the rows with an open
-    update.
+    """At its start, a process reads the fences of open writes, and the row numbers of open
+    updates.
     """
     odd = WorksheetId(spreadsheet="book", title="Q1/Q2 'x'")
     change = replace(IDENTITY, scope="change", worksheet=odd)
@@ -67,7 +67,7 @@ async def test_open_writes_of_a_dead_process_are_found_at_the_start(
 async def test_an_open_write_is_found_after_thirty_days(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """The fence of an open write shows its outcome after any downtime of the gateway."""
+    """An open write is still found by its fence after the gateway was stopped for thirty days."""
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     clock.advance(30 * KEPT_SECONDS)
     async with KeyStore.open(database) as store, store.open_ledger(clock) as later:
@@ -83,7 +83,9 @@ async def test_an_open_write_is_found_after_thirty_days(
 async def test_a_write_that_another_process_completed_is_closed(
     ledger: SqlLedger, store: KeyStore, clock: ManualClock, *, is_dropped: bool
 ) -> None:
-    """If another process ended a write, its fence can be deleted and its disk space is free."""
+    """If another process completed a write, this process forgets its fence and frees its disk
+    space.
+    """
     await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     async with store.open_ledger(clock) as other:
         await other.find(IDENTITY.scope)

@@ -1,4 +1,7 @@
-"""The ledger with limited disk space, and records of long texts."""
+"""Tests of the ledger with limited disk space, and of records of long texts.
+
+A record is open until it has the answer.
+"""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -19,7 +22,7 @@ from tests.storage.conftest import FENCE, IDENTITY, WORKSHEET, results
 
 PER_KEY = 100_000
 TEXT = "x" * 2000
-"""Long, but not known to be of the body."""
+"""Long text that is not in the request body."""
 
 
 def identity(scope: str, key: str = "k", *texts: str) -> WriteIdentity:
@@ -27,14 +30,14 @@ def identity(scope: str, key: str = "k", *texts: str) -> WriteIdentity:
 
 
 def stored(database: Database) -> dict[str, int]:
-    """Byte count of each record in the table."""
+    """Byte count of each stored record, by scope."""
     query = "SELECT scope, length(rows) + length(coalesce(answer, '')) FROM idempotency_records"
     return dict(execute(database, query))
 
 
 @pytest.fixture
 async def small(store: KeyStore, clock: ManualClock) -> AsyncIterator[SqlLedger]:
-    """An empty ledger with little disk space."""
+    """Empty ledger with little disk space."""
     async with store.open_ledger(clock, max_bytes=SHARE * PER_KEY) as opened:
         yield opened
 
@@ -54,7 +57,9 @@ async def fill(ledger: SqlLedger, clock: ManualClock, key: str, count: int) -> N
 async def test_the_oldest_answers_of_a_full_key_are_deleted(
     small: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """A key above its share of the space loses its oldest answers; another key's answers stay."""
+    """A key above its part of the disk space loses its oldest answers. Answers of another key
+    stay.
+    """
     await fill(small, clock, "other", 5)
     sizes = []
     for number in range(200):
@@ -72,7 +77,7 @@ async def test_the_oldest_answers_of_a_full_key_are_deleted(
 async def test_open_records_are_not_deleted(
     small: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """Open records are never deleted for space; of completed records the newest stays."""
+    """Open records are never deleted to free space. The newest completed record also stays."""
     opened = identity("open")
     await small.sending(WORKSHEET, [Sending(opened, 5, [["y" * PER_KEY]])], FENCE)
     await fill(small, clock, "k", 3)
@@ -88,7 +93,7 @@ async def test_open_records_are_not_deleted(
 
 
 async def test_a_new_answer_is_not_deleted_at_once(small: SqlLedger, clock: ManualClock) -> None:
-    """A new answer is kept for a while although its key has more than its share of the space."""
+    """A new answer is not deleted, even if its key has more than its part of the disk space."""
     for number in range(40):
         await fill(small, clock, f"key {number} ", 4)
     clock.advance(1)
@@ -100,8 +105,8 @@ async def test_a_new_answer_is_not_deleted_at_once(small: SqlLedger, clock: Manu
 async def test_open_records_without_a_fence_expire(
     small: SqlLedger, store: KeyStore, database: Database, clock: ManualClock
 ) -> None:
-    """Open records without a fence are deleted after a day, without a request for them,
-    and free their space.
+    """Open records without a fence expire after a day, without a request for them, and free
+    disk space.
     """
     await small.sending(WORKSHEET, [Sending(identity("open"), 5, [["y" * PER_KEY]])], FENCE)
     take_fences(database, "open")
@@ -116,7 +121,7 @@ async def test_open_records_without_a_fence_expire(
 
 
 async def test_an_open_record_that_is_sent_again_counts_once(small: SqlLedger) -> None:
-    """Dropping a record frees its space once, also if the record was sent or dropped twice."""
+    """An open record that is sent twice counts once. Dropping it twice frees its space once."""
     sending = Sending(identity("open"), 5, [["y" * PER_KEY]])
     await small.sending(WORKSHEET, [sending], FENCE)
     await small.sending(WORKSHEET, [sending], FENCE)
@@ -132,9 +137,7 @@ async def test_an_open_record_that_is_sent_again_counts_once(small: SqlLedger) -
 async def test_open_records_with_a_fence_count_until_completed(
     small: SqlLedger, store: KeyStore, clock: ManualClock
 ) -> None:
-    """Open records with a fence count for the space until their outcome is known, also
-    after a restart.
-    """
+    """Open records with a fence use disk space until they are completed, also after a restart."""
     opened = identity("open")
     await small.sending(WORKSHEET, [Sending(opened, 5, [["y" * PER_KEY]])], FENCE)
     clock.advance(KEPT_SECONDS)
@@ -150,7 +153,7 @@ async def test_open_records_with_a_fence_count_until_completed(
 async def test_records_of_an_earlier_process_count(
     small: SqlLedger, store: KeyStore, database: Database, clock: ManualClock
 ) -> None:
-    """Open and completed records of an earlier process count for the quota."""
+    """Open and completed records of an earlier process count in the quota."""
     await small.sending(WORKSHEET, [Sending(identity("open", "a"), 5, [["y" * PER_KEY]])], FENCE)
     await fill(small, clock, "b", 40)
     async with store.open_ledger(clock, max_bytes=SHARE * PER_KEY) as later:
@@ -165,8 +168,8 @@ async def test_records_of_an_earlier_process_count(
 async def test_every_answer_deletes_expired_records(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """Every stored answer deletes old records, also the answer of a group and of a write
-    with nothing to send.
+    """Every stored answer deletes expired records, also the answer of a group or of an unsent
+    write.
     """
     await fill(ledger, clock, "old", 3)
     clock.advance(KEPT_SECONDS)
@@ -201,7 +204,7 @@ async def test_long_texts_are_stored_as_digests(
 
 
 async def test_another_body_reads_no_text_of_a_record(ledger: SqlLedger) -> None:
-    """A request with a different body has another fingerprint, and reads no texts of the record."""
+    """A request with another body does not read the long texts of a record."""
     own = identity("s", "k", "a" * 5000)
     await ledger.sending(WORKSHEET, [Sending(own, 5, [["a" * 5000]])], FENCE)
     entry = await ledger.find("s", ["b" * 5000])
@@ -211,8 +214,8 @@ async def test_another_body_reads_no_text_of_a_record(ledger: SqlLedger) -> None
 
 
 async def test_a_second_attempt_to_store_an_answer(ledger: SqlLedger, database: Database) -> None:
-    """A record that could not be stored with its group is stored by the request that is
-    answered.
+    """If the answers of a group could not be stored together, each request stores its own
+    answer.
     """
     first, second = identity("s1"), identity("s2")
     await ledger.sending(
@@ -236,7 +239,7 @@ async def test_a_second_attempt_to_store_an_answer(ledger: SqlLedger, database: 
 async def test_a_failed_deletion_of_records_is_logged(
     small: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
-    """A failure to delete old records is logged and retried, and new writes are still stored."""
+    """A failed deletion of old records is logged and tried again. New answers are still stored."""
     refuse(database, "DELETE")
     with capture_logs() as logged:
         await fill(small, clock, "k", 60)

@@ -74,7 +74,7 @@ Cells = Callable[[Random], SheetCell]
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One query on one worksheet."""
+    """Query on a worksheet."""
 
     rows: Rows
     where: Mapping[str, Any] | None
@@ -94,7 +94,7 @@ class Case:
         )
 
     def expected(self) -> Page:
-        """Return the page that the reference evaluator gives."""
+        """Return the page of the reference evaluator."""
         matching = matching_rows(self.rows, self.where or {})
         ordered = ordered_rows(self.rows, matching, self.order)
         end = self.skip + self.limit
@@ -102,13 +102,13 @@ class Case:
         return Page(ordered[self.skip : end], end < len(ordered), total)
 
     def described(self, page: Page) -> str:
-        """Return the query, a page and at most 20 rows of the worksheet as text."""
+        """Return the query, a page, and at most 20 rows of the worksheet as text."""
         cells = "\n".join(f"{row} {cells}" for row, cells in enumerate(self.rows[:20], 2))
         return f"{self.query}\n{cells}\nanswered {page}"
 
 
 def make_cases(seed: int) -> Iterator[tuple[Table, Case]]:
-    """Yield tables and cases without end. The same seed gives the same cases."""
+    """Yield tables and cases without end. Equal seeds yield equal cases."""
     random = Random(seed)  # noqa: S311
     while True:
         cells = make_rows(random)
@@ -119,7 +119,9 @@ def make_cases(seed: int) -> Iterator[tuple[Table, Case]]:
 
 
 def first_difference(seed: int, count: int) -> str | None:
-    """Return a description of the first case in which engine and reference differ, or None."""
+    """Describe the first case in which engine and reference differ. Returns None without a
+    difference.
+    """
     for number, (table, case) in enumerate(make_cases(seed), 1):
         page = evaluate(table, case.query)
         expected = case.expected()
@@ -134,7 +136,7 @@ def first_difference(seed: int, count: int) -> str | None:
 
 
 def make_rows(random: Random) -> Rows:
-    """Return the rows of a random worksheet. Each column has one kind of cell or several."""
+    """Return the rows of a random worksheet. Each column has one or several kinds of cells."""
     count = random.choice((0, 1, 2, 3, 5, 8, 12, 12, 20, 20, 40))
     if random.random() < 0.01:
         count = 200
@@ -143,7 +145,7 @@ def make_rows(random: Random) -> Rows:
 
 
 def without_end(rows: Rows) -> Rows:
-    """Return the rows up to the last row with a text other than a boolean FALSE."""
+    """Return the rows up to the last row with a displayed text that is not a boolean FALSE."""
     count = len(rows)
     while count and all(not cell.text or cell.value is False for cell in rows[count - 1].values()):
         count -= 1
@@ -151,8 +153,8 @@ def without_end(rows: Rows) -> Rows:
 
 
 def make_renderings(rows: Rows, random: Random) -> Table:
-    """Return a table of the rows. Blank cells are omitted at column ends, or "" or None
-    elsewhere.
+    """Return a table of the rows. Blank cells are "" or None, or are left out at the ends of
+    columns.
     """
     displayed, typed = [], []
     is_trimmed = random.random() < 0.8
@@ -209,7 +211,7 @@ def make_criterion(random: Random, cells: Sequence[SheetCell]) -> Any:
 
 
 def make_part(random: Random, cells: Sequence[SheetCell]) -> str:
-    """Return a text that some cells possibly contain, for `$text`."""
+    """Return a text that some cells can contain, for `$text`."""
     text = random.choice(cells).text if cells and random.random() < 0.5 else random.choice(TEXTS)
     start = random.choice((0, 0, 1))
     part = text[start : start + random.choice((0, 1, 1, 2, 9))]
@@ -292,8 +294,8 @@ def _boolean(random: Random) -> SheetCell:
 
 
 def _odd(random: Random) -> SheetCell:
-    """Return an error, a text with an empty display, or a cell that changed between the
-    two reads.
+    """Return an error, a text that displays nothing, or a cell that changed between the two
+    reads.
     """
     return random.choice(
         (

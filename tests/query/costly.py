@@ -1,4 +1,6 @@
-"""Expensive worksheets and queries: skewed and huge values, conditions up to every limit."""
+"""Expensive worksheets and queries, with skewed and huge values, and conditions up to each
+limit.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
@@ -31,7 +33,7 @@ def _many(random: Random) -> SheetCell:
 
 
 def _huge(random: Random) -> SheetCell:
-    """Return a number of at least 2^53, as a text, an integer or a double."""
+    """Return a number of at least 2^53 as a text, an integer or a float."""
     number = 2**53 + random.randrange(3)
     value = random.choice((str(number), f"{number}0", number, float(number), 1e22, "1e400"))
     return SheetCell(value if isinstance(value, str) else plain(value), value)
@@ -71,13 +73,13 @@ RANGES = ("$lt", "$lte", "$gt", "$gte")
 
 
 def costly_rows(random: Random, count: int) -> Sequence[Mapping[str, SheetCell]]:
-    """Return this many rows. The last row is not blank."""
+    """Return `count` rows, of which the last row is not blank."""
     return [{name: make(random) for name, make in COLUMNS.items()} for _ in range(count)]
 
 
 def costly_query(random: Random) -> tuple[Where, Query]:
-    """Return a decoded `where` with up to MAX_CONDITIONS conditions, and the query with
-    this `where`.
+    """Return a decoded `where` with up to MAX_CONDITIONS conditions, and a query with this
+    condition.
     """
     left = [random.choice((1, 3, 10, MAX_CONDITIONS))]
     where = _where(random, left, depth=1)

@@ -21,7 +21,7 @@ from tests.query.sheet import SheetCell
 from tests.table.number_formats import FORMATS, Format, drawn_number, is_twin
 
 CLASSES = ("number", "date", "clock", "text", "boolean", "error", "empty")
-"""Classes of cells in the sort order."""
+"""Classes of cells in sort order."""
 
 EPOCH = datetime(1899, 12, 30)
 NUMBER_TEXT = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -49,7 +49,7 @@ POOL = (
     *(46_054, 46_054.75, 46_055, 46_082, 0.875, 0.25, 25.5 / 24, -1.5 / 24, 46_054 + 1e-9, 2**53),
     *(46_054.75 + 0.4 / 86_400_000, 46_054.75 + 1 / 86_400_000, 0.875 + 0.3 / 86_400_000),
 )
-"""Numbers for several cells of one column with different formats."""
+"""Numbers that occur in several cells of a column with different formats."""
 TEXTS = (
     *("9.9", "9.90", "1.1", "1.10", "1E5", "100000", "100000.0", "5", "5.0", "-3.5", "-3.50", "0"),
     *("2026-02-01", "2026-02-01T00:00", "2026-02-01 00:00:00", "2026-02-01T18:00:00"),
@@ -77,10 +77,10 @@ TEXTS = (
 
 
 class Cell(NamedTuple):
-    """Cell with displayed text, typed value, class, and value within the class.
+    """Cell with displayed text, typed value, class, and value in the class.
 
-    The value within the class is a number, milliseconds, a case-folded text, a boolean or the text
-    of an error.
+    The value in the class is a number, milliseconds, a case-folded text, a boolean, or an error
+    text.
     """
 
     text: str
@@ -107,12 +107,12 @@ def number_cell(form: Format, number: float) -> Cell:
 
 
 def text_cell(text: str) -> Cell:
-    """Return a cell with this text. The text can be an error."""
+    """Return a cell with this text, which can be an error."""
     return Cell(text, text, *class_of_text(text))
 
 
 def drawn_column(random: Random, longest: int) -> list[Cell]:
-    """Return a random column of few numbers, formats and texts, so that many cells are equal."""
+    """Return a random column of few numbers, formats and texts, in which many cells are equal."""
     numbers = random.sample(POOL, 6)
     formats = random.sample(FORMATS, 12)
     texts = [*random.sample(TEXTS, 8), *(plain(number) for number in numbers[:2])]
@@ -143,7 +143,7 @@ def _drawn_cell(
 
 
 def drawn_operand(cells: Sequence[Cell], random: Random) -> Operand:
-    """Return a random operand, most often near the value or display of a cell."""
+    """Return a random operand, mostly near the value or the displayed text of a cell."""
     draw, cell = random.randrange(8), random.choice(cells)
     if draw < 3:
         return cell.text
@@ -157,7 +157,7 @@ def drawn_operand(cells: Sequence[Cell], random: Random) -> Operand:
 
 
 def spellings(of_class: str, milliseconds: int) -> list[str]:
-    """Return texts that name this date or time, and a text one millisecond away."""
+    """Return texts that represent this date or time, and a text for one millisecond later."""
     if of_class == "date":
         at = EPOCH + timedelta(milliseconds=milliseconds)
         near = at + timedelta(milliseconds=1)
@@ -168,7 +168,7 @@ def spellings(of_class: str, milliseconds: int) -> list[str]:
 
 
 def class_of_text(text: str) -> tuple[str, Any]:
-    """Return the class of a text and the value that the text names in this class."""
+    """Return the class of a text, and the value in this class that the text represents."""
     if text == "":
         return "empty", None
     if text in ERRORS:
@@ -232,14 +232,14 @@ def plain(number: float) -> str:
 
 
 def place(cell: Cell) -> tuple[Any, ...]:
-    """Return the sort key of a cell within its class. Numbers and booleans are before
-    texts of the same value.
+    """Return the sort key of a cell in its class. At equal values, typed values sort before
+    texts.
     """
     return cell.key, "" if cell.is_of_the_sheet or cell.of_class == "error" else cell.text
 
 
 def stand(operand: Operand, cells: Sequence[Cell]) -> tuple[str, tuple[Any, ...]] | None:
-    """Return class and sort key of a range's operand, or None if no cell can match."""
+    """Return class and sort key of the operand of a range, or None if no cell can match."""
     if operand is None or operand == "":
         return None
     if isinstance(operand, bool):
@@ -262,7 +262,7 @@ def stand(operand: Operand, cells: Sequence[Cell]) -> tuple[str, tuple[Any, ...]
 
 
 def compared(left: Cell, right: Cell) -> int:
-    """Compare two cells for sorting: negative, zero or positive."""
+    """Compare two cells for sorting. Returns a negative number, zero or a positive number."""
     one, other = CLASSES.index(left.of_class), CLASSES.index(right.of_class)
     if one != other or left.of_class == "empty":
         return one - other
@@ -271,7 +271,7 @@ def compared(left: Cell, right: Cell) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Meaning:
-    """Model of equality, ranges and order. A planted bug replaces one of these functions."""
+    """Model of equality, ranges and order. A planted bug replaces one function of the model."""
 
     equal: Callable[[Cell, Operand], bool] = equal
     stand: Callable[[Operand, Sequence[Cell]], tuple[str, tuple[Any, ...]] | None] = stand
@@ -279,7 +279,7 @@ class Meaning:
     place: Callable[[Cell], tuple[Any, ...]] = place
 
     def rows(self, cells: Sequence[Cell], operator: str, operand: Any) -> list[int]:
-        """Return the positions of the cells that match."""
+        """Return the positions of matching cells."""
         return [
             at for at, cell in enumerate(cells) if self._matches(cells, cell, operator, operand)
         ]
@@ -312,9 +312,7 @@ class Meaning:
 
 
 class Answers(NamedTuple):
-    """Functions that answer `where` and `order`: the engine, the model, or a model with a
-    planted bug.
-    """
+    """Functions that answer `where` and `order`, from the engine or from the model."""
 
     rows: Callable[[Sequence[Cell], str, Any], list[int]]
     order: Callable[[Sequence[Cell], bool], list[int]]
@@ -354,7 +352,7 @@ def failures(answers: Answers, cells: Sequence[Cell], operands: Sequence[Operand
 def _parts(
     cells: Sequence[Cell], rank: dict[int, int], operand: Operand, found: dict[str, set[int]]
 ) -> Iterator[str]:
-    """Yield a line for each contradiction between the sets of rows of one operand."""
+    """Yield a line for each contradiction between the matching rows for one operand."""
     less, same, greater = found["$lt"], found["$eq"], found["$gt"]
     everything = set(range(len(cells)))
     if found["$in"] != same or found["$ne"] != everything - same or found["$nin"] != found["$ne"]:
@@ -374,7 +372,7 @@ def _parts(
 
 
 def sheet_cells(cells: Sequence[Cell]) -> list[SheetCell]:
-    """Return the cells as a worksheet holds them, with texts in NFD."""
+    """Return the cells as a worksheet stores them, with texts in NFD."""
     return [SheetCell(decomposed(cell.text), decomposed(cell.value)) for cell in cells]
 
 

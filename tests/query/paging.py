@@ -38,7 +38,7 @@ def next_page(
 def page_by_number(
     table: Table, query: Query, place: Place | None
 ) -> tuple[list[int], Place | None]:
-    """Planted bug: continue after the old row number of the last row."""
+    """Planted bug: continue after the row number that the last row had."""
     whole = replace(query, limit=10**6)
     found = find_page(table, whole, table.header.whole) if query.needs_types else None
     if found is None:
@@ -51,12 +51,12 @@ def page_by_number(
 
 
 Edit = tuple[str, int, int, int]
-"""Kind of edit, position, target position of a move, and value."""
+"""Kind of an edit, position, target position of a move, and value."""
 
 
 @dataclass
 class Row:
-    """Row of the sheet. `number` identifies the row and is displayed."""
+    """Row of the sheet. `number` identifies the row, and is displayed."""
 
     number: int
     tie: int | str
@@ -65,7 +65,7 @@ class Row:
 
 @dataclass
 class EditedSheet:
-    """Rows that users edit. `stayed` has the numbers of rows whose sort values did not change."""
+    """Rows that users edit. `stayed` has the numbers of rows whose sort values have not changed."""
 
     rows: list[Row]
     stayed: set[int] = field(init=False)
@@ -88,7 +88,7 @@ class EditedSheet:
         )
 
     def edit(self, edit: Edit, *, is_by_number: bool) -> None:
-        """Apply an edit. With `is_by_number`, row numbers are sort values."""
+        """Apply an edit. With `is_by_number`, the row numbers are the sort values."""
         kind, place, whereto, value = edit
         at = place % len(self.rows)
         moved = range(at, len(self.rows))
@@ -121,7 +121,8 @@ def walked(
     edits: Sequence[Sequence[Edit]],
     page: NextPage = next_page,
 ) -> tuple[list[int], list[int]]:
-    """Return the numbers of unchanged rows that occurred twice, and of those that are missing.
+    """Page through a sheet, and return the numbers of unchanged rows that came twice, and that are
+    missing.
 
     `edits` has the edits after each page. Raises CursorLost.
     """

@@ -1,7 +1,7 @@
 """Reference evaluator of queries, written from the API documentation alone.
 
-The evaluator is slow and simple. It shares with the engine only the parsing of dates and times, so
-that a mistake in one of the two shows as a difference.
+The evaluator is slow and simple. Engine and evaluator share only the parser of dates and times, so
+that a mistake in one of them is a difference.
 """
 
 import math
@@ -31,7 +31,7 @@ def matching_rows(rows: Sequence[Row], where: Mapping[str, Any]) -> list[int]:
 def ordered_rows(
     rows: Sequence[Row], numbers: Sequence[int], order: Sequence[tuple[str, bool]]
 ) -> list[int]:
-    """Return the row numbers sorted by `order`, a list of field and whether it is descending."""
+    """Return the row numbers sorted by `order`, a list of (field, is descending)."""
 
     def compare(left: int, right: int) -> int:
         for field, descending in order:
@@ -55,12 +55,12 @@ def nfc(value: Any) -> Any:
 
 
 def meets(row: Row, where: Mapping[str, Any], rows: Sequence[Row]) -> bool:
-    """True if the row matches all members of a `where`."""
+    """True if the row matches all members of a `where` object."""
     return all(member_meets(row, name, value, rows) for name, value in where.items())
 
 
 def member_meets(row: Row, name: str, value: Any, rows: Sequence[Row]) -> bool:
-    """True if the row matches a combinator, or a field with its value or operators."""
+    """True if the row matches a combinator, or a field with a value or with operators."""
     if name == "$and":
         return all(meets(row, part, rows) for part in value)
     if name == "$or":
@@ -101,7 +101,7 @@ def kind(cell: SheetCell) -> str:
 
 
 def value_of(cell: SheetCell) -> tuple[str, Any]:
-    """Return the class of a cell and its value within the class."""
+    """Return the class of a cell, and its value in the class."""
     if isinstance(cell.value, bool):
         return "boolean", cell.value
     if isinstance(cell.value, int | float):
@@ -114,7 +114,7 @@ def value_of(cell: SheetCell) -> tuple[str, Any]:
 
 
 def value_of_text(text: str) -> tuple[str, Any]:
-    """Return the class of a text and the value that the text names."""
+    """Return the class of a text, and the value that the text represents."""
     number = number_of_text(text)
     if number is not None:
         return "number", number
@@ -124,14 +124,12 @@ def value_of_text(text: str) -> tuple[str, Any]:
 
 
 def is_of_the_sheet(cell: SheetCell) -> bool:
-    """True for a number or boolean, False for a text."""
+    """True for a typed number or boolean, False for a text."""
     return isinstance(cell.value, int | float)
 
 
 def number_of_text(text: str) -> float | None:
-    """Return the number of a text in plain ASCII notation, or None if the text is not a
-    finite number.
-    """
+    """Return the number that a text in plain ASCII notation represents, or None for other texts."""
     return float(text) if _NUMBER.fullmatch(text) and math.isfinite(float(text)) else None
 
 
@@ -152,7 +150,7 @@ def equal(cell: SheetCell, value: Any) -> bool:
 
 
 def stands_at(value: Any, column: Sequence[SheetCell]) -> tuple[str, tuple[Any, str]] | None:
-    """Return the class of a range's operand and its sort key in this class, or None."""
+    """Return the class of the operand of a range, and its sort key in this class, or None."""
     if value is None or value == "":
         return None
     if isinstance(value, bool):
@@ -172,7 +170,7 @@ def stands_at(value: Any, column: Sequence[SheetCell]) -> tuple[str, tuple[Any, 
 
 
 def side(cell: SheetCell, value: Any, column: Sequence[SheetCell]) -> int:
-    """Return -1 if the cell is below the operand, 1 if above, 0 if equal or of another class."""
+    """Return -1 if the cell is below the operand, 1 if above, or 0 if equal or of another class."""
     stand = stands_at(value, column)
     if stand is None or kind(cell) != stand[0] or equal(cell, value):
         return 0
@@ -190,7 +188,7 @@ def three_way(left: Any, right: Any) -> int:
 
 
 def plain(value: float) -> str:
-    """Return a number in plain notation, with enough digits for its exact double."""
+    """Return a number in plain notation, with all digits of its exact float."""
     text = f"{Decimal(repr(value + 0)):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -204,8 +202,8 @@ def place_in_order(left: SheetCell, right: SheetCell, descending: bool) -> int:
 
 
 def sort_key(cell: SheetCell) -> tuple[int, tuple[Any, str]]:
-    """Return a key for sorting by class and value. For equal values, numbers are before
-    texts by code point.
+    """Return a key to sort by class and value. At equal values, numbers come before texts by
+    code point.
     """
     of_class, key = value_of(cell)
     is_text = not is_of_the_sheet(cell) and of_class != "error"

@@ -22,12 +22,14 @@ BLANK = SheetCell("", "")
 
 
 def text_cell(text: str) -> SheetCell:
-    """Return a cell whose displayed text and typed value are this text."""
+    """Return a cell with this text as displayed text and typed value."""
     return SheetCell(text, text)
 
 
 def make_sheet(columns: Mapping[str, Sequence[SheetCell]]) -> Table:
-    """Return a typed table with these headers and the cells from row 2 down, without blank ends."""
+    """Return a typed table with these headers, and cells from row 2 down, without trailing
+    blank cells.
+    """
     cells = [[text_cell(name), *column] for name, column in columns.items()]
     displayed = [_trimmed([cell.text for cell in column]) for column in cells]
     typed = [_trimmed([cell.value for cell in column]) for column in cells]
@@ -40,7 +42,7 @@ def evaluate(table: Table, query: Query) -> Page:
 
 
 def evaluate_with(table: Table, query: Query, view: View) -> Page:
-    """Evaluate a query for a view, without a limit of steps."""
+    """Evaluate a query for a view, with unlimited steps."""
     if not query.needs_types:
         return plain_page(table, query)
     return finish(evaluate_seen(table, query, view))

@@ -1,4 +1,4 @@
-"""Evaluation of queries: operators by class of cell, order, pages."""
+"""Tests of the evaluation of queries: operators by class of cell, order, and pages."""
 
 import json
 
@@ -44,7 +44,7 @@ ALL = set(CELLS)
 
 
 def names(criterion: object) -> set[str]:
-    """Return the names of the rows whose field `f` matches the criterion."""
+    """Return the names of the rows whose field `f` matches the condition."""
     page = evaluate(SHEET, Query(where=parse_where({"f": criterion}), limit=100))
     return {SHEET.text(row, 0) for row in page.rows}
 
@@ -123,7 +123,7 @@ def names(criterion: object) -> set[str]:
     ids=lambda value: str(sorted(value) if isinstance(value, set) else value),
 )
 def test_operators_compare_as_documented(criterion: str, expected: set[str]) -> None:
-    """Each operator matches the classes of cells that the API documents for its operand."""
+    """Each operator matches the classes of cells that the API documents for the operand."""
     assert names(json.loads(criterion)) == expected
 
 
@@ -145,7 +145,7 @@ def test_operators_compare_as_documented(criterion: str, expected: set[str]) -> 
     ids=str,
 )
 def test_conditions_combine(where: object, rows: list[int]) -> None:
-    """`$and`, `$or` and `$not` combine conditions; names match trimmed headers and `rowIndex`."""
+    """`$and`, `$or` and `$not` combine conditions. Names match trimmed headers and `rowIndex`."""
     sheet = make_sheet(
         {"a": [text_cell(text) for text in "xyxz"], "b": [text_cell(text) for text in "1221"]}
     )
@@ -202,8 +202,8 @@ MIXED = make_sheet(
     ],
 )
 def test_rows_are_ordered(order: tuple[SortTerm, ...], rows: list[int]) -> None:
-    """Rows sort by numbers, texts regardless of case, booleans; ties keep sheet order,
-    empty cells are last.
+    """Rows sort by number, text ignoring case, boolean. Equal rows keep sheet order, empty
+    cells are last.
     """
     assert list(evaluate(MIXED, Query(order=order)).rows) == rows
 
@@ -227,7 +227,7 @@ def test_rows_are_ordered(order: tuple[SortTerm, ...], rows: list[int]) -> None:
 def test_pages_have_next_if_rows_remain(
     skip: int, limit: int, rows: list[int], has_next: bool
 ) -> None:
-    """`has_next` is true if matching rows follow the page; a page past the end is empty."""
+    """`has_next` is true if matching rows follow the page. A page past the end is empty."""
     plain = make_table([["a", *"12345"]])
 
     page = evaluate(plain, Query(skip=skip, limit=limit))
@@ -257,7 +257,7 @@ def test_matching_rows_are_counted_if_wanted(
 
 
 def test_a_page_is_cut_after_filter_and_order() -> None:
-    """Filter and order apply before skip and limit; `has_next` counts matching rows only."""
+    """Filter and order apply before skip and limit. `has_next` counts only matching rows."""
     query = Query(where=parse_where({"g": "x"}), order=(SortTerm("f"),), skip=4, limit=2)
 
     page = evaluate(MIXED, query)
@@ -266,7 +266,7 @@ def test_a_page_is_cut_after_filter_and_order() -> None:
 
 
 def test_blank_rows_between_are_rows() -> None:
-    """A blank row between rows with data is a row; a blank row at the end is not."""
+    """A blank row between rows with data is a row. A blank row at the end is not a row."""
     sheet = make_sheet({"a": [text_cell("x"), BLANK, text_cell("y"), BLANK]})
 
     everything = evaluate(sheet, Query())
@@ -310,7 +310,7 @@ def test_unknown_keys_are_ignored() -> None:
 
 
 def test_times_are_compared_after_rounding_to_a_millisecond() -> None:
-    """Serial numbers that round to the same millisecond are equal, both in `$in` and in ranges."""
+    """Serial numbers that round to the same millisecond are equal in `$in` and in ranges."""
     days = [45_292 + number * 7.3e-12 for number in range(-500, 500)]
     cells = [SheetCell("1 Jan 2024", day) for day in days]
     cells += [SheetCell("2 Jan 2024", 45_293.0), SheetCell("4 Jan 2024", 45_295)]
@@ -327,7 +327,7 @@ def test_times_are_compared_after_rounding_to_a_millisecond() -> None:
 
 
 def test_a_query_completes_while_the_table_drops_its_indexes() -> None:
-    """A query completes correctly even if the table's index cache is cleared after each step."""
+    """A query completes correctly, even if the table drops its indexes after each step."""
     table = make_sheet({"name": [text_cell(f"c{n % 9}") for n in range(50)], "x": [BLANK] * 50})
     query = Query(where=parse_where({"name": "c3"}), order=(SortTerm("x"), SortTerm("name")))
     work, taken = evaluate_seen(table, query, table.header.whole), 0

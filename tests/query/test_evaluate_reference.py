@@ -1,4 +1,6 @@
-"""Hypothesis tests: the engine answers any `where` and `order` like the reference evaluator."""
+"""Hypothesis tests that the engine answers each `where` and `order` like the reference
+evaluator.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -87,14 +89,14 @@ Rows = Sequence[Mapping[str, SheetCell]]
 
 
 def run(rows: Rows, where: object, order: Sequence[tuple[str, bool]]) -> list[int]:
-    """Return the row numbers that the engine gives."""
+    """Return the row numbers from the engine."""
     sheet = make_sheet({field: [row[field] for row in rows] for field in FIELDS})
     terms = tuple(SortTerm(field, descending=descending) for field, descending in order)
     return list(evaluate(sheet, Query(where=parse_where(where), order=terms)).rows)
 
 
 def run_or_refuse(rows: Rows, where: object) -> list[int] | None:
-    """Return the row numbers that the engine gives, or None if the `where` is invalid."""
+    """Return the row numbers from the engine, or None if `where` is invalid."""
     try:
         return run(rows, where, [])
     except InvalidQuery:
@@ -102,7 +104,7 @@ def run_or_refuse(rows: Rows, where: object) -> list[int] | None:
 
 
 def without_blank_end(rows: Rows) -> Rows:
-    """Return the rows up to the last row that is not blank."""
+    """Return the rows without trailing blank rows."""
     filled = (any(cell.text for cell in row.values()) for row in rows)
     last = max((number for number, is_filled in enumerate(filled, 1) if is_filled), default=0)
     return rows[:last]
@@ -135,7 +137,7 @@ def test_one_cell_and_one_operand_agree_with_the_reference(
 @settings(max_examples=150)
 @given(rows=ROWS.map(without_blank_end), order=ORDER)
 def test_order_is_total_and_stable(rows: Rows, order: list[tuple[str, bool]]) -> None:
-    """Each row occurs once in sort order, and rows with equal keys stay in sheet order."""
+    """Each row occurs once in sort order. Rows with equal keys stay in sheet order."""
     numbers = run(rows, {}, order)
 
     assert sorted(numbers) == list(range(2, len(rows) + 2))
@@ -145,7 +147,7 @@ def test_order_is_total_and_stable(rows: Rows, order: list[tuple[str, bool]]) ->
 @settings(max_examples=400)
 @given(rows=ROWS, where=ANYTHING)
 def test_no_where_raises_anything_but_invalid_query(rows: Rows, where: object) -> None:
-    """Any JSON as `where` gives rows or InvalidQuery, and no other exception."""
+    """Any JSON as `where` gives rows or raises InvalidQuery, and no other exception."""
     numbers = run_or_refuse(rows, where)
 
     assert numbers is None or set(numbers) <= set(range(2, len(rows) + 2))

@@ -1,4 +1,4 @@
-"""Worksheets longer than one block of work, compared with a sort and filter in plain Python."""
+"""Tests of worksheets that are longer than a block of work, compared with plain Python."""
 
 from collections.abc import Callable, Sequence
 from random import Random
@@ -42,7 +42,7 @@ LONG = make_long()
 
 
 def without(count: int) -> tuple[Table, list[Row]]:
-    """Return the table without this many rows, including the first and the last, and its rows."""
+    """Return the table and its rows without `count` rows, among them the first and the last row."""
     gone = {2, ROWS[-1][0], *RANDOM.sample(range(3, ROWS[-1][0]), count - 2)}
     left = [row for row in ROWS if row[0] not in gone]
     return finish(LONG.without_rows(sorted(gone))), [
@@ -99,7 +99,7 @@ TABLES: dict[str, tuple[Table, list[Row]]] = {
 def test_long_tables_are_queried_correctly(
     state: str, where: object, is_met: Callable[[Row], bool], order: Sequence[tuple[str, bool]]
 ) -> None:
-    """Pages at any offset and totals of a long table equal those of plain Python."""
+    """Each page and each total of a long table equals the result of plain Python."""
     table, rows = TABLES[state]
     expected = [row for row in rows if is_met(row)]
     for field, descending in reversed(order):

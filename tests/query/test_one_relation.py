@@ -1,4 +1,4 @@
-"""Equality, ranges and order of cells agree with each other on every column."""
+"""Tests that equality, ranges and order of cells agree with each other in every column."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -37,7 +37,7 @@ from tests.query.sheet import evaluate, make_sheet, text_cell
 OPERANDS = 6
 LENGTH = 14
 COLUMNS = 300
-"""Number of random columns, at least one of which must reveal a planted bug."""
+"""Number of random columns. At least one column must reveal a planted bug."""
 
 
 def random_column(seed: int) -> tuple[list[Cell], list[Operand]]:
@@ -48,7 +48,7 @@ def random_column(seed: int) -> tuple[list[Cell], list[Operand]]:
 
 
 def asked(cells: Sequence[Cell], where: object, order: Sequence[SortTerm]) -> list[int]:
-    """Return the row positions that the engine gives."""
+    """Return the row positions from the engine."""
     table = sheet_of(tuple(cells))
     query = Query(where=parse_where(where), order=tuple(order), limit=len(cells))
     return [row - 2 for row in evaluate(table, query).rows]
@@ -56,7 +56,7 @@ def asked(cells: Sequence[Cell], where: object, order: Sequence[SortTerm]) -> li
 
 @lru_cache(maxsize=1)
 def sheet_of(cells: tuple[Cell, ...]) -> Table:
-    """Return a worksheet with this column, and a second column that has a text in each row."""
+    """Return a worksheet with this column, and with a second column that has a text in each row."""
     return make_sheet({"a": sheet_cells(cells), "filled": [text_cell("x")] * len(cells)})
 
 
@@ -71,8 +71,8 @@ PACKAGE = Answers(
 def test_equality_ranges_and_order_agree(
     column: tuple[list[Cell], list[Operand]],
 ) -> None:
-    """`$lt`, `$eq` and `$gt` split a class in sort order; `$in`, `$ne` and `$nin` agree
-    with `$eq`.
+    """`$lt`, `$eq` and `$gt` split a class in sort order. `$in`, `$ne` and `$nin` agree with
+    `$eq`.
     """
     assert list(failures(PACKAGE, *column)) == []
 
@@ -230,7 +230,7 @@ BUGS = {
 
 
 def test_the_model_is_consistent() -> None:
-    """The model itself has no contradictions, so a reported failure is a bug of the engine."""
+    """The model has no contradictions, so a reported failure is a bug of the engine."""
     model = answers_of(MODEL)
     found = [
         failure for seed in range(COLUMNS) for failure in failures(model, *random_column(seed))
@@ -258,9 +258,7 @@ def test_planted_bug_is_caught(bug: str) -> None:
 def test_typed_values_equal_cells_of_this_value_only(
     column: tuple[list[Cell], list[Operand]],
 ) -> None:
-    """A typed value that a client sends back equals the cells with this value, and no
-    other cells.
-    """
+    """A typed value that a client sends back equals exactly the cells with this value."""
     cells, _ = column
     for cell in cells:
         sent = sent_back(cell)
@@ -271,16 +269,16 @@ def test_typed_values_equal_cells_of_this_value_only(
 
 
 def sent_back(cell: Cell) -> Any:
-    """Return the typed value of a cell as a client sends it back."""
+    """Return a cell's typed value as a client sends it back."""
     answer = msgspec.json.decode(msgspec.json.encode(typed_answer(cell.text, cell.value)))
     return answer if cell.of_class != "empty" else None
 
 
 def holds(cell: Cell, sent: Any) -> bool:
-    """True if a cell has the sent value or displays the sent text.
+    """True if a cell has the sent value, or displays the sent text.
 
     A date or time without an offset is compared with the value of a number cell, because the
-    display can omit digits.
+    displayed text can lack digits.
     """
     if sent is None:
         return cell.of_class in ("empty", "error")

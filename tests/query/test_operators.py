@@ -1,4 +1,4 @@
-"""A new operator of `where` is one entry in the table of operators."""
+"""Test that a new operator of `where` is one entry in the table of operators."""
 
 import json
 import subprocess

@@ -1,4 +1,6 @@
-"""Cursor positions: paging gives each row once, and edits lose no unchanged row."""
+"""Tests of cursor positions: paging returns each row once, and no unchanged row is lost after
+edits.
+"""
 
 from collections.abc import Sequence
 from math import inf
@@ -63,7 +65,7 @@ def test_paging_without_edits_gives_every_row_once(
     order: list[tuple[str, bool]],
     limits: list[int],
 ) -> None:
-    """Following cursors gives all rows in order, and each cursor fits its maximum length."""
+    """Paging with cursors returns all rows in order, and no cursor exceeds the maximum length."""
     table = make_sheet({name: [row[name] for row in rows * times] for name in FIELDS})
     try:
         condition = parse_where(where) if where else None
@@ -101,7 +103,7 @@ def test_paging_under_edits_loses_no_unchanged_row(
     limits: list[int],
     edits: list[list[Edit]],
 ) -> None:
-    """Paging during edits gives each unchanged row exactly once, or raises CursorLost."""
+    """Paging during edits returns each unchanged row exactly once, or raises CursorLost."""
     sheet = EditedSheet([Row(number, tie) for number, tie in enumerate(ties)])
     where = parse_where({"tie": {"$ne": 3}}) if has_where else None
     try:
@@ -129,7 +131,7 @@ SHIFTS: dict[str, tuple[tuple[str, ...], list[Edit]]] = {
 
 @pytest.mark.parametrize("case", SHIFTS)
 def test_a_cursor_position_is_found_after_an_edit(case: str) -> None:
-    """After one edit near or above the cursor position, the next page continues correctly."""
+    """After one edit near or above the cursor's position, the next page continues correctly."""
     order, edits = SHIFTS[case]
     sheet = EditedSheet([Row(number, 0) for number in range(40)])
 
@@ -138,7 +140,7 @@ def test_a_cursor_position_is_found_after_an_edit(case: str) -> None:
 
 @pytest.mark.parametrize("case", ["a row inserted above", "a row deleted above"])
 def test_a_position_by_number_alone_is_caught(case: str) -> None:
-    """A planted cursor that remembers only the row number repeats or loses rows."""
+    """A planted bug that uses only the row number repeats or loses rows, and the check finds it."""
     order, edits = SHIFTS[case]
     page: NextPage = page_by_number
 
@@ -168,7 +170,7 @@ def test_a_position_in_identical_rows_needs_an_unchanged_sheet(
     inserted: bool,
     is_lost: bool,
 ) -> None:
-    """A cursor between identical rows is valid only if the sheet did not change."""
+    """A cursor between identical rows is valid only if the worksheet has not changed."""
     same = [text_cell("same")] * 60
     _, place = next_page(make_sheet({"a": same}), Query(limit=30), None)
     later = make_sheet({"a": [text_cell("new"), *same] if inserted else same})
@@ -181,8 +183,8 @@ def test_a_position_in_identical_rows_needs_an_unchanged_sheet(
 
 
 def test_a_similar_block_is_not_the_cursor_position() -> None:
-    """A cursor is lost if its surrounding rows were removed, even if an equal block
-    exists elsewhere.
+    """A cursor is lost if rows near its position were removed, even if equal rows exist
+    elsewhere.
     """
     texts = [f"line {number % 20}" for number in range(60)]
     _, place = next_page(make_sheet({"a": [*map(text_cell, texts)]}), Query(limit=19), None)
@@ -193,8 +195,8 @@ def test_a_similar_block_is_not_the_cursor_position() -> None:
 
 
 def test_a_distant_copy_is_not_the_cursor_position() -> None:
-    """A cursor is lost if its nearby rows changed in part, even if a full copy exists
-    further down.
+    """A cursor is lost if some rows near its position changed, even if copies exist further
+    down.
     """
     texts = [f"line {number}" for number in range(300)]
     texts[150:170] = texts[0:20]
@@ -206,7 +208,7 @@ def test_a_distant_copy_is_not_the_cursor_position() -> None:
 
 
 def test_a_cursor_position_is_found_after_many_inserted_rows() -> None:
-    """A cursor finds its rows after 100 rows were inserted above."""
+    """A cursor's position is found after 100 rows were inserted above."""
     texts = [f"line {number}" for number in range(300)]
     _, place = next_page(make_sheet({"a": [*map(text_cell, texts)]}), Query(limit=12), None)
     texts[0:0] = [f"new {number}" for number in range(100)]
@@ -216,8 +218,8 @@ def test_a_cursor_position_is_found_after_many_inserted_rows() -> None:
 
 
 def test_cells_are_digested_once_for_a_table() -> None:
-    """The first page of identical rows digests all cells; further pages take less than 5%
-    of its steps.
+    """The first cursor between identical rows digests all cells. Later cursors need under 5% of
+    the steps.
     """
     table = make_sheet({"a": [text_cell("same")] * 20_000})
     steps: list[float] = []
@@ -236,7 +238,9 @@ def test_cells_are_digested_once_for_a_table() -> None:
 
 @pytest.mark.parametrize("length", [1, MOST_CHARACTERS, MOST_CHARACTERS + 1, 5_000])
 def test_long_texts_are_found_by_prefix_and_digest(length: int) -> None:
-    """Cursors of long texts with a common prefix stay short, and paging continues in order."""
+    """Cursors of long texts with a common prefix stay short, and the next page continues in
+    order.
+    """
     texts = sorted(f"{'Ä' * length}{number:02}" for number in range(12))
     table = make_sheet({"a": [text_cell(text) for text in texts]})
     query = Query(order=ordered("a"), limit=5)
@@ -250,7 +254,9 @@ def test_long_texts_are_found_by_prefix_and_digest(length: int) -> None:
 
 
 def test_a_deleted_long_text_loses_the_cursor_position() -> None:
-    """A cursor is lost if its long text was deleted and others share its prefix."""
+    """A cursor is lost if the long text of its row was deleted and other texts have the same
+    prefix.
+    """
     texts = [f"{'a' * 200}{number:02}" for number in range(12)]
     query = Query(order=ordered("a"), limit=5)
     _, place = next_page(make_sheet({"a": [*map(text_cell, texts)]}), query, None)

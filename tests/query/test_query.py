@@ -1,4 +1,4 @@
-"""Properties of a parsed query."""
+"""Tests of a parsed query."""
 
 import pytest
 
@@ -38,19 +38,19 @@ from gateway.table.header import Selection
     ],
 )
 def test_operands_have_a_class_and_a_key(value: Scalar, expected: Operand) -> None:
-    """An operand is parsed once, when it is created, into its class and its sort key."""
+    """`make_operand` parses an operand into its class and its sort key."""
     assert make_operand(value) == expected
     assert type(make_operand(value).value) is type(value)
 
 
 def test_a_plain_query_needs_no_types() -> None:
-    """A query with only `skip`, `limit` and `keys` needs no typed rendering."""
+    """A query with only `skip`, `limit` and `keys` needs no typed values."""
     assert not Query(skip=5, limit=3, keys=Selection(("name",))).needs_types
 
 
 def test_where_and_order_need_types_and_fields() -> None:
-    """A query with `where` or `order` needs the typed rendering, and lists the fields of
-    its conditions.
+    """A query with `where` or `order` needs typed values. `comparisons` lists the fields of its
+    conditions.
     """
     where = parse_where({"a": 1, "$or": [{"b": 2}, {"$not": {"c": {"$gt": 1, "$lt": 9}}}]})
     query = Query(where=where, order=(SortTerm("d"), SortTerm("a", descending=True)))

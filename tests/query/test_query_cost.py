@@ -28,7 +28,7 @@ from tests.query.sheet import make_sheet, text_cell
 
 
 def costly_table(seed: int, count: int) -> tuple[Table, Any]:
-    """Return a table, and its rows for the reference evaluator."""
+    """Return a table, and the table's rows for the reference evaluator."""
     rows = costly_rows(Random(seed), count)  # noqa: S311
     return make_sheet({name: [row[name] for row in rows] for name in COLUMNS}), rows
 
@@ -39,8 +39,8 @@ def page_of(table: Table, query: Query) -> Work[Any]:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_costly_queries_agree_with_the_reference(seed: int) -> None:
-    """Queries on skewed, mixed and huge values, with conditions up to every limit, agree
-    with the reference.
+    """Queries on skewed, mixed and huge values, with conditions up to each limit, equal the
+    reference.
     """
     random = Random(seed)  # noqa: S311
     table, rows = costly_table(seed, random.choice((1, 30, 120)))
@@ -59,7 +59,7 @@ def test_costly_queries_agree_with_the_reference(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_no_query_takes_more_than_its_budget_and_a_block(seed: int) -> None:
-    """A query completes or stops with OutOfSteps, at most one block of steps over its budget."""
+    """A query completes, or stops with OutOfSteps at most one block of steps above its budget."""
     random = Random(1_000 + seed)  # noqa: S311
     table, _ = costly_table(seed, 3_000)
     for _ in range(3):
@@ -80,7 +80,7 @@ def test_no_query_takes_more_than_its_budget_and_a_block(seed: int) -> None:
 
 
 def is_answered(work: Metered[Any]) -> bool:
-    """True if the work is done before its budget is spent."""
+    """True if the work is done within its budget."""
     try:
         while not work.advance(1_000):
             pass
@@ -91,7 +91,7 @@ def is_answered(work: Metered[Any]) -> bool:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_all_work_of_a_query_is_counted(seed: int) -> None:
-    """Each block of a query reports its steps, both without indexes and with indexes."""
+    """Each block of a query reports its steps, both while indexes are built and afterwards."""
     random = Random(2_000 + seed)  # noqa: S311
     table, _ = costly_table(seed, 2_500)
     _, query = costly_query(random)
@@ -113,14 +113,14 @@ WALKS: dict[str, Query] = {
 
 @pytest.mark.parametrize("query", WALKS.values(), ids=list(WALKS))
 def test_each_method_to_find_rows_is_counted(query: Query) -> None:
-    """Scanning, uniting and sorting report steps for all their work."""
+    """Filters, unions and sorts report steps for all their work."""
     table, _ = costly_table(1, 6_000)
 
     assert [uncounted(page_of(table, query)), uncounted(page_of(table, query))] == ["", ""]
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """Row set with a planted bug: the rows of several lists."""
+    """Row set with a planted bug, which returns the rows of several lists."""
 
     lists: Sequence[Sequence[int]]
     sift_block: Callable[[Sequence[Sequence[int]], Sequence[int]], Work[Sequence[int]]]
@@ -173,7 +173,7 @@ def test_uncounted_work_is_found(
 
 ROWS = 20_000
 BYTES_OF_ROW = 64
-"""Bytes for lists of rows, their numbers and one sort key for each."""
+"""Bytes per row for lists of rows, row numbers, and one sort key."""
 SAME = [2**53] * 900
 SPELLED = [f"{2**53 + 2}e{'0' * at}" for at in range(300)]
 GREEDY: dict[str, Query] = {
@@ -200,7 +200,7 @@ def skewed_table() -> Table:
 
 
 def memory_of(work: Work[Any]) -> int:
-    """Return the largest number of bytes that the work holds at once."""
+    """Return the maximum number of bytes that the work holds at one time."""
     tracemalloc.start()
     try:
         finish(work)
@@ -211,9 +211,7 @@ def memory_of(work: Work[Any]) -> int:
 
 @pytest.mark.parametrize("query", GREEDY.values(), ids=list(GREEDY))
 def test_memory_depends_on_the_rows_only(query: Query) -> None:
-    """Memory of a query is at most 64 bytes for each row, however many operands and
-    conditions it has.
-    """
+    """A query needs at most 64 bytes per row, for any number of operands and conditions."""
     table = skewed_table()
     finish(page_of(table, query))
 

@@ -1,4 +1,4 @@
-"""Conditions that match every row, or no row, whatever the cells contain."""
+"""Tests of conditions that match every row or no row, for any content of cells."""
 
 import json
 
@@ -86,7 +86,7 @@ ALL_ON_PURPOSE: list[object] = [
     ids=json.dumps,
 )
 def test_a_verdict_depends_on_the_structure_only(where: object, decided: bool | None) -> None:
-    """`verdict` is True or False only for conditions that ignore cells; `rowIndex` ranges
+    """`verdict` is True or False only for conditions that ignore cells. Ranges of `rowIndex`
     give None.
     """
     assert verdict(parse_where(where)) is decided
@@ -94,7 +94,7 @@ def test_a_verdict_depends_on_the_structure_only(where: object, decided: bool | 
 
 @given(ROWS, WHERE)
 def test_a_verdict_holds_for_all_rows(rows: Rows, where: dict[str, object]) -> None:
-    """A condition with verdict True matches every row of any table; verdict False matches
+    """A condition with the verdict True matches every row of any table. With False it matches
     no row.
     """
     decided = verdict(parse_where(where))

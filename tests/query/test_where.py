@@ -1,4 +1,4 @@
-"""Parsing of a decoded `where` to conditions. Tests of its errors are in tests/surfaces."""
+"""Tests of the parser of `where`. Tests of its errors are in tests/surfaces."""
 
 import json
 
@@ -81,7 +81,7 @@ def test_where_becomes_conditions(where: str, expected: Condition) -> None:
     ids=str,
 )
 def test_every_operator_is_known(operator: str, operand: object, expected: Comparison) -> None:
-    """Each documented operator is parsed; `$neq` is an alias of `$ne`."""
+    """Each documented operator is parsed. `$neq` is an alias of `$ne`."""
     assert parse_where({"f": {operator: operand}}) == expected
 
 

@@ -1,4 +1,4 @@
-"""After random writes, a table answers queries like a table that is read again."""
+"""Tests that a table after random writes answers queries like a table that is read again."""
 
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -33,7 +33,7 @@ def remove(table: Table, rows: Sequence[Row], random: Random) -> tuple[Table, Se
 
 
 def write(table: Table, rows: Sequence[Row], random: Random) -> tuple[Table, Sequence[Row]]:
-    """Change rows, empty rows, or append rows."""
+    """Change cells of rows, empty rows, or append rows."""
     after = [*rows, *({}, {}, {})]
     patches = []
     numbers = random.sample(range(2, len(after) + 2), random.randint(1, min(4, len(after))))
@@ -81,7 +81,7 @@ def check(table: Table, rows: Sequence[Row], random: Random) -> None:
 
 @pytest.mark.parametrize("seed", range(150))
 def test_any_series_of_writes_equals_a_table_read_again(seed: int) -> None:
-    """After random writes and removals, rows, types and query pages equal those of a new table."""
+    """After random writes and deletes, rows, types and pages equal those of a new table."""
     random = Random(seed)  # noqa: S311
     rows = without_end(make_rows(random))
     table = make_renderings(rows, random)
@@ -98,7 +98,7 @@ def test_any_series_of_writes_equals_a_table_read_again(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_typed_values_read_after_a_removal_fit(seed: int) -> None:
-    """Typed values that are read after a removal fit a table whose rows were removed before."""
+    """Typed values that are read after a delete match a table whose rows were deleted before."""
     random = Random(seed)  # noqa: S311
     cells = without_end(make_rows(random))
     table, rows = remove(make_renderings(cells, random), cells, random)

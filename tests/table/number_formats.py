@@ -10,7 +10,7 @@ from sheets_emulator.formats.numeral import displayed_number
 
 EPOCH = datetime(1899, 12, 30)
 DAYS_OF_CALENDAR = 2_958_465
-"""Serial number of 9999-12-31."""
+"""Serial number of 9999-12-31, the last day."""
 
 DAYS = (
     "yyyy-mm-dd", "m/d/yyyy", "d/m/yyyy", "dd/mm/yyyy", "dd.mm.yyyy", "d.m.yy", "m/d/yy",
@@ -45,7 +45,7 @@ TOO_LITTLE = (
     "yyyy", "yy", "mmmm", "mmm", "dddd", "d", "dd", "mm", "yyyymmdd", "dd.mm", "mm.yyyy", "[ss]",
     "[h]",
 )  # fmt: skip
-"""Formats of dates and durations whose displays look like plain numbers or single words."""
+"""Formats of dates and durations whose displayed texts look like plain numbers or single words."""
 NUMBERS = (
     "0", "0.00", "#,##0", "#,##0.00", "0%", "0.0%", "$#,##0.00", '"$"#,##0.00;("$"#,##0.00)',
     "[$€-2] #,##0.00", '#,##0.00" €"', '"CHF "0', '"CHF "#,##0.00', '0" kr"', '0" kg"', '0.0" kg"',
@@ -75,7 +75,7 @@ LANGUAGES: Mapping[str, Sequence[str]] = {
     "vi": ("thg 1", "thg 2", "thg 3", "thg 4", "thg 5", "thg 6", "thg 7", "thg 8", "thg 9",
            "thg 10", "thg 11", "thg 12"),
 }  # fmt: skip
-"""Short names of the months by language, from CLDR. `mmm` in a format displays the short name."""
+"""Short names of months by language, from CLDR. The format `mmm` displays the short name."""
 NAMED_MONTHS = (
     ("day", "d mmm yyyy"),
     ("day", "d mmm"),
@@ -87,10 +87,9 @@ ENGLISH = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """Number format of cells.
+    """Number format of cells. `kind` is the group of `pattern`, such as "number" or "too little".
 
-    `kind` is the group of `pattern`: day, date and time, clock, length, too little or number.
-    `language` is the language of its month names; empty for English.
+    `language` is the language of month names, or "" for English.
     """
 
     kind: str
@@ -109,8 +108,8 @@ class Format:
         return text
 
     def moment(self, number: float) -> Moment | None:
-        """Return the date, time or duration that a cell with this number holds, or None if the cell
-        holds a number.
+        """Return the date, time or duration of a cell with this number, or None for an ordinary
+        number.
         """
         milliseconds = round(number * DAY)
         limit = DAYS_OF_CALENDAR if self.kind in ("day", "date and time") else LONGEST_CLOCK // DAY
@@ -163,24 +162,24 @@ TWINS: Mapping[str, Callable[[float], bool]] = {
     "h am/pm, ddd mmm dd": _is_midnight_in_december,
     **dict.fromkeys(("mmm yyyy", "mmmm yyyy", "yyyy mmm"), _is_1905),
 }
-"""Tests of the numbers whose display in a format can be read as another kind of value, by format.
+"""Functions by format, which are True for numbers whose displayed text has two meanings.
 
 `6:00` can be a time or 6.25, `0:00` midnight or zero, `14 tys.` the 14th of a month or 14,000.
-`05-01` can be the month of day number 501. `12 AM, Fri Dec 04` can be read as the month 12 without
-an hour. `Mar 1905` is the number 1905 with a name, as in `SKU-1905`, or a month in 1905.
+`05-01` can be the month of day number 501. `12 AM, Fri Dec 04` can be the month 12 without an hour.
+`Mar 1905` is the number 1905 with a name, as in `SKU-1905`, or a month in 1905.
 """
 
 
 def is_twin(form: Format, number: float) -> bool:
-    """True if the display of this number can be read as two kinds of values, so that no reading is
-    wrong.
+    """True if the displayed text of this number has two meanings, so that both results are
+    right.
     """
     is_day = abs(number) < DAYS_OF_CALENDAR / 2
     return is_day and form.pattern in TWINS and TWINS[form.pattern](number)
 
 
 def drawn_number(kind: str, random: Random) -> float:
-    """Return a random number for a kind of format. Many of these numbers are hard to read."""
+    """Return a random number for a kind of format. Many such numbers are hard to recognise."""
     return random.choice(DRAWS[kind])(random)
 
 

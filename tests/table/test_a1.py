@@ -1,4 +1,4 @@
-"""Format and parse A1 ranges, and find spreadsheet IDs in URLs."""
+"""Tests of ranges in A1 notation, and of spreadsheet IDs in URLs."""
 
 import re
 
@@ -35,7 +35,7 @@ TITLES = st.text(min_size=1, max_size=20) | st.text(alphabet="'!:A1\\ \n", max_s
     ],
 )
 def test_columns_have_letters(column: int, letters: str) -> None:
-    """A zero-based column number gives the letters of this column."""
+    """A column number from 0 gives the letters of the column."""
     assert column_letters(column) == letters
 
 
@@ -53,13 +53,13 @@ def test_columns_have_letters(column: int, letters: str) -> None:
     ],
 )
 def test_ranges_are_written(range_: str, expected: str) -> None:
-    """A range has the worksheet title in quotes, and then the rows."""
+    """A range has the worksheet title in quotes, then the rows."""
     assert range_ == expected
 
 
 @given(title=TITLES, row=st.integers(1, 99_999_999))
 def test_no_title_escapes_its_quotes(title: str, row: int) -> None:
-    """A title with any characters stays within its quotes, and the requested rows follow."""
+    """A title with any characters stays within its quotes. The requested rows follow."""
     range_ = row_range(title, row)
 
     matched = re.match(r"'((?:[^']|'')*)'(?!')", range_)
@@ -85,7 +85,7 @@ def test_parsing_a_written_range_gives_the_same_area(title: str, row: int) -> No
     ],
 )
 def test_ranges_in_answers_are_parsed(echo: str, expected: tuple[str, int]) -> None:
-    """A range in an answer of Google gives its worksheet title and its last row."""
+    """A range in Google's answer gives its worksheet title and its last row."""
     area = parse_area(echo)
 
     assert (area.title, area.last_row) == expected
@@ -111,7 +111,7 @@ def test_a_text_that_is_not_a_range_is_an_error(text: str) -> None:
     ],
 )
 def test_id_in_url(given: str) -> None:
-    """The spreadsheet ID is found after `/d/`, or in the `id` or `key` parameter of older URLs."""
+    """`id_in` finds the ID after `/d/`, or in the parameter `id` or `key` of older URLs."""
     assert id_in(given) == ID
 
 
@@ -120,12 +120,14 @@ def test_id_in_url(given: str) -> None:
     ["", ID, "Sales 2024", "/d/", "https://example.org/d", f"/d/{'x' * 101}", "/d/ä"],
 )
 def test_no_id_in_text(given: str) -> None:
-    """A text without `/d/`, and an ID that is too long or not ASCII, give None."""
+    """`id_in` returns None for a text without `/d/`, and for an ID that is too long or not
+    ASCII.
+    """
     assert id_in(given) is None
 
 
 def test_url_of_a_published_copy() -> None:
-    """A URL with `/d/e/` is a published copy, whose ID the Sheets API does not know."""
+    """A URL with `/d/e/` is a published copy, whose ID does not work with the Sheets API."""
     given = "https://docs.google.com/spreadsheets/d/e/2PACX-1vQ/pub?id=x"
 
     assert is_published(given)
@@ -146,5 +148,5 @@ def test_url_of_a_published_copy() -> None:
     ],
 )
 def test_an_area_in_a1_notation(area: GridArea, text: str) -> None:
-    """The A1 notation of an area omits bounds at the end of the grid."""
+    """The A1 notation of an area leaves out limits at the end of the grid."""
     assert str(area) == text

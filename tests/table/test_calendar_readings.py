@@ -1,4 +1,6 @@
-"""Random numbers in many formats: their displays are read as dates, times and durations."""
+"""Tests that random numbers in many formats are recognised as dates, times, durations or
+numbers.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +20,7 @@ from gateway.table.moments import (
 from tests.table.number_formats import FORMATS, Format, drawn_number, is_twin
 
 CELLS = 60
-"""Cells for each format. `python -m benchmarks.calendar_readings` tests 360,000 cells in all."""
+"""Number of cells for each format. `python -m benchmarks.calendar_readings` tests 360,000 cells."""
 MOMENTS = [form for form in FORMATS if form.kind not in ("number", "too little")]
 
 Reader = Callable[[str, float], Moment | None]
@@ -26,13 +28,15 @@ Reader = Callable[[str, float], Moment | None]
 
 @pytest.mark.parametrize("form", FORMATS, ids=str)
 def test_random_numbers_are_read_correctly(form: Format) -> None:
-    """A displayed number is read as the date, time or duration of its format, or as a number."""
+    """A displayed number is recognised as the date, time, duration or number of its format."""
     assert list(wrong_readings(displayed_moment, [form])) == []
 
 
 @pytest.mark.parametrize("form", MOMENTS, ids=str)
 def test_stored_dates_and_times_keep_their_display(form: Format) -> None:
-    """A date, time or duration has the same display after its text was stored as a cell."""
+    """A date, time or duration that is stored from its JSON text has the same displayed text
+    again.
+    """
     for number in numbers_of(form):
         moment = displayed_moment(form.display(number), number)
 
@@ -83,14 +87,14 @@ def _read_without_days(text: str, number: float) -> Moment | None:
     ],
 )
 def test_planted_bug_of_a_reader_is_caught(reader: Reader) -> None:
-    """A reader with a planted bug misreads at least one of the random cells."""
+    """A function with a planted bug is wrong for at least one of the random cells."""
     assert next(wrong_readings(reader, FORMATS), None) is not None
 
 
 def wrong_readings(
     reader: Reader, forms: Sequence[Format]
 ) -> Iterator[tuple[Format, float, str, Moment | None]]:
-    """Yield the format, number, display and result of each random cell that the reader misreads."""
+    """Yield format, number, displayed text and result of each random cell with a wrong result."""
     for form in forms:
         for number in numbers_of(form):
             display = form.display(number)

@@ -1,4 +1,4 @@
-"""Recognition of numbers and dates in texts."""
+"""Tests of numbers and dates in texts of cells."""
 
 from collections.abc import Sequence
 
@@ -40,7 +40,7 @@ from tests.table.number_formats import Format
     ],
 )
 def test_plain_notation_is_a_number(text: str, number: float) -> None:
-    """Text in plain ASCII notation, such as `-7.25` or `1e5`, is a number."""
+    """A text in plain ASCII notation, such as `-7.25` or `1e5`, is a number."""
     assert number_in(text) == number
     assert "-" <= text < ":"  # the index of kinds relies on it
 
@@ -57,9 +57,7 @@ def test_plain_notation_is_a_number(text: str, number: float) -> None:
     ],
 )
 def test_everything_else_is_text(text: str) -> None:
-    """Text that is not a finite number in plain notation, such as `007` or `1,250`, is not a
-    number.
-    """
+    """Any other text, such as `007` or `1,250`, is not a number."""
     assert number_in(text) is None
 
 
@@ -92,7 +90,7 @@ def test_numbers_have_a_plain_notation(number: float, text: str) -> None:
 
 @given(number=st.floats(allow_nan=False, allow_infinity=False))
 def test_plain_notation_is_exact(number: float) -> None:
-    """Parsing the plain notation of a finite number gives the same number."""
+    """The plain notation of a finite number is parsed to the same number."""
     assert number_in(plain_notation(number)) == number
 
 
@@ -114,7 +112,7 @@ def test_plain_notation_is_exact(number: float) -> None:
     ],
 )
 def test_texts_have_a_class(text: str, kind: int, key: object) -> None:
-    """A text in plain or ISO 8601 notation has the class of the value that it names."""
+    """A text in plain or ISO 8601 notation has the class of the value that it represents."""
     assert text_key(text) == (kind, key)
 
 
@@ -127,7 +125,7 @@ def test_texts_have_a_class(text: str, kind: int, key: object) -> None:
 )
 @given(hundredths=st.integers(-(10**9), 10**9))
 def test_displays_of_numbers_are_read(pattern: str, hundredths: int) -> None:
-    """Numbers displayed with separators, currencies, percent signs or parentheses are parsed."""
+    """Displayed numbers with separators, currencies, percent signs or parentheses are parsed."""
     number = hundredths / (10_000 if "%" in pattern else 100)
 
     assert displayed_number(Format(kind="number", pattern=pattern).display(number)) == number
@@ -148,8 +146,8 @@ def test_displays_of_numbers_are_read(pattern: str, hundredths: int) -> None:
     ],
 )
 def test_displays_of_numbers_in_other_locales(text: str, number: float | None) -> None:
-    """Points, commas, blanks and apostrophes separate digits; `0.125` has decimals, and
-    words give None.
+    """Points, commas, blanks and apostrophes separate digits. `0.125` has decimals. Words give
+    None.
     """
     assert displayed_number(text) == number
 
@@ -183,7 +181,7 @@ def test_displays_of_numbers_in_other_locales(text: str, number: float | None) -
 def test_a_display_that_differs_from_the_value_is_odd(
     text: str, value: object, is_odd: bool, beside: list[tuple[str, object]]
 ) -> None:
-    """The index lists a cell in `odd` if its display is not the plain notation of its value."""
+    """A cell is odd if its displayed text does not parse to its typed value."""
     cells = [(text, value), *beside]
 
     texts, values = [text for text, _ in cells], [value for _, value in cells]
@@ -194,7 +192,9 @@ def test_a_display_that_differs_from_the_value_is_odd(
 
 @pytest.mark.parametrize("texts", [("9007199254740993", "-7"), ["9007199254740993", "-7"]])
 def test_integers_in_plain_notation_need_no_test_of_each_cell(texts: Sequence[str]) -> None:
-    """`cell_kinds` leaves no cells for `read_cell` if all are integers in plain notation."""
+    """If all cells are integers in plain notation, `cell_kinds` returns no cells for
+    `read_cell`.
+    """
     _, keys, unread = cell_kinds(texts, [9_007_199_254_740_993, -7])
 
     assert keys == [9_007_199_254_740_993, -7]

@@ -1,4 +1,4 @@
-"""Column types from cells, number formats, data validation and native tables."""
+"""Tests of JSON types of columns, from cells, formats, data validation and native tables."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ def shown(value: object, text: str) -> SeenCell:
 
 
 def chosen(*options: str, value: object = None, rule: str = "ONE_OF_LIST") -> SeenCell:
-    """Return a cell with a dropdown of these options."""
+    """Return a cell with a dropdown of `options`."""
     return SeenCell(CellForm(rule=rule, options=options), value, str(value or ""))
 
 
@@ -77,7 +77,7 @@ def chosen(*options: str, value: object = None, rule: str = "ONE_OF_LIST") -> Se
     ],
 )
 def test_the_type_of_a_column(cells: Sequence[SeenCell], expected: ColumnType) -> None:
-    """Data validation has precedence over number formats, and number formats over values."""
+    """Data validation has priority over number formats, and number formats over values."""
     assert column_type(cells) == expected
 
 
@@ -99,11 +99,11 @@ def test_the_type_of_a_column(cells: Sequence[SeenCell], expected: ColumnType) -
 def test_a_native_table_declares_types(
     declared: str, options: Sequence[str], expected: ColumnType
 ) -> None:
-    """The type that a native table declares has precedence over the cells."""
+    """The column type of a native table has priority over the cells."""
     assert column_type([shown(5, "5")], declared, options) == expected
 
 
 def test_a_column_of_several_types_is_typed_as_text() -> None:
-    """The name of several types, or of none, is `text`."""
+    """A column with several types, or without a type, has the type name `text`."""
     assert [UNKNOWN.name, ColumnType(names=("date", "text")).name] == ["text", "text"]
     assert ColumnType(names=("date",)).name == "date"

@@ -1,4 +1,4 @@
-"""Header cells, field names and their columns."""
+"""Tests of header cells, field names and their columns."""
 
 import pytest
 
@@ -8,7 +8,7 @@ NFC, NFD = "Gr\u00f6\u00dfe", "Gro\u0308\u00dfe"
 
 
 def test_names_are_exact_and_in_sheet_order() -> None:
-    """Fields have the exact header names in the order of the sheet."""
+    """Fields have exactly the header texts, in the order of the sheet."""
     header = parse_header(["name", " state ", "Größe", "a/b"])
 
     assert list(header.columns.items()) == [("name", 0), (" state ", 1), ("Größe", 2), ("a/b", 3)]
@@ -24,12 +24,12 @@ def test_blank_headers_are_not_fields() -> None:
 
 @pytest.mark.parametrize("row", [[], ["", None], [" "], ["rowIndex"]], ids=str)
 def test_a_header_without_fields(row: list[object]) -> None:
-    """A first row that is blank or holds only `rowIndex` gives a header without fields."""
+    """A header row that is blank, or has only `rowIndex`, has no fields."""
     assert not parse_header(row).columns
 
 
 def test_the_first_of_duplicates_has_the_name() -> None:
-    """The first of equal headers is the field; `duplicates()` lists each later one by name."""
+    """The first of equal headers is the field. `duplicates()` lists the name."""
     header = parse_header(["id", "name", "id", "", "", "name", "id"])
 
     assert dict(header.columns) == {"id": 0, "name": 1}
@@ -46,7 +46,7 @@ def test_names_that_differ_in_blanks_or_case_are_not_duplicates() -> None:
 
 @pytest.mark.parametrize("name", ["rowIndex", " rowIndex "])
 def test_a_column_never_shadows_row_index(name: str) -> None:
-    """A column with the header `rowIndex` is not a field."""
+    """A column with the header `rowIndex` is not a field, so `rowIndex` stays the row number."""
     header = parse_header([name, "name"])
 
     assert dict(header.columns) == {"name": 1}
@@ -68,12 +68,12 @@ def test_a_column_never_shadows_row_index(name: str) -> None:
     ],
 )
 def test_names_match_exactly_then_trimmed(name: str, column: int | None) -> None:
-    """A name is first compared exactly, then with surrounding blanks removed."""
+    """A name matches a header exactly, or else without surrounding blanks."""
     assert parse_header([" a", "a ", "b", ""]).whole.find(name) == column
 
 
 def test_the_exact_name_wins_over_an_earlier_trimmed_one() -> None:
-    """An exact match has precedence over a trimmed match in an earlier column."""
+    """An exact match has priority over a match without blanks in an earlier column."""
     assert parse_header([" a ", "a"]).whole.find("a") == 1
 
 
@@ -93,9 +93,7 @@ def test_the_exact_name_wins_over_an_earlier_trimmed_one() -> None:
 def test_the_only_name_that_is_the_same_in_nfc_is_found(
     headers: list[str], name: str, column: int | None
 ) -> None:
-    """A name in another Unicode normalization finds its column if exactly one column matches in
-    NFC.
-    """
+    """A name in another Unicode form finds its column if exactly one column matches in NFC."""
     assert parse_header(headers).whole.find(name) == column
 
 
@@ -109,7 +107,7 @@ def test_selection_is_in_sheet_order_and_ignores_unknown_names() -> None:
 
 
 def test_no_selection_is_every_field() -> None:
-    """A selection of None has all fields; an empty selection has no fields."""
+    """The selection None has all fields. An empty selection has no fields."""
     header = parse_header(["name", "state"])
 
     assert [*header.whole.select(None).items()] == [(0, "name"), (1, "state")]
@@ -128,14 +126,14 @@ def test_no_selection_is_every_field() -> None:
 def test_a_selection_whose_text_is_a_field_is_that_field(
     headers: list[str], selected: list[str]
 ) -> None:
-    """If the whole text of `keys` is one field name, its comma does not separate two names."""
+    """If the whole text of `keys` is a field name, a comma in the text separates no names."""
     selection = Selection(("City", " State"), whole="City, State")
 
     assert [*parse_header(headers).whole.select(selection).values()] == selected
 
 
 def test_the_listing_for_messages_is_bounded() -> None:
-    """A message lists at most 50 headers and the number of further headers."""
+    """A message lists at most 50 field names, and the number of further names."""
     few = parse_header(["name", "state"]).whole.listing()
     many = parse_header([f"h{number}" for number in range(53)]).whole.listing()
 
@@ -144,9 +142,7 @@ def test_the_listing_for_messages_is_bounded() -> None:
 
 
 def test_a_listing_does_not_grow_with_the_header() -> None:
-    """Long names in a listing are cut, so 200 headers of 40,000 characters stay below 6,000
-    characters.
-    """
+    """Long names in a listing are cut, so that 200 names of 40,000 characters take under 6,000."""
     header = parse_header(f"{n} {'x' * 40_000}" for n in range(200))
 
     assert len(header.whole.listing()) < 6_000

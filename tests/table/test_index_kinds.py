@@ -1,4 +1,4 @@
-"""Kinds and comparison keys of the cells of a column, from displayed text and typed value."""
+"""Tests of kinds and sort keys of cells, from displayed texts and typed values."""
 
 from collections.abc import Sequence
 
@@ -55,7 +55,7 @@ def keys_of(displayed: Sequence[object], typed: Sequence[object]) -> Keys:
 def test_cells_have_a_kind(
     text: str, value: object, kind: int, below: list[tuple[str, object]]
 ) -> None:
-    """The typed value of a cell decides its kind, whatever the other cells of the column hold."""
+    """The kind of a cell depends on its own text and value, not on other cells of the column."""
     cells = [("header", "header"), (text, value), *below]
 
     found = keys_of([text for text, _ in cells], [value for _, value in cells])
@@ -68,7 +68,7 @@ def test_cells_have_a_kind(
 
 
 def test_a_header_has_no_kind() -> None:
-    """The index of a column does not include its header cell."""
+    """The index of a column does not include the header cell."""
     found = keys_of(["5", "x", ""], ["5", "x", ""])
 
     places = {kind: list(finish(found.places(kind))) for kind in KINDS}
@@ -92,7 +92,7 @@ def test_a_column_without_cells_has_no_kinds(length: int) -> None:
     ],
 )
 def test_keys_that_are_the_typed_values_take_no_memory(typed: Sequence[object]) -> None:
-    """If the typed values serve as keys, the index refers to the same object and copies nothing."""
+    """If the sort keys equal the typed values, the index uses the same object without a copy."""
     displayed = ["" if value is None else str(value) for value in typed]
 
     assert keys_of(displayed, typed).keys is typed

@@ -1,4 +1,4 @@
-"""Dates, times of day and durations in cells and texts."""
+"""Tests of dates, times of day and durations in cells and texts."""
 
 from datetime import datetime, timedelta
 
@@ -83,7 +83,7 @@ DAYS = st.builds(
     ],
 )
 def test_displays_of_dates_and_times_are_parsed(display: str, serial: float, text: str) -> None:
-    """A display in any language is read as the date or time whose parts agree with the serial
+    """A displayed text in any language is a date or time if its parts agree with the serial
     number.
     """
     moment = displayed_moment(display, serial)
@@ -109,8 +109,8 @@ def test_displays_of_dates_and_times_are_parsed(display: str, serial: float, tex
     ],
 )
 def test_last_unit_is_cut_or_rounded(display: str, seconds: float, is_moment: bool) -> None:
-    """The last displayed unit can be cut or rounded; the result has the exact milliseconds of the
-    number.
+    """The last displayed unit can be cut or rounded. The result has the exact milliseconds of
+    the number.
     """
     serial = seconds / 86_400
     expected = Moment(round(seconds * 1_000), is_clock=True) if is_moment else None
@@ -189,7 +189,7 @@ def test_other_displays_are_numbers(display: str, number: float) -> None:
     ],
 )
 def test_iso_texts_are_dates_and_times(text: str, moment: Moment) -> None:
-    """ISO 8601 dates, date-times, clocks and durations are parsed; an offset only sets
+    """ISO 8601 dates, date-times, times and durations are parsed. An offset only sets
     `has_offset`.
     """
     assert moment_in(text) == moment
@@ -234,7 +234,7 @@ def test_other_texts_are_not_dates(text: str) -> None:
 @example(Moment(-1, is_clock=True))
 @example(Moment(LONGEST_CLOCK, is_clock=True))
 def test_text_and_serial_number_of_a_date_are_exact(moment: Moment) -> None:
-    """Parsing the text of a date or time gives the same value; its serial number has its
+    """The JSON text of a date or time is parsed to the same value. The serial number has its
     milliseconds.
     """
     assert moment_in(moment_text(moment)) == moment
@@ -250,6 +250,6 @@ def test_text_and_serial_number_of_a_date_are_exact(moment: Moment) -> None:
 @example("9" * 99 + "h", 1.0)
 @example("0:00", 1.7976931348623157e308)
 def test_unusual_texts_and_numbers_raise_no_error(text: str, number: float) -> None:
-    """Any text with any number gives None, or a date or time whose text can be parsed again."""
+    """Any text with any number gives None, or a date or time whose JSON text can be parsed."""
     for moment in (displayed_moment(text, number), moment_in(text)):
         assert moment is None or moment_in(moment_text(moment)) is not None

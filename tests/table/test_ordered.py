@@ -1,4 +1,4 @@
-"""Sorted row positions: long columns like short ones, ties in the order of the worksheet."""
+"""Tests of sorted row positions, in long and in short columns."""
 
 from collections.abc import Callable, Sequence
 from random import Random
@@ -27,7 +27,7 @@ def keys_of(make: Callable[[Random], float | str], length: int) -> list[float | 
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("make", KEYS, ids=KEY_IDS)
 def test_rows_are_sorted_like_sorted(make: Callable[[Random], float | str], length: int) -> None:
-    """Sorting in pieces gives the result of one stable sort."""
+    """Sorting in pieces gives the same result as one stable sort."""
     keys = keys_of(make, length)
 
     found = [*finish(sorted_places(range(length), keys))]
@@ -39,7 +39,7 @@ def test_rows_are_sorted_like_sorted(make: Callable[[Random], float | str], leng
     "keys", [sorted, lambda keys: sorted(keys, reverse=True)], ids=["up", "down"]
 )
 def test_sorted_keys_are_sorted_correctly(keys: Callable[[Sequence[int]], list[int]]) -> None:
-    """Keys that are ascending or descending already are sorted correctly."""
+    """Keys that are already ascending or descending are sorted correctly."""
     given = keys([place // 3 for place in range(3 * SORTED_AT_ONCE + 1)])
 
     found = [*finish(sorted_places(range(len(given)), given))]
@@ -50,8 +50,8 @@ def test_sorted_keys_are_sorted_correctly(keys: Callable[[Sequence[int]], list[i
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("make", KEYS, ids=KEY_IDS)
 def test_a_run_has_a_group_for_each_key(make: Callable[[Random], float | str], length: int) -> None:
-    """Keys of a run are distinct and ascending. The group of a key lists its rows from top to
-    bottom.
+    """`make_run` returns distinct ascending keys, and for each key the row positions in sheet
+    order.
     """
     keys = keys_of(make, length)
 
@@ -65,7 +65,7 @@ def test_a_run_has_a_group_for_each_key(make: Callable[[Random], float | str], l
 
 @pytest.mark.parametrize("make", KEYS, ids=KEY_IDS)
 def test_descending_keeps_ties_as_they_are(make: Callable[[Random], float | str]) -> None:
-    """Descending order reverses the groups; rows with equal keys stay from top to bottom."""
+    """Descending order reverses the groups. Rows with equal keys stay in sheet order."""
     keys = keys_of(make, 500)
 
     run = finish(make_run(range(500), keys, 500))
@@ -79,9 +79,7 @@ def test_descending_keeps_ties_as_they_are(make: Callable[[Random], float | str]
 
 @pytest.mark.parametrize("make", KEYS, ids=KEY_IDS)
 def test_ranks_number_the_groups(make: Callable[[Random], float | str]) -> None:
-    """`ranks()` gives the group number of each row, and the number of groups for rows without a
-    key.
-    """
+    """`ranks()` gives the group number of each position, or the number of groups without a key."""
     keys = keys_of(make, 300)
     places = [place for place in range(300) if place % 3]
 
@@ -94,7 +92,7 @@ def test_ranks_number_the_groups(make: Callable[[Random], float | str]) -> None:
 
 @pytest.mark.parametrize("length", [0, 10, 2 * SORTED_AT_ONCE])
 def test_rows_of_several_lists_occur_once(length: int) -> None:
-    """`unique` returns each row once, although several lists contain the row."""
+    """`unique` returns each position once, even if several lists contain the position."""
     lists = [range(length), range(0, length, 2), range(length // 2, length)]
 
     assert sorted(finish(unique(lists, length))) == list(range(length))
@@ -102,7 +100,7 @@ def test_rows_of_several_lists_occur_once(length: int) -> None:
 
 @pytest.mark.parametrize("length", [0, 200, 5_000])
 def test_long_keys_are_sorted_in_smaller_pieces(length: int) -> None:
-    """Longer keys are sorted in smaller pieces, with the same result."""
+    """Long keys are sorted in smaller pieces, with the same result."""
     keys = keys_of(KEYS[2], 9_000)
 
     found = [*finish(sorted_places(range(9_000), keys, length))]

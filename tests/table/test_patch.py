@@ -1,4 +1,7 @@
-"""A patched table equals a table that was read after the write."""
+"""Tests that a table after a write equals a table that was read after the write.
+
+A rendering is all displayed texts, or all typed values.
+"""
 
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -97,7 +100,7 @@ def test_both_renderings_change(
     typed: Sequence[Column],
     last_row: int,
 ) -> None:
-    """Cells, columns and the last row of both renderings equal those of a new read."""
+    """Displayed texts, typed values and last row equal those of a new read."""
     table = whole()
 
     after = finish(table.patched(patches))
@@ -110,7 +113,7 @@ def test_both_renderings_change(
 
 
 def test_the_typed_rendering_can_be_missing() -> None:
-    """Patching a table without typed values changes its displayed values only."""
+    """A patch of a table without typed values changes only displayed texts."""
     after = finish(make_table(DISPLAYED).patched([patch(2, {0: ("Salem", "Salem")})]))
 
     assert after.typed is None
@@ -118,7 +121,7 @@ def test_the_typed_rendering_can_be_missing() -> None:
 
 
 def test_a_patch_keeps_indexes_of_other_columns() -> None:
-    """A patch discards only the indexes of the columns that it changes."""
+    """A patch drops only the indexes of the columns that it changes."""
     table = whole()
     columns = [table.header.columns[name] for name in ("name", "population", "state")]
     kept = {column: table.index(column) for column in columns}
@@ -131,7 +134,7 @@ def test_a_patch_keeps_indexes_of_other_columns() -> None:
 
 @pytest.mark.parametrize("row", [4, 5], ids=["fewer", "more"])
 def test_a_change_in_the_number_of_rows_discards_all_indexes(row: int) -> None:
-    """A patch that changes the number of rows discards all indexes of the table."""
+    """A patch that changes the number of rows drops all indexes of the table."""
     table = whole()
     evaluate(table, BY_POPULATION)
     cells: dict[int, tuple[str, object]] = (
@@ -145,7 +148,7 @@ def test_a_change_in_the_number_of_rows_discards_all_indexes(row: int) -> None:
 
 
 def test_queries_see_the_write() -> None:
-    """A query after a write uses the new values; the old table keeps its results."""
+    """A query after a write uses the new values. The old table gives its old results."""
     table = whole()
     before = evaluate(table, BY_POPULATION)
     old = Query(where=parse_where({"population": {"$lt": 700_000}}))
@@ -171,7 +174,7 @@ def test_queries_see_the_write() -> None:
 def test_rows_are_removed_from_both_renderings(
     rows: Sequence[int], displayed: Sequence[Column], last_row: int
 ) -> None:
-    """Rows below a removed row move up, and the original table does not change. Unknown rows are
+    """Rows below a removed row move up. The original table does not change. Unknown rows are
     ignored.
     """
     table = whole()
@@ -187,7 +190,9 @@ def test_rows_are_removed_from_both_renderings(
 
 
 def test_columns_that_end_above_removed_rows_are_shared() -> None:
-    """A column without a removed row is not copied, and both renderings still share its object."""
+    """A column that ends above the removed rows is not copied. Texts and values still share one
+    object.
+    """
     table = whole()
 
     after = finish(table.without_rows([4]))
@@ -198,7 +203,7 @@ def test_columns_that_end_above_removed_rows_are_shared() -> None:
 
 
 def test_indexes_are_rebuilt_after_a_removal() -> None:
-    """Sorting after a removal uses the remaining rows; the original table keeps its order."""
+    """Sorting after a removal uses the remaining rows. The original table keeps its order."""
     table = whole()
     evaluate(table, BY_POPULATION)
 
@@ -219,7 +224,9 @@ def test_typed_rendering_of_a_shortened_table() -> None:
 
 
 def test_any_series_of_writes_gives_the_table_of_its_cells() -> None:
-    """After each of 300 random writes and removals, the table equals a table of its cells."""
+    """After each of 300 random writes and removals, the table equals a new table of the same
+    cells.
+    """
     random = Random(7)  # noqa: S311
     table = finish(make_table([["a"], ["b"], ["c"]]).with_typed([["a"], ["b"], ["c"]]))
     cells: dict[tuple[int, int], str] = {}

@@ -1,4 +1,4 @@
-"""Quoting of a client's text in messages."""
+"""Tests of quotes around a client's text in messages."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from gateway.table.quoting import quoted
     ],
 )
 def test_a_text_is_cut_and_escaped(text: str, shown: str) -> None:
-    """At most 100 characters are repeated; control and invisible characters are escaped."""
+    """A message repeats at most 100 characters, and escapes control and invisible characters."""
     assert quoted(text) == shown
 
 

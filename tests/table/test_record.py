@@ -1,4 +1,4 @@
-"""Conversion of request fields to cells."""
+"""Tests of the conversion of request fields to cells."""
 
 from collections.abc import Mapping, Sequence
 
@@ -37,14 +37,14 @@ HEADER = parse_header(["name", "state", "", " population ", "name", "rowIndex"])
     ],
 )
 def test_pointers_are_uri_fragments(path: Sequence[str], expected: str) -> None:
-    """A JSON pointer is escaped for JSON and for a URI; `at` is the pointer of its parent."""
+    """A JSON pointer is escaped for JSON and for a URI. `at` is the pointer of the parent."""
     assert pointer(*path) == expected
     assert pointer(*path, at="#/7") == "#/7" + expected[1:]
 
 
 def test_fields_find_their_columns() -> None:
-    """A field is matched to a header exactly, then trimmed; the first of duplicate headers has the
-    field.
+    """A field matches a header exactly, or else without blanks. The first of equal headers is
+    the field.
     """
     placement = place({"population": 5, "name ": None}, HEADER, ignore_unknown=False)
 
@@ -53,7 +53,7 @@ def test_fields_find_their_columns() -> None:
 
 
 def test_unknown_fields_are_rejected_with_their_pointers() -> None:
-    """An error names all unknown fields with their JSON pointers, and lists the headers."""
+    """The error lists all unknown fields with their JSON pointers, and the existing fields."""
     fields: dict[str, Stored] = {"nope": 1, "name": "x", "a/b": 2}
 
     with pytest.raises(InvalidBody) as refused:
@@ -65,7 +65,7 @@ def test_unknown_fields_are_rejected_with_their_pointers() -> None:
 
 
 def test_an_error_does_not_grow_with_the_body() -> None:
-    """An error about 100 long unknown fields lists 20 problems and cuts their names."""
+    """An error about 100 long unknown names lists 20 problems, with the names cut."""
     fields: dict[str, Stored] = {f"{n} {'x' * 10_000}": 1 for n in range(100)}
 
     with pytest.raises(InvalidBody) as caught:
@@ -83,7 +83,9 @@ def test_a_blank_header_is_not_a_field() -> None:
 
 
 def test_unknown_fields_can_be_ignored() -> None:
-    """With `unknown_fields = "ignore"`, unknown fields are not written; `ignored` lists them."""
+    """With `unknown_fields = "ignore"`, unknown fields are not written. `ignored` lists their
+    names.
+    """
     placement = place({"nope": 1, "name": "x", "no": 2}, HEADER, ignore_unknown=True)
 
     assert placement.cells == {0: "x"}
@@ -91,7 +93,9 @@ def test_unknown_fields_can_be_ignored() -> None:
 
 
 def test_a_body_of_unknown_fields_only_is_an_error() -> None:
-    """If every field would be ignored, the body is an error, because nothing is left to write."""
+    """A body with only unknown fields is an error even if they are ignored, because nothing is
+    left.
+    """
     with pytest.raises(InvalidBody) as refused:
         place({"nope": 1}, HEADER, ignore_unknown=True)
 
@@ -101,7 +105,7 @@ def test_a_body_of_unknown_fields_only_is_an_error() -> None:
 
 @pytest.mark.parametrize("ignore_unknown", [False, True])
 def test_two_names_of_one_column_are_rejected(ignore_unknown: bool) -> None:
-    """Two fields that match the same column are an error, because only one value can be written."""
+    """Two fields for the same column are an error, because only one value can be written."""
     fields: dict[str, Stored] = {"name": "a", " name": "b"}
 
     with pytest.raises(InvalidBody) as refused:
@@ -156,7 +160,7 @@ def test_zero_false_and_blanks_are_values(values: Sequence[Stored]) -> None:
     ],
 )
 def test_new_rows_begin_in_column_a(cells: Mapping[int, Stored], row: list[Stored]) -> None:
-    """A row to append starts in column A and ends at its last field that has a value."""
+    """A row to append starts in column A, and ends at the last field with a value."""
     assert new_row(cells) == row
 
 
@@ -187,7 +191,7 @@ def test_updates_write_only_what_changes(
     displayed: Sequence[object],
     runs: list[tuple[int, list[Stored]]],
 ) -> None:
-    """An update groups adjacent cells into runs and omits strings that cells display already."""
+    """An update groups neighbouring cells, and leaves out texts that the cells already display."""
     assert changed_runs(cells, displayed) == runs
 
 
@@ -195,7 +199,7 @@ def test_updates_write_only_what_changes(
     ("column", "text"), [(0, "a"), (1, ""), (2, ""), (3, "5"), (4, ""), (99, "")]
 )
 def test_texts_of_a_short_row_are_empty(column: int, text: str) -> None:
-    """A column past the last cell of a row, or without a value, gives an empty text."""
+    """`text_at` returns "" past the last cell of a row, and for a blank cell."""
     assert text_at(["a", None, "", 5], column) == text
 
 
@@ -222,13 +226,13 @@ def test_a_read_only_field_is_not_granted(
 
 
 def test_a_granted_field_is_matched_by_its_trimmed_name() -> None:
-    """A writable field is found, whatever blanks surround its name in the request."""
+    """A writable field is found with any blanks around its name in the request."""
     assert place({" name ": "x", "note": "y"}, SOME, ignore_unknown=False).cells == {0: "x", 2: "y"}
 
 
 @pytest.mark.parametrize("name", ["salary", "nope"], ids=["hidden", "unknown"])
 def test_hidden_and_unknown_fields_get_the_same_error(name: str) -> None:
-    """The errors for hidden and unknown fields differ in the name only, and list only visible
+    """Errors for hidden and for unknown fields differ only in the name, and list only visible
     fields.
     """
     with pytest.raises(InvalidBody) as refused:
@@ -260,7 +264,9 @@ def test_hidden_and_unknown_fields_get_the_same_error(name: str) -> None:
     ],
 )
 def test_misplaced_fields_are_named(names: list[str], words: str) -> None:
-    """An error names unknown fields and fields of the same column; names are cut and escaped."""
+    """The error names unknown fields, and fields of the same column. Long names are cut and
+    escaped.
+    """
     with pytest.raises(InvalidBody) as refused:
         place(dict.fromkeys(names, "x"), SOME, ignore_unknown=False)
 
@@ -284,7 +290,7 @@ def test_hidden_fields_are_ignored_like_unknown_fields() -> None:
 
 
 def test_message_without_visible_fields_names_none() -> None:
-    """If the key sees no fields, the error says "its fields are none"."""
+    """If the key sees no fields, the message says "its fields are none"."""
     nothing = parse_header(["salary"]).seen_with(ColumnGrant(frozenset({"name"})))
 
     with pytest.raises(InvalidBody, match=r"; its fields are none\.$"):
@@ -294,7 +300,9 @@ def test_message_without_visible_fields_names_none() -> None:
 
 
 def test_a_read_only_field_is_an_error_without_a_header() -> None:
-    """A write to a field that the grant makes read-only is rejected before the sheet is read."""
+    """A write to a field that the settings make read-only raises NotGranted without a read of
+    the header.
+    """
     grant = ColumnGrant(frozenset({"name", "state"}), frozenset({"name"}))
 
     check_granted({"name": "x", "nope": 1}, grant)

@@ -1,4 +1,4 @@
-"""The last record of a worksheet whose columns are filled down in advance."""
+"""Tests of the last record of a worksheet with filled-down columns."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ WORDS = {True: "WAHR", False: "FALSCH"}
 
 
 def columns_of(rows: Rows, *, is_typed: bool) -> list[list[object]]:
-    """Return a rendering by columns as Google answers it, without blank cells at the ends."""
+    """Return cells by column as Google answers, without trailing blank cells."""
     width = max(map(len, rows), default=0)
     columns: list[list[object]] = []
     for at in range(width):
@@ -50,9 +50,7 @@ def columns_of(rows: Rows, *, is_typed: bool) -> list[list[object]]:
 
 @pytest.mark.parametrize(("rule", "rows", "last"), CASES.values(), ids=CASES)
 def test_records_end_above_rows_that_are_filled_down(rule: EndRule, rows: Rows, last: int) -> None:
-    """Both renderings give the last record; the displayed rendering alone gives the last record or
-    None.
-    """
+    """Texts with typed values give the last record. Texts alone give the last record, or None."""
     displayed, typed = columns_of(rows, is_typed=False), columns_of(rows, is_typed=True)
 
     assert last_record(rule, displayed, typed) == last
@@ -82,8 +80,8 @@ def test_records_end_above_rows_that_are_filled_down(rule: EndRule, rows: Rows, 
 def test_only_words_of_booleans_need_the_typed_rendering(
     cells: Sequence[str], is_doubtful: bool
 ) -> None:
-    """The typed rendering is needed if the last row shows a single word in capitals, which can be a
-    boolean.
+    """Typed values are needed if the last row shows only one word in capitals, because it can
+    be a boolean.
     """
     columns = columns_of([["a", "b"], ["x", "y"], cells], is_typed=False)
 
@@ -92,6 +90,6 @@ def test_only_words_of_booleans_need_the_typed_rendering(
 
 
 def test_blank_cells_at_the_ends_of_columns_do_not_count() -> None:
-    """Blank cells at the end of a column do not extend the records."""
+    """Trailing blank cells of a column do not add records."""
     assert last_record(BLANK_ONLY, [["a", "x", "", None], ["b", "", "", ""], []]) == 2
     assert last_record(AUTOMATIC, [["a", "x", "", ""]], [["a", "x", 5, None]]) == 2

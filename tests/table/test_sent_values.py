@@ -1,4 +1,4 @@
-"""Sent values of typed writes: comparison with cells, and storage by column kind."""
+"""Tests of values in typed writes: comparison with cells, and storage by kind of column."""
 
 import pytest
 from hypothesis import given
@@ -55,9 +55,7 @@ FORMS = {
 
 @given(number=NUMBERS, pattern=st.sampled_from(PATTERNS))
 def test_the_typed_value_of_a_number_equals_its_cell(number: float, pattern: str) -> None:
-    """The typed value that a read returns for a number equals its cell, so sending it writes
-    nothing.
-    """
+    """The typed value of a number equals its cell, so that sending it back writes nothing."""
     text = written(number, pattern) or str(number)
     answer = typed_answer(text, number)
 
@@ -103,7 +101,7 @@ def test_the_typed_value_of_other_cells_equals_the_cell(value: str | bool) -> No
 def test_a_value_of_another_kind_differs_from_the_cell(
     sent: Stored, text: str, value: object
 ) -> None:
-    """A sent value equals a cell only if kind and value are equal: 5 differs from "5" and from
+    """A sent value equals a cell only if kind and value are equal. 5 differs from "5" and from
     TRUE.
     """
     assert not is_held(sent, text, value, is_form=False)
@@ -121,12 +119,12 @@ def test_a_value_of_another_kind_differs_from_the_cell(
     ],
 )
 def test_a_form_is_compared_by_values(sent: str, text: str, value: object, is_same: bool) -> None:
-    """A plain number from a form is compared with the cell's value, not with its display."""
+    """A plain number from a form is compared with the typed value, not with the displayed text."""
     assert is_held(sent, text, value, is_form=True) is is_same
 
 
 def test_a_text_equals_a_cell_by_value_or_display() -> None:
-    """A sent text equals a cell if the text is the cell's value or its display."""
+    """A sent text equals a cell if the cell has this typed value or displays this text."""
     assert is_held("x", "Item x", "x", is_form=False)
     assert is_held("Item x", "Item x", "x", is_form=False)
     assert not is_held("Item", "Item x", "x", is_form=False)
@@ -148,7 +146,7 @@ def test_a_text_equals_a_cell_by_value_or_display() -> None:
     ],
 )
 def test_stored_values(sent: Stored, column: str, stored: tuple[Stored, object]) -> None:
-    """A date or time is stored as a number in a column of its kind; other values do not change."""
+    """A date or time is stored as a number in a column of its kind. Other values do not change."""
     assert stored_value(sent, FORMS[column].kind(0), is_form=False) == stored
 
 
@@ -180,7 +178,7 @@ def test_stored_values_of_forms(sent: str, column: str, stored: Stored) -> None:
 
 @given(sent=TEXTS, column=st.sampled_from([*FORMS]), is_form=st.booleans())
 def test_possible_stored_values_of_a_sent_text(sent: str, column: str, is_form: bool) -> None:
-    """`may_be_stored_as` is true for the sent text and its converted value only."""
+    """`may_be_stored_as` is True only for the sent text and for its converted value."""
     stored, _ = stored_value(sent, FORMS[column].kind(0), is_form=is_form)
 
     assert may_be_stored_as(sent, stored, is_form=is_form)
@@ -190,8 +188,8 @@ def test_possible_stored_values_of_a_sent_text(sent: str, column: str, is_form: 
 
 
 def test_a_time_with_an_offset_is_rejected_by_date_columns() -> None:
-    """A date column rejects a time with an offset, and the error has the local time. A text column
-    stores it.
+    """In a date column, a time with a UTC offset raises OffsetSent with the local time. A text
+    column stores it.
     """
     with pytest.raises(OffsetSent, match=r"^2026-02-01T10:30:00$"):
         stored_value("2026-02-01T10:30:00.000Z", ColumnKind(Kind.DATE), is_form=False)
@@ -201,9 +199,7 @@ def test_a_time_with_an_offset_is_rejected_by_date_columns() -> None:
 
 
 def test_a_date_without_a_format_gets_the_format_of_the_locale() -> None:
-    """A date in a column that only a native table or validation types gets the locale's date
-    format.
-    """
+    """A date in a column with a date type but no number format gets the locale's default format."""
     column = SheetForms(types={0: "DATE"}).kind(0)
     ruled = SheetForms(rows=[[SeenCell(CellForm(rule="DATE_AFTER"))]]).kind(0)
 
@@ -216,9 +212,7 @@ def test_a_date_without_a_format_gets_the_format_of_the_locale() -> None:
 
 
 def test_precedence_of_the_kind_of_a_column() -> None:
-    """The kind comes from the first of: cell format, column format, native table, validation,
-    value.
-    """
+    """The first known kind counts: cell format, column format, native table, validation, value."""
     blank = SeenCell()
     dated = SeenCell(CellForm(DATE))
     timed = SeenCell(CellForm(TIME))

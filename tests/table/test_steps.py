@@ -1,4 +1,4 @@
-"""Work that counts steps: budgets, pauses and values that are computed once."""
+"""Tests of work that counts steps: budgets, pauses, and cached results."""
 
 from math import inf
 
@@ -8,20 +8,22 @@ from gateway.table.steps import Metered, OutOfSteps, Work, blocks, finish, share
 
 
 def counting(blocks: int, steps: int) -> Work[str]:
-    """Yield this many blocks of this many steps."""
+    """Work of `blocks` blocks with `steps` steps each."""
     for _ in range(blocks):
         yield steps
     return "done"
 
 
 def in_slices(work: Metered[str], steps: int) -> None:
-    """Advance the work in slices until the result is there."""
+    """Advance the work in slices until it is done."""
     while not work.advance(steps):
         pass
 
 
 class Column:
-    """Column with one shared value of three blocks, and a second value computed from the first."""
+    """Column with one cached value from three blocks of work, and a second value derived from
+    the first.
+    """
 
     def __init__(self) -> None:
         self.calls = 0
@@ -44,7 +46,7 @@ class Column:
 
 
 def test_work_within_its_budget_is_done() -> None:
-    """Work within its budget has a result, and `steps` is the sum over all blocks."""
+    """Work within its budget has a result. `steps` is the sum over all blocks."""
     work = Metered(counting(10, 5), 50)
 
     assert work.advance(1_000)
@@ -52,7 +54,7 @@ def test_work_within_its_budget_is_done() -> None:
 
 
 def test_work_pauses_after_some_steps() -> None:
-    """A slice ends with the block that reaches its limit; the next slice continues there."""
+    """A slice ends after the block that reaches its limit. The next slice continues there."""
     work = Metered(counting(10, 5), 50)
 
     assert [work.advance(12), work.steps] == [False, 15]
@@ -63,7 +65,7 @@ def test_work_pauses_after_some_steps() -> None:
 
 @pytest.mark.parametrize("slice_steps", [1, 7, 1_000])
 def test_work_ends_past_its_budget(slice_steps: int) -> None:
-    """Work raises OutOfSteps after the block that exceeds the budget, for any slice size."""
+    """Work raises OutOfSteps after the block that exceeds the budget, for slices of any size."""
     work = Metered(counting(10, 8), 30)
 
     with pytest.raises(OutOfSteps):
@@ -73,7 +75,7 @@ def test_work_ends_past_its_budget(slice_steps: int) -> None:
 
 
 def test_a_shared_value_is_computed_once() -> None:
-    """The first use computes a shared value; later uses take no steps."""
+    """The first use computes a shared value. Later uses take no steps."""
     column = Column()
 
     first, second = Metered(column.double()), Metered(column.double())
@@ -97,7 +99,7 @@ def test_two_concurrent_callers_share_the_work() -> None:
 
 
 def test_stopped_work_keeps_its_progress() -> None:
-    """A caller continues a shared computation that an earlier caller stopped for lack of budget."""
+    """A caller continues work that an earlier caller stopped because of its budget."""
     column = Column()
     with pytest.raises(OutOfSteps):
         Metered(column.value(), 10).advance(inf)
@@ -110,7 +112,7 @@ def test_stopped_work_keeps_its_progress() -> None:
 
 
 def test_work_that_failed_starts_again() -> None:
-    """A shared computation that raised an error runs again at the next call."""
+    """Shared work that raised an error starts again at the next call."""
     column = Column()
 
     for call in (1, 2):

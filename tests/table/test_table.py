@@ -1,4 +1,7 @@
-"""A worksheet as read from Google: columns of different lengths, last row, two renderings."""
+"""Tests of a worksheet as read from Google, with columns of different lengths.
+
+A rendering is all displayed texts, or all typed values, in one read.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -28,7 +31,7 @@ CITIES: list[Column] = [
 
 
 def test_records_have_row_index_first_and_nulls() -> None:
-    """A record has `rowIndex` first and then the selected fields; an empty cell is null."""
+    """A record has `rowIndex` first, then the selected fields. An empty cell is null."""
     table = make_table(CITIES)
 
     names = table.header.whole.names
@@ -66,7 +69,7 @@ def test_rows_encoded_together_equal_single_rows(
 def test_rows_have_the_same_bytes_for_any_number_of_columns(
     width: int, rows: Sequence[int], empty: object
 ) -> None:
-    """A row has the same JSON bytes, whatever the number of columns of the worksheet."""
+    """The JSON bytes of a row do not depend on the number of columns of the worksheet."""
     columns: list[Column] = [["a", "x", "", "é"], ["b", "y"]]
     narrow, wide = make_table(columns), make_table([*columns, *_others(width - 2)])
 
@@ -96,7 +99,7 @@ def _others(count: int) -> list[Column]:
     ],
 )
 def test_the_last_row_is_the_last_with_content(columns: list[Column], last_row: int) -> None:
-    """Blank cells at the end of a column do not count for the last row."""
+    """Trailing blank cells of a column do not count for the last row."""
     assert make_table(columns).last_row == last_row
 
 
@@ -111,14 +114,14 @@ def test_a_text_past_the_end_is_empty() -> None:
 
 
 def test_a_header_is_row_1_across_ragged_columns() -> None:
-    """A column without cells has a blank header."""
+    """A column without cells has a blank header cell."""
     table = make_table(CITIES)
 
     assert table.header.cells == ("name", "state", "", "population")
 
 
 def test_adding_typed_values_returns_a_copy() -> None:
-    """Adding typed values returns a new table; the original table does not change."""
+    """`with_typed` returns a new table. The original table does not change."""
     table = make_table(CITIES)
 
     both = finish(
@@ -145,14 +148,16 @@ def test_adding_typed_values_returns_a_copy() -> None:
     ],
 )
 def test_renderings_of_the_same_sheet_match(typed: list[Column]) -> None:
-    """`is_mixed` is False if only numbers and booleans have a different display."""
+    """`is_mixed` is False if only numbers and booleans are displayed differently from their
+    typed values.
+    """
     table = make_table([["name", "Boston"], ["population", "675,647", "TRUE"]])
 
     assert not finish(table.with_typed(typed)).is_mixed
 
 
 def test_an_error_is_explained_in_the_typed_rendering_only() -> None:
-    """`is_mixed` is False if a typed value only adds Google's explanation to `#DIV/0!`."""
+    """`is_mixed` is False if the typed value only adds Google's explanation to `#DIV/0!`."""
     table = make_table([["share", "#DIV/0!", "#N/A"]])
 
     assert not finish(
@@ -179,8 +184,8 @@ def test_an_error_is_explained_in_the_typed_rendering_only() -> None:
     ],
 )
 def test_renderings_of_two_versions_are_mixed(typed: list[Column]) -> None:
-    """`is_mixed` is True if a text or header differs, because the sheet changed between
-    the two reads.
+    """`is_mixed` is True if a text or header differs, because the sheet changed between the
+    reads.
     """
     table = make_table([["name", "Boston"], ["population", "675,647"]])
 
@@ -213,7 +218,7 @@ def test_renderings_of_two_versions_are_mixed(typed: list[Column]) -> None:
     ],
 )
 def test_a_plain_number_matches_its_value(text: str, value: object, is_other: bool) -> None:
-    """`is_mixed` is True if a displayed plain number is not its rounded value, because
+    """`is_mixed` is True if a displayed plain number is not the rounded typed value, because
     rows moved.
     """
     table = make_table([["n", *["7"] * 1_000, text]])
@@ -222,7 +227,7 @@ def test_a_plain_number_matches_its_value(text: str, value: object, is_other: bo
 
 
 def test_a_tag_covers_all_cells_of_a_row() -> None:
-    """An ETag changes with any cell of its row, even below a blank header."""
+    """An ETag changes with each cell of its row, also below a blank header."""
     before = make_table(CITIES)
     hidden = make_table([*CITIES[:2], ["", "x"], CITIES[3]])
     longer = make_table([*CITIES, ["", "", "", "beside the header"]])
@@ -241,7 +246,7 @@ def test_a_tag_covers_all_cells_of_a_row() -> None:
 
 
 class Uncopied(tuple[object, ...]):
-    """Column that raises an error if its cells are iterated."""
+    """Column that raises an error if a caller iterates over its cells."""
 
     def __iter__(self) -> Iterator[object]:
         raise AssertionError("the whole column is walked")
@@ -272,7 +277,9 @@ ODD_NAMES = {
 @pytest.mark.parametrize("names", ODD_NAMES.values(), ids=list(ODD_NAMES))
 @pytest.mark.parametrize("empty", [None, "", UNSET], ids=str)
 def test_rows_are_encoded_with_any_names(names: list[str], empty: object) -> None:
-    """A row has the JSON bytes of a dict with the same fields, whatever the field names contain."""
+    """A row has the JSON bytes of a dict with the same fields, for any characters in field
+    names.
+    """
     header = parse_header(names)
     cells = ["" if at % 2 else f"cell {at}" for at in range(len(names))]
     expected: dict[str, object] = {"rowIndex": 7}

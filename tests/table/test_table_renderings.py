@@ -1,4 +1,7 @@
-"""Memory that the two renderings of a worksheet share, and comparison of the renderings."""
+"""Tests of memory that displayed texts and typed values share, and of comparisons of both.
+
+A rendering is all displayed texts, or all typed values, in one read.
+"""
 
 from collections.abc import Sequence
 
@@ -7,7 +10,7 @@ from gateway.table.table import Column, make_table
 
 
 def other(text: object) -> object:
-    """Return an equal text that is a different object, as in another answer of Google."""
+    """Return an equal text that is another object, as in another answer of Google."""
     return "".join([str(text)[:1], str(text)[1:]])
 
 
@@ -16,7 +19,7 @@ def is_mixed(displayed: Sequence[Column], typed: Sequence[Column]) -> bool:
 
 
 def test_equal_columns_are_stored_once() -> None:
-    """A column of texts is one object for both renderings."""
+    """A column of texts is one object as displayed texts and as typed values."""
     displayed: list[Column] = [("name", "Boston", "Austin"), ("n", "1")]
 
     shared = finish(make_table(displayed).with_typed([tuple(map(other, displayed[0])), ("n", 1)]))
@@ -28,7 +31,7 @@ def test_equal_columns_are_stored_once() -> None:
 
 
 def test_equal_cells_of_mixed_columns_are_stored_once() -> None:
-    """Equal texts in a column with numbers are one object for both renderings."""
+    """In a column with numbers, a text is one object as displayed text and as typed value."""
     displayed: list[Column] = [("note", "1,250", "Boston", "#N/A", "")]
 
     typed = (other("note"), 1250, other("Boston"), "#N/A (why)", None)
@@ -41,7 +44,7 @@ def test_equal_cells_of_mixed_columns_are_stored_once() -> None:
 
 
 def test_columns_can_have_different_lengths() -> None:
-    """Missing and blank cells at the end of a column count as equal."""
+    """Missing cells and blank cells at the end of a column count as equal."""
     displayed: list[Column] = [("a", "x"), ("b", "1", "", "2"), ("c",)]
 
     shared = finish(
@@ -53,7 +56,7 @@ def test_columns_can_have_different_lengths() -> None:
 
 
 def test_columns_of_one_rendering_only_count_as_blank() -> None:
-    """`is_mixed` is True for an extra column in one rendering only if the column holds a text."""
+    """`is_mixed` is True for a column in only one read if the column has a text."""
     assert not is_mixed([("a", "x")], [("a", "x"), ("", None), ("", 5)])
     assert not is_mixed([("a", "x"), ("", "")], [("a", "x")])
     assert is_mixed([("a", "x")], [("a", "x"), ("", "y")])
@@ -61,9 +64,7 @@ def test_columns_of_one_rendering_only_count_as_blank() -> None:
 
 
 def test_each_boolean_word_has_one_value() -> None:
-    """`is_mixed` is True if one displayed word, in any language, has both true and false
-    as values.
-    """
+    """`is_mixed` is True if one displayed word, in any language, has the values true and false."""
     assert is_mixed([("done", "FALSCH", "FALSCH")], [("done", False, True)])
     assert is_mixed([("done", "FALSE")], [("done", True)])
     assert is_mixed([("a", "FAUX"), ("b", "FAUX")], [("a", False), ("b", True)])

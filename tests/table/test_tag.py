@@ -1,4 +1,4 @@
-"""ETags of rows, and If-Match conditions."""
+"""Tests of ETags of rows, and of conditions in `If-Match`."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ cells = st.lists(st.one_of(st.none(), st.text(max_size=4)), max_size=5)
 
 
 def without_end(row: Sequence[object]) -> list[object]:
-    """Return the cells up to the last that is not empty, with "" for None."""
+    """Return the cells without trailing empty cells, with "" for None."""
     texts = [cell or "" for cell in row]
     while texts and not texts[-1]:
         texts.pop()
@@ -24,12 +24,12 @@ def without_end(row: Sequence[object]) -> list[object]:
 
 
 def test_a_tag_is_strong_and_fits_a_header() -> None:
-    """An ETag is quoted, strong, and consists of characters that need no escape."""
+    """An ETag is strong and quoted, and its characters need no escape in a header."""
     assert re.fullmatch(r'"[A-Za-z0-9_-]{16}"', row_tag(HEADER, ROW))
 
 
 def test_a_tag_is_the_same_in_every_process() -> None:
-    """ETags do not change between releases and processes, because clients keep them."""
+    """ETags are equal in all releases and processes, because clients keep them."""
     assert row_tag(HEADER, ROW) == row_tag(list(HEADER), list(ROW))
     assert keyed_row_tag(b"key", {"name": 0}, 2, HEADER, ROW) == '"_wh4ijGfFDHzWpQa"'
     assert opaque_tag(b"") == '"47DEQpj8HBSa-_TI"'
@@ -53,7 +53,7 @@ def test_a_tag_is_the_same_in_every_process() -> None:
     ],
 )
 def test_any_displayed_change_changes_the_tag(header: Sequence[str], row: Sequence[str]) -> None:
-    """The ETag changes with any cell of the row or header, and with the position of a cell."""
+    """The ETag changes with each cell of row and header, and with the position of a cell."""
     assert row_tag(header, row) != row_tag(HEADER, ROW)
 
 
@@ -61,7 +61,7 @@ def test_any_displayed_change_changes_the_tag(header: Sequence[str], row: Sequen
     "row", [(*ROW, ""), (*ROW, None, "", None), [*ROW]], ids=["''", "null", "list"]
 )
 def test_empty_cells_at_the_end_do_not_count(row: Sequence[object]) -> None:
-    """Empty cells at the end of a row or header do not change the ETag."""
+    """Trailing empty cells of a row or header do not change the ETag."""
     assert row_tag((*HEADER, ""), row) == row_tag(HEADER, ROW)
     assert row_tag(parse_header([*HEADER, None]).cells, row) == row_tag(HEADER, ROW)
 
@@ -70,16 +70,14 @@ def test_empty_cells_at_the_end_do_not_count(row: Sequence[object]) -> None:
 def test_two_rows_have_equal_tags_only_if_their_cells_are_equal(
     first: list[str | None], second: list[str | None]
 ) -> None:
-    """Rows with the same header have equal ETags only if their cells are equal."""
+    """Two rows with the same header have equal ETags only if their cells are equal."""
     is_same = without_end(first) == without_end(second)
 
     assert (row_tag(HEADER, first) == row_tag(HEADER, second)) is is_same
 
 
 def test_a_tag_over_hidden_cells_needs_a_key() -> None:
-    """An ETag over hidden cells needs an HMAC key, because a client could otherwise guess the
-    cells.
-    """
+    """An ETag over hidden cells needs an HMAC key. Otherwise a client could guess the cells."""
     with pytest.raises(ValueError, match="needs an HMAC key"):
         keyed_row_tag(b"", {"name": 0}, 2, HEADER, ROW)
 
@@ -97,7 +95,7 @@ def test_a_tag_over_hidden_cells_needs_a_key() -> None:
     ],
 )
 def test_a_condition_holds_for_its_tags(tags: set[str] | None, holds: bool) -> None:
-    """An If-Match condition compares whole ETags, so weak and unquoted tags do not match."""
+    """`If-Match` compares whole ETags, so weak and unquoted ETags do not match."""
     condition = IfMatch(tags=None if tags is None else frozenset(tags))
 
     assert condition.holds('"a"') is holds

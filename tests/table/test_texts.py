@@ -1,4 +1,4 @@
-"""Unicode NFC of texts, and its cost."""
+"""Tests of texts in Unicode NFC, and of the cost to convert them."""
 
 from unicodedata import normalize
 
@@ -31,7 +31,7 @@ MARKS = "\u0301\u0316"
     ],
 )
 def test_texts_are_compared_in_nfc(text: str, form: str) -> None:
-    """Canonically equal texts have the same NFC; a compatible text, such as a ligature, stays
+    """Canonically equal texts have the same NFC. A compatible text, such as a ligature, stays
     different.
     """
     assert composed(text) == form
@@ -41,8 +41,8 @@ def test_texts_are_compared_in_nfc(text: str, form: str) -> None:
 
 @pytest.mark.parametrize("marks", [MARKS, "\u0f73", "\u0344\u0316"], ids=ascii)
 def test_a_long_run_of_marks_is_not_composed(marks: str) -> None:
-    """A run of more marks than MOST_MARKS is not composed, because sorting the marks
-    takes seconds.
+    """A text with more than MOST_MARKS consecutive marks is not changed, because this takes
+    seconds.
     """
     text = f"a{marks * 25_000}"
 
@@ -57,7 +57,7 @@ def test_a_composed_column_is_the_same_object() -> None:
 
 
 def test_a_decomposed_text_is_replaced() -> None:
-    """Only decomposed texts are replaced, and their byte count is reported."""
+    """Only texts that are not in NFC are replaced. `byte_count` is the memory of the new texts."""
     texts = ("name", "\u00e4" * 10, *["x"] * 5_000, GROSSE)
 
     found = finish(composed_texts(texts))

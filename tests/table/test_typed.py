@@ -1,4 +1,4 @@
-"""Typed values of cells by row and by column, and ETags over typed values."""
+"""Tests of JSON values of cells in typed answers, and of ETags over typed values."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ CELLS = [
 
 @pytest.mark.parametrize("text", sorted(ERRORS))
 def test_an_error_is_null(text: str) -> None:
-    """Each error of Google, with or without explanation, is null in JSON."""
+    """Each error of Google is null in JSON, with or without an explanation."""
     assert typed_answer(text, text) is ERROR
     assert typed_answer(text, f"{text} (Did not find it.)") is ERROR
     assert msgspec.json.encode(ERROR) == b"null"
@@ -32,7 +32,7 @@ def test_an_error_is_null(text: str) -> None:
     [("#N/A", 5), ("#N/A of it", "#N/A of it"), ("5", "#N/A"), ("#n/a", "#n/a"), ("#", "#")],
 )
 def test_other_cells_are_not_errors(text: str, value: object) -> None:
-    """A cell is an error only if its display and its value are the same error."""
+    """A cell is an error only if displayed text and typed value are the same error."""
     assert typed_answer(text, value) == value
 
 
@@ -40,7 +40,7 @@ def test_other_cells_are_not_errors(text: str, value: object) -> None:
 def test_a_column_has_the_values_of_its_cells(
     cells: Sequence[tuple[str, object]], end: int
 ) -> None:
-    """Typed values by column equal those by cell, even if the displayed column is shorter."""
+    """JSON values by column equal those by cell, also if the displayed column is shorter."""
     texts = ("name", *(text for text, _ in cells))
     values = ("name", *(value for _, value in cells))
     texts = texts[: max(1, len(texts) - end)]
@@ -58,9 +58,7 @@ def test_a_column_has_the_values_of_its_cells(
     "values", [(1, 2.5, 0), (True, False), (1, True, None, "")], ids=["numbers", "booleans", "both"]
 )
 def test_plain_columns_take_no_memory(values: Sequence[object]) -> None:
-    """A column without dates and errors is its typed rendering; a column of texts is the displayed
-    one.
-    """
+    """A column without dates and errors uses the typed values without a copy."""
     typed = ("name", *values)
     texts = ("name", *("" if each in (None, "") else str(each) for each in values))
 
@@ -71,7 +69,9 @@ def test_plain_columns_take_no_memory(values: Sequence[object]) -> None:
 
 
 def test_conversion_of_a_column_is_counted() -> None:
-    """Long columns are converted in blocks with counted steps, and the new bytes are counted."""
+    """Long columns are converted in blocks with counted steps. `byte_count` counts the new
+    values.
+    """
     texts = ("day", *["2026-02-01"] * 5 * BLOCK)
     values = ("day", *[46054] * 5 * BLOCK)
     work, blocks = typed_column(texts, values), 0
@@ -91,8 +91,8 @@ def test_conversion_of_a_column_is_counted() -> None:
 
 @given(cells=st.lists(st.sampled_from(CELLS), max_size=8))
 def test_typed_values_do_not_depend_on_the_read(cells: Sequence[tuple[str, object]]) -> None:
-    """The values API and the cells API give equal typed values, despite different error and empty
-    cells.
+    """The values API and the cells API give equal JSON values, although their errors and empty
+    cells differ.
     """
     texts = [text for text, _ in cells]
     of_values = [value for _, value in cells]
@@ -118,7 +118,9 @@ def test_typed_values_do_not_depend_on_the_read(cells: Sequence[tuple[str, objec
 def test_typed_tags_differ_for_values_with_the_same_display(
     text: str, before: object, after: object
 ) -> None:
-    """A typed ETag changes with kind and value of each cell; a displayed ETag does not."""
+    """A typed ETag changes with kind and value of each cell. An ETag of displayed texts does
+    not.
+    """
     header, columns = ["a", "b"], {"a": 0}
     typed = [row_tag(header, ["", text], ["", each]) for each in (before, after)]
     keyed = [keyed_row_tag(b"k", columns, 2, header, ["", text], ["", e]) for e in (before, after)]

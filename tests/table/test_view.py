@@ -1,4 +1,4 @@
-"""A key's view of a header, in which a hidden column looks like a missing column."""
+"""Tests of a key's view of a header, in which a hidden column looks like a missing column."""
 
 from collections.abc import Collection, Sequence
 
@@ -32,7 +32,7 @@ def view(
     header: Header = HEADER,
     tag_key: bytes = b"key",
 ) -> View:
-    """Return the view of a key that is granted these fields."""
+    """Return the view of a key that can use these fields."""
     grants = (None if names is None else frozenset(names) for names in (readable, writable))
     return header.seen_with(ColumnGrant(*grants, tag_key=tag_key))
 
@@ -53,7 +53,9 @@ def view(
 def test_a_view_has_only_the_granted_columns(
     granted: list[str] | None, columns: dict[str, int]
 ) -> None:
-    """A granted name is matched like a field name; the view has no other columns."""
+    """A name in the settings matches like a field name in a request. The view has no other
+    columns.
+    """
     assert dict(view(granted).columns) == columns
     assert [*view(granted).select(None).items()] == [(at, name) for name, at in columns.items()]
 
@@ -71,8 +73,8 @@ def test_a_view_has_only_the_granted_columns(
 def test_a_grant_in_another_normalization_needs_a_unique_column(
     headers: list[str], granted: list[str], seen: list[str]
 ) -> None:
-    """A granted name in another normalization matches only if no column has the exact
-    name and one matches.
+    """Without an exact match, a name in the settings matches in NFC if exactly one column has
+    this form.
     """
     found = view(granted, granted, header=parse_header(headers))
 
@@ -82,7 +84,7 @@ def test_a_grant_in_another_normalization_needs_a_unique_column(
 
 
 def test_a_hidden_column_does_not_make_a_name_ambiguous() -> None:
-    """A name that matches a hidden and a visible column in NFC means the visible column."""
+    """A name that matches a hidden and a visible column in NFC finds the visible column."""
     headers = ["\u1ed9", "o\u0323\u0302"]
 
     assert view(headers[:1], header=parse_header(headers)).find("\u00f4\u0323") == 0
@@ -98,14 +100,14 @@ def test_a_field_is_withheld_in_each_normalization() -> None:
 
 
 def test_a_key_with_all_columns_has_the_whole_header() -> None:
-    """A key with access to all columns gets the header's own view, which is created once."""
+    """A key without column restrictions gets the header's own view, which is created once."""
     assert HEADER.seen_with(ALL_COLUMNS) is HEADER.whole
     assert HEADER.seen_with(ColumnGrant()) is HEADER.whole
 
 
 @pytest.mark.parametrize("name", ["salary", " salary", "salary ", "Salary", "nope"])
 def test_a_hidden_column_is_not_found(name: str) -> None:
-    """A hidden column is not found by its exact name or by its trimmed name."""
+    """A hidden column is not found by its exact name, nor by its name without blanks."""
     seen = view(["name", "state"])
 
     assert seen.find(name) is None
@@ -117,7 +119,7 @@ def test_a_hidden_column_is_not_found(name: str) -> None:
 
 
 def test_a_name_never_finds_a_hidden_column_with_blanks() -> None:
-    """If the exact name is hidden, a name that differs in blanks means the visible column."""
+    """If the exact name is hidden, the name finds a visible column that differs only in blanks."""
     first = view(["salary"])
     second = view([" salary"])
 
@@ -128,7 +130,7 @@ def test_a_name_never_finds_a_hidden_column_with_blanks() -> None:
 @pytest.mark.parametrize("parameter", ["where", "order"])
 @pytest.mark.parametrize("name", ["salary", " salary", "state"])
 def test_a_hidden_field_is_rejected_like_a_missing_field(parameter: str, name: str) -> None:
-    """Hidden and missing fields give the same error, which lists visible fields only."""
+    """Hidden and missing fields give the same error, which lists only visible fields."""
     query = (
         Query(where=parse_where({name: "100"}))
         if parameter == "where"
@@ -154,7 +156,9 @@ def test_a_key_without_columns_has_row_index() -> None:
 
 
 def test_queries_use_the_columns_of_the_view() -> None:
-    """A filter and a sort use the column that the key sees, not a column that differs in blanks."""
+    """Filter and sort use the column that the key sees, not a hidden column that differs in
+    blanks.
+    """
     sheet = make_sheet(
         {
             "n": [text_cell("a"), text_cell("b")],
@@ -184,7 +188,7 @@ def test_queries_use_the_columns_of_the_view() -> None:
 def test_writable_columns_are_visible_columns(
     readable: list[str] | None, writable: list[str] | None, columns: set[int]
 ) -> None:
-    """Without a grant for writing, a key can write all columns that it can read."""
+    """Without a restriction of writes, a key can write all columns that it can read."""
     seen = view(readable, writable)
 
     assert {column for column in seen.columns.values() if seen.may_write(column)} == columns
@@ -202,7 +206,7 @@ def test_writable_columns_are_visible_columns(
     ],
 )
 def test_a_tag_covers_visible_and_hidden_cells(row: Sequence[str], is_same: bool) -> None:
-    """A key that sees some columns gets an ETag that changes with visible and hidden cells."""
+    """The ETag for a key with hidden columns changes with visible and with hidden cells."""
     seen = view(["name", "state"])
 
     assert (seen.tag(2, row) == seen.tag(2, ROW)) is is_same
@@ -222,8 +226,8 @@ def test_a_tag_covers_visible_and_hidden_cells(row: Sequence[str], is_same: bool
     ],
 )
 def test_a_tag_of_some_columns_is_for_one_row_and_view(other: View, row: int) -> None:
-    """ETags over hidden cells differ by HMAC key, row, view and header, so clients cannot compare
-    rows.
+    """ETags over hidden cells differ by HMAC key, row, view and header, so that clients cannot
+    compare rows.
     """
     assert other.tag(row, ROW) != view(["name", "state"]).tag(2, ROW)
 
@@ -236,7 +240,7 @@ def test_a_tag_of_some_columns_is_not_a_plain_digest() -> None:
 
 
 def test_the_hmac_key_is_not_part_of_a_grant() -> None:
-    """The HMAC key does not affect equality or hash of a grant, and `repr` does not show it."""
+    """The HMAC key does not count for equality and hash of a `ColumnGrant`, and `repr` hides it."""
     grant = ColumnGrant(frozenset({"name"}), tag_key=b"secret")
 
     assert grant == ColumnGrant(frozenset({"name"}))
@@ -246,7 +250,7 @@ def test_the_hmac_key_is_not_part_of_a_grant() -> None:
 
 @pytest.mark.parametrize("writable", [None, ["name"]], ids=["all", "one"])
 def test_a_key_with_all_columns_has_the_tag_of_the_row(writable: list[str] | None) -> None:
-    """A key that reads all columns gets the plain ETag of the row, whatever the key can write."""
+    """A key that reads all columns gets the plain ETag of the row, with any right to write."""
     assert view(None, writable).tag(2, ROW) == row_tag(HEADER.cells, ROW)
     assert view(None, writable).tag(3, ROW) == row_tag(HEADER.cells, ROW)
 
@@ -266,14 +270,14 @@ def test_a_key_with_all_columns_has_the_tag_of_the_row(writable: list[str] | Non
 def test_withheld_fields_need_no_header(
     readable: list[str] | None, writable: list[str] | None, name: str, is_withheld: bool
 ) -> None:
-    """A field is withheld if the key can read it and no match of its name can be writable."""
+    """A field is withheld if the key can read it, and no matching name can be writable."""
     grants = (None if names is None else frozenset(names) for names in (readable, writable))
 
     assert ColumnGrant(*grants).withholds(name) is is_withheld
 
 
 def test_grants_of_many_columns_take_linear_time() -> None:
-    """Testing 1,000 fields of a grant with 5,000 columns takes fewer than 100,000 instructions."""
+    """To check 1,000 fields of 5,000 columns takes fewer than 100,000 instructions."""
     names = [f"column {number}" for number in range(5000)]
     grant = ColumnGrant(frozenset(names), frozenset(names[1:]))
     grant.withholds("")

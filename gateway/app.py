@@ -69,7 +69,7 @@ def create_app(settings: Settings, open_clients: OpenClients | None = None) -> F
             settings.google.by_account(),
             max_rendering_bytes=settings.cache.max_worksheet_bytes,
         )
-        # The application reads the files again when it starts; here an error is a ConfigError.
+        # The application reads the files again when it starts. Here an error is a ConfigError.
         for account in settings.google.by_account().values():
             check_credentials(account, os.environ)
 
@@ -220,7 +220,7 @@ def _rows(
             recorded=ledger.open_fences,
             kept=ledger.kept_fences if cluster else None,
         ),
-        # Running processes handle their open writes; the write lock has those of ended processes.
+        # Running processes handle their open writes. The write lock has writes of ended processes.
         open_writes=() if cluster else ledger.open_writes,
         peers=cluster.peers if cluster else None,
         layouts=Layouts(settings.worksheets),

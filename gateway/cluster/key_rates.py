@@ -120,7 +120,7 @@ class SharedUsage(KeyUsage):
         (ID of the state in Redis) that the exchange gave to keys without state.
         """
         generation, total = answer[0].decode(), int(answer[1])
-        # Both instants count use from its report, which is after the use: neither is too early.
+        # Both times count use from its report, which follows the use, so neither time is too early.
         interval_seconds, full_at = self.limit.interval_seconds, self.full_at
         by_redis = now + int(answer[2]) / MICROSECONDS + max(self.new, 0) * interval_seconds
         is_known = generation in (self._generation, fresh)

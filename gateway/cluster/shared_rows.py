@@ -310,7 +310,7 @@ class SharedRows:
                     if epoch != state.epoch and not await self._caught_up(state, epoch):
                         continue
                     found = _decoded(body, digest, worksheet) if body else None
-                    # Otherwise it is damaged, or has the format of another version.
+                    # Otherwise the rows are damaged, or have the format of another version.
                     if word == b"found" and (found is not None or digest == known):
                         state.digests[render] = digest
                         record_sent_at(now - age / MICROSECONDS)

@@ -164,7 +164,7 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
     terms: dict[str, SortTerm] = {}
     for term in query.order if whole is None else (whole, *query.order):
         meant, name = term, f"-{term.field}"
-        # `find` takes longer, and hardly a field begins with a dash.
+        # `find` takes longer, and few fields begin with a dash.
         if term.descending and (name.strip() in view.trimmed or not name.isascii()):
             meant = SortTerm(name) if view.find(name) is not None else term
         if term is whole:
@@ -200,7 +200,7 @@ def find_page(
     """
     where, order = comparisons(query.where), sort_terms(query, view)
     columns = columns_of(where, order, view)
-    # The table may drop indexes meanwhile; a query keeps its own.
+    # The table can drop indexes during the query, so the query keeps references.
     indexes = dict(zip(columns, map(table.index, columns.values()), strict=True))
     operands = 0
     for comparison in where:
@@ -294,7 +294,7 @@ def _looked_up(
             parts = row_set.parts if type(row_set) is Intersection else (row_set,)
     terms = [] if order else [Term(rows)]
     for term in order:
-        if term.field == ROW_INDEX:  # no rows are equal in it, so it is the last
+        if term.field == ROW_INDEX:  # further terms have no effect
             terms.append(Term(rows, descending=term.descending))
             break
         column = indexes[term.field].ready_order
@@ -332,7 +332,7 @@ def _behind(
     begin, equal, behind = 0, list[RowSet](), list[RowSet]()
     is_equal = True
     for number, (term, index) in enumerate(zip(terms, columns, strict=False)):
-        if index is None:  # no other row is equal
+        if index is None:  # row numbers are distinct
             span = range(min(place.row - 1, rows.groups), rows.groups)
             if term.descending:
                 span = range(min(place.row - 2, rows.groups))
@@ -382,7 +382,7 @@ def _behind(
     found = page.places
     is_ascending = len(terms) == 1 and terms[0].ranked is rows and not terms[0].descending
     if is_ascending and found and found[-1] - found[0] == len(found) - 1:
-        found = range(found[0], found[-1] + 1)  # encoded faster
+        found = range(found[0], found[-1] + 1)  # a range is encoded faster
     return replaced(page, places=found, total=total, before=before)
 
 
@@ -463,7 +463,7 @@ def _found(
         sifting = 1 + sum(part.weight for part in parts[1:])
         most = parts[0].most
         gathering = most * (sifting + SORT_STEPS * len(terms))
-        # If the matches are spread evenly.
+        # Estimate for matches that are spread evenly.
         fewest = (end + 1) * source.length * weight / max(1, most)
         if query.wants_total:
             most_steps = inf if source.length * weight <= gathering else 0
@@ -536,7 +536,7 @@ def _sort(terms: Sequence[Term], places: Sequence[int]) -> Work[Sequence[int]]:
     places = yield from ascending(places, terms[0].ranked.size)
     for term in reversed(terms):
         ranked, is_descending = term.ranked, term.descending
-        if isinstance(ranked.places, range):  # all rows: the places are ascending
+        if isinstance(ranked.places, range):  # `rowIndex`: the positions are ascending
             places = places[::-1] if is_descending else places
             continue
         ranks, nowhere = (yield from ranked.ranks()), ranked.groups

@@ -354,7 +354,7 @@ def find_gap(
             else:
                 gap = _tolerant(digests, place, is_from_start=is_from_start, is_to_end=is_to_end)
             if gap is None and radius == NEAR and not known_rows.isdisjoint(digests):
-                return None  # some of its rows are here still: a context further away is a copy
+                return None  # rows of the cursor are still here, so a match elsewhere is a copy
         if gap is not None:
             return Gap(rows[gap - 1] if gap else 0, rows[max(0, gap - CONTEXT) : gap])
         if low == 0 and high == count:
@@ -400,7 +400,7 @@ def _tolerant(
     if last is not None:
         known = [at[each] for each in context if last - _TOGETHER < at.get(each, last + 1) <= last]
         others = last - min(known) + 1 - len(known)
-        # Without the row that followed, another row in between may be one that was not given.
+        # If the row that followed is gone, a row in between can be one that was not sent yet.
         if first is not None or others <= len(context) - len(known):
             gaps.append(last + 1)
     if first is not None:

@@ -285,7 +285,7 @@ def groups_of(ranked: Ranked, numbers: range | Set[int]) -> Groups:
         (number,) = numbers
         numbers = range(number, number + 1)
     starts, count = ranked.starts, len(numbers)
-    if isinstance(starts, range) or not count:  # one place each
+    if isinstance(starts, range) or not count:  # one position in each group
         pass
     elif isinstance(numbers, range):
         count = starts[numbers.stop] - starts[numbers.start]
@@ -315,7 +315,7 @@ def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
     parts += groups.values()
     if len(parts) == 1:
         return parts[0]
-    if not parts:  # every row meets `{}`
+    if not parts:  # `{}` matches every row
         return everything or groups_of(rows, range(count))
     parts.sort(key=_most)
     parts[1:] = sorted(parts[1:], key=_expected)

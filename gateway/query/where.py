@@ -36,7 +36,7 @@ _BY_NAME: Mapping[str, Operator] = {
     **OPERATORS,
     **{alias: OPERATORS[name] for alias, name in ALIASES.items()},
 }
-_NUMBER, _COMPOUND = (int, float), (list, dict)  # a union would be made by each request
+_NUMBER, _COMPOUND = (int, float), (list, dict)  # `int | float` would create a union
 _TOO_MUCH = 2**1024 - 2**970
 """Smallest integer that is too large for a finite float."""
 _TOO_LITTLE = -_TOO_MUCH

@@ -115,7 +115,7 @@ class Connection(asyncio.BufferedProtocol):
         self._slot = Slot(edge.slots, self)
         self._url = b""
         self._headers: list[tuple[bytes, bytes]] = []
-        self._exchange: Exchange | None = None  # the latest one
+        self._exchange: Exchange | None = None  # latest request and answer
         self.waiting = b""  # pipelined bytes behind the current request
         self.is_write_paused = False
         self._ignores_input = False  # input is discarded
@@ -440,7 +440,7 @@ class Connection(asyncio.BufferedProtocol):
         if self.unread_deadline <= self._sweeper.now:
             self.unread_deadline = self.edge.unread.look(self.transport)
         elif self.is_write_paused or not (self._is_ending or self.transport.is_reading()):
-            # `unread_deadline` covers clients that do not read; or reading is paused here.
+            # `unread_deadline` is for clients that do not read. Or this side has paused reading.
             self.deadline = self._sweeper.after(self._settings.answer_timeout_seconds)
         elif self._is_ending:
             self.transport.abort()

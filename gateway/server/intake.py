@@ -80,7 +80,7 @@ class Intake:
         return self._room if self.phase in _SECTIONS else self._max_section_bytes
 
     def take(self, data: bytes) -> int:
-        """Count the bytes to parse at once, in which at most one request ends. Returns their number.
+        """Count and return the number of bytes to parse at once, in which at most one request ends.
 
         The bytes end where a request can end, or at the limit of the section. A body with a
         declared length ends after this length. Heads and chunked bodies end with an empty line.

@@ -73,7 +73,7 @@ class Sweeper:
         """Advance the clock, and call `expire` of each connection with a passed deadline."""
         self.now += min(passed_seconds, self._max_step_seconds)
         now = self.now
-        for each in [*connections]:  # an expired one leaves the set
+        for each in [*connections]:  # `expire` can remove connections
             if each.deadline <= now or each.unread_deadline <= now:
                 each.expire()
 

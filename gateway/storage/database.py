@@ -169,7 +169,7 @@ def reason_of(error: OSError | SQLAlchemyError) -> str:
 def is_locked(error: BaseException | None) -> bool:
     """True if another program locked a SQLite file for longer than `BUSY_TIMEOUT_MS`."""
     reason = error.orig if isinstance(error, DBAPIError) else error
-    # The low byte is the error code; the higher bytes are details of the error.
+    # The low byte is the error code. The higher bytes are details of the error.
     return isinstance(reason, sqlite3.Error) and reason.sqlite_errorcode & 0xFF in LOCKED
 
 

@@ -102,7 +102,7 @@ key_edits = sa.Table(
 pepper_marks = sa.Table(
     "pepper",
     metadata,
-    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),  # always 0: there is one
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),  # always 0: one mark
     sa.Column("mark", AsStoredBytes, nullable=False),
 )
 _key_changes = sa.Table(

@@ -41,7 +41,7 @@ async def stored_spent_quota(
             full_at = {row.is_write: row.full_at for row in rows}
     except STORE_ERRORS as error:
         spent_quota_failed(error)
-    latest: list[Sequence[float]] = []  # that are not stored yet
+    latest: list[Sequence[float]] = []  # times that are not stored yet
     task: asyncio.Task[None] | None = None
     has_failed = False
 

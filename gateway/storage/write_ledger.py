@@ -157,7 +157,7 @@ class RecordQuota:
 
     def measured(self, sizes: Mapping[str, int]) -> None:
         """Replace the counts of completed records by `sizes`, measured bytes by key ID."""
-        self._open = +self._open  # without keys that have none
+        self._open = +self._open  # removes keys without open records
         self._used = self._open + Counter(sizes)
 
     @property
@@ -449,7 +449,7 @@ class SqlLedger:
                 note = note_of(place_of(worksheet), sheet_id, fence, sent, now)
                 if note is not None:
                     await connection.execute(ADD, note)
-                    batch.is_applied = False  # a failed commit may be stored nevertheless
+                    batch.is_applied = False  # a commit that fails might be applied
         if note is None:
             self._batches.pop(fence.token, None)
         elif batch is not None:
@@ -479,7 +479,7 @@ class SqlLedger:
         batch = self._batches.get(fence.token)
         is_others = batch is None
         if batch is None:
-            if not self._is_server:  # it has no note
+            if not self._is_server:  # the batch has no note
                 return
             batch = self._batches[fence.token] = _Batch()
         batch.is_applied = is_applied

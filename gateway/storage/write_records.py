@@ -26,7 +26,7 @@ from gateway.worksheets.replay import encode_answer, shortened
 from gateway.worksheets.writes import WriteIdentity
 
 sent_batches = sa.Table(
-    "row_removals",  # its first use; migrations only add
+    "row_removals",  # named for its first use
     metadata,
     sa.Column("id", BIG, primary_key=True),
     sa.Column("worksheet", sa.String, nullable=False),  # indexed for records
@@ -38,7 +38,7 @@ sent_batches = sa.Table(
     sa.Column("token", sa.String, nullable=False),
     sa.Column("updated", sa.String, nullable=False, server_default="[]"),
     sa.Column("is_exclusive", AsStoredFlag, nullable=False, server_default=sa.true()),
-    sa.Column("sheet_id", sa.Integer),  # unknown of removals that older versions noted
+    sa.Column("sheet_id", sa.Integer),  # NULL in notes of older versions
     sqlite_autoincrement=True,  # no id is used again
 )
 _REMOVES_NONE = sent_batches.c.removed == "[]"

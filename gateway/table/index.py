@@ -188,7 +188,7 @@ class ColumnIndex:
                 total += part.folded_bytes if isinstance(part, Segment) else 0
             elif isinstance(part, dict):
                 parts += part.values()
-            elif isinstance(part, Generator):  # partly built
+            elif isinstance(part, Generator):  # an unfinished structure
                 total += _BYTES_BEGUN * self.size
             elif id(part) not in counted and not isinstance(part, int | Counter):
                 counted.add(id(part))

@@ -73,7 +73,7 @@ def last_record(rule: EndRule, displayed: Columns, typed: Columns | None = None)
         is_filled = len(cells) <= len(held) and bool(cells) and held[len(cells) - 1] is False
         (filled if is_filled else data).append((cells, held))
     last = 0
-    for cells, held in (*data, *filled):  # the latter are examined only down to the end of data
+    for cells, held in (*data, *filled):  # `filled` only down to the end of `data`
         row = len(cells)
         while row > last and (
             cells[row - 1] in ("", None) or (row <= len(held) and held[row - 1] is False)

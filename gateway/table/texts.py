@@ -159,7 +159,7 @@ class FoldedTexts:
             if block is not None:
                 yield self._steps_of(len(block), part)
                 if _SEPARATOR not in part and part not in block:
-                    return ()  # as of most blocks
+                    return ()  # true for most blocks
         if not self._has_long:
             yield self.steps(part) * len(places)
             return self._found(part, texts, places)

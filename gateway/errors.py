@@ -83,7 +83,7 @@ class GatewayError(Exception):
         retryable: bool | None = None,
         outcome: Outcome | None = None,
     ) -> None:
-        """Set attributes of an error class. For None, the class inherits the attribute.
+        """Set attributes of an error class. It inherits an attribute that is None here.
 
         The default of `name` is the name of the topmost base class that has a code.
         """
@@ -375,7 +375,7 @@ class QuotaSpent(TemporarilyUnavailable, code=5030):
         self.is_of_spreadsheet = bool(limit_name) and not limit_name.endswith(
             ("PerProject", "PerUser")
         )
-        """True if the limit is for the spreadsheet, not for the account or the project."""
+        """True if the limit is the spreadsheet's, not the account's or the project's."""
 
 
 class CircuitOpen(TemporarilyUnavailable, code=5030):
@@ -551,10 +551,10 @@ class IdempotencyKeyReused(GatewayError, code=4220, status=422):
 
 
 class PreconditionFailed(GatewayError, code=4120, status=412):
-    """The row does not have an ETag of `If-Match`. Look at the current row in `existing`, then send
-    the write again with the ETag of this answer.
+    """The ETag of the row is not in `If-Match`, usually because the row has changed. Nothing was
+    written: compare with `existing`, the current row, and send the ETag of this answer.
 
-    `tag` is the ETag of `existing`, the current record.
+    `tag` is the ETag of the record `existing`.
     """
 
     def __init__(
@@ -612,10 +612,10 @@ class RowNumberUnknown(GatewayError, code=4094, status=409, outcome="applied"):
 
 class RowsMoved(GatewayError, code=4095, status=409, outcome="applied"):
     """The write changed another record than planned, because people moved rows at the same moment.
-    Do not send the write again; `rowIndex` is the row number, `expected` the planned record, and
-    `met` the record that was changed or deleted.
+    Do not send it again; `rowIndex` is the row number, `expected` the planned record, and `met` the
+    record that was changed or deleted.
 
-    `met` is the record after an update, or before a delete, or None if unknown.
+    `met` is the record after an update, the record before a delete, or None if unknown.
     """
 
     def __init__(

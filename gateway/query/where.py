@@ -59,7 +59,9 @@ class _Parser:
         if not isinstance(decoded, dict):
             raise InvalidQuery(f"{place} must be a JSON object, not {kind_of(decoded)}.")
         if depth > MAX_DEPTH:
-            raise InvalidQuery(f"where is nested deeper than {MAX_DEPTH} objects.")
+            raise InvalidQuery(
+                f"where is nested deeper than {MAX_DEPTH} objects. Use fewer levels."
+            )
         conditions: list[Condition] = []
         for name, value in decoded.items():
             inside = f"{place}.{name}"
@@ -98,7 +100,9 @@ class _Parser:
             elif word != NOT:
                 raise _unknown(word, inside, _INSIDE)
             elif depth >= MAX_DEPTH:
-                raise InvalidQuery(f"where is nested deeper than {MAX_DEPTH} objects.")
+                raise InvalidQuery(
+                    f"where is nested deeper than {MAX_DEPTH} objects. Use fewer levels."
+                )
             elif not isinstance(operand, dict):
                 raise InvalidQuery(f"{inside} takes an object of operators.")
             else:

@@ -221,10 +221,12 @@ class Connection(asyncio.BufferedProtocol):
             self.deadline = self._sweeper.after(seconds)
         if intake.room <= 0 and len(self._url) > settings.max_url_bytes:
             self.refuse(
-                errors.UriTooLong(f"The URL is longer than {settings.max_url_bytes} bytes.")
+                errors.UriTooLong(
+                    f"The URL is longer than {settings.max_url_bytes} bytes. Shorten it."
+                )
             )
         elif intake.room <= 0:
-            message = f"The headers are longer than {settings.max_head_bytes} bytes."
+            message = f"The headers are longer than {settings.max_head_bytes} bytes. Shorten them."
             self.refuse(errors.HeadersTooLarge(message))
         elif intake.phase in BODY and intake.body_room <= 0:
             message = (
@@ -451,7 +453,9 @@ class Connection(asyncio.BufferedProtocol):
                 )
             )
         elif phase != BETWEEN:
-            self.refuse(errors.RequestTimeout("The body did not arrive in time."))
+            self.refuse(
+                errors.RequestTimeout("The body did not arrive in time. Send the request again.")
+            )
         else:
             self.close_idle()
 

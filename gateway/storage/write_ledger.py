@@ -349,8 +349,8 @@ class SqlLedger:
         except DamagedRow as error:
             damaged_row(error.table, error.row, error.problem)
             raise WriteOutcomeUnknown(
-                f"{_UNREAD} Look in the worksheet whether the earlier request was applied; if not, "
-                "send it with a new Idempotency-Key."
+                f"{_UNREAD} Look in the worksheet whether the earlier request was applied. If not, "
+                "send the request with a new Idempotency-Key."
             ) from error
 
     def check_room(self, identity: WriteIdentity) -> None:
@@ -398,7 +398,8 @@ class SqlLedger:
             if batch is not None and batch.is_applied is None:  # nothing was committed
                 del self._batches[fence.token]
             raise self._failure(
-                "The write could not be recorded, and was not sent.", "not_applied"
+                "The gateway could not store a record of the write, so nothing was written.",
+                "not_applied",
             ) from error
         if not taken:
             return ()

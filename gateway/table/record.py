@@ -181,8 +181,8 @@ def check_has_value(
             if value is not False or not skips_false:
                 return
             detail = (
-                "A new row needs a value other than false: rows of false are not records in "
-                "this worksheet."
+                "A new row needs a value other than false, because a row of only false is not a "
+                "record of this worksheet."
             )
     raise InvalidBody(detail, problems=[Problem(at, detail)])
 
@@ -196,11 +196,15 @@ def check_record_field(
     """
     if cells.get(column) not in (None, ""):
         return
-    detail = "A row with only these fields is not a record of this worksheet."
+    detail = (
+        "A row with only these fields is not a record of this worksheet. Ask the gateway's "
+        "operator which field is missing."
+    )
     if column in view.names and view.may_write(column):
         name = quoted(view.names[column])
         detail = (
-            f"A new row needs a value in {name}. Rows without it are not records of this worksheet."
+            f"A new row needs a value in {name}. Rows without this value are not records of this "
+            "worksheet."
         )
     raise InvalidBody(detail, problems=[Problem(at, detail)])
 

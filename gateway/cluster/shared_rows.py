@@ -73,7 +73,7 @@ MAX_ROW = 10_000_000
 """Maximum row number. Google limits a spreadsheet to 10 million cells."""
 
 MAX_CELLS = 1_000_000
-"""Maximum number of cells in the rows that a write reports, padded to the widest row."""
+"""Maximum number of cells in the rows that a write changed or read, padded to the widest row."""
 
 Cell = str | int | float | bool | None
 Row = Annotated[int, msgspec.Meta(ge=2, le=MAX_ROW)]

@@ -84,7 +84,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     Fewer than `CONTEXT` digests mean that the list has no other such rows before the position.
     """
     next: bytes = b""
-    """Digests of the next rows with equal values. Fewer than `AHEAD` mean that no more follow."""
+    """Digests of the next rows with equal values in `order`, fewer than `AHEAD` at the end."""
     cells: bytes = b""
     """Digest of all readable cells if each nearby row occurs twice, or else b""."""
 

@@ -232,7 +232,7 @@ def steady_clock() -> Callable[[], float]:
 
 
 class SqlLedger:
-    """`Ledger` in one database. Use `open_ledger` to create it."""
+    """Write ledger (`Ledger`) in one database. Use `open_ledger` to open the ledger."""
 
     def __init__(self, engine: AsyncEngine, clock: Callable[[], float], *, max_bytes: int) -> None:
         self._engine = engine

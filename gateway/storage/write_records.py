@@ -56,7 +56,7 @@ LAST_REMOVAL = (
 ADD = sa.insert(sent_batches)
 _IS_IT = sent_batches.c.token.in_(sa.bindparam("tokens", expanding=True))
 FORGET = sa.delete(sent_batches).where(_IS_IT)
-"""SQL: delete the notes of batches with these `tokens`."""
+"""SQL: delete the database notes of sent batches with these `tokens`."""
 FORGET_OLD = sa.delete(sent_batches).where(sent_batches.c.id == sa.bindparam("old"))
 APPLIED = (
     sa.update(sent_batches).where(_IS_IT & ~_REMOVES_NONE).values(is_applied=True),

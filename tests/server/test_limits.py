@@ -55,7 +55,7 @@ def test_the_number_of_header_lines_is_limited(serve_echo: ServeEcho) -> None:
     url = serve_echo()
     seen = []
     for count in (MAX_HEADER_LINES, MAX_HEADER_LINES + 1):
-        lines = b"a:\r\n" * (count - 2)  # it has a Host and a Connection besides
+        lines = b"a:\r\n" * (count - 2)  # the request also has Host and Connection
         (answer,) = exchange(url, LAST[:-2] + lines + b"\r\n")
         seen.append((answer.status, answer.saw))
 

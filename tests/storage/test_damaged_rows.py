@@ -176,7 +176,7 @@ async def test_a_damaged_open_record_holds_up_later_writes(
     """
     damaged, *_ = opened = await open_ones(file, column, garbage)
 
-    if column == "worksheet":  # none can be named
+    if column == "worksheet":  # no worksheet is known
         assert [each.fence.id for each in opened] == [8]
     else:
         assert [each.fence.id for each in opened] == [FENCE.id, 8]
@@ -305,7 +305,7 @@ async def test_an_open_damaged_removal_that_was_applied_is_kept(file: Path, garb
 @pytest.mark.parametrize(
     ("column", "garbage"),
     [
-        *(each for each in cases(BAD_FENCES) if each[1] != "NULL"),  # there are none
+        *(each for each in cases(BAD_FENCES) if each[1] != "NULL"),  # the columns are NOT NULL
         *(("worksheet", garbage) for garbage in (BLOB, NOT_UTF8, "'x'")),
     ],
 )

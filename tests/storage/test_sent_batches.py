@@ -468,7 +468,7 @@ async def test_statements_have_a_limited_number_of_parameters(ledger: SqlLedger)
     )
     await ledger.sending(WORKSHEET, update(3), SECOND)
 
-    assert max(longest) == 502  # with two values of its own
+    assert max(longest) == 502  # 500 tokens and two other values
     assert await tokens(ledger) == {SECOND.token}
 
 
@@ -512,7 +512,7 @@ async def test_purges_use_an_index(ledger: SqlLedger) -> None:
     )
     is_file = ledger._engine.dialect.name == "sqlite"
     async with ledger._engine.connect() as connection:
-        if not is_file:  # it prefers to walk tables that are as short as these
+        if not is_file:  # PostgreSQL prefers a scan of short tables
             await connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
         explain = "EXPLAIN QUERY PLAN" if is_file else "EXPLAIN"
         plan = (await connection.exec_driver_sql(f"{explain} {query}")).all()
@@ -533,7 +533,7 @@ async def test_an_outcome_that_cannot_be_stored_is_stored_with_the_next(
     await ledger.settled(WORKSHEET, REMOVAL, is_applied=True)
     assert await state(ledger) == "moved"
     assert [*ledger.open_fences()] == [REMOVAL.id]
-    with pytest.raises(unsendable):  # records know one that is open
+    with pytest.raises(unsendable):  # records can store only one open removal
         await ledger.sending(WORKSHEET, removal(3), SECOND)
 
     allow(database, table="row_removals")

@@ -42,7 +42,7 @@ from tests.table.number_formats import Format
 def test_plain_notation_is_a_number(text: str, number: float) -> None:
     """A text in plain ASCII notation, such as `-7.25` or `1e5`, is a number."""
     assert number_in(text) == number
-    assert "-" <= text < ":"  # the index of kinds relies on it
+    assert "-" <= text < ":"  # `cell_kinds` relies on this
 
 
 @pytest.mark.parametrize(

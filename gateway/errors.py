@@ -454,7 +454,9 @@ class HeadersTooLarge(TooLarge, code=4310, status=431):
 
 
 class QueryTooCostly(BadRequest, code=4006):
-    """The query takes over `api.max_query_steps` steps. Use fewer conditions or order terms."""
+    """The query needs more than `api.max_query_steps` steps. Use fewer conditions or order
+    terms.
+    """
 
 
 class ChallengeFailed(BadRequest, code=4037):

@@ -252,7 +252,7 @@ class SharedKeyRates:
         await self.exchange()
 
     def disconnected(self, _share: float, _since: float) -> None:
-        """Allow 1/N of all limits (N processes) at once, because requests need no permission."""
+        """Allow only 1/N of all limits, with the last known number N of processes."""
         self.is_disconnected = True
         if self._membership.count:
             self.share = 1 / self._membership.count

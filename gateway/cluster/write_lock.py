@@ -150,7 +150,7 @@ class PostgresWriteLock:
         return connection
 
     async def _take(self, state: SharedState) -> _Hold:
-        """Store this process as the holder, and apply writes of other processes since its last."""
+        """Store this process as the holder, and apply writes that other processes made before."""
         worksheet, holder = state.id, secrets.token_urlsafe(12)
         async with self._engine.begin() as connection:
             row = await take_row(connection, worksheet, holder)

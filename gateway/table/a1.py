@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 LAST_COLUMN = "ZZZ"
-"""Last of Google's 18,278 possible columns. Google cuts a range that ends past the grid."""
+"""Last of Google's 18,278 possible columns. Google cuts ranges at the end of the worksheet."""
 
 _SPREADSHEET_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _ID_IN_URL = re.compile(r"(?:/d/|[?&](?:key|id)=)(?!e/)([A-Za-z0-9_-]{1,100})(?![A-Za-z0-9_-])")
@@ -35,7 +35,7 @@ class Area:
 class GridArea(NamedTuple):
     """Rectangle of cells, by its first and last row (from 1) and column (from 0).
 
-    None as the last row or column means the end of the grid.
+    None as the last row or column means the end of the worksheet.
     """
 
     first_row: int = 1

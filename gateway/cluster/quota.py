@@ -151,10 +151,7 @@ class SharedCalls:
 
 
 def _mirror(rates: Iterable[Rate], now: float, wait: int, known: Sequence[int]) -> None:
-    """Correct the local rates by an answer of the script `TAKE`.
-
-    `wait` is in microseconds. `known` has five values for each rate, or is empty.
-    """
+    """Correct the local rates by an answer of `TAKE`. `known` has five values per rate, or none."""
     for number, rate in enumerate(rates):
         if not known:
             rate.mirror(now, wait / MICROSECONDS, _NOTHING_LEARNT)

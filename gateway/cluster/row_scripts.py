@@ -63,10 +63,7 @@ end
 return reply
 """
 )
-"""Lua script: return the epochs (versions of the rows) of worksheets.
-
-KEYS: epochs. ARGV: an epoch that replaces missing epochs.
-"""
+"""Lua script: return epochs (versions of the rows). KEYS: epochs. ARGV: a new epoch if missing."""
 
 BEGIN = (
     _EPOCH

@@ -260,10 +260,9 @@ class SharedRows:
     async def _begin(
         self, worksheet: WorksheetId, earlier: str = "", news: bytes = b""
     ) -> tuple[str | None, bool]:
-        """Begin an epoch (version of the rows) in Redis.
+        """Begin an epoch (row version). Returns the epoch, and True if it follows `earlier`.
 
-        Returns the epoch, and True if the epoch follows `earlier`. Returns (None, False) if Redis
-        is unavailable.
+        Returns (None, False) if Redis is unavailable.
         """
         keys = [self._key("epoch", worksheet), self._key("news", worksheet)]
         try:

@@ -245,10 +245,7 @@ def _cells(columns: Sequence[_Column], place: int) -> list[Cell]:
 
 
 def _value(cell: Cell, number: Any, count: int) -> Value:
-    """Make the value of a cell for a cursor. `number` is the cell's sort key in the column index.
-
-    `count` is the number of values in the cursor, which share the maximum bytes.
-    """
+    """Make a cursor's value of a cell with sort key `number`. `count` values share the bytes."""
     kind, key = cell
     if kind == EMPTY:
         return Value(EMPTY)

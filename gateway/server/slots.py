@@ -161,10 +161,7 @@ class Slot:
             idle.move_to_end(self._connection)
 
     def begin_request(self, scope: Scope) -> bool:
-        """Count a proxy's request for its client address. Returns False above the address's limit.
-
-        Requests of the proxy itself do not count.
-        """
+        """Count a proxy's request for the client address. Returns False above its limit."""
         slots = self._slots
         if slots.max_per_address == math.inf:
             return True

@@ -2,8 +2,7 @@
 
 Before a process writes to a worksheet, the process stores its ID as the holder of the worksheet's
 database row. Later changes of this row require the same holder. So a process that lost its lock
-notices that another process writes. A fence is metadata in the spreadsheet that proves that a
-batch of writes was applied.
+notices that another process writes. A fence is metadata that proves that a batch was applied.
 """
 
 from typing import Annotated

@@ -195,10 +195,7 @@ def _constants(
 def are_filled_down(
     rule: EndRule, texts: Lines, values: Lines, computed: Sequence[Collection[int]]
 ) -> bool:
-    """True if no row is a record, but at least one row is not blank.
-
-    `computed` has, for each row, the columns of cells that show the result of a formula.
-    """
+    """True if no row is a record, but a cell is filled or shows a formula's result (`computed`)."""
     if rule == BLANK_ONLY or not (any(map(any, texts)) or any(computed)):
         return False
     return not last_record(rule, by_column(texts), by_column(values))

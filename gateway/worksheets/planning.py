@@ -440,7 +440,8 @@ class Planner:
         numbers = page.rows
         if len(numbers) * len(table.displayed) > MAX_TARGET_CELLS:
             raise _too_large(
-                f"The {len(numbers)} matching rows have more than {MAX_TARGET_CELLS:,} cells."
+                f"The {len(numbers)} matching rows have more than {MAX_TARGET_CELLS:,} cells, the "
+                "maximum of one write."
             )
         yield len(numbers) * len(table.displayed) // CELLS_OF_STEP
         texts = table.texts(numbers)
@@ -453,7 +454,7 @@ class Planner:
         if byte_count(fields) * len(numbers) > MAX_WRITTEN_BYTES:
             raise _too_large(
                 f"The fields of the body, written to {len(numbers)} rows, take more than "
-                f"{MAX_WRITTEN_BYTES // 1_048_576} MiB."
+                f"{MAX_WRITTEN_BYTES // 1_048_576} MiB, the maximum of one write."
             )
         placement = place(fields, view, ignore_unknown=self.ignore_unknown)
 
@@ -489,7 +490,8 @@ class Planner:
         found = yield from _rows_of(table, columns, keys, is_form=is_form)
         if len(found) * len(table.displayed) > MAX_TARGET_CELLS:
             raise _too_large(
-                f"The {len(found)} rows to update have more than {MAX_TARGET_CELLS:,} cells."
+                f"The {len(found)} rows to update have more than {MAX_TARGET_CELLS:,} cells, the "
+                "maximum of one write."
             )
         new = [number for number in range(len(placements)) if number not in found]
         for number in new:

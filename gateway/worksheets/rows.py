@@ -628,7 +628,7 @@ class Pool:
         return self._worksheets.get(worksheet_id)
 
     def in_use(self) -> Iterator[Worksheet]:
-        """Iterate over all worksheets, the last requested one at the end."""
+        """Iterate over all worksheets, the least recently requested worksheet first."""
         return iter(self._worksheets.values())
 
     def loaded(self, spreadsheet: str) -> Iterator[Worksheet]:

@@ -136,7 +136,7 @@ class Scheduler:
     def _queue(self, job: _Job, lane: Lane) -> None:
         jobs = self._lanes.setdefault(lane, deque())
         if lane is not None and sum(not job.done.done() for job in jobs) >= MAX_WAITING:
-            raise _too_many(f"This key has {MAX_WAITING} long queries in progress.")
+            raise _too_many(f"This key already has {MAX_WAITING} long queries, the maximum.")
         jobs.append(job)
         if self._task is None:
             self._task = asyncio.create_task(self._take_turns())

@@ -495,7 +495,7 @@ class Worksheet:
             raise
 
     def _lose(self, error: GatewayError) -> None:
-        """Drop the cached rows after an error, but keep row ranges of a too large worksheet."""
+        """Drop the cached rows after an error. Windows of a too large worksheet stay cached."""
         if isinstance(error, TooLarge):
             self._drop(DISPLAYED)
             self._resources.weigh(self)

@@ -10,10 +10,10 @@ Rules of calls
   can contain millions of lists.
 
 Rules of joined reads
-- Reads of all texts, or of all values, of several worksheets of one spreadsheet become one call if
-  they start together or while the first read waits for the quota. A worksheet that was not read
-  before, or that is read by its ID, is read alone. An error of that read, such as a wrong title,
-  then does not affect the reads of other worksheets.
+- Reads of several worksheets of one spreadsheet become one call if they start together, or while
+  the first read waits for the quota. Reads of displayed texts and of typed values stay apart.
+- A worksheet that was not read before, or that is read by its ID, is read alone. An error of that
+  read, such as a wrong title, then does not affect the reads of other worksheets.
 - If Google refuses a joined call, or if the answer is too large, the gateway reads each worksheet
   alone. For the next `APART_SECONDS` it does not join reads of this spreadsheet.
 - A joined call belongs to the API keys of all its reads. The fair queue sends it when the first of
@@ -178,7 +178,8 @@ class GoogleSheets:
     ) -> Rendering | None:
         """Add the read to an unsent joined call, or start a new call. Returns the rendering.
 
-        Raises `_Apart` if Google refuses the joined call or its answer is too large.
+        Returns None if the range still has the digest `wanted.known`. Raises `_Apart` if Google
+        refuses the joined call, or if the answer is too large.
         """
         context = current_call_context()
         answer: asyncio.Future[Rendering | None] = asyncio.get_running_loop().create_future()
@@ -295,7 +296,10 @@ class ReadArea(Call[Rendering | None]):
         yield len(answer.body)
         found = _matched_ranges.decode(answer.body).value_ranges
         if found is None:
-            raise UpstreamRefusal(f"Google sent no values for sheet ID {self.area.sheet_id}")
+            raise UpstreamRefusal(
+                f"Google sent no values for sheet ID {self.area.sheet_id}. "
+                "The worksheet might have been deleted."
+            )
         part = yield from answer_of(found[0].value_range)
         return (yield from read_rendering(part, self.known, limits))
 
@@ -331,10 +335,10 @@ class JoinedRead(Call[Any]):
     close: Callable[[], Call[Any]]
 
     def message(self, gspread: HTTPClient) -> Any:
-        raise TypeError("send the call that `close` returns")
+        raise TypeError("send the call that `JoinedRead.close` returns instead")
 
     def decode(self, answer: Answer, limits: Limits) -> Work[Any]:
-        raise TypeError("send the call that `close` returns")
+        raise TypeError("send the call that `JoinedRead.close` returns instead")
 
 
 @dataclass(frozen=True)
@@ -540,7 +544,11 @@ def _posted(gspread: HTTPClient, spreadsheet: str, path: str, body: Mapping[str,
 def fence_requests(
     key: str, forgotten: Iterable[int], created: Iterable[Fence]
 ) -> Sequence[Mapping[str, object]]:
-    """Requests of a batch update that delete fences by key and ID, then create fences."""
+    """Return the requests of a batch update that delete fences, then create fences.
+
+    A fence is metadata that proves a write. `forgotten` are the IDs of the fences to delete. The
+    requests delete no metadata with another key than `key`.
+    """
     requests: list[Mapping[str, object]] = []
     for fence_id in forgotten:
         lookup = {"metadataId": fence_id, "metadataKey": key}
@@ -622,7 +630,7 @@ def check_growth(body: bytes, max_bytes: int) -> Work[None]:
         byte_count += LIST_BYTES * body.count(b"],", start, end)
         byte_count += ITEM_BYTES * body.count(b",", start, end)
         if byte_count > max_bytes:
-            raise AnswerTooLarge(f"the decoded answer could need more than {max_bytes} bytes")
+            raise AnswerTooLarge(f"decoding the answer could exceed the limit of {max_bytes} bytes")
 
 
 def _values(found: RawValues) -> Work[Values]:

@@ -187,7 +187,11 @@ _row = msgspec.json.Decoder(RowData)
 
 
 def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetView]:
-    """Decode a worksheet of Google's answer, with one `Block` for each requested range."""
+    """Decode a worksheet of Google's answer, with one `Block` for each requested range.
+
+    If `has_forms` is True, the blocks have number formats and data validation. Raises
+    `msgspec.ValidationError` unless the answer has `block_count` ranges.
+    """
     properties, data = sheet.properties, checked_parts(sheet.data, block_count)
     grid = properties.grid
     blocks: list[Block] = []
@@ -240,10 +244,11 @@ def _native(table: ShownTable) -> NativeTable:
 
 
 def _block(data: GridData, *, has_forms: bool) -> Work[Block]:
-    """Decode the rows of one range.
+    """Decode the rows of one range, with number formats and data validation if `has_forms`.
 
-    The value of an error is its displayed text. A value that equals the displayed text is the same
-    object, to save memory. `computed` also has the cells that the formula of another cell fills.
+    The value of a cell with an error is the displayed text, such as "#N/A". A value that equals the
+    displayed text is the same object, to save memory. `Block.computed` also has the cells that the
+    formula of another cell fills.
     """
     yield BLOCK_BYTES
     rows: list[tuple[list[str], list[Value], list[int], list[int]]] = []
@@ -365,9 +370,11 @@ def _cells(
     formats: Sequence[Mapping[int, NumberFormat]] = (),
     first: int = 0,
 ) -> Work[dict[str, object]]:
-    """Encode the cells of rows, from column `first` on, with the `fields` mask of the request.
+    """Encode the cells of rows, with the `fields` mask of the request.
 
-    Values are typed, so Google parses no text as a number, a date or a formula.
+    `formats` has the new number formats of each row, by column. Columns count from 0, and the cells
+    before column `first` are left out. Values are typed, so Google parses no text as a number, a
+    date or a formula.
     """
     encoded: list[msgspec.Raw] = []
     for number, row in enumerate(rows):

@@ -125,7 +125,9 @@ class Client:
     async def sign_in(self, within_seconds: float = math.inf) -> None:
         """Check the account by getting an access token. Costs no read and no write of the quota.
 
-        Raises the gateway error of the failure, such as `UpstreamAuth`.
+        Raises `UpstreamAuth` if the credentials are refused or unusable. Raises
+        `UpstreamUnreachable` if the token endpoint fails, or does not answer within
+        `within_seconds` or the read timeout of the settings.
         """
         seconds = min(self._settings.read_timeout_seconds, within_seconds)
         try:
@@ -134,9 +136,10 @@ class Client:
             raise translated(error, Attempt(is_write=False, account=self.account)) from error
 
     async def make(self, call: Call[T]) -> T:
-        """Send a call and return the decoded answer. Raises the errors of `Sheets`.
+        """Send a call as this account, without a wait for the quota. Returns the decoded answer.
 
-        Raises `LookOutdated` if the time is past the `send_until` of a batch.
+        Raises the errors that `gateway.google.sheets` lists, and `LookOutdated` if the time is past
+        the `send_until` of a batch.
         """
         if isinstance(call, JoinedRead):
             call = call.close()
@@ -228,9 +231,10 @@ SIGN_IN_EVERY_SECONDS = 10.0
 
 
 class Acceptance:
-    """Readiness check: True after Google has accepted a call or a sign-in of any account.
+    """Readiness check: whether Google has accepted a call or a sign-in of any account.
 
-    Until then, `found` signs in with each account, at most once per `SIGN_IN_EVERY_SECONDS`.
+    Until then, `found` signs in with each account, at most once per `SIGN_IN_EVERY_SECONDS`, and
+    returns the result.
     """
 
     def __init__(
@@ -335,7 +339,8 @@ def assemble(
 ) -> Google:
     """Build the accounts and the pipeline from clients and budgets, by account name.
 
-    `turn_seconds` is the maximum wait of a write for the quota.
+    `turn_seconds` is the maximum wait of a write for the quota before its read
+    (`Pipeline.write_turn`). None means the maximum of other calls.
     """
     accounts = Accounts(
         [

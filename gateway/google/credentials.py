@@ -145,7 +145,8 @@ def load_service_account(
 ) -> Credentials:
     """Load the credentials of a service account from its key file.
 
-    `subject` is the e-mail address of a user that the account acts as (domain-wide delegation).
+    `allow_insecure_endpoint` allows every host in the token URL of the file. `subject` is the
+    e-mail address of a user that the account acts as (domain-wide delegation).
     Raises `ConfigError` if the file is unusable or users other than its owner can read it.
     """
     file = _read_file(SETTING, path)

@@ -4,9 +4,9 @@ Rules of calls
 - A call is a `Call` object. Its subclasses are in `calls.py`.
 - An attempt passes the circuit breaker, gets an account, and waits for the quota of this account.
   After the wait the pipeline checks the breaker again, because it might have opened meanwhile.
-- If Google refuses a call, the pipeline sends it as the next account that can open the spreadsheet.
-  A write does not wait for the quota of the next account, because the rows that the gateway read
-  for it can change meanwhile.
+- After some errors (`OTHER_ACCOUNT`) the pipeline sends the call as another account. A write does
+  not wait for the quota of that account, because the rows that the gateway read for the write can
+  change meanwhile.
 - A write that must follow a read reserves its quota before the read (`write_turn`).
 - The pipeline records the time of sending after all waits. The age of the answer counts from it.
 
@@ -14,17 +14,15 @@ Rules of accounts
 - A read uses the account with the most quota left that is known to have access to the spreadsheet.
   A write uses the account that wrote last while this account has quota, so that writes stay in
   order.
-- Untested accounts are tried in their order in the settings. A write prefers an untested account
-  that can read the spreadsheet.
+- An account is untested until Google accepts or refuses one of its calls for the spreadsheet, and
+  again an hour after a refusal. Untested accounts are tried in their order in the settings. A write
+  prefers an untested account that can read the spreadsheet.
 - An untested account is tried if no account with known access has quota left. Only one untested
   account is tried at a time.
-- If the spreadsheet does not exist for an account, or is not shared with it, or its quota is spent,
-  the pipeline tries the next account. If no account has access, each request tries two accounts:
-  the first one, whose address the error message names, and the one that Google refused least
-  recently.
-- If Google refuses the credentials of an account, the account rests. One read a minute probes it.
-  If all accounts rest, the first account is used.
-- After Google refused a write, only an account that has quota without a wait can send the write.
+- If no account has access, each request tries two accounts. One is the first account, because the
+  error message names its address. The other is the account that Google refused least recently.
+- If Google refuses the credentials of an account, the account rests: it gets only one read a
+  minute, as a probe. If all accounts rest, the first account is used.
 - A 429 for a limit of neither the account nor the project counts as a limit of the spreadsheet: the
   pipeline tries no other account, and no account pauses.
 - A single account makes all calls, also after refusals.
@@ -93,7 +91,7 @@ class Call(ABC, Generic[T]):
 
     @abstractmethod
     def decode(self, answer: Answer, limits: Limits) -> Work[T]:
-        """Decode an answer with status 200. The steps of the work are counted in bytes.
+        """Decode an answer with status 200. The generator yields the bytes of each next step.
 
         Raises `AnswerTooLarge`, `SheetTooLarge`, or msgspec's errors for a malformed answer.
         """
@@ -140,9 +138,9 @@ class Retries:
         """Number of calls since the retry budget was last updated."""
 
     async def may_repeat(self, failures: int, error: GatewayError, breaker: "Breaker") -> bool:
-        """Wait before the next retry of a read that failed `failures` times.
+        """Wait before the next retry of a read that failed `failures` times, last with `error`.
 
-        Returns False if the read must not be retried.
+        Returns True if the read can be sent again now, and False if it must not be retried.
         """
         policy = self._policy
         if failures >= policy.read_attempts or sign_of(error) is not Sign.BRIEF_OUTAGE:
@@ -168,7 +166,7 @@ class Entry(NamedTuple):
     """Permission of the circuit breaker to send a call."""
 
     changes: int
-    """Number of times that the breaker had opened or closed when the call entered."""
+    """Number of times that the breaker had opened or closed when it allowed the call."""
     is_exempt: bool
     """True for probes and verifications, which are sent even if the breaker is open."""
 
@@ -203,7 +201,10 @@ class Breaker:
         self._next_probe_at = 0.0
 
     def enter(self, *, is_write: bool, is_verification: bool) -> Entry:
-        """Allow a call. Raises `CircuitOpen` if the breaker is open and no probe is due."""
+        """Allow a call. Raises `CircuitOpen` if the breaker is open and no probe is due.
+
+        A verification is always allowed. The error of a write has `outcome="not_applied"`.
+        """
         if is_verification:
             return Entry(self._changes, is_exempt=True)
         if not self.is_open:
@@ -303,13 +304,14 @@ class Account:
     async def read(self, call: Call[T]) -> T:
         """Send a read without retries, within the quota of this account.
 
-        Raises `QuotaSpent`, and the errors of `make`.
+        Raises `QuotaSpent` if the wait for the quota would be too long, and the errors of
+        `Client.make`.
         """
         await self.budget.reads.take(current_call_context())
         return await self.made(call, time.monotonic)
 
     async def made(self, call: Call[T], clock: Callable[[], float]) -> T:
-        """Send a call and record its duration in the metrics. Raises the errors of `make`."""
+        """Send a call, and record its duration in the metrics. Raises `Client.make`'s errors."""
         began, failure = clock(), None
         try:
             answer: T = await self.make(call)
@@ -354,7 +356,7 @@ class Accounts:
         return sum(each.is_refused for each in self._accounts)
 
     def reads_per_second(self, spreadsheet: str) -> Mapping[str, float]:
-        """Return the reads per second of each account with known access, by account name.
+        """Return the maximum reads per second of each account with known access, by account name.
 
         If no account is known to have access, the result has only the first account.
         """
@@ -370,7 +372,7 @@ class Accounts:
 
     @contextmanager
     def asking(self, account: Account, spreadsheet: str, *, is_write: bool) -> Iterator[None]:
-        """Record whether Google accepts the account's call in the block."""
+        """Record whether Google accepts the call that the account makes in the block."""
         kind, is_only = (spreadsheet, is_write), len(self._accounts) == 1
         is_known = is_only or self._reach.reaches(spreadsheet, account.name, is_write=is_write)
         if not is_known:
@@ -475,7 +477,7 @@ class _Known:
     """Known access to one spreadsheet, and the name of the account that wrote last."""
 
     answers: dict[tuple[str, bool], tuple[bool, float]] = field(default_factory=dict)
-    """Access and time of Google's latest answer, by account name and `is_write`."""
+    """True if Google accepted the last call, and the call's time, by account and `is_write`."""
     writer: str | None = None
 
 
@@ -505,7 +507,7 @@ class Reach:
         return None if is_past else reaches
 
     def lacked_at(self, spreadsheet: str, account: str, *, is_write: bool) -> float:
-        """Return the clock's time at which Google last refused the account, in seconds."""
+        """Return the clock's time of Google's last refusal. `reaches` must be False."""
         answers = self._known[spreadsheet].answers
         return (answers.get((account, is_write)) or answers[account, False])[1]
 
@@ -515,7 +517,7 @@ class Reach:
         return None if known is None else known.writer
 
     def note(self, spreadsheet: str, account: str, *, is_write: bool, reaches: bool) -> None:
-        """Record whether Google accepted a call of the account."""
+        """Record whether Google accepted a call of the account (`reaches` is True) or not."""
         known = self._known.get(spreadsheet)
         if known is None:
             known = self._known[spreadsheet] = _Known()
@@ -531,8 +533,9 @@ class Reach:
 class Pipeline:
     """Sender of all calls, with retries, circuit breaker, choice of account and quota.
 
-    `turn_seconds` is the maximum wait in `write_turn`. This maximum is longer than for other calls,
-    so that a key can write to ten worksheets at once.
+    `turn_seconds` is the maximum wait in `write_turn`, or None for the maximum of other calls. The
+    default setting is longer than for other calls, so that an API key can write to ten worksheets
+    at once.
     """
 
     def __init__(
@@ -551,9 +554,9 @@ class Pipeline:
         self._clock = clock
 
     async def send(self, call: Call[T]) -> T:
-        """Send a call and return the decoded answer. Raises the errors of `Sheets`.
+        """Send a call and return the decoded answer. A read is retried after a brief outage.
 
-        A read is retried after a brief outage.
+        Raises the errors that `gateway.google.sheets` lists.
         """
         context, is_write = current_call_context(), call.is_write
         self._retries.call_count += 1
@@ -572,7 +575,10 @@ class Pipeline:
                 return answer
 
     async def _sent(self, call: Call[T], context: CallContext, entry: Entry) -> T:
-        """Wait for the quota of an account and send the call. Tries the next account if refused."""
+        """Wait for the quota of an account and send the call, without retries.
+
+        Tries another account after the errors `OTHER_ACCOUNT`.
+        """
         accounts, spreadsheet, is_write = self.accounts, call.spreadsheet, call.is_write
         turn = context.turn if is_write and context.turn and context.turn.is_left else None
         errors: dict[str, GatewayError] = {}

@@ -9,8 +9,8 @@ Rules of buckets
   other calls came or Google refused a call.
 - A bucket has at most one timer, set for the time at which the next call can be sent.
 - If other processes use the same quota, each call also takes from the shared rates (`SharedRates`).
-  A process sends them one request at a time, so that waiters keep their order. The local rates copy
-  the last known state of the shared rates.
+  A process takes one call at a time from the shared rates, so that waiting calls keep their order.
+  The local rates copy the last known state of the shared rates.
 
 Rules of rates
 - A rate is a GCRA rate limit that learns from 429s. No minute has more calls than the rate per
@@ -120,8 +120,8 @@ class Rate:
     ) -> None:
         """Make a rate of `per_minute` calls a minute.
 
-        `full_at` is the time at which the whole burst is available. Each call delays this time, and
-        `note` receives the remaining seconds.
+        `full_at` is the time at which the whole burst is available. Each call and each 429 delays
+        this time, and `note` then receives the seconds until this time.
         """
         self._note = note
         self.configured = self._limit = configured_limit(per_minute)
@@ -165,7 +165,8 @@ class Rate:
     def refused(self, now: float, *, sent_at: float, limit: int | None) -> None:
         """Record a 429: pause, and use its limit per minute if it is below the current limit.
 
-        `sent_at` is the time at which the refused call was sent.
+        `sent_at` is the time at which the refused call was sent. `limit` is None if the 429 names
+        no limit.
         """
         self._refused_at = now
         if limit and 0.9 * limit < self._limit.per_minute:
@@ -188,7 +189,7 @@ class Rate:
         )
 
     def mirror(self, now: float, wait_seconds: float, learnt: Learnt) -> None:
-        """Copy the shared state: seconds until the next call, learnt limit and pause."""
+        """Copy the shared state: seconds until the next call, and the learnt limit and pause."""
         if learnt.quota and 0.9 * learnt.quota < self._limit.per_minute:
             self._limit, self._quota = learnt_limit(learnt.quota), learnt.quota
             self._refused_at = now + learnt.quota_seconds - RECOVERY_SECONDS
@@ -249,7 +250,7 @@ def call_later(seconds: float, act: Callable[[], None]) -> Timer:
 
 
 class SharedRates(Protocol):
-    """Rates that all processes share. Each result also updates the local rates."""
+    """Rates that all processes share. Each `take` also updates the local copies of the rates."""
 
     async def take(self) -> bool:
         """Count a call that is sent now. Returns False if the call must wait.
@@ -324,7 +325,7 @@ class FairQueue:
             rotation = left
 
     def shortest(self, waiter: Waiter) -> int:
-        """Return the length of the waiter's shortest queue, with the waiter itself."""
+        """Return the length of the shortest queue that contains the waiter, with the waiter."""
         verifying, queues = self._by_key()
         if waiter.call_context.is_verification:
             return len(verifying)
@@ -385,10 +386,11 @@ class Bucket:
         share: Share | None = None,
         names: Sequence[str] = (),
     ) -> None:
-        """Make a bucket in which a call counts in all `rates`.
+        """Make a bucket of reads, or of writes if `is_write`. Each call counts in all `rates`.
 
-        `waited` receives the seconds that each call waited, even if the call failed. `share` shares
-        the rates with other processes, under `names`, one name for each rate.
+        The second rate, if any, is the project's. `waited` receives the seconds that each call
+        waited, even if the call failed. `share` shares the rates with other processes, under
+        `names`, one name for each rate.
         """
         self._rates = rates
         self._shared = None if share is None else share(names, rates, self._go_on)
@@ -434,6 +436,7 @@ class Bucket:
         """Wait until a call can be sent, and count the call. The caller must send it at once.
 
         Raises `QuotaSpent` if the wait would exceed the maximum, or if too many calls wait.
+        `max_waiting_seconds` replaces the maximum wait of the bucket.
         """
         now = self._clock()
         if self._shared is None and not self._queue.waiters and take_of_all(self._rates, now):
@@ -474,9 +477,10 @@ class Bucket:
         self._go_on()
 
     def refused(self, *, sent_at: float, limit: int | None, is_project: bool = False) -> None:
-        """Record a 429 and its limit per minute, for the account's rate or for the project's.
+        """Record a 429 in the account's rate, or in the project's rate if `is_project`.
 
-        `sent_at` is the time at which the refused call was sent.
+        `sent_at` is the time at which the refused call was sent. `limit` is the limit per minute
+        that the 429 names, or None.
         """
         rate = self._rates[-1 if is_project else 0]
         rate.refused(self._clock(), sent_at=sent_at, limit=limit)
@@ -494,7 +498,10 @@ class Bucket:
         return max(0.0, self._free_at(now) - now) + count * 60 / self._per_minute(now)
 
     def _go_on(self, *, may_ask: bool = True) -> None:
-        """Wake waiters whose calls can be sent, fail waits that are too long, and set the timer."""
+        """Wake waiters whose calls can be sent, fail waits that are too long, and set the timer.
+
+        `may_ask` is False after a refusal of the shared rates, which are asked again by the timer.
+        """
         now, queue = self._clock(), self._queue
         while self._shared is None and queue.waiters and take_of_all(self._rates, now):
             self._wake_next()

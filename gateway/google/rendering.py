@@ -3,9 +3,9 @@
 Rules:
 - Decoding blocks the event loop for about 5 ns a byte. So columns are decoded one by one, and long
   columns in parts. The event loop runs between two steps.
-- A column of texts often has the same bytes in both renderings and in the next read. Such a column
-  is decoded once. A column that is in memory, or that is being decoded, is found by the digest of
-  its bytes.
+- A column of texts often has the same bytes in both renderings (displayed texts and typed values),
+  and in the next read. Such a column is decoded once. A column that is in memory, or that is being
+  decoded, is found by the digest of its bytes.
 - A long column is split only at commas between cells. A comma is between two cells if the JSON text
   before it can be decoded. A comma within a cell's text would leave that text without its end.
 - Memory is counted during decoding, so that a small answer with many cells fails early. The number
@@ -130,11 +130,11 @@ _rest_of_text = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def read_rendering(answer: Answer, known: bytes | None, limits: Limits) -> Work[Rendering | None]:
-    """Decode all texts or all values of an answer, or return None for the digest `known`.
+    """Decode the cells of an answer, or return None if the answer has the digest `known`.
 
-    Answers share equal columns. The steps of the work are counted in bytes. Raises `SheetTooLarge`
-    if the decoded cells would exceed their memory limit, and msgspec's errors for a malformed
-    answer.
+    Answers share equal columns. The generator yields the bytes of each next step. Raises
+    `SheetTooLarge` if the decoded cells would exceed their memory limit, and msgspec's errors for a
+    malformed answer.
     """
     if answer.digest == known:
         return None
@@ -213,9 +213,10 @@ def _bounded_columns() -> msgspec.json.Decoder[msgspec.Struct]:
 
 
 def decode_in_parts(array: bytes, part_bytes: int, max_bytes: int) -> Work[tuple[Column, int]]:
-    """Return the cells of a JSON array, decoded in parts, and their approximate memory in bytes.
+    """Return the cells of a JSON array, and their approximate memory in bytes.
 
-    Raises `SheetTooLarge` if the memory exceeds `max_bytes`, and msgspec's errors for bad JSON.
+    The array is decoded in parts of about `part_bytes` encoded bytes. Raises `SheetTooLarge` if the
+    memory exceeds `max_bytes`, and msgspec's errors for bad JSON.
     """
     cells: list[Value] = []
     byte_count = end = 0

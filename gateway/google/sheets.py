@@ -2,16 +2,17 @@
 
 `gateway.google.calls` implements `Sheets` with the real API or the emulator. Its calls pass through
 `gateway.google.pipeline`. The tests have a fake. Ranges are texts in A1 notation, made by
-`gateway.table.a1`.
+`gateway.table.a1`. A fence (`Fence`) is developer metadata that proves a write.
 
 Every method can raise
     SpreadsheetNotFound, SpreadsheetNotShared, UnsupportedDocument    problem of the spreadsheet
     UpstreamRefusal                                                   400 INVALID_ARGUMENT
     QuotaSpent, UpstreamAuth, UpstreamError, UpstreamUnreachable      problem of Google or network
+    InvalidSpreadsheetId, CircuitOpen                                 nothing was sent
 
-Reads can also raise UpstreamTimeout and SheetTooLarge. Writes can also raise WriteOutcomeUnknown.
-Any other error of a write has `outcome="not_applied"`, because Google applies a request completely
-or not at all.
+Reads can also raise UpstreamTimeout and SheetTooLarge. Writes can also raise WriteTooLarge and
+WriteOutcomeUnknown. After any other error of a write nothing was applied (`Sheets.apply` names an
+exception), because Google applies a request completely or not at all.
 """
 
 import math
@@ -93,7 +94,10 @@ class SheetArea(NamedTuple):
 
 
 class KnownRange(NamedTuple):
-    """Range to read in A1 notation, and the digest of the caller's earlier result, or None."""
+    """Range to read in A1 notation, and the digest of the caller's earlier result, or None.
+
+    If the range still has this digest, the result of the read is None.
+    """
 
     range: str
     known: bytes | None
@@ -120,7 +124,7 @@ _MADE_AT = re.compile(r"([0-9a-f]{8})\.")
 
 @dataclass(frozen=True, kw_only=True)
 class Fence:
-    """Developer metadata that a write creates in its spreadsheet, as proof that it was applied.
+    """Developer metadata that a write creates in its spreadsheet, as proof of the write.
 
     `id` is 1 to `MAX_FENCE_ID`, unique in the spreadsheet. `key` is the metadata key, equal for all
     fences of a gateway. `token` is the metadata value, unique to the write. A token can begin with
@@ -136,7 +140,8 @@ class Fence:
     def random(cls, key: str, at: float | None = None) -> Self:
         """Make a fence with a random ID and token.
 
-        `at` is the time at the start of the token, in seconds since the epoch.
+        `at` is the time at the start of the token, in seconds since the epoch, or None for a token
+        without a time.
         """
         number = 1 + secrets.randbelow(MAX_FENCE_ID)
         token = secrets.token_urlsafe(12) if at is None else timed(at, secrets.token_urlsafe(5))
@@ -187,12 +192,12 @@ NO_TABLE = NativeTable(id="", first_column=0, end_column=0, last_row=0)
 
 @dataclass(frozen=True, kw_only=True)
 class AppendedRows:
-    """Change that appends rows after the last row with data, or after a native table's body.
+    """Change that appends rows after the last row with data, or after the body of `table`.
 
-    The cells of a row start at column A. None leaves a cell blank. `formats` has number formats by
-    column for each row, and cells without a number format get the automatic format. If `formats` is
-    empty, the formats of the sheet stay. A batch has at most one `AppendedRows` for each native
-    table, because two of them would write to the same rows.
+    The cells of a row start at column A. None leaves a cell blank. `formats` has number formats for
+    each row, by column from 0 (A), and cells without a number format get the automatic format. If
+    `formats` is empty, the formats of the sheet stay. A batch has at most one `AppendedRows` for
+    each native table, because two of them would write to the same rows.
     """
 
     rows: Sequence[Sequence[Value]]
@@ -244,7 +249,10 @@ class InsertedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenRows:
-    """Change that writes cells of neighbouring rows (from 1) from column A. None empties cells."""
+    """Change that writes cells of neighbouring rows (from 1), from column A on.
+
+    A None in `rows` empties the cell.
+    """
 
     first_row: int
     rows: Sequence[Sequence[Value]]
@@ -317,9 +325,13 @@ class Block:
     values: Sequence[Sequence[Value]]
     """Typed values."""
     computed: Sequence[Collection[int]] = ()
-    """Columns of cells that show the result of a formula. Read only with `Detail.VALUES`."""
+    """Columns of the cells that show the result of a formula, one collection for each row.
+
+    Column 0 is the first column of the range. Cells that a formula of another cell fills
+    (ARRAYFORMULA) are included only from `Detail.VALUES` on.
+    """
     formulas: Sequence[Collection[int]] = ()
-    """Columns of cells that contain a formula."""
+    """Columns of the cells that contain a formula, counted as in `computed`."""
     cells: Sequence[Sequence[SeenCell]] = ()
     """Cells with number formats and data validation. Read only with `Detail.FORMS`."""
 
@@ -351,12 +363,15 @@ class SheetView:
     `NO_TABLE` if no native table or several of them begin in that row.
     """
     column_types: Mapping[int, str] = field(default_factory=dict)
-    """Google's ColumnType by column, for tables that begin in the first row of the first block.
+    """Google's ColumnType by column, from 0 (A). Read only with `Detail.FORMS`.
 
-    Read only with `Detail.FORMS`.
+    The columns are in native tables that begin in the first row of the first block.
     """
     column_options: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """Values of a column's dropdown, by column, for the tables of `column_types`."""
+    """Values of a column's dropdown, by column, for the same tables as in `column_types`.
+
+    Empty unless `Sheets.read_spreadsheet` read the worksheet.
+    """
     tables: Sequence[NativeTable] = ()
     protections: Sequence[Protection] = ()
     """Protected ranges. Empty unless `Sheets.read_spreadsheet` read the worksheet."""
@@ -427,28 +442,25 @@ class Sheets(Protocol):
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
         """Apply a batch, and return the cells of `batch.ranges` after the write. Cost: 1 write.
 
-        Google stores typed values, and parses no text. Raises `UpstreamRefusal` if Google refuses
-        the batch. If Google's message names no request (`refused_request`), Google might have
-        refused only `batch.ranges`, after it applied the batch. Raises `LookOutdated` after
-        `batch.send_until`.
+        Google stores typed values, and parses no text. Raises `LookOutdated`, and sends nothing,
+        after `batch.send_until`. Raises `UpstreamRefusal` if Google refuses a request of the batch
+        or one of `batch.ranges`. If only a range is invalid, Google might have applied the batch,
+        and `refused_request` returns None.
         """
 
     async def put_fence(
         self, spreadsheet: str, *fences: Fence, forgotten: Sequence[int] = ()
     ) -> None:
-        """Delete the fences with the IDs `forgotten`, then create `fences`. Cost: 1 write.
+        """Delete the fences with the IDs `forgotten`, then create `fences`, which have one key.
 
-        Fences are metadata that proves writes. All `fences` have the same key.
+        Cost: 1 write.
         """
 
     async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
-        """Delete fences (metadata that proves writes) of one key. Cost: 1 write."""
+        """Delete fences of one key. Cost: 1 write."""
 
     async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
-        """Return the token of the fence with this ID, or an empty list. Cost: 1 read.
-
-        A fence is metadata that proves a write.
-        """
+        """Return the token of the fence with this ID, or an empty list. Cost: 1 read."""
 
     async def find_fences(self, spreadsheet: str, key: str | None = None) -> Sequence[Fence]:
         """Return the fences with this key, or all metadata if `key` is None. Cost: 1 read.
@@ -461,14 +473,15 @@ class Sheets(Protocol):
 FENCE_REQUEST = 0
 """Value of `refused_request` if Google refused the new fence of a batch.
 
-A refused deletion of an old fence has a negative number, a refused change a positive number.
+Requests before the new fence (deletions of old fences) have negative numbers. The changes after the
+new fence have positive numbers.
 """
 
 _REFUSED = re.compile(r"Invalid requests\[(\d{1,6})\]")
 
 
 def refused_request(refusal: UpstreamRefusal) -> int | None:
-    """Return the number of the request for which Google refused a batch, or None if not named.
+    """Return the number of the request that Google refused in a batch, or None if none is named.
 
     The new fence is request 0 (`FENCE_REQUEST`), the first change is request 1.
     """

@@ -83,7 +83,7 @@ class TokenFailure(Enum):
     UNREACHABLE = auto()
     """The token endpoint did not answer."""
     BUSY = auto()
-    """Another call is still waiting for a token."""
+    """The deadline passed while another call was waiting for a token."""
 
 
 class ForeignEndpoint(GoogleAuthError):
@@ -138,7 +138,7 @@ class TokenRequest:
     google-auth calls it in a worker thread of anyio. The request itself runs in the event loop,
     until `deadline` on the event loop's clock. `on_answer` receives every answer, and the time of
     its request in seconds since the epoch. Raises `ForeignEndpoint` for a URL that is not allowed
-    to receive credentials.
+    to receive credentials. `allow_insecure_endpoint` allows every host.
     """
 
     wire: Wire
@@ -188,7 +188,8 @@ class TokenSource:
     """Access token of one account, cached for all calls, as HTTP headers.
 
     If `credentials` is None, the first call finds credentials with `find_credentials`, which can
-    need HTTP requests. `now` returns seconds since the epoch.
+    need HTTP requests. `allow_insecure_endpoint` allows token requests to every host. `now` returns
+    seconds since the epoch.
     """
 
     def __init__(

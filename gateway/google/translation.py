@@ -8,7 +8,8 @@ Rules:
 - Google applies a request completely or not at all. A write is `not_applied` if nothing was sent,
   or if Google refused it (4xx except 408, 409 and 499). Otherwise the error is
   `WriteOutcomeUnknown`, even for a 5xx: a front end can answer 5xx while Google applies the write.
-- Google's messages quote cells, so messages and exceptions of the gateway repeat only known words.
+- Google's messages quote cells, so messages and exceptions of the gateway repeat only known phrases
+  (`gateway.telemetry.redaction`).
 """
 
 import re
@@ -91,7 +92,7 @@ class _ErrorAnswer(msgspec.Struct):
 class GoogleRefusal(Exception):
     """Answer of Google with another HTTP status than 200.
 
-    The exception text goes to the log, so it repeats only known words of Google's message.
+    The exception text goes to the log, so it repeats only known phrases of Google's message.
     """
 
     def __init__(self, answer: Answer) -> None:
@@ -140,7 +141,10 @@ class GoogleRefusal(Exception):
 
     @property
     def limit_name(self) -> str:
-        """Google's name of the limit in a 429, such as "ReadRequestsPerMinutePerUser", or ""."""
+        """Google's name of the limit in a 429, such as "ReadRequestsPerMinutePerUser".
+
+        "" if the answer names no limit.
+        """
         return next(filter(None, (_limit_name(each.metadata) for each in self.body.details)), "")
 
 
@@ -153,7 +157,7 @@ class Attempt:
 
     @property
     def refused(self) -> Outcome | None:
-        """The `outcome` of an error if Google certainly did not apply the call."""
+        """The `outcome` of an error if Google certainly did not apply the call. None for a read."""
         return "not_applied" if self.is_write else None
 
 

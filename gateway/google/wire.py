@@ -7,8 +7,8 @@ Rules:
 - The size after decompression is checked while the answer is read, so that a small gzip body that
   expands is stopped in time.
 - An answer that is not read to its end closes its connection.
-- A request that is unfinished at its deadline was sent. The time limits for a free connection and
-  for connecting end earlier.
+- A request that is unfinished at its deadline counts as sent, because Google can have received it.
+  A request without a connection fails earlier (`WAITING_SHARE`, `CONNECTING_SHARE`).
 """
 
 import asyncio
@@ -88,7 +88,8 @@ class Wire:
     async def exchange(self, message: Message, deadline: float, *, max_bytes: int) -> Answer:
         """Send a request and return the answer, before `deadline` on the event loop's clock.
 
-        Raises `httpx2.HTTPError`, or `AnswerTooLarge` if the body exceeds `max_bytes`.
+        Raises `httpx2.HTTPError`, such as `ReadTimeout` at the deadline, or `AnswerTooLarge` if the
+        body exceeds `max_bytes`.
         """
         seconds = deadline - asyncio.get_running_loop().time()
         if seconds <= 0:
@@ -113,7 +114,7 @@ class Wire:
                 return await _read(response, max_bytes)
         except TimeoutError as error:
             if response is None:
-                raise httpx2.ReadTimeout("the deadline passed") from error
+                raise httpx2.ReadTimeout("the deadline passed before the answer began") from error
             if response.status_code != 200:
                 return _without_body(response)
             reason = httpx2.ReadTimeout("the deadline passed while the answer was read")
@@ -138,7 +139,7 @@ async def open_wire(*, max_connections: int, connect_timeout_seconds: float) -> 
 
 
 def answer_of(part: msgspec.Raw) -> Work[Answer]:
-    """Make an answer from one part of a larger answer. The steps of the work count bytes."""
+    """Make an answer from a part of a larger one. The generator yields the bytes of each step."""
     body = bytes(part)
     digest = blake2b(digest_size=DIGEST_BYTES)
     for start in range(0, len(body), PIECE_BYTES):
@@ -160,7 +161,7 @@ async def _read(response: httpx2.Response, max_bytes: int) -> Answer:
             pieces.append(piece)
             byte_count += len(piece)
             if byte_count > max_bytes:
-                raise AnswerTooLarge(f"the answer is larger than {max_bytes} bytes")
+                raise AnswerTooLarge(f"the answer is larger than the limit of {max_bytes} bytes")
             for start in range(0, len(piece), PIECE_BYTES):  # decompressed, it may be large
                 part = memoryview(piece)[start : start + PIECE_BYTES]
                 digest.update(part)

@@ -32,7 +32,7 @@ from gateway.table.a1 import GridArea
 from gateway.table.column_types import NumberFormat, SeenCell
 
 Value = str | int | float | bool | None
-"""Cell value. In a write, "" empties a cell, and None is a blank cell of a new row."""
+"""Cell value. In a write, "" and None both make the cell blank."""
 
 Column = tuple[Value, ...]
 """Cells of one column from the first row of the range, without trailing blank cells."""
@@ -46,7 +46,7 @@ class Render(StrEnum):
 
 
 class Detail(Enum):
-    """Amount of data that a read requests for each cell. Each level includes the levels above."""
+    """Amount of data that a read requests for each cell. Each level includes those before it."""
 
     TEXTS = auto()
     """Displayed texts, and which cells have a formula."""

@@ -244,7 +244,9 @@ class TokenSource:
                 await self._lock.acquire()
         except TimeoutError:
             raise TokenUnavailable(
-                "another call still waits for a token", retryable=True, failure=TokenFailure.BUSY
+                "the deadline passed while another call waited for a token",
+                retryable=True,
+                failure=TokenFailure.BUSY,
             ) from None
         try:
             state, headers = self._held(refused)

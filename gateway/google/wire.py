@@ -35,7 +35,7 @@ PIECE_BYTES = 1_048_576
 """Number of decompressed bytes after which the event loop runs other requests."""
 
 WAITING_SHARE = 1 / 2
-"""Fraction of the time until the deadline in which a connection must become free."""
+"""Fraction of the time until the deadline, to wait for a free connection of the pool."""
 
 CONNECTING_SHARE = 1 / 4
 """Fraction of the time until the deadline for TCP connect, and the same again for TLS."""

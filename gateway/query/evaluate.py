@@ -64,7 +64,7 @@ _PATIENCE = 3
 """Maximum steps of work to filter rows in sort order, as a multiple of the expected steps."""
 _FIRST_BLOCK = 64
 _MOST_SEEN = 64
-"""Maximum number of `Seen` objects that a table caches."""
+"""Maximum number of `Seen` objects that a table caches, one for each set of readable columns."""
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -110,7 +110,10 @@ class Source(msgspec.Struct, frozen=True):
     is_backwards: bool = False
 
     def cut(self, first: int, stop: int) -> Sequence[int]:
-        """Returns the row positions with the indexes `first` to `stop` - 1 in the sort order."""
+        """Returns the row positions with the indexes `first` to `stop` - 1 in the sort order.
+
+        Indexes count from 0 at the first row of the source. Indexes after its last row are ignored.
+        """
         start, count = self.start, self.length - len(self.empties)
         end, low, high = start + count, start + first, start + stop
         if self.is_backwards:
@@ -261,7 +264,10 @@ def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
 def _counted(
     look_up: Callable[[], Found | Work[Found]], missing: Work[object] | None, look_up_steps: int
 ) -> Work[Found]:
-    """Repeat: build the `missing` index, then call `look_up`, until no index is missing."""
+    """Repeat: build the `missing` index, then call `look_up`, until no index is missing.
+
+    Each call of `look_up` counts as `look_up_steps` steps of work.
+    """
     while True:
         if missing is not None:
             yield from missing

@@ -5,9 +5,9 @@ Rules:
   table. Other modules know only `EQUAL` by name, the operator of a plain value.
 - A field is a column with its index, or `rowIndex`. A look-up is a plain function on existing
   indexes. Its time depends on the number of operands, not on the number of rows.
-- A cell equals an operand if it has the operand's value, or displays the operand's text. A range
-  splits the cells of the operand's class (such as numbers) at one position of the sort order, and
-  does not contain equal cells. So `$lt`, `$eq` and `$gt` divide a class as `order` sorts it.
+- A cell equals an operand if it has the operand's value, or displays the operand's text. `$lt` and
+  `$gt` split the cells of the operand's class (such as numbers) at one position of the sort order,
+  and match no equal cells. So `$lt`, `$eq` and `$gt` divide a class as `order` sorts it.
 - An operand that cannot be compared matches no row. No cell raises an error.
 - A write by filter must not match all rows by accident, through empty input such as `$text: ""` or
   `$nin: []`. `verdict` finds conditions that are always or never true. Each operator decides this
@@ -99,9 +99,11 @@ class ColumnField(msgspec.Struct, frozen=True):
     def within(self, operand: Operand, *, is_above: bool, has_equal: bool) -> RowSet:
         """Rows whose cell has the operand's class and sorts after or before the operand.
 
-        If cells of another class display the operand's text, the operand sorts like the lowest of
-        these cells. If no cell has the operand's value, but cells of the operand's class display
-        its text, the operand also sorts like the lowest of these cells.
+        `is_above` means after. `has_equal` adds the rows that are equal. If cells of another class
+        display the operand's text, such as the number 5 for `$5.00`, the operand has the class and
+        the position of the lowest of these cells. Otherwise it has the position of its value. If no
+        cell has this value, but cells of the operand's class display its text, it has the position
+        of the lowest of these cells.
         """
         if operand.kind == EMPTY:
             return any_of((), self.rows)
@@ -286,7 +288,8 @@ def _always_if_blank(operands: Sequence[Operand]) -> bool | None:
 def _never_beyond(*ends: bool) -> Callable[[Sequence[Operand]], bool | None]:
     """Returns the `decide` function of a range operator.
 
-    An empty operand matches no row, nor does a boolean in `ends`: nothing is less than false.
+    An empty operand matches no row. A boolean in `ends` matches no row, because no boolean is less
+    than false or greater than true.
     """
 
     def decide(operands: Sequence[Operand]) -> bool | None:

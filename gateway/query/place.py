@@ -45,7 +45,7 @@ _VALUE_BYTES = 8
 _MOST_BYTES, _LEAST_BYTES, _OF_VALUE = 400, 640, 24
 """Maximum bytes of a stored text, of all stored values, and of a stored value without its text."""
 _TOGETHER, _BEHIND = CONTEXT + 4, 4
-"""Number of rows before and after a position in which the search expects rows of the cursor."""
+"""Number of rows before a position to compare with `given`, and after it with `next` (`Place`)."""
 _NOWHERE = -NEAR
 _MOST_LOST = 2
 """Maximum number of deleted or moved rows among the rows whose digests a cursor stores."""
@@ -66,7 +66,10 @@ class Value(msgspec.Struct, frozen=True, array_like=True):
     key: int | float | bool | str | None = None
     """Sort key of the cell, or None for a text. An integer beyond 64 bits is a text."""
     text: str = ""
-    """Text of the cell, or "" for a typed value. A long text is cut, and case-folded if a word."""
+    """Text of the cell, or "" for a typed value.
+
+    A long text is cut, and also case-folded unless it represents a number, date or time.
+    """
     digest: bytes = b""
     """Digest of the whole text if `text` is cut, or b""."""
 
@@ -77,16 +80,19 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     row: int = 0
     """Number of the last received row, with the header as row 1, or 0 before the first page."""
     values: tuple[Value, ...] = ()
-    """Values of the last received row in the fields of `order`, up to `rowIndex`."""
+    """Values of the last received row in the fields of `order` before `rowIndex`."""
     given: bytes = b""
     """Digests of the last received rows with equal values in all fields of `order`.
 
     Fewer than `CONTEXT` digests mean that the list has no other such rows before the position.
     """
     next: bytes = b""
-    """Digests of the next rows with equal values in `order`, fewer than `AHEAD` at the end."""
+    """Digests of up to `AHEAD` rows after the position with equal values in all fields of `order`.
+
+    Fewer digests mean that the list has no other such rows after the position.
+    """
     cells: bytes = b""
-    """Digest of all readable cells if each nearby row occurs twice, or else b""."""
+    """Digest of all readable cells if each row in `given` and `next` occurs twice, or else b""."""
 
     @property
     def context(self) -> list[bytes]:
@@ -245,7 +251,10 @@ def _cells(columns: Sequence[_Column], place: int) -> list[Cell]:
 
 
 def _value(cell: Cell, number: Any, count: int) -> Value:
-    """Make a cursor's value of a cell with sort key `number`. `count` values share the bytes."""
+    """Make a cursor's value of a cell, one of `count` values that share `_LEAST_BYTES`.
+
+    `number` is the sort key of the cell.
+    """
     kind, key = cell
     if kind == EMPTY:
         return Value(EMPTY)
@@ -267,7 +276,8 @@ def stand(order: Order, value: Value) -> Work[range | None]:
     """Find a stored value in the sort order of a column. Returns a range with its group number.
 
     If no cell has the value, the range is empty, and starts at the group before which the value
-    sorts. Returns None if the stored text is cut and only other texts begin with the same letters.
+    sorts. Returns None if the position is unknown: the stored text is cut, and all texts that begin
+    like it are other texts.
     """
     segment = order.segments.get(value.kind)
     if segment is None:

@@ -24,7 +24,7 @@ _COPY_STEPS = 16
 """Number of row positions that are copied in one step of work (50 ns)."""
 
 _FEW = 8
-"""Divisor of the number of rows. A union with fewer row positions is collected in a set."""
+"""A union of up to 1/8 of all rows is collected in a set. A larger union is tested by parts."""
 
 _most = attrgetter("most")
 

@@ -104,7 +104,9 @@ class _Parser:
                     f"where is nested deeper than {MAX_DEPTH} objects. Use fewer levels."
                 )
             elif not isinstance(operand, dict):
-                raise InvalidQuery(f"{inside} takes an object of operators.")
+                raise InvalidQuery(
+                    f'{inside} takes an object of operators, such as {{"$eq":"VALUE"}}.'
+                )
             else:
                 conditions.append(Negation(self._field(name, operand, inside, depth + 1)))
         return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
@@ -145,7 +147,9 @@ def _scalar(shape: OperandShape, value: Any, place: str) -> Scalar:
         raise InvalidQuery(f"{place} takes {shape.noun}, not {kind_of(value)}.")
     if isinstance(value, _NUMBER):
         if not _TOO_LITTLE < value < _TOO_MUCH:
-            raise InvalidQuery(f"{place} is not a finite number.")
+            raise InvalidQuery(
+                f"{place} is not a finite number. Send a number between -1.7e308 and 1.7e308."
+            )
     elif isinstance(value, _COMPOUND):
         raise InvalidQuery(f"{place} takes one value, not {kind_of(value)}.")
     scalar: Scalar = value

@@ -64,7 +64,7 @@ def is_spreadsheet_id(text: str) -> bool:
 
 
 def id_in(given: str) -> str | None:
-    """Spreadsheet ID in a URL, or None for other texts and for URLs of published copies."""
+    """Spreadsheet ID in a URL. None for other texts, an ID alone, and URLs of published copies."""
     found = _ID_IN_URL.search(given)
     return None if found is None or is_published(given) else found[1]
 
@@ -75,7 +75,7 @@ def is_published(given: str) -> bool:
 
 
 def row_range(title: str, row: int, last_row: int = 0) -> str:
-    """Range of a whole row, or of the rows `row` to `last_row`."""
+    """Range of the whole rows `row` to `last_row`, or only of `row` if `last_row` is 0."""
     return f"{_quoted(title)}!{row}:{last_row or row}"
 
 
@@ -85,7 +85,10 @@ def cells_of_row(title: str, row: int, first: int, last: int) -> str:
 
 
 def rows_from(title: str, row: int, last: str = LAST_COLUMN) -> str:
-    """Range from `row` down to the end of the worksheet, or to the column or cell `last`."""
+    """Range of all rows from `row` on, from column A to the column `last`, such as `D`.
+
+    If `last` is a cell, such as `D9`, the range ends at the row of this cell.
+    """
     return f"{_quoted(title)}!A{row}:{last}"
 
 

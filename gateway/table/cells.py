@@ -1,6 +1,7 @@
 """Classification of cells and operands: a class such as number or date, and a sort key.
 
 Rules
+- A cell has a displayed text, and a typed value, which is Google's `UNFORMATTED_VALUE`.
 - `cell_kinds` and `read_cell` decide the class of a cell for order, conditions, upserts and typed
   answers.
 - A cell is a number, a date, a clock (a time of day or a duration), a text, a boolean, an error, or
@@ -163,9 +164,9 @@ def number_in(text: str) -> float | None:
 def displayed_number(text: str) -> float | None:
     """Parse a displayed number such as `$1,250.00`, `(20)`, `5%` or `007`.
 
-    Returns None for other texts. The last separator is the decimal separator. But if three digits
-    follow and all separators are equal, all are thousands separators. A single point is always a
-    decimal point.
+    Returns None for other texts. The last separator is the decimal separator, with one exception:
+    in `1,250` and `1,250,000`, three digits follow and all separators are equal, so they separate
+    thousands. A single point is always a decimal point.
     """
     if len(text) > LONGEST_DISPLAY or NUMBER_DISPLAY.fullmatch(text) is None or "E" in text.upper():
         return None

@@ -291,7 +291,9 @@ def _name(google: str, kinds: Mapping[str, Kind]) -> TypeName:
 
 
 def _of_options(texts: Sequence[str], filled: Sequence[SeenCell], source: Source) -> _Found:
-    """Returns types, source and options of a dropdown column.
+    """Returns types, `source` and options of a dropdown column.
+
+    `texts` are the options as texts, and `filled` the filled cells of the column.
 
     Google stores a chosen option such as `5` as a number. So the options become numbers and
     booleans where possible, except if a cell stores an option as a text or has the text format.

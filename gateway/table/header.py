@@ -2,7 +2,8 @@
 
 Rules
 - A `View` is the only way from a field name to a column. It has only the columns that its key is
-  allowed to read. A hidden column looks like a missing column in every record and message.
+  allowed to read. All other columns are hidden. A hidden column looks like a missing column in
+  every record and message.
 - The ETag of a row covers all displayed cells of the row and the header, also hidden cells, so that
   `If-Match` protects the whole row. For a key that does not see all columns the ETag is an HMAC.
   The client then learns that the row changed, but cannot guess the hidden cells.
@@ -131,7 +132,7 @@ class ColumnGrant:
 
     @cached_property
     def withheld(self) -> frozenset[str]:
-        """Normal forms of the field names that are readable but not writable."""
+        """Readable but not writable fields: their names in NFC, without surrounding blanks."""
         if self.readable is None or self.writable is None:
             return frozenset()
         return frozenset(map(_form, self.readable)) - frozenset(map(_form, self.writable))
@@ -179,7 +180,7 @@ class View:
         """Find the column of a field name in a request, or return None.
 
         The name matches a field exactly, or else without surrounding blanks, or else in NFC if only
-        one field has this normal form.
+        one field has this form.
         """
         column = self.columns.get(name)
         if column is None:
@@ -190,7 +191,7 @@ class View:
 
     @cached_property
     def _by_form(self) -> Mapping[str, int]:
-        """Column by normal form of the field name, without forms that several fields share."""
+        """Column by field name in the form of `_form`, without forms that several fields share."""
         forms = Counter(map(_form, self.columns))
         return {form: at for name, at in self.columns.items() if forms[form := _form(name)] == 1}
 
@@ -201,7 +202,10 @@ class View:
     def unknown_field(
         self, parameter: str, names: Sequence[str], *, hint: str = ""
     ) -> UnknownField:
-        """Returns the error for names in a parameter that are not fields."""
+        """Returns the error for the `names` in a query parameter that are not fields, at least one.
+
+        `hint` is a sentence for the end of the message, and begins with a space.
+        """
         fields = ", ".join(filter(None, [ROW_INDEX, self.listing()]))
         return UnknownField(
             f"{parameter} names {quoted(names[0])}, which is not a field of this worksheet; "
@@ -241,7 +245,7 @@ class View:
     def select(self, keys: Selection | None) -> Mapping[int, str]:
         """Returns the selected field names by column, in sheet order, or all if `keys` is None.
 
-        Raises UnknownField for names that are not fields.
+        Raises UnknownField if no selected name is a field, or if a `checked` name is not a field.
         """
         if keys is None:
             return self.names
@@ -276,7 +280,7 @@ class View:
 
 
 def _form(name: str) -> str:
-    """Normal form of a field name: without surrounding blanks, in NFC."""
+    """Field name in NFC, without surrounding blanks."""
     return composed(name.strip())
 
 
@@ -319,7 +323,7 @@ class Header:
         return View(columns=self.columns, trimmed=_trimmed(self.columns), header_cells=self.cells)
 
     def seen_with(self, grant: ColumnGrant) -> View:
-        """View of an API key with this grant. `View.find` looks up the field names of the grant."""
+        """View of an API key with this grant. Names that are not fields have no effect."""
         if grant.readable is None and grant.writable is None:
             return self.whole
         writable = self._named(grant.writable)
@@ -349,7 +353,7 @@ class Header:
 
 
 def parse_header(displayed: Iterable[object], layout: Layout = DEFAULT_LAYOUT) -> Header:
-    """Parse the displayed cells of a header row, which can be blank.
+    """Parse the displayed cells of a header row. The row can be blank.
 
     If the header has only one field, a row with only FALSE is a record, because a single column of
     checkboxes is data.

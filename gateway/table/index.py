@@ -149,10 +149,10 @@ class Displays:
     run: Run
     """Displayed texts of the odd cells, and the positions of the cells with each text."""
     stands: "array[int]"
-    """Group number in the `Order` at which ranges with each text as limit begin or end.
+    """Number of the first group in the `Order` that is not less than the text, for each text.
 
-    This is the lowest group of the text's cells. Cells of the text's own class count only if all
-    the cells have this class.
+    This is the lowest group of the cells that display the text. If some of these cells are not in
+    the class of the text itself (`text_key`), only these count.
     """
     are_whole: bytearray
     """Flag of each text: 1 if its cells are exactly one group of the `Order`, else 0."""
@@ -280,7 +280,7 @@ class ColumnIndex:
     def _segment(
         self, cells: Keys, kinds: tuple[int, ...], first: int
     ) -> Work[tuple[Ranked, Segment]]:
-        """Sort the cells of one class, at least one, and number their groups from `first` on."""
+        """Sort the cells of a class that is not empty, and number their groups from `first` on."""
         parts: list[Ranked] = []
         keys: list[Any] = []
         texts: list[str] = []

@@ -239,8 +239,9 @@ def _parts(
 ) -> tuple[bool, bool] | None:
     """Find out whether a displayed text shows the date and the time of a moment.
 
-    `pieces` is the text split at groups of digits. Returns (shows the date, shows the time), or
-    None if the text completely shows neither of them.
+    `pieces` is the text split at groups of digits. `has_letter` is True if the text has a letter,
+    and `has_name` if it has a word that can be a month. Returns (shows the date, shows the time),
+    or None if the groups of digits are not a complete date, a complete time, or both.
     """
     days, of_day = divmod(milliseconds, DAY)
     day = date.fromordinal(_EPOCH_DAY + days)
@@ -266,7 +267,10 @@ def _parts(
 
 
 def _is_day(groups: Sequence[str], day: date, *, has_name: bool) -> bool:
-    """True if the groups of digits are different parts of the date, and enough to identify it."""
+    """True if the groups of digits are different parts of the date, and enough to identify it.
+
+    With `has_name`, the text also has a word that can be a month.
+    """
     if not 0 < len(groups) <= 3:
         return False
     months, days = _SPELLED[day.month], _SPELLED[day.day]
@@ -294,14 +298,21 @@ def _is_day(groups: Sequence[str], day: date, *, has_name: bool) -> bool:
 
 
 def _clock_end(pieces: Sequence[str], place: int, milliseconds: int) -> int:
-    """Index in `pieces` after the time of day whose hour is at `place`."""
+    """Index in `pieces` of the first group of digits after a time of day.
+
+    `place` is the index of the hour. The next groups are the minute and the second only if they
+    equal the minute and the second of `milliseconds`.
+    """
     if not _follows(pieces, place, milliseconds // MINUTE % 60):
         return place + 2
     return _second_end(pieces, place + 2, milliseconds)
 
 
 def _second_end(pieces: Sequence[str], place: int, milliseconds: int) -> int:
-    """Index in `pieces` after the second and its fraction, if they follow the minute at `place`."""
+    """Index in `pieces` of the first group of digits after the minute, second and fraction.
+
+    `place` is the index of the minute. The second and its fraction can be missing.
+    """
     if not _follows(pieces, place, milliseconds // SECOND % 60):
         return place + 2
     if place + 4 < len(pieces) and pieces[place + 3] in (".", ","):
@@ -312,7 +323,10 @@ def _second_end(pieces: Sequence[str], place: int, milliseconds: int) -> int:
 
 
 def _follows(pieces: Sequence[str], place: int, part: int) -> bool:
-    """True if the minute or second `part` is the next group of digits after `place`."""
+    """True if the group of digits after the group at `place` is `part`, a minute or second.
+
+    A separator of times, such as `:`, must be between the groups.
+    """
     is_there = place + 2 < len(pieces) and pieces[place + 2] in _SPELLED[part]
     return is_there and _CLOCK_MARK.fullmatch(pieces[place + 1]) is not None
 

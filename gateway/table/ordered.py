@@ -29,7 +29,7 @@ _FEWEST_AT_ONCE = 64
 _SAMPLES_OF_RUN = 16
 
 _FEW = 8
-"""Divisor of the number of rows. Fewer positions go into a set, more into a flag for each row."""
+"""Up to 1/8 of all row positions are collected in a set, more with a flag for each row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,8 @@ class KeysByPlace(Protocol):
 def make_run(places: Sequence[int], keys: KeysByPlace, size: int, length: int = 0) -> Work[Run]:
     """Sort ascending row positions by key, and group equal keys. All keys must be comparable.
 
-    `length` is the average number of characters of a key.
+    `size` is the number of cells of the column. `length` is the average number of characters of a
+    key, or 0 for numbers.
     """
     ordered = yield from sorted_places(places, keys, length)
     starts, distinct = array("I"), list[Any]()
@@ -129,9 +130,9 @@ def picked(keys: KeysByPlace, places: Sequence[int]) -> Sequence[Any]:
 def sorted_places(places: Sequence[int], keys: KeysByPlace, length: int = 0) -> Work["array[int]"]:
     """Sort row positions by key. Positions with equal keys stay in their order.
 
-    `length` is the average number of characters of a key. The function sorts short pieces, then
-    merges all pieces, one range of keys at a time. The result is an array, because freeing a long
-    list would block the event loop.
+    `length` is the average number of characters of a key, or 0 for numbers. The function sorts
+    short pieces, then merges all pieces, one range of keys at a time. The result is an array,
+    because freeing a long list would block the event loop.
     """
     runs: list[array[int]] = []
     weight = 1 + length // _CHARACTERS_OF_WEIGHT

@@ -111,7 +111,8 @@ def check_granted(
 def key_form(value: Stored) -> Hashable:
     """Returns the number, the date or time, or the text that a key value represents.
 
-    Key values that can match the same cell have equal results. A date or time is (kind, sort key).
+    A key value is a value by which an upsert finds its row. Key values that can match the same cell
+    have equal results. A date or time is (kind, sort key).
     """
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
@@ -137,12 +138,12 @@ def same_key(
     number: int,
     seen: Sequence[dict[Hashable, int]],
 ) -> int | None:
-    """Find the first earlier row of a request with the same key, or return None.
+    """Find the number of the first earlier row of an upsert with the same key, or return None.
 
-    `row` are the key values of row `number` of the request, and `forms` the results of `key_form`.
-    `seen` has a mapping for each key field, empty before the first row. This function adds the row
-    to `seen`. Two texts are the same key only if they are identical or represent the same date or
-    time. A number is the same key as every text that represents this number.
+    `row` are the key values of row `number` (from 0) of the request, and `forms` the results of
+    `key_form`. `seen` has a mapping for each key field, empty before the first row. This function
+    adds the row to `seen`. Two texts are the same key only if they are identical or represent the
+    same date or time. A number is the same key as every text that represents this number.
     """
     same = (1 << number) - 1
     for value, form, rows in zip(row, forms, seen, strict=True):
@@ -192,7 +193,8 @@ def check_record_field(
 ) -> None:
     """Raise InvalidBody if a new row has no value in the record field, which is in `column`.
 
-    The message names the record field only if the API key is allowed to write this field.
+    The record field is the field that, by the settings, has a value in every record. The message
+    names it only if the API key is allowed to write it.
     """
     if cells.get(column) not in (None, ""):
         return
@@ -212,7 +214,7 @@ def check_record_field(
 def changed_runs(
     cells: Mapping[int, Stored], displayed: Sequence[object] | None = None
 ) -> list[tuple[int, list[Stored]]]:
-    """Group the cells to write in an update into neighbours: (first column, values).
+    """Group the cells to write in an update into runs of neighbours: (first column, values).
 
     `displayed` are the displayed cells of the row. Texts that equal the displayed text are left
     out, because clients send whole records back, and numbers, dates and formulas must not become

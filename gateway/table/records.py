@@ -1,4 +1,4 @@
-"""End of a worksheet's records. Rows below can be filled down: only with formulas or checkboxes.
+"""End of a worksheet's records. Rows below it can be filled down with formulas or checkboxes.
 
 Rules
 - Only trailing rows can be rows that are not records. A row above a record is a record, even if it
@@ -57,10 +57,11 @@ BLANK_ONLY = EndRule(skips_false=False)
 
 
 def last_record(rule: EndRule, displayed: Columns, typed: Columns | None = None) -> int | None:
-    """Number of the last row that is a record, from 1, or 0 if no row is a record.
+    """Number of the last row that is a record, or 0 if no row is a record.
 
-    `typed` are the typed values of the same rows. Returns None if `typed` is None and the last row
-    can have only booleans, so that typed values must decide.
+    Rows count from 1 at the start of the columns. `typed` are the typed values of the same rows.
+    Returns None if `typed` is None and the last row can have only booleans, so that typed values
+    must decide.
     """
     is_automatic = rule.skips_false and rule.column is None
     if rule.column is not None:
@@ -129,7 +130,7 @@ class SheetEnd:
     filled: FilledRow | None
     """Filled-down row below the last record, or None if no row is filled down."""
     beside: Mapping[int, Sequence[str]]
-    """Displayed texts of the last record and of the filled-down row, by row number."""
+    """Displayed texts of the last record and of the row `filled`, by row number."""
 
 
 def sheet_end(
@@ -150,8 +151,8 @@ def sheet_end(
     `computed` has the columns of cells that show the result of a formula, and `formulas` the
     columns of cells that contain a formula. `is_whole` is True if these rows are all data rows.
     `has_more` is True if rows below these rows are filled down. `beside` has the displayed texts of
-    the same rows, also of ignored columns. Returns None if no row is a record and `is_whole` is
-    False.
+    the same rows, also of columns beside the native table. Returns None if no row is a record and
+    `is_whole` is False.
     """
     yield sum(map(len, texts)) // _CELLS_OF_STEP
     last = last_record(rule, by_column(texts), by_column(values)) or 0

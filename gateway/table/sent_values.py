@@ -1,5 +1,8 @@
 """Values of typed writes: comparison with the cells of the sheet, and conversion for storage.
 
+A typed write has typed values, such as the number 5, instead of displayed texts, such as `$5.00`.
+`is_form` is True if the values come from an HTML form.
+
 Rules
 - A value is not written if the cell already has this typed value, or displays this text. A date or
   time is compared by its value, and so is a number from an HTML form, because a number format can
@@ -38,12 +41,18 @@ class OffsetSent(ValueError):
 
 
 def as_key(sent: Stored) -> Stored:
-    """Convert a value of an HTML form to a key value. A checkbox text (`on`) becomes a boolean."""
+    """Returns the boolean for a text of a checkbox in an HTML form, such as `on` or `false`.
+
+    Returns any other value unchanged.
+    """
     return _WORDS.get(sent, sent) if isinstance(sent, str) else sent
 
 
 def is_open(sent: Stored, *, is_form: bool) -> bool:
-    """True if the kind of the column decides how a text of a form, or a date, is stored."""
+    """True if the kind of the column decides how a sent value is stored.
+
+    These values are texts of dates and times, and in an HTML form all texts except "".
+    """
     if not isinstance(sent, str) or sent == "":
         return False
     return is_form or moment_in(sent) is not None

@@ -3,17 +3,20 @@
 Rules
 - Columns begin with the header row. The rows above the header are not in memory. The position of a
   row in a column is its row number minus the row number of the header.
-- The displayed texts and the typed values come from two reads. If the sheet was edited between the
-  reads, the table is mixed (`is_mixed`). The next three rules find such edits.
-- A text or empty cell is equal in both reads, except for the explanation of an error. Another
-  difference shows an edit, unless a number format explains it. Equal cells are one object.
+- The displayed texts and the typed values (Google's `UNFORMATTED_VALUE`) come from two reads. If
+  the sheet was edited between the reads, the table is mixed (`is_mixed`). The next three rules find
+  such edits.
+- A text or empty cell is equal in both reads. Equal cells are one object. A difference shows an
+  edit, unless a number format explains it, or the typed value is an error with its explanation:
+  `#N/A (Did not find …)` is displayed as `#N/A`.
 - If one displayed word stands for both TRUE and FALSE, the sheet was edited.
 - If a number in plain notation is displayed, but the typed value does not round to it, rows moved
   between the reads. Some cells of each column are compared, with the last cell among them.
-- A number format can display another number (`yyyy`, `dd.mm`) or another text (`@" kg"`). The
-  format counts as known if two pairs of reads display a value alike, no cell displays the value
-  otherwise, and most of the displayed texts are not values of other rows. After that, numbers of
-  the column are not compared, and texts are compared with what the format displays.
+- A number format can display another number (`yyyy`, `dd.mm`) or another text (`@" kg"`). It
+  becomes known when two pairs of reads display a value alike, in all cells with this value. But if
+  most of the displayed texts are values of other rows, rows moved, and the format stays unknown. In
+  a column with a known format, numbers are not compared, and texts are compared with what the
+  format displays.
 """
 
 import re
@@ -163,13 +166,13 @@ To create a struct type of 200 fields takes 1 ms and 60 KB.
 """
 
 FEW = 4
-"""Divisor of the number of fields. A row with fewer selected fields is a dict, not a struct."""
+"""A row with less than 1/4 of the fields of its worksheet is a dict, not a struct."""
 
 _NOT_OF_A_STRUCT = re.compile(r'["\\\x00-\x1f]')
 """Characters that msgspec does not allow in field names of a struct."""
 
 ROWS_BELOW = 3
-"""Number of rows that a table stores below its last record, to identify removed rows."""
+"""Number of rows below its last record that a table stores, to see later if rows were removed."""
 
 FIRST_DATA_ROW = 2
 """Lowest row number that a data row can have in any worksheet."""
@@ -350,7 +353,7 @@ class Table:
     def typed_columns(self, columns: Iterable[int]) -> Mapping[int, Column]:
         """JSON values of columns in typed answers, by column.
 
-        Raises Unbuilt if values are missing. The work of `Unbuilt` makes the values of all columns.
+        Raises Unbuilt if values are missing. Its attribute `work` makes the values of all columns.
         """
         try:
             return {each: self.index(each).ready_typed_cells.cells for each in columns}
@@ -367,9 +370,10 @@ class Table:
     def displays(
         self, rows: Sequence[int], typed: Mapping[int, Column]
     ) -> Iterator[Sequence[object]]:
-        """Yield the displayed cells of each row, without columns that are equal in typed answers.
+        """Yield the displayed cells of each row that ETags of typed answers must cover.
 
-        `typed` are the values of columns in typed answers, by column.
+        `typed` are the values of columns in typed answers, by column. Columns whose values are the
+        displayed texts are left out.
         """
         pick, columns = self.picker(rows), list[Column]()
         for column, values in typed.items():
@@ -575,9 +579,9 @@ def _uniform(
 ) -> Work[Column | None]:
     """Compare a column fast if it has only texts, or only numbers and booleans.
 
-    Returns `texts` if all cells are equal, `values` if all cells below the header are numbers or
-    booleans, or None for any other column. Adds to `unlike` numbers that are displayed as another
-    number.
+    Returns `texts` if each value equals its text, `values` if all cells below the header are
+    numbers or booleans, or None for any other column. Adds to `unlike` the numbers that are
+    displayed as another number, with their texts.
     """
     if len(values) != len(texts):
         return None

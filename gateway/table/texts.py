@@ -181,7 +181,10 @@ class FoldedTexts:
 
     @shared
     def folded(self) -> Work[tuple[Sequence[str], dict[int, str]]]:
-        """Returns the case-folded texts, and the joined texts of each full block by first index."""
+        """Returns the case-folded texts, and the joined texts of each block of `BLOCK` texts.
+
+        The joined texts are by the index of the first text of the block.
+        """
         cells, joined, byte_count = [*self._texts[:1]], dict[int, str](), 0
         for block, characters in text_blocks(self._texts, 1, len(self._texts)):
             yield _FOLD_STEPS * len(block) + characters // _READ_IN_STEP

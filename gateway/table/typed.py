@@ -1,6 +1,7 @@
 """JSON values of cells in typed answers, from the displayed text and the typed value.
 
 Rules
+- A typed value is Google's `UNFORMATTED_VALUE`. The JSON value can differ from it.
 - A number that is displayed as a date or time becomes a date or time in ISO 8601. Any other number
   stays a number. A text stays a text, even if it looks like another type.
 - An error is null, even if the answer leaves out empty cells. An empty cell is "" or None here, and
@@ -94,7 +95,7 @@ def _held(text: object, value: object) -> object:
 def typed_column(texts: Sequence[object], values: Sequence[object]) -> Work[TypedColumn]:
     """Make the JSON values of a column from its displayed texts and typed values.
 
-    The result has `values` itself if no cell needs another JSON value.
+    If all JSON values equal the typed values, the `cells` of the result are `values` itself.
     """
     cells, made = [*values[:1]], 0
     for start in range(1, len(values), BLOCK):

@@ -4,8 +4,8 @@ Rules:
 - A row position is the index of a row in the columns of the table. The header has position 0.
 - Sorting works for any mix of types, and no cell raises an error. An empty cell matches no range,
   and is last in both directions.
-- Looking up conditions in existing indexes does not count as work (`gateway.table.steps`). Building
-  an index, filtering rows and sorting count.
+- Building an index, filtering rows and sorting count as work (`gateway.table.steps`). Looking up
+  conditions in existing indexes counts only if they have many operands.
 - If the query has no condition, or only a range of the column that it sorts by, the page is a slice
   of that column's index. Otherwise there are two ways that find the same rows: filter the rows in
   sort order until the page is full, or find all matching rows and sort them. Size estimates decide.
@@ -57,7 +57,7 @@ from gateway.table.table import Table, column_at
 Found = TypeVar("Found", "Page", Place)
 
 _FEW = 8
-"""Maximum number of operands that `find_page` looks up without counting steps of work."""
+"""Maximum number of operands in a query that `find_page` looks up without counting the work."""
 _LOOK_UP_STEPS = 40
 """Steps of work (50 ns each) to look up one operand in the index of a column."""
 _PATIENCE = 3

@@ -111,7 +111,7 @@ class Gap(msgspec.Struct, frozen=True):
     last: int
     """Row position of the last equal row before the cursor, or 0 without an equal row."""
     before: Sequence[int] = ()
-    """Indexes in the columns of up to `CONTEXT` equal rows before the cursor."""
+    """Row positions of up to `CONTEXT` equal rows before the cursor."""
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -372,7 +372,12 @@ def find_gap(
 def _exact(
     digests: Sequence[bytes], place: Place, *, is_from_start: bool, is_to_end: bool
 ) -> list[int]:
-    """Positions between exactly the rows of the cursor, each as the number of rows before it."""
+    """Positions between exactly the rows of the cursor, each as the number of `digests` before it.
+
+    `digests` has one digest for each of some consecutive rows with equal values in `order`.
+    `is_from_start` is True if these begin with the first such row of the list, and `is_to_end` if
+    they end with the last.
+    """
     context, following = place.context, place.following
     length, ahead, last = len(context), len(following), context[-1]
     if length < CONTEXT and not is_from_start:
@@ -394,7 +399,8 @@ def _tolerant(
     """Find the position around which most rows of the cursor are.
 
     Candidates are the positions after the last received row, and before the row that followed.
-    Returns the number of rows before the position, or None if no position is certain.
+    Returns the number of `digests` before the position, or None if no position is certain. The
+    parameters are the same as in `_exact`.
     """
     context, following = place.context, place.following
     counts = Counter(digests)

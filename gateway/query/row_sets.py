@@ -3,9 +3,9 @@
 Rules
 - A row position is a row number minus the row number of the header.
 - A set is created without a loop over the column. It knows a lower and an upper bound of its size.
-- A set can list all its row positions (`places`), or filter a block of them (`sift`). Both are work
-  with counted steps (`gateway.table.steps`). The number of steps depends on the number of rows and
-  conditions, not on the number of operands.
+- A set can list all its row positions (`places`), or find which of some given row positions it has
+  (`sift`). Both are work with counted steps (`gateway.table.steps`). The number of steps depends on
+  the number of rows and conditions, not on the number of operands.
 """
 
 from array import array

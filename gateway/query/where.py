@@ -1,9 +1,9 @@
 """Parser of `where`: from decoded JSON to a condition tree of limited depth and size.
 
 Rules: a member of the JSON object is a field name or a combinator such as `$or`. The value of a
-field is a plain value, which must be equal, or an object of operators. Anything else is an error
-that names the path in the JSON. A name that begins with `$` can be a field of the worksheet, so it
-is an error only if its value cannot be the condition of a field.
+field is a plain value, which the cell must equal, or an object of operators. Anything else is an
+error that names the path in the JSON. A name that begins with `$` can be a field of the worksheet,
+so it is an error only if its value cannot be the condition of a field.
 """
 
 import json

@@ -84,8 +84,8 @@ def cell_kinds(
     """Classify the cells that need no parsing, by displayed text (in NFC) and typed value.
 
     Returns the kinds, the sort keys, and the indexes of the cells for which the caller must call
-    `read_cell`. The key of a number, a boolean or a text is the value itself. The key of an empty
-    cell has no meaning.
+    `read_cell`. The kinds of these cells are preliminary. The key of a number, a boolean or a text
+    is the value itself. The key of an empty cell has no meaning.
     """
     types = set(map(type, values))
     keys = [*values]

@@ -221,7 +221,7 @@ class ColumnIndex:
 
     @shared
     def keys(self) -> Work[Keys]:
-        """Classify all cells. If all keys equal the typed values, both are the same sequence."""
+        """Classify all cells. If all sort keys equal the typed values, `Keys.keys` is `typed`."""
         texts, values = (yield from self.texts()), self.typed
         if values is self.displayed:
             values = texts

@@ -68,7 +68,10 @@ class Ranked:
 
     @shared
     def ranks(self) -> Work[Sequence[int]]:
-        """Group number of each position, or `groups` for a position without a group."""
+        """Group number of each position, or the number of groups for a position without a group.
+
+        The number of the header's position has no meaning.
+        """
         yield 1
         if isinstance(self.places, range) and self.groups == len(self.places):
             first = self.places.start

@@ -1,4 +1,7 @@
-"""Conversion of records: from the fields of a request to the cells of a row, and back."""
+"""Conversion of records: from the fields of a request to the cells of a row, and back.
+
+The parameter `at` is the JSON pointer to the object of a row in the body, such as `#/3` in a list.
+"""
 
 import urllib.parse
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -66,8 +69,7 @@ def place(
     """Find the column of every field of a request body.
 
     Raises InvalidBody for names that are not fields, unless `ignore_unknown` is True, and for a
-    body without any field. Raises NotGranted for fields that the key can read but not write. `at`
-    is the JSON pointer to the object in the body, such as `#/3` in a list.
+    body without any field. Raises NotGranted for fields that the key can read but not write.
     """
     cells: dict[int, Stored] = {}
     unknown: list[str] = []

@@ -307,8 +307,8 @@ class Table:
     ) -> Iterator[object]:
         """Yield rows as objects to encode as JSON, like `row_object` but faster for many rows.
 
-        The values are displayed texts, or the values of `typed`, which has whole columns. If
-        `cells` is not None, the values are `cells`, which has only these rows, by column.
+        The values are the displayed texts, unless `typed` or `cells` has the values by column:
+        `typed` for all rows of the table, or `cells` for only these rows, in the same order.
         """
         if not rows:
             return iter(())

@@ -145,9 +145,9 @@ class FoldedTexts:
         return 1 + fold_steps + self._steps_of(self._length, part)
 
     def containing(self, part: str, places: Sequence[int]) -> Work[Sequence[int]]:
-        """Returns the indexes of `places` whose text contains `part`, ignoring case.
+        """Returns the row positions of `places` whose text contains `part`, ignoring case.
 
-        `part` must be case-folded.
+        Row positions are indexes in the texts of the column. `part` must be case-folded.
         """
         if not places:
             return places

@@ -1,5 +1,7 @@
 """JSON values of cells in typed answers, from the displayed text and the typed value.
 
+A typed answer shows numbers, booleans and ISO 8601 dates instead of displayed texts.
+
 Rules
 - A typed value is Google's `UNFORMATTED_VALUE`. The JSON value can differ from it.
 - A number that is displayed as a date or time becomes a date or time in ISO 8601. Any other number

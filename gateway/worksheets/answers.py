@@ -55,7 +55,7 @@ class Paging(msgspec.Struct, frozen=True, gc=False):
     has_next: bool
     total: int | None = None
     place: Place | None = None
-    """Cursor position after the page's last row, or None after the last page or with `skip`."""
+    """Position of the page's last row. None on the last page, or if the query has `skip`."""
 
 
 class Encoded(msgspec.Struct, frozen=True):
@@ -132,7 +132,7 @@ class Bodies(msgspec.Struct, frozen=True):
 
 
 def with_digests(rows: list[bytes], covered: list[bytes] | None = None) -> Bodies:
-    """Return encoded rows with the digest of each element of `covered`, by default of each row."""
+    """Return encoded rows with digests of the elements of `covered` (one per row), or of `rows`."""
     covered = rows if covered is None else covered
     return Bodies(rows, b"".join([sha256(each).digest()[:DIGEST_BYTES] for each in covered]))
 
@@ -145,7 +145,7 @@ _Way = tuple[Encoder, Selection | None, frozenset[str] | None]
 
 
 class _Sparse(dict[int, bytes]):
-    """Encoded rows by position, or b"" for a position that is not cached."""
+    """Encoded rows by position (0 is the header row), or b"" for a row that is not cached."""
 
     def __missing__(self, _place: int) -> bytes:
         return b""
@@ -192,7 +192,7 @@ class EncodedRows:
         places: Sequence[int],
         typed: TypedColumns | None = None,
     ) -> Bodies:
-        """Return the encoded rows at these positions, with the selected fields.
+        """Return the encoded rows at the positions `places`, with the fields of `keys` (None: all).
 
         Position 0 is the header row, and all positions must exist. API keys that can read the same
         columns share cached rows. Raises UnknownField for a selected field that `grant` hides.

@@ -1,8 +1,7 @@
 """Results of applied writes: row numbers, displayed values, and updates of the cached rows.
 
 Rules
-- Google's answer or the write's fence (metadata in the spreadsheet) proves that Google applied each
-  write here.
+- Google's answer or the fence (metadata in the spreadsheet) proves that a write was applied.
 - The gateway compares contents only to find the row numbers of created rows. The gateway accepts
   equal rows at the expected row or at the end of the sheet. If the end was unknown at the time of
   the write, it also accepts the only equal rows of the sheet. In a native table the same rules hold
@@ -234,8 +233,8 @@ class AppliedReader:
     ) -> Work[Mapping[int, Written]]:
         """Return the results of some rows of a write, by their index in the request.
 
-        `shown` has the row number, displayed texts and typed values of each row. Raises
-        HeaderChanged if a field of the request is now in another column, or is not in the header.
+        `shown` has row number, texts and typed values by this index. `is_new`: the write created
+        the rows. Raises HeaderChanged if a field now has another column, or is not in the header.
         """
         view, results = write.view(header), dict[int, Written]()
         first_row, *_ = next(iter(shown.values()))
@@ -278,10 +277,10 @@ class AppliedReader:
         The result has None instead of rows that were not found. Costs 1 read, and 2 more if the
         rows are not at `first_row`, the expected row (0 if unknown). `below` is the number of rows
         that the batch appended below them. `is_retry`: other clients can have appended rows
-        meanwhile. `table_id` is the native table that got the rows, or "" for no table. If
-        `table_id` is None, the current table counts if it has all columns of the rows. If another
-        table or none has the header now, rows are found only if no other rows of the sheet are
-        equal.
+        meanwhile. With `sheet_id`, raises RowNumberUnknown if another tab has the title. `table_id`
+        is the native table that got the rows, or "" for no table. If `table_id` is None, the
+        current table counts if it has all columns of the rows. If another table or none has the
+        header now, rows are found only if no other rows of the sheet are equal.
         """
         id_, spreadsheet = worksheet.id, worksheet.id.spreadsheet
         header_row, first_data_row = worksheet.header_row, worksheet.header_row + 1
@@ -447,8 +446,9 @@ def _results(
 ) -> Work[Results]:
     """Return the result rows of one write, in the order of its answer.
 
-    `before` is the header of the planned write, `after` the header in Google's answer. `at` are the
-    created rows. Raises RowNumberUnknown or HeaderChanged.
+    `before` is the header of the plan, `after` of Google's answer or, with `is_lost`, of a read
+    after a lost answer. `seen` are the cells of changed rows there, `at` the created rows. Raises
+    RowNumberUnknown or HeaderChanged.
     """
     write, is_same_header = planned.write, before.cells == after.cells
     view = before.seen_with(write.access.columns)
@@ -603,7 +603,7 @@ def _first_row(block: Block) -> tuple[Sequence[str], Sequence[Value]]:
 
 
 def _placed(block: Block, creates: Sequence[Rows], first: int | None) -> Sequence[_Placed | None]:
-    """Split the rows of a block by create, from index `first` on, which is None if not found."""
+    """Split a block's rows by create, from index `first` on. All are None if `first` is None."""
     placed: list[_Placed | None] = []
     for rows in creates:
         if first is None:
@@ -781,7 +781,7 @@ def _not_directly_below(
 
 
 def _below_filled(plan: Plan, tail: Block, start: int, end: int) -> RowNumberUnknown | None:
-    """Return an error if people filled down the rows of `tail` from index `start` to `end`."""
+    """Return an error if people filled down rows of `tail`, from index `start` to before `end`."""
     rows = slice(start, end)
     rule, texts, values = plan.header.end, tail.texts[rows], tail.values[rows]
     if not are_filled_down(rule, texts, values, tail.computed[rows]):

@@ -99,8 +99,8 @@ class Asked:
 class Span(NamedTuple):
     """Neighbouring cells of a changed row in Google's answer, including blank cells.
 
-    `first` is the number of the first column. `computed` are the numbers of columns whose cells
-    show the result of a formula. `is_row` is True if the span is the whole row.
+    `first` is the number of the first column (from 0). `computed` are the numbers of columns whose
+    cells show the result of a formula. `is_row` is True if the span is the whole row.
     """
 
     first: int
@@ -558,9 +558,9 @@ def _pieces(change: RowChange) -> Iterator[tuple[int, list[Stored]]]:
 def sendings_of(plan: Plan, *, is_shared: bool) -> Mapping[int, Sending]:
     """Return the data to store about each write before it is sent, by the write's index.
 
-    The result has writes that change rows and writes with an Idempotency-Key. Only writes with a
-    key store cells. Appended rows are numbered from the end of the sheet, where the last one is -1.
-    If their real numbers can be expected, `first_row` is stored, too. `is_shared`: several
+    The result has writes that change rows and writes with an Idempotency-Key. Only writes with
+    this key store cells. Appended rows are numbered from the end of the sheet, where the last one
+    is -1. If their real numbers can be expected, `first_row` is stored, too. `is_shared`: several
     processes share a write lock, which stores the fence of every write. With this lock, only
     removals store the rows that they change.
     """

@@ -345,7 +345,7 @@ class FencedWriter:
         For new rows reads header, end and sheet ID: no read if they are fresh and no rows are
         filled down, otherwise 1 read, or 2 to 3 for a large worksheet. For row numbers reads these
         rows. For a filter or a key reads all rows, and once more the end if new rows could be
-        inserted above filled-down rows.
+        inserted above filled-down rows. `may_insert` is False after Google refused to insert them.
         """
         cache, first = worksheet.header, next(iter(writes.values()))
         removes, has_types, has_open_values = first.rows is None, False, False

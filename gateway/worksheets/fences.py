@@ -257,8 +257,8 @@ class Fences:
     ) -> SheetView | None:
         """Send a batch that also deletes the fences `forgotten`. Returns the result of `commit`.
 
-        Finds the outcome if Google sends no answer. Raises `UpstreamRefusal` if Google refused a
-        request of the batch.
+        Finds the outcome if Google sends no answer, and sends the batch again only before the Unix
+        time `resend_until`. Raises `UpstreamRefusal` if Google refused a request of the batch.
         """
         sent_at = self._clock()
         batch = replace(batch, forgotten=forgotten)
@@ -288,10 +288,10 @@ class Fences:
     async def is_applied(self, spreadsheet: str, fence: Fence, sent_at: float) -> bool:
         """True if Google applied a write with unknown outcome, False if Google never will.
 
-        After False the write can be sent again. `sent_at` is the latest time at which a copy might
-        have been sent. Costs 1 read if Google applied the write, else at most 2 reads and 1 write.
-        If the metadata is full, 2 reads and 1 write more. Raises `WriteOutcomeUnknown` if the
-        outcome stays unknown.
+        After False the write can be sent again. `sent_at` is the latest Unix time at which a copy
+        might have been sent. Costs 1 read if Google applied the write, else at most 2 reads and 1
+        write. If the metadata is full, 2 reads and 1 write more. Raises `WriteOutcomeUnknown` if
+        the outcome stays unknown.
         """
         try:
             await self._settle(spreadsheet, _Open(fence=fence, sent_at=sent_at), None)
@@ -449,7 +449,10 @@ class Fences:
             self._leave(spreadsheet, each, has_copies=False)
 
     def _leave(self, spreadsheet: str, fence: Fence, *, has_copies: bool = True) -> None:
-        """Remember a fence (metadata of a write) that a later batch can delete."""
+        """Remember a fence (metadata of a write) that a later batch can delete.
+
+        `has_copies`: Google might still get a copy of the write.
+        """
         left = self._left.setdefault(spreadsheet, OrderedDict())
         left[fence.id] = _Left(self._clock(), has_copies)
 
@@ -496,7 +499,7 @@ class Fences:
         return await self._forgettable(spreadsheet, needed=1)
 
     async def _spare(self, spreadsheet: str, copy: _Open, *, needed: int) -> Sequence[int]:
-        """Choose fences to delete before creating other fences, if the last attempt lacked space.
+        """Choose fences to delete before creating `needed` fences, if the last try lacked space.
 
         Costs 1 read after a lack of space, otherwise no read. Raises `_StillOpen` if no fence can
         be deleted.

@@ -244,7 +244,7 @@ class Idempotency:
         self._in_flight: dict[str, str] = {}
 
     async def run(self, identity: WriteIdentity, perform: Perform, resume: Resume) -> Settled:
-        """Perform a write, or return the answer of an earlier request with the same key.
+        """Perform a write, or return the answer of the earlier request with its Idempotency-Key.
 
         Costs the calls to Google of `perform`, or of `resume` for an open record. A stored answer
         costs no call.

@@ -1,4 +1,4 @@
-"""Worksheet loader: reads all rows or a range of rows (window), and for appends header and end.
+"""Read worksheets: all rows, ranges of rows (windows), or header and end of records for appends.
 
 Rules
 - Each read updates the header cache. A window and its header are read in one call. If the last rows
@@ -146,8 +146,8 @@ class Loader:
         """Read all displayed rows as a snapshot, and the last row for appends. Costs 1 read.
 
         If the sheet still equals `known`, returns that snapshot, including typed values, with the
-        new time. With `sheet_id`, reads the tab by its ID, and raises `OtherTab` if the title
-        differs. `is_now`: do not use a read of another process. If `table.ends_by_types`, the
+        time of this read. With `sheet_id`, reads the tab by its ID, and raises `OtherTab` if the
+        title differs. `is_now`: do not use a read of another process. If `table.ends_by_types`, the
         caller must call `with_types` next, because only typed values show the last record.
         """
         moment = self._moment()
@@ -203,8 +203,8 @@ class Loader:
     ) -> TypedRead:
         """Read the typed values of all cells, by `sheet_id` unless None. Costs 1 read.
 
-        Returns the values, or None if unchanged since `known`, and the time of sending. Raises
-        `OtherTab`.
+        Returns the values, or None if unchanged since `known`, and the time of sending. `is_now`:
+        do not use a read of another process. Raises `OtherTab` if the title differs.
         """
         origin = None if known is None else known.typed
         digest = None if origin is None else origin.digest
@@ -221,7 +221,7 @@ class Loader:
         """Add typed values to a snapshot. Sets `table.is_mixed` if texts and values do not match.
 
         If the table `ends_by_types`, the typed values must have been read right after the displayed
-        texts. `before` are columns with unexplained cells in an earlier pair of reads.
+        texts. `before` has cells whose text and value did not match in earlier reads, by column.
         """
         rendering, began = typed
         columns: Sequence[Column]
@@ -262,7 +262,7 @@ class Loader:
         return both
 
     async def both_again(self, seen: Snapshot, *, sheet_id: int | None) -> Snapshot | None:
-        """Read texts and values again after they seemed to show different states. Costs 2 reads.
+        """Read texts and values again, because those in `seen` did not match. Costs 2 reads.
 
         Returns None if texts and values still differ. If both pairs of reads are equal, or a column
         differs in both, number formats explain the difference, and later reads use these formats.
@@ -283,7 +283,7 @@ class Loader:
         """Read the header and the first data row. Returns header and last row, and the view.
 
         The last row is from an earlier read, or else the header row. `has_forms`: also cache the
-        formats of columns, from the last known row or `form_row`. Costs 1 read. With `has_forms` 1
+        formats of columns in `form_row`, by default in that row. Costs 1 read. With `has_forms` 1
         more if that row was deleted, and 1 to 2 more, without formats, if the rows are too large.
         """
         known, header_row = self._header_cache.extent, self._header_row
@@ -570,9 +570,10 @@ class Loader:
         return await explain(self._sheets, self._id, refusal, row=row, header_row=header_row)
 
     async def _take_header(self, header: Header, moment: int) -> None:
-        """Compare a header with the cached header, and log duplicate names once per header.
+        """Compare a header, read at event number `moment`, with the cached header.
 
-        Raises NoHeaderRow if the header names no field, or if people moved it to another row.
+        Logs duplicate names once per header. Raises NoHeaderRow if the header names no field, or if
+        people moved it to another row.
         """
         self._header_cache.compare(header, as_of=moment)
         if header.row > 1:
@@ -739,7 +740,7 @@ def check_names(header: Header) -> None:
 
 
 class SingleFlight(Generic[K, T]):
-    """A running read that several requests share, in the call context of the first request.
+    """A running read that several requests share, in the `CallContext` of the first request.
 
     The read is in `flights` under `key` until it ends, unless the caller removes or replaces it.
     """

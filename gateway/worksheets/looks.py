@@ -251,7 +251,8 @@ async def _read_rows(
     """Read the header and spans of rows. Returns the rows within the grid, and the view.
 
     `asked` is the number of rows that the client named. With `last_row`, the view also has the
-    formats of columns. Raises RowNotFound if a row is below the grid, and WriteTooLarge.
+    formats of columns. Raises RowNotFound if a row is below the grid, and WriteTooLarge
+    if the rows are too large to read.
     """
     id_, began, header_row = worksheet.id, worksheet.now(), worksheet.header_row
     ranges = [a1.row_range(id_.title, header_row)]

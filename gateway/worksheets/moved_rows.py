@@ -215,7 +215,8 @@ def _compared_change(
 ) -> _Compared:
     """Compare unwritten cells of a row with the response.
 
-    Cells in `values` must keep their typed value.
+    `keys` are the columns by which the write found the row. `values` are typed values by column,
+    which must stay equal, too.
     """
     same, changed, written = list[int](), list[int](), change.values
     for span in spans:
@@ -243,9 +244,10 @@ def _compared(
     computed: Collection[int],
     keys: Collection[int] = (),
 ) -> _Compared:
-    """Compare constant cells with earlier texts.
+    """Compare constant cells (column number and text) with the texts `before`.
 
-    A cell in a column of `keys` that is blank now counts as changed.
+    Cells of the columns `computed` have formulas. A cell in a column of `keys` that is blank now
+    counts as changed.
     """
     same, changed, hidden = list[int](), list[int](), list[int]()
     for at, text in cells:
@@ -262,7 +264,8 @@ def _compared(
 def shown_row(before: Sequence[C], shown: Sequence[tuple[int, Sequence[C]]], blank: C) -> list[C]:
     """Return a row after the write, from the row `before` and the cells that the response shows.
 
-    Each entry of `shown` has the first column and the cells of a run of neighbouring cells.
+    Each entry of `shown` has the number of its first column (from 0), and neighbouring cells from
+    this column on. Columns in a gap after the end of `before` get `blank`.
     """
     row = [*before]
     for first, cells in shown:

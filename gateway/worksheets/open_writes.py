@@ -138,8 +138,9 @@ class OpenWrites:
     ) -> bool:
         """Look up the outcome of an open write. Returns True if Google applied it.
 
-        Raises WriteOutcomeUnknown if the outcome cannot be found. Drops the cached rows and header
-        if `forgets`, or if the write adds or removes rows.
+        `sent_at` is the latest Unix time at which it was sent. Raises WriteOutcomeUnknown if the
+        outcome cannot be found. Drops the cached rows and header if `forgets`, or if the write adds
+        or removes rows.
         """
         is_applied = await self._fences.is_applied(worksheet.id.spreadsheet, fence, sent_at)
         if self._lock is not None:

@@ -125,7 +125,7 @@ class RowChange:
     """Change of an existing row.
 
     `displayed` are the texts of the row in the planning read. `placement` has no cells if the write
-    empties the row. `runs` are the written cells, as pairs of first column and neighbouring cells.
+    empties the row. `runs` are the written cells, as pairs of first column (from 0) and cells.
     """
 
     row: int
@@ -158,8 +158,8 @@ class Planned:
     """A write that is ready to send: its changed, appended or removed rows.
 
     `slots` has one entry for each result, in order. An entry is a known result, a change of an
-    existing row, or the index of an appended row. `index` is the position of the write in its
-    group.
+    existing row, or the index of an appended row in `created`. `index` is the position of the write
+    in its group.
     """
 
     index: int
@@ -270,7 +270,10 @@ class _Batch:
     new_keys: set[NewKey] = field(default_factory=set)
 
     def may_take(self, write: Write, header: Header, *, removes: bool) -> bool:
-        """True if the batch changes no cell by which the write finds its rows."""
+        """True if the batch changes no cell by which the write finds its rows.
+
+        `removes`: the write removes rows. Removals and other writes never share a batch.
+        """
         read_columns = _read_columns(write, header.seen_with(write.access.columns))
         if self.writes and removes != bool(self.removed):
             return False
@@ -433,7 +436,7 @@ class Planner:
         if page.total is not None and page.total > by.max_rows:
             raise TooManyRowsAffected(
                 f"{page.total} rows match, but this request is allowed to change at most "
-                f"{by.max_rows}. Narrow 'where', or raise max-affected up to the limit of the "
+                f"{by.max_rows}. Narrow 'where', or raise 'max-affected' up to the limit of the "
                 "key's plan.",
                 outcome="not_applied",
             )
@@ -553,7 +556,10 @@ class Planner:
         rows: Mapping[int, Sequence[str]],
         header: Header,
     ) -> Work[Planned]:
-        """Plan the removal or emptying of rows. `rows` maps row numbers to displayed texts."""
+        """Plan the removal or emptying of rows, with the results `slots`.
+
+        `rows` maps row numbers to displayed texts.
+        """
         if not self.clears:
             return Planned(index=index, write=write, slots=slots, removed=rows)
 
@@ -599,7 +605,8 @@ def row_change(
     """Return the change of a row, or the result of the write if the row already has all values.
 
     Columns in `kept` are not written. `typed` are the typed cells of the row, for a typed write.
-    `is_form`: the values come from an HTML form, so all values are texts.
+    `is_form`: the values come from an HTML form, so all values are texts. `has_tag`: the result has
+    an ETag.
     """
     cells = placement.cells
     if kept:
@@ -698,7 +705,8 @@ def _new_keys(
 ) -> Work[Sequence[NewKey]]:
     """Return the comparable keys of new rows. Raises InvalidBody if one cell could match two keys.
 
-    In a column that displays formatted numbers, a new text such as `$5.00` can equal 5.
+    `keys` are the values of the key columns, by index of the row in the body. In a column that
+    displays formatted numbers, a new text such as `$5.00` can equal 5.
     """
     forms_of: list[Callable[[Stored], Hashable]] = []
     for column in columns:

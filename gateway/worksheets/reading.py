@@ -216,7 +216,8 @@ class Reader:
     ) -> tuple[Snapshot | None, Read | None]:
         """Return displayed rows that lack typed values, or stale rows that can answer the request.
 
-        Both results are None if displayed rows and typed values must be read. Raises UnknownField.
+        Rows read before `since` (monotonic seconds) do not count as displayed rows. Both results
+        are None if displayed rows and typed values must be read. Raises UnknownField.
         """
         displayed, reason = _newer(worksheet, DISPLAYED, since), ""
         extent = worksheet.header.fresh()
@@ -260,7 +261,10 @@ class Reader:
                 other.read(part)
 
     def _stale(self, worksheet: Worksheet, part: Part, reason: str) -> Read | None:
-        """Return the newest cached rows that contain `part`, or None if all are too old."""
+        """Return the newest cached rows that contain `part`, or None if all are too old.
+
+        `reason` is the word for `Cache-Status`.
+        """
         rows = worksheet.containing(part)
         if rows is None:
             return None

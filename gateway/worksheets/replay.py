@@ -106,7 +106,10 @@ def encode_answer(answer: Answer, texts: frozenset[str] = frozenset()) -> str:
 
 
 def decode_answer(text: str, restored: Callable[[object], object] = _AS_KEPT) -> Answer:
-    """Decode an answer. An error whose class no longer exists becomes UpstreamError."""
+    """Decode an answer, and replace each value of its rows by the result of `restored`.
+
+    An error whose class no longer exists becomes UpstreamError.
+    """
     kept = msgspec.json.decode(text, type=_Kept)
     if kept.failure is None:
         return _with_values(kept.results or (), restored)

@@ -187,8 +187,9 @@ class RowService:
         `seal` decrypts the cursor. The encoded page is cached with the rows for all callers who can
         read the same columns.
 
-        Raises UnknownField. Raises InvalidQuery if a field has a name of `unknown`, or if the
-        cursor belongs to another list. Raises CursorLost if the row of the cursor is not found.
+        Raises UnknownField. Raises InvalidQuery if a field has the name of an unknown query
+        parameter (`unknown`), or if the cursor belongs to another list. Raises CursorLost if the
+        row of the cursor is not found.
         """
         columns = target.access.columns
         place = None if seal is None else seal.open(query.cursor or "")
@@ -346,8 +347,9 @@ class RowService:
     ) -> Export:
         """Return the rows of an export from one snapshot. `query.limit` is at most `max_rows` + 1.
 
-        `needs_classes`: typed values are also read if a displayed text looks like a formula. Raises
-        the errors of `list_rows`, and InvalidQuery if more than `max_rows` rows match.
+        `needs_classes`: typed values are also read if a displayed text looks like a formula.
+        `unknown` is as in `list_rows`. Raises the errors of `list_rows`, and InvalidQuery if more
+        than `max_rows` rows match.
         """
         columns, key_id = target.access.columns, target.access.key_id
         worksheet = self._pool.get(target.worksheet, self._resources)
@@ -402,10 +404,10 @@ class RowService:
         no_cache: bool = False,
         unknown: Sequence[str] = (),
     ) -> Served:
-        """Read one row.
+        """Read one row with the fields of `keys`, or all fields if `keys` is None.
 
         Raises RowNotFound above the first data row and below the last record. Raises UnknownField,
-        and InvalidQuery if a field has a name of `unknown`.
+        and InvalidQuery if a field has the name of an unknown query parameter (`unknown`).
         """
         worksheet = self._pool.get(target.worksheet, self._resources)
         if row <= worksheet.header_row:

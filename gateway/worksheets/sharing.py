@@ -122,7 +122,7 @@ class SharedState:
             self._news.append(news)
 
     def take_news(self) -> "Sequence[News] | None":
-        """Return the collected news and clear the list. Returns None if news is missing."""
+        """Return and clear the collected news, or None if a change was unknown or moved rows."""
         news, self._news = self._news, []
         return news
 
@@ -161,7 +161,10 @@ class SharedState:
         return self._is_published.is_set()
 
     def seen(self, seconds: float, news: News | None) -> None:
-        """Record that this process serves rows of monotonic time `seconds` now, and none older."""
+        """Record that this process serves rows of monotonic time `seconds` now, and none older.
+
+        `news` describes the rows for other processes. None means that a change is unknown.
+        """
         self.newest_seconds = max(self.newest_seconds, seconds)
         self.add_news(news)
 
@@ -188,8 +191,8 @@ class Sharing(Protocol):
         """Return all texts or all values, from another process or from Google.
 
         Returns None if they have the digest `known`. The read was sent after `newer_than` (infinity
-        forces a new read), and at most `max_age_seconds` ago, as the call context says.
-        `record_sent_at` gets the sending time of the read.
+        forces a new read), and at most `max_age_seconds` of the `CallContext` ago. Reports the
+        sending time of the read with `record_sent_at`.
         """
         ...
 

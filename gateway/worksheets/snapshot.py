@@ -124,7 +124,10 @@ class HeaderCache:
         forms: SheetForms | None = None,
         header: Header | None = None,
     ) -> None:
-        """Cache the sheet id of a read, and the column types if they were read with a header."""
+        """Cache the sheet id of a read, and the column types if they were read with a header.
+
+        The read was sent at `seconds` (monotonic).
+        """
         is_same = self._sheet is not None and self._sheet[0] == view.sheet_id
         if forms is not None and header is not None:
             self._forms = (forms, header.cells, seconds)
@@ -571,7 +574,10 @@ class Window:
         limit: int,
         typed: Sequence[Sequence[object]] | None = None,
     ) -> Bodies:
-        """Encode the first `limit` rows for an answer. `typed` is the result of `typed_rows`."""
+        """Encode the first `limit` rows for an answer. `typed` is the result of `typed_rows`.
+
+        `selected` has the field names by column number.
+        """
 
         def made(rows: Iterable[Sequence[object]]) -> list[bytes]:
             lines = enumerate(rows, self.span.first_row)

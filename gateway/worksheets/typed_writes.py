@@ -4,7 +4,7 @@ Rules
 - A plan has the values as the client sent them. An open value is a value whose stored form depends
   on the type of its column. Open values are replaced before the plan is sent, so that column types
   are read only for values that are written.
-- A new cell without a number format here gets the number format of new rows from `batch`.
+- A new cell that gets no number format in this module gets the format of new rows in `batch`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -126,7 +126,10 @@ class Demand:
 
 
 class Reports:
-    """Calls `take_in` after a reported change at once, but at most once in `REPORT_SECONDS`."""
+    """Calls `take_in` after a reported change at once, but at most once in `REPORT_SECONDS`.
+
+    A call for changes within that time follows at its end.
+    """
 
     def __init__(self, take_in: Callable[[], None], *, clock: Callable[[], float]) -> None:
         self._take_in = take_in

@@ -66,7 +66,7 @@ Perform = Callable[[Sequence[Write]], Awaitable[Sequence[Outcome]]]
 """Function that sends a group of writes of one kind to Google, and returns their outcomes."""
 
 WriteTurns = Callable[[str], Awaitable[AbstractContextManager[None]]]
-"""Function that reserves the quota of one write for a block. Raises QuotaSpent."""
+"""Function that reserves the quota of one write to a spreadsheet for a block. Raises QuotaSpent."""
 
 Held = Callable[[], AbstractAsyncContextManager[None]]
 """Function that holds the write lock of all processes. Raises GatewayError before the block."""
@@ -139,7 +139,7 @@ class Limit:
 
 
 def memory_limit(in_all: int) -> Limit:
-    """Return a hard limit of memory in bytes, of which one key can use 1 / `SHARE`."""
+    """Return a hard limit of `in_all` bytes of memory, of which one key can use 1 / `SHARE`."""
     return Limit(per_key=in_all // SHARE, in_all=in_all, is_hard=True)
 
 

@@ -223,7 +223,7 @@ class Write:
         return MIN_BYTES * is_small + sum(map(_memory_bytes, self.rows or ()))
 
     def path(self, number: int) -> str:
-        """JSON pointer to a row of the body, for problem details."""
+        """JSON pointer to row `number` (from 0) of the body, for problem details."""
         return pointer(str(number)) if self.is_array else WHOLE_BODY
 
     def view(self, header: Header) -> View:

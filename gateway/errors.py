@@ -322,8 +322,8 @@ class UpstreamRefusal(UpstreamError, retryable=False, outcome="not_applied"):
     """Google refused the request as invalid; the reason is in the gateway's log.
 
     Google answered 400 INVALID_ARGUMENT and executed nothing. No client gets `google_message`,
-    because it can quote cells. `first_request` is the index of the caller's first request in the
-    batch, after the gateway's own requests.
+    because it can quote cells. `first_request` is the number of requests in the batch before the
+    new fence (metadata that proves the write). These requests delete old fences.
     """
 
     first_request = 0
@@ -338,8 +338,8 @@ class UpstreamUnreachable(UpstreamError, code=5021):
 
 
 class UpstreamAuth(GatewayError, code=5022, status=502):
-    """Google refused the gateway's service account. Ask the gateway's operator to run the command
-    `check`, which shows the reason.
+    """Google refused the gateway's service account. Ask the gateway's operator to run
+    `sheets-gateway check`, which shows the reason.
 
     If Google refuses only one spreadsheet, the error is SpreadsheetNotShared.
     """
@@ -423,7 +423,7 @@ class ShuttingDown(TemporarilyUnavailable, code=5032):
 class MetadataFull(TemporarilyUnavailable, code=5034, name="MetadataFull"):
     """The developer metadata of the spreadsheet is full, so nothing was written. Send the write
     again after as many seconds as `Retry-After` says; if that fails too, ask the gateway's operator
-    to run the command `check`, which shows what fills the metadata.
+    to run `sheets-gateway check`, which shows what fills the metadata.
     """
 
 
@@ -556,7 +556,8 @@ class PreconditionFailed(GatewayError, code=4120, status=412):
     """The ETag of the row is not in `If-Match`, usually because the row has changed. Nothing was
     written: compare with `existing`, the current row, and send the ETag of this answer.
 
-    `tag` is the ETag of the record `existing`.
+    `tag` is the ETag of the record `existing`. `has_tags` is False if `If-Match` contains no ETag
+    that can match. `noun` is the word for the record in the message.
     """
 
     def __init__(
@@ -578,7 +579,7 @@ class PreconditionFailed(GatewayError, code=4120, status=412):
 
 class PreconditionRequired(GatewayError, code=4280, status=428):
     """The plan of the key requires `If-Match` with an ETag for updates and deletes, and does not
-    allow writes to several rows.
+    allow writes to several rows. Read each row, and write to it with the ETag of the answer.
     """
 
 

@@ -21,7 +21,10 @@ _MAPPED = b"\0" * 10 + b"\xff\xff"
 
 
 class AddressRates:
-    """Rate limit for each address. The burst is the requests of a minute; 0 means no limit."""
+    """Rate limit for each address: `per_minute` requests a minute, and as many at once.
+
+    0 as `per_minute` means no limit.
+    """
 
     def __init__(
         self,
@@ -41,7 +44,10 @@ class AddressRates:
 
 
 def network_of(address: str) -> str:
-    """Return the text that identifies a client: IPv4 address, IPv6 /64 network, or other text."""
+    """Return the text that identifies a client: its IPv4 address or its IPv6 /64 network.
+
+    Returns other texts unchanged.
+    """
     if ":" not in address:
         return address
     try:

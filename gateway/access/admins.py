@@ -55,7 +55,10 @@ class Admins:
         return (await self._issue("link", owner.key_id, owner.name, LINK))[1]
 
     async def sign_in(self, secret: str, where_from: keys.WhereFrom) -> str:
-        """Create a session by an admin key or link. Returns its secret. Raises as `identify`."""
+        """Create a session for the owner of `secret`, an admin key or the token of a link.
+
+        Returns the session's secret. Raises as `identify`.
+        """
         found = await self._find(secret, "key", "link")
         if found is not None and found.kind == "link":
             found = found if await self.secrets.remove(found.digest) else None

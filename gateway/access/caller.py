@@ -72,7 +72,10 @@ def authorise(
 
 
 def check_origin(caller: Caller, origin: str | None) -> None:
-    """Raise OriginNotAllowed if the key does not allow the `Origin` header of the request."""
+    """Raise OriginNotAllowed if the key does not allow `origin`, the header of the request.
+
+    A request without the header is allowed.
+    """
     allowed = caller.grants.origins
     if origin is None or not allowed or normal_origin(origin) in allowed:
         return
@@ -121,7 +124,10 @@ def check_export(caller: Caller) -> None:
 
 
 def check_conditional(caller: Caller, condition: IfMatch | None, *, verb: str = "update") -> None:
-    """Raise PreconditionRequired if the plan requires an ETag and `condition` has none."""
+    """Raise PreconditionRequired if the plan requires an ETag and `condition` has none.
+
+    `verb` names the operation in the message.
+    """
     if caller.plan.require_if_match and (condition is None or condition.is_any):
         raise errors.PreconditionRequired(
             f"The plan '{caller.plan_name}' of this key requires If-Match with the row's ETag "

@@ -19,11 +19,11 @@ from gateway.worksheets.loader import header_of
 
 MISSING = (errors.SpreadsheetNotFound, errors.SpreadsheetNotShared, errors.UnsupportedDocument)
 LONGEST_NAME = 60
-"""Maximum number of characters of a name in a problem."""
+"""Maximum number of characters of a name in the text of a problem. Longer names are cut."""
 MOST_NEAR = 3
-"""Maximum number of similar names in a problem."""
+"""Maximum number of similar names in the text of a problem."""
 MOST_COMPARED = 200
-"""Maximum number of existing names that are compared with a missing name."""
+"""Maximum number of existing names among which similar names are searched."""
 
 Names = tuple[set[str], set[str]]
 """Titles of worksheets, and names of fields, both in NFC."""
@@ -40,9 +40,10 @@ class Looked:
 async def check_grants(
     grants: Grants, names_in: Callable[[str], Awaitable[Names]], *, seconds: float | None = None
 ) -> Looked:
-    """Check that the spreadsheets, worksheets and fields of a key exist, in at most `seconds`.
+    """Check that the spreadsheets, worksheets and fields of a key exist.
 
     `names_in` returns the names in a spreadsheet, as `find_names` does, or raises GatewayError.
+    Spreadsheets that are not read after `seconds` count as unchecked; None means no limit.
     """
     looked, titles, fields = Looked(), set[str](), set[str]()
     end = None if seconds is None else asyncio.get_running_loop().time() + seconds
@@ -77,7 +78,10 @@ async def check_grants(
 
 
 def _near(name: str, known: Collection[str]) -> Sequence[str]:
-    """Return the existing names that are most similar to a missing name; empty for too many."""
+    """Return the names in `known` that are most similar to a missing name.
+
+    Returns an empty tuple if `known` has more than `MOST_COMPARED` names.
+    """
     if len(known) > MOST_COMPARED:
         return ()
     start = name[:LONGEST_NAME].casefold()
@@ -94,7 +98,8 @@ _shown = partial(quoted, longest=LONGEST_NAME)
 async def find_names(sheets: Sheets, layouts: Layouts, grants: Grants, spreadsheet: str) -> Names:
     """Read the titles of all worksheets, and the field names of the granted worksheets.
 
-    Cost: 1 read, and the reads of `read_first_rows` if the key limits columns.
+    Cost: 1 read, and the reads of `read_first_rows` if the key limits columns. If it does not, the
+    result has no field names. Raises SheetTooLarge for too many columns.
     """
     listed = await sheets.list_worksheets(spreadsheet)
     titles = {composed(each.title) for each in listed}

@@ -138,7 +138,10 @@ async def rotate_key(
 
 
 def editable(record: KeyRecord) -> Mapping[str, object]:
-    """Return the fields of a key that an operator can change, as members of a JSON object."""
+    """Return the fields of a key that an operator can change, as members of a JSON object.
+
+    None instead of a list, and empty `origins`, mean no restriction.
+    """
     grants = record.grants
     return {
         "name": record.name,
@@ -157,7 +160,11 @@ def editable(record: KeyRecord) -> Mapping[str, object]:
 
 
 class KeyFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """Members of `editable`, with the defaults of a new key. `spreadsheets` can contain URLs."""
+    """Editable fields of a key, in JSON in camelCase, with the defaults of a new key.
+
+    None instead of a list, and empty `origins`, mean no restriction. `spreadsheets` can contain
+    URLs instead of IDs.
+    """
 
     name: str = ""
     plan: str = "paid"
@@ -167,9 +174,12 @@ class KeyFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_o
     writable_columns: list[str] | None = None
     may: list[Right] = msgspec.field(default_factory=lambda: ["read", "create", "update"])
     may_refresh: bool = False
+    """True if the key can report changes of worksheets, so that their rows are read again."""
     origins: list[str] = msgspec.field(default_factory=list)
     next: str | None = None
+    """URL to which a browser goes after it sent a form."""
     turnstile: bool = False
+    """True if forms need a token of Cloudflare Turnstile."""
     expires_at: str | None = None
     """Expiry in ISO 8601. A time without an offset is in UTC."""
 
@@ -203,7 +213,7 @@ def request_with(given: Mapping[str, object], before: KeyRecord | None = None) -
 
 
 def member_of(problem: str) -> tuple[str, str]:
-    """Split a problem such as `--plan: text` into the member name in `editable` and the text."""
+    """Split a problem such as `--plan: text` into the name in `editable`, `plan`, and the text."""
     option, _, text = problem.partition(": ")
     return _MEMBERS.get(option, option.removeprefix("--")), text
 
@@ -221,7 +231,10 @@ _MEMBERS = {
 def warnings_of(
     record: KeyRecord, plans: Mapping[str, PlanSettings], before: KeyRecord | None = None
 ) -> Iterator[str]:
-    """Yield warnings about the grants of a key that do not apply to `before`."""
+    """Yield warnings about the grants of a key.
+
+    `before` is the key before a change: its grant of every spreadsheet is not reported again.
+    """
     plan = plans.get(record.plan)
     is_any = record.grants.spreadsheets is None
     if is_any and (before is None or before.grants.spreadsheets is not None):
@@ -250,7 +263,10 @@ def key_members(record: KeyRecord, now: datetime) -> Mapping[str, object]:
 
 
 def restrictions(record: KeyRecord, now: datetime) -> Iterator[str]:
-    """Yield texts about the limits of a key. A grant without a text has no limit."""
+    """Yield texts about the limits of a key except its rights and plan, and about its old secret.
+
+    Without a text about worksheets, columns, writes or origins, all of them are allowed.
+    """
     grants: Grants = record.grants
     named = grants.spreadsheets
     yield "any spreadsheet" if named is None else f"spreadsheets: {', '.join(sorted(named))}"

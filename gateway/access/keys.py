@@ -22,7 +22,8 @@ Rules for the active keys in memory, by digest. A refresh reads changes from the
 - After a failed refresh the known keys stay, until their validity ends.
 - While a PostgreSQL server is unavailable, earlier answers are valid for longer, and requests with
   known keys wait for the server only briefly (`server_outage`).
-- After a signal of a change, callers must not cache results of `find` until the next refresh.
+- After a signal of a change (from this process or from PostgreSQL), callers must not cache results
+  of `find` until the next refresh.
 - The memory contains only digests of keys.
 """
 
@@ -112,7 +113,10 @@ _ABSENT = frozenset({"null", "undefined", "none", "nil", "nan", "false", "true"}
 
 
 def around_key(text: str) -> str:
-    """Return a sentence why a text is not a key, such as a quote, or "" if unknown."""
+    """Return a sentence about the mistake in a text that is not a key, or "" if unknown.
+
+    A mistake is, for example, a quotation mark before the key.
+    """
     word = _FIRST_WORD.match(text)
     scheme = word[1].lower() if word else ""
     if scheme == "bearer":
@@ -236,7 +240,10 @@ class ActiveKeys:
         return -math.inf if self._done < self._needed else self._as_of + REFRESH_SECONDS
 
     def changed(self) -> None:
-        """Start a refresh after a signal that keys changed. A running refresh is not enough."""
+        """Start a refresh after a signal that keys changed.
+
+        If a refresh is running, another one follows, because it might have read before the change.
+        """
         self._needed = self._begun + 1
         self._under_way()
 

@@ -19,7 +19,10 @@ LENGTH = 32
 MARK_LENGTH = 4
 """Bytes of the mark in the key store: enough to detect another pepper, too few to guess."""
 
-_ELSE = "else revoke all keys (sheets-gateway keys list, keys revoke ID) and make new ones"
+_ELSE = (
+    "else find all keys with 'sheets-gateway keys list', revoke each with "
+    "'sheets-gateway keys revoke ID', and make new ones"
+)
 
 
 async def pepper_of(

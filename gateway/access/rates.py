@@ -187,7 +187,7 @@ class KeyRates:
         max_kept: int = MAX_KEPT,
         new_usage: Callable[[str], KeyUsage] = KeyUsage,
     ) -> None:
-        """Create without usage. `new_usage` creates the usage of a key by its ID."""
+        """Create without usage: `new_usage` creates the usage of a key from the key's ID."""
         self._limits = {
             name: Limits(
                 per_minute=plan.requests_per_minute,

@@ -58,7 +58,8 @@ class Turnstile:
     async def check(self, token: str, repetition: UUID | None) -> None:
         """Check a token. Raises ChallengeFailed, or ChallengeUnavailable if Cloudflare fails.
 
-        Checks with the same `repetition` count as one use of the token.
+        Checks with the same `repetition` count as one use of the token. None means that each check
+        counts.
         """
         if not token or len(token) > MAX_TOKEN_CHARACTERS:
             raise ChallengeFailed(_FAILED)

@@ -152,7 +152,8 @@ _PATHS = {each.path: re.compile(each.path.replace("{id}", "([^/]+)")) for each i
 def create_console(settings: Settings, *, api_url: str, check: RunCheck) -> Frame:
     """Create the console of the gateway whose API has the URL `api_url`.
 
-    Then this process keeps the events of the latest `KEPT_REQUESTS` requests in memory.
+    `check` runs the command `check` for the console. From now on, this process keeps the events of
+    the latest `KEPT_REQUESTS` requests in memory.
     """
     tallies.recent = deque(tallies.recent, KEPT_REQUESTS)
     pepper = load_pepper(settings.access)
@@ -258,7 +259,10 @@ class _Console:
         )
 
     def _cookie_name(self, request: Request) -> str:
-        """Return the cookie's name with the port, because all ports of a host share cookies."""
+        """Return the name of the session's cookie.
+
+        Without `public_url` it contains the port, because all ports of a host share cookies.
+        """
         if self.settings.admin.public_url:
             return f"__Host-{COOKIE}"
         _, port = request.scope["server"] or ("", 0)
@@ -278,7 +282,10 @@ class _Console:
         *,
         again: Sequence[tuple[str, str]] = (),
     ) -> Answer:
-        """Render the sign-in form, or with `again` a form that sends these fields once more."""
+        """Render the sign-in form with the text `problem`, and with the header `lines`.
+
+        If `again` has the fields of an earlier form, the page is a form that sends them once more.
+        """
         path, query = request.event.path, request.scope["query_string"].decode("latin-1")
         is_page = request.event.method in ("GET", "HEAD") and path != _SIGN_IN
         target = f"{path}?{query}" if query else path
@@ -344,7 +351,7 @@ def _form(body: bytes, _content_type: str, *, most: int = _MOST_FIELDS) -> list[
 
 
 def _operation_at(method: str, path: str) -> tuple[Operation, str]:
-    """Return route and `{id}` of a path. Raises RouteNotFound or MethodNotAllowed."""
+    """Return route and `{id}` or "" of a path. Raises RouteNotFound or MethodNotAllowed."""
     for pattern, form in _PATHS.items():
         found = form.fullmatch(path)
         if found is None:
@@ -405,7 +412,7 @@ def _is_own_host(request: Request, settings: AdminSettings) -> bool:
 def _is_own_page(request: Request, settings: AdminSettings) -> bool:
     """True if a request comes from a page of the console, or has an Authorization header.
 
-    Another port of the same host is the same site, but another origin.
+    Pages at other ports of the host do not count: they are the same site, but another origin.
     """
     head = request.head
     site, origin = head.first(b"sec-fetch-site"), head.first(b"origin")

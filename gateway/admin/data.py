@@ -60,7 +60,10 @@ _LONG = 60
 
 @dataclass(frozen=True, kw_only=True)
 class _View:
-    """Worksheet of a page, and the caller. `sheet` is an item of `GET /v2/sheets`, or {}."""
+    """Worksheet of a page, and the caller, or None if no key can be used.
+
+    `sheet` is the worksheet's item in the answer to `GET /v2/sheets`, or {} without a worksheet.
+    """
 
     asked: AdminRequest
     keys: Sequence[KeyRecord]
@@ -156,7 +159,7 @@ async def _view(asked: AdminRequest) -> _View:
 
 
 async def data_page(asked: AdminRequest) -> Page | Redirect:
-    """Return the page with rows. Cost: the reads of the list, and 2 reads at most once a minute."""
+    """Return the page with rows. Costs the reads of `GET /v2/sheets/{sheetName}` and of `_view`."""
     view = await _view(asked)
     if view.caller is None or not view.sheet:
         values = {**view.values(), "rows": None, "done": ""}
@@ -208,7 +211,10 @@ async def data_page(asked: AdminRequest) -> Page | Redirect:
 
 
 def _column(view: _View, field: Mapping[str, str], *, may_order: bool) -> Mapping[str, object]:
-    """Return template values of a column's header, whose link selects the next sort order."""
+    """Return template values of a column's header, whose link selects the next sort order.
+
+    Without `may_order` the header has no link.
+    """
     name, order = field["name"], view.asked.asked("order")
     state = {name: "ascending", f"-{name}": "descending"}.get(order, "")
     following = {"": name, "ascending": f"-{name}", "descending": None}[state]
@@ -238,7 +244,7 @@ def _with_condition(view: _View) -> str | None:
 
 
 async def row_page(asked: AdminRequest) -> Page:
-    """Return the page with the form of a row, or of a new row without the parameter `row`."""
+    """Return the page with the form of a row, or of a new row if the URL has no `row`."""
     view, row = await _view(asked), asked.asked("row")
     record, tag = {}, ""
     if row:
@@ -257,7 +263,11 @@ async def _row_form(
     given: Mapping[str, str] | None = None,
     write_id: str = "",
 ) -> Page:
-    """Return the page with a record's form. `given` has texts that the user typed, by field."""
+    """Return the page with the form of the row number `row` (new: ""), whose ETag is `tag`.
+
+    `given` has texts that the user typed, by field. `write_id` is the beginning of the
+    form's Idempotency-Key; "" means a new random one.
+    """
     schema = await view.run("GET", "schema")
     values = view.values() | {
         "row": row,
@@ -361,7 +371,11 @@ def _text(value: object) -> str:
 
 
 def changed_values(form: Mapping[str, str]) -> tuple[dict[str, object], dict[str, str]]:
-    """Return the JSON values and the texts of the fields that the user changed, by field name."""
+    """Return the JSON values and the texts of the fields that the user changed, by field name.
+
+    `form` has the text of a field as `f.NAME`, its text before the change as `o.NAME`, and its
+    kind (see `_typed`) as `k.NAME`.
+    """
     values: dict[str, object] = {}
     texts: dict[str, str] = {}
     for key, text in form.items():
@@ -377,7 +391,10 @@ def changed_values(form: Mapping[str, str]) -> tuple[dict[str, object], dict[str
 
 
 def _typed(kind: str, text: str) -> object:
-    """Convert a text to a JSON value of this kind. Returns a text in another format unchanged."""
+    """Convert a text to a JSON value. Returns a text unchanged if it does not fit `kind`.
+
+    `kind` is `number`, `boolean`, `text`, or a date or time format of JSON Schema.
+    """
     if kind == "number" and _NUMBER.fullmatch(text.strip()):
         return json.loads(text.strip())
     if kind == "boolean" and text.upper() in ("TRUE", "FALSE"):

@@ -32,7 +32,7 @@ _MOST_CHARACTERS = 300
 _LISTS = ("spreadsheets", "worksheets", "columns", "writableColumns", "origins")
 _ID = re.compile(rf"{issue.ID_PREFIX}[0-9A-Za-z]{{{issue.ID_DIGITS}}}")
 _OVERLAPS = {"86400": "in a day", "604800": "in a week", "3600": "in an hour", "0": "now"}
-"""Labels of the choices when the old secret ends after a rotation, by seconds."""
+"""Choices for the end of the old secret after a rotation: labels by the number of seconds."""
 _USE = timedelta(hours=24)
 _PATIENCE_SECONDS = 3.0
 _ENDS = {"revoke": keys.revoke_key, "end": keys.end_old_secret}
@@ -101,7 +101,7 @@ async def key_page(asked: AdminRequest) -> Page:
 
 
 async def save_key(asked: AdminRequest) -> Page | Redirect:
-    """Change, rotate or revoke a key by the `action` of the form, or end its old secret."""
+    """Change, rotate or revoke a key, or end its old secret, as `action` in the form says."""
     form, path = dict(asked.form), f"/keys/{asked.id}"
     action = form.get("action", "")
     if action in _ENDS:
@@ -139,7 +139,10 @@ async def _form(
     *,
     error: GatewayError | None = None,
 ) -> Page:
-    """Return the page with a key's form. `texts` fill the fields; a new key has no `record`."""
+    """Return the page with a key's form. `texts` fill the fields; a new key has no `record`.
+
+    The page shows `warnings`, and the problems of `error`, the error of an earlier attempt.
+    """
     plans, now = asked.settings.plans, asked.now()
     errors: dict[str, str] = {}
     for each in error.problems if error is not None else ():
@@ -180,7 +183,10 @@ async def _form(
 async def _made(
     asked: AdminRequest, record: KeyRecord, secret: str, warnings: Sequence[str] = ()
 ) -> Page:
-    """Return the page with a new secret and an example. Cost: at most 2 reads of Google."""
+    """Return the page with a new key, `secret`, and a curl command that tries the key.
+
+    Cost: at most 2 reads of Google.
+    """
     grants = record.grants
     spreadsheet, title = min(grants.spreadsheets or ("",)), min(grants.worksheets or ("",))
     if spreadsheet and not title and grants.may_read:
@@ -240,7 +246,7 @@ def _members(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _shown(record: KeyRecord, now: datetime) -> dict[str, Any]:
-    """Return template values of a key. Cuts the text of its limits to `_MOST_CHARACTERS`."""
+    """Return template values of a key. Cuts the text of its grants to `_MOST_CHARACTERS`."""
     limits = "; ".join(issue.restrictions(record, now))
     if len(limits) > _MOST_CHARACTERS:
         limits = f"{limits[:_MOST_CHARACTERS]}…"

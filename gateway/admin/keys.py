@@ -89,7 +89,9 @@ async def get_key(asked: AdminRequest) -> Json:
 async def patch_key(asked: AdminRequest) -> Json:
     record, condition = await find_key(asked, is_open=True), read_condition(asked.request.head)
     if condition is None:
-        raise errors.PreconditionRequired("Send If-Match with the ETag of the key, or with *.")
+        raise errors.PreconditionRequired(
+            "Send If-Match with the ETag of the key, or 'If-Match: *'."
+        )
     if not condition.holds(tag_of(record)):
         raise other_state(asked, record, has_tags=condition.tags != frozenset())
     record, warnings = await change_key(asked, record, asked.members)
@@ -123,7 +125,10 @@ def _answer(
 
 
 async def find_key(asked: AdminRequest, *, is_open: bool = False) -> KeyRecord:
-    """Find the key of the path. Raises RouteNotFound, with `is_open` also for a revoked key."""
+    """Find the key of the path. Raises RouteNotFound.
+
+    With `is_open`, a revoked key counts as not found.
+    """
     found = await asked.store.find(asked.id)
     if found is not None and not (is_open and found.revoked_at):
         return found
@@ -139,7 +144,7 @@ async def make_key(
     """Create a key from members of `KeyBody`. Returns its record, the key itself, and warnings.
 
     Cost: 1 to 3 reads of Google for each granted spreadsheet. Raises InvalidBody with a problem for
-    each invalid member, and IntegrityError if a key with this `key_id` exists.
+    each invalid member, and IntegrityError if a key with this `key_id` (random if "") exists.
     """
     plans = asked.settings.plans
     request, unchecked = await _checked(asked, given)
@@ -179,8 +184,8 @@ async def give_secret(asked: AdminRequest, overlap_seconds: float) -> tuple[KeyR
     key = await issue.rotate_key(record, **edit, pepper=asked.pepper, overlap=overlap)
     if key is None:
         raise errors.InvalidRequest(
-            "The old secret of this key is still valid, and a third secret would end it early. "
-            "End the old secret first."
+            "This key already has two valid secrets, the most that a key can have. End the old "
+            "secret first, or wait until it ends."
         )
     await asked.request.state["reread_keys"]()
     # The key is not read again: if the store failed now, the secret would be lost.
@@ -218,7 +223,10 @@ def tag_of(record: KeyRecord) -> str:
 def other_state(
     asked: AdminRequest, record: KeyRecord, *, has_tags: bool = True
 ) -> errors.PreconditionFailed:
-    """Return the error for a key that another edit changed, with the key's current fields."""
+    """Return the error for a key that another edit changed, with the key's current fields.
+
+    `has_tags` is False if the request's `If-Match` contains no ETag that can match.
+    """
     existing = issue.key_members(record, asked.now())
     return errors.PreconditionFailed(existing, tag=tag_of(record), has_tags=has_tags, noun="key")
 

@@ -98,7 +98,10 @@ class AdminRequest:
         """Return the caller of a key. Raises PlanLimit if the key's plan is not configured."""
         caller = caller_of(record, self.settings.plans, row_tag_key(self.pepper))
         if caller is None:
-            raise PlanLimit(f"The plan '{record.plan}' of this key is not in the settings.")
+            raise PlanLimit(
+                f"The plan '{record.plan}' of this key is not in the settings. Add the plan, or "
+                "give the key another plan."
+            )
         return caller
 
     async def run(
@@ -111,7 +114,10 @@ class AdminRequest:
         headers: Mapping[str, str] | None = None,
         body: object = None,
     ) -> Reply:
-        """Run an API request below `/v2/sheets` as this caller. Raises GatewayError."""
+        """Run an API request as this caller. Raises GatewayError.
+
+        `path` has the segments after `/v2/sheets`, not yet encoded. `body` is sent as JSON.
+        """
         page, sent = self.request, b"" if body is None else json.dumps(body).encode()
         raw_path = "/".join(["/v2/sheets", *(quote(each, safe="") for each in path)])
         lines = {"X-Spreadsheet-Id": spreadsheet, "Content-Type": "application/json"}

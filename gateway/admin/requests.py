@@ -17,11 +17,17 @@ _SPANS = {"": "any time", "5m": "5 minutes", "1h": "1 hour", "24h": "24 hours"}
 
 
 async def requests(asked: AdminRequest, limit: int = PAGE_LINES) -> dict[str, Any]:
-    """Return `requests` (the newest first), `total`, and `next`: the next page's parameters."""
+    """Return `requests` (at most `limit`, the newest first), their `total`, and `next`.
+
+    The query parameters `key`, `code`, `since` and `until` select requests. `next` has the
+    parameters `until` and `skip` of the next page, or is None on the last page.
+    """
     now = asked.now()
     key_id, code, skip = asked.asked("key"), asked.asked("code"), asked.asked("skip") or "0"
     if not _NUMBER.fullmatch(code) and code not in ("", ANY):
-        raise InvalidQuery("code must be the code of an error, 0 for successful requests, or any.")
+        raise InvalidQuery(
+            'code must be the code of an error, 0 for successful requests, or the word "any".'
+        )
     if not _NUMBER.fullmatch(skip):
         raise InvalidQuery("skip must be a number of requests, 0 or more.")
     since, until = (instant(asked.asked(name) or "0s", now) for name in ("since", "until"))

@@ -15,7 +15,10 @@ _KEY = "YOUR_KEY"
 def snippets(
     api_url: str, spreadsheet: str, title: str, view: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """Return code that lists rows, by language. `view` has the texts of `where` and `order`."""
+    """Return code that lists rows of the worksheet `title`, by language.
+
+    `view` has the texts of the query parameters `where` and `order`.
+    """
     given = {name: value for name, value in view.items() if value}
     path = f"{api_url}/v2/sheets/{quote(title, safe='')}"
     address = f"{path}?{urlencode(given)}" if given else path
@@ -55,8 +58,8 @@ def snippets(
 def first_request(api_url: str, key: str, spreadsheet: str, title: str, may_read: bool) -> str:
     """Return a curl command that tries a new key.
 
-    A key that can read lists rows of the worksheet `title`, or all worksheets if `title` is "".
-    Another key creates a row, with a placeholder for its field.
+    With `may_read` the command lists rows of the worksheet `title`, or the spreadsheet's worksheets
+    if `title` is "". Otherwise it creates a row, with placeholders for what is not known.
     """
     title, spreadsheet = title or ("" if may_read else "SHEET"), spreadsheet or "SPREADSHEET_ID"
     path = f"{api_url}/v2/sheets/{quote(title, safe='')}".removesuffix("/")

@@ -27,7 +27,10 @@ SHOWN_WORKSHEETS = 20
 Findings = Sequence[tuple[str, str]]
 """Findings of `check`: pairs of a level and a text."""
 RunCheck = Callable[[str | None, Mapping[str, Send]], Awaitable[Findings]]
-"""Function that runs `check`, for a spreadsheet ID or None, with a read function by account."""
+"""Function that runs `check` with a spreadsheet ID, or None to check no spreadsheet.
+
+The mapping has the function that sends the reads of an account, by the account's name.
+"""
 
 
 class Checks:

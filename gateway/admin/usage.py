@@ -22,7 +22,10 @@ _HOURLY = timedelta(hours=48)
 
 
 async def usage(asked: AdminRequest) -> dict[str, Any]:
-    """Return usage as JSON: sums by the hour, and `groups`: the largest keys, sheets or codes."""
+    """Return the result of `use_by_hour`, and `groups`: sums by key, worksheet or error code.
+
+    The query parameter `by` selects the groups. Only the `MOST_GROUPS` largest are returned.
+    """
     by = asked.asked("by") or "key"
     if by not in BY:
         raise InvalidQuery(f"by must be one of {', '.join(BY)}.")
@@ -38,7 +41,10 @@ async def usage(asked: AdminRequest) -> dict[str, Any]:
 
 
 async def use_by_hour(asked: AdminRequest) -> dict[str, Any]:
-    """Return `since`, `total` and `hours`: sums since then. First stores this process's counts."""
+    """Return `since` (a full hour), `total` (sums since then), and `hours` (sums of each hour).
+
+    Before that, stores this process's counts.
+    """
     now = asked.now()
     since = first_hour(instant(asked.asked("since") or "24h", now), now)
     await asked.request.state["flush_usage"]()
@@ -51,16 +57,20 @@ async def use_by_hour(asked: AdminRequest) -> dict[str, Any]:
 
 
 def first_hour(since: datetime, now: datetime) -> datetime:
-    """Return the first hour that began at `since` or later, but not before the stored hours."""
+    """Return the first full hour at or after `since`, or after `now - KEPT` if that is later.
+
+    The result is at most the hour of `now`.
+    """
     since = max(since, now - KEPT)
     hour = begin_of_hour(since)
     return min(hour if hour == since else hour + HOUR, begin_of_hour(now))
 
 
 def chart(found: Mapping[str, Any], now: datetime) -> dict[str, object]:
-    """Return template values of a bar chart: `bars`, `top` (a round maximum) and `unit`.
+    """Return template values of a bar chart of `found`, a result of `use_by_hour`.
 
-    A bar is a label, the number of requests, and the number of refused requests.
+    The values are `bars`, `top` (the scale's maximum) and `unit` ("hour" or "day", the time of a
+    bar). A bar is a label, the number of requests, and the number of refused requests.
     """
     since = datetime.fromisoformat(found["since"])
     is_hourly = now - since <= _HOURLY

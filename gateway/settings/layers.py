@@ -54,9 +54,10 @@ _WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """Settings from one source, and problems with them.
+    """Settings from the file or from the environment, and problems with them.
 
-    `sources` has the environment variable of each key path, and is empty for the file.
+    `sources` has the name of the environment variable that set each key path. It is empty for
+    settings of the file.
     """
 
     tables: Tables = field(default_factory=dict)
@@ -193,7 +194,11 @@ def describe(
     known: Sequence[KeyPath],
     removed: Mapping[KeyPath, str],
 ) -> str:
-    """Return an error of pydantic as `section.key: problem (set by VARIABLE)`, for the operator."""
+    """Return an error of pydantic as `section.key: problem (set by VARIABLE)`, for the operator.
+
+    `sources` has the names of environment variables, and `removed` the messages for settings of
+    earlier versions, both by key path.
+    """
     at = tuple(str(part) for part in detail["loc"] if part != "[key]")
     source = f" (set by {sources[at]})" if at in sources else ""
     message = detail["msg"].removeprefix("Value error, ").replace("Input should", "must")

@@ -103,7 +103,7 @@ class ServerSettings(Section):
     idle_timeout_seconds: Seconds = 75.0
     """Lifetime of an idle connection; must be longer than the lifetime at a proxy in front."""
     max_connections: Count = 4096
-    """Maximum number of connections; a new connection closes an idle one, or gets 503."""
+    """Maximum number of connections; at the limit, a new one closes an idle one or gets 503."""
     max_connections_per_address: CountOrZero | None = None
     """Maximum connections per address or IPv6 /64; 0: no limit. Default: max_connections / 4."""
 
@@ -153,13 +153,13 @@ class GoogleSettings(Section):
     max_answer_bytes: Count = 33_554_432
     """Maximum decoded size of an answer from Google; a larger worksheet gets 413."""
     reads_per_minute: Count = 54
-    """Maximum read calls per minute, plus a ninth at once; Google's limit is 60 in total."""
+    """Maximum read calls per minute, plus a burst of a ninth; Google's limit is 60 in total."""
     writes_per_minute: Count = 54
-    """Maximum write calls per minute, plus a ninth at once; Google's limit is 60 in total."""
+    """Maximum write calls per minute, plus a burst of a ninth; Google's limit is 60 in total."""
     project_reads_per_minute: Count = 270
-    """Maximum read calls per minute of a project, plus a ninth at once; Google's limit is 300."""
+    """Maximum read calls per minute of a project, plus a burst of a ninth; Google allows 300."""
     project_writes_per_minute: Count = 270
-    """Maximum write calls per minute of a project, plus a ninth at once; Google's limit is 300."""
+    """Maximum write calls per minute of a project, plus a burst of a ninth; Google allows 300."""
     accounts: tuple[AccountSettings, ...] = ()
     """More accounts. A spreadsheet shared with three accounts has three times the quota."""
     max_waiting_seconds: SecondsOrZero = 10.0
@@ -185,7 +185,7 @@ class GoogleSettings(Section):
     def _check_accounts(cls, accounts: tuple[AccountSettings, ...]) -> tuple[AccountSettings, ...]:
         names = [MAIN_ACCOUNT, *(account.name for account in accounts)]
         if len(set(names)) < len(names):
-            raise ValueError(f"names must be different, and not {MAIN_ACCOUNT}")
+            raise ValueError(f'names must be different, and not "{MAIN_ACCOUNT}"')
         return accounts
 
     @model_validator(mode="after")
@@ -242,7 +242,7 @@ class WriteSettings(Section):
     max_waiting_seconds: Seconds = 30.0
     """Maximum time that a write waits in the queue; then it gets 503."""
     max_record_bytes: Count = 1_073_741_824
-    """Maximum disk space for Idempotency-Keys, a quarter per key; old ones can expire early.
+    """Maximum disk space for Idempotency-Keys, a quarter per API key; old ones can expire early.
     """
     delete: Literal["shift", "clear"] = "shift"
     """"shift" removes a deleted row, so rows below move up; "clear" only empties the row."""
@@ -372,7 +372,7 @@ class ClusterSettings(Section):
     """`[cluster]`: several processes with one key store, which must be PostgreSQL."""
 
     redis: SecretStr | None = None
-    """URL of the Redis that all processes share, as redis://HOST:6379/0; its data can be lost."""
+    """URL of the Redis that all processes share, as redis://HOST:6379/0; it needs no backup."""
 
     @field_validator("redis")
     @classmethod

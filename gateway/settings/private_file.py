@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-HOW_TO_MEND = "run chmod 600 on it"
+HOW_TO_MEND = "run 'chmod 600' on it"
 """Advice for a file that other users can read or write."""
 
 _NO_LINK = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -69,8 +69,8 @@ def give_name(
 ) -> None:
     """Rename a file to `path` atomically. Raises OSError, also if `path` exists.
 
-    With `keeps` the file also keeps its old name, unless the file system has no hard links. Tests
-    replace `link`.
+    With `keeps` the file also keeps its old name, unless the file system has no hard links. `link`
+    makes a hard link; tests replace it.
     """
     try:
         link(file, path)

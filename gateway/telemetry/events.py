@@ -222,7 +222,10 @@ end_event = _current.reset
 
 
 def note_reading(name: str, *, worksheet: str | None = None) -> None:
-    """Record the lenient decoding `name` of a request. `worksheet` is the title that it found."""
+    """Record that the gateway accepted a request by the lenient decoding `name`.
+
+    `worksheet` is the title of the worksheet that the decoding found, if any.
+    """
     event = current_event()
     if event is not None and event.timestamp is None:
         event.worksheet = worksheet or event.worksheet

@@ -179,7 +179,11 @@ _frames_of = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
 
 
 def known_words(google_message: str) -> str:
-    """Return the known phrase of Google's message, after the part of the request that it names."""
+    """Return what the log can contain of an error message of Google.
+
+    This is the first phrase of `_KNOWN` in the message, else `UNKNOWN`. If the message begins with
+    the part of the request that Google refused (`_PLACE`), this part and a colon come first.
+    """
     read = google_message[:_LONGEST_READ]
     place = _PLACE.match(read)
     words = next((each for each in _KNOWN if each in read), UNKNOWN)

@@ -36,7 +36,7 @@ def checkup(emulator: EmulatorControl, tmp_path: Path) -> Iterator[Checkup]:
         ),
         pytest.param(
             f'[access]\npepper = "{SECRET}"',
-            "none.toml has this secret and is open to other users of this machine: run chmod 600",
+            "none.toml has this secret and is open to other users of this machine: run 'chmod 600'",
             id="pepper for all to read",
         ),
     ],

@@ -48,7 +48,7 @@ def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
         pytest.param("zzz = 1", "zzz: there is no such setting", id="nothing near"),
         pytest.param(
             '[[google.accounts]]\nname = "main"',
-            "google.accounts: names must be different, and not main",
+            'google.accounts: names must be different, and not "main"',
             id="name of an account",
         ),
         pytest.param(
@@ -296,7 +296,7 @@ def test_a_pepper_in_a_file_that_others_can_open(tmp_path: Path, mode: int) -> N
 
     assert with_pepper == [
         f"access.pepper: {path} has this secret and is open to other users of this machine: "
-        "run chmod 600 on it"
+        "run 'chmod 600' on it"
     ]
     assert load_settings(path, {"GATEWAY_ACCESS__PEPPER": SECRET}).access.pepper is not None
 

@@ -314,7 +314,7 @@ def _problems(
 ) -> Iterator[str]:
     name, grants, columns = request.name, request.grants, request.grants.columns
     too_long = [
-        f"{option}: has more than {most} characters"
+        f"{option}: must have at most {most} characters"
         for option, texts, most in (
             ("--plan", (request.plan,), MAX_NAME_CHARACTERS),
             ("--spreadsheet", grants.spreadsheets, _MAX_CHARACTERS),
@@ -375,10 +375,10 @@ def _right_problems(grants: Grants) -> Iterator[str]:
     if not (grants.may_read or may_write or grants.may_delete):
         yield "--may: name at least one of read, create, update, delete"
     elif not grants.may_read and (grants.may_update or grants.may_delete or grants.may_refresh):
-        yield "--may: a key without read can only create; add read, or name create alone"
+        yield '--may: a key without read can only create; add "read", or name "create" alone'
     for option, given in (("--next", grants.next_url), ("--turnstile", grants.needs_challenge)):
         if given and grants.may_read:
-            yield f"{option}: only for forms, whose key can only create"
+            yield f"{option}: only for forms, whose key can only create; remove it, or remove read"
     if columns.writable and not may_write:
         yield "--writable-column: a read-only key cannot write fields"
     if columns.readable is not None:

@@ -103,8 +103,8 @@ class RateLease(msgspec.Struct):
         shared = usage.shared
         if usage.in_flight >= most if shared is None else shared.is_full(most):
             raise TooManyInFlight(
-                f"This key can have {most} concurrent requests. Wait for the answer to one of "
-                "these requests.",
+                f"This key can have at most {most} concurrent requests. Wait for the answer to one "
+                "of these requests.",
                 retry_after_seconds=1,
             )
         usage.in_flight += 1
@@ -155,7 +155,7 @@ class RateLease(msgspec.Struct):
         usage.give_back(rate, left - price)
 
     def standing(self) -> Standing:
-        """Number of requests that the key can send now, or None without a rate limit."""
+        """Return the result of `Gcra.standing` for the key, which must have a rate limit."""
         return self.usage.standing(self.limits.rate, self._timer())
 
     def leave(self) -> None:
@@ -171,7 +171,7 @@ class RateLease(msgspec.Struct):
 
     def _rate_limited(self, wait_seconds: float) -> RateLimited:
         return RateLimited(
-            f"This key can send {self.limits.per_minute} requests a minute, and "
+            f"This key can send at most {self.limits.per_minute} requests a minute, and "
             f"{self.limits.rate.burst} at once. Wait as many seconds as Retry-After says.",
             retry_after_seconds=math.ceil(wait_seconds),
         )

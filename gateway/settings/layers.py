@@ -83,7 +83,7 @@ def file_layer(
             mode = os.fstat(opened.fileno()).st_mode
             content = opened.read(MAX_FILE_BYTES + 1)
         if len(content) > MAX_FILE_BYTES:
-            return Layer(problems=[f"{file}: is larger than {MAX_FILE_BYTES} bytes"])
+            return Layer(problems=[f"{file}: must be at most {MAX_FILE_BYTES} bytes long"])
         written = tomllib.loads(content.decode("utf-8-sig"))
     except FileNotFoundError:
         return Layer(problems=[f"{file}: there is no such file"] if path else [])

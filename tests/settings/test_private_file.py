@@ -86,4 +86,4 @@ def test_a_configuration_has_a_maximum_size(tmp_path: Path, kind: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_settings(path, {})
 
-    assert caught.value.problems == [f"{path}: is larger than {MAX_FILE_BYTES} bytes"]
+    assert caught.value.problems == [f"{path}: must be at most {MAX_FILE_BYTES} bytes long"]

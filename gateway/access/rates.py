@@ -3,7 +3,8 @@
 Rules:
 - The rate is limited by GCRA (`gateway.gcra`). The burst is a tenth of the requests per minute, and
   at least 10.
-- A request is charged unless it exceeds the rate of its key or its address.
+- A request is charged unless it exceeds the rate of its key or its address. The price of a request
+  is the number of requests that it counts as, usually 1.
 - A request counts as concurrent from `enter` until `leave`, which can be called twice.
 - Only valid keys have a rate, and the number of stored keys has a maximum. A key with running
   requests is not dropped.

@@ -119,6 +119,7 @@ class Operation:
     parameters: Sequence[str] = ()
     """Allowed query parameters of a route of the API. Pages ignore unknown query parameters."""
     body: type[msgspec.Struct] = NoBody
+    """Struct with the allowed members of the JSON body of a route of the API."""
 
 
 OPERATIONS: Sequence[Operation] = (

@@ -1,9 +1,8 @@
-"""Check that all processes of a Redis have the same `[[worksheets]]` settings.
+"""Check that all processes that share a Redis have the same `[[worksheets]]` settings.
 
 Rules
 - While a process runs, it stores a digest of its `[[worksheets]]` in Redis. A process with another
-  digest does not start. Otherwise it would serve rows above a header, or rows where only columns
-  are filled down, as records.
+  digest does not start, because processes that share rows must agree on which rows are records.
 - Redis keeps the digest for `KEPT_SECONDS` after the last process. Without Redis each process uses
   its own settings, and shares no rows.
 """
@@ -64,7 +63,7 @@ async def check_agreement(url: str, layouts: Layouts) -> None:
 
 @asynccontextmanager
 async def open_agreement(store: Store, layouts: Layouts) -> AsyncIterator[None]:
-    """Store the digest of `layouts` in Redis. Raises ConfigError like `check_agreement`."""
+    """Keep the digest of `layouts` in Redis. Raises ConfigError if Redis has another digest."""
     if not await agrees(store, layouts, keeps=True):
         raise ConfigError(OTHER_WORKSHEETS)
 

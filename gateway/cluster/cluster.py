@@ -20,7 +20,7 @@ from gateway.worksheets.fences import LIMIT_SECONDS
 from gateway.worksheets.sharing import Peers
 
 LOCK_RESERVE_SECONDS = 5.0
-"""Seconds that the idle timeout of a lock's session exceeds the longest time of a write."""
+"""Seconds that a lock's database session can be idle beyond the longest duration of a write."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,8 @@ async def open_cluster(
 ) -> AsyncIterator[Cluster]:
     """Connect to Redis and PostgreSQL, and register this process. Redis can be unavailable.
 
-    Raises ConfigError if running processes have other `[[worksheets]]` settings.
+    `redis` is a URL. `clock` returns seconds since the epoch. Raises ConfigError if the database is
+    unusable, or if running processes have other `[[worksheets]]` settings.
     """
     store_opened()
     google, layouts = settings.google, Layouts(settings.worksheets)

@@ -1,18 +1,21 @@
 """Rate limits of API keys. Processes exchange their counts through Redis every 250 ms.
 
+In an exchange, a process adds its requests since the last exchange to the counts in Redis, and gets
+the counts of other processes. A request counts as one or more requests (its price). The local rate
+limit is GCRA with the state `full_at`, the time at which the whole burst is available.
+
 Rules
 - A request counts in the local rate limit without waiting. It waits for an exchange only if its
   process has used 1/N of the burst (N processes) since the last exchange. So all processes together
   allow at most twice the burst after a pause, and in a minute at most the rate and two bursts. This
   holds if 1/N of the burst is enough for the most expensive request.
-- An exchange adds the use by other processes to the local rate limit.
 - A process knows the running requests of other processes from the last exchange. If these would
   make it refuse a request, the request waits for another exchange. The requests of a killed process
   expire after three seconds.
 - Without Redis each process allows 1/N of rate, burst and running requests, with the last known N.
-  When Redis returns, each process reports the use that has not recovered yet. Until Redis answers,
-  the local rate limit stays. Then the process adopts `full_at` of Redis if it is later, because
-  other processes might report their use later.
+  When Redis returns, each process reports the part of its burst that is used at this time. Other
+  processes might report theirs later. So the first answer of Redis can only move the local
+  `full_at` to a later time.
 - If Redis loses data or runs a command twice, rates are inexact until the burst has recovered.
 """
 
@@ -36,11 +39,11 @@ PAUSE_SECONDS = 0.005
 HOLD_SECONDS = 3.0
 """Seconds for which a process's running requests count after the last exchange of the process."""
 RECENT_SECONDS = 0.02
-"""Seconds for which the number of running requests elsewhere is current after an exchange."""
+"""Seconds after an exchange for which the other processes' running requests count as known."""
 MAX_KEYS = 200
 """Maximum number of keys per script call, because a call blocks Redis for some milliseconds."""
 MAX_ROUNDS = 20
-"""Maximum number of exchanges that one request waits for."""
+"""Maximum number of exchanges that one request waits for. Then the local rate limit decides."""
 
 EXPIRY_SECONDS = 10.0
 """Minimum seconds for which Redis keeps the state of a key after an exchange."""
@@ -68,9 +71,9 @@ class SharedUsage(KeyUsage):
         self.limit = rate_limit(0, burst=0)
         """Rate limit that the last `take` used."""
         self.new = 0
-        """Number of requests since the last exchange began."""
+        """Number of requests since the last exchange began, each counted with its price."""
         self.sent = 0
-        """Number of requests that the running exchange reports."""
+        """Number of requests that the running exchange reports, each counted with its price."""
         self.reported = 0
         """Number of running requests of this process at the last exchange."""
         self.elsewhere = 0
@@ -144,7 +147,7 @@ class SharedUsage(KeyUsage):
         self._is_rejoining = False
 
     def rejoin(self, now: float) -> None:
-        """Convert use that has not recovered into a number of requests, to report it to Redis."""
+        """Convert the used part of the burst into a number of requests for the next exchange."""
         interval_seconds = self._rates.part(self.limit).interval_seconds
         self.new = self.sent = 0
         if interval_seconds and self.full_at > now:
@@ -210,7 +213,7 @@ class SharedKeyRates:
         membership.follow(self)
 
     def usage(self, key_id: str) -> SharedUsage:
-        """Return the usage of a key that waits for an exchange, or create a usage."""
+        """Return the usage of this key if it waits for an exchange, else a new usage."""
         return self._noted.get(key_id) or SharedUsage(self, key_id)
 
     def part(self, limit: RateLimit) -> RateLimit:
@@ -221,11 +224,11 @@ class SharedKeyRates:
         return rate_limit(limit.per_minute * self.share, burst=burst)
 
     def allowance(self, limit: RateLimit) -> int:
-        """Return the number of requests after which this process must exchange counts."""
+        """Return how many requests of a key this process allows between two exchanges."""
         return max(1, limit.burst // max(self._membership.count, 1))
 
     def note(self, usage: SharedUsage) -> None:
-        """Schedule a key for the next exchange, or for an early exchange after many requests."""
+        """Schedule a key for the next exchange, or for an early one at half of the allowance."""
         self._noted[usage.id] = usage
         if usage.new > self.allowance(usage.limit) / 2 and usage.limit.per_minute:
             self.exchange_soon(usage)
@@ -252,7 +255,7 @@ class SharedKeyRates:
         await self.exchange()
 
     def disconnected(self, _share: float, _since: float) -> None:
-        """Allow only 1/N of all limits, with the last known number N of processes."""
+        """Allow only 1/N of all limits, with the last known number N of processes, from now on."""
         self.is_disconnected = True
         if self._membership.count:
             self.share = 1 / self._membership.count

@@ -4,16 +4,19 @@ Rules
 - A share is the fraction of each rate that a process can use while it does not reach Redis: 1/N
   with the last known number N of processes, or less until all processes know of it. The script
   keeps the sum of all shares at 1 or less.
-- Other processes use the share of a process until they notice its silence. So a process waits for
-  this time after the last heartbeat that might have reached Redis, before it uses its share.
-- A process that reaches Redis again stops using its share before it sends a heartbeat. First it
-  probes Redis with a write. If the heartbeat fails after the probe, it pauses for `rest_seconds`.
-- Processes on the same machine remove a killed process at once, and all others after two minutes. A
-  process without a connection for longer than this might use its share beyond the rates.
+- Other processes use the share of a process until they notice that its heartbeats are missing. So a
+  process waits for this time after the last heartbeat that might have reached Redis. Only then does
+  it use its share.
+- A process that lost Redis probes it with a write. After a successful probe, the process stops
+  using its share, and then sends a heartbeat. If this heartbeat fails, the process sends nothing
+  for `rest_seconds`.
+- A killed process is removed at once if another process runs on the same machine, else after two
+  minutes (`kept_seconds`). If a process runs without Redis for longer than this, all processes
+  together might exceed the rates by its share.
 - Each process has a session in PostgreSQL. A process that never reached Redis takes the number of
   sessions as N. A lower number counts after two minutes, because a process that lost its session
-  might still run. For other processes the number only lowers the share, because processes can start
-  while Redis is unavailable.
+  might still run. A process that has reached Redis before ignores a lower number. A higher number
+  lowers its share, because processes can start while Redis is unavailable.
 - If the number of sessions raises the share, the process waits for `settle_seconds`, so that
   processes that start at the same time see each other first. Without a number the share is 0.1.
 """
@@ -65,7 +68,7 @@ class Follower(Protocol):
     """Rates that use Redis while Redis is available. Both methods can be called repeatedly."""
 
     def disconnected(self, share: float, since: float) -> None:
-        """Begin an outage of Redis. Use the fraction `share` of all rates from the time `since`."""
+        """Begin an outage of Redis. Use `share` of all rates from the monotonic time `since`."""
 
     def connected(self) -> None:
         """End an outage. Redis might have lost its data."""
@@ -206,7 +209,7 @@ class Membership:
             follower.disconnected(self._usable_share, self._counts_until)
 
     def _is_dead(self, name: str) -> bool:
-        """True if the process `name` ran on this machine and has ended."""
+        """True if the process `name` ("HOST PID") ran on this machine and has ended."""
         host, _, pid = name.rpartition(" ")
         if host != self._host:
             return False
@@ -225,7 +228,7 @@ class Membership:
 async def open_membership(
     store: Store, *, counted: Callable[[int], None]
 ) -> AsyncIterator[Membership]:
-    """Register this process in Redis, and send heartbeats in a background task."""
+    """Register this process, and send heartbeats in a task. `counted` gets the process count."""
     membership = Membership(store, counted=counted)
     await membership.beat()
     try:

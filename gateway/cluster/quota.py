@@ -5,8 +5,8 @@ Rules
   the local rates, so that waiting calls know when the next call can be sent.
 - While Redis is unavailable, a process uses its share of the rates, first without a burst
   (`gateway.cluster.membership`).
-- Redis serves processes in the order of their requests. So each process waits before its next
-  request, and waits shorter after each refusal since its last call.
+- Redis serves processes in the order of their requests. So a process whose next call must wait
+  gives way to other processes: it waits 50 ms longer, or less after refusals since its last call.
 - A process does not use a permission that arrives late, because it might have been suspended.
 - Limits and pauses that a process learns from Google's 429s are stored in Redis at once, and again
   after an outage.
@@ -48,7 +48,7 @@ class SharedQuota:
     def share(
         self, names: Sequence[str], rates: Sequence[Rate], changed: Callable[[], None]
     ) -> "SharedCalls":
-        """Share rates with other processes under these names.
+        """Share rates with other processes. Each of `names` belongs to the rate at its position.
 
         Calls `changed` when waiting calls can be sent earlier than the rates predicted.
         """
@@ -151,7 +151,7 @@ class SharedCalls:
 
 
 def _mirror(rates: Iterable[Rate], now: float, wait: int, known: Sequence[int]) -> None:
-    """Correct the local rates by an answer of `TAKE`. `known` has five values per rate, or none."""
+    """Correct the local rates by `TAKE`'s answer: `wait`, and five values per rate or none."""
     for number, rate in enumerate(rates):
         if not known:
             rate.mirror(now, wait / MICROSECONDS, _NOTHING_LEARNT)

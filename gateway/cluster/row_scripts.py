@@ -4,6 +4,8 @@ Rules
 - An epoch names a version of a worksheet's rows. It is valid only with Redis's run_id, because a
   restart can restore an old epoch. A missing epoch is replaced by a new one, so that earlier cached
   rows are not served as fresh.
+- A flight is a running read of a worksheet from Google. While its Redis key exists, other processes
+  wait.
 - The news of a write are the rows that the write changed or read. Other processes apply the news to
   cached rows.
 - A rendering is all rows of a worksheet, with formatted or with unformatted values. Redis stores a
@@ -23,7 +25,7 @@ from gateway.google.wire import DIGEST_BYTES
 KEPT_SECONDS = 86_400
 NEWS_SECONDS = 300
 MAX_NEWS = 64
-"""Maximum number of writes of which Redis stores the changed rows. After more, rows are reread."""
+"""Number of writes whose changed rows are stored. After more writes, a process reads all rows."""
 
 _EPOCH = f"""
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
@@ -63,7 +65,7 @@ end
 return reply
 """
 )
-"""Lua script: return epochs (versions of the rows). KEYS: epochs. ARGV: a new epoch if missing."""
+"""Lua script: return epochs (versions of rows). KEYS: epochs. ARGV: epoch to store if missing."""
 
 BEGIN = (
     _EPOCH
@@ -127,9 +129,10 @@ return {{epoch, is_free and 'read' or 'wait', 0, digest, '', now}}
 
 One process at a time reads a worksheet from Google (single-flight).
 
-KEYS: epoch, rendering, flight. ARGV: a new epoch; the caller's name; the maximum age in
-microseconds; the digest of the caller's rendering; the lifetime of a flight in milliseconds.
-Returns the epoch; 'found', 'read' or 'wait'; age, digest and body of the rendering; Redis's time.
+KEYS: epoch, rendering, flight. ARGV: a new epoch, if there is none; the caller's name; the maximum
+age in microseconds; the digest of the caller's rendering, or ""; the lifetime of a flight in
+milliseconds. Returns the epoch; 'found' (use this rendering), 'read' (the caller must read), or
+'wait' (another process reads); age in microseconds, digest and body of the rendering; Redis's time.
 The body is empty if the caller has the same digest.
 """
 
@@ -143,7 +146,7 @@ class Publication(NamedTuple):
     expected: str
     """Epoch (version of the rows) that was current when the rendering was read."""
     new: str
-    """Name that the script uses if it begins a new epoch."""
+    """Name of the new epoch, if the script begins one."""
     reader: str
     digest: bytes
     read_at: int
@@ -156,7 +159,7 @@ class Publication(NamedTuple):
     other_digest: bytes
     """Digest of the reader's cached rendering of the other kind, formatted or unformatted."""
     other_since: int
-    """Earliest accepted time at which the other rendering was read."""
+    """The other rendering joins a new epoch only if it was read at this time or later."""
 
 
 PUBLISH = (
@@ -207,13 +210,14 @@ return {{1, epoch}}
 """Lua script: publish a rendering (all rows), and begin an epoch if the rows changed.
 
 All processes must have the same rows in an epoch. So a rendering that differs from the published
-rendering begins an epoch. The first rendering of an epoch also begins an epoch, because a process
-might have unpublished rows of the same epoch, except if the worksheet never had an epoch. The
-rendering of the other kind joins the new epoch if it is new enough and equals the reader's cached
-rendering. The script refuses a rendering that was read before the published rendering.
+rendering begins an epoch. A rendering also begins an epoch if none is published in the present
+epoch, because another process might have cached other rows without publishing them. This is not
+necessary in the first epoch of a worksheet. The rendering of the other kind (formatted or
+unformatted) joins the new epoch if it is new enough and equals the reader's cached rendering. The
+script refuses a rendering that was read before the published rendering.
 
-KEYS: epoch, rendering, the other rendering, flight. ARGV: a `Publication`. Returns 1 if the reader
-can serve the rendering, else 0; and the epoch.
+KEYS: epoch, rendering, the rendering of the other kind, flight. ARGV: a `Publication`. Returns 1 if
+the reader can serve the rendering, or 0 if it must read again; and the epoch.
 """
 
 RELEASE = """

@@ -3,15 +3,17 @@
 Rules
 - Times are Unix times in microseconds by Redis's clock. Scripts never compare clocks of processes.
   All keys have one hash tag, so that Redis Cluster accepts the scripts, too.
-- `members` is a hash with the fields `born` and `turn`, and a field "seen share name" for each
-  process. A share is the fraction of every rate that a process uses while it does not reach Redis.
-  The sum of all shares is at most 1. A share that becomes smaller counts in full until its process
-  knows the new value.
+- `members` is a hash with the fields `born` (its creation time) and `turn` (number of times that a
+  process returned or data was lost). Another field for each process has the ID as its name and
+  "seen share name" as its value: time of the last heartbeat, share, and "HOST PID". A share is the
+  fraction of every rate that a process uses while it does not reach Redis. The sum of all shares is
+  at most 1. A share that becomes smaller counts in full until its process knows the new value.
 - A process without heartbeats might use its share, so the other processes use `1 - share`. In the
   first seconds of an empty `members`, they use only the shares of processes that have returned.
 - No burst is available after Redis lost or restored its data, after a process returned, or after
-  the usable fraction changed, because calls of the last minute might have used the whole rate.
-  `full_at` is valid only with its `stamp`.
+  the usable fraction changed, because calls of the last minute might have used the whole rate. So a
+  rate stores `full_at` (the time at which the whole burst is available) with a `stamp` of `born`,
+  `turn` and this fraction. If the stamp is another one, the burst counts as used.
 - A command can arrive late if Redis hung. A late heartbeat is ignored, because its process did not
   wait for it.
 - Values that no process stores count as missing (`gateway.cluster.stored_values`). A time too far
@@ -114,9 +116,9 @@ return {1, text(now), count, text(share * 1000000), is_lost and 1 or 0, unpack(g
 """Lua script: register the heartbeat of a process.
 
 KEYS: members. ARGV: ID; Redis's time at the last heartbeat, or 0; the process's known share of all
-rates; name; deadline; then `Tempo.script_arguments`. Returns 0 and Redis's time for a late
-heartbeat. Otherwise returns 1, Redis's time, the number of processes, the share in millionths, 1 if
-the data was lost, and ID and name of each silent process.
+rates; name; the time after which the heartbeat is late; then `Tempo.script_arguments`. Returns 0
+and Redis's time for a late heartbeat. Otherwise returns 1, Redis's time, the number of processes,
+the share in millionths, 1 if the data was lost (else 0), and ID and name of each silent process.
 """
 
 LEAVE = """
@@ -286,7 +288,8 @@ state in Redis began, and `generation` identifies this state. From `total` a pro
 use by other processes since its last exchange, without comparing clocks.
 
 KEYS: one for each API key. ARGV: ID; microseconds after which running requests expire; for each key
-a generation for a missing state, the use, the running requests, the microseconds for one request
-and for the burst, and the microseconds to `full_at` for a missing state. Returns for each key:
-generation, total, microseconds to `full_at`, running requests of other processes.
+a generation, the use, the running requests, the microseconds for one request and for the burst, and
+the microseconds to `full_at`. Generation and `full_at` are only used if Redis has no state of the
+key. Returns for each key: generation, total, microseconds to `full_at`, running requests of other
+processes.
 """

@@ -7,7 +7,7 @@ Rules
   cached rows.
 - A rendering is all rows of a worksheet, with formatted or with unformatted values. One process at
   a time reads a rendering and publishes it in Redis. Other processes wait. A rendering that is too
-  large is not published, so each process reads it from Google.
+  large is not published, so each process reads it from Google. A flight is such a running read.
 - Without Redis each process reads from Google, and does not know the writes of other processes.
 """
 
@@ -109,7 +109,7 @@ _news_decoder = msgspec.msgpack.Decoder(_All)
 
 
 def encode_news(news: Sequence[News] | None) -> bytes:
-    """Encode the rows that a write changed or read. Returns b"" for None or for too many bytes."""
+    """Encode rows that a write changed or read. Returns b"" if they are too large, or for None."""
     if news is None:
         return b""
     try:
@@ -260,9 +260,10 @@ class SharedRows:
     async def _begin(
         self, worksheet: WorksheetId, earlier: str = "", news: bytes = b""
     ) -> tuple[str | None, bool]:
-        """Begin an epoch (row version). Returns the epoch, and True if it follows `earlier`.
+        """Begin an epoch (row version) with the encoded `news` of a write, or b"" if unknown.
 
-        Returns (None, False) if Redis is unavailable.
+        Returns the epoch, and True if it directly follows `earlier`, the epoch that the writer
+        knows. Returns (None, False) if Redis is unavailable.
         """
         keys = [self._key("epoch", worksheet), self._key("news", worksheet)]
         try:
@@ -365,12 +366,15 @@ class SharedRows:
         began: float,
         flight: _Flight,
     ) -> tuple[Rendering | None, bool]:
-        """Read all rows from Google, and publish the rows in Redis. Returns the rows, and a flag.
+        """Read all rows from Google, and publish them in Redis. Returns the rows, and a flag.
 
-        The flag is False if the rows cannot be served, because another process published newer rows
-        during the read. Displayed texts need typed values that are as new. Typed values can be used
-        with displayed texts of any age. `stored_digest` is the digest of the rows in Redis. `ahead`
-        is Redis's clock minus this process's clock, in microseconds.
+        The rows are None if they have the digest `known` of the caller's cached rows. If the flag
+        is False, another process published newer rows during the read, and the caller must read
+        again. `stored_digest` is the digest of the rows in Redis, or b"". `ahead` is Redis's clock
+        minus this process's clock, in microseconds.
+
+        If this begins an epoch, cached rows of the other kind can stay valid: typed values if they
+        were read since `began`, displayed texts of any age.
         """
         worksheet, other = state.id, _OTHER[render]
         keys = [
@@ -456,7 +460,7 @@ class SharedRows:
 
 
 async def _encoded(rendering: Rendering | None) -> bytes:
-    """Encode and compress all rows of a worksheet. Returns b"" if Redis cannot store the rows."""
+    """Encode and compress all rows of a worksheet. Returns b"" for None, or for too many bytes."""
     if rendering is None or rendering.byte_count > MAX_SHARED_BYTES:
         return b""
     body = _Body(FORMAT, rendering.range, rendering.columns, rendering.byte_count)
@@ -472,7 +476,7 @@ async def _encoded(rendering: Rendering | None) -> bytes:
 
 
 def _decoded(stored: bytes, digest: bytes, worksheet: WorksheetId) -> Rendering | None:
-    """Decode stored rows of a worksheet. Returns None for damaged bytes or another format."""
+    """Decode stored rows with this digest. Returns None for damaged bytes or another format."""
     body = decoded(_decoder, stored, max_inflated_bytes=MAX_SHARED_BYTES)
     if body is None or body.format != FORMAT:
         return None

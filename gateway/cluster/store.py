@@ -185,7 +185,7 @@ class Store:
 
 
 def _raise_if_cancelled(task: "asyncio.Task[Any] | None", before: int) -> None:
-    """Raise CancelledError if the task was cancelled. `wait_for` of Python 3.11 can lose it."""
+    """Raise CancelledError after more than `before` cancellations. Python 3.11 can lose one."""
     if task and task.cancelling() > before:
         raise asyncio.CancelledError
 
@@ -195,7 +195,7 @@ def check_url(url: str) -> None:
     options = parse_qs(urlsplit(url).query)
     for name in sorted(_FILE_OPTIONS & options.keys()):
         if not Path(options[name][0]).is_file():
-            raise ConfigError(f"cluster.redis: the file of {name} does not exist")
+            raise ConfigError(f"cluster.redis: the file of the option {name} does not exist")
     try:
         pool: Any = _pool(url, TIMEOUT_SECONDS)
         pool.make_connection()
@@ -205,14 +205,14 @@ def check_url(url: str) -> None:
         return
     # Outside the `except` block, because the context of the error can contain the password.
     raise ConfigError(
-        "cluster.redis: an option after the ? is unknown, or has an invalid value. Percent-"
-        "encode a ? that belongs to the password, as %3F"
+        'cluster.redis: an option after "?" is unknown, or has an invalid value. Write a "?" in '
+        'the password as "%3F"'
     )
 
 
 @asynccontextmanager
 async def repeated(work: Callable[[], Awaitable[object]], seconds: float) -> AsyncIterator[None]:
-    """Call `work` every `seconds` in a background task during the `with` block."""
+    """Call `work` every `seconds` in a task, until the block ends or `work` raises an error."""
 
     async def repeat() -> None:
         while True:
@@ -234,7 +234,7 @@ async def open_store(
     timeout_seconds: float = TIMEOUT_SECONDS,
     changed: Callable[[str | None], None] = store_changed,
 ) -> AsyncIterator[Store]:
-    """Open a store, which counts as unavailable until `Store.returned` is called."""
+    """Open a store for this URL. It counts as unavailable until `Store.returned` is called."""
     client = Redis.from_pool(_pool(url, timeout_seconds))
     try:
         yield Store(client, timeout_seconds=timeout_seconds, changed=changed)

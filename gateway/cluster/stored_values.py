@@ -5,7 +5,8 @@ Rules
   a number out of range. Scripts delete values of another type. The next write replaces other
   invalid values.
 - A decoded value takes no more memory than the largest value that a process stores.
-- If an epoch, news or rows are missing, the process reads from Google.
+- If a worksheet's epoch (version of its rows), the news of a write (the rows that it changed), or
+  rows are missing, the process reads from Google.
 """
 
 import zlib
@@ -64,8 +65,8 @@ def decoded(
 ) -> T | None:
     """Decode a MessagePack value. Returns None if the value is invalid or has other types.
 
-    `max_inflated_bytes` is for compressed values. Returns None if such a value is truncated, or has
-    more bytes after decompression.
+    If `max_inflated_bytes` is not None, the value is compressed with zlib. Returns None if such a
+    value is truncated, or has more bytes after decompression.
     """
     try:
         if max_inflated_bytes is not None:

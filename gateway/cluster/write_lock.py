@@ -1,15 +1,20 @@
 """Write lock of worksheets in PostgreSQL: an advisory lock, and a database row with the holder.
 
+The holder is the process that may write to a worksheet. A batch is one request to Google with its
+writes. A fence is metadata in the spreadsheet that proves that a batch was applied. Google refuses
+a new fence with the ID of an existing one. An epoch is a version of a worksheet's rows.
+
 Rules
 - The advisory lock only makes other processes wait. The database row keeps the order of writes: a
-  holder stores the fence of a batch before it sends the batch. (A fence is a metadata ID that is
-  valid only once.) This fails if another process has replaced the holder. That process first
-  finds out whether Google has the stored fence. If not, it uses the fence itself, so that Google
-  refuses a late batch.
+  holder stores the fence of a batch before it sends the batch. Storing fails if another process has
+  become the holder.
+- A new holder first looks up whether Google has the stored fence of the previous batch. If not, the
+  new holder creates a fence with the same ID, so that Google refuses the batch if it arrives late.
 - PostgreSQL frees the lock of a process that ends. It also frees the lock of a process that hangs,
   because the idle time of a session is limited.
 - Locks have separate connections, so that waiting writers do not block other database use.
-- The epoch of a write is published before the client gets the answer.
+- A write begins a new epoch before the client gets the answer. So no process serves older rows as
+  fresh afterwards.
 """
 
 import asyncio
@@ -210,7 +215,11 @@ async def open_write_lock(
     max_waiting_seconds: float,
     longest_seconds: float,
 ) -> AsyncIterator[PostgresWriteLock]:
-    """Open the write locks. A session that is idle for `longest_seconds` loses its locks."""
+    """Open the write locks. A session that is idle for `longest_seconds` loses its locks.
+
+    A write that waits for a lock longer than `max_waiting_seconds` gets `QueueFull`. `clock`
+    returns seconds since the epoch.
+    """
     locks = server_engine(
         database,
         name="sheets-gateway lock",

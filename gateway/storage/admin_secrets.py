@@ -50,7 +50,7 @@ class AdminSecrets:
         self._engine = engine
 
     async def add(self, secret: AdminSecret) -> None:
-        """Store a secret, and delete all expired secrets."""
+        """Store a secret, and delete all secrets that expired before its `created_at`."""
         values = {
             **vars(secret),
             "created_at": _text(secret.created_at),
@@ -71,7 +71,7 @@ class AdminSecrets:
         return found[0] if found else None
 
     async def remove(self, digest: bytes) -> bool:
-        """Delete a secret. Of two callers with the same secret, only one gets True."""
+        """Delete a secret. Returns False if it is not stored, or another caller deleted it."""
         return await self._delete(admin_secrets.c.digest == digest)
 
     async def revoke(self, key_id: str) -> bool:

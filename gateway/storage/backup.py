@@ -5,7 +5,8 @@ Rules
   data in its WAL.
 - A copy is checked and synced to the disk before it gets its name. No file is overwritten.
 - A backup keeps the schema of the store. Only a restored copy is upgraded.
-- A WAL file must not be next to another database file: SQLite would apply it to that file.
+- A store that is replaced is renamed together with its WAL. Otherwise SQLite would apply the WAL to
+  the new store, which has the same name.
 """
 
 import os
@@ -38,9 +39,9 @@ class StoreContent:
     records: int
     """Number of records of writes with an Idempotency-Key."""
     open_records: int
-    """Number of such records without an answer."""
+    """Number of these records without an answer. The outcome of such a write is unknown."""
     pepper_mark: bytes | None
-    """Mark by which a gateway detects that it has another pepper, or None."""
+    """Short HMAC that identifies the pepper (secret of all key digests), or None if not stored."""
 
 
 @contextmanager
@@ -77,9 +78,10 @@ def put(copy: Path, target: Path) -> None:
 def replace(
     copy: Path, database: Path, aside: Path, *, link: Callable[[Path, Path], None] = os.link
 ) -> Sequence[Path]:
-    """Replace a store by a copy, and rename the old files of the store to `aside`.
+    """Replace a store by a copy, and rename the old store to `aside`, also its WAL and journal.
 
-    Returns the new paths of the old files, which can be missing. Raises `ConfigError`.
+    Returns the new paths of the renamed files. Raises `ConfigError` if renaming fails. Tests
+    replace `link`.
     """
     is_there = database.exists()
     try:

@@ -2,9 +2,10 @@
 
 Rules
 - SQLite stores a value of any type in any column. So flags and bytes are read as stored, and are
-  checked before they are converted. Bytes that are not UTF-8 become a text that cannot be encoded.
-- A damaged row affects no other row, and grants nothing. Its error names table and row, but no
-  value.
+  checked before they are converted. A text that is not UTF-8 is read with lone surrogates, which
+  `checked` rejects.
+- Other rows can be read despite a damaged row, and a damaged key is invalid. The error names table
+  and row, but no value.
 """
 
 from collections.abc import Mapping
@@ -51,7 +52,7 @@ class DamagedRow(ValueError):
 
 
 def checked(table: Table, row: Row, kind: type[T]) -> T:
-    """Convert a row to the struct `kind`, whose fields are columns. Raises DamagedRow."""
+    """Convert a row to the struct class `kind`, whose fields name columns. Raises DamagedRow."""
     values = {name: row[name] for name in kind.__struct_fields__}
     try:
         for each in values.values():

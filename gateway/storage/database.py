@@ -1,4 +1,4 @@
-"""Database of keys and write ledger: a private SQLite file in WAL mode, or PostgreSQL.
+"""Database of API keys and records of writes: a private SQLite file in WAL mode, or PostgreSQL.
 
 Rules:
 - A SQLite file is upgraded when it is opened. Only `sheets-gateway storage migrate` upgrades a
@@ -47,7 +47,7 @@ metadata = sa.MetaData()
 """All tables of this version, which `gateway.storage.upgrade` creates."""
 
 BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-"""Type of generated numbers, of 64 bits. SQLite generates numbers only for INTEGER."""
+"""Type of 64-bit numbers. SQLite generates primary keys only for columns of type INTEGER."""
 
 TIME = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 """Type of times as text. With collation "C", PostgreSQL sorts these texts by time."""
@@ -93,7 +93,7 @@ async def open_database(
         if not file and is_outdated:
             raise ConfigError(
                 f"access.database: {database} lacks tables of this version: run "
-                "sheets-gateway storage migrate"
+                "`sheets-gateway storage migrate`"
             )
         yield engine
 
@@ -143,8 +143,8 @@ def upsert(
 ) -> sa.TextClause:
     """SQL for both dialects: insert a row, or replace the row with the same primary key.
 
-    Each column is a parameter, or the SQL expression in `computed`, by column name. `where` is an
-    SQL condition for the existing rows that the statement can replace.
+    A column gets the parameter with the column's name, or the SQL expression for this name in
+    `computed`. `where` is an SQL condition on the existing row. If it is false, the row stays.
     """
     names = [column.name for column in table.columns]
     values = [computed.get(name, f":{name}") for name in names]
@@ -206,8 +206,9 @@ def server_engine(
 ) -> AsyncEngine:
     """Create an engine for PostgreSQL, with further `options` of `create_async_engine`.
 
-    `pg_stat_activity` shows `name`. `timeout_seconds` limits connecting. `settings` are
-    PostgreSQL's settings of each session. Raises ConfigError if the driver is not installed.
+    `pg_stat_activity` shows `name`. `timeout_seconds` limits connecting. If
+    `statement_timeout_seconds` is None, statements have no limit. `settings` are PostgreSQL's
+    settings of each session. Raises ConfigError if the driver is not installed.
     """
     connect_args = {
         "timeout": timeout_seconds,
@@ -221,7 +222,7 @@ def server_engine(
         )
     except ModuleNotFoundError as error:
         raise ConfigError(
-            "access.database: PostgreSQL needs asyncpg: install sheets-gateway[cluster]"
+            "access.database: PostgreSQL needs asyncpg: install `sheets-gateway[cluster]`"
         ) from error
     dialect: Any = engine.sync_engine.dialect
     dialect.setup_asyncpg_json_codec = _store_errors_of(dialect.setup_asyncpg_json_codec)

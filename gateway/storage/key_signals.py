@@ -1,11 +1,12 @@
-"""Signals from PostgreSQL that keys changed, on a connection that listens for them.
+"""Signals (NOTIFY) from PostgreSQL that keys changed, on a connection that listens for them.
 
 Rules:
 - The connection is outside the pool. A query uses it once a second, so this process notices that
-  the connection has ended even if packets are dropped. The query counts the sessions with the same
-  name, because each gateway has one such session.
+  the connection has ended even if packets are dropped. The query counts the sessions named
+  `SESSION`. This is the number of gateways, because each has one such session.
 - Signals are lost while the connection is down. So each new connection counts as a signal.
-- Nothing is raised. Without signals, the use of a key refreshes the keys.
+- A failure is logged, not raised. Without signals, a request makes the gateway look for changed
+  keys if it last did so 2 s ago.
 """
 
 import asyncio
@@ -43,7 +44,7 @@ async def key_signals(
     hung: Callable[[], object],
     counted: Callable[[int], object] = lambda _count: None,
 ) -> AsyncIterator[None]:
-    """Call `changed` after each change of keys during the block. A SQLite file has no signals.
+    """Call `changed` after each change of keys during the block. Does nothing for a SQLite file.
 
     Calls `hung` if the connection did not answer in time, because other connections can be dead,
     too. Calls `counted` once a second with the number of gateways that use this database.

@@ -1,11 +1,13 @@
 """Key store: a table of grants by key digest, a log of key changes, and a log of edits.
 
-The write ledger (`gateway.storage.write_ledger`) is in the same database.
+Gateways read the log of changes to know which keys to load again. Operators read the log of edits,
+with author and values. The write ledger (`gateway.storage.write_ledger`) is in the same database.
 
 Rules:
-- The store contains neither a key nor the pepper. They cannot be derived from the other columns.
-- The stored mark of the pepper detects another pepper, and is too short to find the pepper by brute
-  force.
+- The store contains neither a key nor the pepper, the secret that the digests need. Neither can be
+  computed from the store.
+- The stored mark (a short HMAC) shows whether a gateway has the pepper of the keys. It is too short
+  to find the pepper by brute force.
 - Each call is one transaction, and sees all commits of other processes.
 - Times are UTC in ISO 8601, as text because SQLite has no type for times. Lists are JSON texts.
 - Triggers write the change log, in the order of commits. So the log contains every change, even one
@@ -13,12 +15,12 @@ Rules:
   because they would be one entry per key and hour.
 - A damaged key is invalid, and does not prevent other keys from being read.
 - The change log is never shortened. An edit of a key adds one or two entries of 50 bytes.
-- While a rotation overlaps, two secrets have one record. The old secret is read as a key that
-  expires when the overlap ends.
-- The column `rights` is NULL if the flags express the rights. Otherwise the flags grant less than
-  `rights`, because earlier versions read only the flags.
-- No flag can remove the right to read. So the stored plan of a create-only key has the prefix
-  `CREATE_ONLY`. No configured plan has this prefix, so earlier versions reject the key.
+- After a rotation, the old secret of a key is valid until the overlap ends. Both secrets are in one
+  row. The old secret is read as a key that expires when the overlap ends.
+- The column `rights` is NULL if `read_only` and `may_delete` express the rights of a key. Otherwise
+  these two columns grant less than `rights`, because earlier versions read only them.
+- These columns cannot remove the right to read. So the stored plan of a create-only key has the
+  prefix `CREATE_ONLY`. No configured plan has this prefix, so earlier versions reject the key.
 - An edit of a key and its author are stored in the same transaction.
 """
 
@@ -152,7 +154,7 @@ _CHANGES = (
     .limit(_PAGE_SIZE)
 )
 LONG_EXPIRED = timedelta(days=1)
-"""Keys that expired longer ago are not loaded. The wall clock can be set back by less."""
+"""Keys that expired longer ago are not loaded. Others are, in case the clock is set back."""
 
 CREATE_ONLY = "create-only:"
 """Prefix of the stored plan of a key without the right to read."""
@@ -181,10 +183,10 @@ class Grants:
     may_create: bool = True
     may_update: bool = True
     origins: frozenset[str] = frozenset()
-    """Origins of web pages, as `normal_origin` returns them. Empty for no restriction."""
+    """Origins of web pages that can use the key, as `normal_origin` returns them. Empty for all."""
     columns: ColumnGrant = ALL_COLUMNS
     may_delete: bool = False
-    """True if the key can delete whole rows with hidden columns. Its plan must allow deletes."""
+    """True if the key can delete rows, even with hidden columns. Its plan must allow deletes."""
     may_refresh: bool = False
     """True if the key can report changes of a sheet, so that the gateway reads the rows again."""
     next_url: str = ""
@@ -194,7 +196,7 @@ class Grants:
 
     @property
     def names(self) -> tuple[object, ...]:
-        """Names that must exist in Google Sheets: spreadsheets, worksheets and fields."""
+        """All grants that contain names of Google Sheets: spreadsheets, worksheets and fields."""
         return self.spreadsheets, self.worksheets, self.columns
 
     @property
@@ -205,7 +207,7 @@ class Grants:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyRecord:
-    """Stored API key. A time is None for "never"."""
+    """Stored API key. A time is None for "never". `last4` is the end of the present secret."""
 
     id: str
     name: str
@@ -216,7 +218,7 @@ class KeyRecord:
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
-    """Hour of the last use."""
+    """Start of the hour of the last use."""
     old_ends_at: datetime | None = None
     """Time at which the secret before the last rotation expires, or None."""
 
@@ -240,7 +242,7 @@ EditAction = Literal["created", "updated", "rotated", "ended", "revoked"]
 
 @dataclass(frozen=True, kw_only=True)
 class KeyEdit:
-    """Edit of a key by the author `by`. `changes` has [old value, new value] by field name."""
+    """Edit of a key. `by` is its author or "". `changes` has [old value, new value] by field."""
 
     key_id: str
     at: datetime
@@ -250,7 +252,7 @@ class KeyEdit:
 
 
 class KeyChange(NamedTuple):
-    """Entry of the change log for the key with this digest. `number` follows the commit order."""
+    """Entry of the change log for the key with this digest. A later commit has a higher number."""
 
     number: int
     digest: bytes
@@ -323,7 +325,7 @@ class KeyStore:
         return await self._edit(edit, {"revoked_at": now.isoformat()})
 
     async def update(self, before: KeyRecord, after: KeyRecord, edit: KeyEdit) -> bool:
-        """Store the columns of a key in which `after` differs from `before`.
+        """Store the columns of a key in which `after` differs from `before`, and log `edit`.
 
         Returns False if another edit has changed or revoked the key since `before` was read.
         Rotations and uses do not count as edits.
@@ -336,9 +338,10 @@ class KeyStore:
     async def rotate(
         self, key_id: str, digest: bytes, last4: str, ends_at: datetime, edit: KeyEdit
     ) -> bool:
-        """Give a key a new secret. The present secret stays valid until `ends_at`.
+        """Give a key a new secret, and log `edit`. The present secret stays valid until `ends_at`.
 
-        Returns False if the key does not exist, is revoked, or has two valid secrets.
+        `digest` and `last4` (the last four characters) are of the new secret. Returns False if the
+        key does not exist, is revoked, or has two valid secrets.
         """
         ends = ends_at.astimezone(UTC).isoformat()
         has_one = keys.c.old_ends_at.is_(None) | (keys.c.old_ends_at <= edit.at.isoformat())
@@ -346,7 +349,7 @@ class KeyStore:
         return await self._edit(edit, new, condition=has_one)
 
     async def end_rotation(self, edit: KeyEdit) -> bool:
-        """Delete the old secret of a rotated key. Returns False if the key has no old secret."""
+        """Delete the old secret of the key `edit.key_id`. Returns False if it has no old secret."""
         nothing = {"old_digest": None, "old_ends_at": None}
         return await self._edit(edit, nothing, condition=keys.c.old_digest.is_not(None))
 
@@ -358,7 +361,11 @@ class KeyStore:
         *,
         condition: sa.ColumnElement[bool] = _ALWAYS,
     ) -> bool:
-        """Change a key and log the edit, if the key is not revoked and has the values `before`."""
+        """Set the columns `changed` of the key `edit.key_id`, and log the edit.
+
+        Returns False if the key is revoked, if its columns differ from `before`, or if the SQL
+        `condition` is false.
+        """
         is_meant = (keys.c.id == edit.key_id) & keys.c.revoked_at.is_(None) & condition
         for name, value in before.items():
             is_meant &= keys.c[name].is_not_distinct_from(value)
@@ -370,7 +377,7 @@ class KeyStore:
         return True
 
     async def edits(self, key_id: str | None = None) -> Sequence[KeyEdit]:
-        """Returns the edits of one key, or of all keys if `key_id` is None, the oldest first."""
+        """Returns the edits of one key, or of all keys, the oldest first. Raises DamagedRow."""
         query = sa.select(key_edits).order_by(key_edits.c.at, key_edits.c.id)
         if key_id is not None:
             query = query.where(key_edits.c.key_id == key_id)
@@ -397,7 +404,7 @@ class KeyStore:
         return count
 
     async def pepper_mark(self) -> bytes | None:
-        """Returns the mark of the pepper with which the keys were created, or None.
+        """Returns the mark (short HMAC) of the pepper of the keys, or None if no mark is stored.
 
         Raises ConfigError if the mark is damaged.
         """
@@ -410,7 +417,7 @@ class KeyStore:
         return marks[0] if marks else None
 
     async def keep_pepper_mark(self, mark: bytes) -> None:
-        """Store the mark of the pepper for new keys."""
+        """Store the mark of the pepper for new keys. Replaces an earlier mark."""
         async with self._engine.begin() as connection:
             await connection.execute(_PUT_MARK, {"id": 0, "mark": mark})
 
@@ -430,7 +437,7 @@ class KeyStore:
         return next(iter(_readable(rows, lambda _: None)), None)
 
     async def list(self, damaged: Callable[[DamagedRow], object] = _raise) -> Sequence[KeyRecord]:
-        """Returns all keys, the oldest first. Calls `damaged` for each damaged key."""
+        """Returns all keys, the oldest first. Calls `damaged` with the error of a damaged key."""
         return _readable(await self._rows(sa.select(*_RECORD_COLUMNS).order_by(*_BY_AGE)), damaged)
 
     async def page(
@@ -443,11 +450,12 @@ class KeyStore:
         active_first_at: datetime | None = None,
         is_newest_first: bool = False,
     ) -> tuple[Sequence[KeyRecord], bool]:
-        """Returns at most `limit` keys, and a flag that is True if more keys follow.
+        """Returns at most `limit` keys after the first `skip`, and True if more keys follow.
 
         `text` selects keys by a part of the name, by the ID, or by the last four characters of the
-        secret. Keys that are active at `active_first_at` come first. Calls `damaged` with the error
-        of each damaged key.
+        secret; "" selects all. Keys that are active at `active_first_at` come first, then the
+        oldest, or the newest with `is_newest_first`. Calls `damaged` with the error of each damaged
+        key, which is left out.
         """
         query = sa.select(*_RECORD_COLUMNS).offset(skip).limit(limit + 1)
         if text:
@@ -487,8 +495,9 @@ def _readable(
 def _key_of(key: Sequence[Any], expired_by: str, *, is_current: bool) -> StoredKey | None:
     """Returns the stored key for a digest, or None if the key does not exist.
 
-    For the digest of the old secret, the returned key expires when the old secret expires. Returns
-    None if the old secret expired before `expired_by`.
+    `key` has the columns of the key, or None values. `is_current` is False for the digest of the
+    old secret. Then the returned key expires when the old secret expires, and the result is None if
+    that was before `expired_by`.
     """
     if key[0] is None:
         return None

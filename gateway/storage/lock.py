@@ -6,9 +6,10 @@ Rules
 - The lock of a SQLite file is a lock file. The kernel releases the lock when the process ends. The
   lock file is never deleted, because two processes could then lock two files with the same name. It
   must not be a link, because locking empties the file.
-- The lock of a PostgreSQL database is a session lock. PostgreSQL releases it when the session ends,
-  also when the server restarts. A separate thread keeps the session, and takes the lock again in a
-  new session. If another gateway took the lock first, this process has lost the lock and must end.
+- The lock of a PostgreSQL database is an advisory lock of a session. PostgreSQL releases it when
+  the session ends, also when the server restarts. A separate thread keeps the session, and takes
+  the lock again in a new session. If another gateway took the lock first, this process has lost the
+  lock and must end.
 """
 
 import asyncio
@@ -81,7 +82,7 @@ def exclusive_lock(
 
 
 def in_use(holder: str, database: Database) -> str:
-    """Returns a message to the operator, which says that `holder` uses the key store."""
+    """Returns a message to the operator that `holder` ("process 12") uses the key store."""
     return (
         f"{holder} already uses the key store {database}; "
         "only one gateway may use a key store: stop that gateway, or use another key store"
@@ -98,7 +99,12 @@ _CHECK = text("SELECT 1")
 def store_lock(
     database: Database, *, max_wait_seconds: float = 0.0, lost: Callable[[], object] = lambda: None
 ) -> AbstractContextManager[None]:
-    """Hold the lock of a key store during the block, like `session_lock` or `exclusive_lock`."""
+    """Hold the lock of a key store during the block: the lock file, or PostgreSQL's session lock.
+
+    If another process holds the lock for longer than `max_wait_seconds`, raises LockError. If the
+    database session ends and another gateway takes the lock, calls `lost` in another thread. The
+    lock of a SQLite file cannot be lost.
+    """
     if isinstance(database, PostgresUrl):
         return session_lock(database, max_wait_seconds=max_wait_seconds, lost=lost)
     return exclusive_lock(database, max_wait_seconds=max_wait_seconds)

@@ -1,8 +1,11 @@
 """Spent quota of Google's API in PostgreSQL. A gateway with SQLite has the same data in a file.
 
+Spent quota is stored as times: when the whole burst of reads and of writes is available again.
+
 Rules
-- No call to Google waits for the database. A background task stores the latest numbers.
-- Only the first failure is logged until the task succeeds again. A failure changes no quota.
+- No call to Google waits for the database. A background task stores the latest times.
+- Only the first failure is logged until the task succeeds again. A failure does not
+  change the quota in memory.
 """
 
 import asyncio
@@ -33,7 +36,7 @@ _KINDS = (False, True)
 async def stored_spent_quota(
     engine: AsyncEngine, account: str, *, now: Callable[[], float] = time.time
 ) -> AsyncIterator[SpentQuota]:
-    """Load and store the spent quota of an account or project. `now` returns epoch seconds."""
+    """Load the spent quota of an account or project, and store changes. `now` returns Unix time."""
     full_at: dict[bool, float] = {}
     try:
         async with engine.connect() as connection:
@@ -62,7 +65,7 @@ async def stored_spent_quota(
                 has_failed = True
 
     def put(instants: Sequence[float]) -> None:
-        """Store `instants` in a background task, which reads the list when the task begins."""
+        """Store times for reads and writes in a task. Later calls replace times not yet stored."""
         nonlocal task
         latest[:] = [instants]
         if task is None or task.done():

@@ -4,8 +4,9 @@ Rules
 - All tables are copied in one transaction. The source is not changed.
 - A damaged row stops the copy, because PostgreSQL does not accept the row.
 - The change log is not copied, because triggers write a new log. The spent quota is not copied,
-  because it counts for one minute. The copy replaces the stored use of keys in the target, because
-  every start of a gateway stores some use.
+  because it counts for one minute.
+- The target can have stored use of keys, because every start of a gateway stores some. The copy
+  replaces this use.
 - The caller holds the locks of both stores, so that no gateway uses these stores meanwhile.
 """
 
@@ -41,7 +42,7 @@ _CONTINUE_NUMBERS = text(
 async def copy_store(source: Path, target: PostgresUrl) -> Mapping[str, int]:
     """Copy all tables to an empty database. Returns the number of copied rows by table name.
 
-    Raises `ConfigError` if the target has rows, or if a database fails.
+    Raises `ConfigError` if the target has rows (except use of keys), or if a database fails.
     """
     async with open_database(source) as file, open_database(target) as server:
         try:

@@ -8,9 +8,9 @@ Rules
 - Counts that could not be stored are stored later. If the failed commit might have been applied,
   the counts are dropped, so that no request counts twice.
 - Only the first failure is logged until a transaction succeeds again.
-- The database adds the counts. A month of 1,000 keys has 720,000 rows, which SQLite sums in a
-  second. One statement by hour and one statement by group are faster than a statement by both,
-  because SQLite would have to sort the rows.
+- SQL computes the sums when they are read. A month of 1,000 keys has 720,000 rows, which SQLite
+  sums in a second. `SumsOfUse` groups by the hour or by other columns. Grouping by both is slower
+  than two statements, because SQLite would have to sort the rows.
 """
 
 import asyncio
@@ -125,8 +125,8 @@ async def stored_usage(
 class SumsOfUse:
     """Sums of the stored use of keys. One statement runs at a time.
 
-    A caller that waits gets the result of an equal statement that began meanwhile. So reloads of a
-    page of the console use one connection and one core.
+    If an equal statement begins while a caller waits, the caller gets the result of that statement.
+    So reloads of a page of the console use one connection and one core.
     """
 
     def __init__(self, engine: AsyncEngine) -> None:
@@ -134,7 +134,7 @@ class SumsOfUse:
         self._running = asyncio.Lock()
         self._begun = 0
         self._latest: dict[object, tuple[int, list[dict[str, Any]]]] = {}
-        """Results of the latest statements, with the number of each statement."""
+        """(Number of the statement, result) by arguments of `find`. Numbers count from 1."""
 
     async def find(
         self,
@@ -143,10 +143,11 @@ class SumsOfUse:
         key_id: str | None = None,
         max_groups: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Sum the use since the hour of `since`, grouped by the columns `by`.
+        """Sum the use since the hour of `since`, grouped by the columns `by` of `key_usage`.
 
-        Returns dicts with the columns `by` and `SUMMED`, most requests first. `refused` counts
-        requests with an error code.
+        Returns dicts with the columns `by` and `SUMMED`, most requests first, of all keys or only
+        of `key_id`. Groups after the first `max_groups` are left out; None means all groups.
+        `refused` counts requests with an error code.
         """
         asked, begun_before = (*by, _hour_of(since), key_id, max_groups), self._begun
         async with self._running:

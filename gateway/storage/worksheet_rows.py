@@ -1,8 +1,9 @@
 """Database table of worksheets: the process that writes, and data of the last writer.
 
-Before a process writes to a worksheet, the process stores its ID as the holder of the worksheet's
+Before a process writes to a worksheet, it stores a random ID as the holder of the worksheet's
 database row. Later changes of this row require the same holder. So a process that lost its lock
-notices that another process writes. A fence is metadata that proves that a batch was applied.
+notices that another process writes. A batch is one request to Google with one or more writes. A
+fence is metadata in the spreadsheet that proves that a batch was applied.
 """
 
 from typing import Annotated
@@ -42,7 +43,7 @@ class WorksheetRow(msgspec.Struct, frozen=True, kw_only=True):
     """Data about a worksheet that a process stores for the next writer. None means unknown."""
 
     epoch: str | None = None
-    """Random text that changes with each write."""
+    """Random text that each write replaces, so that a process detects writes by others."""
     open_fence: OpenFence | None = None
     """Fence of a batch with an unknown outcome, and the time at which the batch was sent."""
     sheet_id: int | None = None
@@ -53,9 +54,9 @@ class WorksheetRow(msgspec.Struct, frozen=True, kw_only=True):
 async def take_row(
     connection: AsyncConnection, worksheet: WorksheetId, holder: str
 ) -> WorksheetRow:
-    """Store this process as the holder of a worksheet's database row, within a transaction.
+    """Store `holder` (a random ID) in a worksheet's database row, within a transaction.
 
-    Returns the data of the previous writer. Raises DamagedRow.
+    Returns the data of the previous writer, with None for unknown values. Raises DamagedRow.
     """
     place = {"spreadsheet": worksheet.spreadsheet, "title": worksheet.title}
     await connection.execute(_ADD, place)
@@ -68,14 +69,14 @@ async def take_row(
 async def open_fence(
     connection: AsyncConnection, worksheet: WorksheetId, holder: str, fence: OpenFence
 ) -> bool:
-    """Store a batch's fence before the batch is sent. False if another process is the holder."""
+    """Store a batch's fence before the batch is sent. Returns False if `holder` was replaced."""
     return await _update(connection, worksheet, holder, _fence_values(fence))
 
 
 async def leave_row(
     connection: AsyncConnection, worksheet: WorksheetId, holder: str, row: WorksheetRow
 ) -> bool:
-    """Store data for the next writer, and remove the holder. False like `open_fence`."""
+    """Store data for the next writer, and remove the holder. Returns False if it was replaced."""
     values = msgspec.structs.asdict(row) | _fence_values(row.open_fence) | {"holder": None}
     del values["open_fence"]
     return await _update(connection, worksheet, holder, values)

@@ -1,23 +1,25 @@
 """Write ledger in the key store: notes of sent batches, and records of idempotent writes.
 
 A record describes a write with an Idempotency-Key. It is open when the write is sent, and completed
-when it has the answer. A note describes a batch: the writes in one request to Google. A fence is
-metadata in the spreadsheet that proves that a batch was applied (`gateway.worksheets.fences`).
+when it has the answer. Its scope is a digest that identifies API key, Idempotency-Key and path. A
+note describes a batch: the writes in one request to Google. A removal is a batch that removes or
+empties rows. A fence is metadata in the spreadsheet that proves that a batch was applied. It has an
+ID and a token, which is unique to the batch (`gateway.worksheets.fences`).
 
 Rules:
-- Data that must not be lost is committed before the method returns. Changes are sequential.
+- Data that must not be lost is committed before the method returns. One transaction runs at a time.
 - Times are seconds since the epoch by a clock that ignores changes of the wall clock
   (`steady_clock`).
-- Records of completed writes expire after 24 h, or earlier if they exceed the quota. Each group of
-  new records deletes more expired records than it adds. Open records with a fence do not expire,
-  because the fence shows the outcome at any time.
+- Records of completed writes expire after 24 h, or earlier if they exceed the quota. A transaction
+  that adds records deletes up to twice as many expired records, and at least 20. Open records with
+  a fence do not expire, because the fence shows the outcome at any time.
 - A batch that might change or move rows has a note. The note is committed before the batch is sent,
-  together with the records of its writes. A later commit, the close of the ledger, or a later
-  process deletes the note, after no copy of the batch can be applied any more.
-- One key can use a quarter of the quota of disk space. The oldest completed records of the keys
+  together with the records of its writes. It is deleted after no copy of the batch can be applied
+  any more: by a later commit, by the close of the ledger, or by a later process.
+- One API key can use a quarter of the quota of disk space. The oldest completed records of the keys
   with most bytes are deleted first. Open records are never deleted, because their write may have
   been applied. The newest record of a key is not deleted, because its request was just answered.
-  Both kinds can exceed the quota.
+  Open and newest records can exceed the quota.
 - The bytes of completed records are counted as they are added, and measured by SQL when the count
   exceeds the quota. So the count is never too low.
 - The outcome of a damaged record is unknown. If its fence can be read, all later writes to the
@@ -115,14 +117,14 @@ _numbers = msgspec.json.Decoder(tuple[int, ...])
 T = TypeVar("T")
 
 Step = tuple[Executable, Sequence[Mapping[str, object]] | None]
-"""SQL statement, and a list of its parameters by name, or None for no parameters."""
+"""SQL statement, and one mapping of parameters for each execution. None: run once, without any."""
 
 
 SHARE = 4
 """Divisor of the quota of disk space. One API key can use a quarter."""
 
 SLACK = 32
-"""Divisor of the quota. A deletion also frees this part, so that deletions are rare."""
+"""Divisor of the quota. A deletion leaves this part (1/32) unused, so that deletions are rare."""
 
 
 class RecordQuota:
@@ -140,8 +142,8 @@ class RecordQuota:
         """Raise QueueFull if open records fill the quota of this key, or the whole quota."""
         if self._open[key_id] >= self._per_key or self._open.total() >= self._max_bytes:
             raise QueueFull(
-                "Too many writes with an Idempotency-Key have an unknown outcome. Repeat "
-                "those writes first.",
+                "Too many writes with an Idempotency-Key have an unknown outcome, and fill "
+                "the space for their records. Repeat those writes first.",
                 outcome="not_applied",
                 retry_after_seconds=UNKNOWN_RETRY_SECONDS,
             )
@@ -168,7 +170,7 @@ class RecordQuota:
         return is_full and bool(self.limits())
 
     def limits(self) -> Mapping[str, int]:
-        """Maximum bytes of completed records, by ID, for each key that exceeds its quota."""
+        """Bytes of completed records to keep, by key ID, for each key that exceeds its quota."""
         level = min(
             self._per_key - self._per_key // SLACK,
             _level(self._used.values(), self._max_bytes - self._max_bytes // SLACK),
@@ -182,7 +184,7 @@ class RecordQuota:
 
 
 def _level(sizes: Iterable[int], in_all: int) -> int:
-    """Returns the largest limit for each key, in bytes, that keeps the total within `in_all`."""
+    """Returns the largest size such that `sizes`, each cut to it, are at most `in_all` together."""
     ascending = sorted(sizes)
     for rank, size in enumerate(ascending):
         share = in_all // (len(ascending) - rank)
@@ -204,7 +206,7 @@ class _Record:
     """Time at which this process last sent the write, or None if another process sent it."""
     fence_id: int | None = None
     token: str | None = NOT_SEEN
-    """Token in the record when this process last read or stored the record."""
+    """Token of the fence in the record when this process last read or stored the record."""
     is_answered: bool = False
     """True if `completed` has stored the answer, and `complete` was not called yet."""
 
@@ -218,7 +220,7 @@ class _Batch:
     is_removal: bool = False
     """True if the batch removes or empties rows, so that records need the batch's outcome."""
     is_applied: bool | None = None
-    """Outcome to store with the next transaction, or None for no outcome."""
+    """Outcome that the next transaction stores, or None while the outcome is unknown."""
 
 
 def steady_clock() -> Callable[[], float]:
@@ -254,8 +256,8 @@ class SqlLedger:
         """Load the open records and batches of an earlier process.
 
         Records and removals count as sent now, because the wall clock may have been set since.
-        Other batches count as sent at the time of `last_sent_at`. Notes of batches that cannot be
-        applied any more are deleted.
+        Other batches count as sent at the latest time that their fence allows (`last_sent_at`).
+        Notes of batches that cannot be applied any more are deleted.
         """
         now = self._loaded_at = self._clock()
         self.open_writes = []
@@ -273,7 +275,8 @@ class SqlLedger:
         """Load an open batch. Returns False if the batch's note can be deleted.
 
         A note can be deleted if the batch cannot be applied any more, and no record needs its
-        outcome. If a damaged batch has a readable fence, all writes wait for this batch.
+        outcome. If a damaged note has a readable fence, all writes to the worksheet wait until the
+        outcome of the batch is known.
         """
         batch: OpenWrite | None = None
         try:
@@ -418,7 +421,7 @@ class SqlLedger:
         fence: Fence,
         now: float,
     ) -> Collection[str]:
-        """Store the note of a batch, and the records of its idempotent writes.
+        """Store the note of a batch with the writes `sendings`, and their records `opened`.
 
         Returns the scopes (of Idempotency-Keys) for which another process has stored a record. The
         writes with these scopes are left out of the note.
@@ -522,7 +525,7 @@ class SqlLedger:
             await asyncio.wait(self._tasks)
 
     async def kept_fences(self, fence_ids: Collection[int]) -> Collection[int]:
-        """Returns the fence IDs that open records and batches need, or all after an error."""
+        """Returns the `fence_ids` that open records or batches need, or all after an error."""
         queries = [
             select(table.c.fence_id).where(is_open & table.c.fence_id.in_(fence_ids))
             for table, is_open in ((records, IS_OPEN), (sent_batches, ~sent_batches.c.is_applied))
@@ -555,8 +558,9 @@ class SqlLedger:
         """Create the error for a request that sent nothing, because the store failed.
 
         The error is 503 for a server and for a locked file, because both recover. Any other failure
-        of a file is an internal error. `outcome` is for an earlier request with the same
-        Idempotency-Key. Call this method only in an `except` block of a database error.
+        of a file is an internal error. `outcome` is the outcome in the error: of this write, or of
+        an earlier request with the same Idempotency-Key. Call this method only in an `except` block
+        of a database error.
         """
         if not self._is_server and not is_locked(sys.exception()):
             return InternalError(message, outcome=outcome)
@@ -570,7 +574,8 @@ class SqlLedger:
     async def _placed(self, connection: AsyncConnection, row: RowMapping, entry: Entry) -> Entry:
         """Find later deletes that moved, or might have moved, the rows of an idempotency record.
 
-        Returns the entry with `is_moved` or `open_removal` set. Raises DamagedRow.
+        Returns the entry with `is_moved` or `open_removal` set, or unchanged if there are no such
+        deletes. Raises DamagedRow.
         """
         for later in (await connection.execute(later_removals(row))).mappings():
             is_later = rows_of(later).moves(entry)
@@ -608,7 +613,7 @@ class SqlLedger:
             ) from error
 
     async def _store_answers(self, answers: Sequence[tuple[WriteIdentity, Answer]]) -> bool:
-        """Store the answers of completed writes, then delete the oldest records over the quota."""
+        """Store answers of completed writes; False on failure. Then delete those over the quota."""
         if not answers:
             return True
         now = self._clock()
@@ -634,7 +639,7 @@ class SqlLedger:
         self._quota.measured({row.key_id: row.size for row in found})
 
     async def _stored(self, steps: Sequence[Step]) -> bool:
-        """Execute SQL statements in one transaction. Logs a failure and returns False."""
+        """Execute SQL statements in one transaction. Logs a failure, and then returns False."""
 
         async def execute() -> None:
             async with self._transaction() as connection:
@@ -659,8 +664,8 @@ class SqlLedger:
     async def _transaction(self) -> AsyncIterator[AsyncConnection]:
         """Wait for the running transaction, then begin one and first store known outcomes.
 
-        So at most one delete of a worksheet has an unknown outcome, because a record has space for
-        the ID of one delete.
+        A record has space for the ID of one delete with unknown outcome. The stored outcomes ensure
+        that a worksheet has at most one such delete.
         """
         async with self._lock:
             settled: dict[bool, list[str]] = {False: [], True: []}
@@ -682,9 +687,9 @@ class SqlLedger:
 async def open_ledger(
     engine: AsyncEngine, clock: Callable[[], float], *, max_bytes: int = DEFAULT_BYTES
 ) -> AsyncIterator[SqlLedger]:
-    """Open the ledger of a database. `clock` returns seconds since the epoch.
+    """Open the ledger of a database. `clock` returns seconds since the epoch (`steady_clock`).
 
-    `max_bytes` limits the disk space of records.
+    `max_bytes` is the quota of disk space for records.
     """
     ledger = SqlLedger(engine, clock, max_bytes=max_bytes)
     await ledger.load()

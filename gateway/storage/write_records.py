@@ -1,14 +1,19 @@
 """Tables and SQL of the write ledger: records of idempotent writes, and notes of sent batches.
 
+A batch is the writes in one request to Google. A removal is a batch that removes or empties rows. A
+record, a note or a removal is open while the outcome at Google is unknown. A fence is metadata in
+the spreadsheet that proves that a batch was applied. Its token is unique to the batch.
+
 Rules
-- JSON is encoded here, so that its size is known. The size of a record is the size of its texts
-  plus a constant.
-- A batch that changes cells, removes rows or adds rows by key has a note, stored before the batch
-  is sent, without cells. After a crash, the next process finds the batch's outcome by its fence.
-  The note is deleted when the outcome is known.
-- The note of a batch that removed or emptied rows is kept while there are earlier records, whose
-  rows may have moved. A record stores the number of the last batch before it. If a removal was open
-  when the record was made, the order of the record and the removal is unknown.
+- JSON is encoded here, so that its size is known. The size of a record is the size of its JSON
+  texts plus a constant.
+- A batch that changes cells, removes rows, or adds rows by key (upsert) has a note without cells.
+  The note is stored before the batch is sent. After a crash, the next process finds the batch's
+  outcome by its fence. The note is deleted when the outcome is known.
+- The note of a removal is kept while there are earlier records, whose rows may have moved. A record
+  stores the ID of the last batch before it, so removals with higher IDs are later. If a removal was
+  open when the record was made, the order is unknown. Then the record stores minus the removal's
+  ID, and this removal also counts as later.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +55,7 @@ LAST_REMOVAL = (
     "coalesce((SELECT -min(id) FROM row_removals WHERE worksheet = :worksheet "
     "AND NOT is_applied AND removed <> '[]'), (SELECT max(id) FROM row_removals), 0)"
 )
-"""SQL: ID of the latest batch, or minus the lowest ID of open deletes in this worksheet."""
+"""SQL: minus the lowest ID of the worksheet's open removals, or else the ID of the latest batch."""
 
 
 ADD = sa.insert(sent_batches)
@@ -62,7 +67,7 @@ APPLIED = (
     sa.update(sent_batches).where(_IS_IT & ~_REMOVES_NONE).values(is_applied=True),
     sa.delete(sent_batches).where(_IS_IT & _REMOVES_NONE),
 )
-"""SQL: mark batches with these `tokens` as applied, or delete the notes if no row was removed."""
+"""SQL: mark removals with these `tokens` as applied; delete the notes of other such batches."""
 
 
 def is_noted(sending: Sending) -> bool:
@@ -75,7 +80,8 @@ def note_of(
 ) -> Mapping[str, object] | None:
     """Returns the database row for the note of a batch, or None if no write needs a note.
 
-    The row numbers are those before the batch.
+    The row numbers are those before the batch. `place` is "SPREADSHEET_ID/TITLE". `now` is stored
+    as the time at which the batch was sent.
     """
     noted = [each for each in sendings if is_noted(each)]
     if not noted:
@@ -103,7 +109,8 @@ _rows = msgspec.json.Decoder(_Rows)
 class BatchRows(msgspec.Struct, frozen=True, kw_only=True):
     """Row numbers and state of a batch in the database, without fence and worksheet.
 
-    If all rows below move (`is_exclusive`), `removed` has only the first removed row.
+    If `is_exclusive` is True, `removed` has at most the first removed row, below which all rows
+    move.
     """
 
     id: int
@@ -116,7 +123,7 @@ class BatchRows(msgspec.Struct, frozen=True, kw_only=True):
     token: str
 
     def moves(self, entry: Entry) -> bool:
-        """True if this batch moves or empties rows of the entry, if applied after its write."""
+        """True if this removal, applied after the entry's write, moves or empties rows of it."""
         if entry.is_at_end and (self.is_exclusive or self.removed[-1] >= entry.first_row):
             return True
         if self.is_exclusive:
@@ -201,7 +208,11 @@ PUT_UNLESS_TAKEN = upsert(
     where="idempotency_records.token = :seen AND idempotency_records.answer IS NULL "
     "OR idempotency_records.answer IS NOT NULL AND idempotency_records.sent_at <= :valid_from",
 )
-"""SQL: insert a record. It replaces an expired record, or the open record with the token `seen`."""
+"""SQL: insert a record, unless a record with the same scope exists.
+
+An existing record is replaced only if it is completed and was sent at `valid_from` or earlier, or
+if it is open and has the token `seen`.
+"""
 IS_OPEN = ~_is_completed
 OPEN = sa.select(records).where(IS_OPEN)
 
@@ -287,7 +298,9 @@ def open_write(
 ) -> OpenWrite | None:
     """Decode an open write of an earlier process from a record or a note.
 
-    Returns None if the row has no fence. Raises DamagedRow.
+    `numbers` are the numbers of the changed rows. Numbers below 1 are of new rows, and are ignored.
+    `is_exclusive`: other writes to the worksheet wait for the outcome. Returns None if the row has
+    no fence. Raises DamagedRow.
     """
     fence = fence_of(table, row)
     if fence is None:
@@ -310,9 +323,10 @@ def record_of(
     fence: Fence | None = None,
     answer: Answer | None = None,
 ) -> Mapping[str, Any]:
-    """Returns the record of a write by column name: open with `sending`, completed with `answer`.
+    """Returns the record of a write by column name.
 
-    Long texts become digests.
+    The record is open with `sending` and `fence`, or completed with `answer`. `now` is stored as
+    the time of the write. The texts `identity.texts` become digests.
     """
     cells: Sequence[Sequence[object]] = sending.rows if sending else ()
     if identity.texts:
@@ -341,7 +355,7 @@ def size_of(record: Row) -> int:
 
 
 def purge(now: float, added: int) -> sa.Executable:
-    """SQL: delete up to 20 expired records, or up to twice `added`, the oldest first."""
+    """SQL: delete the oldest expired records: up to twice `added`, or up to 20 if that is more."""
     old = (
         sa.select(records.c.scope)
         .where(_may_expire & (records.c.sent_at <= now - KEPT_SECONDS))
@@ -352,9 +366,9 @@ def purge(now: float, added: int) -> sa.Executable:
 
 
 def purge_removals(place: str | None = None) -> sa.Delete:
-    """SQL: delete notes of applied deletes that are older than all records of the worksheet.
+    """SQL: delete notes of applied removals that are older than all records of the worksheet.
 
-    `place` limits the statement to one worksheet ("spreadsheet ID/title").
+    `place` limits the statement to one worksheet ("SPREADSHEET_ID/TITLE"). None means all.
     """
     is_before = records.c.last_removal < sent_batches.c.id
     has_records = sa.exists().where((records.c.worksheet == sent_batches.c.worksheet) & is_before)

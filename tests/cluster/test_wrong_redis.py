@@ -174,7 +174,7 @@ def test_options_of_the_url_are_checked(options: str, is_right: bool) -> None:
         problems = list(error.problems)
 
     assert (problems == []) == is_right
-    assert all(each.startswith("cluster.redis: an option after the ?") for each in problems)
+    assert all(each.startswith('cluster.redis: an option after "?"') for each in problems)
     assert SECRET not in str(problems)
 
 
@@ -183,7 +183,9 @@ def test_a_missing_certificate_file_is_named() -> None:
     with pytest.raises(ConfigError) as caught:
         check_url(f"rediss://:{SECRET}@host/0?ssl_ca_certs=/nowhere/ca.pem")
 
-    assert caught.value.problems == ["cluster.redis: the file of ssl_ca_certs does not exist"]
+    assert caught.value.problems == [
+        "cluster.redis: the file of the option ssl_ca_certs does not exist"
+    ]
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -79,7 +79,7 @@ def test_a_database_is_migrated_before_its_first_key(command: Command, empty: Po
     result = command(*created)
 
     assert too_early.exit_code == 2
-    assert "run sheets-gateway storage migrate" in too_early.output
+    assert "run `sheets-gateway storage migrate`" in too_early.output
     assert [each.output for each in migrated] == [f"{empty} has the tables of schema 0008\n"] * 2
     assert result.exit_code == 0
     assert [record.name for record in records(empty)] == ["new"]

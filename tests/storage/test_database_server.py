@@ -166,4 +166,4 @@ async def test_a_missing_driver_is_reported(tmp_path: Path) -> None:
     )
     _, errors = await process.communicate()
 
-    assert b"PostgreSQL needs asyncpg: install sheets-gateway[cluster]" in errors
+    assert b"PostgreSQL needs asyncpg: install `sheets-gateway[cluster]`" in errors

@@ -220,7 +220,7 @@ async def test_a_server_is_migrated_by_command_only(postgres: PostgresServer) ->
             pass
     assert refusal.value.problems == [
         f"access.database: {database} lacks tables of this version: run "
-        "sheets-gateway storage migrate"
+        "`sheets-gateway storage migrate`"
     ]
 
 

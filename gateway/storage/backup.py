@@ -129,7 +129,9 @@ def _copied(source: Path, copy: Path, target: Path) -> StoreContent:
             writing.execute("PRAGMA journal_mode = DELETE").fetchone()
             (found,) = writing.execute("PRAGMA integrity_check(1)").fetchone()
             if found != "ok":
-                raise ConfigError(f"{source} is damaged and was not copied: {found}")
+                raise ConfigError(
+                    f"{source} is damaged and was not copied: {found}. Use an earlier backup"
+                )
             return _content(writing)
     except (sqlite3.Error, OSError) as error:
         if getattr(error, "sqlite_errorcode", None) in _UNWRITTEN:

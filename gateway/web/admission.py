@@ -1,14 +1,15 @@
-"""Admission: authenticate, charge and authorise a request before the rest of it is parsed.
+"""Admission: authenticate, charge and authorise a request before parameters and body are parsed.
 
 Rules
-- Admission makes no call to Google. A request with a valid key is charged before any later error.
-- Credentials are trimmed. An empty value counts as absent. All headers and parameters for
-  credentials are read. Two different values are an error, so that no proxy or log attributes a
-  request to another key.
-- A create-only key can send only creates, which `gateway.web.forms` answers.
+- To charge a request is to count it for the rate limit of its key. A request with a valid key is
+  charged before any later error. Admission makes no call to Google.
+- Credentials are the API key and the spreadsheet ID. They are trimmed. An empty value counts as
+  absent. All headers and parameters for credentials are read. Two different values are an error, so
+  that no proxy or log attributes a request to another key.
+- A create-only key can create rows, and do nothing else. `gateway.web.forms` answers its requests.
 - Authorised reads are cached. The cache key is a digest of credentials, worksheet and origin, with
-  a random secret of the process, so that no API key is stored. An entry has the caller and the read
-  access, but no rates: each request is charged.
+  a random secret of the process, so that no API key is stored. A read is charged even if the cache
+  has its entry.
 - An entry expires when the active keys must be refreshed, or when a change of keys is signalled, so
   that no revocation is delayed.
 """
@@ -62,7 +63,8 @@ class Admitted(msgspec.Struct, frozen=True):
 class Admission:
     """Authenticates, charges and authorises requests.
 
-    `identify` is a method of `Gatekeeper`. `proxies` are the trusted reverse proxies.
+    `identify` (`Gatekeeper.identify`) returns the caller of an API key. `proxies` are the trusted
+    reverse proxies.
     """
 
     identify: Callable[[str | None, WhereFrom], Awaitable[Caller]]
@@ -71,7 +73,7 @@ class Admission:
     proxies: Sequence[Proxy]
 
     async def admit(self, request: Request, operation: Signature) -> Admitted:
-        """Authenticate, charge and authorise a request."""
+        """Authenticate, charge and authorise a request. Raises the error of the first failure."""
         event, head = request.event, request.head
         event.operation = operation.kind
         parameters = sift(request.scope["query_string"], operation)
@@ -114,10 +116,10 @@ class Admission:
         return Admitted(caller, target, lease, asked, unknown, is_typed, credentials)
 
     async def has_right(self, request: Request, right: Callable[[Caller], bool]) -> bool:
-        """True if the request has a key with this right, or a create-only key.
+        """True if `right` returns True for the caller. False without a valid key.
 
-        The request is not charged. Admission later refuses the create-only key. Raises
-        KeysUnavailable.
+        Also True for a create-only key, so that `admit` refuses it with `CreateOnlyKey`. The
+        request is not charged. Raises KeysUnavailable.
         """
         scope = request.scope
         try:
@@ -135,10 +137,10 @@ class Admission:
     async def recognise(
         self, request: Request, parameters: Sifted, operation: Signature
     ) -> tuple[Caller, str | None, RateLease]:
-        """Authenticate and charge a request. Raises an error for its origin or wrong parameters.
+        """Authenticate and charge a request, and check its origin and its parameters.
 
-        Returns the caller, the ID of the spreadsheet that the request names or None, and the
-        rate-limit lease.
+        Returns the caller, the spreadsheet ID of the request (None without one), and the rate-limit
+        lease. Raises an error if a check fails.
         """
         head, scope, is_write = request.head, request.scope, operation.is_write
         key, spreadsheet = find_credentials(head, parameters.credentials)
@@ -185,7 +187,8 @@ def _authorised(
 ) -> tuple[Target, str]:
     """Authorise access to a worksheet by its title, or by another decoding of the title.
 
-    Returns the target and the name of the decoding, which is "" for the title as it is.
+    Returns the target and the name of the decoding, which is "" for the title as it is. Raises
+    the errors of `authorise`.
     """
     try:
         return authorise(caller, spreadsheet=spreadsheet, worksheet=title, writes=writes), ""
@@ -204,7 +207,10 @@ class Credentials(NamedTuple):
 
 
 def find_credentials(head: Head, parameters: bytes) -> Credentials:
-    """Find API key and spreadsheet ID in headers and in the query `parameters`."""
+    """Find API key and spreadsheet ID in headers and in `parameters`, an encoded query string.
+
+    Raises AmbiguousCredentials for two different values.
+    """
     key = _find_key(head, parameters)
     spreadsheets = _in_headers(head, SPREADSHEET_HEADERS)
     if parameters:
@@ -235,7 +241,7 @@ SPREADSHEET_HEADERS: Mapping[bytes, Callable[[str], str]] = {
 
 
 def _in_headers(head: Head, places: Mapping[bytes, Callable[[str], str]]) -> list[str]:
-    """Return the values of these headers, each parsed by its function, without empty values."""
+    """Return the values of headers that are not empty. `places` has a parser by header name."""
     found: list[str] = []
     for name, read in places.items():
         for value in head.lines.get(name, ()):
@@ -250,7 +256,10 @@ def _in_url(parameters: bytes, name: str) -> list[str]:
 
 
 def _only(values: Sequence[str], what: str) -> str | None:
-    """Return the only value, or None without a value. Raises an error for different values."""
+    """Return the only value, or None without a value.
+
+    Raises AmbiguousCredentials for different values, which the message calls `what`.
+    """
     if not values:
         return None
     if len(values) > 1 and len(set(values)) > 1:
@@ -260,7 +269,7 @@ def _only(values: Sequence[str], what: str) -> str | None:
 
 MAX_KEPT = 4096
 LONGEST_TITLE = 256
-"""Maximum characters of a cached title. Titles in Google Sheets are shorter."""
+"""Maximum characters of a title in the cache. A read with a longer title is not cached."""
 
 _CREDENTIAL_HEADERS = frozenset((*KEY_HEADERS, *SPREADSHEET_HEADERS, b"origin"))
 """Headers that can change the rights of a read, and so are part of the cache key."""
@@ -269,7 +278,10 @@ _DIGEST_BYTES = 16
 
 
 class CachedCaller(NamedTuple):
-    """Cache entry: an authorised caller and worksheet. `until_seconds` is the entry's expiry."""
+    """Cache entry: an authorised caller and worksheet.
+
+    `until_seconds` is the expiry of the entry, in seconds of the cache's timer.
+    """
 
     caller: Caller
     target: Target
@@ -295,9 +307,10 @@ class AuthCache:
     ) -> tuple[bytes, CachedCaller | None]:
         """Return the cache key of a request, and its valid entry or None.
 
-        `credentials` are query parameters, `segment` is the worksheet's segment of the path. Header
-        lines and URLs cannot contain the separators of the digested bytes.
+        `credentials` are the encoded query parameters for credentials. `segment` is the encoded
+        name of the worksheet from the path.
         """
+        # No header or URL contains the separators: line feed and NUL.
         parts = [self._secret, credentials, segment.encode("latin-1", "replace")]
         for name, values in head.lines.items():
             if name in _CREDENTIAL_HEADERS:
@@ -308,7 +321,11 @@ class AuthCache:
         return key, found if is_valid else None
 
     def put(self, key: bytes, caller: Caller, target: Target, reading: str = "") -> None:
-        """Cache an authorised read, unless its API key has an expiry."""
+        """Cache an authorised read, unless its API key has an expiry or its title is too long.
+
+        `key` is the cache key from `find`, `reading` the name of the title's lenient decoding. A
+        full cache is cleared.
+        """
         if caller.expires or len(target.worksheet.title) > LONGEST_TITLE:
             return
         if len(self._kept) >= MAX_KEPT:

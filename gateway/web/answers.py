@@ -1,8 +1,9 @@
 """Success answers: JSON of records, header lines of reads and writes.
 
-Rules for `Age` and `Cache-Status` (RFC 9211): `hit` means a cached answer, even after a failed call
-to Google. `fwd` means that rows were read for the request. Times are whole seconds, rounded down.
-Stale answers have a negative `ttl`.
+Rules for `Age` and `Cache-Status` (RFC 9211): `hit` means that the request did not wait for Google.
+`fwd=miss` and `fwd=request` mean that rows were read for the request. `fwd=stale` means that the
+read failed, and that the answer has cached rows. `ttl` is the number of seconds until the rows
+expire, and negative for expired rows. Times are whole seconds, rounded down.
 """
 
 import json
@@ -31,7 +32,7 @@ CACHING = "private, no-cache"
 CACHE = "sheets-gateway"
 _DETAIL_ALONE = "; detail=alone"
 ALONE = f"{CACHE}; fwd=method{_DETAIL_ALONE}"
-"""`Cache-Status` if processes might not see each other's writes, for example without Redis."""
+"""`Cache-Status` of a write that other processes can miss until their cached rows expire."""
 
 VARY = (b"vary", b"Accept, Accept-Encoding")
 """`Vary` line of answers with rows. The frame adds `Origin`."""
@@ -54,11 +55,11 @@ class Answer(msgspec.Struct, frozen=True):
     may_be_compressed: bool = False
     """True if compression is allowed: the body has no strong ETag."""
     rows: int = 0
-    """Number of rows in the body, or of written rows; 0 for an export, which counts its rows."""
+    """Number of rows in the body, or of written rows; 0 for an export, counted when it is sent."""
 
 
 def written_headers(settled: Settled) -> dict[str, str]:
-    """Return `X-Ignored-Fields`, `Cache-Status` and `Idempotent-Replayed` of a write, if needed."""
+    """Return the headers of a write: ignored fields, cache status, replay. Can be empty."""
     ignored = dict.fromkeys(chain.from_iterable([row.ignored for row in settled.results]))
     headers = {"X-Ignored-Fields": listed(tuple(ignored))} if ignored else {}
     if settled.is_alone:
@@ -92,10 +93,13 @@ def header_lines(headers: Mapping[str, str]) -> HeaderLines:
 
 @dataclass(frozen=True, eq=False)
 class JsonEncoder:
-    """Encoder of rows and pages as JSON. There is one encoder for each JSON value of cells."""
+    """Encoder of rows and pages as JSON.
+
+    Cache keys contain the encoder, so there is only one for each combination of attributes.
+    """
 
     empty: object
-    """The value of an empty cell; UNSET leaves the field out."""
+    """JSON value of an empty cell: None or ""; UNSET leaves the field out."""
     is_typed: bool = False
     """True if cells are typed values (`gateway.table.typed`), not displayed texts."""
 
@@ -103,7 +107,11 @@ class JsonEncoder:
         return [*map(_encode, rows)]
 
     def page(self, rows: Bodies, paging: Paging, cursor: str | None = None) -> Encoded:
-        """Encode a page of rows with a weak ETag. `cursor` is "" on the last page, or None."""
+        """Encode a page of rows with a weak ETag.
+
+        `cursor` is the cursor of the next page, "" on the last page (null in the JSON), or None to
+        leave the member out.
+        """
         end = b'],"hasNextPage":true' if paging.has_next else b'],"hasNextPage":false'
         if cursor is not None:
             end += b',"cursor":' + (b'"%b"' % cursor.encode("ascii") if cursor else b"null")
@@ -137,7 +145,7 @@ def shaped(record: Record, empty_cell: EmptyCell) -> Record:
 def listed(names: Sequence[str]) -> str:
     """Encode names for a header line, each as a JSON string in ASCII. Cuts long names and lists.
 
-    Without the limit, a client could not read the head of an answer, and would repeat its write.
+    With a very long line, a client could not read the answer, and would repeat its write.
     """
     return ", ".join(json.dumps(name[:_LONGEST_NAME]) for name in names[:_MOST_NAMES])
 
@@ -150,9 +158,10 @@ def read_answer(
     content_type: tuple[bytes, bytes] = _JSON,
     lines: HeaderLines = (),
 ) -> Answer:
-    """Return the answer to a read, or 304 without a body if `If-None-Match` has its ETag.
+    """Return the answer to a read, or 304 without a body if `If-None-Match` has the answer's ETag.
 
-    Only a `Served` answer gets `Age` and `Cache-Status`.
+    Only a `Served` answer gets `Age` and `Cache-Status`. `no_cache`: the request asked for fresh
+    rows. `lines` are additional header lines.
     """
     if isinstance(served, Served):
         encoded, freshness = served.encoded, served.freshness
@@ -181,7 +190,8 @@ def freshness_lines(
 ) -> HeaderLines:
     """Return the header lines `Age` and `Cache-Status`. Times are in whole seconds.
 
-    `reason` says why the rows are stale, or is "". `no_cache`: the request asked for fresh rows.
+    For `is_hit`, `reason` and `is_alone` see `Freshness`. `no_cache`: the request asked for fresh
+    rows.
     """
     alone = _DETAIL_ALONE if is_alone else ""
     if not is_hit and not reason:

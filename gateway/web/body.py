@@ -55,7 +55,10 @@ _UNREAD = {
 _ESCAPED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _BLANKS = b" \t\r\n" + BOM_UTF8
 _MOST_BLANK_BYTES = 1024
-"""Maximum number of blanks read before a list. This read precedes authentication."""
+"""Maximum bytes of blanks that are read to find the `[` of a list. After more, it is not found.
+
+The limit is low, because the key is checked later.
+"""
 LAST_ROW = 99_999_999
 """Maximum row number in a body, the same as in paths."""
 
@@ -79,7 +82,10 @@ Updates = tuple[tuple[int, Fields], ...]
 
 
 async def read_body(request: Request, key_id: str, parse: Callable[[bytes, str], T]) -> T:
-    """Read the body, and parse it with its media type, in a thread if the body is long."""
+    """Read the body, and return the result of `parse` for the body and its media type.
+
+    Long bodies are parsed in a thread, one body of each API key at a time.
+    """
     body, content_type = await _read(request)
     if content_type == FORM and not body.lstrip().startswith(JSON_STARTS):
         body = without_override(request, body)
@@ -88,7 +94,10 @@ async def read_body(request: Request, key_id: str, parse: Callable[[bytes, str],
 
 
 async def begins_list(request: Request) -> bool:
-    """True if the body begins with `[`. The body can still be read from the start."""
+    """True if the body begins with `[`. Raises RequestTimeout if the body does not arrive.
+
+    The body can still be read from the start.
+    """
     receive, messages = request.receive, list[Message]()
     start, more_body = b"", True
     try:
@@ -109,12 +118,18 @@ async def begins_list(request: Request) -> bool:
 
 
 def parse_fields(body: bytes, content_type: str) -> Fields:
-    """Parse and check the fields of a JSON object or a form. Raises InvalidBody without fields."""
+    """Parse and check the fields of a JSON object or a form.
+
+    Raises UnsupportedMediaType, and InvalidBody if the body is invalid or has no field.
+    """
     return _object_fields(_decoded(body, content_type))
 
 
 def parse_rows(body: bytes, content_type: str) -> RowsBody:
-    """Parse a JSON list of at most 500 objects, or one row as `parse_fields` does."""
+    """Parse a JSON list of at most 500 objects, or one row from an object or a form.
+
+    Raises UnsupportedMediaType, and InvalidBody if the body is invalid or has an empty row.
+    """
     decoded = _decoded(body, content_type)
     if isinstance(decoded, list) and not isinstance(decoded, Pairs):
         rows = tuple(fields for _, fields in _listed_rows(decoded, "create"))
@@ -125,7 +140,7 @@ def parse_rows(body: bytes, content_type: str) -> RowsBody:
 
 
 def form_fields(form: Form) -> Fields:
-    """Check the fields of a form. Raises InvalidBody if all values are empty."""
+    """Check a form, and return its fields to store. Raises InvalidBody if all values are empty."""
     fields = _object_fields(form)
     if all(value == "" for value in fields.values()):
         raise invalid_body(_BLANK_FORM)
@@ -133,7 +148,10 @@ def form_fields(form: Form) -> Fields:
 
 
 def parse_updates(body: bytes, content_type: str) -> Updates:
-    """Parse a JSON list of at most 500 objects, each with `rowIndex` and a field to write."""
+    """Parse a JSON list of at most 500 objects, each with `rowIndex` and a field to write.
+
+    Raises UnsupportedMediaType and InvalidBody.
+    """
     decoded = _decoded(body, content_type)
     if not isinstance(decoded, list) or isinstance(decoded, Pairs):
         raise _of_another_shape(decoded, "a JSON list of objects, each with its rowIndex")
@@ -178,12 +196,13 @@ def _object_fields(decoded: object) -> Fields:
 def _listed_rows(elements: Sequence[object], verb: Literal["create", "update"]) -> Updates:
     """Check the rows of a list. Returns row number (0 for a create) and fields of each row.
 
-    Raises InvalidBody. The check stops at the maximum number of problems.
+    Each row of an "update" needs its own `rowIndex`. Raises InvalidBody with at most `MAX_PROBLEMS`
+    problems.
     """
     if not elements:
         raise invalid_body(f"The list contains no row to {verb}. Send at least one.")
     if len(elements) > MAX_ROWS:
-        raise invalid_body(f"The list has more than {MAX_ROWS} rows. Send it in several requests.")
+        raise invalid_body(f"The list exceeds the limit of {MAX_ROWS} rows. Send several lists.")
     rows: list[tuple[int, Fields]] = []
     taken: set[int] = set()
     problems: list[Problem] = []
@@ -212,7 +231,10 @@ def _listed_rows(elements: Sequence[object], verb: Literal["create", "update"]) 
 
 
 def _row_number(fields: Fields, taken: Collection[int]) -> tuple[int, str | None]:
-    """Return the `rowIndex` of an update and None. If invalid, return 0 and the problem."""
+    """Return the `rowIndex` of an update and None. If invalid, return 0 and the problem.
+
+    `taken` are the row numbers before it in the list. A row number in `taken` is a problem.
+    """
     value = fields.get(ROW_INDEX)
     if value is None:
         return 0, f"{ROW_INDEX} is missing. It is the number of the row to update."
@@ -233,7 +255,8 @@ def _stored(fields: Fields) -> Fields:
 async def _read(request: Request) -> tuple[bytes, str]:
     """Return the body, and its media type in lower case without parameters.
 
-    Raises an error for compressed bodies, because they can expand to any size.
+    Raises UnsupportedMediaType for a compressed body, which can expand to any size, BodyTooLarge,
+    and RequestTimeout if the body does not arrive.
     """
     head, settings = request.head, request.state["server"]
     if (head.first(b"content-encoding") or "").strip().lower() not in ("", "identity"):
@@ -270,17 +293,20 @@ def _decode_text(body: bytes) -> str:
         is_utf16 = body.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
         found = "it is UTF-16" if is_utf16 else "this byte is of another encoding, such as Latin-1"
         raise invalid_body(
-            f"The body is not UTF-8 at byte {error.start}: {found}. Encode it as UTF-8."
+            f"The body is not UTF-8 at byte offset {error.start}: {found}. Encode it as UTF-8."
         ) from error
 
 
 def parse_form(body: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the names and values of a form (WHATWG URL, 5.1) of percent-encoded UTF-8."""
+    """Yield names and values of a form (WHATWG URL, 5.1).
+
+    Raises InvalidBody if the form has too many fields or is not percent-encoded UTF-8.
+    """
     text = _decode_text(body)
     if MULTIPART.match(text):
         raise invalid_body(_UNREAD["multipart/form-data"])
     if text.count("&") >= MAX_FIELDS:
-        raise invalid_body(f"The form has more than {MAX_FIELDS} fields. Send fewer.")
+        raise invalid_body(f"The form exceeds the limit of {MAX_FIELDS} fields. Send fewer.")
     for field in filter(None, text.split("&")):
         name, _, value = field.replace("+", " ").partition("=")
         yield _unescaped(name), _unescaped(value)
@@ -294,4 +320,4 @@ def _unescaped(text: str) -> str:
 
 
 def _too_large(max_bytes: int) -> BodyTooLarge:
-    return BodyTooLarge(f"The body is larger than {max_bytes} bytes. Send fewer rows at once.")
+    return BodyTooLarge(f"The body exceeds the limit of {max_bytes} bytes. Send fewer rows.")

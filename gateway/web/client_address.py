@@ -1,16 +1,19 @@
 """Client address of a request, also behind proxies.
 
 Rules:
-- The client address is the socket's address, unless the socket's peer is a trusted proxy. Then it
-  is the last address in the proxy's header that is not a trusted proxy. A client can forge earlier
-  addresses.
+- The peer is the other end of the socket. Its address is the client address, unless the peer is a
+  trusted proxy.
+- Each proxy appends the address of its own peer to a header, X-Forwarded-For or Forwarded (RFC
+  7239). The header is read from its end. The first address that is not a trusted proxy is the
+  client address. A client can forge the addresses before it.
+- A text in the header that is not an address ends the search. The proxy that was read last then
+  counts as the client.
 - The peer of a Unix socket has no address. The peer is trusted if "unix" is configured.
-- The search ends at a text that is not an address, and finds the last proxy before this text.
-- X-Forwarded-For and Forwarded (RFC 7239) have the same meaning. A proxy that writes one header can
-  pass the other unchanged. So a header that names no client is ignored if the other names a client.
-- If both headers name different clients, one header is forged. Wrong keys then count for the
-  proxy's address. The limit of concurrent requests counts both clients, separate from their other
-  requests: a client can neither avoid its own limit nor exhaust another client's limit.
+- A proxy that writes one of the two headers can pass the other from the client unchanged. So a
+  header that names no client is ignored if the other names a client.
+- If the headers name different clients, one header is forged. Wrong keys then count for the proxy's
+  address. The limit of concurrent requests counts the request for both clients, separate from their
+  other requests: a client can neither avoid its own limit nor exhaust another client's limit.
 - A request whose header names no client counts for the proxy, because a client can damage the
   header. A request without these headers is the proxy's own.
 """
@@ -27,7 +30,7 @@ from gateway.web.head import head_of
 
 MAX_HOPS = 32
 _LONGEST_HOP = 100
-"""Maximum length of an address in a header: IPv6 with zone, port and blanks around."""
+"""Maximum characters of an address in a header, enough for IPv6 with zone, port and blanks."""
 _KEPT = 1024
 """Maximum number of cached addresses."""
 
@@ -36,7 +39,10 @@ _WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 
 
 def client_address(scope: Scope, proxies: Sequence[Proxy]) -> str:
-    """Return the client's address, or "" if unknown, as for the peer of a Unix socket."""
+    """Return the client's address, or a proxy's if the headers name no client or two.
+
+    Returns "" for the peer of a Unix socket, which has no address.
+    """
     peer = _peer(scope)
     if not is_from_proxy(scope, proxies):
         return peer
@@ -47,9 +53,10 @@ def client_address(scope: Scope, proxies: Sequence[Proxy]) -> str:
 
 
 def counted_addresses(scope: Scope, proxies: Sequence[Proxy]) -> Collection[str]:
-    """Return the addresses for which a trusted proxy's request counts in limits.
+    """Return the client addresses whose limits a request from a trusted proxy counts for.
 
-    Empty for a request of the proxy itself; two addresses if the headers contradict each other.
+    Returns the proxy's address if a damaged header names no client, two addresses if the headers
+    contradict each other, and none for a request of the proxy itself.
     """
     peer, hop_lists = _peer(scope), _hop_lists(scope)
     clients = _clients(hop_lists, peer, proxies)
@@ -75,7 +82,11 @@ def _peer(scope: Scope) -> str:
 
 
 def _hop_lists(scope: Scope) -> Sequence[Sequence[str]]:
-    """Return the last `MAX_HOPS` texts of X-Forwarded-For and of Forwarded, if present."""
+    """Return one list of texts for each header that is present: X-Forwarded-For, Forwarded.
+
+    A list has the last `MAX_HOPS` addresses of the header, not parsed. The last element is the
+    address that the proxy nearest to the gateway added.
+    """
     head = head_of(scope)
     listed = [hop for line in head.values(b"x-forwarded-for") for hop in line.split(",")]
     forwarded = [hop for line in head.values(b"forwarded") for hop in _hops(line)]
@@ -83,13 +94,20 @@ def _hop_lists(scope: Scope) -> Sequence[Sequence[str]]:
 
 
 def _clients(hop_lists: Sequence[Sequence[str]], peer: str, proxies: Sequence[Proxy]) -> set[str]:
-    """Return the client's address by each list of addresses, without trusted proxies."""
+    """Return the different client addresses that the headers name: none, one or two.
+
+    `hop_lists` has one list of texts for each header.
+    """
     found = {_last_hop(hops, peer, proxies) for hops in hop_lists} - {peer}
     return {each for each in found if not _is_proxy(_address(each), proxies)}
 
 
 def _last_hop(hops: Sequence[str], peer: str, proxies: Sequence[Proxy]) -> str:
-    """Return the last address that is not a trusted proxy's, else the last proxy reached."""
+    """Return the last address in `hops`, one header's texts, that is not a trusted proxy's.
+
+    The search begins at the end. At a text that is not an address, and at the start of the list, it
+    returns the proxy that it read last, or `peer` if it read none.
+    """
     last = peer
     for hop in reversed(hops):
         address = _address(hop)
@@ -108,7 +126,7 @@ def _is_proxy(address: IPv4Address | IPv6Address | None, proxies: Sequence[Proxy
 
 
 def _hops(line: str) -> Sequence[str]:
-    """Return the `for` of each element of a Forwarded line; [""] for a malformed line.
+    """Return the value of `for` in each element of a Forwarded line; [""] for a malformed line.
 
     An element without `for` is "". A comma within quotes does not separate elements: the proxy can
     quote a host that the client chose.
@@ -134,7 +152,10 @@ def _address(hop: str) -> IPv4Address | IPv6Address | None:
 
 @lru_cache(_KEPT)
 def _parsed(text: str) -> IPv4Address | IPv6Address | None:
-    """Parse an address with or without a port. An IPv4-mapped IPv6 address becomes IPv4."""
+    """Parse an address with or without a port. Returns None for another text.
+
+    An IPv4-mapped IPv6 address becomes IPv4.
+    """
     match = _WITH_PORT.fullmatch(text.strip())
     try:
         address = ip_address((match[1] or match[2]) if match else text.strip())

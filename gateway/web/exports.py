@@ -43,12 +43,12 @@ from gateway.worksheets.access import Target
 from gateway.worksheets.exports import Cells, Export
 
 ROWS_PER_REQUEST = 1_000
-"""Number of exported rows that cost one request more."""
+"""An export of n rows is charged as 1 + n // ROWS_PER_REQUEST requests."""
 PART_BYTES = 65_536
 """Size of a part in bytes. A client must take a part within `answer_timeout_seconds`."""
 
 RAW = "raw"
-"""Value of the parameter `formulas`: CSV without apostrophes before formulas."""
+"""Value of the parameter `formulas` for CSV without apostrophes before formulas."""
 _TEXTS = frozenset({str, type(None)})
 _EXPOSED = "Content-Disposition"
 _CONTENT_TYPES = {"csv": CSV_TEXT, "ndjson": NDJSON_TEXT, "json": JSON_TEXT}
@@ -60,7 +60,10 @@ class ExportAsked(msgspec.Struct, frozen=True):
     """Parsed parameters of an export."""
 
     query: Query
-    """Query of the rows. Its limit is at most one above the plan's limit, to find an excess."""
+    """Query of the rows. Its limit is at most the plan's maximum plus one.
+
+    If the additional row exists, the export is refused.
+    """
     no_cache: bool
     format: str
     is_raw: bool
@@ -86,7 +89,11 @@ async def parse_export(request: Request, admitted: Admitted) -> Asked:
 def _parse_export(
     text: bytes, accepted: str, max_rows: int, again: parameters.Leniency
 ) -> ExportAsked:
-    """Parse the parameters of an export. `max_rows` is the plan's limit of exported rows."""
+    """Parse the parameters of an export, an encoded query string.
+
+    `accepted` is the format that `Accept` prefers, or "". `max_rows` is the plan's maximum of
+    exported rows. `again` has the parameters to decode once more.
+    """
     asking = parameters.asking_of(text, again)
     named = (parameters.single_text(asking, FORMAT) or accepted).strip().lower()
     if named not in FORMATS:
@@ -94,8 +101,8 @@ def _parse_export(
     formulas = parameters.single_text(asking, FORMULAS)
     if formulas is not None and (named != "csv" or formulas.strip().lower() != RAW):
         raise InvalidQuery(
-            f"{FORMULAS} must be {RAW}, and needs {FORMAT}=csv. Texts that look like formulas are "
-            "then exported without an apostrophe before them."
+            f"{FORMULAS} can only be '{RAW}', together with {FORMAT}=csv. Texts that look like "
+            "formulas then get no apostrophe in front. Otherwise remove the parameter."
         )
     limit = parameters.parse_count(asking, "limit")
     query = parameters.parse_query(asking, max_limit=0)
@@ -191,7 +198,10 @@ class Lines:
 
 
 def _csv_block(export: Export, rows: Sequence[int], cells: Cells, *, is_raw: bool) -> Work[bytes]:
-    """Encode some rows as CSV (RFC 4180) in UTF-8."""
+    """Encode the rows with these numbers as CSV (RFC 4180) in UTF-8.
+
+    Texts that look like formulas get an apostrophe in front, unless `is_raw`.
+    """
     columns: list[Sequence[object]] = []
     for column, shown in cells.items():
         yield 2 * len(rows)
@@ -210,7 +220,11 @@ def csv_lines(lines: Iterable[Sequence[object]]) -> bytes:
 def _guarded(
     export: Export, column: int, rows: Sequence[int], shown: Sequence[Any]
 ) -> Sequence[object]:
-    """Return the cells of a column, with an apostrophe before texts that look like formulas."""
+    """Return the cells `shown` of a column, with an apostrophe before texts like formulas.
+
+    `column` is the column's number from 0, `rows` are the row numbers of the cells. A cell with a
+    number, such as -5, gets no apostrophe.
+    """
     kinds = {*map(type, shown)} if export.is_typed else _TEXTS
     texts = shown if kinds <= _TEXTS else [cell for cell in shown if isinstance(cell, str)]
     if not has_sign(filter(None, texts)):
@@ -244,7 +258,7 @@ def _json_block(
     encoder: answers.JsonEncoder,
     is_list: bool,
 ) -> Work[bytes]:
-    """Encode some rows as elements of a JSON list, or as JSON lines."""
+    """Encode some rows as JSON: with `is_list` elements of a list, otherwise one line each."""
     yield 2 * len(rows) * (1 + len(cells))
     found = export.table.row_objects(rows, export.selected, encoder.empty, cells=cells)
     records = encoder.rows(found)

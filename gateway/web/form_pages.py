@@ -1,11 +1,11 @@
 """HTML answers to visitors who sent a form of a static page: thanks, and errors.
 
 Rules
-- Only a browser's form, whose key is not in a header, gets HTML. Other requests get JSON. Both have
-  the same status and text.
+- A form gets HTML if a browser sent it, and its key is not in a header. Other requests get JSON.
+  Both answers have the same status and text.
 - A page has no script, no external file, and one inline style, whose hash is in the
   Content-Security-Policy. All texts are escaped.
-- The link back leads to `Referer` if its origin is `Origin`.
+- The page has a link back to the URL in `Referer`, if this URL has the origin in `Origin`.
 """
 
 from base64 import b64encode
@@ -65,7 +65,10 @@ def is_browser_form(request: Request) -> bool:
 
 
 def thanks_page(request: Request, headers: Mapping[str, str], rows: int) -> Answer:
-    """Return the HTML page for a stored form, with these headers."""
+    """Return the HTML page for a stored form, with these headers.
+
+    `rows` is the number of written rows for the log: 1, or 0 if the form was discarded.
+    """
     text = "<p>Your form was received. You can close this page.</p>"
     return _answer(201, "Thank you", [text, _link_back(request)], headers, rows)
 

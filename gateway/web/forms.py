@@ -3,25 +3,26 @@
 Rules
 - Three fields of a form are never stored: `_next`, `_gotcha`, `_id`. JSON fields with these names
   are stored.
-- `_next` must be an absolute URL with an origin of the key. With another URL nothing is written. A
-  relative URL would lead to the gateway.
+- `_next` must be an absolute URL whose origin the key allows. With another URL nothing is written.
+  A relative URL would lead to the gateway.
 - People do not see the field `_gotcha`. If a program fills it, the form is not written, and the
   program gets the answer of a stored form.
 - `_id` and the fields together are the idempotency key: a double click creates one row, another
   text creates another row. A repetition waits for the first submission, because the browser
   displays only the answer to the repetition.
-- Limits count forms, and all requests of a create-only key with origins, because pages contain this
-  key: requests per address, refused ones too, and writes to Google. If the key needs a Turnstile
-  token, all its creates need one, JSON too.
-- Cloudflare accepts a token for 5 minutes, but a repetition can come later. So the process stores
-  the accepted token of each submission. Another token is checked even with the same fields:
-  otherwise answers could reveal submissions to programs.
+- A create-only key with origins is public, because pages contain it. So all its requests have two
+  more limits: requests per client address (refused requests count, too), and writes to a worksheet
+  per minute. Forms with other create-only keys have the same limits.
+- If the key needs a Turnstile token, all its creates need one, JSON too. Cloudflare accepts a token
+  for 5 minutes, but a repetition can come later. So the process stores the accepted token of each
+  submission. A repetition with another token is checked again: otherwise a program could find out
+  whether somebody has submitted the same fields.
 - In `multipart/form-data` a part with a file name is an error, because cells hold no files. A body
   without its last boundary is an error, so that no cut text is stored. Browsers send `"`, CR and LF
   in names as `%22`, `%0D` and `%0A`.
 - No answer contains data of the sheet: it has only the stored fields with the values of the client,
   without number, path or ETag of the row. Error messages that could quote the sheet are replaced by
-  fixed texts. Of the problems, only names that the client sent remain.
+  fixed texts. The problems in an error name only fields that the client sent.
 """
 
 import asyncio
@@ -72,11 +73,11 @@ Run = Callable[[], Awaitable[tuple[object, object, Settled]]]
 """Function that creates the row. The last item of its result is the result of the write."""
 
 MAX_PACED = 1000
-"""Maximum number of worksheets with a stored rate of submissions."""
+"""Maximum number of worksheets whose rate of writes is stored, those with the latest writes."""
 
 MAX_PASSED = 10_000
 PASSED_SECONDS = 86_400.0
-"""Maximum number of submissions with stored tokens, and seconds to store them: a day."""
+"""At most `MAX_PASSED` accepted tokens are stored, each for these seconds: a day."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +88,11 @@ class Submission:
     next_url: str
     """URL of the page that the browser opens next; "" for the gateway's own page."""
     key: str | None = None
-    """Idempotency key, or None."""
+    """Idempotency key from `_id` and the fields; None without `_id`."""
     is_discarded: bool = False
     """True if the client gets the answer of a stored form, but nothing is written."""
     not_before: float = 0.0
-    """Earliest time of the write; 0 means at once."""
+    """Earliest time of the write, in seconds of the timer; 0 means at once."""
 
 
 class Forms:
@@ -137,8 +138,9 @@ class Forms:
     async def check_person(self, token: str, repetition: str | None) -> None:
         """Check a Turnstile token. Raises ChallengeFailed or ChallengeUnavailable.
 
-        `repetition` is the digest of a submission with an idempotency key, else None. A used token
-        is valid again for the same digest: in this process, and with Cloudflare for 5 minutes.
+        `repetition` is the digest of a submission with an idempotency key, else None. A token that
+        was accepted with this digest is accepted again: by this process for a day, by Cloudflare
+        for 5 minutes.
         """
         if self._turnstile is None:
             raise unavailable() from LookupError("turnstile.secret is not configured")
@@ -151,13 +153,19 @@ class Forms:
             self._passed[passed] = True
 
     def turn(self, submission: Submission) -> AbstractAsyncContextManager[None]:
-        """Return a lock for equal submissions, so that a repetition waits for the first one."""
+        """Return a lock for submissions with the same key, so that a repetition waits.
+
+        Without a key, the submission waits for no other.
+        """
         if submission.key is None:
             return nullcontext()
         return self._turns.setdefault(submission.key, asyncio.Lock())
 
     def not_before(self, worksheet: WorksheetId) -> float:
-        """Return the timer's time of the next common write of submissions; 0 means at once."""
+        """Return when a submission to this worksheet can be written; 0 means at once.
+
+        The time is in seconds of the timer. Submissions with the same time are written together.
+        """
         now, paces = self._timer(), self._paces
         pace = paces.setdefault(worksheet, _Pace())
         paces.move_to_end(worksheet)
@@ -174,7 +182,10 @@ class Forms:
 
 @dataclass
 class _Pace:
-    """Rate of the writes of submissions to a worksheet, and timer's time of the next write."""
+    """Rate at which submissions to a worksheet are written.
+
+    `due` is the time of the next write, in seconds of the timer.
+    """
 
     gcra: Gcra = field(default_factory=Gcra)
     due: float = -math.inf
@@ -275,7 +286,7 @@ def _parse(
 ) -> tuple[Fields, Mapping[str, str]]:
     """Return the fields to store, and the control fields such as `_next`.
 
-    Raises CreateOnlyKey for a list.
+    With `has_challenge`, the Turnstile token is a control field. Raises CreateOnlyKey for a list.
     """
     names = {CHALLENGE} if has_challenge else set()
     if content_type == MULTIPART:
@@ -291,7 +302,9 @@ def _parse(
     form, own = Form(), {}
     for name, value in parse_form(body):
         if name in names and name in own:
-            raise unstorable([errors.Problem(pointer(name), "The form has this field twice.")])
+            raise unstorable(
+                [errors.Problem(pointer(name), "The form has this field twice. Send it once.")]
+            )
         if name in names:
             own[name] = value
         else:
@@ -303,7 +316,7 @@ def _checked_next(text: str, caller: Caller) -> str:
     """Return the normal form of the URL in `_next`. Raises InvalidBody."""
     found = web_url(text)
     if found is None or found[0] not in caller.grants.origins:
-        no_page = "The next page must be an absolute URL of an origin of the key, as in "
+        no_page = "This must be an absolute URL, and the key must allow its origin, as in "
         raise unstorable([errors.Problem(pointer(NEXT), f"{no_page}https://example.org/thanks.")])
     return found[1]
 
@@ -330,7 +343,7 @@ def as_urlencoded(body: bytes, content_type: str) -> bytes:
         return urlencode([*_fields(body, content_type)]).encode("ascii")
     except UnicodeDecodeError as error:
         raise invalid_body(
-            "The form is not UTF-8. Encode the page of the form as UTF-8."
+            "The form is not UTF-8. Save the web page with the form as UTF-8."
         ) from error
 
 

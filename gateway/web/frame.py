@@ -1,8 +1,8 @@
 """ASGI application: common work for all requests, and routing to a handler.
 
 Rules
-- Each request gets an answer with the common header lines, writes one log line, and releases its
-  rate-limit lease.
+- Each request gets an answer with the common header lines, writes one log line, and ends its
+  rate-limit lease (`RateLease`): it no longer counts as a concurrent request of its key.
 - Paths are split before decoding.
 - CORS allows all origins, without credentials. A preflight has no key, so all preflights get the
   same answer. Keys can restrict origins: the request after the preflight is checked.
@@ -121,9 +121,13 @@ class Frame:
                     url_bytes = len(scope["raw_path"]) + 1 + len(scope["query_string"])
                     # The server does not limit a head that arrives in a single packet.
                     if url_bytes > (most := self._settings.max_url_bytes):
-                        raise errors.UriTooLong(f"The URL is longer than {most} bytes. Shorten it.")
+                        raise errors.UriTooLong(
+                            f"The URL exceeds the limit of {most} bytes. Shorten it."
+                        )
                     if url_bytes + head.byte_count > (most := self._settings.max_head_bytes):
-                        raise errors.HeadersTooLarge(f"The headers are longer than {most} bytes.")
+                        raise errors.HeadersTooLarge(
+                            f"URL and headers exceed the limit of {most} bytes. Shorten them."
+                        )
                     answer = await self._respond(request)
             except errors.GatewayError as error:
                 answer = error_answer(request, error)
@@ -200,7 +204,10 @@ async def _send(request: Request, answer: Answer, send: Send) -> int:
 
 
 def preflight_lines(head: Head) -> HeaderLines:
-    """Return the CORS lines of a preflight, with all requested headers: `*` omits Authorization."""
+    """Return the CORS lines of a preflight. They allow all requested headers by name.
+
+    `*` would not allow Authorization.
+    """
     asked = head.lines.get(_HEADERS_ASKED, ())
     allowed = [(b"access-control-allow-headers", b", ".join(asked))] if asked else []
     return [*_FOR_PREFLIGHTS, *allowed]

@@ -76,7 +76,7 @@ def media_type_of(head: Head) -> str:
 
 
 def read_condition(head: Head) -> IfMatch | None:
-    """Return the ETags of `If-Match`; None without the header.
+    """Return the ETags of `If-Match`; None without the header. `*` matches every ETag.
 
     Raises InvalidRequest for other conditional headers, which writes do not support.
     """
@@ -135,7 +135,7 @@ def parse_row(segment: str) -> int:
     if _ROW.fullmatch(text) is None:
         raise InvalidPath(
             f"{quoted(text)} is not a row number: a rowIndex is a whole number from 1 to 99999999. "
-            "To search, use ?where= on the worksheet; in a worksheet's name, write / as %2F."
+            "To search, use ?where= on the worksheet's path. In a worksheet's name, write / as %2F."
         )
     return int(text)
 

@@ -1,4 +1,9 @@
-"""Idempotency-Key: scope and fingerprint of a write; header of replayed answers."""
+"""Idempotency-Key: digests by which a repeated write is recognised; header of replayed answers.
+
+Rules: writes with the same scope (API key, Idempotency-Key, method, worksheet, row) are the same
+write. Their fingerprints, which are digests of the body, must be equal too, otherwise the
+repetition is an error.
+"""
 
 import hashlib
 import re
@@ -39,7 +44,8 @@ _MANY_FIELDS = 2000
 class IdempotentRequest:
     """A write with an Idempotency-Key, before its worksheet is known.
 
-    `row` is the row number in the path, or None. `texts` are the long texts of the body.
+    `row` is the row number in the path, or None. `texts` are the long texts of the body, which the
+    stored answer contains as digests.
     """
 
     key: str
@@ -76,9 +82,10 @@ async def read_idempotent_request(
 ) -> IdempotentRequest | None:
     """Read the Idempotency-Key, and digest the body. Returns None without a key.
 
-    `own_key` is the key of a form. `asked` are the other parameters of the write, as JSON values.
-    Typed and untyped requests have different fingerprints, and so have typed forms and typed JSON.
-    Raises InvalidIdempotencyKey.
+    `row` is the row number in the path, or None. `own_key` is the key that was made from a form's
+    `_id`. `asked` are the other parameters of the write, as JSON values. The fingerprint depends
+    on body, `asked` and `values`. With typed values, a form and JSON with the same fields have
+    different fingerprints. Raises InvalidIdempotencyKey.
     """
     given = request.head.values(HEADER)
     if _OTHER_HEADER in request.head.lines and request.head.values(_OTHER_HEADER) != given:
@@ -107,7 +114,10 @@ async def read_idempotent_request(
 
 
 def parse_key(values: Sequence[str]) -> str | None:
-    """Return the key in the `Idempotency-Key` headers, without quotes; None without a header."""
+    """Return the key in the `Idempotency-Key` headers, without quotes; None without a header.
+
+    Raises InvalidIdempotencyKey for an invalid key, or two different keys.
+    """
     keys = {_parse(value.strip()) for value in values}
     if len(keys) > 1:
         raise InvalidIdempotencyKey(

@@ -16,7 +16,11 @@ _LOOKED_AT = 2000
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """Words for messages about a body or about `where`. `place` returns an error's position."""
+    """Words for messages about a body or about `where`.
+
+    `form_help` is advice for a text that is a form, `cut_help` for a text that ends too early.
+    `place` returns the words for the position of an error.
+    """
 
     name: str
     example: str
@@ -37,7 +41,7 @@ WHERE = Subject(
     example='{"state":"California"}',
     form_help="Send JSON",
     cut_help="Send the whole value percent-encoded: write & as %26 and # as %23",
-    place=lambda error: f"position {error.pos}",
+    place=lambda error: f"offset {error.pos}",
 )
 
 MULTIPART = re.compile(r"\s*--[^\n]*\n.{0,1000}?content-disposition", re.DOTALL | re.IGNORECASE)
@@ -58,7 +62,10 @@ _KINDS: Sequence[tuple[re.Pattern[str], str, str]] = (
     (re.compile(r"(?:\0[^\0]){2}|(?:[^\0]\0){2}", re.DOTALL), "it is UTF-16", "Encode it as UTF-8"),
     (re.compile(r"""\s*[^\s{}\[\]"'<>=&:,]+="""), "it is a form, such as name=Ann", ""),
 )
-"""Other formats: pattern of the start, description, and advice, which "" takes from `Subject`."""
+"""Formats that clients send in place of JSON: pattern of the start, description, and advice.
+
+The advice "" stands for `Subject.form_help`.
+"""
 
 _CURLY = "“”„‟«»‘’‚‛"
 _CURLY_END = re.compile(rf"[{_CURLY}]\s*(?:[,:\]}}]|\Z)")
@@ -137,7 +144,10 @@ def _fault(subject: Subject, text: str, error: json.JSONDecodeError) -> str:
 
 
 def _found_here(text: str, message: str, at: int) -> str:
-    """Return mistake and advice for an error where a name, value, colon or comma is missing."""
+    """Return mistake and advice for an error where a name, value, colon or comma is missing.
+
+    `message` is the JSON parser's, `at` is the error's position in the text, from 0.
+    """
     sign = text[at]
     if sign == "." and text[at - 1 : at].isdigit():
         return _POINT_BEHIND_DIGIT

@@ -1,8 +1,9 @@
 """Lenient decoding: other decodings of requests with unusual encodings.
 
 Rules
-- A lenient decoding is tried only if the plain decoding fails, because a field can really be named
-  `a%20b`. If both fail, the client gets the error of the plain decoding.
+- The plain decoding percent-decodes once. A lenient decoding is tried only if the plain decoding
+  fails, because a field can really be named `a%20b`. If both fail, the client gets the error of the
+  plain decoding.
 - Each lenient decoding has a name, which appears in the log line of the request.
 - This module converts texts, and knows no request, worksheet or Google. Callers: `parameters` for
   encodings of names and values, `rows` for missing fields and worksheets, `body` for JSON with
@@ -104,12 +105,15 @@ def where_of(parameters: Mapping[str, Sequence[str]], *, max_bytes: int) -> obje
             length += len(name.encode("utf-8", "replace")) + len(value.encode("utf-8", "replace"))
             _put(tree, segments, value, name)
     if length > max_bytes:
-        raise InvalidQuery(f"where is longer than {max_bytes} bytes. Shorten the condition.")
+        raise InvalidQuery(f"where exceeds the limit of {max_bytes} bytes. Shorten it.")
     return _shaped(tree, "where")
 
 
 def names_of(parameter: str, parameters: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the values of `keys[]=a&keys[]=b` or `keys[0]=a&keys[1]=b`, in order."""
+    """Return the values of `keys[]=a&keys[]=b` or `keys[0]=a&keys[1]=b`, in order.
+
+    `parameter` is the name before the brackets. Raises InvalidQuery for other brackets.
+    """
     named: list[tuple[int, str]] = []
     for name, values in _bracketed(parameter, parameters):
         segments = _segments(name, parameter)
@@ -136,7 +140,10 @@ def _bracketed(
 
 
 def _segments(name: str, parameter: str) -> list[str]:
-    """Return the texts in the brackets of a parameter's name."""
+    """Return the texts in the brackets of a parameter's name, such as `where[a][$gt]`.
+
+    Raises InvalidQuery for wrong or too many brackets.
+    """
     brackets = name.removeprefix(parameter)
     segments = brackets[1:-1].split("][")
     if _SEGMENTS.fullmatch(brackets) is None or len(segments) > _MOST_SEGMENTS:
@@ -145,7 +152,11 @@ def _segments(name: str, parameter: str) -> list[str]:
 
 
 def _put(tree: dict[str, object], segments: Sequence[str], value: str, name: str) -> None:
-    """Insert a value into nested dicts. An empty segment stands for the next number."""
+    """Insert a value into nested dicts, at the path `segments`.
+
+    An empty segment stands for the next number. Raises InvalidQuery, with the parameter's `name`,
+    if the place has another value.
+    """
     node = tree
     *inner, last = segments
     for segment in inner:

@@ -1,9 +1,9 @@
 """Method overrides: headers and `_method`, by which clients name another method than they send.
 
-Rules: overrides can be in headers, in the query (in upper or lower case, with brackets), and in
-forms. The gateway never uses another method. An override with the same effect as the request is
-ignored, such as PATCH for a POST to a row. Any other is an error, because the request would do
-something else than the client means.
+Rules: overrides can be in headers, in the query (in upper or lower case, with or without brackets),
+and in forms. The gateway never uses another method. An override with the same effect as the request
+is ignored, such as PATCH for a POST to a row. Any other override is an error, because the request
+would do something else than the client means.
 """
 
 import re

@@ -72,12 +72,18 @@ Parameters = Mapping[str, Sequence[str]]
 
 KEPT_TEXTS = 512
 LONGEST_KEPT_TEXT = 2048
-"""Maximum size of a cached text in bytes; each cache has at most 1 MiB of text."""
+"""Maximum size of a cached text in bytes. Longer texts are not cached.
+
+So each cache has at most 1 MiB of text.
+"""
 
 MAX_WHERE_BYTES = 4096
 MAX_ORDER_FIELDS = 16
 MAX_UNKNOWN = 50
-"""Maximum number of ignored names in a request, because each waiting write stores them."""
+"""Maximum number of unknown names in a request, because each waiting write stores them.
+
+More names are an error.
+"""
 _BYTE_ORDER_MARK = "\ufeff"
 _LONGEST_CHARACTER = 4
 """Maximum number of bytes of a character in UTF-8."""
@@ -91,7 +97,10 @@ _VALUES = {"typed": True, "displayed": False}
 
 
 class Sifted(msgspec.Struct, frozen=True):
-    """A query string, split into the operation's parameters and credentials, still encoded."""
+    """A query string, split into the operation's parameters (`asked`) and the credentials.
+
+    Both are still percent-encoded.
+    """
 
     asked: bytes
     credentials: bytes
@@ -143,7 +152,7 @@ def sift(query_string: bytes, operation: Signature = ANY) -> Sifted:
                 unknown[text] = fields
     if len(unknown) > MAX_UNKNOWN:
         refused = refused or (
-            f"The request has more than {MAX_UNKNOWN} unknown parameters. Remove them."
+            f"The request exceeds the limit of {MAX_UNKNOWN} unknown parameters. Remove them."
         )
     if not (credentials or unknown or is_odd or refused or method):
         return Sifted(b"&".join(asked), b"")
@@ -158,7 +167,10 @@ def sift(query_string: bytes, operation: Signature = ANY) -> Sifted:
 
 
 def is_given(name: str, query_string: bytes) -> bool:
-    """True if the query has this parameter, or a parameter that admission refuses."""
+    """True if the query has this parameter, with or without brackets.
+
+    Also True if the query has a parameter that is an error, so that admission raises this error.
+    """
     sifted = sift(query_string)
     given = (each.partition("[")[0] for each in asking_of(sifted.asked).parameters)
     return bool(sifted.refusal) or name in given
@@ -195,13 +207,16 @@ class ListAsked(msgspec.Struct, frozen=True):
     readings: tuple[str, ...] = ()
     """Names of the lenient decodings that were used."""
     others: bytes = b""
-    """The parameters that all pages have, as they were sent, escaped for a header."""
+    """The query without `skip` and `cursor`, for links to other pages, escaped for a header."""
     bound: bytes = b""
-    """`where` and `order` as they were sent, packed. A cursor is valid only with both unchanged."""
+    """`where` and `order` as they were sent, in MessagePack. A cursor is valid only for them."""
 
 
 class RowAsked(msgspec.Struct, frozen=True):
-    """Parsed parameters of a read of one row. With `no_cache` the row is reread from Google."""
+    """Parsed parameters of a read of one row. With `no_cache` the row is reread from Google.
+
+    `keys` are the fields to return, or None for all fields.
+    """
 
     keys: Selection | None
     no_cache: bool
@@ -211,14 +226,14 @@ class RowAsked(msgspec.Struct, frozen=True):
 def list_asked(text: bytes, max_limit: int, again: Leniency = PLAIN) -> ListAsked:
     """Parse the parameters of a list, and decode the ones in `again` once more.
 
-    `max_limit` is the plan's maximum of `limit`.
+    `text` is the encoded query. `max_limit` is the plan's maximum of `limit`.
     """
     parse = _kept_list if len(text) <= LONGEST_KEPT_TEXT else _parse_list
     return parse(text, max_limit, again)
 
 
 def row_asked(text: bytes, again: Leniency = PLAIN) -> RowAsked:
-    """Parse the parameters of a read of one row."""
+    """Parse the parameters of a read of one row, and decode the ones in `again` once more."""
     parse = _kept_row if len(text) <= LONGEST_KEPT_TEXT else _parse_row
     return parse(text, again)
 
@@ -251,7 +266,7 @@ def _parse_row(text: bytes, again: Leniency) -> RowAsked:
 def asks_for_types(text: bytes) -> bool | None:
     """Return True for `values=typed`, False for `values=displayed`, None if absent or empty.
 
-    Raises InvalidQuery for another value.
+    `text` is the encoded query. Raises InvalidQuery for another value.
     """
     parse = _kept_values if len(text) <= LONGEST_KEPT_TEXT else _parse_values
     return parse(text)
@@ -263,7 +278,7 @@ def _parse_values(text: bytes) -> bool | None:
         return None
     is_typed = _VALUES.get(_folded(asked))
     if is_typed is None:
-        raise InvalidQuery(f"{VALUES} must be typed or displayed.")
+        raise InvalidQuery(f"{VALUES} must be 'typed' or 'displayed'.")
     return is_typed
 
 
@@ -288,7 +303,10 @@ class Asking(msgspec.Struct, frozen=True):
 
 
 def asking_of(parameters: bytes, again: Leniency = PLAIN) -> Asking:
-    """Decode a query as a form: `+` is a blank, text is UTF-8."""
+    """Decode a query as a form: `+` is a blank, text is UTF-8.
+
+    `again` is stored for the functions that parse the parameters.
+    """
     values: dict[str, list[str]] = {}
     bracketed: list[str] = []
     for part in parameters.split(b"&") if parameters else ():
@@ -304,7 +322,10 @@ def asking_of(parameters: bytes, again: Leniency = PLAIN) -> Asking:
 
 
 def parse_query(asking: Asking, *, max_limit: int) -> Query:
-    """Parse the query of a list. Reduces `limit` to `max_limit`, the maximum of the plan."""
+    """Parse the query of a list. Raises InvalidQuery.
+
+    Reduces `limit` to `max_limit`, the maximum of the plan.
+    """
     given: Collection[str] = asking.parameters
     if asking.bracketed:
         given = {*given, *asking.bracketed}
@@ -401,12 +422,17 @@ def _encoded(part: bytes) -> bytes:
 
 
 def single_text(asking: Asking, name: str) -> str | None:
-    """Return the only value of a parameter, or None if the parameter is absent or empty."""
+    """Return the only value of a parameter, or None if the parameter is absent or empty.
+
+    Raises InvalidQuery if the parameter has different values.
+    """
     values = asking.parameters.get(name, ())
     if len(values) > 1:
         values = [*dict.fromkeys(filter(None, values))]
         if len(values) > 1:
-            raise InvalidQuery(f"{name} appears more than once, with other values. Send one.")
+            raise InvalidQuery(
+                f"{name} appears more than once, with different values. Send it once."
+            )
     if not values or not values[0]:
         return None
     text = values[0]
@@ -417,7 +443,10 @@ def single_text(asking: Asking, name: str) -> str | None:
 
 
 def bracketed_names(asking: Asking, name: str) -> list[str]:
-    """Return the names in a parameter with brackets, such as `keys[]=a&keys[]=b`."""
+    """Return the names in a parameter with brackets, such as `keys[]=a&keys[]=b`.
+
+    Raises InvalidQuery if the query also has the parameter without brackets.
+    """
     if single_text(asking, name) is not None:
         raise InvalidQuery(f"{name} is sent with and without brackets. Send only {name}=NAME,NAME.")
     asking.note(in_brackets(name))
@@ -425,7 +454,10 @@ def bracketed_names(asking: Asking, name: str) -> list[str]:
 
 
 def parse_count(asking: Asking, name: str) -> int | None:
-    """Parse a parameter as a whole number. Returns None if the parameter is absent or empty."""
+    """Parse a parameter as a whole number. Returns None if the parameter is absent or empty.
+
+    Raises InvalidQuery for another text. Returns 10**15 for a number with more than 15 digits.
+    """
     text = single_text(asking, name)
     if text is None:
         return None
@@ -437,7 +469,10 @@ def parse_count(asking: Asking, name: str) -> int | None:
 
 
 def _flag(asking: Asking, name: str) -> bool:
-    """Parse a parameter as a boolean. Returns False if the parameter is absent or empty."""
+    """Parse a parameter as a boolean. Returns False if the parameter is absent or empty.
+
+    Raises InvalidQuery for another text.
+    """
     text = single_text(asking, name)
     if text is None:
         return False
@@ -452,7 +487,11 @@ def _folded(text: str) -> str:
 
 
 def _order(asking: Asking) -> tuple[tuple[SortTerm, ...], SortTerm | None]:
-    """Parse `order` into terms, and a text with commas also into one term, else None."""
+    """Parse `order` into its terms: comma-separated, as JSON array or in brackets.
+
+    The second result is the whole text as one term if it has commas, which can be part of a field
+    name, otherwise None.
+    """
     if "order" in asking.bracketed:
         return _parse_order("", bracketed_names(asking, "order"))
     text = single_text(asking, "order")
@@ -471,7 +510,7 @@ def _parse_order(
         whole = None if len(listed) == 1 and names is None else _sort_term(text)
     terms = dict.fromkeys(map(_sort_term, listed))
     if len(terms) > MAX_ORDER_FIELDS and len({each.field for each in terms}) > MAX_ORDER_FIELDS:
-        raise InvalidQuery(f"order names more than {MAX_ORDER_FIELDS} fields. Send fewer.")
+        raise InvalidQuery(f"order exceeds the limit of {MAX_ORDER_FIELDS} fields. Send fewer.")
     return tuple(terms), whole
 
 
@@ -500,7 +539,10 @@ def listed_names(text: str) -> tuple[str, ...] | None:
 
 
 def parse_filter(asking: Asking) -> Condition | None:
-    """Parse `where` into a condition. Returns None if `where` is absent or empty."""
+    """Parse `where` into a condition. Returns None if `where` is absent or empty.
+
+    Raises InvalidQuery.
+    """
     text = single_text(asking, "where")
     if "where" in asking.bracketed:
         if text is not None:
@@ -569,7 +611,7 @@ def _decoded_where(text: str) -> object:
 def _check_length(text: str) -> None:
     is_long = len(text) * _LONGEST_CHARACTER > MAX_WHERE_BYTES
     if is_long and len(text.encode("utf-8", "surrogatepass")) > MAX_WHERE_BYTES:
-        raise InvalidQuery(f"where is longer than {MAX_WHERE_BYTES} bytes. Shorten the condition.")
+        raise InvalidQuery(f"where exceeds the limit of {MAX_WHERE_BYTES} bytes. Shorten it.")
 
 
 def _refuse_constant(constant: str) -> NoReturn:
@@ -580,7 +622,9 @@ def _distinct_members(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Make the dict of a JSON object. Raises InvalidQuery for a repeated name."""
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise InvalidQuery("where has a name twice in one object. Send two objects in $and.")
+        raise InvalidQuery(
+            "where has a name twice in one object. Send two objects in a list as $and."
+        )
     return members
 
 

@@ -1,11 +1,11 @@
 """Parse bodies: JSON with repeated names, and the checks of its fields. Large ones in a thread.
 
 Rules
-- Parsing an invalid body can stop at the first reason: too many members or elements, a long list or
-  object as a value, the maximum number of problems. Only text after an invalid part is skipped, so
-  that no incomplete body is accepted.
-- Only the two outer levels can be long, and this module parses them. The standard library parses
-  short objects and all values, and does not release the interpreter lock.
+- Parsing can stop before the end of the text only if the body is invalid in any case: too many
+  members or elements, a long list or object as a value, the maximum number of problems.
+- A valid body is long only in its two outer levels: the list of rows, and the row. This module
+  parses these levels. The standard library parses short objects and all values: no other thread can
+  run during one of its calls.
 - Large bodies have their own thread, so that bodies and queries do not wait for each other. Each
   key has at most one body in the thread's queue, so that no key waits for all bodies of another.
 """
@@ -41,14 +41,16 @@ def checked_fields(
 ) -> tuple[Fields, list[Problem]]:
     """Return the fields of an object, and their problems. `at` is the JSON pointer of the object.
 
-    Too many fields are one problem. The check stops at the maximum number of problems.
+    Too many fields are one problem. The check stops after `MAX_PROBLEMS` problems.
     """
     fields: dict[str, Stored] = {}
     problems: list[Problem] = []
     if len(pairs) > MAX_FIELDS:
-        return fields, [Problem(at, f"The object has more than {MAX_FIELDS} fields. Send fewer.")]
+        return fields, [
+            Problem(at, f"The object exceeds the limit of {MAX_FIELDS} fields. Send fewer.")
+        ]
     for name, value in pairs:
-        fault = "The field appears twice." if name in fields else _fault(name, value)
+        fault = "The field appears twice. Send it once." if name in fields else _fault(name, value)
         if fault is _NESTED and len(pairs) == 1:
             fault += _unwrapped(name, value)
         if fault is not None:
@@ -60,7 +62,7 @@ def checked_fields(
 
 
 def unstorable(problems: Sequence[Problem]) -> InvalidBody:
-    """Return the error that lists the first of these problems of fields."""
+    """Return the error for problems of fields: it lists the first `MAX_PROBLEMS` of them."""
     first = problems[0]
     return InvalidBody(
         "The body has values that cannot be stored; nothing was written. First problem: "
@@ -80,7 +82,7 @@ def _fault(name: str, value: object) -> str | None:
         return "The name has a lone surrogate (invalid Unicode). Remove it."
     if isinstance(value, str):
         if len(value) > MAX_CELL_CHARACTERS:
-            return f"A cell can hold at most {MAX_CELL_CHARACTERS} characters."
+            return f"A cell can hold at most {MAX_CELL_CHARACTERS} characters. Shorten the text."
         is_sound = value.isascii() or is_encodable(value)
         return None if is_sound else "The text has a lone surrogate (invalid Unicode). Remove it."
     if isinstance(value, list):
@@ -125,13 +127,16 @@ class Parsing:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def run(self, key_id: str, byte_count: int, work: Callable[[], T]) -> T:
-        """Run `work`, in the thread if the body has more than `MOST_BYTES` bytes."""
+        """Run `work`, and return its result. With more than `MOST_BYTES` bytes, use the thread."""
         if byte_count <= MOST_BYTES:
             return work()
         return await self.beside(key_id, work)
 
     async def beside(self, key_id: str, work: Callable[[], T]) -> T:
-        """Run `work` in the thread. Each key has at most one work in the queue of the thread."""
+        """Run `work` in the thread, and return its result.
+
+        Each API key has at most one call in the queue of the thread. The others wait for it.
+        """
         turn = self._turns.setdefault(key_id, asyncio.Lock())
         async with turn:
             return await anyio.to_thread.run_sync(work, limiter=self._limiter)
@@ -144,8 +149,9 @@ class Pairs(list[tuple[str, object]]):
 def decode_json(text: str) -> object:
     """Decode JSON, with `Pairs` for objects. Raises InvalidBody with the position of an error.
 
-    Accepts NaN and infinities, so that a later error can name their field. Too many members or
-    elements are cut to the maximum plus one. A long list or object in a row becomes an empty list.
+    Values that a later check refuses are decoded as far as the check needs: NaN and infinities are
+    kept, too many members or elements are cut to the maximum plus one, and a long list or object in
+    a row becomes an empty list.
     """
     if len(text) <= NEAR and text.startswith("{"):
         with suppress(json.JSONDecodeError, RecursionError):  # reported below
@@ -167,7 +173,7 @@ def decode_json(text: str) -> object:
 
 
 def _element(text: str, at: int) -> Found[object]:
-    """Parse the JSON value at position `at`: the body, or an element of its list."""
+    """Parse the JSON value at `text[at]`: the whole body, or an element of its list."""
     if not text.startswith("{", at):
         return _value(text, at)
     if near := _near(text, at):
@@ -188,14 +194,14 @@ def _member(text: str, at: int) -> Found[tuple[str, object]]:
 
 
 def _value(text: str, at: int) -> Found[object]:
-    """Parse the value of a member. A long list or object becomes an empty list."""
+    """Parse the value of a member at `text[at]`. A long list or object becomes an empty list."""
     if not text.startswith(("{", "["), at) or len(text) - at <= NEAR:
         return _decoder.raw_decode(text, at)
     return _near(text, at) or ([], None)
 
 
 def _near(text: str, at: int) -> Found[object] | None:
-    """Parse the object or list at `at`. Returns None if it is long or invalid."""
+    """Parse the object or list at `text[at]`. Returns None if it is long or invalid."""
     try:
         value, end = _decoder.raw_decode(text[at : at + NEAR])
     except json.JSONDecodeError:
@@ -219,7 +225,11 @@ def _listed(
     most: int,
     is_fault: Callable[[T], bool],
 ) -> Found[list[T]]:
-    """Parse at most `most` + 1 items between the bracket at `at` and the bracket `closing`."""
+    """Parse the items between the bracket at `text[at]` and the bracket `closing`.
+
+    `read` parses the item at a position. Parsing stops after `most` + 1 items, or in a long text
+    after `MAX_PROBLEMS` items for which `is_fault` returns True.
+    """
     found: list[T] = []
     faults = 0
     at = _after_blanks(text, at + 1)

@@ -2,8 +2,8 @@
 
 Rules: unknown preferences are ignored. An invalid value, a misspelt name, a preference of another
 operation, or a malformed header is an error, because the write could change other rows than the
-client means. Of a repeated number the smallest counts, of another repeated preference the first.
-Reads ignore the header.
+client means. If a preference is repeated, the smallest `max-affected` and the first `resolution`
+count. Reads ignore the header.
 """
 
 import re
@@ -28,7 +28,7 @@ _PART = re.compile(
     r"""(?(name)[ \t]*+(?:=[ \t]*+(?:"(?P<text>(?:[^"\\]|\\.)*+)"|(?P<token>[^\s",;=]*+)))?+)"""
     r"""[ \t]*+(?P<end>[,;]|$)"""
 )
-"""A preference, or a parameter of a preference; both can be blank.
+"""A preference, or a parameter of a preference; both can be empty.
 
 All repetitions are possessive, to prevent quadratic backtracking on many blanks.
 """

@@ -1,12 +1,12 @@
 """Operations on rows: the selection of an operation, and its steps.
 
 Rules
-- The steps of every request: admission, `check`, price, `parse`, `run`, `answer`. `parse` charges
-  the price of `no-cache`, which is not known before.
+- The steps of every request: admission, which charges one request, `check`, the charge of a higher
+  `price`, `parse`, `run`, `answer`. `parse` charges for `no-cache`, which is not known before.
 - Lenient decoding: a request is decoded once first. Only if a field or the worksheet does not
   exist, the gateway tries other decodings. If all fail, the client gets the first error.
-- A request without an operation gets 405: a delete without the right, whose key is not charged, and
-  a `PATCH` that has neither a filter nor a list.
+- A request whose conditions no operation meets gets 405, and is not charged: a delete if the key
+  does not have the right, and a `PATCH` that has neither a filter nor a list.
 - `If-Match` has ETags of one row, so a write to several rows refuses the header. A plan that
   requires the header allows no such write. `*` matches all existing rows: only an upsert refuses
   `*`, because an upsert can create rows.
@@ -14,9 +14,10 @@ Rules
 - A write by filter changes many rows, so no part of its filter is ignored. A missing or empty
   `where`, an empty object in it, and a filter that does not depend on the rows
   (`operators.verdict`) are errors.
-- Each row of an upsert has a value in each key field. Two rows must not have values that could
-  match one cell. Both are tested without the sheet. If the first row lacks a key field, the header
-  decides whether this field is unknown.
+- The key fields of an upsert are the fields in `on_conflict`. Each row of the body needs a value in
+  each of them, and no two rows can have key values that could match the same cell. Both are tested
+  without the sheet, unless the first row lacks a key field: then only the header shows whether this
+  field exists.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
@@ -105,7 +106,7 @@ from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.writes import Fields, Write
 
 MAX_CONFLICT_FIELDS = 16
-_TOO_MANY_KEYS = f"{ON_CONFLICT} names more than {MAX_CONFLICT_FIELDS} fields. Send fewer."
+_TOO_MANY_KEYS = f"{ON_CONFLICT} exceeds the limit of {MAX_CONFLICT_FIELDS} fields. Send fewer."
 _NO_FILTER = (
     "A write by filter needs a condition: send where as a percent-encoded JSON object, such as "
     '{"state":"done"}. To write to a single row, put its rowIndex into the path.'
@@ -139,7 +140,7 @@ class Asked(msgspec.Struct, frozen=True):
     applied: Mapping[str, str] = {}
     """Headers of the answer that name the applied preferences."""
     admitted: Any = None
-    """Admission of a list (`Admitted`)."""
+    """Admission of a list (`Admitted`), None for other operations."""
 
 
 PathKind = Literal["spreadsheet", "worksheet", "schema", "row"]
@@ -181,7 +182,8 @@ ByMethod = Mapping[str, Sequence[RowOperation]]
 async def carry_out(request: Request, operations: ByMethod) -> Answer:
     """Run the first operation whose conditions the request meets, and return the answer.
 
-    Without one, raises MethodNotAllowed with the methods of operations without conditions.
+    If there is none, answers `OPTIONS`, and raises MethodNotAllowed for other methods. Both name
+    the methods of operations without conditions.
     """
     admission, query = request.state["admission"], request.scope["query_string"]
     lines = request.head.lines
@@ -305,14 +307,17 @@ def run_list(
 
 
 MOST_LINKS = 4
-"""Maximum number of `Link` headers that are cached with one encoded list."""
+"""Maximum number of `Link` headers in the cache of one encoded list. A full cache is cleared."""
 
 LONGEST_LINK = 2_048
-"""Maximum size of the `Link` header in bytes. Proxies and clients refuse too many header bytes."""
+"""Maximum size of the `Link` header in bytes. A longer one is left out.
+
+Proxies and clients refuse too many header bytes.
+"""
 
 
 def listed_rows(request: Request, target: Target, asked: Asked, served: Served) -> Answer:
-    """Return the answer to a list, with `Link` to its other pages and `X-Total-Count`."""
+    """Return the answer to a list, with `Link` to other pages, and `X-Total-Count` if requested."""
     parameters, admitted, encoded = asked.parameters, asked.admitted, served.encoded
     paging, kept, others = encoded.paging, encoded.links, parameters.others
     if admitted.credentials:
@@ -378,8 +383,8 @@ def served_read(request: Request, _target: Target, asked: Asked, served: Served)
 async def parse_create(request: Request, admitted: Admitted) -> Asked:
     if read_condition(request.head) is not None:
         raise InvalidRequest(
-            "If-Match is not allowed on a create, because a new row has no ETag. Remove it, or "
-            "update an existing row by its rowIndex."
+            "If-Match is not allowed on a create, because a new row has no ETag. Remove the "
+            "header, or update an existing row by its rowIndex."
         )
     if not admitted.caller.grants.may_read:
         submission = await read_submission(request, admitted)
@@ -426,7 +431,7 @@ async def parse_update_rows(request: Request, admitted: Admitted) -> Asked:
 
 
 class FilterAsked(msgspec.Struct, frozen=True):
-    """Filter of a write, and the maximum number of matching rows that the client allows."""
+    """Filter of a write, and the client's maximum number of matching rows (None: no maximum)."""
 
     where: Condition
     max_affected: int | None
@@ -463,13 +468,16 @@ def _has_empty(condition: Condition) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class UpsertBody(RowsBody):
-    """Rows to create or update, and the names of the key fields."""
+    """Rows to create or update, and the names of the key fields (the fields in `on_conflict`)."""
 
     keys: tuple[str, ...]
 
 
 def conflict_names(text: bytes) -> Selection:
-    """Parse the distinct names of `on_conflict`, comma-separated, as JSON array or in brackets."""
+    """Parse the distinct names of `on_conflict`, comma-separated, as JSON array or in brackets.
+
+    `text` is the encoded query. Raises InvalidQuery.
+    """
     asking = asking_of(text)
     whole = ""
     if ON_CONFLICT in asking.bracketed:
@@ -503,10 +511,10 @@ def _upsert_body(names: Selection, body: bytes, content_type: str) -> UpsertBody
 
 
 def _keys_in(fields: Fields, names: Selection) -> tuple[str, ...]:
-    """Return the names of the key fields that `on_conflict` means, using the fields of a row.
+    """Return the names of the key fields that `on_conflict` means.
 
-    The whole text is one name if the row has a field with this name. A name is decoded once more
-    if only the result is a field of the row.
+    `fields` are the fields of a row, which decide unclear cases. The whole text is one name if the
+    row has a field with this name. A name is decoded once more if only the result is such a field.
     """
     find = _field_finder(fields)
     if names.whole and find(names.whole) is not None:
@@ -525,7 +533,10 @@ def _keys_in(fields: Fields, names: Selection) -> tuple[str, ...]:
 
 
 def _key_problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
-    """Return problems of the key fields. Stops after a row if there are `MAX_PROBLEMS` or more."""
+    """Return rows without a value in a key field, and rows with equal keys, as problems.
+
+    Stops after a row if there are `MAX_PROBLEMS` or more.
+    """
     problems: list[Problem] = []
     seen: list[dict[Hashable, int]] = [{} for _ in keys]
     for number, fields in enumerate(body.rows):
@@ -537,14 +548,20 @@ def _key_problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
         problems += [Problem(pointer(key, at=at), needed) for key in missing]
         first = None if missing else same_key(row, [*map(key_form, row)], number, seen)
         if first is not None:
-            problems.append(Problem(at, f"Row {pointer(str(first))} has the same key. Remove one."))
+            problems.append(
+                Problem(at, f"Row {pointer(str(first))} has the same key values. Remove one.")
+            )
         if len(problems) >= MAX_PROBLEMS:
             break
     return problems
 
 
 def _field_finder(fields: Mapping[str, Stored]) -> Callable[[str], str | None]:
-    """Return a function that finds a field's name: exact, else trimmed, else unique in NFC."""
+    """Return a function that finds the name of a field, or None without such a field.
+
+    The names must be equal, else equal without surrounding blanks, else equal in Unicode NFC if
+    only one field is.
+    """
     trimmed: dict[str, str] = {}
     by_form: dict[str, str | None] = {}
 
@@ -581,7 +598,7 @@ async def parse_upsert(request: Request, admitted: Admitted) -> Asked:
 
 
 async def parse_by_filter(request: Request, admitted: Admitted, *, is_update: bool) -> Asked:
-    """Parse an update or delete of all matching rows."""
+    """Parse an update (`is_update`) or a delete of all matching rows."""
     caller, text = admitted.caller, admitted.asked
     parse = partial(filter_asked, text)
     asked = parse(PLAIN)
@@ -613,15 +630,19 @@ def run_write(
 def refuse_condition(
     request: Request, admitted: Admitted, *, may_create: bool = False, by_filter: bool = False
 ) -> None:
-    """Raise an error if a write to several rows has `If-Match`, or the plan requires `If-Match`."""
+    """Raise an error if a write to several rows has `If-Match`, or the plan requires `If-Match`.
+
+    `If-Match: *` is an error only if the write `may_create` rows. A write `by_filter` must also be
+    included in the plan.
+    """
     if by_filter:
         check_filter(admitted.caller)
     check_unconditional(admitted.caller)
     condition = read_condition(request.head)
     if condition is not None and (may_create or not condition.is_any):
         raise InvalidRequest(
-            "If-Match is the ETag of one row, but this request writes to several. Remove it, or "
-            "send one request for each row, with the ETag of that row."
+            "If-Match is the ETag of one row, but this request writes to several. Remove the "
+            "header, or send one request for each row, with the ETag of that row."
         )
 
 
@@ -641,7 +662,10 @@ def updated(
     status: int = 200,
     location: str = "",
 ) -> Answer:
-    """Return the answer with the only written row, and with `location` if the row is new."""
+    """Return the answer with the only written row.
+
+    `location` is the path of a new row; "" for an existing row.
+    """
     (written,) = settled.results
     named = {"Location": location, "ETag": written.tag}
     headers = {**written_headers(settled), **{name: each for name, each in named.items() if each}}

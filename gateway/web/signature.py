@@ -28,7 +28,7 @@ PARAMETERS: Final = (*READ_PARAMETERS, ON_CONFLICT, MAX_AFFECTED, FORMAT, FORMUL
 BRACKETED: Final = (WHERE, "order", "keys", ON_CONFLICT)
 """Parameters that clients can also send with brackets, such as `keys[]=name`."""
 SELECTING: Final = (WHERE, ON_CONFLICT)
-"""Parameters that select rows. A write that does not take them refuses them, even empty ones."""
+"""Parameters that select rows. They are an error in any other write, even if they are empty."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,6 @@
-"""Aliases: existing titles for requested worksheet names in another encoding.
+"""Aliases: existing titles that are used in place of a requested worksheet name.
+
+An alias is another decoding of the name: a client that encoded `A B` twice requests `A%20B`.
 
 Rules
 - If a worksheet is missing, the error has all titles of the spreadsheet. An alias is one of these

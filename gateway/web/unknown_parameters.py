@@ -8,8 +8,8 @@ Rules
 - Names of fields are errors too, which needs the header: `judge` returns the fields that a name can
   mean. Operators of other services are cut off (`population_gte`, `state[eq]`). After a comparison
   sign, a value needs no `=` (`population>5`).
-- Cache busters are ignored, even if a field has the name. All other words and names without a value
-  are ignored too.
+- Cache busters, such as `_=1700000000`, are ignored, even if a field has the name. All other words
+  and names without a value are ignored too.
 """
 
 import re
@@ -81,8 +81,8 @@ WORDS: Final[Mapping[str, str]] = {
     }.items()
     for word in words.split()
 }
-"""Advice by the letters of parameters of SheetDB, Stein, sheet.best, PostgREST, json-server,
-Airtable, OData, Google, Strapi, Stripe and Firebase."""
+"""Advice for parameters of SheetDB, Stein, sheet.best, PostgREST, json-server, Airtable, OData,
+Google, Strapi, Stripe and Firebase, by the letters of the parameter in lower case."""
 
 _SPELLED = re.compile(r"(?P<escaped>amp;)?(?P<name>[^\[=]+)(?:\[[^\]=]*\]?)?")
 """A name and its brackets at the beginning of a text."""
@@ -128,8 +128,9 @@ _IGNORED: Final = ("", ())
 def judge(name: str, operation: Signature, *, has_value: bool) -> tuple[str, tuple[str, ...]]:
     """Decide about a parameter that the operation does not take.
 
-    Returns an error message or "", and names of fields. If the worksheet has one of these fields,
-    the parameter is an error. Otherwise the parameter is ignored.
+    `has_value`: the query has a value after the name. Returns an error message or "", and names of
+    fields. If the worksheet has one of these fields, the parameter is an error. Otherwise the
+    parameter is ignored.
     """
     if name in CACHE_BUSTERS or name.startswith("utm_"):
         return _IGNORED

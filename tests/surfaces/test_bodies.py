@@ -74,10 +74,10 @@ NO_OBJECT: Sequence[Case] = [
     (b'{"name":"\n"}', JSON, ["#"], "not JSON"),
     (b"\x00" * 100, JSON, ["#"], "not JSON"),
     (b"name=x", JSON, ["#"], "not JSON"),
-    ('{"a":1}'.encode("utf-16"), JSON, ["#"], "not UTF-8 at byte 0"),
+    ('{"a":1}'.encode("utf-16"), JSON, ["#"], "not UTF-8 at byte offset 0"),
     ('{"a":1}'.encode("utf-16-le"), JSON, ["#"], "not JSON"),
-    (b'{"a":"\xed\xa0\x80"}', JSON, ["#"], "not UTF-8 at byte 6"),
-    (b'{"a":"\xff"}', JSON, ["#"], "not UTF-8 at byte 6"),
+    (b'{"a":"\xed\xa0\x80"}', JSON, ["#"], "not UTF-8 at byte offset 6"),
+    (b'{"a":"\xff"}', JSON, ["#"], "not UTF-8 at byte offset 6"),
     (b'{"a":' * 100_000, JSON, *deep("#/a")),
     (b'{"a":' + b"[" * 100_000, JSON, *deep("#/a")),
     (b'{"name":' + b"[" * 100_000 + b"]" * 100_000 + b"}", JSON, *deep("#/name")),
@@ -98,7 +98,7 @@ NO_OBJECT: Sequence[Case] = [
             (b"", "it is empty"),
             (b"a=1", "it is a form"),
             (b"hello", "double quotes"),
-            (b"\xff", "not UTF-8 at byte 0"),
+            (b"\xff", "not UTF-8 at byte offset 0"),
         )
     ),
 ]
@@ -110,8 +110,8 @@ FORMS: Sequence[Case] = [
     (b"name=%ff", FORM, ["#"], ""),
     (b"name=%ED%A0%80", FORM, ["#"], ""),
     (b"name=\xff", FORM, ["#"], ""),
-    (b"&".join([b"a=1"] * (MAX_FIELDS + 1)), FORM, ["#"], "more than 1000 fields"),
-    (b"a=%ff&" * MAX_FIELDS, FORM, ["#"], "more than 1000 fields"),
+    (b"&".join([b"a=1"] * (MAX_FIELDS + 1)), FORM, ["#"], "limit of 1000 fields"),
+    (b"a=%ff&" * MAX_FIELDS, FORM, ["#"], "limit of 1000 fields"),
 ]
 MULTIPART = b'--b\r\nContent-Disposition: form-data; name="name"\r\n\r\nx\r\n--b--\r\n'
 MISTAKEN: Sequence[Case] = [

@@ -410,7 +410,7 @@ A_ROW = {"rowIndex": 2, "name": "x"}
     ("rows", "problems"),
     [
         ([], {"#": "no row to update"}),
-        ([A_ROW] * 501, {"#": "more than 500 rows"}),
+        ([A_ROW] * 501, {"#": "limit of 500 rows"}),
         ([1, None, "x", []], dict.fromkeys(("#/0", "#/1", "#/2", "#/3"), "a JSON object")),
         ([A_ROW, {"name": "x"}], {"#/1": "rowIndex is missing"}),
         ([{"rowIndex": None, "name": "x"}], {"#/0": "rowIndex is missing"}),

@@ -36,16 +36,16 @@ def query_of(name: str, value: str) -> str:
 
 NO_JSON: Mapping[str, str] = {
     "state=California": "it is a form",
-    "{": "position 1",
-    "}": "position 0",
+    "{": "offset 1",
+    "}": "offset 0",
     "{]": "not JSON",
-    '{"name"': "position 7",
-    '{"name":}': "position 8",
-    '{"name":"x"': "position 11",
-    '{"name":"x"}}': "position 12",
+    '{"name"': "offset 7",
+    '{"name":}': "offset 8",
+    '{"name":"x"': "offset 11",
+    '{"name":"x"}}': "offset 12",
     '{"name":"x",}': "not JSON",
-    '{"a":1} x': "position 8",
-    '"{}"x': "position 4",
+    '{"a":1} x': "offset 8",
+    '"{}"x': "offset 4",
     " ": "only whitespace",
     '{"\ufeffa":': "not JSON",
     '{"name":"a\nb"}': "a raw line break. Write it as \\n",
@@ -126,12 +126,12 @@ NO_CONDITION: Mapping[str, str] = {
     '{"population":{"$in":[1e999]}}': "where.population.$in[0] is not a finite",
     '{"population":' + "9" * 400 + "}": "where.population is not a finite",
     '{"population":' + "9" * 4000 + "}": "where.population is not a finite",
-    '{"population":-' + "9" * 7000 + "}": "where.population is not a finite|longer than",
+    '{"population":-' + "9" * 7000 + "}": "where.population is not a finite|exceeds the limit",
     json.dumps(nested(MAX_DEPTH + 1)): "where is nested deeper than 8",
     json.dumps(nested_in_field(MAX_DEPTH + 1)): "where is nested deeper than 8",
     json.dumps({"$or": [{"name": "x"}] * (MAX_CONDITIONS + 1)}): "more than 50 conditions",
-    '{"a":"%20' + "x" * MAX_WHERE_BYTES + '"}': "longer than 4096 bytes",
-    '{"a":"' + "x" * MAX_WHERE_BYTES: "longer than 4096 bytes",
+    '{"a":"%20' + "x" * MAX_WHERE_BYTES + '"}': "limit of 4096 bytes",
+    '{"a":"' + "x" * MAX_WHERE_BYTES: "limit of 4096 bytes",
     '{"a%20b":1,"a%20b":2}': "has a name twice",
     '{"a%20b":NaN}': "NaN",
 }
@@ -142,13 +142,13 @@ NO_COUNT = [
 NO_ORDER = ["-", ",", "name,", ",name", "name,,state", "name,-", " ", "- "]
 NO_FLAG = ["1", "0", "yes", "truefalse", "null", " ", "\u0130"]
 MEANT_OTHERWISE: Mapping[str, str] = {
-    "where=%257B%2522a": "not JSON at position",
-    "where=%2541": "not JSON at position",
-    "where={'a':": "not JSON at position",
+    "where=%257B%2522a": "not JSON at offset",
+    "where=%2541": "not JSON at offset",
+    "where={'a':": "not JSON at offset",
     "where={}&where[a]=1": "with and without brackets",
     "where[name][]=a&where[name][]=b": "Did you mean $in (equal to one of these)?",
     "keys=a&keys[]=b": "with and without brackets",
-    f"where[a]={'x' * MAX_WHERE_BYTES}": "longer than 4096",
+    f"where[a]={'x' * MAX_WHERE_BYTES}": "limit of 4096",
     **{
         f"{name}=1&{name}=2": f"{name} appears more than once"
         for name in ("limit", "skip", "order", "keys", "where", "count")

@@ -145,7 +145,7 @@ def test_text_that_is_no_row_number(surface: Surface, method: str, row: str, sai
     assert said in message
     assert "rowIndex" in message
     assert "use ?where=" in message
-    assert "in a worksheet's name, write / as %2F" in message
+    assert "In a worksheet's name, write / as %2F" in message
 
 
 @pytest.mark.parametrize("row", ["1", "5", "6", "999", "99999999"])

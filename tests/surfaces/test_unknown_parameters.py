@@ -196,7 +196,7 @@ def test_unknown_names_have_a_bound(surface: Surface, method: str, count: int, s
     assert answer.status_code == (201 if (method, status) == ("POST", 200) else status)
     if status == 400:
         assert answer.json()["code"] == 4002
-        assert "more than 50 unknown parameters" in answer.json()["message"]
+        assert "limit of 50 unknown parameters" in answer.json()["message"]
 
 
 def test_there_are_words_enough() -> None:

@@ -90,13 +90,13 @@ def test_fault_of_a_body(text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"a":"x', "where is not JSON at position 5: the string that begins here has no closing"),
+        ('{"a":"x', "where is not JSON at offset 5: the string that begins here has no closing"),
         ('{"a":"x', "percent-encoded: write & as %26"),
         (
             "state=Texas",
             'it is a form, such as name=Ann. Send JSON, such as {"state":"California"}',
         ),
-        ("{“a”:1}", "position 1: a curly quote"),
+        ("{“a”:1}", "offset 1: a curly quote"),
         ("[object Object]", "Send JSON.stringify of the object"),
     ],
 )

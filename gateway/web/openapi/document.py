@@ -67,7 +67,10 @@ async def describe(request: Request) -> Answer:
 
 
 def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
-    """Return the document as JSON with its ETag. Only a key's document has the worksheets."""
+    """Return the document with this scope as JSON, with its ETag.
+
+    `listed` are the worksheets of a key's spreadsheet. The general document has no worksheets.
+    """
     places = [*places_of(listed, reach)] if reach.is_for_key else [Place(reach=reach)]
     kinds = ("health", *operations.operations_of(reach))
     errors = operations.error_components(kinds, has_pages=not reach.is_for_key)

@@ -55,7 +55,7 @@ KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
     "worksheets": ["worksheets"],
     "schema": ["schema"],
 }
-"""Lines of the table `OPERATIONS` for each operation of the document."""
+"""Names of the lines in the table `OPERATIONS` for each operation of the document."""
 
 PAGE: Node = {HTML: {"schema": TEXT}}
 """Content of an HTML answer to a browser's form."""
@@ -260,7 +260,10 @@ def by_status(kind: OperationKind) -> Mapping[int, Sequence[type[GatewayError]]]
 
 
 def error_references(kind: OperationKind, *, has_pages: bool = False) -> Node:
-    """Return references to the error answers of an operation, by status."""
+    """Return references to the error answers of an operation, by status.
+
+    With `has_pages`, the errors can also be HTML, because browsers can send forms.
+    """
     return {
         str(status): ref(_answer_name(kind, status, has_pages), "responses")
         for status in by_status(kind)
@@ -273,7 +276,10 @@ def error_name(kind: OperationKind, status: int) -> str:
 
 
 def error_answer(kind: OperationKind, status: int, *, has_pages: bool = False) -> Node:
-    """Return the answer component for errors with this status, with an example of each error."""
+    """Return the answer component for errors with this status, with an example of each error.
+
+    With `has_pages`, the errors can also be HTML.
+    """
     found = by_status(kind)[status]
     headers = (
         *(OF_ALL if kind == "health" else OF_KEYS),
@@ -298,7 +304,7 @@ def error_components(
 ) -> Mapping[str, Nodes]:
     """Return components of errors: `schemas`, `responses` and `examples`, each by name.
 
-    With `has_pages`, errors of creates can be HTML, because browsers can send forms.
+    With `has_pages`, errors of creates can also be HTML, because browsers can send forms.
     """
     schemas, responses, examples = {**_SCHEMAS}, dict[str, Node](), dict[str, Node]()
     for kind in kinds:
@@ -455,7 +461,7 @@ def operations_of(reach: Reach) -> Mapping[OperationKind, Sequence[RequestKind]]
 
 
 def paths_of(place: Place) -> Nodes:
-    """Return the path items of a worksheet, by path: rows, one row, reports, schema."""
+    """Return the path items of a worksheet, by path: rows, one row, reports of changes, schema."""
     items: dict[str, dict[str, object]] = {}
     for kind, lines in operations_of(place.reach).items():
         if kind in ("create", "update", "change") and not place.is_writable:
@@ -637,7 +643,11 @@ def _answer(
     own: Node = MappingProxyType({}),
     others: Node = MappingProxyType({}),
 ) -> Node:
-    """Return an answer with JSON and `others` (by media type), and with its `own` headers."""
+    """Return an answer with the description `about` and a JSON body of this schema.
+
+    `headers` are names of shared headers, `own` are further headers by name, `others` are further
+    bodies by media type. With `has_preference`, the answer can have `Preference-Applied`.
+    """
     preference = {PREFERENCE_APPLIED: _PREFERENCE} if has_preference else {}
     return {
         "description": about,

@@ -41,7 +41,7 @@ IDEMPOTENCY_KEYS = "^[!#-~][!-~]{0,254}$"
 
 
 def _query(name: str, description: str, schema: Node, *, place: str = "query") -> Node:
-    """Return an optional parameter of the query, or of another `place`."""
+    """Return an optional parameter of the query, or of another `place`, such as "header"."""
     return {"name": name, "in": place, "description": description, "schema": schema}
 
 
@@ -152,7 +152,10 @@ _QUERY = {
     "no-cache": "NoCache",
     MAX_AFFECTED: "MaxAffected",
 }
-"""Component of each query parameter, in the order of the document; "" if worksheets differ."""
+"""Name of each query parameter's component, in the order of the document.
+
+"" stands for a parameter that differs between worksheets, and so has no shared component.
+"""
 _OF_SCHEMA = {FORMAT: "SchemaFormat"}
 _PREFERENCES = {RESOLUTION: "Resolution", MAX_AFFECTED: "PreferMaxAffected"}
 
@@ -233,7 +236,7 @@ def _of_reach(reach: Reach) -> Nodes:
 
 
 def path_parameters(place: Place, *, has_row: bool) -> Sequence[Node]:
-    """Return references to the parameters that all operations of a path have."""
+    """Return references to the parameters of a path, with `has_row` also the row number."""
     names = (["SheetName"] if place.is_any else []) + (["Row"] if has_row else [])
     return [*_shared(*names), *spreadsheet_parameters(place.reach)]
 
@@ -279,7 +282,10 @@ def spreadsheet_schemas(reach: Reach) -> Nodes:
 
 
 def _of_worksheet(place: Place, kinds: Sequence[RequestKind]) -> Nodes:
-    """Return the query parameters that differ between worksheets, by name."""
+    """Return the query parameters that differ between worksheets, by name.
+
+    `kinds` are the operation's lines in the table `OPERATIONS`.
+    """
     is_list, field = "list" in kinds, ref(f"{place.stem}Field")
     where = _query(
         WHERE,

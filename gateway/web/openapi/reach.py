@@ -129,7 +129,7 @@ class Place:
     """A worksheet in the document, or any worksheet in the general document."""
 
     stem: str = ""
-    """Prefix of the names of the worksheet's components; "" for any worksheet."""
+    """Start of the worksheet's component names; "" for any worksheet."""
     path: str = "/v2/sheets/{sheetName}"
     reach: Reach
     title: str | None = None
@@ -176,7 +176,7 @@ def places_of(listed: Sequence[Listed], reach: Reach) -> Iterator[Place]:
 
 
 def _stem(title: str, taken: dict[str, str]) -> str:
-    """Return a unique name from a title, with letters, digits and `_`.
+    """Return a unique name from a title, with letters, digits and `_`. Adds the name to `taken`.
 
     Generators of clients derive class and module names, which can ignore case or `_`.
     """
@@ -185,7 +185,10 @@ def _stem(title: str, taken: dict[str, str]) -> str:
 
 
 def unique_name(start: str, taken: dict[str, str]) -> str:
-    """Add a name to `taken` that differs in more than case or `_`. Returns the name."""
+    """Return `start`, or `start` with a number, so that no name in `taken` is equal to it.
+
+    Case and `_` do not count. Adds the name to `taken`, whose keys are in upper case without `_`.
+    """
     number, name = 1, start
     while (folded := name.replace("_", "").upper()) in taken:
         number += 1

@@ -28,7 +28,10 @@ _CREATED = "created"
 
 
 def ref(name: str, kind: str = "schemas") -> Node:
-    """Return a reference to a component. Its name must need no escaping."""
+    """Return a reference to a component. Its name must need no escaping in a JSON pointer.
+
+    `kind` is the group of components, such as `parameters`.
+    """
     return {"$ref": f"#/components/{kind}/{name}"}
 
 
@@ -41,7 +44,8 @@ def object_of(
 ) -> dict[str, object]:
     """Return the schema of an object with these properties. By default all are required.
 
-    `others` is the schema of further properties, or False if they are not allowed.
+    `about` is the description. `others` is the schema of further properties, or False if they are
+    not allowed.
     """
     return {
         "type": "object",
@@ -88,7 +92,10 @@ _ROW_NUMBER: Node = {
 }
 _SIZES: Node = {"maxLength": MAX_CELL_CHARACTERS, "minimum": -MAX_INTEGER, "maximum": MAX_INTEGER}
 _PASSED_OVER: Node = {"not": {"type": ["object", "array"]}, **_SIZES}
-"""Schema of any value, without a list of types, which generators of clients do not support."""
+"""Schema of the `rowIndex` in a body, which the gateway ignores: any value but objects and arrays.
+
+The schema does not list the allowed types, because generators of clients do not support a list.
+"""
 _VALUES: Mapping[bool, str] = {
     False: (
         "The value to store. A string is stored as text: `007` keeps its zeros. Numbers and "
@@ -183,7 +190,7 @@ def shared_schemas(reach: Reach) -> dict[str, Node]:
 def worksheet_schemas(place: Place) -> Nodes:
     """Return the schemas of a worksheet, by name: rows, bodies of writes, fields and filters.
 
-    A generator of clients makes a class from each schema, and drops unsuitable names.
+    The names begin with the worksheet's stem, so that generators of clients can name their classes.
     """
     stem, reach, row = place.stem, place.reach, ref(f"{place.stem}Row")
     schemas = {f"{stem}Row": _row(place), f"{stem}Page": _page(row)}
@@ -313,7 +320,10 @@ def _enumeration(values: Sequence[str]) -> Node:
 
 
 def _operator(name: str, description: str) -> Node:
-    """Return the schema of an operand. `allOf` adds the description to a reference."""
+    """Return the schema for the operand of an operator, such as `$gt`.
+
+    `allOf` adds the description to a reference.
+    """
     shape = OPERATORS[name].operand
     operand = {"type": shape.json_type} if shape.json_type else ref(OPERAND)
     if shape.is_list:

@@ -105,8 +105,8 @@ def _clients(hop_lists: Sequence[Sequence[str]], peer: str, proxies: Sequence[Pr
 def _last_hop(hops: Sequence[str], peer: str, proxies: Sequence[Proxy]) -> str:
     """Return the last address in `hops`, one header's texts, that is not a trusted proxy's.
 
-    The search begins at the end. At a text that is not an address, and at the start of the list, it
-    returns the proxy that it read last, or `peer` if it read none.
+    The search begins at the end. It stops at a text that is not an address. If it finds only
+    proxies, it returns the address that it read last, or `peer` if it read none.
     """
     last = peer
     for hop in reversed(hops):

@@ -33,7 +33,7 @@ _ENCODING = (b"content-encoding", b"gzip")
 
 
 async def compressed_answer(answer: Answer) -> Answer:
-    """Return the answer with its body in gzip. A short body stays uncompressed."""
+    """Return the answer with its body in gzip. A short body, or a list of parts, is unchanged."""
     body = answer.body
     headers = [line for line in answer.headers if line[0] != b"content-length"]
     if isinstance(body, AsyncGenerator):

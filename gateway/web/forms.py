@@ -162,7 +162,7 @@ class Forms:
         return self._turns.setdefault(submission.key, asyncio.Lock())
 
     def not_before(self, worksheet: WorksheetId) -> float:
-        """Return when a submission to this worksheet can be written; 0 means at once.
+        """Count a submission to this worksheet, and return when it can be written; 0 means at once.
 
         The time is in seconds of the timer. Submissions with the same time are written together.
         """

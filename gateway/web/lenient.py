@@ -171,7 +171,10 @@ def _put(tree: dict[str, object], segments: Sequence[str], value: str, name: str
 
 
 def _shaped(node: object, name: str) -> object:
-    """Convert operands in nested dicts to lists or booleans. `name` is the key of `node`."""
+    """Return `node` with lists and booleans where operators need them.
+
+    `name` is the field or operator whose value `node` is.
+    """
     if not isinstance(node, dict):
         return _FLAGS.get(str(node).lower(), node) if name in _FLAG_OPERATORS else node
     if name in _LISTS and all(map(str.isdecimal, node)):

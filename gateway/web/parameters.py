@@ -398,9 +398,10 @@ def _decoded_text(encoded: bytes) -> str:
 
 
 def _unfolded(part: bytes) -> bytes:
-    """Decode a query that a client percent-encoded as a whole, but not its values.
+    """Return the query that a client percent-encoded into `part`: decoded names, encoded values.
 
-    If an encoded name has a value after a plain `=`, only the name is surely encoded twice.
+    If `part` has a value after a plain `=`, the name is decoded, and the value only if it is
+    encoded twice.
     """
     name, _, value = part.partition(b"=")
     if value and not _FOLDED.match(part):

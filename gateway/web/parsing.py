@@ -1,4 +1,4 @@
-"""Parse bodies: JSON with repeated names, and the checks of its fields. Large ones in a thread.
+"""Parse bodies: JSON with repeated names, and the checks of its fields. Large bodies use a thread.
 
 Rules
 - Parsing can stop before the end of the text only if the body is invalid in any case: too many
@@ -194,14 +194,20 @@ def _member(text: str, at: int) -> Found[tuple[str, object]]:
 
 
 def _value(text: str, at: int) -> Found[object]:
-    """Parse the value of a member at `text[at]`. A long list or object becomes an empty list."""
+    """Parse the value of a member at `text[at]`.
+
+    A list or object with more than `NEAR` characters becomes an empty list.
+    """
     if not text.startswith(("{", "["), at) or len(text) - at <= NEAR:
         return _decoder.raw_decode(text, at)
     return _near(text, at) or ([], None)
 
 
 def _near(text: str, at: int) -> Found[object] | None:
-    """Parse the object or list at `text[at]`. Returns None if it is long or invalid."""
+    """Parse the object or list at `text[at]`.
+
+    Returns None if it is invalid or has more than `NEAR` characters.
+    """
     try:
         value, end = _decoder.raw_decode(text[at : at + NEAR])
     except json.JSONDecodeError:

@@ -271,7 +271,7 @@ def error_references(kind: OperationKind, *, has_pages: bool = False) -> Node:
 
 
 def error_name(kind: OperationKind, status: int) -> str:
-    """Return the name of the schema of an operation's errors with this status."""
+    """Return the name of the schema for an operation's errors with this status."""
     return f"{_shared_by(kind, status).title().replace('_', '')}{status}Error"
 
 
@@ -365,7 +365,7 @@ _DETAILED: Mapping[type[GatewayError], GatewayError] = {
 
 
 def _example(kind: OperationKind, error: type[GatewayError]) -> Node:
-    """The gateway's answer with this error, with a made-up request ID."""
+    """Return an answer of the gateway with this error and a made-up request ID."""
     event = RequestEvent("0f3c6a1de8b2457f", "POST" if kind in WRITES else "GET", "")
     met = _DETAILED.get(error) or error()
     members = error_members(met, event, cast(State, {"api": ApiSettings()}))

@@ -222,11 +222,14 @@ class Connection(asyncio.BufferedProtocol):
         if intake.room <= 0 and len(self._url) > settings.max_url_bytes:
             self.refuse(
                 errors.UriTooLong(
-                    f"The URL is longer than {settings.max_url_bytes} bytes. Shorten it."
+                    f"The URL exceeds the limit of {settings.max_url_bytes} bytes. Shorten it."
                 )
             )
         elif intake.room <= 0:
-            message = f"The headers are longer than {settings.max_head_bytes} bytes. Shorten them."
+            message = (
+                f"URL and headers exceed the limit of {settings.max_head_bytes} bytes. Shorten "
+                "them."
+            )
             self.refuse(errors.HeadersTooLarge(message))
         elif intake.phase in BODY and intake.body_room <= 0:
             message = (

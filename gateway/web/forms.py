@@ -130,8 +130,8 @@ class Forms:
         if wait_seconds:
             lease.refund()
             raise errors.RateLimited(
-                f"Too many forms: an address can send {self._per_minute} a minute. Wait, then send "
-                "the form again.",
+                f"Too many forms: an address can send at most {self._per_minute} a minute. Wait, "
+                "then send the form again.",
                 retry_after_seconds=math.ceil(wait_seconds),
             )
 

@@ -73,26 +73,33 @@ def check_settings(settings: Settings) -> Iterator[Finding]:
             )
     for name, plan in settings.plans.items():
         for missing in missing_limits(plan):
-            yield warning(f"plans.{name}: {missing} is 0, which means no limit")
+            yield warning(
+                f"plans.{name}: {missing} is 0, which means no limit. Set a limit, unless all keys "
+                "of the plan are your own"
+            )
     google = settings.google
     if not is_allowed_endpoint(google.endpoint, allow_insecure=False):
         yield warning(
             f"google.endpoint: {urlsplit(google.endpoint).netloc} is neither Google nor this "
-            "machine; that host gets all rows and the account's tokens"
+            "machine; that host gets all rows and the account's tokens. For Google, omit the "
+            "setting"
         )
     elif google.allow_insecure_endpoint:
         yield warning(
-            "google.allow_insecure_endpoint: the endpoint does not need this setting, with "
-            "which a key file can send tokens anywhere. Remove it"
+            "google.allow_insecure_endpoint: the endpoint does not need this setting, which lets a "
+            "key file name any server as the receiver of tokens. Remove the setting"
         )
     listen = settings.metrics.listen
     if listen is not None and not is_loopback(listen.host):
-        text = f"{listen.host} is not a loopback address; everyone who reaches it sees all metrics"
+        text = (
+            f"{listen.host} is not a loopback address; everyone who reaches it sees all metrics. "
+            "Listen on 127.0.0.1, unless the network is private"
+        )
         yield warning(f"metrics.listen: {text}")
     if settings.cluster.redis is not None and not settings.is_cluster:
         yield warning(
-            "cluster.redis: not used, because access.database is a SQLite file; several "
-            "processes need PostgreSQL"
+            "cluster.redis: not used, because access.database is a SQLite file. Several processes "
+            "need PostgreSQL; for one process, omit the setting"
         )
 
 
@@ -100,8 +107,8 @@ async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncItera
     database = settings.access.database
     if isinstance(database, Path) and not database.exists():
         yield ok(
-            f"keys: {database.absolute()} does not exist; sheets-gateway keys create creates it. "
-            "If you have keys, correct access.database"
+            f"keys: {database.absolute()} does not exist; to create it, run "
+            "`sheets-gateway keys create`. If you have keys, correct access.database"
         )
         return
     damaged: list[Exception] = []
@@ -125,7 +132,7 @@ async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncItera
     named = sorted({each for record in records for each in record.grants.spreadsheets or ()})
     if named and spreadsheet is None:
         place = f"spreadsheet{'s' if len(named) > 1 else ''} {listed(named)}"
-        yield ok(f"keys: they have access to {place}; to check one: --spreadsheet {named[0]}")
+        yield ok(f"keys: they have access to {place}; to check one, add --spreadsheet {named[0]}")
     active = [record for record in records if record.is_active(datetime.now(UTC))]
     for record in active:
         for finding in _check_key(record, settings):
@@ -136,19 +143,26 @@ async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncItera
     if has_forms and limit and not settings.access.trusted_proxies:
         yield warning(
             "forms: access.trusted_proxies is empty. Behind a proxy, all visitors together can "
-            f"send {limit} forms a minute: name the proxy"
+            f"send {limit} forms a minute: set access.trusted_proxies to the proxy's address"
         )
 
 
 def _check_key(record: KeyRecord, settings: Settings) -> Iterator[Finding]:
     if record.grants.spreadsheets is None:
-        yield warning(f"key {record.id} can use every spreadsheet shared with the service account")
+        yield warning(
+            f"key {record.id} can use every spreadsheet shared with the service account. Create a "
+            "key with --spreadsheet, and revoke this one"
+        )
         if record.grants.may_delete:
-            yield warning(f"key {record.id} can delete rows in every spreadsheet")
+            yield warning(
+                f"key {record.id} can delete rows in every spreadsheet. Create a key with "
+                "--spreadsheet and --delete, and revoke this one"
+            )
     grants = record.grants
     if grants.needs_challenge and settings.turnstile.secret is None:
         yield problem(
-            f"key {record.id} needs Turnstile, and turnstile.secret is not set: its forms get 503"
+            f"key {record.id} needs Turnstile, and turnstile.secret is not set: its forms get 503. "
+            "Set turnstile.secret, or update the key with --no-turnstile"
         )
     if not grants.may_read and not grants.origins:
         yield warning(

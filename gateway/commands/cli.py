@@ -215,7 +215,7 @@ def emulator(
         typer.Option(
             metavar="[PROJECT=]FILE",
             help="Write a service account's key file for this emulator here; repeat for more "
-            "accounts. Accounts without PROJECT are in the same one.",
+            "accounts. Accounts without PROJECT share a project.",
         ),
     ] = None,
     latency_ms: Annotated[int, number("Latency of every call.", "MS")] = 0,
@@ -224,7 +224,7 @@ def emulator(
         bool,
         flag(
             "--racing-inserts",
-            "Appends with INSERT_ROWS race too; calls overlap only with --latency-ms.",
+            "Let appends with INSERT_ROWS race too. Calls overlap only with --latency-ms.",
         ),
     ] = False,
     repeatable_metadata_ids: Annotated[

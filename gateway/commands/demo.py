@@ -216,7 +216,7 @@ def stop_at_signal() -> SimpleQueue[int]:
 
 
 async def _findings(settings: Settings) -> Sequence[Finding]:
-    """Return the findings of `check` about the demo's spreadsheet, without the level `ok`."""
+    """Return the findings of `check` about the demo's spreadsheet, except the level `ok`."""
     steps = check_accounts(settings, DEMO_SPREADSHEET)
     return [each async for found in steps for each in found if each.level != "ok"]
 
@@ -226,7 +226,8 @@ async def _create_keys(
 ) -> tuple[Sequence[str], str, str]:
     """Create the API keys and an admin key.
 
-    Returns the API keys, the admin key, and a token for one sign-in at the console.
+    Returns the API keys (full access, no filters, read-only), the admin key, and a token for one
+    sign-in at the console.
     """
     sheet = frozenset({DEMO_SPREADSHEET})
     keys = []
@@ -271,7 +272,7 @@ class Example:
     path: str
     """Path in the URL of the worksheet, percent-encoded."""
     typed_path: str
-    """Path in the URL of the worksheet that is listed with `values=typed`."""
+    """Path of the worksheet in the command that shows `values=typed`."""
     rows: int
     where: Mapping[str, object]
     order: str
@@ -292,7 +293,7 @@ CITIES = Example(
 
 
 def find_fields(url: str, key: str) -> Mapping[str, Sequence[str]]:
-    """Return the field names of each worksheet of the gateway at `url`, by path of the rows.
+    """Return the field names of each worksheet of the gateway at `url`, by the path of its URL.
 
     Worksheets without field names are left out. Raises NoExample for an error of the gateway.
     """
@@ -349,9 +350,10 @@ def _get(url: str, key: str, target: str) -> Any:
 
 
 def _filled(fields: Sequence[str], row: Mapping[str, Any]) -> Row:
-    """Return the first short values of a row by field name. Texts of numbers become numbers.
+    """Return the first 4 short values of a row by field name. Texts of numbers become numbers.
 
-    Fields with unprintable characters or a leading `$` in their names are left out.
+    Leaves out long and blank values, and fields whose names have unprintable characters or a
+    leading `$`.
     """
     found = {
         name: json.loads(row[name]) if _NUMBER.fullmatch(row[name]) else row[name]

@@ -84,7 +84,8 @@ def initialise(
     """Write the configuration file, wait until the spreadsheet is shared, and create a key.
 
     `credentials` is the path of a key file, and `spreadsheet` an ID or a URL. If one is None, the
-    command asks the user for it. `name` is the name of the key. Exits after any error.
+    command asks the user for it. `name` is the name of the key. Exits after any error, and if the
+    spreadsheet is not shared after `wait_seconds`.
     """
     file = config or Path("config.toml")
     is_new = not file.exists() and VARIABLE not in os.environ
@@ -121,7 +122,7 @@ def initialise(
 
 
 def _key_file(given: Path | None) -> Path:
-    """Return the path of a usable key file. Asks the user if `given` is None."""
+    """Return `given`, or a path that the user enters. Exits if `given` is not a usable key file."""
     if given is None:
         _require_terminal("--credentials FILE")
     while True:
@@ -227,7 +228,10 @@ async def _find_worksheet(
         _show(await check_writing(sheets, spreadsheet, context))
     served = [each.view.title for each in seen if each.header.columns]
     if not served:
-        raise ConfigError("no worksheet has field names: write them into row 1, run init again")
+        raise ConfigError(
+            "no worksheet has field names. Write them into row 1, and run "
+            "`sheets-gateway init` again"
+        )
     return served[0]
 
 
@@ -259,7 +263,7 @@ async def _wait_until_shared(
 
 
 async def _first_key(settings: Settings, spreadsheet: str, worksheet: str, name: str) -> str | None:
-    """Create a key for the spreadsheet. Returns None if a valid key for the worksheet exists."""
+    """Create and return a key for the spreadsheet; None if a key for the worksheet is valid."""
     now = datetime.now(UTC)
     async with KeyStore.open(settings.access.database) as store:
         for record in await store.list(lambda damaged: warn(str(damaged))):

@@ -132,10 +132,10 @@ def create(
     read_only: Annotated[bool, flag("--read-only", "Do not allow writes: --may read.")] = False,
     delete: Annotated[
         bool,
-        flag("--delete", "Allow deleting whole rows, on a plan with deletes; by default none."),
+        flag("--delete", "Allow deleting whole rows, if the plan has `deletes = true`."),
     ] = False,
     refresh: Annotated[
-        bool, flag("--refresh", "Allow reporting changes, after which rows are reread.")
+        bool, flag("--refresh", "Allow reporting changes; the next request then rereads the rows.")
     ] = False,
     origin: Origins = None,
     next_page: NextPage = None,
@@ -227,7 +227,9 @@ def update(
     any_origin: Annotated[bool, flag("--any-origin", "Allow pages of all origins.")] = False,
     next_page: NextPage = None,
     turnstile: Annotated[bool, flag("--turnstile", "Check that a person sends a form.")] = False,
-    no_turnstile: Annotated[bool, flag("--no-turnstile", "Do not check that.")] = False,
+    no_turnstile: Annotated[
+        bool, flag("--no-turnstile", "Do not check that a person sends a form.")
+    ] = False,
     expires: Expires = None,
     never_expires: Annotated[bool, flag("--never-expires", "Let the key never expire.")] = False,
     no_check: NoCheck = False,

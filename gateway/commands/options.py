@@ -83,7 +83,10 @@ def reported() -> Iterator[None]:
 
 
 def settings_of(config: Path | None, overrides: Mapping[str, object] | None = None) -> "Settings":
-    """Load the settings. Prints all problems and exits if the settings are invalid."""
+    """Load the settings. Prints all problems and exits if the settings are invalid.
+
+    `overrides` has values by the name of the setting, such as `server.port`.
+    """
     from gateway.settings.model import load_settings
 
     with reported():
@@ -130,9 +133,9 @@ async def new_key(
 ) -> tuple["KeyRecord", str]:
     """Create a key in the database of the settings. Returns its record and the key itself.
 
-    Calls `replaced` if the pepper is new. `by` is the author in the log of edits. Exits if a
-    spreadsheet, worksheet or field in `check` does not exist. Raises ConfigError for an invalid
-    request.
+    Calls `replaced` if the database has no keys, and another pepper than before is used. `by` is
+    the author in the log of edits. Exits if a spreadsheet, worksheet or field in `check` does not
+    exist; None checks nothing. Raises ConfigError for an invalid request.
     """
     from gateway.access.issue import check_request, create_key
     from gateway.access.pepper import pepper_of
@@ -174,7 +177,10 @@ async def warn_or_fail(settings: "Settings", grants: "Grants") -> None:
 
 
 def read_duration(text: str, option: str = "--overlap") -> float:
-    """Convert a duration such as `90m`, `24h` or `7d` to seconds. Exits for an invalid text."""
+    """Convert a duration such as `90m`, `24h` or `7d` to seconds.
+
+    Exits for an invalid text, with a message about `option`.
+    """
     number, unit = text.strip()[:-1], _SECONDS.get(text.strip()[-1:])
     if unit is None or not (
         number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS

@@ -53,7 +53,7 @@ _NO_CREDENTIALS = (
     f"{CREDENTIALS_SECONDS:.0f} s. Set google.credentials to a key file: {DOWNLOAD}"
 )
 _OTHER_FILES = 256
-"""Number of open files that are not connections of clients."""
+"""Number of open files to allow in addition to the connections of clients."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -61,8 +61,9 @@ def serve_gateway(settings: Settings, *, config: Path | None, fd: int | None) ->
     """Serve until a signal. Raises ConfigError or LockError if the gateway cannot start.
 
     `fd` is the number of an inherited listening socket, or None. The previous process with this
-    socket might still answer requests. This process waits for its lock; meanwhile new connections
-    wait in the socket. In a cluster there is no lock, so both processes serve.
+    socket might still answer requests, and have the lock of the key store. This process waits for
+    the lock; meanwhile new connections wait in the socket. In a cluster there is no lock, so both
+    processes serve.
     """
     configure_logging(form=settings.log.format)
     key_count = asyncio.run(_open_once(settings))
@@ -149,8 +150,9 @@ def with_metrics(
 ) -> ASGIApp:
     """Return an application that serves `/metrics` at the port of `listening`, else `app`.
 
-    `beside` is the socket of `app`. `hosts` are the accepted Host headers. Raises `ConfigError` if
-    both sockets have the same port, because the port selects the application.
+    `beside` is the socket of `app`. `hosts` are accepted Host headers, besides localhost and IP
+    addresses. Raises `ConfigError` if both sockets have the same port, because the port selects the
+    application.
     """
     return ByPort(app, {_own_port(listening, beside, "metrics"): create_metrics(hosts=hosts)})
 

@@ -5,7 +5,7 @@ Rules
 - Keys work only with the pepper with which they were made. Backup and restore fail for another
   pepper.
 - No file is overwritten. A replaced database is renamed, and the command prints its new name. The
-  same holds for a replaced pepper file, and for SQLite's WAL files without their database.
+  same holds for a replaced pepper file, and for SQLite's WAL files whose database is missing.
 - If a restore fails, the previous pepper file gets its name back.
 - If root restores, the files get the owner of the replaced database, else of its folder.
 """
@@ -44,7 +44,7 @@ def back_up(access: AccessSettings, file: Path, *, with_pepper: bool) -> Done:
     """
     database, path = _file_of(access), pepper_path(access)
     if not database.exists():
-        raise ConfigError(f"access.database: {database} does not exist")
+        raise ConfigError(f"access.database: {database} does not exist. Correct this setting")
     with backup.checked_copy(database, file) as (copy, content):
         pepper = _pepper_in(path) if with_pepper and path else None
         if with_pepper:
@@ -79,7 +79,7 @@ def restore(access: AccessSettings, file: Path, *, replaces: bool, now: datetime
     database, path = own_target(_file_of(access)), pepper_path(access)
     path = path and own_target(path)
     if not file.is_file():
-        raise ConfigError(f"{file} does not exist")
+        raise ConfigError(f"{file} does not exist. Name a backup")
     if database.exists() and database.samefile(file):
         raise ConfigError(f"{file} is the key store itself. Name a backup")
     aside = Path(f"{database}.replaced-{now:%Y%m%dT%H%M%SZ}")
@@ -159,7 +159,8 @@ def _check_pepper(
 ) -> None:
     """Raise `ConfigError` if the keys in `content` need another pepper.
 
-    `pepper` is from a file. If the settings contain a pepper, `pepper` is ignored.
+    `pepper` is from a file, or None without a file. If the settings contain a pepper, `pepper` is
+    ignored.
     """
     if access.pepper is not None:
         pepper = access.pepper.get_secret_value().encode()

@@ -44,7 +44,7 @@ _NAMES = (r"(?<![\w-])--?[a-z][\w-]*", r"(?m)^  [a-z][a-z-]*(?=  )")
 
 
 def is_styled(*, err: bool = False) -> bool:
-    """True if standard output, or standard error, is a terminal with colours, outside of CI."""
+    """True if standard output, or error with `err`, is a terminal with colours, outside of CI."""
     return shows_colours(sys.stderr if err else sys.stdout) and not os.environ.get("CI")
 
 

@@ -38,7 +38,10 @@ STEADY_SECONDS = 10.0
 """Minimum lifetime of a worker that is replaced without a pause."""
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 15.0
-"""Limits of the pause before a worker starts. The pause doubles if the last worker died early."""
+"""First and longest pause before another worker starts.
+
+The pause doubles after each worker that lived for less than `STEADY_SECONDS`.
+"""
 MAX_FAILED_STARTS = 5
 """Number of consecutive failed starts after which the parent ends, if no worker serves."""
 EXIT_SECONDS = 7.0
@@ -72,7 +75,7 @@ def serve_workers(
 
 
 def next_pause(pause_seconds: float, lived_seconds: float) -> float:
-    """Return the seconds before a worker starts again, by its last pause and lifetime."""
+    """Return the seconds before a worker starts again, from its last pause and its lifetime."""
     if lived_seconds >= STEADY_SECONDS:
         return 0.0
     return min(max(2 * pause_seconds, FIRST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
@@ -91,7 +94,7 @@ def _check(settings: Settings, count: int) -> None:
     if last > _MAX_PORT or listen.port <= settings.server.port <= last:
         raise ConfigError(
             f"metrics.listen: {count} workers use the ports {listen.port} to {last}, which "
-            f"must be free, different from server.port and at most {_MAX_PORT}"
+            f"must be free, different from server.port and at most {_MAX_PORT}. Choose another port"
         )
 
 

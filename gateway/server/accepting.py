@@ -44,7 +44,7 @@ class Acceptor:
             self._loop.call_soon(self._look)
 
     async def end(self, max_waiting: int) -> None:
-        """Accept up to `max_waiting` more connections of each socket, then close the sockets."""
+        """Accept up to `max_waiting` more connections on each socket, then close the sockets."""
         listening, self._listening = self._listening, ()
         for each in listening:
             self._accept(each, max_waiting)

@@ -4,14 +4,15 @@ Rules:
 - uvicorn creates a `Connection` for each accepted socket, stores connections and tasks in
   `server_state`, and calls `shutdown`. The gateway uses no other part of uvicorn here.
 - A normal request needs no timer: the `Sweeper` compares deadlines with its clock.
-- The bytes of a request head are counted as they arrive. The parser gets at most the bytes that the
-  limit still allows. The application checks the exact size of the head.
-- The `Frame` of the application makes the error answers of the connection itself. They are sent
-  after the answers to earlier requests, and close the connection.
+- The connection reads a request head of up to `HEAD_ROOM` times `max_head_bytes`. The application
+  then refuses a head above `max_head_bytes`.
+- If the connection itself refuses a request, `Edge.refusing_app` makes the error answer. It is sent
+  after the answers to earlier requests, and closes the connection.
 - Bytes of the next request stay unparsed until the answer is sent, up to `READ_BYTES` of them.
   Nothing is read while the write buffer contains a part of an answer.
-- A read is at most as large as the free part of the connection's buffer. A plain asyncio protocol
-  would get up to 256 KB. Unread bytes stay in the kernel's buffer, which slows the client down.
+- A read has at most `READ_BYTES`, less the unparsed bytes of the connection. A plain asyncio
+  protocol would get up to 256 KB. Unread bytes stay in the kernel's buffer, which slows the client
+  down.
 - uvloop and asyncio fill the buffer right after `get_buffer`, and call `buffer_updated` in the same
   iteration of the event loop. So all connections of a loop share one buffer.
 
@@ -67,9 +68,9 @@ _ASGI = {"version": "3.0", "spec_version": "2.3"}
 _BODILESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 _LINE_FEED, _RETURN, _NULL = b"\n\r\0"
 _SEPARATE_WRITE_BYTES = 65_536
-"""Minimum bytes of a body that is not joined with the head, because a joined copy takes memory."""
+"""Minimum bytes of a body part that is not joined with the head, because joining copies it."""
 _MAX_KEPT_BYTES = 65_536
-"""Maximum bytes of a request body that the application has not read. Then reading pauses."""
+"""Bytes of a request body above which reading pauses until the application has read them."""
 _FAILED: Sequence[Message] = (
     {
         "type": "http.response.start",
@@ -440,7 +441,11 @@ class Connection(asyncio.BufferedProtocol):
             self._close_after_answer(self._exchange)
 
     def expire(self) -> None:
-        """Handle a passed deadline: `unread_deadline` if passed, otherwise `deadline`."""
+        """Handle a passed deadline: `unread_deadline` if it has passed, otherwise `deadline`.
+
+        A late request gets a 408, and an idle connection is closed. A connection is reset if its
+        client does not read an answer, or does not close after the last one.
+        """
         phase = self._intake.phase
         if self.unread_deadline <= self._sweeper.now:
             self.unread_deadline = self.edge.unread.look(self.transport)
@@ -553,8 +558,8 @@ class Exchange:
     async def receive(self) -> Message:
         """Return the next part of the request body as an ASGI message.
 
-        After the last part, waits until the answer is sent or the client disconnects. Raises the
-        error of `break_off`.
+        After the last part, waits until the answer is sent or the client disconnects, and returns
+        `http.disconnect`. Raises the error of `break_off`.
         """
         if self._expects_continue:
             self._expects_continue = False
@@ -579,7 +584,8 @@ class Exchange:
     async def send(self, message: Message) -> None:
         """Write a part of the answer. Raises RuntimeError if the order or size of parts is wrong.
 
-        Raises ClientDisconnect if the client has disconnected and `more_body` is True.
+        If the client has disconnected, drops the last part, and raises ClientDisconnect at
+        an earlier part.
         """
         connection = self._connection
         if connection.is_write_paused:
@@ -620,7 +626,7 @@ class Exchange:
             connection.end_answer()
 
     def _head(self, start: Message) -> bytes:
-        """Encode the head of the answer. Sets `_left_bytes`, and `is_last` to close afterwards."""
+        """Encode the head of the answer. Sets `_left_bytes`, and `is_last` at a last answer."""
         status, headers = start["status"], [*self._default_headers, *start.get("headers", ())]
         framing = dict(headers)
         if self._body_bytes and not self._is_read:

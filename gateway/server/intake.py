@@ -4,10 +4,9 @@ Rules:
 - The gateway refuses a request head that two HTTP parsers could read differently.
 - `Intake` counts bytes. It stores only the last three bytes, because the end of a request can be
   split between two reads.
-- A section is a part of a request without a declared length: the head, or the bytes before a chunk
-  of the body, including trailers.
-- A section can have twice `max_head_bytes`. The application checks the exact size of a head.
-- All bytes of a chunked body count, including the bytes between chunks, which have no other limit.
+- A section is a part of a request without a declared length: the head, or the bytes after the size
+  of a chunk, such as trailers. A section can have `HEAD_ROOM` times `max_head_bytes`.
+- All bytes of a chunked body count for `body_room`, also the lines with the sizes of chunks.
 """
 
 import math
@@ -38,9 +37,9 @@ The application refuses a head above `max_head_bytes` after it has parsed all he
 CHUNKS_ROOM = 2
 """Multiple of `max_body_bytes` that a chunked body with its framing can have."""
 CUT_BYTES = 1024
-"""Number of additional bytes that count each time a read ends within a chunked body.
+"""Bytes that `body_room` loses in addition for each blank line within a chunked body.
 
-To continue takes some microseconds.
+The body might end at a blank line, so the parser is called for each, which takes microseconds.
 """
 _END = b"\r\n\r\n"
 """Last bytes of each head and of each chunked body."""
@@ -76,14 +75,15 @@ class Intake:
 
     @property
     def room(self) -> int:
-        """Number of bytes that the current or the next section (such as a head) can still have."""
+        """Number of bytes that the current section can still have, or else the next section."""
         return self._room if self.phase in _SECTIONS else self._max_section_bytes
 
     def take(self, data: bytes) -> int:
-        """Count and return the number of bytes to parse at once, in which at most one request ends.
+        """Count and return the number of first bytes of `data` to parse now: at least 1.
 
-        The bytes end where a request can end, or at the limit of the section. A body with a
-        declared length ends after this length. Heads and chunked bodies end with an empty line.
+        At most one request ends in these bytes. They end where the request can end, or at the limit
+        of the section. A body with a declared length ends after this length. Heads and chunked
+        bodies end with an empty line.
         """
         phase, tail, room = self.phase, b"", self._max_section_bytes
         blank, across = 0, -1
@@ -113,21 +113,21 @@ def check_framing(version: str, url: bytes, head: Head) -> tuple[float, bool]:
     Content-Length headers, and Content-Length together with Transfer-Encoding.
     """
     if version not in ("1.1", "1.0"):
-        raise InvalidRequest("Only HTTP/1.1 and HTTP/1.0 are supported.")
+        raise InvalidRequest("The HTTP version is not supported. Use HTTP/1.1 or HTTP/1.0.")
     if not url.startswith(b"/") and not httptools.parse_url(url).path:
         raise httptools.HttpParserInvalidURLError("no path")
     lines = head.lines
     hosts, encodings = lines.get(b"host", ()), lines.get(b"transfer-encoding", ())
     if not hosts and version == "1.1":
-        raise InvalidRequest("The request has no Host header.")
+        raise InvalidRequest("The request has no Host header. Add one.")
     # Parsers differ on repeated headers: they take the first, the last, or join both as a list.
     if len(hosts) > 1 or len(encodings) > 1:
         name = "Host" if len(hosts) > 1 else "Transfer-Encoding"
-        raise InvalidRequest(f"The request has more than one {name} header.")
+        raise InvalidRequest(f"The request has more than one {name} header. Send only one.")
     body_bytes: float = int(lines[b"content-length"][-1]) if b"content-length" in lines else 0
     if encodings:
         if version == "1.0" or encodings[0].lower() != b"chunked":
-            raise InvalidRequest("The only supported Transfer-Encoding is chunked, with HTTP/1.1.")
+            raise InvalidRequest("Transfer-Encoding must be chunked, and needs HTTP/1.1.")
         body_bytes = math.inf
     expects_continue = b"expect" in lines and version == "1.1"  # RFC 9110, 10.1.1: not in HTTP/1.0
     if expects_continue:

@@ -30,7 +30,10 @@ READ_BYTES = 16_384
 DRAIN_SECONDS = 2.0
 """Seconds that a connection without a request stays open after the server begins to stop."""
 LINGER_SECONDS = 2.0
-"""Seconds for which a connection stays open after its last answer, so that the client reads it."""
+"""Seconds to wait after the last answer until the client closes the connection.
+
+An immediate close could reset the connection before the client has read the answer.
+"""
 MAX_REFUSED = 64
 """Maximum number of connections over a limit that get an error answer at the same time.
 
@@ -73,12 +76,12 @@ class Pipelines:
 
 
 class Edge:
-    """Settings and state that the connections of one server share."""
+    """Settings and state that the connections of one server share. `proxies` are trusted."""
 
     def __init__(self, settings: ServerSettings, proxies: Sequence[Proxy] = ()) -> None:
         self.settings = settings
         self.refusing_app = Frame(_raise_refusal, settings)
-        """ASGI application that answers with the error that the scope has under `ERROR`."""
+        """ASGI application that answers with the error `scope[ERROR]`."""
         self.sweeper = Sweeper(
             min(
                 settings.head_timeout_seconds,
@@ -89,7 +92,7 @@ class Edge:
         )
         self.slots = Slots(settings, proxies)
         self.buffer = memoryview(bytearray(READ_BYTES))
-        """Read buffer of all connections."""
+        """Read buffer of all connections. The bytes of a read are copied before the next read."""
         self.unread = UnreadAnswers(self.sweeper, settings.answer_timeout_seconds)
         self.pipelines = Pipelines()
         self.acceptor: Acceptor | None = None
@@ -108,8 +111,9 @@ def refusal_scope(
 ) -> Scope:
     """Return the ASGI scope of a refused request for `Edge.refusing_app`.
 
-    The scope has no query string, because it might contain an API key. If no Origin header has
-    arrived, pages of all origins can read the answer.
+    `url` and `headers` are the parts that have arrived, with lower-case names of headers. The scope
+    has no query string, because it might contain an API key. If no Origin header has arrived, pages
+    of all origins can read the answer.
     """
     kept = [(name, value) for name, value in headers if name in _KEPT_HEADERS]
     if not any(name == b"origin" for name, _ in kept):
@@ -129,7 +133,11 @@ def refusal_scope(
 
 
 def unreadable(error: httptools.HttpParserError) -> GatewayError:
-    """Return the client's error for an error of the parser or of a callback in `Connection`."""
+    """Translate an error of the parser into the error that the client gets.
+
+    If a callback in `Connection` raised a GatewayError, returns this error. Raises other errors of
+    callbacks, which are bugs.
+    """
     cause = error.__context__
     if isinstance(cause, GatewayError):
         return cause.with_traceback(None)  # the traceback references all received bytes

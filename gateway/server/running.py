@@ -39,13 +39,16 @@ EXIT_GRACE_SECONDS = 4.5
 class GatewayServer(uvicorn.Server):
     """uvicorn server for untrusted clients, with connection limits and a graceful stop.
 
-    To stop, the server closes its listening sockets, finishes running requests, and ends the
-    application, within `shutdown_seconds` plus `EXIT_GRACE_SECONDS`. Open connections can send one
-    more request for `DRAIN_SECONDS`. The server first accepts the waiting connections, except with
-    `is_inherited`, where another process keeps the sockets open and accepts them.
+    Connections of `proxies`, the trusted proxies, count for the client addresses behind them.
+    `started` is called once, when the server accepts connections.
 
-    Connections of `proxies` count for the client addresses behind the proxies. The server calls
-    `started` when it serves requests.
+    At a stop:
+    - The server accepts the connections that wait in its sockets, and closes the sockets. With
+      `is_inherited`, it leaves these connections to other processes with the same sockets.
+    - Running requests are finished. A connection without a request stays open for `DRAIN_SECONDS`,
+      and can send one more request.
+    - The application ends. After a signal, the process is ended if the stop takes longer than
+      `shutdown_seconds` plus `EXIT_GRACE_SECONDS`.
     """
 
     def __init__(
@@ -186,7 +189,7 @@ def in_background(
 ) -> Iterator[str]:
     """Serve in a background thread during the `with` block.
 
-    Yields the base URL of the first socket. Raises RuntimeError if the server does not start within
+    Yields the base URL of `listening`. Raises RuntimeError if the server does not start within
     `STARTUP_SECONDS`.
     """
     serving: Future[None] = Future()

@@ -1,13 +1,14 @@
-"""Limits for the number of connections, in total and per client address, and their deadlines.
+"""Limits for the number of connections, in total and per client address, and deadlines.
 
 Rules:
 - Above a limit, a new connection replaces an idle connection, or is refused. Above the limit of its
   client address, a new connection replaces only an idle connection of the same address.
+- An IPv6 client counts by its /64 network, an IPv4 client by its address. "Network" means both.
 - Clients of a Unix socket have no address and count together.
 - A connection of a trusted proxy counts for no address. While the connection has a request, it
   counts for the client address in the headers of the proxy.
-- If these headers contradict each other, the request counts for each address in the headers. These
-  counts are separate, so that a forged address does not use up the limit of the address's owner.
+- If these headers contradict each other, the request counts for each address in the headers. Such
+  requests have their own counts, so that a forged address does not use up its owner's limit.
 - An address is stored only while it has a count, so the number of connections limits the memory.
 - One task checks all deadlines periodically, so that requests need no timers.
 """
@@ -70,7 +71,11 @@ class Sweeper:
             before = time
 
     def sweep(self, connections: Collection[Any], passed_seconds: float) -> None:
-        """Advance the clock, and call `expire` of each connection with a passed deadline."""
+        """Advance the clock, and call `expire` of each connection with a passed deadline.
+
+        `passed_seconds` is the time since the last call. If it is long, as after a suspension, the
+        clock advances by less.
+        """
         self.now += min(passed_seconds, self._max_step_seconds)
         now = self.now
         for each in [*connections]:  # `expire` can remove connections
@@ -82,7 +87,7 @@ _ADDRESS_FRACTION = 4
 """Divisor of `max_connections` for the default maximum per address."""
 
 Counted = str | tuple[str]
-"""Client network from `network_of`. A network from contradictory headers is in a tuple."""
+"""Network of a client, from `network_of`; in a tuple if it is from contradictory headers."""
 PeerName = tuple[str, int | None] | None
 """Host and port of the client or the server, as in an ASGI scope."""
 
@@ -90,7 +95,7 @@ PeerName = tuple[str, int | None] | None
 IdleConnections = OrderedDict[Any, None]
 """Idle connections as dictionary keys, in the order of their last answers.
 
-A connection stays in this dictionary while it handles its next request.
+A connection stays in this dictionary while it handles its next request. `make_room` skips it then.
 """
 
 
@@ -139,7 +144,8 @@ class Slot:
     def take(self, client: PeerName, server: PeerName, connections: int) -> float:
         """Count the connection. Returns 0 if it can stay, else the number of excess connections.
 
-        `connections` is the number of all open connections.
+        `client` and `server` are the addresses of both ends. `connections` is the number of all
+        open connections, with this one. Above a limit, an idle connection is closed for this one.
         """
         slots = self._slots
         self.is_proxy = is_from_proxy({"client": client, "server": server}, slots.proxies)
@@ -186,7 +192,7 @@ class Slot:
 
 
 def make_room(idle: IdleConnections) -> bool:
-    """Close the longest idle connection. Returns False if no connection is idle."""
+    """Close the connection that is idle for the longest time. Returns False if none is idle."""
     while idle:
         connection, _ = idle.popitem(last=False)
         if connection.is_idle:

@@ -21,7 +21,7 @@ _CANNOT_LISTEN = {
     errno.EADDRNOTAVAIL: "this machine does not have this address. 127.0.0.1 is the loopback "
     "address, 0.0.0.0 means all addresses",
 }
-"""Explanation and advice for the operator by `errno`."""
+"""Explanation and advice by `errno`. PORT_BY is replaced by the option or setting of the port."""
 
 
 def bind(
@@ -56,7 +56,7 @@ def free_port(host: str, port: int) -> int:
 
 
 def inherited(fd: int) -> socket.socket:
-    """Return the listening socket `fd` of the parent process. Raises ConfigError for others."""
+    """Return the inherited socket `fd`. Raises ConfigError if it is not a listening socket."""
     try:
         listening = socket.socket(fileno=fd)
         fault = ""
@@ -69,7 +69,8 @@ def inherited(fd: int) -> socket.socket:
             raise OSError(errno.EINVAL, fault)
     except OSError as error:
         raise ConfigError(
-            f"--fd {fd}: no listening socket was inherited under this number: {error.strerror}"
+            f"--fd {fd}: no listening socket was inherited under this number: {error.strerror}. "
+            "Without systemd, use --port"
         ) from error
     listening.set_inheritable(False)
     return listening

@@ -22,7 +22,10 @@ MAX_UNREAD_BYTES = 268_435_456
 """Maximum bytes of all unread answers together."""
 
 _MIN_PROGRESS_BYTES = MIN_READ_BYTES // 2
-"""Minimum bytes since the last check, half of the requirement, as the kernel shows large steps."""
+"""Bytes that a client must accept between two checks.
+
+This is half of `MIN_READ_BYTES`, because the gateway sees progress in large steps only.
+"""
 _MAX_SILENCE = 4
 """Maximum pause of a client that has accepted many bytes, as a multiple of the timeout."""
 _MIN_SPAN_SECONDS = 1.0
@@ -51,7 +54,7 @@ def cut_off(transport: asyncio.Transport) -> None:
 
 @dataclass
 class _Unread:
-    """Unsent bytes at the last check, and bytes that the client accepted since `began`."""
+    """Unsent bytes at the last check, and accepted bytes since `began`, a time of the `Sweeper`."""
 
     began: float
     left_bytes: int
@@ -60,7 +63,7 @@ class _Unread:
 
 @dataclass
 class UnreadAnswers:
-    """Partly unsent answers of all connections of a server, by transport."""
+    """Partly unsent answers of all connections of a server, by the transport of the connection."""
 
     sweeper: Sweeper
     timeout_seconds: float
@@ -69,7 +72,11 @@ class UnreadAnswers:
     _left_bytes: int = field(default=0, init=False)
 
     def begin(self, transport: asyncio.Transport, written_bytes: int) -> float:
-        """Register a partly unsent answer. Returns the deadline of the next check."""
+        """Register a partly unsent answer, whose last write had `written_bytes`.
+
+        Returns the time of the `Sweeper` at which to call `look`. If all unread answers are too
+        large together, resets connections, possibly this one.
+        """
         left = transport.get_write_buffer_size()
         taken = max(written_bytes - left, 0)
         self._waiting[transport] = _Unread(self.sweeper.now, left, taken)
@@ -84,7 +91,10 @@ class UnreadAnswers:
             self._left_bytes -= unread.left_bytes
 
     def look(self, transport: asyncio.Transport) -> float:
-        """Reset the connection if the client reads too slowly. Returns the next deadline."""
+        """Reset the connection if the client reads too slowly.
+
+        Returns the next deadline, or `NEVER` after a reset.
+        """
         if transport not in self._waiting:
             return NEVER  # `_make_room` reset the connection
         taken = self._note(transport)

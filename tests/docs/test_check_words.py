@@ -35,7 +35,7 @@ NOTHING_WRONG = (
     "keys: they have access",
     "keys: … does not exist;",
     "… … can be read",
-    "… … reaches it",
+    "… … can read it",
 )
 PARTS = (
     "… and … more",

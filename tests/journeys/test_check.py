@@ -238,7 +238,8 @@ def test_the_spreadsheets_of_the_keys_are_named(settings_of: Callable[..., Setti
 
     assert texts[:2] == [
         "keys: 3 not revoked",
-        "keys: they have access to spreadsheets demo and other; to check one: --spreadsheet demo",
+        "keys: they have access to spreadsheets demo and other; to check one, add "
+        "--spreadsheet demo",
     ]
 
 

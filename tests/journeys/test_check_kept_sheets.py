@@ -42,18 +42,21 @@ def setting(title: str, line: str) -> str:
 
 WHO = "gateway@emulator.iam.gserviceaccount.com"
 RECORD_FIELD = 'record_field = "order"'
+PROTECTED = (
+    "note     the range 1:3 is protected. This is fine: the gateway writes only below the header"
+)
 FINDINGS: Mapping[str, Sequence[str]] = {
     "Tasks": [
         "ok       1 field",
         'warning  row 1 has one cell, "Team tasks", and row 3 has 7. If row 1 is a title, delete '
         f"the rows above the field names, or {setting('Tasks', 'header_row = 3')}; else write "
         "names into row 1",
-        "note     no records in rows 7 to 60, with only FALSE and blanks",
-        "note     the range 1:3 is protected: the gateway writes only below the header",
+        "note     no records in rows 7 to 60: only FALSE and blanks",
+        PROTECTED,
     ],
     "Orders": [
         "ok       5 fields",
-        "warning  rows 4 to 60 show only values with which columns B and E are filled down, and "
+        "warning  rows 4 to 60 have values only in columns B and E, which are filled down, and "
         f"count as records. To leave them out, {setting('Orders', RECORD_FIELD)}",
     ],
     "Guests": ["ok       2 fields"],
@@ -137,7 +140,7 @@ EDITS = [
     pytest.param(
         ORDERS,
         [frozen(ORDERS, 2), entered(ORDERS, 2, TEXT)],
-        "warning  rows 4 to 60 show only values",
+        "warning  rows 4 to 60 have values only in",
         id="frozen record",
     ),
     pytest.param(
@@ -194,15 +197,15 @@ SETTINGS = [
         "header_row = 3",
         [
             "ok       7 fields",
-            "note     no records in rows 7 to 60, with only FALSE and blanks",
-            "note     the range 1:3 is protected: the gateway writes only below the header",
+            "note     no records in rows 7 to 60: only FALSE and blanks",
+            PROTECTED,
         ],
         id="header row",
     ),
     pytest.param(
         ORDERS,
         RECORD_FIELD,
-        ["ok       5 fields", 'note     no records in rows 4 to 60, with no "order"'],
+        ["ok       5 fields", 'note     no records in rows 4 to 60: no value in "order"'],
         id="record field",
     ),
     pytest.param(
@@ -212,7 +215,7 @@ SETTINGS = [
             "ok       2 fields",
             "warning  row 6 below the data counts as a record. If this is a total or a note, move "
             "it above the header or to another worksheet",
-            'note     no records in row 7, with no "amount"',
+            'note     no records in row 7: no value in "amount"',
         ],
         id="record field and notes",
     ),
@@ -223,8 +226,8 @@ SETTINGS = [
             "ok       7 fields",
             "warning  column F, the record_field, has formulas: each new row needs a value that "
             "takes the place of its formula. Choose a field without formulas",
-            'note     no records in rows 7 to 60, with no "label"',
-            "note     the range 1:3 is protected: the gateway writes only below the header",
+            'note     no records in rows 7 to 60: no value in "label"',
+            PROTECTED,
         ],
         id="computed record field",
     ),
@@ -234,7 +237,7 @@ SETTINGS = [
         [
             'problem  no field "number", its record_field, so the worksheet is not served. Write '
             "it into row 1, or correct record_field",
-            "warning  rows 4 to 60 show only values with which columns B and E are filled down, "
+            "warning  rows 4 to 60 have values only in columns B and E, which are filled down, "
             "and count as records. To leave them out, write into its table [[worksheets]] "
             f"{RECORD_FIELD}",
         ],
@@ -245,7 +248,7 @@ SETTINGS = [
         "header_row = 3\nfilled_down = false",
         [
             "ok       7 fields",
-            "note     the range 1:3 is protected: the gateway writes only below the header",
+            PROTECTED,
         ],
         id="all rows are records",
     ),

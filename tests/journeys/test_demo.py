@@ -223,7 +223,7 @@ WARNINGS = [
     pytest.param(
         "A.csv",
         "task,done\nx,TRUE\n,FALSE\n,FALSE\n",
-        ['note     worksheet "A": no records in rows 3 to 4, with only FALSE and blanks'],
+        ['note     worksheet "A": no records in rows 3 to 4: only FALSE and blanks'],
         id="checkboxes filled down",
     ),
 ]

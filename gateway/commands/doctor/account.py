@@ -1,4 +1,4 @@
-"""Checks of the Google accounts, of the Sheets API, and of names in the grants of a key."""
+"""Checks of the Google accounts, of the Sheets API, and of the names in a key's grants (rights)."""
 
 import os
 import time
@@ -99,7 +99,7 @@ async def check_accounts(
                     if known[name] is None:
                         yield of(name, [warning(f"{place} {context.who} could not be checked")])
                     elif known[name]:
-                        yield of(name, [ok(f"{place} {context.who} reaches it")])
+                        yield of(name, [ok(f"{place} {context.who} can read it")])
                     else:
                         share = f"{place} share it with {context.who} as Editor for more quota"
                         yield of(name, [warning(share)])
@@ -119,7 +119,7 @@ async def check_accounts(
 async def opened_accounts(
     accounts: Mapping[str, GoogleSettings], now: Now = time.time
 ) -> AsyncIterator[Mapping[str, Client]]:
-    """Open a client for each account, by name.
+    """Open a client for each account during the block. Yields the clients by account name.
 
     Raises ConfigError for an unusable credentials file, proxy variable or CA certificate.
     """
@@ -189,7 +189,7 @@ async def _check_sheets(sheets: GoogleSheets, context: CheckContext) -> list[Fin
 async def look_for(settings: Settings, grants: Grants) -> Looked:
     """Check in Google that the spreadsheets, worksheets and fields of a key exist.
 
-    Cost for each spreadsheet: as `find_names`, and 1 read for each account without access.
+    Cost for each spreadsheet: 1 to 3 reads, and 1 read for each account without access.
     """
     try:
         async with opened_accounts(settings.google.by_account()) as opened:

@@ -46,7 +46,7 @@ TOLERATED_SECONDS = 30.0
 """Maximum difference of the clocks without a warning. Google accepts about 5 minutes."""
 PROXY_SCHEMES = ("https", "http", "all")
 SYNCHRONISE = (
-    "Synchronise this machine's clock: sudo timedatectl set-ntp true, or chrony or ntpd; "
+    "Synchronise this machine's clock: run `sudo timedatectl set-ntp true`, or use chrony or ntpd; "
     "a container uses its host's clock"
 )
 
@@ -117,9 +117,9 @@ _NO_TOKEN: Mapping[TokenFailure, str] = {
         "{new_key}."
     ),
     TokenFailure.SESSION: (
-        "the sign-in of the Application Default Credentials has expired ({words}). Run gcloud auth "
-        "application-default login, or better, set google.credentials to a key file, which does "
-        f"not expire: {DOWNLOAD}."
+        "the sign-in of the Application Default Credentials has expired ({words}). Run `gcloud "
+        "auth application-default login`, or better, set google.credentials to a key file, which "
+        f"does not expire: {DOWNLOAD}."
     ),
     TokenFailure.REFUSED: (
         f"Google refuses {{who}} ({{words}}). Check it at {ACCOUNTS_PAGE}; if it is enabled there, "
@@ -188,9 +188,9 @@ _NO_PROJECT = (
 )
 _BY_REASON: Mapping[str, str] = {
     "ACCESS_TOKEN_SCOPE_INSUFFICIENT": (
-        "the sign-in of {who} does not include spreadsheets. Run gcloud auth application-default "
-        "login with --scopes=https://www.googleapis.com/auth/spreadsheets,"
-        "https://www.googleapis.com/auth/cloud-platform, or set google.credentials to a key file."
+        "the sign-in of {who} does not include spreadsheets. Run `gcloud auth application-default "
+        "login --scopes=https://www.googleapis.com/auth/spreadsheets,"
+        "https://www.googleapis.com/auth/cloud-platform`, or set google.credentials to a key file."
     ),
     "ACCOUNT_STATE_INVALID": (
         f"{{who}} was disabled or deleted. Enable it at {ACCOUNTS_PAGE}, or use another."
@@ -247,6 +247,8 @@ class CheckContext:
     """Account, endpoint and key file, for messages about a failure.
 
     `account` is the e-mail address of a service account, or None for another type of account.
+    `project` is the ID of its Google Cloud project, or None if unknown. `key_file` is None for
+    Application Default Credentials.
     """
 
     account: str | None
@@ -325,7 +327,7 @@ def sign_in_words(error: TokenUnavailable, context: CheckContext) -> str:
 
 
 def clock_words(offset_seconds: float) -> str:
-    """Return the offset of this machine's clock as a text, such as "about 62 minutes behind"."""
+    """Return a text such as "about 62 minutes behind", for a negative offset of this clock."""
     amount, side = abs(offset_seconds), "ahead of" if offset_seconds > 0 else "behind"
     found = (each for each in _UNITS if amount >= 2 * each[0])
     unit_seconds, name = next(found, (1.0, "seconds"))

@@ -57,7 +57,8 @@ _WORDS: Mapping[StoreFault, str] = {
 async def check_redis(url: str, layouts: Layouts = DEFAULT_LAYOUTS) -> Finding:
     """Run a gateway's commands on Redis, up to three times. Returns `ok`, or the problem.
 
-    Running gateways with other `layouts` are a problem too.
+    `layouts` are the tables `[[worksheets]]` of the settings. Running gateways with other tables
+    are a problem too.
     """
     try:
         check_url(url)

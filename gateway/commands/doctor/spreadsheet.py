@@ -1,4 +1,7 @@
-"""Checks of a spreadsheet: access, worksheets, size of the metadata, and writes."""
+"""Checks of a spreadsheet: access, worksheets, size of the metadata, and writes.
+
+A fence is an entry of developer metadata that proves that Google applied a write.
+"""
 
 import re
 from collections.abc import Sequence
@@ -80,7 +83,7 @@ async def check_spreadsheet(
         if each.spreadsheet == given and composed(each.title) not in forms
     ]
     if len(seen) < len(shown):
-        found += [warning(f"{place} only the first {len(seen)} were checked")]
+        found += [warning(f"{place} only the first {len(seen)} worksheets were checked")]
     return found
 
 
@@ -125,7 +128,10 @@ async def check_metadata(sheets: Sheets, spreadsheet: str, context: CheckContext
 
 
 def _shares(found: Sequence[Fence], *, of_gateways: bool) -> str:
-    """Return a text with key, number and characters of the metadata, the largest key first."""
+    """Return a text with key, number and characters of metadata entries, the largest key first.
+
+    Includes either only the entries of gateways, or only the entries of other programs.
+    """
     by_key: dict[str, list[Fence]] = {}
     for each in found:
         if (_OF_GATEWAYS.fullmatch(each.key) is not None) is of_gateways:

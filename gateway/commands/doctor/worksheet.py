@@ -35,16 +35,19 @@ from gateway.worksheets.catalogue import first_cells, read_first_rows
 from gateway.worksheets.loader import header_of
 
 MAX_CELLS = 1_000_000
-"""Maximum number of cells, of all worksheets together, that are read completely."""
+"""Maximum total number of cells in the worksheets that are read to their last row.
+
+Of other worksheets, only the first rows are read.
+"""
 
 MAX_RANGE_CHARACTERS = 4_000
 """Maximum total length of the A1 ranges in the URL of a read."""
 
 NOTE_ROWS = 3
-"""Maximum number of rows after a blank row that are reported as a total or a note."""
+"""Maximum number of last rows, after a blank row, that are reported as a total or a note."""
 
 FEWEST_FILLED = 2
-"""Minimum number of rows with only filled-down cells that are reported."""
+"""Minimum number of rows with only filled-down values for which a finding is reported."""
 
 _CHECKBOX = "BOOLEAN"
 _DROPDOWNS = frozenset({"ONE_OF_LIST", "ONE_OF_RANGE"})
@@ -56,9 +59,10 @@ Columns = Sequence[Sequence[object]]
 class SeenWorksheet:
     """Cells of a worksheet, and its layout from the settings.
 
-    `view` has the first rows. `displayed` has the displayed texts of all rows by column, from the
-    first row of `view` on, or None for a worksheet that is too large. `typed` has the typed values,
-    or None if the displayed texts show where the records end.
+    `view` has the first rows. `displayed` has all displayed texts, from the first row of `view` on:
+    a sequence of columns, each a sequence of cells. It is None if the worksheet is too large.
+    `typed` has the typed values of the same cells. It is None if they were not read, because the
+    displayed texts show where the records end.
     """
 
     spreadsheet: str
@@ -77,8 +81,8 @@ async def read_worksheets(
 ) -> Sequence[SeenWorksheet]:
     """Read the worksheets for `check_worksheet`.
 
-    Cost: the reads of `read_first_rows`. 1 more if a worksheet has more rows, and 1 more if the
-    last rows of such a worksheet display TRUE or FALSE.
+    Cost: 1 or 2 reads for the first rows, as `read_first_rows`; 1 more if a worksheet has more
+    rows, and 1 more if the last rows of such a worksheet display TRUE or FALSE.
     """
     view = await read_first_rows(sheets, spreadsheet, found, layouts)
     sizes = {each.title: each for each in found}
@@ -123,9 +127,10 @@ async def read_worksheets(
 async def _read_whole(
     sheets: Sheets, spreadsheet: str, ranges: dict[str, str], render: Render
 ) -> dict[str, Columns]:
-    """Read ranges and return their columns by title. Cost: 1 read, or none without ranges.
+    """Read A1 ranges, given by worksheet title. Returns the columns of their cells by title.
 
-    Returns nothing if Google's answer is too large or too slow.
+    The result is empty if Google's answer is too large or too slow. Cost: 1 read, or none without
+    ranges.
     """
     if not ranges:
         return {}
@@ -166,10 +171,11 @@ def check_header(
     spreadsheet: str = "ID",
     hints: Iterable[int] = (),
 ) -> Iterator[Finding]:
-    """Report columns that are not served or have unusual names, by their letters.
+    """Report a missing header, and columns that are not served or have unusual names.
 
-    `below` has the first rows after the header. `hints` are numbers of rows that are probably the
-    header: the last frozen row, and the first rows of native tables.
+    `below` has the first rows after the header, and `spreadsheet` is the ID for settings in the
+    texts. `hints` are numbers of rows that are probably the header: the last frozen row, and the
+    first rows of native tables.
     """
     place = f"worksheet {quoted(title)}:"
     likely = _likely_header(header, below, hints)
@@ -222,9 +228,9 @@ def _likely_header(
 def _setting(
     spreadsheet: str, title: str, is_new: bool, header_row: int = 1, record_field: str | None = None
 ) -> str:
-    """Return advice with lines of TOML for a worksheet.
+    """Return advice to set `header_row` or `record_field` of a worksheet, with lines of TOML.
 
-    `is_new` is true if the configuration has no table for this worksheet.
+    `is_new` is true if the configuration has no table `[[worksheets]]` for this worksheet.
     """
     lines = [f'spreadsheet = "{spreadsheet}"', f"title = {_toml(title)}"] if is_new else []
     if header_row > 1:
@@ -304,7 +310,7 @@ def _table_findings(view: SheetView, header: Header) -> Iterator[Finding]:
         if each.first_row != header.row:
             yield note(
                 f"native table {quoted(each.name)}, {each.area}: its header is not in row "
-                f"{header.row}, so its names are not used"
+                f"{header.row}, so its column names are not used"
             )
 
 
@@ -313,7 +319,9 @@ def _protection_findings(view: SheetView, header: Header, who: str) -> Iterator[
         area, last = each.area, each.area.last_row
         shown = f"the range {area}" + (" (with exceptions)" if each.has_exceptions else "")
         if last is not None and last <= header.row:
-            yield note(f"{shown} is protected: the gateway writes only below the header")
+            yield note(
+                f"{shown} is protected. This is fine: the gateway writes only below the header"
+            )
         else:
             yield warning(
                 f"{shown} is protected, so Google refuses writes there. Let {who} edit it: Data > "
@@ -359,8 +367,8 @@ class _Rows:
         if end < shown:
             what = "only FALSE and blanks"
             if record_field is not None:
-                what = f"no {quoted(header.cells[record_field])}"
-            yield note(f"no records in {self._rows(end + 1, shown)}, with {what}")
+                what = f"no value in {quoted(header.cells[record_field])}"
+            yield note(f"no records in {self._rows(end + 1, shown)}: {what}")
         last, field, layout = self._last_entered, self._record_field, self._seen.layout
         if end - last >= FEWEST_FILLED and field is not None and layout.filled_down:
             filled = [at for at, cells in enumerate(self._displayed) if len(cells) >= end]
@@ -372,9 +380,8 @@ class _Rows:
                 field,
             )
             yield warning(
-                f"{self._rows(last + 1, end)} show only values with which "
-                f"{_columns(filled)} {_are(filled)} filled down, and count as records. "
-                f"To leave them out, {setting}"
+                f"{self._rows(last + 1, end)} have values only in {_columns(filled)}, which "
+                f"{_are(filled)} filled down, and count as records. To leave them out, {setting}"
             )
 
     def _findings_below(self, end: int) -> Iterator[Finding]:
@@ -407,7 +414,7 @@ class _Rows:
 
     @cached_property
     def _last_entered(self) -> int:
-        """Number of the last row with a cell that is not filled down, or 0."""
+        """Number of the last row with a value that is not filled down, or 0."""
         return next(filter(self._is_entered, range(_last_shown(self._displayed), 0, -1)), 0)
 
     def _is_entered(self, row: int) -> bool:
@@ -458,7 +465,10 @@ def _is_computed(first: Sequence[SeenCell]) -> bool:
 
 
 def _filling(first: Sequence[SeenCell], cells: Sequence[object]) -> Collection[object]:
-    """Return the texts with which a column is filled down, or an empty collection."""
+    """Return the texts with which a column is filled down, or an empty collection.
+
+    `first` are its first cells, and `cells` its displayed texts in all rows.
+    """
     if _is_computed(first):
         return frozenset(cells)
     found: set[object] = {cell.text for cell in first if cell.value is False}
